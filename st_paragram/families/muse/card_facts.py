@@ -14,8 +14,7 @@ from st_paragram.learning.models.card import Card, CardFacts, Paper, blocks, cit
 
 if TYPE_CHECKING:
     from st_paragram.families.muse.sentence_transformers_encoder import EncoderWithTowers
-    from st_paragram.families.muse.task_vectors import PairRows
-    from st_paragram.families.muse.towers_training import Curve
+    from st_paragram.families.muse.towers_training import Curve, PairRows
 
 _DESCRIPTION = """\
 {network} and the mean of sentencepiece
@@ -24,6 +23,8 @@ embeddings, trained on {tasks} as multilingual USE is (Yang et al., ACL 2020).
 _CONVOLUTIONS = """\
 Where st_paragram is installed, `SentenceTransformer(..., trust_remote_code=True)` opens it, too."""
 _RETRIEVAL = """\
+Questions and answers:
+
 ```python
 questions = model.encode_query(["who wrote it?"])
 answers = model.encode_document(["She wrote it in 1843."])
@@ -59,19 +60,16 @@ def towers_card(
 ) -> str:
     """The card in Markdown: of a model after training on these rows, over a finished encoder of this name."""
     encoder = one_line(encoder, 200).replace("`", "'")
-    tasks = [text for task, text in TASKS.items() if task in model.values.tasks]
+    tasks = listed([text for task, text in TASKS.items() if task in model.tasks])
     sizes = [(TASKS[each.task], each.language, f"{len(each):,}") for each in rows]
-    shown = [
-        (each.measure, f"{each.rows:,}", " ".join(f"{100 * value:.1f}" for value in each.values), str(each.best))
-        for each in curves
-    ]
+    shown = [(each.measure, f"{each.rows:,}", str(each), str(each.best)) for each in curves]
     training = f"By `st-paragram towers`, st_paragram {installed_version()}, on these rows:"
     card = Card(
         name=one_line(name, 100),
-        summary=f"Sentence embeddings of `{encoder}`, scaled to length 1, with towers and heads trained on "
-        f"{listed(tasks)} as in multilingual USE (Yang et al., ACL 2020). The encoder itself was not changed.",
+        summary=f"Sentence embeddings of `{encoder}`, scaled to length 1, with towers and heads trained on {tasks} as "
+        "in multilingual USE (Yang et al., ACL 2020). The encoder itself was not changed.",
         stock=False,
-        note=blocks("Questions and answers:", _RETRIEVAL, _CLASSIFY if model.has_classifier else ""),
+        note=blocks(_RETRIEVAL, _CLASSIFY if model.has_classifier else ""),
         licence="other",
         licence_name="terms-of-the-encoder-and-the-text",
         terms=f"The encoder has the terms that the model card of `{encoder}` states; each text keeps its own license.",

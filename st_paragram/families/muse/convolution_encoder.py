@@ -41,16 +41,11 @@ class ConvolutionEncoder(Module):
         keep_bag: bool = True,
         max_length: int | None = None,
     ) -> None:
-        """Make new layers: Kaiming's uniform kernels, biases of 0, and none in the first layer.
+        """Make new layers with `filters` of each width: Kaiming's uniform kernels, biases of 0, none in the first.
 
-        There are so many filters of each width. Of a text `max_length` tokens are read, its two ends included.
+        Of a text `max_length` tokens are read, its two ends included.
         """
         super().__init__()
-        if min(embedding_dimension, filters, layers, *widths, 1) < 1 or not widths:
-            sizes = f"{embedding_dimension} components, {filters} filters of widths {list(widths)}, {layers} layers"
-            raise SettingsError(f"{sizes}; all must be at least 1")
-        if max_length is not None and max_length <= ENDS:
-            raise SettingsError(f"max_length is {max_length}; with two ends, give at least {ENDS + 1}")
         self.embedding_dimension, self.filters, self.layers = embedding_dimension, filters, layers
         self.widths, self.keep_bag, self.max_length = list(widths), keep_bag, max_length
         channels = filters * len(self.widths)
@@ -79,9 +74,13 @@ class ConvolutionEncoder(Module):
         """Add `sentence_embedding`, float (B, D), not normalized, to `FlatFeatures`."""
         if not isinstance(features, FlatFeatures):
             raise SettingsError("ConvolutionEncoder reads texts without padding; put TokenEmbedding right before it")
-        self._cut(features)
-        tokens, offsets = features.flat_token_embeddings(), features["cu_seq_lens_q"]
-        order = offsets.diff().argsort()
+        offsets = features["cu_seq_lens_q"]
+        counts = offsets.diff()
+        if self.max_length is not None and int(counts.max()) > (most := self.max_length - ENDS):
+            place = torch.arange(int(offsets[-1]), device=offsets.device) - offsets[:-1].repeat_interleave(counts)
+            features["input_ids"] = features["input_ids"][:, place < most]
+            features["cu_seq_lens_q"] = offsets = F.pad(counts.clamp(max=most).cumsum(0), (1, 0))
+        tokens, order = features.flat_token_embeddings(), offsets.diff().argsort()
         groups = order.split(-(-len(order) // _GROUPS))
         embeddings = torch.cat([self._embed(tokens, offsets[group], offsets[group + 1]) for group in groups])
         features["sentence_embedding"] = embeddings[order.argsort()]
@@ -102,17 +101,6 @@ class ConvolutionEncoder(Module):
         if self.keep_bag:
             return self.bag_scale * rows.sum(1) / (counts + ENDS) + self.gate * embedding
         return embedding
-
-    def _cut(self, features: dict[str, Any]) -> None:
-        """Cut flat texts, before anything is made for each of their tokens."""
-        if self.max_length is None:
-            return
-        offsets, most = features["cu_seq_lens_q"], self.max_length - ENDS
-        counts = offsets.diff()
-        if int(counts.max()) > most:
-            place = torch.arange(int(offsets[-1]), device=offsets.device) - offsets[:-1].repeat_interleave(counts)
-            features["input_ids"] = features["input_ids"][:, place < most]
-            features["cu_seq_lens_q"] = F.pad(counts.clamp(max=most).cumsum(0), (1, 0))
 
     def save(self, output_path: str, *args: Any, safe_serialization: bool = True, **kwargs: Any) -> None:  # noqa: ANN401
         """Write configuration and weights (always as safetensors)."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from st_paragram.core.settings import given, read_yaml
 from st_paragram.errors import SettingsError, TextError
-from st_paragram.families.muse.settings import DualEncoderSettings, MuseData
+from st_paragram.families.muse.settings import COLUMNS, DualEncoderSettings, MuseData
 from st_paragram.learning.training.family import Family, TrainingKind
 from st_paragram.learning.training.options import add_training_options, training_run
 
@@ -22,8 +22,7 @@ _EPILOG = """\
   python -c "import st_paragram; print(st_paragram.load('muse-cnn').encode_query(['who?']))"
 
 A folder for --bitext has files en-LANG.tsv; the folders of the other tasks have files LANG.tsv (they may end in .gz or
-.xz, too). Their rows are `question TAB answer TAB context` for --qa, `utterance TAB response` for --responses and
-`label TAB premise TAB hypothesis` for --nli. `data_prep/muse_data.py` makes such files of public data sets.
+.xz, too). `data_prep/muse_data.py` makes such files of public data sets.
 
 Ctrl-C saves a checkpoint, and the same command with --resume continues from it.
 """
@@ -32,27 +31,30 @@ _BITEXT = (
     "LANG-LANG:FILE (repeatable), or `built-in` for one language (default: data/en-LANG.h5, or the "
     "built-in bitext if there is no such file)"
 )
-_TASKS = (
-    ("--qa", "qa", "question TAB answer TAB context"),
-    ("--responses", "response", "utterance TAB response"),
-    ("--nli", "nli", "label TAB premise TAB hypothesis"),
-)
+
+
+def add_task_options(parser: argparse._ActionsContainer) -> None:
+    """Add an option for the folder of each task other than translation; `task_folders` reads them."""
+    for option, (task, columns) in zip(("--qa", "--responses", "--nli"), COLUMNS.items(), strict=True):
+        about = f"folder of files LANG.tsv with rows `{columns}`"
+        parser.add_argument(option, dest=f"task_{task}", type=Path, metavar="DIR", help=about)
+
+
+def task_folders(arguments: argparse.Namespace) -> dict[str, Path]:
+    """The folders that are given, by their tasks."""
+    return {task: folder for task in COLUMNS if (folder := getattr(arguments, f"task_{task}"))}
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
     languages = "languages other than English, e.g. es de"
     parser.add_argument("--langs", nargs="+", required=True, metavar="LANG", help=languages)
-    group = parser.add_argument_group("tasks other than translation")
-    for option, task, rows in _TASKS:
-        about = f"folder of files LANG.tsv with rows `{rows}`"
-        group.add_argument(option, dest=f"task_{task}", type=Path, metavar="DIR", help=about)
+    add_task_options(parser.add_argument_group("tasks other than translation"))
     add_training_options(parser, FAMILY, _BITEXT, "muse-cnn or muse-transformer", "--bitext")
 
 
 def _run(arguments: argparse.Namespace) -> TrainingRun:
     language, data = bitext_of_languages(arguments.langs, arguments.data)
-    folders = {task: getattr(arguments, f"task_{task}") for _, task, _ in _TASKS}
-    more = MuseData({task: folder for task, folder in folders.items() if folder}, tuple(arguments.langs))
+    more = MuseData(task_folders(arguments), tuple(arguments.langs))
     configured = read_yaml(FAMILY.config_path(arguments.config or FAMILY.default_config))  # settings are checked later
     architecture = given(arguments, DualEncoderSettings).get("architecture") or configured.get("architecture", "cnn")
     return training_run(arguments, FAMILY, language, Path(f"muse-{architecture}"), data, more)
@@ -73,8 +75,7 @@ def bitext_of_languages(languages: Sequence[str], data: Sequence[str] = ()) -> t
             continue
         for language in languages:
             places = [Path(item, f"en-{language}.tsv{ending}") for ending in ("", ".gz", ".xz")]
-            paths = [path for path in places if path.is_file()]
-            if not paths:
+            if not (paths := [path for path in places if path.is_file()]):
                 seen = f"no translations of {language}, looked for en-{language}.tsv, .gz and .xz"
                 raise TextError(f"{item}: {seen}; add them")
             chosen.append(f"en-{language}:{paths[0]}")

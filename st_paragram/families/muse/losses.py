@@ -12,9 +12,9 @@ from sentence_transformers.sentence_transformer.modules import Router
 from torch import Tensor, nn
 
 from st_paragram.errors import SettingsError
+from st_paragram.families.muse.sentence_transformers_encoder import DualEncoder, tensors
 from st_paragram.families.muse.tasks import TaskBatch
-from st_paragram.families.muse.towers import DOCUMENT, QUERY, TaskHeads, context_vectors, through
-from st_paragram.families.muse.vectors import SentenceVectors, tensors
+from st_paragram.families.muse.towers import DOCUMENT, QUERY, context_vectors, through
 from st_paragram.learning.losses.text_labels import text_labels
 from st_paragram.learning.training import mega_batch
 
@@ -64,8 +64,7 @@ class DualEncoderRankingLoss(nn.Module):
 
     def get_config_dict(self) -> dict[str, Any]:
         """Settings for the model card."""
-        names = ("scale", "margin", "mask_equal", "both_directions")
-        return {name: getattr(self, name) for name in names}
+        return {name: getattr(self, name) for name in ("scale", "margin", "mask_equal", "both_directions")}
 
     @property
     def citation(self) -> str:
@@ -112,37 +111,30 @@ class DualEncoderTasks(nn.Module):
     classified (ACL 2020, section 2). `margin` is that of translations, `qa_margin` that of answers and responses.
     """
 
-    def __init__(
-        self,
-        vectors: SentenceVectors,
-        heads: TaskHeads,
-        scale: float = 20.0,
-        margin: float = 0.3,
-        qa_margin: float = 0.0,
-    ) -> None:
-        """Losses over a pipeline and its heads; see the class."""
+    def __init__(self, model: DualEncoder, scale: float = 20.0, margin: float = 0.3, qa_margin: float = 0.0) -> None:
+        """Losses of a model that `train muse` makes, with its heads; see the class."""
         super().__init__()
-        self.vectors, self.heads = vectors, heads
-        self.pipeline = vectors.model
+        self.model, self.heads = model, model.heads
         self.scale, self.margin, self.qa_margin = scale, margin, qa_margin
 
     def sides(self, batch: TaskBatch) -> tuple[Tensor, Tensor]:
         """Unit vectors of both sides, float (B, D) each, as the task compares them."""
-        first, second = self.vectors([batch.first, batch.second])
+        columns = self.model.vectors_of_ids(batch.first, batch.second)
+        first, second = (F.normalize(each, dim=1) for each in columns)
         if batch.task not in ("qa", "response"):
             return first, second
-        router = cast("Router", self.pipeline[-1])
+        router = cast("Router", self.model[-1])
         queries = through(router, QUERY, first)
         if batch.contexts is None:
             return queries, through(router, DOCUMENT, second)
         ids, offsets = tensors(batch.contexts, second.device)
-        around = context_vectors(self.vectors.table, ids, offsets)
+        around = context_vectors(self.model.table, ids, offsets)
         around = torch.where(offsets.diff()[:, None] > 0, around, second)  # the answer stands in for a context
         return queries, self.heads.answers(router, second, around)
 
     def forward(self, batch: TaskBatch, bfloat16: bool = False) -> tuple[Tensor, Tensor | None]:
         """The mean loss of a batch, a scalar, and how many of its labels of inference the classifier finds."""
-        device = self.vectors.table.device
+        device = self.model.device
         with torch.autocast(device.type, torch.bfloat16, enabled=bfloat16):
             first, second = self.sides(batch)
         if batch.labels is not None:

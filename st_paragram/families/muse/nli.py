@@ -9,13 +9,11 @@ from __future__ import annotations
 import re
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 from typing import Any, ClassVar
-
-import numpy as np
 
 from st_paragram.core.tables import hundredths, markdown_table
 from st_paragram.errors import EvaluationError, TextError, short
@@ -27,15 +25,7 @@ from st_paragram.tools.evaluation.transfer import MAJORITY
 
 _FILE = re.compile(r"([^.]*nli[^.]*(?:\.[A-Za-z]{2,3})?)\.tsv(?:\.(?:xz|gz|bz2))?")
 
-
-@dataclass(frozen=True)
-class LabelledPairs:
-    """n premises, as many hypotheses, and as many of the labels."""
-
-    name: str
-    premises: tuple[str, ...]
-    hypotheses: tuple[str, ...]
-    labels: tuple[str, ...]
+Rows = list[tuple[int, str, str]]  # label, as its place in `LABELS`, premise, hypothesis
 
 
 @dataclass(frozen=True)
@@ -48,20 +38,13 @@ class NliResult:
 
 @dataclass(frozen=True)
 class NliRun:
-    """Models on inference.
-
-    Args:
-        models: name -> result.
-        pairs: set -> their number.
-        majority: set -> the share of its most frequent label.
-        left_out: models that have no classifier.
-    """
+    """Models on inference."""
 
     benchmark: ClassVar[str] = "nli"
     models: dict[str, NliResult]
-    pairs: dict[str, int]
-    majority: dict[str, float]
-    left_out: tuple[str, ...] = ()
+    pairs: dict[str, int]  # set -> their number
+    majority: dict[str, float]  # set -> the share of its most frequent label
+    left_out: tuple[str, ...] = ()  # models that have no classifier
 
 
 RUN = NliRun
@@ -74,76 +57,53 @@ def has_data(data: Path) -> bool:
 
 def nli_files(data: str | Path) -> dict[str, Path]:
     """The test sets of a folder of evaluation data, in its folder `nli` or in itself: name -> file."""
-    folder = inner_folder(data, "nli")
-    matches = ((_FILE.fullmatch(path.name), path) for path in sorted(folder.iterdir()) if path.is_file())
-    return {match[1]: path for match, path in matches if match}
+    matches = ((_FILE.fullmatch(path.name), path) for path in sorted(inner_folder(data, "nli").iterdir()))
+    return {match[1]: path for match, path in matches if match and path.is_file()}
 
 
-def read_nli_sets(data: str | Path, languages: Sequence[str] = ()) -> list[LabelledPairs]:
-    """Read the test sets of a folder of evaluation data.
-
-    Args:
-        data: the folder, see `nli_files`.
-        languages: all that there are if empty.
-
-    Raises:
-        EvaluationError: there are none, or none of a language asked for.
-        TextError: as `read_nli`.
-    """
+def read_nli_sets(data: str | Path, languages: Sequence[str] = ()) -> dict[str, Rows]:
+    """The test sets of a folder of evaluation data in some languages, all that there are if empty."""
     files = nli_files(data)
-    wanted = [name for name in files if not languages or name.rpartition(".")[2] in languages]
+    wanted = {name: path for name, path in files.items() if not languages or name.rpartition(".")[2] in languages}
     if not wanted:
         seen = f"no set of {', '.join(languages)}, only {', '.join(files)}" if files else "no sets of inference"
         raise EvaluationError(f"{data}: {seen}; files are named like xnli_held.es.tsv")
-    return [read_nli(files[name], name) for name in wanted]
+    return {name: read_nli(path) for name, path in wanted.items()}
 
 
-def read_nli(path: str | Path, name: str) -> LabelledPairs:
-    """Read one file.
-
-    Raises:
-        TextError: the file is empty or cannot be read, or a row (with its number) has other than three cells, an empty
-            one, or another label.
-    """
+def read_nli(path: Path) -> Rows:
+    """Read one file."""
     rows = []
-    for number, (label, premise, hypothesis) in cells_of(Path(path), 3, 3):
+    for number, (label, premise, hypothesis) in cells_of(path, 3, 3):
         if label not in LABELS:
             raise TextError(f"{path}: row {number}: label {short(label)}; there are {', '.join(LABELS)}")
         if not (premise.strip() and hypothesis.strip()):
             raise TextError(f"{path}: row {number}: an empty sentence; complete the row or take it out")
-        rows.append((premise, hypothesis, label))
-    return LabelledPairs(name, *zip(*rows, strict=True))
+        rows.append((LABELS.index(label), premise, hypothesis))
+    return rows
 
 
 def run(request: Request) -> NliRun:
-    """Score the models that have a classifier on the sets of a folder; random embeddings have none.
-
-    Raises:
-        EvaluationError, TextError: as `read_nli_sets`.
-        ModelDirectoryError: a model is not there or cannot be read.
-    """
+    """Score the models that have a classifier on the sets of a folder; random embeddings have none."""
     sets = read_nli_sets(request.folder, request.languages)
     found = score_each(request.models, lambda model: score_nli(model, sets), untrained=False)
     results = {name: result for name, result in found.items() if result is not None}
-    pairs = {each.name: len(each.labels) for each in sets}
-    majority = {each.name: max(Counter(each.labels).values()) / len(each.labels) for each in sets}
-    return NliRun(results, pairs, majority, tuple(name for name in found if name not in results))
+    labels = {name: Counter(label for label, _, _ in rows) for name, rows in sets.items()}
+    majority = {name: max(counts.values()) / counts.total() for name, counts in labels.items()}
+    left_out = tuple(name for name in found if name not in results)
+    return NliRun(results, {name: len(rows) for name, rows in sets.items()}, majority, left_out)
 
 
-def score_nli(model: object, sets: Sequence[LabelledPairs]) -> NliResult | None:
-    """Accuracy of a model on each set; None for a model without a classifier."""
+def score_nli(model: Any, sets: Mapping[str, Rows]) -> NliResult | None:  # noqa: ANN401 - perhaps a `DualEncoder`
+    """Share of the pairs of each set whose likeliest label is theirs; None for a model without a classifier."""
     if not getattr(model, "has_classifier", False):
         return None
-    started = time.perf_counter()
-    return NliResult({each.name: accuracy(model, each) for each in sets}, time.perf_counter() - started)
-
-
-def accuracy(model: object, pairs: LabelledPairs) -> float:
-    """Share of the pairs whose likeliest label is theirs, for a model with `classify` (see `DualEncoder`)."""
-    classifier: Any = model
-    probabilities = classifier.classify(list(pairs.premises), list(pairs.hypotheses))
-    gold = np.array([LABELS.index(label) for label in pairs.labels])
-    return float((probabilities.argmax(1) == gold).mean())
+    started, shares = time.perf_counter(), {}
+    for name, rows in sets.items():
+        labels, premises, hypotheses = zip(*rows, strict=True)
+        found = model.classify(list(premises), list(hypotheses)).argmax(1)
+        shares[name] = float((found == labels).mean())
+    return NliResult(shares, time.perf_counter() - started)
 
 
 def report(found: NliRun) -> Iterator[str]:

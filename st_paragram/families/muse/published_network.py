@@ -18,7 +18,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from st_paragram.errors import SettingsError
+from st_paragram.errors import SettingsError, short
+from st_paragram.learning.modules.compact_embedding import is_finite
 
 Precision = Literal["float32", "bfloat16"]
 PRECISIONS: tuple[Precision, ...] = get_args(Precision)
@@ -28,43 +29,29 @@ BLOCK = 1024
 
 @dataclass(frozen=True)
 class NetworkShape:
-    """The sizes of a network.
+    """The sizes of a network."""
 
-    Attributes:
-        pieces: V, rows of the table.
-        dim: D, components of a piece's and of a text's embedding.
-        blocks: G, groups of rows with one scale and one offset; row i belongs to group i mod G.
-        channels: C of each branch.
-        widths: Pieces that the convolutions of each branch see.
-        units: H, units of the first two of the last layers.
-    """
-
-    pieces: int
-    dim: int
-    blocks: int
-    channels: int
-    widths: tuple[int, ...]
-    units: int
+    pieces: int  # V, rows of the table
+    dim: int  # D, components of a piece's and of a text's embedding
+    blocks: int  # G, groups of rows with one scale and one offset; row i belongs to group i mod G
+    channels: int  # C of each branch
+    widths: tuple[int, ...]  # pieces that the convolutions of each branch see
+    units: int  # H of the first two of the last layers
 
     @classmethod
-    def of(cls, shapes: Mapping[str, Sequence[int]]) -> NetworkShape:
-        """The sizes that the shapes of a state name; whether all of them fit is for the caller to compare.
-
-        Raises:
-            KeyError, IndexError, ValueError: Tensors are missing or have other dimensions.
-        """
-        (pieces, dim), (blocks,) = shapes["table"], shapes["scales"]
-        channels = shapes["branches.0.first.weight"][0]
-        firsts = [name for name in shapes if name.endswith(".first.weight")]
-        widths = tuple(shapes[f"branches.{i}.first.weight"][1] // channels for i in range(len(firsts)))
-        return cls(pieces, dim, blocks, channels, widths, shapes["dense.0.weight"][0])
+    def of(cls, state: Mapping[str, Tensor]) -> NetworkShape:
+        """The sizes of a network by its state."""
+        channels = len(state["branches.0.first.weight"])
+        firsts = sum(name.endswith(".first.weight") for name in state)
+        widths = tuple(state[f"branches.{i}.first.weight"].shape[1] // channels for i in range(firsts))
+        pieces, dim = state["table"].shape
+        return cls(pieces, dim, len(state["scales"]), channels, widths, len(state["dense.0.weight"]))
 
 
 class Branch(nn.Module):
     """Two residual convolutions of one width."""
 
     def __init__(self, channels: int, width: int) -> None:
-        """Make new layers with torch's random generator."""
         super().__init__()
         self.width = width
         self.first = nn.Linear(width * channels, channels)
@@ -88,41 +75,35 @@ class PublishedNetwork(nn.Module):
             shape: Its sizes.
             epsilon: Added to variances in layer norms; also the least square of a length.
             precision: Numbers that the large products are computed in, all but those of the last layers.
-
-        Raises:
-            SettingsError: Another precision, or a size below 1.
         """
         super().__init__()
-        sizes = (shape.pieces, shape.dim, shape.blocks, shape.channels, shape.units, *shape.widths)
-        if min(sizes) < 1 or not shape.widths:
-            raise SettingsError(f"{shape}: all sizes must be at least 1")
-        self.shape = shape
-        self.register_buffer("table", torch.zeros(shape.pieces, shape.dim, dtype=torch.uint8))
+        if precision not in PRECISIONS:
+            raise SettingsError(f"precision is {short(precision)}; choose one of {', '.join(PRECISIONS)}")
+        if not (isinstance(epsilon, float) and 0 < epsilon < 1):
+            raise SettingsError(f"epsilon is {short(epsilon)}; it must be above 0 and below 1")
+        self.shape, self.epsilon, self.precision = shape, epsilon, precision
+        dim, units, channels = shape.dim, shape.units, len(shape.widths) * shape.channels
+        self.register_buffer("table", torch.zeros(shape.pieces, dim, dtype=torch.uint8))
         self.register_buffer("scales", torch.ones(shape.blocks))
         self.register_buffer("offsets", torch.zeros(shape.blocks))
-        channels = len(shape.widths) * shape.channels
-        self.project = nn.Linear(shape.dim, channels)
-        self.project_norm = nn.LayerNorm(channels)
+        self.project = nn.Linear(dim, channels)
+        self.project_norm = nn.LayerNorm(channels, epsilon)
         self.branches = nn.ModuleList(Branch(shape.channels, width) for width in shape.widths)
-        features = shape.dim + channels
-        self.norm = nn.LayerNorm(features)
-        self.output = nn.Linear(features, shape.dim)
-        dim, units = shape.dim, shape.units
+        self.norm = nn.LayerNorm(dim + channels, epsilon)
+        self.output = nn.Linear(dim + channels, dim)
         extents = [(dim, units), (dim, units), (units, units), (units, dim), (units, dim), (dim, dim)]
         self.dense = nn.ModuleList(nn.Linear(*extent, bias=False) for extent in extents)
-        self.with_settings(epsilon, precision)
 
-    def with_settings(self, epsilon: float, precision: Precision) -> PublishedNetwork:
-        """The same network with other settings, see `__init__`.
-
-        Raises:
-            SettingsError: An unknown precision.
-        """
-        if precision not in PRECISIONS:
-            raise SettingsError(f"precision is {precision!r}; choose one of {', '.join(PRECISIONS)}")
-        self.epsilon, self.precision = epsilon, precision
-        self.project_norm.eps = self.norm.eps = epsilon
-        return self
+    @classmethod
+    def of(cls, state: Mapping[str, Tensor], epsilon: float, precision: Precision) -> PublishedNetwork:
+        """The network of a state, whose tensors it takes over; an error of Python or torch if they do not fit."""
+        with torch.device("meta"):  # new weights would only be thrown away
+            network = cls(NetworkShape.of(state), epsilon, precision)
+        network.load_state_dict(state, assign=True)
+        for name, tensor in state.items():
+            if tensor.dtype != (torch.uint8 if name == "table" else torch.float32) or not is_finite(tensor):
+                raise ValueError(f"{name} has numbers of another type, or NaN or infinite ones")
+        return network
 
     def forward(self, ids: Tensor, offsets: Tensor) -> Tensor:
         """Embed texts.

@@ -4,31 +4,20 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from st_paragram.learning.training.batch_order import EpochPermutation
 
+if TYPE_CHECKING:
+    from st_paragram.families.muse.tasks import TaskRows
+
 Rows = NDArray[np.int64]
 
 _DRAWS = 4096  # steps whose sources are drawn at a time
 _OF_SOURCES, _OF_BATCHES = 1, 2  # numpy fills seeds up with zeros: the prefix distinguishes what is drawn
-
-
-class Source(Protocol):
-    """Pairs of one task and language that batches are drawn from."""
-
-    @property
-    def task(self) -> str:
-        """That they are of."""
-
-    def __len__(self) -> int:
-        """Number of rows."""
-
-    def lengths(self, rows: Rows) -> NDArray[np.int64]:
-        """Lengths of some rows, int64 (n,)."""
 
 
 class TaskSampler:
@@ -42,7 +31,7 @@ class TaskSampler:
 
     def __init__(
         self,
-        sources: Sequence[Source],
+        sources: Sequence[TaskRows],
         shares: Mapping[str, float],
         language_power: float,
         batch_size: int,

@@ -11,6 +11,13 @@ from st_paragram.core.settings import setting, settings
 from st_paragram.errors import SettingsError
 from st_paragram.tools.preparation.settings import Tokens
 
+#: The columns of a file of each task other than translation; those in brackets may be left out.
+COLUMNS = {
+    "qa": "question TAB answer [TAB context]",
+    "response": "utterance TAB response",
+    "nli": "label TAB premise TAB hypothesis",
+}
+
 
 @settings
 class DualEncoderSettings:
@@ -94,17 +101,14 @@ class DualEncoderSettings:
     @property
     def shares(self) -> dict[str, float]:
         """The share of each task."""
-        return {task: getattr(self, f"{task}_share") for task in ("translation", "qa", "response", "nli")}
+        return {task: getattr(self, f"{task}_share") for task in ("translation", *COLUMNS)}
 
 
 @dataclass(frozen=True)
 class MuseData:
-    """What a dual encoder is trained on: folders of tasks other than translation by their names, see `tasks.COLUMNS`.
+    """What a dual encoder is trained on besides translations, of English and `languages` (all if none is named)."""
 
-    `languages` are those besides English; all that the translations have if none is named.
-    """
-
-    tasks: Mapping[str, Path] = field(default_factory=dict)
+    tasks: Mapping[str, Path] = field(default_factory=dict)  # folders of files LANG.tsv by the tasks of `COLUMNS`
     languages: Sequence[str] = ()
 
 

@@ -45,15 +45,9 @@ class SideBySide(InputModule):
     texts_at_once = UseEncoder.texts_at_once
 
     def __init__(self, use: UseEncoder, psp: TokenEmbedding, weight: float) -> None:
-        """Put two encoders together.
+        """Put the published network and the tokens and table of an averaging model together.
 
-        Args:
-            use: The published network.
-            psp: Tokens and table of an averaging model.
-            weight: Share of the published network in a cosine, more than 0 and less than 1.
-
-        Raises:
-            SettingsError: Another weight.
+        `weight`, more than 0 and less than 1, is the share of the published network in a cosine.
         """
         super().__init__()
         if not (isinstance(weight, int | float) and 0 < weight < 1):
@@ -98,11 +92,7 @@ class SideBySide(InputModule):
 
     @classmethod
     def load(cls, model_name_or_path: str, **kwargs: Any) -> SideBySide:  # type: ignore[override]  # noqa: ANN401
-        """Read what `save` wrote, from a directory or (with sentence-transformers' hub arguments) the hub.
-
-        Raises:
-            ModelDirectoryError: A file is missing or damaged, or the files do not fit.
-        """
+        """Read what `save` wrote, from a directory or (with sentence-transformers' hub arguments) the hub."""
         folder = module_folder(model_name_or_path, kwargs)
         path = file_of(folder, cls.config_file_name)
         with refused(ModelDirectoryError, path, "not the settings of SideBySide", "save the model again"):
@@ -114,13 +104,9 @@ class SideBySide(InputModule):
 
 
 def averaging_part(folder: Path) -> TokenEmbedding:
-    """Tokens and table of an averaging model's directory.
-
-    Raises:
-        ModelDirectoryError: It is missing or damaged, or a model of another architecture.
-    """
+    """Tokens and table of an averaging model's directory."""
     configuration = read_configuration(folder)
     if configuration.architecture != AVERAGING:
-        seen = configuration.architecture
-        raise ModelDirectoryError(f"{folder}: a model of architecture {short(seen)}; name an averaging model (P-SP)")
+        seen = f"a model of architecture {short(configuration.architecture)}"
+        raise ModelDirectoryError(f"{folder}: {seen}; name an averaging model (P-SP)")
     return averaging.read(folder, configuration.values)[0]

@@ -8,7 +8,6 @@ what the layers add is weighed by a number that is learned. Lengths beyond those
 from __future__ import annotations
 
 import tempfile
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -27,34 +26,21 @@ from st_paragram.learning.modules.transformer_encoder import (
 _DISTANCES, _FARTHEST = 32, 128  # T5's buckets of relative positions, and the distance from which all are one
 
 
-def t5_modules(tokenizer: Tokenizer, shape: TransformerShape, keep_bag: bool = True) -> list[nn.Module]:
-    """New modules from text to the mean of states, float (B, dim), not normalized.
+def t5_modules(
+    tokenizer: Tokenizer, shape: TransformerShape, keep_bag: bool = True, table: Tensor | None = None
+) -> list[nn.Module]:
+    """New modules from text, with an end of sentence behind it, to the mean of states, float (B, dim), not normalized.
 
     Args:
-        tokenizer: of sentencepiece; an end of sentence follows each text.
-        shape: of the transformer.
-        keep_bag: begin with the mean of the embeddings; without, the states of the last layer alone are averaged.
-
-    Raises:
-        SettingsError: another tokenizer, one without `<s>` and `</s>`, or heads that do not divide the states.
-        ModelDirectoryError: a tokenizer that cannot become a `tokenizer.json`.
+        tokenizer: Of sentencepiece.
+        shape: Of the transformer.
+        keep_bag: Begin with the mean of the embeddings; without, the states of the last layer alone are averaged.
+        table: Embeddings of pieces to begin with, float (V, dim); T5's own if None.
     """
-    if shape.dim % shape.heads:
-        raise SettingsError(f"dim is {shape.dim} and heads {shape.heads}; dim must be a multiple of heads")
-    with tempfile.TemporaryDirectory() as folder, no_progress_bars():
-        _write_untrained(Path(folder), tokenizer, shape, keep_bag)
-        modules: list[nn.Module] = [Transformer(folder, max_seq_length=shape.max_length)]
-    if keep_bag:
-        weights = torch.zeros(shape.layers + 1)
-        weights[0] = 1.0
-        modules.append(WeightedLayerPooling(shape.dim, shape.layers, 0, nn.Parameter(weights)))
-    return [*modules, Pooling(shape.dim, pooling_mode="mean")]
-
-
-def _write_untrained(folder: Path, tokenizer: Tokenizer, shape: TransformerShape, keep_bag: bool) -> None:
-    """The files that sentence-transformers makes its module of."""
     from transformers import T5Config, T5EncoderModel
 
+    if shape.dim % shape.heads:
+        raise SettingsError(f"dim is {shape.dim} and heads {shape.heads}; dim must be a multiple of heads")
     special = special_ids(tokenizer)
     config = T5Config(
         vocab_size=len(tokenizer),
@@ -73,17 +59,18 @@ def _write_untrained(folder: Path, tokenizer: Tokenizer, shape: TransformerShape
         eos_token_id=special.end,
         output_hidden_states=keep_bag,
     )
-    T5EncoderModel(config).save_pretrained(folder)
-    stock_tokenizer(tokenizer, special, shape.max_length).save_pretrained(folder)
-
-
-def is_t5(module: nn.Module) -> bool:
-    """Whether a module is the first of those that `t5_modules` makes."""
-    return isinstance(module, Transformer) and type(module.model).__name__ == "T5EncoderModel"
-
-
-def table_of(transformer: nn.Module) -> Tensor:
-    """The embedding table of the first module, float (V, dim)."""
-    model: Any = transformer.model
-    table: Tensor = model.shared.weight
-    return table
+    with tempfile.TemporaryDirectory() as folder, no_progress_bars():  # of which sentence-transformers makes its module
+        T5EncoderModel(config).save_pretrained(folder)
+        stock_tokenizer(tokenizer, special, shape.max_length).save_pretrained(folder)
+        transformer: Any = Transformer(folder, max_seq_length=shape.max_length)
+    if table is not None:
+        with torch.no_grad():
+            rows = transformer.model.shared.weight.copy_(table)
+            # An empty text is its end alone: short enough not to count in others, but with a direction.
+            rows[special.end].normal_(std=0.01)
+    modules: list[nn.Module] = [transformer]
+    if keep_bag:
+        weights = torch.zeros(shape.layers + 1)
+        weights[0] = 1.0
+        modules.append(WeightedLayerPooling(shape.dim, shape.layers, 0, nn.Parameter(weights)))
+    return [*modules, Pooling(shape.dim, pooling_mode="mean")]

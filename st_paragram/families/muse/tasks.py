@@ -5,23 +5,22 @@ from __future__ import annotations
 import hashlib
 import logging
 import re
-import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from st_paragram.core.files import content_digest, digest, file_for_folder, locked, writable_cache
+from st_paragram.core.files import atomic, content_digest, digest, file_for_folder, locked, writable_cache
 from st_paragram.core.pair_store import PairStore
+from st_paragram.core.text.streams import read_lines
 from st_paragram.core.tokenizers.base import FlatIds, Tokenizer
 from st_paragram.core.tokenizers.flat_ids import starts
-from st_paragram.errors import TextError, one_line, short
+from st_paragram.errors import TextError, short
+from st_paragram.families.muse.settings import COLUMNS
 from st_paragram.tools.cleaning.known_test_sentences import KnownSentences
 
 if TYPE_CHECKING:
@@ -32,18 +31,15 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-#: The columns of a file of each task; those in brackets may be left out.
-COLUMNS = {
-    "qa": "question TAB answer [TAB context]",
-    "response": "utterance TAB response",
-    "nli": "label TAB premise TAB hypothesis",
-}
 #: The labels of inference; files may have their numbers instead.
 LABELS = ("entailment", "neutral", "contradiction")
 
 _FILE = re.compile(r"([a-z]{2,3}(?:[_-][A-Za-z]{2,4})?)\.tsv(?:\.gz|\.xz)?")
 _NUMBERS = {name: number for number, label in enumerate(LABELS) for name in (label, str(number))}
-_VERSION = 1  # of what is kept in the cache
+_CHUNK = 4096  # rows that are read at a time
+_VERSION = 2  # of what is kept in the cache
+
+Row = tuple[str, str, str, int]  # first text, second text, context, label
 
 
 def task_files(folder: str | Path, task: str) -> dict[str, Path]:
@@ -59,88 +55,39 @@ def task_files(folder: str | Path, task: str) -> dict[str, Path]:
     return found
 
 
-def read_texts(path: Path, task: str, folder: Path) -> Dataset:
-    """Texts of a file, columns `first`, `second`, `context` and `label`; `folder` keeps them while they are in use.
+def read_texts(path: Path, task: str) -> Iterator[list[Row]]:
+    """Yield the rows of a file, many at a time; white space within a text becomes single spaces.
 
-    White space within a text becomes single spaces. Rows with an empty text or a sentence of a test set are left out,
-    and counted in the log; the label is -1 where the task has none.
+    Rows with an empty text or a sentence of a test set are left out, and counted in the log; the label is -1 where the
+    task has none.
     """
-    from datasets import Dataset, Features, Value
-    from datasets.exceptions import DatasetGenerationError
-
-    known = KnownSentences()
-
-    def full(first: list[str], second: list[str]) -> list[bool]:
-        return [bool(one and other) for one, other in zip(first, second, strict=True)]
-
-    def unknown(first: list[str], second: list[str]) -> NDArray[np.bool_]:
-        return ~(known(first) | known(second))
-
-    with _quiet():
-        try:
-            text = Features({"text": Value("string")})
-            lines = Dataset.from_text(str(path), features=text, cache_dir=str(folder), encoding="utf-8-sig")
-        except (DatasetGenerationError, OSError) as error:
-            raise TextError(f"{path}: {one_line(error.__cause__ or error)}; check the file") from error
-        except ValueError as error:  # a split without rows
-            raise TextError(f"{path}: empty; give a file of rows `{COLUMNS[task]}`") from error
-        made: dict[str, Any] = {"batched": True, "load_from_cache_file": False}
-        of = {"path": path, "task": task}
-        rows = lines.map(_columns, True, fn_kwargs=of, remove_columns="text", new_fingerprint="columns", **made)
-        for kept, reason in ((full, "an empty text"), (unknown, f"sentences of {known.name}")):
-            before = len(rows)
-            rows = rows.filter(kept, input_columns=["first", "second"], new_fingerprint=kept.__name__, **made)
-            if count := before - len(rows):
-                logger.warning("%s: %s of %s rows with %s left out", path, f"{count:,}", f"{before:,}", reason)
-    if not len(rows):
-        raise TextError(f"{path}: no rows `{COLUMNS[task]}` are left; give others")
-    return rows
+    known, lines = KnownSentences(), enumerate(read_lines(str(path)), 1)
+    read = empty = kept = 0
+    while chunk := list(islice(lines, _CHUNK)):
+        rows = [_row(line, task, f"{path}: row {number}") for number, line in chunk]
+        full = [row for row in rows if row[0] and row[1]]
+        told = known([row[0] for row in full]) | known([row[1] for row in full])
+        chosen = [row for row, is_known in zip(full, told, strict=True) if not is_known]
+        read, empty, kept = read + len(rows), empty + len(rows) - len(full), kept + len(chosen)
+        yield chosen
+    for count, reason in ((empty, "an empty text"), (read - empty - kept, f"sentences of {known.name}")):
+        if count:
+            logger.warning("%s: %s of %s rows with %s left out", path, f"{count:,}", f"{read:,}", reason)
+    if not kept:
+        raise TextError(f"{path}: no rows `{COLUMNS[task]}` {'are left' if read else 'in it'}; give others")
 
 
-def _columns(lines: Mapping[str, list[str]], numbers: list[int], path: Path, task: str) -> dict[str, list[Any]]:
-    rows = []
-    for line, number in zip(lines["text"], numbers, strict=True):
-        cells = [" ".join(cell.split()) for cell in line.split("\t")]
-        if cells == [""]:
-            rows.append(("", "", "", -1))
-            continue
-        if len(cells) not in ((2, 3) if task == "qa" else (COLUMNS[task].count("TAB") + 1,)):
-            raise TextError(f"{path}: row {number + 1} has {len(cells)} columns; rows of {task} are `{COLUMNS[task]}`")
-        label = _NUMBERS.get(cells.pop(0).lower()) if task == "nli" else -1
-        if label is None:
-            seen = short(line.partition("\t")[0])
-            raise TextError(f"{path}: row {number + 1} has the label {seen}; labels are {', '.join(LABELS)}")
-        first, second, context = (*cells, "")[:3]
-        rows.append((first, second, context, label))
-    return dict(zip(("first", "second", "context", "label"), map(list, zip(*rows, strict=True)), strict=True))
-
-
-def _ids(rows: Mapping[str, Any], tokenizer: Tokenizer, max_length: int, context_length: int) -> dict[str, Any]:
-    """Ids of texts; a context that is not there, or is the answer as it is read, has none."""
-
-    def encoded(name: str, most: int) -> list[list[int]]:
-        ids, offsets = tokenizer.encode(rows[name], most)
-        return [ids[begin:end].tolist() for begin, end in pairwise(offsets)]
-
-    first, second = encoded("first", max_length), encoded("second", max_length)
-    around = zip(rows["context"], encoded("context", context_length), second, strict=True)
-    contexts = [ids if text and ids != answer else [] for text, ids, answer in around]
-    return {"first": first, "second": second, "context": contexts, "label": rows["label"]}
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Without the bars of `datasets` where nobody sees them."""
-    from datasets.utils import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
-
-    if are_progress_bars_disabled() or sys.stderr.isatty():
-        yield
-        return
-    disable_progress_bars()
-    try:
-        yield
-    finally:
-        enable_progress_bars()
+def _row(line: str, task: str, where: str) -> Row:
+    cells = [" ".join(cell.split()) for cell in line.split("\t")]
+    if cells == [""]:
+        return "", "", "", -1
+    if len(cells) not in ((2, 3) if task == "qa" else (COLUMNS[task].count("TAB") + 1,)):
+        raise TextError(f"{where} has {len(cells)} columns; rows of {task} are `{COLUMNS[task]}`")
+    if task != "nli":
+        return cells[0], cells[1], cells[2] if len(cells) > 2 else "", -1
+    if (label := _NUMBERS.get(cells[0].lower())) is None:
+        raise TextError(f"{where} has the label {short(cells[0])}; labels are {', '.join(LABELS)}")
+    return cells[1], cells[2], "", label
 
 
 @dataclass(frozen=True)
@@ -205,23 +152,40 @@ class TaskRows:
 
 def file_rows(path: Path, task: str, language: str, tokenizer: Tokenizer, settings: DualEncoderSettings) -> TaskRows:
     """Rows of a file; their ids are made once in the cache, and found there again."""
-    import datasets
+    from datasets import Dataset
 
-    lengths = {"max_length": settings.max_length, "context_length": settings.context_length}
+    lengths = settings.max_length, settings.context_length
     vocabulary = [tokenizer.kind, hashlib.sha256(tokenizer.content).hexdigest(), tokenizer.options]
     key = digest(_VERSION, task, content_digest(path), vocabulary, lengths, KnownSentences().identity)
     folder = writable_cache("tasks")
     made = folder / f"{task}-{language}-{key}.arrow"
     with locked(folder, wait=True):
         if not made.exists():
-            with TemporaryDirectory(dir=folder, ignore_cleanup_errors=True) as work, _quiet():
-                texts, ids = read_texts(path, task, Path(work)), Path(work, "ids.arrow")
-                columns = dict.fromkeys(texts.column_names, datasets.Sequence(datasets.Value("int32")))
-                features = datasets.Features(columns | {"label": datasets.Value("int8")})
-                options: dict[str, Any] = {"fn_kwargs": {"tokenizer": tokenizer, **lengths}, "new_fingerprint": key}
-                texts.map(_ids, batched=True, features=features, cache_file_name=str(ids), **options)
-                ids.replace(made)
-    return TaskRows(task, language, datasets.Dataset.from_file(str(made)), digest=key)
+            logger.info(f"{path}: reading rows")
+            with atomic(made) as output:
+                _write_ids(path, task, tokenizer, lengths, output)
+    return TaskRows(task, language, Dataset.from_file(str(made)), digest=key)
+
+
+def _write_ids(path: Path, task: str, tokenizer: Tokenizer, lengths: tuple[int, int], output: IO[bytes]) -> None:
+    """Write the ids of a file's rows as an Arrow stream; a context that is the answer as it is read has none."""
+    import pyarrow as pa
+
+    lists = pa.list_(pa.int32())
+    schema = pa.schema({"first": lists, "second": lists, "context": lists, "label": pa.int8()})
+
+    def encoded(texts: Sequence[str], most: int) -> list[list[int]]:
+        ids, offsets = tokenizer.encode(texts, most)
+        return [ids[begin:end].tolist() for begin, end in pairwise(offsets)]
+
+    with pa.ipc.new_stream(output, schema) as stream:
+        for rows in filter(None, read_texts(path, task)):
+            first, second, context, label = zip(*rows, strict=True)
+            answers = encoded(second, lengths[0])
+            around = zip(context, encoded(context, lengths[1]), answers, strict=True)
+            contexts = [ids if text and ids != answer else [] for text, ids, answer in around]
+            columns = [encoded(first, lengths[0]), answers, contexts, label]
+            stream.write(pa.record_batch(columns, schema))
 
 
 def all_rows(

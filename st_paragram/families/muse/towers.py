@@ -24,9 +24,6 @@ def towers(dim: int) -> Router:
 
     A tower has two residual layers, x + tanh(W x + b), whose maps begin at 0: before any training question, answer and
     sentence are one and the same vector.
-
-    Args:
-        dim: components of a sentence's embedding.
     """
     routes: dict[str, list[Any]] = {SENTENCE: [Normalize()], QUERY: _tower(dim), DOCUMENT: _tower(dim)}
     return Router(routes, default_route=SENTENCE)
@@ -38,6 +35,14 @@ def _tower(dim: int) -> list[nn.Module]:
         nn.init.zeros_(layer.linear.weight)
         nn.init.zeros_(layer.linear.bias)
     return [Normalize(), *layers, Normalize()]
+
+
+def through(router: Router, route: str, vectors: Tensor, skip: int = 0) -> Tensor:
+    """Vectors behind a route of the towers, float (n, D); the first `skip` of its modules are left out."""
+    features: dict[str, Any] = {"sentence_embedding": vectors}
+    for module in list(cast("nn.Sequential", router.sub_modules[route]))[skip:]:
+        features = module(features)
+    return features["sentence_embedding"]
 
 
 class TaskHeads(nn.Module):
@@ -58,20 +63,13 @@ class TaskHeads(nn.Module):
         self.classifier = nn.Sequential(nn.Linear(4 * dim, dim), nn.ReLU(), nn.Linear(dim, len(NLI_LABELS)))
 
     def answers(self, router: Router, answers: Tensor, contexts: Tensor) -> Tensor:
-        """Unit vectors of answers in their contexts, float (B, D).
+        """Unit vectors of answers in their contexts, by unit vectors of both, float (B, D) each.
 
-        Args:
-            router: as `towers` makes it.
-            answers: unit vectors of the answers' sentences, float (B, D).
-            contexts: unit vectors of their contexts, float (B, D); an answer without one has itself here.
+        An answer without a context has itself there; the router is one that `towers` made.
         """
-        layers: list[Any] = list(cast("nn.Sequential", router.sub_modules[DOCUMENT]))
-        _, first, *rest = layers
+        first: Any = cast("nn.Sequential", router.sub_modules[DOCUMENT])[1]
         inner = first.linear(answers) + self.context(contexts - answers)
-        features: dict[str, Tensor] = {"sentence_embedding": answers + first.activation_function(inner)}
-        for module in rest:
-            features = module(features)
-        return features["sentence_embedding"]
+        return through(router, DOCUMENT, answers + first.activation_function(inner), skip=2)
 
     def logits(self, premises: Tensor, hypotheses: Tensor, dropout: float = 0.0) -> Tensor:
         """What the classifier says of pairs of unit vectors, float (B, D) each: float (B, 3), as `NLI_LABELS`.
@@ -79,30 +77,15 @@ class TaskHeads(nn.Module):
         A unit vector's components shrink with its dimension; they are brought back to about 1. `dropout` is that of
         training, before both layers.
         """
-
-        def dropped(values: Tensor) -> Tensor:
-            return F.dropout(values, dropout, training=dropout > 0)
-
         u, v = premises * self.dim**0.5, hypotheses * self.dim**0.5
         first, activation, last = self.classifier
-        hidden = activation(first(dropped(torch.cat([u, v, (u - v).abs(), u * v], 1))))
-        return cast("Tensor", last(dropped(hidden)))
-
-
-def through(router: Router, route: str, vectors: Tensor) -> Tensor:
-    """Vectors behind a route of the towers, float (n, D)."""
-    features: dict[str, Any] = {"sentence_embedding": vectors}
-    for module in cast("nn.Sequential", router.sub_modules[route]):
-        features = module(features)
-    return features["sentence_embedding"]
+        hidden = activation(first(F.dropout(torch.cat([u, v, (u - v).abs(), u * v], 1), dropout)))
+        return cast("Tensor", last(F.dropout(hidden, dropout)))
 
 
 def context_vectors(table: Tensor, ids: Tensor, offsets: Tensor) -> Tensor:
     """Unit vectors of bags of tokens, float (B, D): the direction of the mean of their rows.
 
-    Args:
-        table: float (V, D).
-        ids: int64 (total,).
-        offsets: int64 (B + 1,): bag i is ids[offsets[i]:offsets[i + 1]].
+    Bag i is ids[offsets[i]:offsets[i + 1]], int64 (total,) and (B + 1,), of the table, float (V, D).
     """
     return F.normalize(F.embedding_bag(ids, table, offsets[:-1], mode="mean"), dim=1)

@@ -7,58 +7,91 @@ held out are looked at; the best epoch is kept, and that may be none: then what 
 from __future__ import annotations
 
 import copy
+import hashlib
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 from numpy.typing import NDArray
+from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Router
 from torch import Tensor, nn
 from tqdm import tqdm
 
+from st_paragram.core.encoding.directory import check_free, fingerprint
 from st_paragram.core.encoding.find import find
-from st_paragram.core.files import output_lock
+from st_paragram.core.files import atomic, content_digest, digest, output_lock
 from st_paragram.errors import TextError
 from st_paragram.families.muse.card_facts import towers_card
 from st_paragram.families.muse.losses import ranking_loss, sharing
 from st_paragram.families.muse.sentence_transformers_encoder import EncoderWithTowers
 from st_paragram.families.muse.settings import TowersSettings
-from st_paragram.families.muse.task_vectors import PairRows, read_rows, vectors_of
-from st_paragram.families.muse.towers import DOCUMENT, QUERY, TaskHeads, through
+from st_paragram.families.muse.tasks import read_texts, task_files
+from st_paragram.families.muse.towers import DOCUMENT, QUERY, through
 from st_paragram.learning.models import directory
-from st_paragram.tools.embed_files.reader import StoredEmbeddings
-from st_paragram.tools.stages.work import Work
+from st_paragram.tools.embed_files.one_file import embed_file
 
 _PAIRED = ("qa", "response")
 _FEWEST = 16  # pairs of a batch: fewer are hardly each other's negatives
-_CANDIDATES = 4096  # held-out rows of a language that are looked at
+_CANDIDATES = 4096  # held-out rows of a language that are looked at, or of inference at a time
 _WEIGHT_DECAY = 0.01
 
 
 @dataclass(frozen=True)
-class Curve:
-    """A learning curve on rows that were held out.
+class PairRows:
+    """The n rows of one task ("qa", "response" or "nli") and language, by numbers of vectors, int64 (n,) each."""
 
-    Attributes:
-        measure: What was measured.
-        rows: Rows that were held out.
-        values: Before training and after each epoch, 0 .. 1.
-    """
+    task: str
+    language: str
+    first: NDArray[np.int64]  # questions, utterances or premises
+    second: NDArray[np.int64]  # answers, responses or hypotheses
+    labels: NDArray[np.int64]  # of inference; -1 in other tasks
+
+    def __len__(self) -> int:
+        """Number of rows."""
+        return len(self.first)
+
+    def take(self, rows: NDArray[Any] | slice) -> PairRows:
+        """Some of the rows."""
+        return PairRows(self.task, self.language, self.first[rows], self.second[rows], self.labels[rows])
+
+    def batches(self, size: int, order: NDArray[np.int64] | None = None) -> Iterator[PairRows]:
+        """The rows, in an order, so many at a time."""
+        rows = self if order is None else self.take(order)
+        return (rows.take(slice(begin, begin + size)) for begin in range(0, len(rows), size))
+
+    def held_out(self, share: float) -> tuple[PairRows, PairRows]:
+        """Rows to train on, and rows held out: a text that decides is on one side only.
+
+        That is the answer of a question and the premise of an inference, of which there are several rows.
+        """
+        keys = (self.first if self.task == "nli" else self.second).astype(np.uint64)
+        mixed = (keys * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(40)  # 24 bits of a multiplicative hash
+        held = mixed < share * (1 << 24)
+        return self.take(~held), self.take(held)
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A learning curve on rows that were held out: a measure before training and after each epoch, 0 .. 1."""
 
     measure: str
-    rows: int
+    rows: int  # that were held out
     values: tuple[float, ...]
 
     @property
     def best(self) -> int:
         """The epoch that was kept; 0: none, the beginning."""
         return int(np.argmax(self.values))
+
+    def __str__(self) -> str:
+        return " ".join(f"{100 * value:.1f}" for value in self.values)
 
 
 def make_towers(
@@ -71,8 +104,7 @@ def make_towers(
 ) -> list[Curve]:
     """Train towers and a classifier over a finished encoder, and save it with them.
 
-    Vectors are kept in `.<output>.work` until all is done; the same call resumes an interrupted
-    run there.
+    Vectors are kept in `.<output>.work` until all is done; the same call resumes an interrupted run there.
 
     Args:
         model: Directory, name or hub id of the encoder, any model that `st_paragram.load` opens.
@@ -86,163 +118,154 @@ def make_towers(
         Learning curves on rows that were held out.
     """
     settings, output, found = settings or TowersSettings(), Path(output), find(model)
+    check_free(output, overwrite)
+    files = [(task, *file) for task, folder in folders.items() for file in task_files(folder, task).items()]
     encoder = directory.load(found)
     torch.manual_seed(settings.seed)
     made = EncoderWithTowers.over(encoder)
-    work = Work().folder_for(output)
+    work = output.with_name(f".{output.name}.work")
     with output_lock(output):
-        work.mkdir(parents=True, exist_ok=True)
-        rows = read_rows(folders, work / "texts.txt")
-        curves = train_towers(made, rows, vectors_of(work / "texts.txt", found, work), settings)
+        rows = read_rows(files, work / "texts.txt")
+        curves = train_towers(made, rows, vectors_of(work / "texts.txt", encoder, fingerprint(found), work), settings)
         card = towers_card(output.name, name or found.name, made, rows, curves)
         directory.save(made, output, card, overwrite)
         shutil.rmtree(work)
     return curves
 
 
-@dataclass(frozen=True)
-class _Vectors:
-    """Vectors by number, on a device."""
+def read_rows(files: Sequence[tuple[str, str, Path]], texts: Path) -> list[PairRows]:
+    """Read the rows of files (task, language, path), and write their texts, each once: line i is text i."""
+    numbers: dict[bytes, int] = {}  # 16 bytes are kept of each text
+    with atomic(texts) as output:
 
-    stored: StoredEmbeddings
-    device: torch.device
+        def number(text: str) -> int:
+            line = text.encode()
+            key = hashlib.blake2b(line, digest_size=16).digest()
+            if key not in numbers:
+                numbers[key] = len(numbers)
+                output.write(line + b"\n")
+            return numbers[key]
 
-    def __call__(self, numbers: NDArray[np.int64]) -> Tensor:
-        return F.normalize(torch.from_numpy(self.stored.take(numbers)).to(self.device), dim=1)
+        found = []
+        for task, language, path in files:
+            cells = [(number(a), number(b), label) for rows in read_texts(path, task) for a, b, _, label in rows]
+            found.append(PairRows(task, language, *np.array(cells, np.int64).T.copy()))
+    return found
+
+
+def vectors_of(texts: Path, encoder: SentenceTransformer, identity: str, folder: Path) -> NDArray[np.float16]:
+    """Unit vectors of all lines of a text, on disk, made once in a folder; an interrupted run is resumed.
+
+    `identity` distinguishes the encoder from others.
+    """
+    output = folder / f"vectors-{digest(content_digest(texts), identity)}.npy"
+    if not output.exists():
+        embed_file(encoder, str(texts), output, normalize=True, identity=identity, dtype="float16")
+    return cast("NDArray[np.float16]", np.load(output, mmap_mode="r"))
 
 
 def train_towers(
-    model: EncoderWithTowers, rows: Sequence[PairRows], stored: StoredEmbeddings, settings: TowersSettings
+    model: EncoderWithTowers, rows: Sequence[PairRows], stored: NDArray[np.float16], settings: TowersSettings
 ) -> list[Curve]:
     """Train towers on questions and responses, and the classifier on inference, as far as there are rows of them.
 
     Args:
         model: Whose towers and classifier are trained; its encoder is not used.
         rows: Of all tasks.
-        stored: The encoder's vectors of the texts of the rows.
+        stored: The encoder's vectors of the texts of the rows, (texts, D).
         settings: Of the training.
 
     Returns:
         The learning curves.
-
-    Raises:
-        TextError: Too few rows to hold some of them out.
     """
-    vectors, curves = _Vectors(stored, model.device), []
-    parts = [each.held_out(settings.held_out) for each in rows]
-    pairs = [part for part in parts if part[0].task in _PAIRED]
-    inference = [part for part in parts if part[0].task == "nli"]
-    router = cast("Router", model[-1])
-    if pairs:
-        train, held = map(list, zip(*pairs, strict=True))
-        curves.append(_train_pairs(router, train, held, vectors, settings))
+    router, heads, device = cast("Router", model[-1]), model.heads, model.device
+
+    def vectors(numbers: NDArray[np.int64]) -> Tensor:
+        return F.normalize(torch.from_numpy(stored[numbers].astype(np.float32)).to(device), dim=1)
+
+    def ranking(batch: PairRows) -> Tensor:
+        questions = through(router, QUERY, vectors(batch.first))
+        answers = through(router, DOCUMENT, vectors(batch.second))
+        equal = sharing(torch.from_numpy(batch.first), torch.from_numpy(batch.second)).to(device)
+        return ranking_loss(questions, answers, settings.scale, 0.0, equal)
+
+    def answers_found(held: PairRows) -> float:
+        """Share of questions whose answer is the nearest of all answers of the rows."""
+        answers = np.unique(held.second)
+        among = through(router, DOCUMENT, vectors(answers))
+        nearest = (through(router, QUERY, vectors(held.first)) @ among.T).argmax(1).cpu().numpy()
+        return float((answers[nearest] == held.second).mean())
+
+    def logits(batch: PairRows, dropout: float = 0.0) -> Tensor:
+        return heads.logits(vectors(batch.first), vectors(batch.second), dropout)
+
+    def entropy(batch: PairRows) -> Tensor:
+        return F.cross_entropy(logits(batch, settings.nli_dropout), torch.from_numpy(batch.labels).to(device))
+
+    def labels_found(held: Sequence[PairRows]) -> float:
+        parts = [part for each in held for part in each.batches(_CANDIDATES)]
+        return sum(int((logits(each).argmax(1).cpu().numpy() == each.labels).sum()) for each in parts) / _count(held)
+
+    curves = []
+    paired, inference = ([each for each in rows if (each.task in _PAIRED) == kind] for kind in (True, False))
+    if paired:
+        train, held = _held_out(paired, settings.held_out)
+        looked_at = [each.take(slice(_CANDIDATES)) for each in held]
+        extent = (settings.epochs, settings.learning_rate)
+        values = _fit(router, train, *extent, settings, ranking, lambda: fmean(map(answers_found, looked_at)))
+        curves.append(Curve("answers found among those held out", _count(looked_at), values))
     if inference:
-        train, held = map(list, zip(*inference, strict=True))
-        curves.append(_train_inference(model.heads, train, held, vectors, settings))
+        train, held = _held_out(inference, settings.held_out)
+        extent = (settings.nli_epochs, settings.nli_learning_rate)
+        values = _fit(heads.classifier, train, *extent, settings, entropy, lambda: labels_found(held))
+        curves.append(Curve("labels of inference found right", _count(held), values))
     model.trained_on({each.task for each in rows})
     return curves
 
 
-def _train_pairs(
-    router: Router, train: list[PairRows], held: list[PairRows], vectors: _Vectors, settings: TowersSettings
-) -> Curve:
-    looked_at = [each.take(np.arange(min(len(each), _CANDIDATES))) for each in _some(held, settings)]
-
-    def loss(rows: PairRows) -> Tensor:
-        questions = through(router, QUERY, vectors(rows.first))
-        answers = through(router, DOCUMENT, vectors(rows.second))
-        equal = sharing(torch.from_numpy(rows.first), torch.from_numpy(rows.second)).to(questions.device)
-        return ranking_loss(questions, answers, settings.scale, 0.0, equal)
-
-    def found() -> float:
-        return fmean(_found(router, each, vectors) for each in looked_at)
-
-    values = _fit(router, train, settings.epochs, settings.learning_rate, settings, loss, found)
-    return Curve("answers found among those held out", sum(map(len, looked_at)), values)
-
-
-def _found(router: Router, rows: PairRows, vectors: _Vectors) -> float:
-    """Share of questions whose answer is the nearest of all answers of the rows."""
-    answers = np.unique(rows.second)
-    among = through(router, DOCUMENT, vectors(answers))
-    nearest = (through(router, QUERY, vectors(rows.first)) @ among.T).argmax(1).cpu().numpy()
-    return float((answers[nearest] == rows.second).mean())
-
-
-def _train_inference(
-    heads: TaskHeads, train: list[PairRows], held: list[PairRows], vectors: _Vectors, settings: TowersSettings
-) -> Curve:
-    looked_at = _some(held, settings)
-
-    def logits(rows: PairRows, dropout: float = 0.0) -> Tensor:
-        return heads.logits(vectors(rows.first), vectors(rows.second), dropout)
-
-    def loss(rows: PairRows) -> Tensor:
-        return F.cross_entropy(logits(rows, settings.nli_dropout), torch.from_numpy(rows.labels).to(vectors.device))
-
-    def right() -> float:
-        parts = [part for each in looked_at for part in _batches(each, np.arange(len(each)), _CANDIDATES)]
-        hits = sum(int((logits(part).argmax(1).cpu().numpy() == part.labels).sum()) for part in parts)
-        return hits / sum(map(len, looked_at))
-
-    values = _fit(heads.classifier, train, settings.nli_epochs, settings.nli_learning_rate, settings, loss, right)
-    return Curve("labels of inference found right", sum(map(len, looked_at)), values)
-
-
-def _some(held: list[PairRows], settings: TowersSettings) -> list[PairRows]:
-    """What is held out of each language, where it is more than one row.
-
-    Raises:
-        TextError: Nothing is, so that no epoch could be chosen.
-    """
+def _held_out(rows: Sequence[PairRows], share: float) -> tuple[list[PairRows], list[PairRows]]:
+    """Rows to train on, and what is held out of each language, where it is more than one row."""
+    train, held = zip(*(each.held_out(share) for each in rows), strict=True)
     if not (some := [each for each in held if len(each) > 1]):
-        seen = f"too few rows to hold out {settings.held_out:.0%} of them"
-        raise TextError(f"{held[0].task}: {seen}; give more, or a larger --held-out")
-    return some
+        seen = f"too few rows to hold out {share:.0%} of them"
+        raise TextError(f"{rows[0].task}: {seen}; give more, or a larger --held-out")
+    return list(train), some
+
+
+def _count(rows: Sequence[PairRows]) -> int:
+    return sum(map(len, rows))
 
 
 def _fit(
     module: nn.Module,
-    train: list[PairRows],
+    train: Sequence[PairRows],
     epochs: int,
     learning_rate: float,
     settings: TowersSettings,
     loss: Callable[[PairRows], Tensor],
     score: Callable[[], float],
 ) -> tuple[float, ...]:
-    """Train a module by AdamW, keep the best epoch, and give the scores before training and after each epoch."""
-    rng = np.random.default_rng(settings.seed)
+    """Train a module by AdamW, keep the best epoch, and give the scores before training and after each epoch.
+
+    Batches are of one task and language each, in random order; what is too small to be one is left for another epoch.
+    """
+    rng, size, score = np.random.default_rng(settings.seed), settings.batch_size, torch.inference_mode()(score)
     optimizer = torch.optim.AdamW(module.parameters(), learning_rate, weight_decay=_WEIGHT_DECAY)
-    steps = epochs * sum(-(-len(each) // settings.batch_size) for each in train)
+    steps = epochs * sum(-(-len(each) // size) for each in train)
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: max(0.0, 1 - step / steps))
-    values, best = [_scored(score)], copy.deepcopy(module.state_dict())
+    values, best = [score()], copy.deepcopy(module.state_dict())
     with tqdm(total=steps, unit=" steps", desc="training") as bar:
         for _ in range(epochs):
-            for batch in _epoch(train, settings.batch_size, rng):
+            batches = [part for each in train for part in each.batches(size, rng.permutation(len(each)))]
+            batches = [each for each in batches if len(each) >= _FEWEST] or batches
+            for number in rng.permutation(len(batches)):
                 optimizer.zero_grad()
-                loss(batch).backward()  # type: ignore[no-untyped-call]
+                loss(batches[number]).backward()  # type: ignore[no-untyped-call]
                 optimizer.step()
                 schedule.step()
                 bar.update()
-            values.append(_scored(score))
+            values.append(score())
             if values[-1] > max(values[:-1]):  # the first of equal epochs, as `Curve.best` says
                 best = copy.deepcopy(module.state_dict())
     module.load_state_dict(best)
     return tuple(values)
-
-
-def _scored(score: Callable[[], float]) -> float:
-    with torch.inference_mode():
-        return score()
-
-
-def _epoch(train: list[PairRows], size: int, rng: np.random.Generator) -> list[PairRows]:
-    """Batches of one task and language each, in random order; what is too small to be a batch is left for another."""
-    batches = [part for each in train for part in _batches(each, rng.permutation(len(each)), size)]
-    batches = [each for each in batches if len(each) >= _FEWEST] or batches
-    return [batches[number] for number in rng.permutation(len(batches))]
-
-
-def _batches(rows: PairRows, order: NDArray[np.int64], size: int) -> Iterator[PairRows]:
-    for begin in range(0, len(order), size):
-        yield rows.take(order[begin : begin + size])

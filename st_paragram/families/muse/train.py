@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import time
 from collections import defaultdict
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -20,10 +19,10 @@ from st_paragram.errors import SettingsError
 from st_paragram.families.muse.convolution_encoder import ConvolutionEncoder
 from st_paragram.families.muse.losses import DualEncoderTasks
 from st_paragram.families.muse.sampler import TaskSampler
-from st_paragram.families.muse.sentence_transformers_encoder import DualEncoder, DualEncoderValues
+from st_paragram.families.muse.sentence_transformers_encoder import DualEncoder
 from st_paragram.families.muse.settings import DualEncoderSettings, MuseData
-from st_paragram.families.muse.t5_encoder import t5_modules, table_of
-from st_paragram.families.muse.tasks import TaskRows, all_rows
+from st_paragram.families.muse.t5_encoder import t5_modules
+from st_paragram.families.muse.tasks import all_rows
 from st_paragram.families.muse.towers import SENTENCE, TaskHeads, towers
 from st_paragram.learning.modules.token_embedding import token_embedding
 from st_paragram.learning.modules.transformer_encoder import TransformerShape, special_ids
@@ -51,22 +50,16 @@ def new_model(store: PairStore, settings: DualEncoderSettings) -> DualEncoder:
     table[[special.pad, special.end, tokenizer.unknown_id]] = 0.0  # what is not text, or unknown
     modules: list[nn.Module]
     if settings.architecture == "cnn":
-        embedding = token_embedding(tokenizer, weights=table, dropout=settings.dropout)
-        encoder = ConvolutionEncoder(
-            dim, settings.filters, settings.layers, keep_bag=settings.keep_bag, max_length=settings.max_length
-        )
-        modules = [embedding, encoder]
+        sizes = (dim, settings.filters, settings.layers)
+        encoder = ConvolutionEncoder(*sizes, keep_bag=settings.keep_bag, max_length=settings.max_length)
+        modules = [token_embedding(tokenizer, weights=table, dropout=settings.dropout), encoder]
     else:
-        sizes = (dim, settings.layers, settings.heads, settings.ffn_dim, settings.dropout, settings.max_length)
-        modules = t5_modules(tokenizer, TransformerShape(*sizes), settings.keep_bag)
-        with torch.no_grad():
-            table_of(modules[0]).copy_(table)
-            # An empty text is its end alone: short enough not to count in others, but with a direction.
-            table_of(modules[0])[special.end].normal_(std=0.01)
-    lengths = (settings.max_length, settings.context_length)
-    values = DualEncoderValues(dict(tokenizer.options), dim, *lengths)
+        shape = TransformerShape(
+            dim, settings.layers, settings.heads, settings.ffn_dim, settings.dropout, settings.max_length
+        )
+        modules = t5_modules(tokenizer, shape, settings.keep_bag, table)
     device = None if settings.device == "auto" else settings.device
-    model = DualEncoder.of([*modules, towers(dim)], TaskHeads(dim), values, tokenizer, device)
+    model = DualEncoder.of([*modules, towers(dim)], TaskHeads(dim), settings.context_length, device=device)
     if settings.keep_bag:
         _set_gate(model, store, settings.gate)
     return model
@@ -76,13 +69,13 @@ def new_model(store: PairStore, settings: DualEncoderSettings) -> DualEncoder:
 def _set_gate(model: DualEncoder, store: PairStore, gate: float) -> None:
     """Weigh the network's part so that it is `gate` times as long as the bag on sentences of the store."""
     bag, network = weights(model)
-    sentences = [store.take("a", np.arange(min(_SAMPLE, len(store))))]
+    sentences = store.take("a", np.arange(min(_SAMPLE, len(store))))
     model.eval()
     lengths = []
     for parts in ((1.0, 0.0), (0.0, 1.0)):
         bag.fill_(parts[0])
         network.fill_(parts[1])
-        lengths.append(float(model.vectors.raw(sentences)[0].norm(dim=1).mean()))
+        lengths.append(float(model.vectors_of_ids(sentences)[0].norm(dim=1).mean()))
     bag.fill_(1.0)
     network.fill_(gate * lengths[0] / max(lengths[1], 1e-9))
 
@@ -105,19 +98,7 @@ def trainer(
     run: TrainingRun,
 ) -> DualEncoderTrainer:
     """The trainer of a run on a store of translations, and on what else `run.more` names."""
-    more = run.more or MuseData()
-    rows = [each for each in all_rows(store, more.tasks, more.languages, settings) if settings.shares[each.task] > 0]
-    if not rows:
-        raise SettingsError("no task has both data and a share of the steps; give data, or another task a share")
-    batches = (settings.batch_size, settings.length_buckets, settings.seed)
-    sampler = TaskSampler(rows, settings.shares, settings.language_power, *batches)
-    loss = DualEncoderTasks(model.vectors, model.heads, settings.scale, settings.margin, settings.qa_margin)
-    parameters = sum(parameter.numel() for parameter in loss.parameters() if parameter.requires_grad)
-    logger.info(f"{parameters:,} parameters; steps are shared out among")
-    for each, probability in zip(rows, sampler.probabilities, strict=True):
-        logger.info(f"  {each.name}: {len(each):,} pairs, {probability:.1%} of the steps")
-    every = settings.evaluate_steps or -(-settings.steps // _LOOKS)
-    evaluate = evaluator is not None
+    every, evaluate = settings.evaluate_steps or -(-settings.steps // _LOOKS), evaluator is not None
     arguments = arguments_of(
         StoreTrainingArguments,
         settings,
@@ -135,9 +116,7 @@ def trainer(
         save_strategy="steps",
         save_steps=every,
     )
-    made = DualEncoderTrainer(model, arguments, store, loss, rows, sampler, settings.steps, evaluator=evaluator)
-    model.trained_on({each.task for each in rows})
-    return made
+    return DualEncoderTrainer(model, arguments, store, settings, run.more or MuseData(), evaluator=evaluator)
 
 
 class DualEncoderTrainer(StoreTrainer):
@@ -155,17 +134,25 @@ class DualEncoderTrainer(StoreTrainer):
         model: DualEncoder,
         args: StoreTrainingArguments,
         store: PairStore,
-        loss: DualEncoderTasks,
-        rows: Sequence[TaskRows],
-        sampler: TaskSampler,
-        steps: int,
+        settings: DualEncoderSettings,
+        more: MuseData,
         **kwargs: Any,  # noqa: ANN401
     ) -> None:
-        """Set up a run of some steps on rows that a sampler draws from; the rest is `StoreTrainer`'s."""
+        """Set up a run on a store of translations and `more` tasks; `kwargs` are `StoreTrainer`'s."""
+        rows = all_rows(store, more.tasks, more.languages, settings)
+        self.rows = [each for each in rows if settings.shares[each.task] > 0]
+        if not self.rows:
+            raise SettingsError("no task has both data and a share of the steps; give data, or another task a share")
+        batches = (settings.batch_size, settings.length_buckets, settings.seed)
+        self.sampler = TaskSampler(self.rows, settings.shares, settings.language_power, *batches)
+        self._steps, self._sums = settings.steps, defaultdict[str, "Tensor | float"](float)
+        loss = DualEncoderTasks(model, settings.scale, settings.margin, settings.qa_margin)
         super().__init__(model, args, store, loss, **kwargs)
-        self.rows, self.sampler, self._steps = list(rows), sampler, steps
-        self.task_sizes = {each.name: len(each) for each in rows if each.digest}
-        self._sums: dict[str, Tensor | float] = defaultdict(float)
+        self.task_sizes = {each.name: len(each) for each in self.rows if each.digest}
+        model.trained_on({each.task for each in self.rows})
+        logger.info(f"{sum(each.numel() for each in loss.parameters()):,} parameters; steps are shared out among")
+        for each, probability in zip(self.rows, self.sampler.probabilities, strict=True):
+            logger.info(f"  {each.name}: {len(each):,} pairs, {probability:.1%} of the steps")
 
     @property
     def batches_per_epoch(self) -> int:
@@ -181,19 +168,18 @@ class DualEncoderTrainer(StoreTrainer):
         """Make the forward and backward pass of a batch."""
         started = time.perf_counter()
         number, rows = self.sampler.at(step)
-        of = self.rows[number]
         torch.manual_seed(seed_of(self.args.seed, step, 0))
         self.loss.train()
-        loss, right = self.loss(of.batch(rows), self.args.in_bfloat16)
+        loss, right = self.loss(self.rows[number].batch(rows), self.args.in_bfloat16)
         loss.backward()
-        loss = loss.detach()
-        self._sums[f"loss_{of.task}"] += loss
-        self._sums[f"steps_{of.task}"] += 1
+        task = self.rows[number].task
+        self._sums[f"loss_{task}"] += loss.detach()
+        self._sums[f"steps_{task}"] += 1
         if right is not None:
             self._sums["right"] += right / len(rows)
         self._sums["pairs"] += len(rows)
         self._sums["seconds"] += time.perf_counter() - started
-        return loss, len(rows)
+        return loss.detach(), len(rows)
 
     def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
         """Log each task's mean loss since the last time, and the share of labels of inference that were found, too."""

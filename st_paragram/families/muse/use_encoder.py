@@ -9,19 +9,18 @@ from typing import Any
 
 import numpy as np
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save
 from sentence_transformers.base.modules import InputModule
 from torch import Tensor
 
 from st_paragram.core.encoding.directory import WEIGHTS_FILE, file_of
 from st_paragram.core.encoding.model_files import tokenizer_file
 from st_paragram.core.files import read_json
-from st_paragram.core.tokenizers.flat_ids import starts, truncate
+from st_paragram.core.tokenizers.flat_ids import starts
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
 from st_paragram.errors import ModelDirectoryError, SettingsError, refused, short
-from st_paragram.families.muse.published_network import NetworkShape, Precision, PublishedNetwork
-from st_paragram.learning.modules.compact_embedding import is_finite
+from st_paragram.families.muse.published_network import PublishedNetwork
 from st_paragram.learning.modules.flat_features import flat_features
 
 _HUB_ARGUMENTS = ("subfolder", "token", "cache_folder", "revision", "local_files_only")
@@ -42,7 +41,6 @@ class UseEncoder(InputModule):
     # Saved pipelines name the public path, which stays when files move.
     __module__ = "st_paragram"
 
-    config_keys: list[str] = ["max_seq_length", "precision", "epsilon"]  # noqa: RUF012 - as declared by sentence-transformers
     config_file_name = "use_encoder_config.json"
     save_in_root = False
     tokenizer: SentencePieceTokenizer  # type: ignore[assignment]
@@ -58,72 +56,42 @@ class UseEncoder(InputModule):
             tokenizer: Its model has `<s>` and `</s>`, and at most as many pieces as the network's table.
             network: Embeds ids.
             max_seq_length: Pieces of a text that are read, its ends included; None: all. The paper has 256.
-
-        Raises:
-            SettingsError: The parts do not fit, or fewer than 3 pieces.
         """
         super().__init__()
-        self.tokenizer, self.network = tokenizer, network
+        self.tokenizer, self.network, self.max_seq_length = tokenizer, network, max_seq_length
         self._processor = tokenizer.processor
         if min(self._processor.bos_id(), self._processor.eos_id()) < 0:
             raise SettingsError("the sentencepiece model has no <s> or no </s>; take the one of these weights")
         if len(tokenizer) > network.shape.pieces:
-            raise SettingsError(
-                f"a sentencepiece model of {len(tokenizer):,} pieces for a table of {network.shape.pieces:,} rows; "
-                "take the one of these weights"
-            )
-        is_length = max_seq_length is None or (type(max_seq_length) is int and max_seq_length >= _SHORTEST)
-        if not is_length:
+            seen = f"a sentencepiece model of {len(tokenizer):,} pieces for a table of {network.shape.pieces:,} rows"
+            raise SettingsError(f"{seen}; take the one of these weights")
+        if max_seq_length is not None and not (type(max_seq_length) is int and max_seq_length >= _SHORTEST):
             raise SettingsError(f"max_seq_length is {short(max_seq_length)}; give at least {_SHORTEST}, or none")
-        self.max_seq_length = max_seq_length
 
-    @property
-    def precision(self) -> Precision:
-        """Numbers that the branches multiply in."""
-        return self.network.precision
-
-    @property
-    def epsilon(self) -> float:
-        """Added to variances."""
-        return self.network.epsilon
+    def get_config_dict(self) -> dict[str, Any]:
+        """What `save` writes in addition to tokenizer and weights."""
+        network = self.network
+        return {"max_seq_length": self.max_seq_length, "precision": network.precision, "epsilon": network.epsilon}
 
     def get_embedding_dimension(self) -> int:
         """D."""
         return self.network.shape.dim
 
     def preprocess(self, inputs: Sequence[Any], prompt: str | None = None, **kwargs: Any) -> dict[str, Tensor]:  # noqa: ANN401
-        """Encode texts as flat ids.
-
-        Args:
-            inputs: B strings.
-            prompt: Put before each text.
-            kwargs: Ignored (the interface of sentence-transformers).
-
-        Returns:
-            `input_ids`, int64 (1, total), and `cu_seq_lens_q`, int64 (B + 1,).
-
-        Raises:
-            SettingsError: An input that is not a text.
-        """
+        """Flat features of B texts, each after the prompt."""
         if others := {type(each).__name__ for each in inputs if not isinstance(each, str)}:
             raise SettingsError(f"inputs of type {', '.join(sorted(others))}; give texts only")
-        rows = self._rows([prompt + text for text in inputs] if prompt else list(inputs))
-        counts = np.fromiter(map(len, rows), np.int64, len(rows))
-        ids = np.fromiter(chain.from_iterable(rows), np.int64, int(counts.sum()))
-        if self.max_seq_length is not None and counts.max(initial=0) > self.max_seq_length:
-            cut = counts > self.max_seq_length
-            ids, counts = truncate(ids, counts, self.max_seq_length)
-            ids[counts.cumsum()[cut] - 1] = self._processor.eos_id()
-        return flat_features(ids, starts(counts))
-
-    def _rows(self, texts: list[str]) -> list[list[int]]:
+        texts = [(prompt or "") + text for text in inputs]
         options: dict[str, Any] = {"add_bos": True, "add_eos": True, "num_threads": torch.get_num_threads()}
         try:
             rows: list[list[int]] = self._processor.encode(texts, **options)
         except (UnicodeEncodeError, TypeError, RuntimeError):  # a lone surrogate cannot be UTF-8
             repaired = [text.encode("utf-8", "replace").decode("utf-8") for text in texts]
             rows = self._processor.encode(repaired, **options)
-        return rows
+        if (most := self.max_seq_length) is not None:
+            rows = [row if len(row) <= most else [*row[: most - 1], row[-1]] for row in rows]
+        counts = np.fromiter(map(len, rows), np.int64, len(rows))
+        return flat_features(np.fromiter(chain.from_iterable(rows), np.int64, int(counts.sum())), starts(counts))
 
     def forward(self, features: dict[str, Any], **kwargs: Any) -> dict[str, Any]:  # noqa: ANN401
         """Add `sentence_embedding`, float32 (B, D), of length 1."""
@@ -140,75 +108,25 @@ class UseEncoder(InputModule):
 
     @classmethod
     def load(cls, model_name_or_path: str, **kwargs: Any) -> UseEncoder:  # type: ignore[override]  # noqa: ANN401
-        """Read what `save` wrote, from a directory or (with sentence-transformers' hub arguments) the hub.
-
-        Raises:
-            ModelDirectoryError: A file is missing or damaged, or the files do not fit.
-        """
+        """Read what `save` wrote, from a directory or (with sentence-transformers' hub arguments) the hub."""
         folder = module_folder(model_name_or_path, kwargs)
-        config_file = file_of(folder, cls.config_file_name)
+        config_file, weights = file_of(folder, cls.config_file_name), file_of(folder, WEIGHTS_FILE)
         with refused(ModelDirectoryError, config_file, "not the settings of UseEncoder", "save the model again"):
             config = read_json(config_file)
-            length, precision, epsilon = (config[name] for name in cls.config_keys)
-            if not (isinstance(epsilon, float) and 0 < epsilon < 1):
-                raise ValueError(f"epsilon is {short(epsilon)}")
-        path = file_of(folder, tokenizer_file(SentencePieceTokenizer.kind))
+            length, epsilon, precision = config["max_seq_length"], config["epsilon"], config["precision"]
         try:
-            tokenizer = SentencePieceTokenizer(path.read_bytes(), lower_case=False)
-            return cls(tokenizer, read_network(folder, epsilon, precision), length)
+            what, advice = "not the weights of a published USE network", "import or save it again"
+            with refused(ModelDirectoryError, weights, what, advice, SafetensorError):
+                network = PublishedNetwork.of(load_file(weights), epsilon, precision)
+            tokenizer = file_of(folder, tokenizer_file(SentencePieceTokenizer.kind)).read_bytes()
+            return cls(SentencePieceTokenizer(tokenizer, lower_case=False), network, length)
         except SettingsError as error:
             raise ModelDirectoryError(f"{folder}: {error}") from error
 
 
 def module_folder(model_name_or_path: str, hub_arguments: dict[str, Any]) -> Path:
-    """The folder of a module, fetched first if the model is on the hub.
-
-    Raises:
-        ModelDirectoryError: There is none.
-    """
+    """The folder of a module, fetched first if the model is on the hub."""
     hub = {name: hub_arguments[name] for name in _HUB_ARGUMENTS if name in hub_arguments}
     if (folder := InputModule.load_dir_path(model_name_or_path, **hub)) is None:
         raise ModelDirectoryError(f"{model_name_or_path}: a module's folder is missing; save the model again")
     return Path(folder)
-
-
-def read_network(folder: Path, epsilon: float, precision: Precision) -> PublishedNetwork:
-    """The network of a folder; types and shapes are compared before any tensor is read.
-
-    Raises:
-        ModelDirectoryError: The file is missing or damaged, or holds another network.
-        SettingsError: An unknown precision.
-    """
-    path = file_of(folder, WEIGHTS_FILE)
-    what = "not the weights of a published USE network"
-    with refused(ModelDirectoryError, path, what, "import or save it again", SafetensorError):
-        with safe_open(path, "pt") as file:
-            slices = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118 - no mapping
-            found = {name: (tuple(part.get_shape()), part.get_dtype()) for name, part in slices.items()}
-            with torch.device("meta"):  # nothing of the sizes that a stranger's file names
-                network = PublishedNetwork(NetworkShape.of({name: shape for name, (shape, _) in found.items()}))
-            _compare(network, found)
-            state = {name: file.get_tensor(name) for name in found}
-        check_finite(state)
-    network.load_state_dict(state, assign=True)
-    network.requires_grad_(True)
-    return network.with_settings(epsilon, precision)
-
-
-def _compare(network: PublishedNetwork, found: dict[str, tuple[tuple[int, ...], str]]) -> None:
-    types = {torch.uint8: "U8", torch.float32: "F32"}
-    expected = {name: (tuple(one.shape), types[one.dtype]) for name, one in network.state_dict().items()}
-    for name in sorted(found.keys() | expected.keys()):
-        if found.get(name) != expected.get(name):
-            raise ValueError(f"{name} is {found.get(name)}, expected {expected.get(name)}")
-
-
-def check_finite(state: dict[str, Tensor]) -> None:
-    """Refuse weights with which no embedding would be a number.
-
-    Raises:
-        ValueError: Some are NaN or infinite.
-    """
-    for name, tensor in state.items():
-        if tensor.is_floating_point() and not is_finite(tensor):
-            raise ValueError(f"{name} is NaN or infinite in places")

@@ -1,27 +1,17 @@
 """Convolutions over texts of any length, against numbers worked out by hand and against loops over single texts."""
 
-import itertools
-
 import pytest
 import torch
 import torch.nn.functional as F
-from hypothesis import given
-from hypothesis import strategies as st
-from sentence_transformers import SentenceTransformer
-from sentence_transformers.sentence_transformer.modules import Normalize
 from torch import nn
 
-from st_paragram.errors import SettingsError
 from st_paragram.families.muse.convolution_encoder import ENDS, ConvolutionEncoder
 from st_paragram.learning.modules.flat_features import FlatFeatures
-from st_paragram.learning.modules.token_embedding import TokenEmbedding
 
 SHAPES = [
     {"layers": 2},
-    {"layers": 1},
     {"layers": 2, "keep_bag": False},
     {"layers": 3, "widths": [2, 4, 7]},
-    {"layers": 1, "widths": [3], "keep_bag": False},
 ]
 LENGTHS = [3, 1, 7, 2, 30, 1, 0, 12]
 
@@ -74,19 +64,6 @@ def test_one_layer_by_hand():
         torch.testing.assert_close(found[1], torch.tensor([expected / 5]))
 
 
-def test_two_layers_and_the_bag_by_hand():
-    encoder = ConvolutionEncoder(1, 1, widths=[2])
-    first, second = encoder.convolutions
-    first[0].weight.data.copy_(torch.tensor([1.0, 1.0]))
-    second[0].weight.data.copy_(torch.tensor([1.0, -1.0]))
-    for parameter, value in ((second[0].bias, 1), (encoder.projection.weight, 2), (encoder.projection.bias, 0.5)):
-        nn.init.constant_(parameter, value)
-    encoder.bag_scale.fill_(10)
-    # Tokens 1 2 3 and two ends: 1 3 5 3 0, then relu(0 -1 -1 3 4), of mean 7 / 5; the bag is 6 / 5.
-    found = embed(encoder, torch.tensor([[4.0], [1.0], [2.0], [3.0], [5.0]]), [1, 3, 1])
-    torch.testing.assert_close(found[1], torch.tensor([10 * 6 / 5 + 0.1 * (2 * 7 / 5 + 0.5)]))
-
-
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_values_and_gradients_are_those_of_single_texts(shape):
     encoder = encoder_of(**shape).double()
@@ -107,17 +84,6 @@ def test_values_and_gradients_are_those_of_single_texts(shape):
         torch.testing.assert_close(mine, wanted, atol=1e-11, rtol=0)
 
 
-@given(st.lists(st.integers(1, 9), min_size=1, max_size=6), st.integers(0, 5))
-def test_a_text_is_the_same_in_any_batch_and_place(lengths, place):
-    torch.manual_seed(1)
-    encoder, ids = encoder_of(), [3, 1, 4, 1, 5]
-    table, place = torch.randn(10, 6), min(place, len(lengths))
-    around = [[(7 * i) % 10 for i in range(n)] for n in lengths]
-    texts = [*around[:place], ids, *around[place:]]
-    together = embed(encoder, table, [len(text) for text in texts], [*itertools.chain(*texts)])
-    torch.testing.assert_close(together[place], embed(encoder, table, [5], ids)[0], atol=1e-6, rtol=0)
-
-
 def test_autocast_computes_in_its_type_and_gives_what_comes_in():
     encoder, table = encoder_of(8, 4), torch.randn(sum(LENGTHS), 8)
     exact = embed(encoder, table, LENGTHS)
@@ -127,57 +93,3 @@ def test_autocast_computes_in_its_type_and_gives_what_comes_in():
     assert rough.dtype == torch.float32 and not torch.equal(rough, exact)
     torch.testing.assert_close(rough, exact, atol=0.02, rtol=0.02)
     assert all(p.grad is not None and p.grad.dtype == torch.float32 for p in encoder.parameters())
-
-
-def test_a_seed_decides_about_weights_and_the_bag_leads_at_the_start():
-    made = []
-    for _ in range(2):
-        torch.manual_seed(5)
-        made.append(ConvolutionEncoder(16, 8))
-    first, second = (encoder.state_dict() for encoder in made)
-    assert all(torch.equal(first[name], second[name]) for name in first)
-    assert [tuple(kernel.weight.shape[:2]) for kernel in made[0].convolutions[1]] == [(8, 32)] * 4
-    assert (first["gate"], first["bag_scale"]) == (pytest.approx(0.1), 1)
-    assert "bag_scale" not in dict(made[0].named_parameters())
-    table = torch.randn(40, 16)
-    bags = torch.stack([part.sum(0) / 12 for part in table.split(10)])
-    assert F.cosine_similarity(embed(made[0], table, [10] * 4), bags).min() > 0.95
-
-
-def test_a_saved_encoder_is_equal(tmp_path):
-    encoder = encoder_of(6, 3, widths=(1, 3), keep_bag=False, max_length=9)
-    encoder.save(str(tmp_path))
-    other = ConvolutionEncoder.load(str(tmp_path))
-    assert other.get_config_dict() == encoder.get_config_dict()
-    assert (other.widths, other.keep_bag, other.get_embedding_dimension()) == ([1, 3], False, 6)
-    for name, tensor in encoder.state_dict().items():
-        assert torch.equal(tensor, other.state_dict()[name])
-
-
-def test_encode_takes_any_text(vocabulary):
-    modules = [TokenEmbedding(vocabulary, 8), encoder_of(8, 4), Normalize()]
-    model = SentenceTransformer(modules=modules, device="cpu")
-    vectors = model.encode(["ba ce di", "", "\u4e16", "ba " * 5000])
-    assert abs((vectors**2).sum(1) - 1).max() < 1e-5
-    unknown = modules[0].preprocess([[vocabulary.unknown_id]])
-    torch.testing.assert_close(torch.tensor(vectors[1]), model(unknown)["sentence_embedding"][0], atol=1e-6, rtol=0)
-
-
-def test_longer_texts_are_cut():
-    encoder, table = encoder_of(max_length=5), torch.randn(20, 6)
-    found = embed(encoder, table, [3, 9, 2, 6])
-    expected = [reference(encoder, text[:3]) for text in table.split([3, 9, 2, 6])]
-    torch.testing.assert_close(found, torch.stack(expected), atol=1e-6, rtol=0)
-
-
-@pytest.mark.parametrize("name", ["embedding_dimension", "filters", "layers"])
-def test_sizes_out_of_range(name):
-    with pytest.raises(SettingsError, match="all must be at least 1"):
-        ConvolutionEncoder(**({"embedding_dimension": 4, "filters": 2} | {name: 0}))
-    with pytest.raises(SettingsError, match="max_length is 2; with two ends, give at least 3"):
-        ConvolutionEncoder(4, 2, max_length=2)
-
-
-def test_padded_features_are_refused():
-    with pytest.raises(SettingsError, match="put TokenEmbedding right before it"):
-        ConvolutionEncoder(4, 2)({"token_embeddings": torch.zeros(1, 3, 4), "attention_mask": torch.ones(1, 3)})

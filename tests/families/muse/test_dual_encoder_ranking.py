@@ -9,11 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
-from sentence_transformers.sentence_transformer.modules import StaticEmbedding
-from support.stock import lstm_pipeline
-from tokenizers import Tokenizer
-from tokenizers.models import WordLevel
-from tokenizers.pre_tokenizers import Whitespace
 
 from st_paragram.errors import SettingsError
 from st_paragram.families.muse.losses import DualEncoderRankingLoss, ranking_loss, sharing
@@ -91,18 +86,6 @@ def test_without_a_margin_it_is_sentence_transformers_own(averaging, pairs, scal
     assert masked.item() == found.item()  # none of them are equal
 
 
-def test_a_stock_pipeline_has_the_same_loss(pairs):
-    """Padding and its mask are no part of a text: short and long ones are told apart, and equal ones found."""
-    rows = [*pairs[:5], pairs[0], (pairs[1][0], "ba")]
-    model = lstm_pipeline([text for pair in [*rows, ("ba", "ba")] for text in pair])
-    vectors = [model.encode([row[side] for row in rows], convert_to_tensor=True) for side in (0, 1)]
-    x, y = (F.normalize(each, dim=1) for each in vectors)
-    equal = torch.tensor([[one[0] == other[0] or one[1] == other[1] for other in rows] for one in rows])
-    assert equal.sum() == len(rows) + 4
-    found = DualEncoderRankingLoss(model)(features(model, rows))
-    assert found.item() == pytest.approx(ranking_loss(x, y, 20.0, 0.3, equal).item(), rel=1e-5)
-
-
 @pytest.mark.parametrize("side", [0, 1])
 def test_equal_texts_give_each_other_no_gradient(side):
     """Two pairs that share a text: there is nothing to rank but each pair itself."""
@@ -124,28 +107,12 @@ def test_half_precision_is_ranked_in_float32():
     assert found.dtype == torch.float32 and found.item() == expected.item()
 
 
-def test_what_is_refused(averaging):
+def test_settings_that_are_refused_and_shown(averaging):
     for scale, margin in ((0.0, 0.3), (-1.0, 0.3), (20.0, -0.1), (math.nan, 0.3)):
         with pytest.raises(SettingsError, match="scale must be positive, margin at least 0"):
             DualEncoderRankingLoss(averaging, scale, margin)
     for columns in (0, 1, 3):
         with pytest.raises(SettingsError, match=f"got {columns} columns of text; it takes 2"):
             DualEncoderRankingLoss(averaging)([averaging.preprocess(["ba"])] * columns)
-
-
-def test_what_the_card_says(averaging):
     loss = DualEncoderRankingLoss(averaging, 10.0, 0.2, both_directions=False)
     assert loss.get_config_dict() == {"scale": 10.0, "margin": 0.2, "mask_equal": True, "both_directions": False}
-    assert 'year = "2020"' in loss.citation
-
-
-def test_pipelines_of_flat_ids_are_trained_as_well():
-    tokenizer = Tokenizer(WordLevel({word: number for number, word in enumerate("?abcd")}, unk_token="?"))
-    tokenizer.pre_tokenizer = Whitespace()
-    model = SentenceTransformer(modules=[StaticEmbedding(tokenizer, embedding_dim=6)], device="cpu")
-    columns = features(model, [("a", "b"), ("a", "c"), ("d", "c")])
-    equal = torch.tensor([[True, True, False], [True, True, True], [False, True, True]])
-    x, y = (F.normalize(model(dict(column))["sentence_embedding"], dim=1) for column in columns)
-    found = DualEncoderRankingLoss(model)([dict(column) for column in columns])
-    assert found.item() == pytest.approx(ranking_loss(x, y, 20.0, 0.3, equal).item())
-    assert found.item() != pytest.approx(ranking_loss(x, y, 20.0, 0.3).item())

@@ -11,22 +11,17 @@ from st_paragram.families.muse.tasks import read_texts, task_files
 
 SCRIPT = Path(__file__).parents[3] / "data_prep" / "muse_data.py"
 TEXT = "A zebra slept. It woke at 9.30\tand ran! 斑马跑了。真的吗？ Why?"
-SQUAD = [
-    {"id": "en-1", "question": "When?", "context": TEXT, "answers": {"text": ["9.30"], "answer_start": [26]}},
-    {
-        "id": "en-2",
-        "question": "谁?",
-        "context": TEXT,
-        "answers": {"text": ["斑马"], "answer_start": [TEXT.index("斑")]},
-    },
-    {"id": "en-3", "question": "None?", "context": TEXT, "answers": {"text": [], "answer_start": []}},
-    {"id": "ar-4", "question": "Which?", "context": TEXT, "answers": {"text": ["A"], "answer_start": [0]}},
-]
-SNLI = [
-    {"premise": "A man sits.", "hypothesis": "He rests.", "label": 1},
-    {"premise": "A man sits.", "hypothesis": "He rests.", "label": 1},
-    {"premise": "A man sits.", "hypothesis": "?", "label": -1},
-]
+
+
+def question(key, text, answer=None):
+    answers = {"text": [answer], "answer_start": [TEXT.index(answer)]} if answer else {"text": [], "answer_start": []}
+    return {"id": key, "question": text, "context": TEXT, "answers": answers}
+
+
+SQUAD = [question("en-1", "When?", "9.30"), question("en-2", "谁?", "斑马"), question("en-3", "None?")]
+SQUAD += [question("ar-4", "Which?", "A")]
+SITS = {"premise": "A man sits.", "hypothesis": "He rests.", "label": 1}
+SNLI = [SITS, SITS, SITS | {"hypothesis": "?", "label": -1}]
 DIALOGUES = [{"dialog": [f"Question {number}", "OK.", "Well\n then"]} for number in range(7)]
 
 
@@ -50,7 +45,6 @@ def test_rows_are_those_that_training_reads(tmp_path, monkeypatch, task, example
     command = [sys.executable, str(SCRIPT), task, "zh", str(path), *more]
     out = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert out == f"{folder / 'zh.tsv'}: {len(expected)} rows of {len(examples)} examples\n"
-    rows = read_texts(task_files(folder, task)["zh"], task, tmp_path / "work").to_dict()
-    assert list(zip(rows["first"], rows["second"], strict=True)) == expected
-    assert task != "nli" or rows["label"] == [1]
-    assert task != "qa" or rows["context"] == [" ".join(TEXT.split())] * 2
+    (rows,) = read_texts(task_files(folder, task)["zh"], task)
+    context, label = " ".join(TEXT.split()) if task == "qa" else "", 1 if task == "nli" else -1
+    assert rows == [(*pair, context, label) for pair in expected]

@@ -1,20 +1,20 @@
-"""The published multilingual USE: the same vectors as a plain forward pass, files, refusals."""
+"""The published multilingual USE, alone and next to an averaging model: a plain forward pass, files, refusals."""
 
 from __future__ import annotations
 
 import importlib.util
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
 from support.published_use import DIM, embed_plainly, make_weights
 
 import st_paragram
+from st_paragram.cli.main import main
 from st_paragram.conversion.use_import import UseFiles, UseSettings, import_use
 from st_paragram.conversion.use_weights import read_use_weights
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
@@ -48,13 +48,13 @@ def model(folder):
     return SentenceTransformer(str(folder), device="cpu", trust_remote_code=True)
 
 
-def expected_ids(vocabulary, text):
-    processor = vocabulary.processor
-    return [processor.bos_id(), *processor.encode(text), processor.eos_id()]
-
-
-def expected(weights, vocabulary, texts):
-    return np.array([embed_plainly(weights, expected_ids(vocabulary, text)) for text in texts])
+def expected(weights, vocabulary, texts, most=None):
+    """Plainly computed vectors; of a text, `most` pieces are read, the last of which is the end."""
+    processor, found = vocabulary.processor, []
+    for text in texts:
+        ids = [processor.bos_id(), *processor.encode(text)]
+        found.append(embed_plainly(weights, [*(ids if most is None else ids[: most - 1]), processor.eos_id()]))
+    return np.array(found)
 
 
 def test_vectors_are_those_of_the_plain_forward_pass(model, weights, vocabulary, pairs, monkeypatch):
@@ -63,16 +63,6 @@ def test_vectors_are_those_of_the_plain_forward_pass(model, weights, vocabulary,
     found = model.encode(texts, batch_size=16)
     np.testing.assert_allclose(found, expected(weights, vocabulary, texts), atol=1e-5)
     np.testing.assert_allclose(np.linalg.norm(found, axis=1), 1, atol=1e-6)
-    for text, vector in zip(texts[:5], found, strict=False):
-        np.testing.assert_allclose(model.encode(text), vector, atol=1e-6)
-
-
-@given(texts=st.lists(st.text(max_size=30), min_size=1, max_size=6))
-@settings(max_examples=40, deadline=None)
-def test_any_text_alone_is_as_in_a_batch(model, texts):
-    together = model.encode(texts)
-    assert np.isfinite(together).all() and together.shape == (len(texts), DIM)
-    np.testing.assert_allclose(np.array([model.encode(text) for text in texts]), together, atol=1e-5)
 
 
 def test_lone_surrogates_empty_batches_and_prompts(model):
@@ -84,134 +74,75 @@ def test_lone_surrogates_empty_batches_and_prompts(model):
         model[0].preprocess([3])
 
 
-def test_both_readers_and_batch_sizes(folder, model):
+def test_our_reader_gives_the_same(folder, model, files, vocabulary, tmp_path):
     loaded = st_paragram.load(folder, device="cpu")
+    assert isinstance(loaded[0], st_paragram.UseEncoder) and loaded[0].network.table.dtype == torch.uint8
     np.testing.assert_array_equal(loaded.encode(["ba ce", "di"]), model.encode(["ba ce", "di"]))
     assert (batch_size(loaded), loaded.get_embedding_dimension()) == (1024, DIM)
-    assert loaded[0].network.table.dtype == torch.uint8
-    again = st_paragram.load(folder, device="cpu")
-    assert isinstance(again[0], st_paragram.UseEncoder)
     card = (folder / "README.md").read_text()
     assert "license: apache-2.0" in card and "Google" in card and "6 bits" in card
+    np.savez_compressed(tmp_path / "weights.npz", **make_weights(len(vocabulary) - 10))
+    with pytest.raises(ModelDirectoryError, match=r"sp.model: a sentencepiece model of \d+ pieces for a table of \d+"):
+        import_use(tmp_path / "new", UseFiles(tmp_path / "weights.npz", files.sentencepiece))
 
 
-def test_longer_texts_are_cut_and_keep_their_end(files, weights, vocabulary, pairs, tmp_path):
-    import_use(tmp_path / "short", files, UseSettings(max_length=6))
-    model = SentenceTransformer(str(tmp_path / "short"), device="cpu", trust_remote_code=True)
-    assert model.max_seq_length == 6
-    texts = [first for first, _ in pairs[:5]]
-    rows = [expected_ids(vocabulary, text) for text in texts]
-    assert max(map(len, rows)) > 6
-    rows = [row if len(row) <= 6 else [*row[:5], row[-1]] for row in rows]
-    wanted = np.array([embed_plainly(weights, row) for row in rows])
-    np.testing.assert_allclose(model.encode(texts), wanted, atol=1e-5)
-
-
-def test_bfloat16_is_close(files, model, pairs, tmp_path):
-    import_use(tmp_path / "fast", files, UseSettings(precision="bfloat16"))
+def test_other_lengths_and_precisions(files, model, weights, vocabulary, pairs, tmp_path):
     texts = [first for first, _ in pairs[:50]]
+    import_use(tmp_path / "short", files, UseSettings(max_length=6))
+    short = SentenceTransformer(str(tmp_path / "short"), device="cpu", trust_remote_code=True)
+    assert short.max_seq_length == 6
+    np.testing.assert_allclose(short.encode(texts), expected(weights, vocabulary, texts, 6), atol=1e-5)
+    import_use(tmp_path / "fast", files, UseSettings(precision="bfloat16"))
     fast = st_paragram.load(tmp_path / "fast", device="cpu")
-    assert fast[0].precision == "bfloat16"
+    assert fast[0].network.precision == "bfloat16"
     assert (fast.encode(texts) * model.encode(texts)).sum(1).min() > 0.999
 
 
 def test_gradients_reach_all_weights_and_not_the_table(folder):
     model = st_paragram.load(folder, device="cpu").train()
     model(model.preprocess(["ba ce di", "fo gu"]))["sentence_embedding"].square().sum(0).max().backward()
-    missing = [name for name, one in model.named_parameters() if one.grad is None]
-    assert not missing and not any("table" in name for name, _ in model.named_parameters())
+    assert not [name for name, one in model.named_parameters() if one.grad is None or "table" in name]
 
 
-def cut(weights):
-    return weights | {"w1_3": weights["w1_3"][:-1]}
-
-
-DAMAGE = {
-    "another shape": (cut, "branches.1.first.weight would have shape"),
-    "a missing array": (lambda weights: {k: v for k, v in weights.items() if k != "cnn_b"}, "cnn_b"),
-    "a missing group": (lambda weights: {k: v for k, v in weights.items() if k != "q2"}, r"tables \[1, 3, 4\]"),
-    "groups that differ": (lambda weights: weights | {"q3": weights["q3"][:-1]}, "q3 is uint8 of shape"),
-    "not finite": (lambda weights: weights | {"d3": weights["d3"] * np.inf}, "NaN or infinite"),
-    "another type": (lambda weights: weights | {"d3": weights["d3"].astype(np.float64)}, "d3 is float64"),
-    "pickled": (lambda weights: weights | {"d3": np.array([print], object)}, "Object arrays"),
-    "eps": (lambda weights: weights | {"eps": np.float64(-1)}, "eps is -1.0"),
-    "a vector": (lambda weights: weights | {"d0": weights["d0"][0]}, r"d0 is float32 of shape \(5,\)"),
-    "empty": (lambda _: {"q1": np.zeros((2, 2), np.uint8)}, r"convolutions of widths \[\]"),
-}
-
-
-@pytest.mark.parametrize("name", DAMAGE)
-def test_damaged_weights_are_refused_in_one_line(name, weights, tmp_path):
-    change, message = DAMAGE[name]
-    np.savez_compressed(tmp_path / "weights.npz", **change(weights))
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda old: old | {"w1_3": old["w1_3"][:-1]}, "size mismatch for branches.1.first.weight"),
+        (lambda old: {name: array for name, array in old.items() if name != "cnn_b"}, "cnn_b"),
+        (lambda old: old | {"d3": old["d3"] * np.inf}, "dense.5.weight has numbers of another"),
+        (lambda old: old | {"eps": np.float64(-1)}, "epsilon is -1.0"),
+    ],
+)
+def test_damaged_weights_are_refused_in_one_line(weights, tmp_path, change, message):
+    path = tmp_path / "weights.npz"
+    np.savez_compressed(path, **change(weights))
     with pytest.raises(ModelDirectoryError, match=message) as caught:
-        read_use_weights(tmp_path / "weights.npz")
-    assert str(caught.value).startswith(f"{tmp_path / 'weights.npz'}: not the weights") and "\n" not in str(
-        caught.value
+        read_use_weights(path)
+    assert str(caught.value).startswith(f"{path}: not the weights") and "\n" not in str(caught.value)
+    path.write_bytes(b"PK")
+    with pytest.raises(ModelDirectoryError, match="not a zip file"):
+        read_use_weights(path)
+
+
+def test_damaged_models(files, tmp_path):
+    import_use(tmp_path / "use", files)
+    config, weights = (
+        tmp_path / "use/0_UseEncoder" / name for name in ("use_encoder_config.json", "model.safetensors")
     )
+    values, state = json.loads(config.read_text()), load_file(weights)
 
+    def refused(message):
+        with pytest.raises(ModelDirectoryError, match=message):
+            st_paragram.load(tmp_path / "use", device="cpu")
 
-@given(place=st.integers(0, 1 << 20), bits=st.integers(1, 255))
-@settings(max_examples=40, deadline=None)
-def test_a_changed_byte_is_refused_or_harmless(files, tmp_path_factory, place, bits):
-    content = bytearray(files.weights.read_bytes())
-    content[place % len(content)] ^= bits
-    path = tmp_path_factory.mktemp("damaged") / "weights.npz"
-    path.write_bytes(content)
-    try:
-        network = read_use_weights(path)
-    except ModelDirectoryError:
-        return
-    assert all(bool(torch.isfinite(one).all()) for one in network.state_dict().values())
-
-
-@pytest.mark.parametrize("size", [0, 30, 3000])
-def test_a_file_that_was_cut_off(files, tmp_path, size):
-    (tmp_path / "weights.npz").write_bytes(files.weights.read_bytes()[:size])
-    with pytest.raises(ModelDirectoryError, match="not the weights of fast-universal"):
-        read_use_weights(tmp_path / "weights.npz")
-
-
-def test_a_sentencepiece_model_that_does_not_fit(files, vocabulary, tmp_path):
-    np.savez_compressed(tmp_path / "weights.npz", **make_weights(len(vocabulary) - 10))
-    with pytest.raises(ModelDirectoryError, match=r"sp.model: a sentencepiece model of \d+ pieces for a table of \d+"):
-        import_use(tmp_path / "new", UseFiles(tmp_path / "weights.npz", files.sentencepiece))
-    assert not (tmp_path / "new").exists()
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"epsilon": "x"}, "use_encoder_config.json: not the settings of UseEncoder .epsilon is 'x'"),
-        ({"precision": "int3"}, "precision is 'int3'"),
-        ({"max_seq_length": 2}, "max_seq_length is 2; give at least 3"),
-        ({"max_seq_length": "9"}, "max_seq_length is '9'"),
-    ],
-)
-def test_damaged_settings_of_a_model(files, tmp_path, change, message):
-    import_use(tmp_path / "use", files)
-    path = tmp_path / "use" / "0_UseEncoder" / "use_encoder_config.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | change))
-    with pytest.raises(ModelDirectoryError, match=message):
-        st_paragram.load(tmp_path / "use", device="cpu")
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda state: state | {"table": state["table"].float()}, "table is .*F32.*expected .*U8"),
-        (lambda state: state | {"output.bias": state["output.bias"][:-1].clone()}, "output.bias is"),
-        (lambda state: {k: v for k, v in state.items() if k != "norm.bias"}, "norm.bias is None"),
-        (lambda state: state | {"more": torch.zeros(1)}, "more is"),
-        (lambda state: state | {"norm.bias": state["norm.bias"] * np.nan}, "norm.bias is NaN"),
-    ],
-)
-def test_damaged_weights_of_a_model(files, tmp_path, change, message):
-    import_use(tmp_path / "use", files)
-    path = tmp_path / "use" / "0_UseEncoder" / "model.safetensors"
-    save_file(change(load_file(path)), path)
-    with pytest.raises(ModelDirectoryError, match=message):
-        st_paragram.load(tmp_path / "use", device="cpu")
+    for name, value in (("epsilon", "x"), ("precision", "int3"), ("max_seq_length", 2)):
+        config.write_text(json.dumps(values | {name: value}))
+        refused(f"0_UseEncoder: {name} is {value!r}; ")
+    config.write_text(json.dumps(values))
+    save_file(state | {"table": state["table"].float()}, weights)
+    refused("model.safetensors: .*table has numbers of another type")
+    save_file({name: tensor for name, tensor in state.items() if name != "norm.bias"}, weights)
+    refused("model.safetensors: .*Missing key.* .norm.bias")
 
 
 @pytest.mark.slow
@@ -221,7 +152,8 @@ def test_the_package_gives_the_same_ids_and_vectors(tmp_path):
 
     import_use(tmp_path / "use")
     model, package = st_paragram.load(tmp_path / "use", device="cpu"), USE(threads=1)
-    texts = [  # the package reads empty texts and runs of unknown characters unlike sentencepiece
+    # The package reads empty texts and runs of unknown characters unlike sentencepiece.
+    texts = [
         "Where is it?",
         "¿Dónde está?",
         "它在哪里?",
@@ -231,9 +163,86 @@ def test_the_package_gives_the_same_ids_and_vectors(tmp_path):
         "word " * 400,
     ]
     np.testing.assert_allclose(model.encode(texts), package.encode(texts), atol=1e-5)
-    content = UseFiles.installed().sentencepiece.read_bytes()
-    tokenizer = SentencePieceTokenizer(content, lower_case=False)
+    processor = SentencePieceTokenizer(UseFiles.installed().sentencepiece.read_bytes(), lower_case=False).processor
     for text in texts:
-        assert expected_ids(tokenizer, text) == package._tokenizer.encode(
-            text, out_type=int, add_bos=True, add_eos=True
-        )
+        ends = {"add_bos": True, "add_eos": True}
+        assert processor.encode(text, **ends) == package._tokenizer.encode(text, out_type=int, **ends)
+
+
+# Side by side with an averaging model.
+
+
+@pytest.fixture
+def given_files(tmp_path, files, vocabulary, pairs, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    st_paragram.save(st_paragram.pipeline(st_paragram.SentencePieceEmbedding(vocabulary, 7), device="cpu"), "p-sp")
+    Path("lines.txt").write_text("".join(f"{text}\n" for pair in pairs[:100] for text in pair))
+    Path("few.txt").write_text("ba\n")
+    return ["--weights", str(files.weights), "--sentencepiece", str(files.sentencepiece)]
+
+
+def cosines(model, texts):
+    vectors = model.encode(texts)
+    vectors = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    return vectors @ vectors.T
+
+
+def test_cosines_are_the_weighted_mean_of_both(given_files, folder, pairs, capsys):
+    assert main(["export", "p-sp", "small", "--dtype", "int8"]) == 0
+    for psp in ("p-sp", "small"):
+        both = ["--psp", psp, "--weight", "0.7", "--output", "both", "--overwrite"]
+        assert main(["import", "use-psp", *given_files, *both]) == 0
+        said = f"both: published weights of multilingual USE, Apache-2.0, and {psp}, 0.7 to 0.3\n"
+        assert said in capsys.readouterr().err
+        texts = ["", "Ω", *(text for pair in pairs[:20] for text in pair)]
+        wanted = 0.7 * cosines(st_paragram.load(folder), texts) + 0.3 * cosines(st_paragram.load(psp), texts)
+        for model in (
+            st_paragram.load("both", device="cpu"),
+            SentenceTransformer("both", device="cpu", trust_remote_code=True),
+        ):
+            assert model.get_embedding_dimension() == DIM + 7
+            np.testing.assert_allclose(cosines(model, texts[2:]), wanted[2:, 2:], atol=1e-5)
+            np.testing.assert_allclose(model.encode(texts[2]), model.encode(texts)[2], atol=1e-5)
+            assert np.isfinite(model.encode(texts)).all()
+            assert model[0].psp.embedding.weight.dtype == (torch.int8 if psp == "small" else torch.float32)
+    card = Path("both/README.md").read_text()
+    assert "`small`" in card and "0.7 times" in card and "license: other" in card
+    path = Path("both/0_SideBySide/side_by_side_config.json")
+    for content in ("{", "{}", '{"weight": "x"}', '{"weight": 2}'):
+        path.write_text(content)
+        with pytest.raises(ModelDirectoryError, match="side_by_side_config"):
+            st_paragram.load("both", device="cpu")
+
+
+def test_the_projection_keeps_the_principal_components(given_files, pairs, capsys):
+    common = ["import", "use-psp", *given_files, "--psp", "p-sp"]
+    assert main([*common, "--output", "both"]) == 0
+    assert main([*common, "--dim", "9", "--text", "lines.txt", "--output", "nine"]) == 0
+    assert "nine: projected to 9 components, which keep " in capsys.readouterr().err
+    texts = [text for pair in pairs[:100] for text in pair]
+    full = st_paragram.load("both", device="cpu").encode(texts)
+    wanted = full @ np.linalg.svd(full)[2][:9].T
+    wanted /= np.linalg.norm(wanted, axis=1, keepdims=True)
+    found = st_paragram.load("nine", device="cpu").encode(texts)
+    assert found.shape == (200, 9)
+    np.testing.assert_allclose(found @ found.T, wanted @ wanted.T, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["use-psp"], "use-psp needs --psp"),
+        (["use-psp", "--psp", "use"], "name an averaging model (P-SP)"),
+        (["use-psp", "--psp", "p-sp", "--weight", "nan"], "weight is nan; it must be more than 0 and less than 1"),
+        (["use-psp", "--psp", "p-sp", "--dim", "19", "--text", "lines.txt"], "--dim is 19; give 1 to 18"),
+        (["use-psp", "--psp", "p-sp", "--dim", "9", "--text", "few.txt"], "few.txt: 1 lines for 19 components"),
+        (["use"], 'not installed; pip install "st_paragram[use]"'),
+    ],
+)
+def test_refused_in_one_line(given_files, folder, arguments, message, monkeypatch, capsys):
+    Path("use").symlink_to(folder)
+    if arguments == ["use"]:
+        monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    assert main(["import", *arguments, *([] if arguments == ["use"] else given_files), "--output", "new"]) == 1
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert said.startswith("st-paragram import: ") and message in said and not Path("new").exists()

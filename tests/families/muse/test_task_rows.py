@@ -5,12 +5,9 @@ from __future__ import annotations
 import gzip
 import itertools
 import lzma
-import subprocess
-import sys
 
 import numpy as np
 import pytest
-from support.data import make_pairs
 from support.dual_encoder import tiny, write_bitext, write_data
 
 from st_paragram.errors import TextError
@@ -21,7 +18,7 @@ QA = (
     "Who painted?\tA zebra painted it.\tIt is red. A zebra painted it.\nWhy so?\tNobody knows.\t\nWhen?\tOn a Monday.\n"
 )
 NLI = "neutral\tA man sits.\tHe rests.\n0\tA man sits.\tA person sits.\nContradiction\tA man sits.\tHe runs.\n"
-RESPONSE = "Hello there!\tHow are you?\nHow are you?\tFine.\n"
+RESPONSE = '\ufeff"Hello\u2028there!\tHow\x85 are\x1c you? \r\nHow are you?\t"Fine"." \n'  # nothing is quoted
 
 
 def write(path, text):
@@ -31,14 +28,13 @@ def write(path, text):
 
 
 def read(path, task):
-    return read_texts(path, task, path.parent / "work").to_dict()
+    return list(itertools.chain.from_iterable(read_texts(path, task)))
 
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path, monkeypatch):
-    """A cache of the test's own; nothing is fetched."""
+    """A cache of the test's own."""
     monkeypatch.setenv("ST_PARAGRAM_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     return tmp_path / "cache" / "tasks"
 
 
@@ -47,28 +43,15 @@ def cache(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(("end", "pack"), [("", bytes), (".gz", gzip.compress), (".xz", lzma.compress)])
 def test_rows_of_each_task(tmp_path, end, pack):
-    assert read(write(tmp_path / f"qa/en.tsv{end}", pack(QA.encode())), "qa") == {
-        "first": ["Who painted?", "Why so?", "When?"],
-        "second": ["A zebra painted it.", "Nobody knows.", "On a Monday."],
-        "context": ["It is red. A zebra painted it.", "", ""],
-        "label": [-1, -1, -1],
-    }
+    assert read(write(tmp_path / f"qa/en.tsv{end}", pack(QA.encode())), "qa") == [
+        ("Who painted?", "A zebra painted it.", "It is red. A zebra painted it.", -1),
+        ("Why so?", "Nobody knows.", "", -1),
+        ("When?", "On a Monday.", "", -1),
+    ]
     nli = read(write(tmp_path / f"nli/en.tsv{end}", pack(NLI.encode())), "nli")
-    assert nli["label"] == [1, 0, 2] and nli["first"] == ["A man sits."] * 3 and nli["second"][2] == "He runs."
+    assert [row[3] for row in nli] == [1, 0, 2] and nli[2][:3] == ("A man sits.", "He runs.", "")
     response = read(write(tmp_path / f"response/en.tsv{end}", pack(RESPONSE.encode())), "response")
-    assert response["first"] == ["Hello there!", "How are you?"] and response["second"] == ["How are you?", "Fine."]
-
-
-def test_nothing_is_quoted_and_white_space_is_squeezed(tmp_path):
-    path = write(tmp_path / "en.tsv", '\ufeff"a\u2028b\x85c\t d \x1c  e\r\n"f\t"g" h"\n')
-    found = read(path, "response")
-    assert found["first"] == ['"a b c', '"f'] and found["second"] == ["d e", '"g" h"']
-
-
-def test_rows_with_an_empty_text_are_left_out_and_counted(tmp_path, caplog):
-    path = write(tmp_path / "en.tsv", RESPONSE + "\nonly one\t \n\t\n")
-    assert len(read(path, "response")["first"]) == 2
-    assert f"{path}: 3 of 5 rows with an empty text left out" in caplog.text
+    assert response == [('"Hello there!', "How are you?", "", -1), ("How are you?", '"Fine"."', "", -1)]
 
 
 class Zebras:
@@ -78,11 +61,12 @@ class Zebras:
         return np.array(["zebra" in text for text in texts], bool)
 
 
-def test_rows_of_test_sets_are_left_out_and_counted(tmp_path, monkeypatch, caplog):
+def test_empty_rows_and_those_of_test_sets_are_left_out_and_counted(tmp_path, monkeypatch, caplog):
     monkeypatch.setattr(tasks, "KnownSentences", Zebras)
-    path = write(tmp_path / "en.tsv", QA)
-    assert read(path, "qa")["first"] == ["Why so?", "When?"]
-    assert f"{path}: 1 of 3 rows with sentences of test sets of tests left out" in caplog.text
+    path = write(tmp_path / "en.tsv", QA + "\nonly one\t \n\t\n")
+    assert [row[0] for row in read(path, "qa")] == ["Why so?", "When?"]
+    assert f"{path}: 3 of 6 rows with an empty text left out" in caplog.text
+    assert f"{path}: 1 of 6 rows with sentences of test sets of tests left out" in caplog.text
     with pytest.raises(TextError, match=r"en\.tsv: no rows `question TAB answer .*` are left; give others"):
         read(write(path, "Who?\tA zebra.\n"), "qa")
 
@@ -90,29 +74,18 @@ def test_rows_of_test_sets_are_left_out_and_counted(tmp_path, monkeypatch, caplo
 @pytest.mark.parametrize(
     ("task", "content", "message"),
     [
-        ("response", b"", r"empty; give a file of rows `utterance TAB response`"),
-        ("response", b"\n", r"no rows `utterance TAB response` are left"),
+        ("response", b"", r"no rows `utterance TAB response` in it; give others"),
         ("response", b"a\tb\na\tb\tc\n", r"row 2 has 3 columns; rows of response are `utterance TAB response`"),
-        ("response", b"a\tb\n\na\n", r"row 3 has 1 columns"),
         ("qa", b"a\tb\tc\td\n", r"row 1 has 4 columns; rows of qa are `question TAB answer \[TAB context\]`"),
         ("nli", b"neutral\ta\tb\nyes\ta\tb\n", r"row 2 has the label 'yes'; labels are entailment, neutral, contrad"),
-        ("nli", b"neutral\ta\n", r"row 1 has 2 columns"),
-        ("response", b"a\tb\n\xff\tb\n", r"'utf-8' codec can't decode byte 0xff.*; check the file"),
+        ("response", b"a\tb\n\xff\tb\n", r"line 2 is not UTF-8"),
+        ("response", lzma.compress(b"a\tb\n" * 500)[:-40], r"looks like a packed file"),
     ],
 )
 def test_other_rows_are_refused_in_one_line(tmp_path, task, content, message):
     with pytest.raises(TextError, match=rf"en\.tsv: {message}") as caught:
         read(write(tmp_path / "en.tsv", content), task)
     assert "\n" not in str(caught.value)
-
-
-def test_a_damaged_file_is_refused(tmp_path):
-    packed = lzma.compress("".join(f"{a}\t{b}\n" for a, b in make_pairs(50)).encode())
-    with pytest.raises(TextError, match=r"en\.tsv\.xz: Compressed file ended before.*; check the file"):
-        read(write(tmp_path / "en.tsv.xz", packed[:-40]), "response")
-
-
-# Folders.
 
 
 def test_files_of_a_folder(tmp_path):
@@ -123,12 +96,8 @@ def test_files_of_a_folder(tmp_path):
     write(tmp_path / "en.tsv.gz", "x")
     with pytest.raises(TextError, match=r"en\.tsv\.gz: same language as en\.tsv; keep one"):
         task_files(tmp_path, "qa")
-
-
-def test_folders_without_files(tmp_path):
-    for folder in (tmp_path, tmp_path / "nowhere"):
-        with pytest.raises(TextError, match=r"no such folder with files LANG\.tsv \(or .gz, .xz\) of rows `label"):
-            task_files(folder, "nli")
+    with pytest.raises(TextError, match=r"no such folder with files LANG\.tsv \(or .gz, .xz\) of rows `label"):
+        task_files(tmp_path / "nowhere", "nli")
     with pytest.raises(TextError, match="file is a file, where a folder is expected"):
         task_files(write(tmp_path / "file", "x"), "nli")
 
@@ -144,7 +113,8 @@ def ids(vocabulary, texts, most):
     return texts_of(vocabulary.encode(texts, most))
 
 
-def test_rows_hold_what_the_tokenizer_makes_of_them(tmp_path, vocabulary):
+def test_rows_hold_what_the_tokenizer_makes_of_them(tmp_path, vocabulary, monkeypatch):
+    monkeypatch.setattr(tasks, "_CHUNK", 2)
     run = tiny(max_length=9, context_length=12)
     rows = file_rows(write(tmp_path / "en.tsv", QA), "qa", "en", vocabulary, run)
     batch = rows.batch(np.array([2, 0, 0]))
@@ -159,34 +129,16 @@ def test_rows_hold_what_the_tokenizer_makes_of_them(tmp_path, vocabulary):
     assert nli.labels.tolist() == [1, 0, 2] and nli.labels.dtype == np.int64 and nli.contexts is None
 
 
-def test_a_context_that_adds_nothing_to_the_answer_is_none(tmp_path, vocabulary):
-    """An answer that is cut off has a context that goes on."""
-    path, long = tmp_path / "en.tsv", " ".join(text for text, _ in make_pairs(9))
-    write(path, f"Who?\ta cat\t A  cat\nWhy?\t{long}\t{long}\n")
-    batch = file_rows(path, "qa", "en", vocabulary, tiny(max_length=9, context_length=20)).batch(np.arange(2))
-    assert texts_of(batch.contexts)[0] == [] and len(texts_of(batch.second)[1]) < len(texts_of(batch.contexts)[1]) <= 20
-
-
-def test_many_rows_keep_their_order(tmp_path, vocabulary):
-    texts = [f"row number {number}" for number in range(3500)]
-    path = write(tmp_path / "en.tsv", "".join(f"{text}\tba\n" for text in texts))
-    chosen = np.random.default_rng(0).permutation(3500)[:700]
-    batch = file_rows(path, "response", "en", vocabulary, tiny()).batch(chosen)
-    assert texts_of(batch.first) == ids(vocabulary, [texts[number] for number in chosen], 30)
-
-
 def test_what_is_in_the_cache_is_used_and_what_has_changed_is_made(tmp_path, vocabulary, cache, capfd):
-    path, run = write(tmp_path / "en.tsv", QA), tiny()
+    path = write(tmp_path / "en.tsv", QA)
 
-    def made(**changes):
+    def made(of=path, **changes):
         before = set(cache.glob("*.arrow"))
-        rows = file_rows(path, "qa", "en", vocabulary, tiny(**changes))
+        rows = file_rows(of, "qa", "en", vocabulary, tiny(**changes))
         return rows.digest, len(set(cache.glob("*.arrow")) - before)
 
     digest, number = made()
-    assert number == 1 and made() == (digest, 0)
-    copy = write(tmp_path / "other" / "en.tsv", QA)
-    assert file_rows(copy, "qa", "en", vocabulary, run).digest == digest  # the content tells, not the name
+    assert number == 1 and made() == made(write(tmp_path / "other" / "en.tsv", QA)) == (digest, 0)
     assert made(max_length=8)[1] == made(context_length=7)[1] == 1
     write(path, QA + "And now?\tNothing more.\n")
     assert made()[0] != digest and made()[1] == 0
@@ -194,52 +146,25 @@ def test_what_is_in_the_cache_is_used_and_what_has_changed_is_made(tmp_path, voc
     assert capfd.readouterr().err == ""
 
 
-_PROCESS = """
-import sys
-from pathlib import Path
-from st_paragram.core.pair_store import PairStore
-from st_paragram.families.muse.settings import DualEncoderSettings
-from st_paragram.families.muse.tasks import file_rows
-
-tokenizer = PairStore(sys.argv[1]).tokenizer()
-print(len(file_rows(Path(sys.argv[2]), "qa", "en", tokenizer, DualEncoderSettings())))
-"""
-
-
-def test_processes_that_want_the_same_rows_at_once_wait_for_each_other(tmp_path, store, cache):
-    path = write(tmp_path / "en.tsv", QA * 500)
-    command = [sys.executable, "-c", _PROCESS, str(store.path), str(path)]
-    processes = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
-    assert [process.communicate(timeout=300)[0] for process in processes] == ["1500\n"] * 2
-    assert len(list(cache.glob("*.arrow"))) == 1
-
-
 # Rows of all tasks.
 
 
-def test_the_rows_of_all_tasks(tmp_path, vocabulary):
+def test_the_rows_of_all_tasks(tmp_path, vocabulary, store, pairs):
     data = write_data(tmp_path, vocabulary, rows=60, few=3)
     rows = all_rows(data.bitext, data.more.tasks, (), tiny())
     translations = {"translation xx": 40, "translation yy": 20}
     others = {"qa en": 60, "qa xx": 3, "response en": 60, "nli en": 60, "nli xx": 3}
     assert {each.name: len(each) for each in rows} == translations | others
-    first, second = rows[:2]
-    assert sorted([*first.numbers, *second.numbers]) == list(range(60)) and first.numbers.dtype == np.uint32
-    of_store = second.numbers[[3, 0, 7]].astype(np.int64)
+    assert sorted([*rows[0].numbers, *rows[1].numbers]) == list(range(60))
+    of_store = rows[1].numbers[[3, 0, 7]].astype(np.int64)
     assert data.bitext.row_languages(of_store) == [("en", "yy")] * 3
-    batch = second.batch(np.array([3, 0, 7]))
-    assert (
-        texts_of(batch.second) == texts_of(data.bitext.take("b", of_store)) and batch.contexts is batch.labels is None
-    )
+    assert texts_of(rows[1].batch(np.array([3, 0, 7])).second) == texts_of(data.bitext.take("b", of_store))
     # Languages and tasks that are not asked for are left out.
     chosen = all_rows(data.bitext, data.more.tasks, ["yy"], tiny(nli_share=0.0))
     assert [each.name for each in chosen] == ["translation yy", "qa en", "response en"]
     (tmp_path / "nli" / "en.tsv").unlink()
     with pytest.raises(TextError, match="nli: no nli file of en, yy; add one, or leave the option out"):
         all_rows(data.bitext, data.more.tasks, ["yy"], tiny())
-
-
-def test_translations_into_one_language_need_no_numbers(tmp_path, vocabulary, store, pairs):
     (only,) = all_rows(store, {}, (), tiny())
     assert only.name == "translation xx" and only.numbers is None and len(only) == len(store)
     empty = write_bitext(tmp_path / "x.h5", vocabulary, pairs[:2])  # both rows are of the first of two languages

@@ -88,17 +88,6 @@ def test_draws_that_must_not_change():
     ]
 
 
-def test_draws_go_on_over_the_blocks_they_are_made_in(monkeypatch):
-    monkeypatch.setattr("st_paragram.families.muse.sampler._DRAWS", 10)
-    seen = {0: [], 1: []}
-    for number, rows in taken(sampler_of([Source(40), Source(24)], 4), 60):
-        seen[number].append(rows)
-    for number, rows in ((0, 40), (1, 24)):
-        batches = rows // 4
-        assert len(seen[number]) > batches
-        assert sorted(np.concatenate(seen[number][:batches]).tolist()) == list(range(rows))
-
-
 def test_batches_have_like_lengths():
     """Of a pool of four batches each has a quarter of the lengths."""
     lengths = np.random.default_rng(0).permutation(32)

@@ -5,7 +5,7 @@ import torch
 import torch.nn.functional as F
 from sentence_transformers.sentence_transformer.modules import Router
 
-from st_paragram.families.muse.towers import DOCUMENT, NLI_LABELS, QUERY, SENTENCE, TaskHeads, context_vectors, towers
+from st_paragram.families.muse.towers import DOCUMENT, NLI_LABELS, QUERY, SENTENCE, TaskHeads, towers
 
 DIM = 4
 
@@ -42,14 +42,6 @@ def test_new_towers_change_nothing():
 
 
 @pytest.mark.parametrize("route", [QUERY, DOCUMENT])
-def test_new_towers_learn(route):
-    new, vectors = towers(DIM), unit(5)
-    (through(new, route, vectors) * unit(5, seed=1)).sum().backward()
-    for name, parameter in new.named_parameters():
-        assert (parameter.grad is not None and bool(parameter.grad.any())) == (f".{route}." in name), name
-
-
-@pytest.mark.parametrize("route", [QUERY, DOCUMENT])
 def test_a_tower_by_hand(router, route):
     """Unit vectors, then x + tanh(W x + b) twice, then unit vectors."""
     given = 2 * unit(3)
@@ -61,20 +53,6 @@ def test_a_tower_by_hand(router, route):
     assert len(list(router.sub_modules[route])) == 4
 
 
-def test_the_towers_differ_and_leave_sentences_alone(router):
-    vectors = unit(6)
-    found = [through(router, route, vectors) for route in (SENTENCE, QUERY, DOCUMENT)]
-    torch.testing.assert_close(found[0], vectors, atol=1e-6, rtol=0)
-    for one, other in ((0, 1), (0, 2), (1, 2)):
-        assert (found[one] - found[other]).abs().max() > 0.05
-
-
-def test_an_answer_is_its_own_context(router):
-    heads, answers = changed(TaskHeads(DIM)), unit(6)
-    found = heads.answers(router, answers, answers)
-    torch.testing.assert_close(found, through(router, DOCUMENT, answers), atol=1e-6, rtol=0)
-
-
 def test_a_context_by_hand(router):
     """u + tanh(W u + V (c - u) + b), then the second layer."""
     heads, answers, contexts = changed(TaskHeads(DIM), 4), unit(3), unit(3, seed=9)
@@ -84,7 +62,8 @@ def test_a_context_by_hand(router):
     expected = expected + torch.tanh(expected @ second.linear.weight.T + second.linear.bias)
     found = heads.answers(router, answers, contexts)
     torch.testing.assert_close(found, F.normalize(expected, dim=1), atol=1e-6, rtol=0)
-    assert (found - through(router, DOCUMENT, answers)).abs().max() > 0.05
+    itself = heads.answers(router, answers, answers)  # what an answer without a context has in its place
+    torch.testing.assert_close(itself, through(router, DOCUMENT, answers), atol=1e-6, rtol=0)
 
 
 def test_the_classifier_reads_both_their_difference_and_their_product():
@@ -96,12 +75,3 @@ def test_the_classifier_reads_both_their_difference_and_their_product():
     assert heads.logits(u, v).shape == (1, len(NLI_LABELS))
     assert not torch.allclose(heads.logits(u, v), heads.logits(v, u))
     assert NLI_LABELS == ("entailment", "neutral", "contradiction")
-
-
-def test_a_bag_of_tokens_by_hand():
-    table = torch.tensor([[3.0, 0.0], [0.0, 4.0], [0.0, 0.0], [-1.0, 0.0]], requires_grad=True)
-    ids, offsets = torch.tensor([0, 1, 3, 3, 2]), torch.tensor([0, 2, 4, 5])
-    found = context_vectors(table, ids, offsets)
-    torch.testing.assert_close(found, torch.tensor([[0.6, 0.8], [-1.0, 0.0], [0.0, 0.0]]))
-    found[0, 0].backward()
-    assert table.grad[0].any() and not table.grad[2:].any() and torch.isfinite(table.grad).all()

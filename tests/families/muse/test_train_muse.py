@@ -1,6 +1,5 @@
 """`st-paragram train muse`, its recipe and its configurations: from texts of tasks to a directory for every reader."""
 
-import argparse
 import lzma
 from pathlib import Path
 
@@ -8,9 +7,9 @@ import numpy as np
 import pytest
 from sentence_transformers import SentenceTransformer
 from support.data import make_pairs
+from support.dual_encoder import write_data
 
 import st_paragram
-from st_paragram.cli import train
 from st_paragram.cli.main import main
 from st_paragram.core.encoding.record import read_training_record
 from st_paragram.core.families import family_named
@@ -20,50 +19,32 @@ from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
 
-FAMILY = family_named("muse")
 QUICK = (
     "--dim 16 --filters 4 --heads 2 --ffn-dim 16 --max-length 30 --batch-size 8 --steps 8 --warmup-updates 2 "
-    "--evaluate-steps 8 --device cpu --vocab-size 200"
+    "--evaluate-steps 8 --device cpu"
 )
-CONFIGS = ["muse_cnn", "muse_paper", "muse_small", "muse_transformer"]
-
-
-def tsv(rows):
-    return "".join("\t".join(row) + "\n" for row in rows)
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
-    """Folders of translations, questions, responses and inference of two languages."""
+def folder(tmp_path, monkeypatch, vocabulary):
+    """A store of translations and a folder of texts, and questions, responses and inference of two languages."""
     monkeypatch.chdir(tmp_path)
-    pairs = make_pairs(150)
-    for name in ("texts", "qa", "responses", "nli"):
-        (tmp_path / name).mkdir()
-    (tmp_path / "texts" / "en-es.tsv").write_text(tsv(pairs[:100]))
-    (tmp_path / "texts" / "en-de.tsv.xz").write_bytes(lzma.compress(tsv(pairs[100:]).encode()))
-    for language in ("en", "es", "fr"):
-        rows = {
-            "qa": [(a, b, f"{b} {a}") if i % 2 else (a, b) for i, (a, b) in enumerate(pairs[:30], 1)],
-            "responses": pairs[30:60],
-            "nli": [(str(i % 3), a, b) for i, (a, b) in enumerate(pairs[:30])],
-        }
-        for task, some in rows.items():
-            (tmp_path / task / f"{language}.tsv").write_text(tsv(some))
+    write_data(tmp_path, vocabulary, rows=60, few=10)
+    (tmp_path / "texts").mkdir()
+    lines = "".join(f"{one}\t{other}\n" for one, other in make_pairs(100))
+    (tmp_path / "texts" / "en-es.tsv.xz").write_bytes(lzma.compress(lines.encode()))
     return tmp_path
 
 
-def asked(*more, langs=("es", "de"), bitext="texts"):
+def asked(*more, langs=("xx", "yy"), bitext="bitext.h5"):
     return ["train", "muse", "--langs", *langs, "--bitext", bitext, *QUICK.split(), *more]
 
 
-TASKS = ["--qa", "qa", "--responses", "responses", "--nli", "nli"]
-
-
-def test_the_command_makes_a_directory_that_every_reader_opens(folder, capsys):
+def test_the_command_makes_directories_that_every_reader_opens(folder, capsys):
     shares = "--translation-share 1 --qa-share 1 --response-share 1 --nli-share 1".split()  # noqa: SIM905
-    assert main(asked(*TASKS, *shares)) == 0
+    assert main(asked("--qa", "qa", "--responses", "response", "--nli", "nli", *shares)) == 0
     out = capsys.readouterr().out
-    assert "150 pairs, 8 steps\n" in out and "; model in muse-cnn\n" in out
+    assert "60 pairs, 8 steps\n" in out and "; model in muse-cnn\n" in out
     assert not Path("muse-cnn.checkpoints").exists()
     record = read_training_record("muse-cnn")
     assert record.settings["architecture"] == "cnn" and record.settings["dim"] == 16
@@ -74,14 +55,16 @@ def test_the_command_makes_a_directory_that_every_reader_opens(folder, capsys):
     ours, stock = st_paragram.load("muse-cnn"), SentenceTransformer("muse-cnn", trust_remote_code=True)
     for way in ("encode", "encode_query", "encode_document"):
         assert np.abs(getattr(stock, way)(texts) - getattr(ours, way)(texts)).max() < 1e-5
-    assert ours.values.tasks == ("nli", "qa", "response", "translation")
+    assert ours.tasks == ("nli", "qa", "response", "translation")
     assert ours.encode_answers(texts, texts[::-1]).shape == (3, 16) and ours.classify(texts, texts).shape == (3, 3)
-
-
-def test_a_transformer_of_one_language(folder, capsys):
-    assert main(asked("--architecture", "transformer", "--steps", "2", langs=["es"])) == 0
+    assert (
+        main(
+            asked("--architecture", "transformer", "--steps", "2", "--vocab-size", "200", langs=["es"], bitext="texts")
+        )
+        == 0
+    )
     assert "; model in muse-transformer\n" in capsys.readouterr().out
-    assert st_paragram.load("muse-transformer").values.tasks == ("translation",)
+    assert st_paragram.load("muse-transformer").tasks == ("translation",)
 
 
 REFUSED = {
@@ -89,19 +72,18 @@ REFUSED = {
     "--translation-share 0 --qa-share 0 --response-share 0 --nli-share 0": "the shares of all tasks are 0",
     "--translation-share 0": "no task has both data and a share of the steps",
     "--config small": "config is 'small'; it must be one of muse_cnn, muse_paper, muse_small, muse_transformer",
-    "--architecture rnn": "invalid choice: 'rnn'",
-    "--init nowhere": "no model 'nowhere'",
     "--init other-dim": "dim is 16, but other-dim has 12 components",
-    "--langs es fi": "texts: no translations of fi, looked for en-fi.tsv, .gz and .xz; add them",
-    "--bitext en-es:nothing.tsv": "nothing.tsv: no such file",
+    "--bitext texts --langs es fi": "texts: no translations of fi, looked for en-fi.tsv, .gz and .xz; add them",
     "--qa nothing": "nothing: no such folder with files LANG.tsv (or .gz, .xz) of rows `question TAB answer",
-    "--qa texts": "texts: no qa file of de, en, es; add one, or leave the option out",
+    "--qa other": "other: no qa file of en, xx, yy; add one, or leave the option out",
     "--nli qa": "qa/en.tsv: row 1 has the label",
 }
 
 
 @pytest.mark.parametrize("options", REFUSED)
 def test_bad_input_is_told_in_one_line(folder, capsys, vocabulary, options):
+    Path("other").mkdir()
+    Path("other/de.tsv").touch()
     if "other-dim" in options:
         model_directory.save(pipeline(SentencePieceEmbedding(vocabulary, 12), device="cpu"), "other-dim")
     try:
@@ -113,13 +95,7 @@ def test_bad_input_is_told_in_one_line(folder, capsys, vocabulary, options):
     assert not Path("muse-cnn").exists()
 
 
-@pytest.mark.parametrize("name", CONFIGS)
-def test_the_header_of_a_configuration_says_how_to_launch_it(name):
-    path = FAMILY.configs[name]
-    made = read(DualEncoderSettings, path)
-    assert made.architecture == ("transformer" if name in ("muse_transformer", "muse_paper") else "cnn")
-    (command,) = [line[1:].split() for line in path.read_text(encoding="utf-8").split("\n") if line.startswith("#   ")]
-    parser = argparse.ArgumentParser()
-    train.add_options(parser)
-    found = parser.parse_args(command[2:])
-    assert (command[0], found.kind, found.config) == ("st-paragram", "muse", name) and list(FAMILY.configs) == CONFIGS
+def test_configurations():
+    found = {name: read(DualEncoderSettings, path).architecture for name, path in family_named("muse").configs.items()}
+    assert list(found) == ["muse_cnn", "muse_paper", "muse_small", "muse_transformer"]
+    assert list(found.values()) == ["cnn", "transformer"] * 2

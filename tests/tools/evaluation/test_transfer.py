@@ -5,7 +5,7 @@ import pytest
 
 from st_paragram.cli.main import main
 from st_paragram.errors import EvaluationError, TextError
-from st_paragram.families.muse.nli import LabelledPairs, NliRun, nli_files, read_nli, read_nli_sets, score_nli
+from st_paragram.families.muse.nli import NliRun, nli_files, read_nli, read_nli_sets, score_nli
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
@@ -177,8 +177,8 @@ def test_sets_of_inference_are_found_by_name(tmp_path):
     for name in ("snli_test.en.tsv", "xnli_held.es.tsv", "other.tsv", "notes.txt"):
         (tmp_path / name).write_text(PAIRS)
     assert list(nli_files(tmp_path)) == ["snli_test.en", "xnli_held.es"] and benchmarks_in(tmp_path) == ["nli"]
-    (found,) = read_nli_sets(tmp_path, ["es"])
-    assert found.name == "xnli_held.es" and found.premises == ("da", "da lo", "da", "ba")
+    rows = [(1, "da", "ba"), (0, "da lo", "da"), (2, "da", "lo"), (1, "ba", "lo")]
+    assert read_nli_sets(tmp_path, ["es"]) == {"xnli_held.es": rows}
     with pytest.raises(EvaluationError, match=r"no set of fr, only snli_test.en, xnli_held.es"):
         read_nli_sets(tmp_path, ["fr"])
 
@@ -194,14 +194,13 @@ def test_sets_of_inference_are_found_by_name(tmp_path):
 def test_wrong_rows_of_inference_are_refused(tmp_path, text, message):
     (tmp_path / "snli.tsv").write_text(text)
     with pytest.raises(TextError, match=f"snli.tsv: {message}"):
-        read_nli(tmp_path / "snli.tsv", "snli")
+        read_nli(tmp_path / "snli.tsv")
 
 
 def test_accuracy_of_a_classifier_by_hand():
-    gold = ("neutral", "entailment", "contradiction", "neutral")
-    pairs = LabelledPairs("snli", ("da", "da lo", "da", "ba"), ("ba", "da", "lo", "lo"), gold)
-    assert score_nli(Classifier(), [pairs]).sets == {"snli": 0.75}
-    assert score_nli(object(), [pairs]) is None
+    sets = {"snli": [(1, "da", "ba"), (0, "da lo", "da"), (2, "da", "lo"), (1, "ba", "lo")]}
+    assert score_nli(Classifier(), sets).sets == {"snli": 0.75}
+    assert score_nli(object(), sets) is None
 
 
 def test_models_without_a_classifier_are_left_out(tmp_path, model, capsys):
@@ -216,8 +215,7 @@ def test_models_without_a_classifier_are_left_out(tmp_path, model, capsys):
 
 
 def test_a_record_of_inference_is_read_as_it_was_written(tmp_path):
-    pairs = LabelledPairs("snli", ("da",), ("ba",), ("neutral",))
-    run = NliRun({"m": score_nli(Classifier(), [pairs])}, {"snli": 1}, {"snli": 1.0})
+    run = NliRun({"m": score_nli(Classifier(), {"snli": [(1, "da", "ba")]})}, {"snli": 1}, {"snli": 1.0})
     write_records([new_record(run)], tmp_path / "r.json")
     (record,) = read_records(tmp_path / "r.json")
     assert record.run == run and "| m | 100.0 | 100.0 |" in "\n".join(report(run))
