@@ -15,6 +15,7 @@ from st_paragram.errors import SettingsError
 from st_paragram.families.muse.tasks import TaskBatch
 from st_paragram.families.muse.towers import DOCUMENT, QUERY, TaskHeads, context_vectors, through
 from st_paragram.families.muse.vectors import SentenceVectors, tensors
+from st_paragram.families.muse.card_facts import MUSE
 from st_paragram.learning.losses.text_labels import text_labels
 from st_paragram.learning.training import mega_batch
 
@@ -70,14 +71,7 @@ class DualEncoderRankingLoss(nn.Module):
     @property
     def citation(self) -> str:
         """BibTeX for the model card."""
-        return """
-@inproceedings{yang-etal-2020-multilingual,
-    title = "Multilingual Universal Sentence Encoder for Semantic Retrieval",
-    author = "Yang, Yinfei and Cer, Daniel and Ahmad, Amin and others",
-    booktitle = "Proceedings of ACL 2020: System Demonstrations",
-    year = "2020",
-}
-"""
+        return MUSE.bibtex
 
 
 def ranking_loss(

@@ -136,7 +136,7 @@ def test_what_is_refused(averaging):
 def test_what_the_card_says(averaging):
     loss = DualEncoderRankingLoss(averaging, 10.0, 0.2, both_directions=False)
     assert loss.get_config_dict() == {"scale": 10.0, "margin": 0.2, "mask_equal": True, "both_directions": False}
-    assert 'year = "2020"' in loss.citation
+    assert "year = {2020}" in loss.citation
 
 
 def test_pipelines_of_flat_ids_are_trained_as_well():
