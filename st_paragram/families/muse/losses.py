@@ -12,10 +12,10 @@ from sentence_transformers.sentence_transformer.modules import Router
 from torch import Tensor, nn
 
 from st_paragram.errors import SettingsError
+from st_paragram.families.muse.card_facts import MUSE
 from st_paragram.families.muse.tasks import TaskBatch
 from st_paragram.families.muse.towers import DOCUMENT, QUERY, TaskHeads, context_vectors, through
 from st_paragram.families.muse.vectors import SentenceVectors, tensors
-from st_paragram.families.muse.card_facts import MUSE
 from st_paragram.learning.losses.text_labels import text_labels
 from st_paragram.learning.training import mega_batch
 

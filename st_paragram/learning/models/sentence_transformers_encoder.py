@@ -120,7 +120,7 @@ class _Call:
     processing_kwargs: Any = None
 
     def is_plain(self, prompts: Mapping[str, str]) -> bool:
-        """Whether embeddings are asked for, on the CPU and in this process, with a prompt that the model has, if any."""
+        """Whether embeddings are asked for, on the CPU, in this process, and with a known prompt, if any."""
         return (
             self.output_value == "sentence_embedding"
             and self.pool is None
