@@ -12,9 +12,9 @@ from st_paragram.core.encoding import model_files as files
 from st_paragram.core.encoding.model_files import PIPELINE_SETTINGS, AveragingModel
 from st_paragram.core.encoding.table import TableType
 from st_paragram.errors import ModelDirectoryError
-from st_paragram.learning.modules.compact_embedding import in_numpy
+from st_paragram.learning.modules.compact_embedding import in_numpy, in_torch
 from st_paragram.learning.modules.mean_pool import MeanPool
-from st_paragram.learning.modules.token_embedding import TokenEmbedding
+from st_paragram.learning.modules.token_embedding import TokenEmbedding, token_embedding
 
 
 def averaging_embedding(model: SentenceTransformer) -> TokenEmbedding | None:
@@ -57,3 +57,11 @@ def write(
     table, settings = in_numpy(first.embedding), pipeline_settings(model)
     parts = AveragingModel(first.tokenizer, table, unit_vectors, settings, first.dropout)
     files.write(parts, folder, dtype, truncate_dim)
+
+
+def read(
+    folder: Path, values: dict[str, Any], truncate_dim: int | None = None
+) -> tuple[TokenEmbedding, AveragingModel]:
+    """The first module and what was read, of a folder whose `st_paragram.json` has `values`."""
+    model = files.read(folder, values, truncate_dim)
+    return token_embedding(model.tokenizer, weights=in_torch(model.table), dropout=model.dropout), model

@@ -18,8 +18,6 @@ from st_paragram.core.tokenizers.bilingual import BilingualTokenizer
 from st_paragram.errors import ModelDirectoryError, SettingsError, refused
 from st_paragram.learning.models import averaging, pipeline_files
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline, with_unit_vectors
-from st_paragram.learning.modules.compact_embedding import in_torch
-from st_paragram.learning.modules.token_embedding import token_embedding
 
 logger = logging.getLogger(__name__)
 
@@ -94,8 +92,7 @@ def load(name: str | Path, device: str | None = None, truncate_dim: int | None =
     directory.check_architecture(configuration.architecture, folder)
     model: SentenceTransformer
     if configuration.architecture == AVERAGING:
-        stored = model_files.read(folder, configuration.values, truncate_dim)
-        embedding = token_embedding(stored.tokenizer, weights=in_torch(stored.table), dropout=stored.dropout)
+        embedding, stored = averaging.read(folder, configuration.values, truncate_dim)
         with refused(ModelDirectoryError, folder / STOCK_CONFIG_FILE, "not readable", "save the model again"):
             model = pipeline(embedding, device, stored.unit_vectors, **stored.settings)
         if isinstance(tokenizer := stored.tokenizer, BilingualTokenizer):

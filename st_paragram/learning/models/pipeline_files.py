@@ -14,7 +14,7 @@ from __future__ import annotations
 import functools
 from collections import OrderedDict
 from collections.abc import Mapping
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from safetensors import SafetensorError
@@ -120,9 +120,7 @@ def _checked(folder: Path, name: str, path: str) -> type[Module]:
     kind = import_from_string(name)
     if not (isinstance(kind, type) and issubclass(kind, Module)):
         raise ValueError(f"{one_line(name, 80)} is not a module of a pipeline")
-    place = PurePosixPath(path)
-    outside = place.is_absolute() or ".." in place.parts or "\\" in path
-    if outside or not (folder / place).resolve().is_relative_to(folder.resolve()):
+    if not (folder / path).resolve().is_relative_to(folder.resolve()):
         raise ValueError(f"the folder {one_line(path, 80)} is outside the model's")
     return kind
 

@@ -25,7 +25,6 @@ from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
 from st_paragram.core.tokenizers.stock import convert_tokenizer
 from st_paragram.errors import SettingsError
 
-_PROJECTIONS = (".q_proj", ".k_proj", ".v_proj")
 # What no text spells stands in for padding and end in `tokenizer.json`: noncharacters of Unicode.
 _PAD, _END = "\ufdd2", "\ufdd3"
 
@@ -142,7 +141,8 @@ def initialise(module: nn.Module, special: SpecialIds) -> None:
     """
     for name, part in module.named_modules():
         if isinstance(part, nn.Linear):
-            nn.init.xavier_uniform_(part.weight, gain=0.5**0.5 if name.endswith(_PROJECTIONS) else 1.0)
+            gain = 0.5**0.5 if name.endswith((".q_proj", ".k_proj", ".v_proj")) else 1.0
+            nn.init.xavier_uniform_(part.weight, gain)
             if part.bias is not None:
                 nn.init.zeros_(part.bias)
         elif isinstance(part, nn.Embedding) and part.weight.requires_grad:
