@@ -113,15 +113,12 @@ def citation(*papers: Paper) -> tuple[str, str]:
     return "Citation", "```bibtex\n" + blocks(*(paper.bibtex for paper in papers)) + "\n```"
 
 
-def score_entry(
-    task: str,  # its kind, as the hub calls it: "STS", "BitextMining"
-    name: str,  # of the data, for people
-    address: str,  # of the data on the hub, or a short name for data that are not there
-    metric: str,  # "cosine_spearman"
-    share: float | None,  # -1 .. 1; the entry has it x 100, rounded to two places. None or NaN: there is none
-    **more: Any,  # noqa: ANN401 - fields of `EvalResult`
-) -> list[EvalResult]:
-    """One score as an entry of the `model-index`, which the hub shows with the card; none if it does not exist."""
+def score_entry(task: str, name: str, address: str, metric: str, share: float | None, **more: Any) -> list[EvalResult]:  # noqa: ANN401
+    """A score, x 100, as an entry of the `model-index`, which the hub shows with the card; none if it does not exist.
+
+    `task` is a kind in the hub's words, such as "STS", `name` the data's for people and `address` on the hub, or a
+    short name. `share` is in -1 .. 1, and `more` are fields of `EvalResult`.
+    """
     if share is None or not math.isfinite(share):
         return []
     return [EvalResult(task, address, name, metric, round(100 * share, 2), **more)]

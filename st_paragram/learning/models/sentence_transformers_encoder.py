@@ -7,7 +7,6 @@ class contains "sentence_transformers", and silently load another model if it do
 from __future__ import annotations
 
 import functools
-import inspect
 import logging
 from collections.abc import Callable, KeysView, Mapping, Set
 from dataclasses import dataclass
@@ -143,11 +142,11 @@ class _Call:
 
 def _in_larger_batches(method: _Method) -> _Method:
     """The method with BATCH_SIZE as the default of its argument `batch_size`."""
-    position = list(inspect.signature(method).parameters).index("batch_size")
 
     @functools.wraps(method)
     def in_larger_batches(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
-        return method(*args, **(kwargs if len(args) > position else {"batch_size": BATCH_SIZE} | kwargs))
+        given = len(args) > 4  # self, inputs, prompt_name, prompt, batch_size
+        return method(*args, **(kwargs if given else {"batch_size": BATCH_SIZE} | kwargs))
 
     return cast("_Method", in_larger_batches)
 
