@@ -12,8 +12,9 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
+import pydantic
 import torch
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Dense, Pooling, Transformer
@@ -34,7 +35,7 @@ class TransformerShape:
     """The sizes of a transformer."""
 
     dim: int  # components of a state
-    layers: int
+    layers: Annotated[int, pydantic.Field(le=1000)]  # a bound for files that others have written
     heads: int  # of an attention; they share `dim` out among them
     ffn_dim: int  # units of a feed-forward network
     dropout: float = 0.0
