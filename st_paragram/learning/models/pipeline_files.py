@@ -31,7 +31,7 @@ from st_paragram.errors import ModelDirectoryError, one_line, refused
 from st_paragram.learning.models.averaging import averaging_embedding
 from st_paragram.learning.models.sentence_transformers_encoder import ParagramEncoder, listed
 from st_paragram.learning.modules.compact_embedding import is_finite
-from st_paragram.learning.modules.transformer_encoder import no_progress_bars
+from st_paragram.learning.modules.transformer_encoder import MOST_LAYERS, no_progress_bars
 
 _PACKAGES = ("sentence_transformers.", "st_paragram.")
 
@@ -93,6 +93,10 @@ def read(folder: Path, device: str | None = None, truncate_dim: int | None = Non
         for path in folder.rglob("pytorch_model*.bin"):
             if not (path.parent / "model.safetensors").is_file():
                 raise ValueError(f"{path.relative_to(folder)} is pickled, and only safetensors are read")
+        for path in folder.rglob("*config.json"):
+            layers = [count for name, count in read_json(path).items() if "layers" in name and isinstance(count, int)]
+            if max(layers, default=0) > MOST_LAYERS:
+                raise ValueError(f"{path.relative_to(folder)} names {max(layers)} layers")
         modules: Any = OrderedDict()
         with no_progress_bars():
             for kind, entry in zip(kinds, entries, strict=True):

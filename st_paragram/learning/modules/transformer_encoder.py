@@ -26,6 +26,7 @@ from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
 from st_paragram.core.tokenizers.stock import convert_tokenizer
 from st_paragram.errors import SettingsError
 
+MOST_LAYERS = 1000  # of a network in files that others have written; more would be made before they are refused
 # What no text spells stands in for padding and end in `tokenizer.json`: noncharacters of Unicode.
 _PAD, _END = "\ufdd2", "\ufdd3"
 
@@ -35,7 +36,7 @@ class TransformerShape:
     """The sizes of a transformer."""
 
     dim: int  # components of a state
-    layers: Annotated[int, pydantic.Field(le=1000)]  # a bound for files that others have written
+    layers: Annotated[int, pydantic.Field(le=MOST_LAYERS)]
     heads: int  # of an attention; they share `dim` out among them
     ffn_dim: int  # units of a feed-forward network
     dropout: float = 0.0
