@@ -33,7 +33,6 @@ from st_paragram.learning.training.trainer import StoreTrainer
 logger = logging.getLogger(__name__)
 
 _HELD_OUT_LOSS = "eval_held_out_loss"
-_MEANS_KEPT = 2000  # sentences whose means show how many units are active
 _COLLAPSED = 0.5  # nats: a semantic variable that holds less says nothing of its sentence
 
 
@@ -193,7 +192,7 @@ class GenerativeTrainer(StoreTrainer):
             for name, part in {"loss": terms.loss.detach(), **terms.parts}.items():
                 self._sums[name] += part  # as a tensor: a GPU is not waited for
             self._sums["pieces"] += sum(len(batch.targets) for batch in batches.values())
-            self._means = torch.cat([self._means.to(device), terms.means])[-_MEANS_KEPT:]
+            self._means = torch.cat([self._means.to(device), terms.means])[-2000:]  # enough to show active units
         self._sums["pairs"] += pairs
         self._sums["seconds"] += time.perf_counter() - started
         return total, pairs
