@@ -29,6 +29,7 @@ def build_wheel(folder: Path) -> Path:
     without_compiler = os.environ | {"CC": "/nowhere", "CXX": "/nowhere"}
     subprocess.run([*command, "--wheel-dir", ".", "./sources"], cwd=folder, check=True, env=without_compiler)
     (wheel,) = folder.glob("*.whl")
+    assert wheel.stat().st_size < 45_000_000  # with the models
     return wheel
 
 

@@ -1,8 +1,7 @@
-"""Processes without this package, or with another copy of it: what forks of the server do instead of importing anew."""
+"""Processes without this package: what forks of the server do instead of importing anew."""
 
 from __future__ import annotations
 
-import json
 import sys
 
 
@@ -18,13 +17,3 @@ def tell_shape_without_plugin(model: str, text: str) -> None:
     from sentence_transformers import SentenceTransformer
 
     sys.stdout.write(f"{SentenceTransformer(model, device='cpu').encode([text]).shape}\n")
-
-
-def tell_shape_with_copy(installed: str, model: str, texts: list[str]) -> None:
-    """Encode texts with the package that is installed in a folder: the module's file, and the shape of the vectors."""
-    _forget()
-    sys.path.insert(0, installed)
-    import st_paragram
-
-    encoded = st_paragram.load(model, device="cpu").encode(texts)
-    sys.stdout.write(json.dumps([st_paragram.__file__, list(encoded.shape)]) + "\n")

@@ -17,8 +17,6 @@ from st_paragram.families.bgt.latent_decoder import LatentDecoder
 from st_paragram.families.bgt.settings import Side
 from st_paragram.learning.modules.transformer_encoder import SpecialIds, TransformerShape, pooled_states
 
-_ACTIVE_VARIANCE = 0.01
-
 
 @dataclass(frozen=True)
 class Gaussian:
@@ -55,7 +53,7 @@ class GaussianEncoder(nn.Module):
 
 def active_units(means: Tensor) -> int:
     """How many components of (N, k) means vary by 0.01 or more over sentences (Burda et al., ICLR 2016)."""
-    return int((means.var(dim=0) >= _ACTIVE_VARIANCE).sum()) if len(means) > 1 else 0
+    return int((means.var(dim=0) >= 0.01).sum()) if len(means) > 1 else 0
 
 
 @dataclass(frozen=True)

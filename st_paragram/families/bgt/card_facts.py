@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from st_paragram.core.encoding.record import TrainingRecord
-from st_paragram.learning.models.card import CardFacts, Paper
+from st_paragram.learning.losses.paper import Paper
+from st_paragram.learning.models.card import CardFacts
 
 _DESCRIPTION = """\
 {found}

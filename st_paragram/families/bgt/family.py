@@ -25,8 +25,7 @@ Ctrl-C saves a checkpoint, and the same command with --resume continues from it.
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
     add_language(parser)
-    output = "bgt-LANG; with another --objective its name and LANG"
-    add_training_options(parser, FAMILY, PAIRS.format("LANG"), output)
+    add_training_options(parser, FAMILY, PAIRS.format("LANG"), "bgt-LANG; with another --objective its name and LANG")
 
 
 def _run(arguments: argparse.Namespace) -> TrainingRun:

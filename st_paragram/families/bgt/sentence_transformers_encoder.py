@@ -1,23 +1,50 @@
-"""A generative model as a SentenceTransformer.
+"""A generative model as a SentenceTransformer, and what its directory has next to the pipeline of its semantic encoder.
+
+model.safetensors, modules.json, ...     the semantic encoder; stock sentence-transformers opens it
+language-en/, language-es/               the languages' encoders, pipelines of the same kind
+decoders/model.safetensors               decoders, and the maps to log variances
+sentencepiece.model, st_paragram.json    for decoders: vocabulary, sizes, which there are
 
 The name of this file matters, as that of `learning.models.sentence_transformers_encoder` does.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+import pydantic
+from safetensors.torch import save_file
 from sentence_transformers import SentenceTransformer
+from torch import Tensor
 
+from st_paragram.core.encoding.directory import configured, file_of
+from st_paragram.core.encoding.model_files import tokenizer_file
 from st_paragram.core.tokenizers.base import Tokenizer
-from st_paragram.families.bgt.bilingual_generator import BilingualGenerator
-from st_paragram.families.bgt.directory import GeneratorValues, read_generator, read_tokenizer, write_generator
+from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
+from st_paragram.errors import ModelDirectoryError, SettingsError, refused, short
+from st_paragram.families.bgt.bilingual_generator import BilingualGenerator, DecoderShape, GaussianEncoder
+from st_paragram.families.bgt.settings import SIDES, Side
+from st_paragram.learning.models import pipeline_files
 from st_paragram.learning.models.averaging import pipeline_settings
-from st_paragram.learning.models.pipeline_files import PipelineWithMore
+from st_paragram.learning.modules.transformer_encoder import special_ids
+
+_DECODERS = "decoders/model.safetensors"
 
 
-class GenerativeEncoder(PipelineWithMore):
+@dataclass(frozen=True)
+class GeneratorValues:
+    """What `st_paragram.json` says of a generative model."""
+
+    languages: tuple[str, str]  # of both sides
+    language_encoders: Sequence[Side]  # sides whose language has an encoder
+    tokenizer_options: dict[str, Any]
+    decoders: DecoderShape
+
+
+class GenerativeEncoder(pipeline_files.PipelineWithMore):
     """A pipeline that embeds sentences, and what else a generative model has.
 
     Attributes:
@@ -55,17 +82,49 @@ class GenerativeEncoder(PipelineWithMore):
     def generator(self) -> BilingualGenerator:
         """Encoders and decoders, in evaluation mode, on the device of the pipeline."""
         if not self._generator:
-            self._generator.append(read_generator(*self._stored, self, self.sentencepiece))
+            (folder, values), tokenizer = self._stored, self.sentencepiece
+            encoders = {
+                side: pipeline_files.read(folder / f"language-{language}", str(self.device))
+                for side, language in zip(SIDES, self.languages, strict=True)
+                if side in values.language_encoders
+            }
+            with configured(folder, SettingsError):
+                made = BilingualGenerator(self, encoders, len(tokenizer), special_ids(tokenizer), values.decoders)
+            tensors = pipeline_files.read_tensors(folder, _DECODERS, _own_tensors(made))
+            made.load_state_dict(tensors, strict=False)
+            self._generator.append(made)
         return self._generator[0].to(self.device).eval()
 
     def write_beside(self, folder: Path) -> dict[str, Any]:
-        """Write all but the pipeline; returns the entries of `st_paragram.json`."""
-        return write_generator(folder, self.generator, self.languages, self.sentencepiece)
+        """Write decoders, vocabulary and the languages' encoders; returns the entries of `st_paragram.json`."""
+        generator, tokenizer = self.generator, self.sentencepiece
+        for side, language in zip(SIDES, self.languages, strict=True):
+            if side in generator.languages:
+                encoder = cast("GaussianEncoder", generator.languages[side])
+                pipeline_files.write(encoder.pipeline, folder / f"language-{language}")
+        (folder / _DECODERS).parent.mkdir(exist_ok=True)
+        save_file(_own_tensors(generator), folder / _DECODERS)
+        (folder / tokenizer_file(tokenizer.kind)).write_bytes(tokenizer.content)
+        sides = [side for side in SIDES if side in generator.languages]
+        return asdict(GeneratorValues(self.languages, sides, tokenizer.options, generator.shape))
 
 
 def read_beside(pipeline: SentenceTransformer, folder: Path, values: dict[str, Any]) -> GenerativeEncoder:
     """The model in a folder, whose decoders are read when first asked for."""
-    stored = GeneratorValues.checked(folder, values)
-    model = GenerativeEncoder.of(pipeline, stored.languages, read_tokenizer(folder, stored))
+    with configured(folder):
+        stored = pydantic.TypeAdapter(GeneratorValues).validate_python(values)
+        for language in stored.languages:  # which names a folder
+            if not language.replace("_", "").replace("-", "").isalnum():
+                raise ValueError(f"language is {short(language)}")
+    path = file_of(folder, tokenizer_file(SentencePieceTokenizer.kind))
+    with refused(ModelDirectoryError, path, "not the vocabulary of this model", "save it again", SettingsError):
+        tokenizer = SentencePieceTokenizer(path.read_bytes(), **stored.tokenizer_options)
+    model = GenerativeEncoder.of(pipeline, stored.languages, tokenizer)
     model._stored = folder, stored
     return model
+
+
+def _own_tensors(generator: BilingualGenerator) -> dict[str, Tensor]:
+    """What belongs to no pipeline."""
+    state = generator.state_dict()
+    return {name: tensor.cpu().contiguous() for name, tensor in state.items() if ".pipeline." not in name}

@@ -46,9 +46,6 @@ def other(side: Side) -> Side:
     return "b" if side == "a" else "a"
 
 
-Injection = Literal["attention+logit", "attention", "logit"]
-
-
 @settings
 class GenerativeSettings:
     """Settings of a training run of a generative model; the defaults are the paper's (EMNLP 2020, section 4)."""
@@ -66,7 +63,7 @@ class GenerativeSettings:
         "sample",
         "decoder input: samples of the latent variables, as in the paper, or their means, as in the paper's code",
     )
-    injection: Injection = setting(
+    injection: Literal["attention+logit", "attention", "logit"] = setting(
         "attention+logit",
         "where latent variables enter a decoder: after its self-attention, at its logits, or both",
     )

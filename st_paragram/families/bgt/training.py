@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections import defaultdict
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -31,13 +32,16 @@ from st_paragram.learning.training.trainer import StoreTrainer, StoreTrainingArg
 logger = logging.getLogger(__name__)
 
 _HELD_OUT_LOSS = "eval_held_out_loss"
-_MEANS_KEPT = 2000  # sentences whose means show how many units are active
 _COLLAPSED = 0.5  # nats: a semantic variable that holds less says nothing of its sentence
 
 
 def new_model(store: PairStore, settings: GenerativeSettings) -> SentenceTransformer:
     """The semantic encoder over the store's vocabulary that training begins with."""
-    tokenizer = _tokenizer(store)
+    tokenizer, other_tokenizer = store.tokenizers
+    if not tokenizer.shares_rows(other_tokenizer):
+        raise SettingsError(f"{store.path}: a vocabulary for each side; prepare the text with a joint one")
+    if len(set(store.languages)) == 1:
+        raise SettingsError(f"{store.path}: pairs of one language; a generative model needs two")
     model = _pipeline(tokenizer, settings)
     if settings.init:
         encoder: Any = model[0].model
@@ -47,16 +51,6 @@ def new_model(store: PairStore, settings: GenerativeSettings) -> SentenceTransfo
             table.copy_(rows * settings.dim**-0.5)
             table[special_ids(tokenizer).pad].zero_()
     return model
-
-
-def _tokenizer(store: PairStore) -> Tokenizer:
-    first, second = store.tokenizers
-    if not first.shares_rows(second):
-        raise SettingsError(f"{store.path}: a vocabulary for each side; prepare the text with a joint one")
-    if len(set(store.languages)) == 1:
-        raise SettingsError(f"{store.path}: pairs of one language; a generative model needs two")
-    special_ids(first)  # which refuses other tokenizers
-    return first
 
 
 def _pipeline(tokenizer: Tokenizer, settings: GenerativeSettings) -> SentenceTransformer:
@@ -78,7 +72,7 @@ def trainer(
     _: object = None,
 ) -> GenerativeTrainer:
     """The trainer of a run with checkpoints in `folder`, which is evaluated now and then if there is an evaluator."""
-    tokenizer, parts = _tokenizer(store), OBJECTIVES[settings.objective]
+    tokenizer, parts = store.tokenizer(), OBJECTIVES[settings.objective]
     shape = DecoderShape(
         _shape(settings, settings.decoder_layers),
         settings.latent_dim,
@@ -96,8 +90,7 @@ def trainer(
         settings.translation_weight,
         settings.candidates,
     )
-    parameters = sum(parameter.numel() for parameter in loss.parameters() if parameter.requires_grad)
-    logger.info(f"{settings.objective}: {parameters:,} parameters")
+    logger.info(f"{settings.objective}: {sum(p.numel() for p in loss.parameters() if p.requires_grad):,} parameters")
     held_out, others = 0 if evaluator is None else settings.held_out, {}
     if held_out:
         others = {
@@ -163,9 +156,8 @@ class GenerativeTrainer(StoreTrainer):
         lengths = self._lengths[: self._held_out[0]] if len(self._held_out) else self._lengths
         self.batches = TokenBatches(lengths, run.batch_tokens or loss.parts.batch_tokens, args.seed)
         self.accumulate, self.anneal_updates = run.accumulate, run.anneal_updates
-        self._sums: dict[str, Tensor | float] = {}
-        self._means = torch.empty(0)
-        self._warned = False
+        self._sums: dict[str, Any] = defaultdict(float)  # since the last line of the log
+        self._means, self._warned = torch.empty(0), False
         super().__init__(model, args, store, loss, **kwargs)
 
     @property
@@ -197,12 +189,11 @@ class GenerativeTrainer(StoreTrainer):
             (terms.loss / pairs).backward()
             total += terms.loss.detach() / pairs
             for name, part in {"loss": terms.loss.detach(), **terms.parts}.items():
-                self._sums[name] = self._sums.get(name, 0.0) + part  # as a tensor: a GPU is not waited for
-            self._means = torch.cat([self._means.to(device), terms.means])[-_MEANS_KEPT:]
-            pieces = sum(len(batch.targets) for batch in batches.values())
-            self._sums["pieces"] = self._sums.get("pieces", 0) + pieces
-        self._sums["pairs"] = self._sums.get("pairs", 0) + pairs
-        self._sums["seconds"] = self._sums.get("seconds", 0.0) + time.perf_counter() - started
+                self._sums[name] += part  # as a tensor: a GPU is not waited for
+            self._sums["pieces"] += sum(len(batch.targets) for batch in batches.values())
+            self._means = torch.cat([self._means.to(device), terms.means])[-2000:]  # enough to show active units
+        self._sums["pairs"] += pairs
+        self._sums["seconds"] += time.perf_counter() - started
         return total, pairs
 
     def _sides(self, rows: NDArray[np.int64]) -> dict[Side, SentenceBatch]:
@@ -218,9 +209,8 @@ class GenerativeTrainer(StoreTrainer):
         """Evaluate as `StoreTrainer` does, and measure the loss of the pairs that are not trained on."""
         metrics = super().evaluate(*args, **kwargs)
         if len(self._held_out):
-            found = {_HELD_OUT_LOSS: self.held_out_loss()}
-            self.log(dict(found))
-            metrics |= found
+            metrics[_HELD_OUT_LOSS] = self.held_out_loss()
+            self.log({_HELD_OUT_LOSS: metrics[_HELD_OUT_LOSS]})
         return metrics
 
     @torch.no_grad()
@@ -247,7 +237,7 @@ class GenerativeTrainer(StoreTrainer):
         """
         if "loss" in logs and self._sums:
             sums = {name: float(value) for name, value in self._sums.items()}
-            self._sums = {}
+            self._sums.clear()
             pairs, rate = sums.pop("pairs"), sums.pop("pieces") / sums.pop("seconds")
             logs |= {name: value / pairs for name, value in sums.items()}
             logs |= {"active_units": active_units(self._means), "pieces_per_second": rate}

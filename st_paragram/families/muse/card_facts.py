@@ -10,7 +10,8 @@ from st_paragram.core.tables import markdown_table
 from st_paragram.core.version import installed_version
 from st_paragram.core.words import listed
 from st_paragram.errors import one_line
-from st_paragram.learning.models.card import Card, CardFacts, Paper, blocks, citation, render
+from st_paragram.learning.losses.paper import Paper
+from st_paragram.learning.models.card import Card, CardFacts, blocks, citation, render
 
 if TYPE_CHECKING:
     from st_paragram.families.muse.sentence_transformers_encoder import EncoderWithTowers

@@ -12,6 +12,7 @@ from sentence_transformers.sentence_transformer.modules import Router
 from torch import Tensor, nn
 
 from st_paragram.errors import SettingsError
+from st_paragram.families.muse.card_facts import MUSE
 from st_paragram.families.muse.sentence_transformers_encoder import DualEncoder, tensors
 from st_paragram.families.muse.tasks import TaskBatch
 from st_paragram.families.muse.towers import DOCUMENT, QUERY, context_vectors, through
@@ -69,14 +70,7 @@ class DualEncoderRankingLoss(nn.Module):
     @property
     def citation(self) -> str:
         """BibTeX for the model card."""
-        return """
-@inproceedings{yang-etal-2020-multilingual,
-    title = "Multilingual Universal Sentence Encoder for Semantic Retrieval",
-    author = "Yang, Yinfei and Cer, Daniel and Ahmad, Amin and others",
-    booktitle = "Proceedings of ACL 2020: System Demonstrations",
-    year = "2020",
-}
-"""
+        return MUSE.bibtex
 
 
 def ranking_loss(

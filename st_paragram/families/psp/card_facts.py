@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from st_paragram.core.encoding.record import TrainingRecord
-from st_paragram.learning.models.card import CardFacts, Paper
+from st_paragram.learning.losses.paper import P_SP, Paper
+from st_paragram.learning.models.card import CardFacts
 
 _DESCRIPTION = """\
 the mean of {averaged}, trained on pairs of sentences with the
@@ -24,14 +25,6 @@ _TWO_VOCABULARIES = """\
 Each language has a separate vocabulary: `model.encode(texts, language="{second}")` reads the second one. A stock
 `SentenceTransformer` cannot read this model."""
 
-_P_SP = Paper(
-    "wieting-etal-2022-paraphrastic",
-    "Paraphrastic Representations at Scale",
-    "Wieting, John and Gimpel, Kevin and Neubig, Graham and Berg-Kirkpatrick, Taylor",
-    "Proceedings of EMNLP 2022: System Demonstrations",
-    2022,
-    "https://arxiv.org/abs/2104.15114",
-)
 _SP = Paper(
     "wieting-etal-2019-simple",
     "Simple and Effective Paraphrastic Similarity from Parallel Translations",
@@ -52,6 +45,6 @@ def card_facts(record: TrainingRecord) -> CardFacts:
     return CardFacts(
         _DESCRIPTION.format(averaged=_AVERAGED.get(encoder, "embeddings")),
         "static-embeddings",
-        (_P_SP,) if encoder == "sp" else (_P_SP, _SP),
+        (P_SP,) if encoder == "sp" else (P_SP, _SP),
         why,
     )

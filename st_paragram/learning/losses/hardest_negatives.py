@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from enum import Enum
 
@@ -78,15 +79,17 @@ def hardest_negatives(
         partner, a pair of equal cosines that gives no gradient.
     """
     precision = precision.on(first.device)
-    shares_text = _TextSharing(*texts) if texts else None
-    n = len(first)
+    n, labels, shares = len(first), torch.stack(list(texts)) if texts else None, None
+    if labels is not None:  # which pairs share a text with another pair: only those cost anything
+        _, inverse, counts = labels.unique(return_inverse=True, return_counts=True)
+        shares = (counts[inverse] > 1 + (labels[0] == labels[1]).long()).any(0)
     if precision is Precision.INT8:  # one compiled pass in which no similarity leaves the processor's caches
-        labels, shares = [np.empty(0, np.int64)] * 2, np.empty(0, np.uint8)
-        if shares_text:
-            labels, shares = [side.numpy() for side in shares_text.labels], shares_text.shares.numpy().view(np.uint8)
+        sharing = [np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.uint8)]
+        if labels is not None and shares is not None:
+            sharing = [*labels.numpy(), shares.numpy().view(np.uint8)]
         vectors = [side.float().contiguous().numpy() for side in (first, second)]
         of_first, of_second = found = torch.empty(2, n, dtype=torch.long)
-        kernels().hardest_negatives(*vectors, *labels, shares, both_sides, torch.get_num_threads(), *found.numpy())
+        kernels().hardest_negatives(*vectors, *sharing, both_sides, torch.get_num_threads(), *found.numpy())
         return of_first, of_second
     rows = F.normalize(first, dim=1, eps=1e-8)
     columns = F.normalize(second, dim=1, eps=1e-8)
@@ -104,8 +107,8 @@ def hardest_negatives(
         skip, stop = start if both_sides else 0, start + block
         similarity = _product(rows[start:stop], columns[skip:], precision)
         _mask_own_pair(similarity, pairs[start:stop], skip, n)
-        if shares_text:
-            shares_text.mask(similarity, pairs[start:stop], pairs[skip:])
+        if labels is not None and shares is not None:
+            _mask_shared_texts(similarity, labels, pairs[start:stop], pairs[skip:], shares)
         _update(best_of_row[start:stop], row_argmax[start:stop], *similarity.max(1), skip)
         _update(best_of_column[skip:], column_argmax[skip:], *similarity.max(0), start)
     if both_sides:
@@ -117,27 +120,15 @@ def hardest_negatives(
     return of_first, torch.where(best_of_column.isneginf(), partners, column_argmax)
 
 
-class _TextSharing:
-    """Which pairs share a text; only the pairs that share one with anybody cost anything."""
-
-    def __init__(self, first: Tensor, second: Tensor) -> None:
-        self.labels = torch.stack([first, second])
-        same = first == second  # one text on both sides of a pair is not sharing
-        everything = torch.cat([first, second[~same]])
-        _, inverse, counts = everything.unique(return_inverse=True, return_counts=True)
-        repeated = counts[inverse] > 1
-        self.shares = repeated[: len(first)].clone()
-        self.shares[~same] |= repeated[len(first) :]
-
-    def mask(self, similarity: Tensor, row_pairs: Tensor, column_pairs: Tensor) -> None:
-        rows = self.shares[row_pairs].nonzero().view(-1)
-        if len(rows) == 0:
-            return
-        equal = torch.zeros(len(rows), len(column_pairs), dtype=torch.bool, device=similarity.device)
-        for row_labels in self.labels:
-            for column_labels in self.labels:
-                equal |= row_labels[row_pairs[rows], None] == column_labels[column_pairs][None]
-        similarity[rows] = similarity[rows].masked_fill_(equal, -torch.inf)
+def _mask_shared_texts(
+    similarity: Tensor, labels: Tensor, row_pairs: Tensor, column_pairs: Tensor, shares: Tensor
+) -> None:
+    """Set to -inf where the pairs of row and column have a text in common; `labels` are int64 (2, n)."""
+    rows = shares[row_pairs].nonzero().view(-1)
+    equal = torch.zeros(len(rows), len(column_pairs), dtype=torch.bool, device=similarity.device)
+    for row_labels, column_labels in itertools.product(labels, labels):
+        equal |= row_labels[row_pairs[rows], None] == column_labels[column_pairs][None]
+    similarity[rows] = similarity[rows].masked_fill_(equal, -torch.inf)
 
 
 def _product(rows: Tensor, columns: Tensor, precision: Precision) -> Tensor:

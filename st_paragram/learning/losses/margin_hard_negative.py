@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from st_paragram.errors import SettingsError
 from st_paragram.learning.losses.hardest_negatives import hardest_negatives
+from st_paragram.learning.losses.paper import P_SP
 from st_paragram.learning.losses.text_labels import text_labels
 from st_paragram.learning.modules.flat_features import is_flat, join_features
 
@@ -76,14 +77,7 @@ class MarginHardNegativeLoss(nn.Module):
     @property
     def citation(self) -> str:
         """BibTeX for the model card."""
-        return """
-@inproceedings{wieting-etal-2022-paraphrastic,
-    title = "Paraphrastic Representations at Scale",
-    author = "Wieting, John and Gimpel, Kevin and Neubig, Graham and Berg-Kirkpatrick, Taylor",
-    booktitle = "Proceedings of EMNLP 2022: System Demonstrations",
-    year = "2022",
-}
-"""
+        return P_SP.bibtex
 
 
 def margin_loss(s: Tensor, t: Tensor, negative_of_s: Tensor, negative_of_t: Tensor, margin: float) -> Tensor:

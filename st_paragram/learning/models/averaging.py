@@ -53,14 +53,9 @@ def write(
     model: SentenceTransformer, folder: Path, dtype: TableType | str | None = None, truncate_dim: int | None = None
 ) -> None:
     """Write the files of both readers, or of the plugin's alone, without a model card; see `model_files.write`."""
-    embedding = embedding_of(model)
-    parts = AveragingModel(
-        embedding.tokenizer,
-        in_numpy(embedding.embedding),
-        gives_unit_vectors(model),
-        pipeline_settings(model),
-        embedding.dropout,
-    )
+    first, unit_vectors = embedding_of(model), gives_unit_vectors(model)
+    table, settings = in_numpy(first.embedding), pipeline_settings(model)
+    parts = AveragingModel(first.tokenizer, table, unit_vectors, settings, first.dropout)
     files.write(parts, folder, dtype, truncate_dim)
 
 

@@ -17,6 +17,7 @@ from st_paragram.core.families import entry_named
 from st_paragram.core.tables import hundredths, markdown_table
 from st_paragram.core.version import installed_version
 from st_paragram.core.words import in_words, listed
+from st_paragram.learning.losses.paper import Paper
 
 AFTER = "after training"  # how a training record calls the model that was saved
 #: Follows a name in the snippets that stands for the model's own directory.
@@ -26,51 +27,25 @@ NO_LICENCE = """\
 No licence has been stated for this model yet. Whoever publishes it chooses one that the licences of the training text
 allow: `st-paragram push --licence` puts it here."""
 
-_STOCK = """\
-With [sentence-transformers](https://sbert.net) alone:
+_OPENING = """\
+With {library}:
 
 ```python
-from sentence_transformers import SentenceTransformer
+{imports}
 
-model = SentenceTransformer("{address}"){path}
-embeddings = model.encode(["a first sentence", "a second one"])
-print(model.similarity(embeddings, embeddings))
-```
-
-`st_paragram.load("{address}")` opens it, too."""
-_PLUGIN = """\
-With st_paragram:
-
-```python
-import st_paragram
-
-model = st_paragram.load("{address}"){path}
+model = {load}("{address}"){path}
 embeddings = model.encode(["a first sentence", "a second one"])
 print(model.similarity(embeddings, embeddings))
 ```"""
-_BIBTEX = """\
-@inproceedings{{{key},
-  title = {{{title}}},
-  author = {{{authors}}},
-  booktitle = {{{venue}}},
-  year = {{{year}}},
-  url = {{{url}}},
-}}"""
+_STOCK = {
+    "library": "[sentence-transformers](https://sbert.net) alone",
+    "imports": "from sentence_transformers import SentenceTransformer",
+    "load": "SentenceTransformer",
+}
+_PLUGIN = {"library": "st_paragram", "imports": "import st_paragram", "load": "st_paragram.load"}
 _JIEBA = """\
 This model segments Chinese with jieba before sentencepiece, as in the paper. `st_paragram.load` does so too; a stock
 `SentenceTransformer` cannot, and its embeddings of Chinese text DIFFER: use `st_paragram.load`, or segment the text."""
-
-
-@dataclass(frozen=True)
-class Paper:
-    """A paper of a conference."""
-
-    key: str
-    title: str
-    authors: str
-    venue: str
-    year: int
-    url: str
 
 
 @dataclass(frozen=True)
@@ -121,9 +96,10 @@ def render(card: Card) -> str:
     if card.licence == "other":
         terms = "The model's licence is none of those that the hub lists; the licences of its training text decide."
     sections = [f"## {title}\n\n{text}" for title, text in (("Licence", card.terms or terms), *card.sections)]
-    place = {"address": card.address or card.name, "path": "" if card.address else PATH_COMMENT}
-    opening = (_STOCK if card.stock else _PLUGIN).format(**place)
-    text = blocks(f"# {card.name}", card.summary, opening, card.note, *sections)
+    address, path = (card.address, "") if card.address else (card.name, PATH_COMMENT)
+    opening = _OPENING.format(**(_STOCK if card.stock else _PLUGIN), address=address, path=path)
+    too = f'`st_paragram.load("{address}")` opens it, too.' if card.stock else ""
+    text = blocks(f"# {card.name}", card.summary, opening, too, card.note, *sections)
     return f"---\n{metadata.to_yaml()}\n---\n\n{text}\n"
 
 
@@ -134,18 +110,15 @@ def blocks(*parts: str) -> str:
 
 def citation(*papers: Paper) -> tuple[str, str]:
     """Title and text of the section that says what to cite."""
-    return "Citation", "```bibtex\n" + blocks(*(_BIBTEX.format(**vars(paper)) for paper in papers)) + "\n```"
+    return "Citation", "```bibtex\n" + blocks(*(paper.bibtex for paper in papers)) + "\n```"
 
 
-def score_entry(
-    task: str,  # its kind, as the hub calls it: "STS", "BitextMining"
-    name: str,  # of the data, for people
-    address: str,  # of the data on the hub, or a short name for data that are not there
-    metric: str,  # "cosine_spearman"
-    share: float | None,  # -1 .. 1; the entry has it x 100, rounded to two places. None or NaN: there is none
-    **more: Any,  # noqa: ANN401 - fields of `EvalResult`
-) -> list[EvalResult]:
-    """One score as an entry of the `model-index`, which the hub shows with the card; none if it does not exist."""
+def score_entry(task: str, name: str, address: str, metric: str, share: float | None, **more: Any) -> list[EvalResult]:  # noqa: ANN401
+    """A score, x 100, as an entry of the `model-index`, which the hub shows with the card; none if it does not exist.
+
+    `task` is a kind in the hub's words, such as "STS", `name` the data's for people and `address` on the hub, or a
+    short name. `share` is in -1 .. 1, and `more` are fields of `EvalResult`.
+    """
     if share is None or not math.isfinite(share):
         return []
     return [EvalResult(task, address, name, metric, round(100 * share, 2), **more)]

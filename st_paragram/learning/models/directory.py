@@ -95,7 +95,7 @@ def load(name: str | Path, device: str | None = None, truncate_dim: int | None =
         embedding, stored = averaging.read(folder, configuration.values, truncate_dim)
         with refused(ModelDirectoryError, folder / STOCK_CONFIG_FILE, "not readable", "save the model again"):
             model = pipeline(embedding, device, stored.unit_vectors, **stored.settings)
-        if isinstance(tokenizer := embedding.tokenizer, BilingualTokenizer):
+        if isinstance(tokenizer := stored.tokenizer, BilingualTokenizer):
             both, read = " and ".join(tokenizer.languages), tokenizer.language
             logger.warning(f"{folder}: a vocabulary for each of {both}; texts are read as {read} by default")
     else:

@@ -11,10 +11,11 @@ files that `write_beside` has left in the folder, and the entries of `st_paragra
 
 from __future__ import annotations
 
+import functools
 from collections import OrderedDict
 from collections.abc import Mapping
-from pathlib import Path, PurePosixPath
-from typing import Any, ClassVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from safetensors import SafetensorError
 from safetensors.torch import load_file
@@ -28,9 +29,9 @@ from st_paragram.core.encoding.model_files import read_pipeline_settings
 from st_paragram.core.files import read_json
 from st_paragram.errors import ModelDirectoryError, one_line, refused
 from st_paragram.learning.models.averaging import averaging_embedding
-from st_paragram.learning.models.sentence_transformers_encoder import ParagramEncoder, taking_columns
+from st_paragram.learning.models.sentence_transformers_encoder import ParagramEncoder, listed
 from st_paragram.learning.modules.compact_embedding import is_finite
-from st_paragram.learning.modules.transformer_encoder import no_progress_bars
+from st_paragram.learning.modules.transformer_encoder import MOST_LAYERS, no_progress_bars
 
 _PACKAGES = ("sentence_transformers.", "st_paragram.")
 
@@ -39,7 +40,16 @@ class PipelineWithMore(SentenceTransformer):
     """A pipeline, and what a family's models have next to it; `save_pretrained` and `push_to_hub` write all of it."""
 
     architecture: ClassVar[str]
-    encode = taking_columns(SentenceTransformer.encode)
+
+    if not TYPE_CHECKING:  # type checkers see the overloads of the base class
+
+        @functools.wraps(SentenceTransformer.encode)
+        def encode(self, *args, **kwargs):  # noqa: ANN002, ANN003, ANN201, D102 - as in the base
+            if args:
+                args = (listed(args[0])[0], *args[1:])
+            elif "inputs" in kwargs:
+                kwargs["inputs"] = listed(kwargs["inputs"])[0]
+            return super().encode(*args, **kwargs)
 
     def write_beside(self, folder: Path) -> dict[str, Any]:
         """Write the other files into a folder that has the pipeline's; returns the entries of `st_paragram.json`."""
@@ -83,6 +93,10 @@ def read(folder: Path, device: str | None = None, truncate_dim: int | None = Non
         for path in folder.rglob("pytorch_model*.bin"):
             if not (path.parent / "model.safetensors").is_file():
                 raise ValueError(f"{path.relative_to(folder)} is pickled, and only safetensors are read")
+        for path in folder.rglob("*config.json"):
+            layers = [count for name, count in read_json(path).items() if "layers" in name and isinstance(count, int)]
+            if max(layers, default=0) > MOST_LAYERS:
+                raise ValueError(f"{path.relative_to(folder)} names {max(layers)} layers")
         modules: Any = OrderedDict()
         with no_progress_bars():
             for kind, entry in zip(kinds, entries, strict=True):
@@ -110,9 +124,7 @@ def _checked(folder: Path, name: str, path: str) -> type[Module]:
     kind = import_from_string(name)
     if not (isinstance(kind, type) and issubclass(kind, Module)):
         raise ValueError(f"{one_line(name, 80)} is not a module of a pipeline")
-    place = PurePosixPath(path)
-    outside = place.is_absolute() or ".." in place.parts or "\\" in path
-    if outside or not (folder / place).resolve().is_relative_to(folder.resolve()):
+    if not (folder / path).resolve().is_relative_to(folder.resolve()):
         raise ValueError(f"the folder {one_line(path, 80)} is outside the model's")
     return kind
 

@@ -7,7 +7,6 @@ class contains "sentence_transformers", and silently load another model if it do
 from __future__ import annotations
 
 import functools
-import inspect
 import logging
 from collections.abc import Callable, KeysView, Mapping, Set
 from dataclasses import dataclass
@@ -35,16 +34,12 @@ NETWORK_BATCH_SIZE = 128  # what a network's layers compute of so many texts sta
 
 _host_logger = logging.getLogger(SentenceTransformer.__module__)
 _Method = TypeVar("_Method", bound=Callable[..., Any])
-_PRECISIONS = ("float32", "int8", "uint8", "binary", "ubinary")
 # What sits on a module so that it does more than its class says: hooks, and methods put in place of others.
 _EXTRAS = ("_forward_hooks", "_forward_pre_hooks", "_compiled_call_impl", "forward", "preprocess")
 # And what may sit on all modules; torch 2.6 has no function for that.
 _GLOBAL_HOOKS = [
     hooks for name, hooks in vars(torch_module).items() if name.startswith("_global_") and isinstance(hooks, dict)
 ]
-
-# What may be a row next to texts, or one input: ids, messages, other modalities. The base class knows.
-_NOT_TEXT = (list, tuple, Mapping, np.ndarray, Tensor)
 
 
 def batch_size(model: object) -> int:
@@ -66,27 +61,11 @@ def listed(inputs: Any) -> tuple[Any, bool]:  # noqa: ANN401 - as `SentenceTrans
     if unordered or isinstance(inputs, str | bytes | Tensor) or not hasattr(inputs, "__iter__"):
         return inputs, False
     rows = as_list(inputs)
-    kinds = set(map(type, rows))
-    if kinds == {str}:
-        return rows, True
-    if all(issubclass(kind, str) for kind in kinds) or not all(issubclass(kind, (str, *_NOT_TEXT)) for kind in kinds):
-        rows = list_of_texts(rows)
-        return rows, bool(rows)
-    return rows, False
-
-
-def taking_columns(encode: _Method) -> _Method:
-    """The method `encode` of SentenceTransformer, which takes columns of other libraries, too; see `listed`."""
-
-    @functools.wraps(encode)
-    def encode_columns(self: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
-        if args:
-            args = (listed(args[0])[0], *args[1:])
-        elif "inputs" in kwargs:
-            kwargs["inputs"] = listed(kwargs["inputs"])[0]
-        return encode(self, *args, **kwargs)
-
-    return cast("_Method", encode_columns)
+    kinds, others = set(map(type, rows)), (list, tuple, Mapping, np.ndarray, Tensor)  # ids, messages, other modalities
+    texts = all(issubclass(kind, str) for kind in kinds)
+    if texts or not all(issubclass(kind, (str, *others)) for kind in kinds):
+        rows = list_of_texts(rows)  # which names the row that is not one
+    return rows, texts and bool(rows)
 
 
 def pipeline(
@@ -139,18 +118,19 @@ class _Call:
     task: str | None = None
     processing_kwargs: Any = None
 
-    def is_plain(self) -> bool:
-        """Whether no more than embeddings are asked for, on the CPU and in this process."""
+    def is_plain(self, prompts: Mapping[str, str]) -> bool:
+        """Whether embeddings are asked for, on the CPU, in this process, and with a known prompt, if any."""
         return (
             self.output_value == "sentence_embedding"
             and self.pool is None
             and (self.device is None or str(self.device) == "cpu")
-            and (self.precision is None or self.precision in _PRECISIONS)
+            and self.precision in (None, "float32", "int8", "uint8", "binary", "ubinary")
             and type(self.batch_size) is int
             and self.batch_size > 0
+            and (self.prompt_name is None or (self.prompt is None and self.prompt_name in prompts))
         )
 
-    def converted(self, rows: Tensor) -> Any:  # noqa: ANN401 - as many types as `encode` returns
+    def converted(self, rows: Tensor) -> Any:  # noqa: ANN401
         """Embeddings (N, D) in the precision and the container that are asked for."""
         result: Any = rows
         if self.precision not in (None, "float32"):
@@ -162,11 +142,11 @@ class _Call:
 
 def _in_larger_batches(method: _Method) -> _Method:
     """The method with BATCH_SIZE as the default of its argument `batch_size`."""
-    position = list(inspect.signature(method).parameters).index("batch_size")
 
     @functools.wraps(method)
     def in_larger_batches(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
-        return method(*args, **(kwargs if len(args) > position else {"batch_size": BATCH_SIZE} | kwargs))
+        given = len(args) > 4  # self, inputs, prompt_name, prompt, batch_size
+        return method(*args, **(kwargs if given else {"batch_size": BATCH_SIZE} | kwargs))
 
     return cast("_Method", in_larger_batches)
 
@@ -201,12 +181,13 @@ class ParagramEncoder(SentenceTransformer):
                 return super().encode(*args, **kwargs)
             call.inputs, are_texts = listed(call.inputs)
             tokens = self._plain_embedding() if are_texts or isinstance(call.inputs, str) else None
-            if tokens is None or not call.is_plain() or not self._prompt_is_clear(call):
+            if tokens is None or not call.is_plain(self.prompts):
                 kwargs.pop("inputs", None)
                 return super().encode(call.inputs, *args[1:], **kwargs)
             if any(module.training for module in (self, *self.children())):
                 self.eval()
             bar = call.show_progress_bar
+            name = self.default_prompt_name if call.prompt_name is None else call.prompt_name
             with torch.inference_mode():
                 rows = embed(
                     [call.inputs] if isinstance(call.inputs, str) else call.inputs,
@@ -215,7 +196,7 @@ class ParagramEncoder(SentenceTransformer):
                     averaging.gives_unit_vectors(self),
                     call.normalize_embeddings,
                     self.truncate_dim if call.truncate_dim is None else call.truncate_dim,
-                    call.prompt,
+                    self.prompts.get(name) if call.prompt is None else call.prompt,
                     call.batch_size,
                     tokens.num_threads or torch.get_num_threads(),
                     _host_logger.getEffectiveLevel() in (logging.INFO, logging.DEBUG) if bar is None else bar,
@@ -262,12 +243,3 @@ class ParagramEncoder(SentenceTransformer):
         extras = any(module.__dict__.get(name) for module in (self, *self.children()) for name in _EXTRAS)
         elsewhere = getattr(self, "_distributed_inference", None) is not None
         return embedding if inherited and not (extras or elsewhere or any(_GLOBAL_HOOKS)) else None
-
-    def _prompt_is_clear(self, call: _Call) -> bool:
-        """Fill in the prompt; False if the base class has something to say about it."""
-        if call.prompt_name is not None and (call.prompt is not None or call.prompt_name not in self.prompts):
-            return False
-        name = self.default_prompt_name if call.prompt_name is None else call.prompt_name
-        if call.prompt is None and name is not None:
-            call.prompt = self.prompts.get(name)
-        return True

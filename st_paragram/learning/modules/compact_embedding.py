@@ -23,6 +23,8 @@ class CompactEmbedding(nn.Module):
 
     weight: Tensor
     scale: Tensor | None
+    kind: TableType
+    embedding_dim: int
 
     def __init__(self, weight: Tensor, scale: Tensor | None = None) -> None:
         """Take the table."""
@@ -34,18 +36,9 @@ class CompactEmbedding(nn.Module):
             raise SettingsError(f"{seen}; give float16 without, or int8 or int4 (as uint8) with one scale per row")
         self.register_buffer("weight", weight)
         self.register_buffer("scale", scale)
-
-    @property
-    def embedding_dim(self) -> int:
-        """D."""
-        return self.weight.shape[1] * (2 if self.kind is TableType.INT4 else 1)
-
-    @property
-    def kind(self) -> TableType:
-        """How the numbers are stored."""
-        if self.scale is None:
-            return TableType.FLOAT16
-        return TableType.INT8 if self.weight.dtype == torch.int8 else TableType.INT4
+        integers = TableType.INT8 if weight.dtype == torch.int8 else TableType.INT4
+        self.kind = TableType.FLOAT16 if scale is None else integers
+        self.embedding_dim = weight.shape[1] * (2 if self.kind is TableType.INT4 else 1)
 
     def forward(self, ids: Tensor) -> Tensor:
         """Rows as float32: ids, int64 of any shape (...), to (..., D)."""
@@ -59,7 +52,7 @@ class CompactEmbedding(nn.Module):
 
 def in_torch(table: Table) -> Tensor | CompactEmbedding:
     """A copy in huge pages: float32 (V, D), or a compact table where there are kernels that read it as it is."""
-    if table.kind is not TableType.FLOAT32 and kernels() is None:
+    if kernels() is None:
         table = table.converted(TableType.FLOAT32)
     weight = huge_pages.copy_of(torch.from_numpy(table.weight))
     if table.kind is TableType.FLOAT32:

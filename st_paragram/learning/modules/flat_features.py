@@ -78,10 +78,6 @@ def is_flat(features: Mapping[str, Any]) -> bool:
 
 def join_features(columns: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
     """Put the texts of several flat features one after another into one."""
-    ends = [columns[0]["cu_seq_lens_q"]]
-    for column in columns[1:]:
-        ends.append(column["cu_seq_lens_q"][1:] + ends[-1][-1])
-    return {
-        "input_ids": torch.cat([column["input_ids"] for column in columns], dim=1),
-        "cu_seq_lens_q": torch.cat(ends),
-    }
+    ids = torch.cat([column["input_ids"] for column in columns], dim=1)
+    counts = torch.cat([column["cu_seq_lens_q"].diff() for column in columns])
+    return {"input_ids": ids, "cu_seq_lens_q": F.pad(counts.cumsum(0), (1, 0))}

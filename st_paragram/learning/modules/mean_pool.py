@@ -45,12 +45,16 @@ class MeanPool(Module):
 
         Reads `FlatFeatures`, or padded `token_embeddings` (B, L, D) and `attention_mask` (B, L).
         """
-        if isinstance(features, FlatFeatures) and "cu_seq_lens_q" in features:
-            features["sentence_embedding"] = _flat_mean(features)
-        else:
+        if not isinstance(features, FlatFeatures) or "cu_seq_lens_q" not in features:
             tokens = features["token_embeddings"]
             mask = features["attention_mask"].unsqueeze(-1).to(tokens.dtype)
             features["sentence_embedding"] = (tokens * mask).sum(1) / mask.sum(1).clamp(min=1e-9)
+            return features
+        ids, offsets = features["input_ids"].view(-1), features["cu_seq_lens_q"]
+        if features.dropout:  # each token has its own mask, so here the tokens' embeddings must exist
+            features["sentence_embedding"] = _means(features.flat_token_embeddings(), offsets)
+        else:
+            features["sentence_embedding"] = row_means(features.embedding, ids, offsets)
         return features
 
     def save(self, output_path: str, *args: Any, safe_serialization: bool = True, **kwargs: Any) -> None:  # noqa: ANN401
@@ -58,31 +62,24 @@ class MeanPool(Module):
         self.save_config(output_path)
 
 
-def _flat_mean(features: FlatFeatures) -> Tensor:
-    ids, offsets = features["input_ids"].view(-1), features["cu_seq_lens_q"]
-    if features.dropout:  # each token has its own mask, so here the tokens' embeddings must exist
-        return _means(features.flat_token_embeddings(), torch.arange(len(ids), device=ids.device), offsets)
-    table = features.embedding.weight
-    if torch.is_grad_enabled() and table.requires_grad:
-        return _means(table, ids, offsets)
-    return row_means(features.embedding, ids, offsets)
-
-
 def row_means(embedding: nn.Embedding | CompactEmbedding, ids: Tensor, offsets: Tensor) -> Tensor:
-    """Mean of the rows of each text without a gradient, (N, D), by the compiled kernel where it serves, else by torch.
+    """Mean of the rows of each text, (N, D): by the compiled kernel where it serves without a gradient, else by torch.
 
     Text i of N is ids[offsets[i]:offsets[i + 1]]; without an id its mean is zero. Means of compact tables are float32.
     """
-    if is_plain(embedding) and kernels() is not None:
+    trained = torch.is_grad_enabled() and embedding.weight.requires_grad
+    if not trained and kernels() is not None and is_plain(embedding):
         arrays = ids.contiguous().numpy(), offsets.contiguous().numpy()
         return torch.from_numpy(in_numpy(embedding).means(*arrays, threads=torch.get_num_threads()))
     if isinstance(embedding, CompactEmbedding):
-        return _means(embedding(ids), torch.arange(len(ids), device=ids.device), offsets)
-    return _means(embedding.weight.detach(), ids, offsets)
+        return _means(embedding(ids), offsets)
+    return _means(embedding.weight, offsets, ids)
 
 
-def _means(table: Tensor, rows: Tensor, offsets: Tensor) -> Tensor:
-    return F.embedding_bag(rows, table, offsets, mode="mean", include_last_offset=True)
+def _means(table: Tensor, offsets: Tensor, ids: Tensor | None = None) -> Tensor:
+    """Means of rows that follow one another in the table, or of those that `ids` name."""
+    ids = torch.arange(len(table), device=table.device) if ids is None else ids
+    return F.embedding_bag(ids, table, offsets, mode="mean", include_last_offset=True)
 
 
 def is_plain(embedding: nn.Embedding | CompactEmbedding) -> bool:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import torch
 from safetensors.torch import load_file, save
 from sentence_transformers.base.modules import InputModule
 from torch import Tensor, nn
+from typing_extensions import Self
 
 from st_paragram.core.encoding.directory import WEIGHTS_FILE
 from st_paragram.core.encoding.model_files import tokenizer_file
@@ -23,7 +24,6 @@ from st_paragram.learning.modules.flat_features import FlatFeatures, flat_featur
 if TYPE_CHECKING:
     import sentencepiece
 
-_Module = TypeVar("_Module", bound="TokenEmbedding")
 _HUB_ARGUMENTS = ("subfolder", "token", "cache_folder", "revision", "local_files_only")
 _EARLIER_CONFIG = "sentencepiece_embedding_config.json"  # of `SentencePieceEmbedding`, which had options side by side
 
@@ -45,7 +45,6 @@ class TokenEmbedding(InputModule):
     __module__ = "st_paragram"
 
     config_file_name = "token_embedding_config.json"
-    save_in_root = True
     tokenizer: Tokenizer  # type: ignore[assignment]
     embedding: nn.Embedding | CompactEmbedding
 
@@ -70,14 +69,14 @@ class TokenEmbedding(InputModule):
             raise SettingsError(f"dropout is {dropout}; it must be at least 0 and below 1")
         if weights is None:
             weights = torch.randn(len(tokenizer), embedding_dimension or 0)
-        self.embedding: nn.Embedding | CompactEmbedding = (
-            weights if isinstance(weights, CompactEmbedding) else nn.Embedding.from_pretrained(weights, freeze=False)
-        )
+        self.training = isinstance(weights, Tensor)
+        if isinstance(weights, Tensor):
+            self.embedding = nn.Embedding.from_pretrained(weights, freeze=False)
+        else:
+            self.embedding = weights
         if len(table := self.embedding.weight) != len(tokenizer):
             raise SettingsError(f"a table of shape {tuple(table.shape)} for a tokenizer of {len(tokenizer)} ids")
-        self.tokenizer = tokenizer
-        self.dropout = dropout
-        self.training = isinstance(weights, Tensor)
+        self.tokenizer, self.dropout, self.embedding_dimension = tokenizer, dropout, self.embedding.embedding_dim
         #: Threads that encode texts; as many as torch uses if None.
         self.num_threads: int | None = None
 
@@ -85,11 +84,6 @@ class TokenEmbedding(InputModule):
     def max_seq_length(self) -> int | None:
         """None: texts are not truncated."""
         return None
-
-    @property
-    def embedding_dimension(self) -> int:
-        """D."""
-        return self.embedding.embedding_dim
 
     def get_embedding_dimension(self) -> int:
         """D."""
@@ -100,12 +94,11 @@ class TokenEmbedding(InputModule):
         tokenizer = {"tokenizer_kind": self.tokenizer.kind, "tokenizer_options": self.tokenizer.options}
         return {"embedding_dimension": self.embedding_dimension, **tokenizer, "dropout": self.dropout}
 
-    def train(self: _Module, mode: bool = True) -> _Module:
+    def train(self, mode: bool = True) -> Self:
         """Switch dropout on or off; a compact table is refused, which cannot be trained."""
         if mode and isinstance(self.embedding, CompactEmbedding):
-            raise SettingsError(
-                f"a table of {self.embedding.kind.value} cannot be trained; load the original float32 model"
-            )
+            kind = self.embedding.kind.value
+            raise SettingsError(f"a table of {kind} cannot be trained; load the original float32 model")
         return super().train(mode)
 
     def preprocess(self, inputs: Sequence[Any], prompt: str | None = None, **kwargs: Any) -> dict[str, Tensor]:  # noqa: ANN401
@@ -133,7 +126,7 @@ class TokenEmbedding(InputModule):
         (Path(output_path) / WEIGHTS_FILE).write_bytes(save(tensors))
 
     @classmethod
-    def load(cls: type[_Module], model_name_or_path: str, **kwargs: Any) -> _Module:  # type: ignore[override] # noqa: ANN401
+    def load(cls, model_name_or_path: str, **kwargs: Any) -> Self:  # type: ignore[override] # noqa: ANN401
         """Read what `save` wrote, from a directory or (with sentence-transformers' hub arguments) the hub."""
         hub = {name: kwargs[name] for name in _HUB_ARGUMENTS if name in kwargs}
 
@@ -143,14 +136,12 @@ class TokenEmbedding(InputModule):
                 raise ModelDirectoryError(f"{model_name_or_path}: {name} is missing; save the model again")
             return Path(found)
 
-        if earlier := cls.load_file_path(model_name_or_path, filename=_EARLIER_CONFIG, **hub):
-            config = read_json(Path(earlier))
+        config = cls.load_config(model_name_or_path, config_filename=_EARLIER_CONFIG, **hub)
+        config = config or read_json(path(cls.config_file_name))
+        kind, options = config.get("tokenizer_kind", SentencePieceTokenizer.kind), config.get("tokenizer_options")
+        if options is None:
             options = {name: config[name] for name in ("lower_case", "segmentation", "dropped") if name in config}
-            config |= {"tokenizer_kind": SentencePieceTokenizer.kind, "tokenizer_options": options}
-        else:
-            config = read_json(path(cls.config_file_name))
-        content = path(tokenizer_file(config["tokenizer_kind"])).read_bytes()
-        tokenizer = load_tokenizer(config["tokenizer_kind"], content, config["tokenizer_options"])
+        tokenizer = load_tokenizer(kind, path(tokenizer_file(kind)).read_bytes(), options)
         tensors = load_file(path(WEIGHTS_FILE))
         table, scale = tensors["embedding.weight"], tensors.get("embedding.scale")
         compact = table.dtype in {torch.float16, *INTEGERS}
@@ -187,12 +178,8 @@ class SentencePieceEmbedding(TokenEmbedding):
         super().__init__(made, embedding_dimension, weights, dropout)
 
 
-def token_embedding(
-    tokenizer: Tokenizer,
-    embedding_dimension: int | None = None,
-    weights: Tensor | CompactEmbedding | None = None,
-    dropout: float = 0.0,
-) -> TokenEmbedding:
-    """The first module for a tokenizer: `SentencePieceEmbedding` for sentencepiece, `TokenEmbedding` for another."""
-    made = SentencePieceEmbedding if isinstance(tokenizer, SentencePieceTokenizer) else TokenEmbedding
-    return made(tokenizer, embedding_dimension, weights, dropout)  # type: ignore[arg-type] # of the kind just asked for
+def token_embedding(tokenizer: Tokenizer, *args: Any, **kwargs: Any) -> TokenEmbedding:  # noqa: ANN401
+    """`SentencePieceEmbedding` for a sentencepiece tokenizer, else `TokenEmbedding`; arguments are those of both."""
+    if isinstance(tokenizer, SentencePieceTokenizer):
+        return SentencePieceEmbedding(tokenizer, *args, **kwargs)
+    return TokenEmbedding(tokenizer, *args, **kwargs)

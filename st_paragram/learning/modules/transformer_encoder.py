@@ -12,8 +12,9 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
+import pydantic
 import torch
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Dense, Pooling, Transformer
@@ -25,7 +26,7 @@ from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
 from st_paragram.core.tokenizers.stock import convert_tokenizer
 from st_paragram.errors import SettingsError
 
-_PROJECTIONS = (".q_proj", ".k_proj", ".v_proj")
+MOST_LAYERS = 1000  # of a network in files that others have written; more would be made before they are refused
 # What no text spells stands in for padding and end in `tokenizer.json`: noncharacters of Unicode.
 _PAD, _END = "\ufdd2", "\ufdd3"
 
@@ -35,7 +36,7 @@ class TransformerShape:
     """The sizes of a transformer."""
 
     dim: int  # components of a state
-    layers: int
+    layers: Annotated[int, pydantic.Field(le=MOST_LAYERS)]
     heads: int  # of an attention; they share `dim` out among them
     ffn_dim: int  # units of a feed-forward network
     dropout: float = 0.0
@@ -142,7 +143,8 @@ def initialise(module: nn.Module, special: SpecialIds) -> None:
     """
     for name, part in module.named_modules():
         if isinstance(part, nn.Linear):
-            nn.init.xavier_uniform_(part.weight, gain=0.5**0.5 if name.endswith(_PROJECTIONS) else 1.0)
+            gain = 0.5**0.5 if name.endswith((".q_proj", ".k_proj", ".v_proj")) else 1.0
+            nn.init.xavier_uniform_(part.weight, gain)
             if part.bias is not None:
                 nn.init.zeros_(part.bias)
         elif isinstance(part, nn.Embedding) and part.weight.requires_grad:

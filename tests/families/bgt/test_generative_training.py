@@ -11,10 +11,10 @@ from support.generative import SHAPE, batches_of, greedy, new_trainer, tiny
 
 from st_paragram.core.pair_store import PairStore, PairStoreWriter
 from st_paragram.core.tokenizers.bilingual import BilingualTokenizer, Sharing
-from st_paragram.errors import ModelDirectoryError, SettingsError
+from st_paragram.errors import SettingsError
 from st_paragram.families.bgt import training
 from st_paragram.families.bgt.sentence_transformers_encoder import GenerativeEncoder
-from st_paragram.families.bgt.settings import OBJECTIVES, SIDES, GenerativeSettings, other
+from st_paragram.families.bgt.settings import OBJECTIVES, SIDES, other
 from st_paragram.families.bgt.translation_elbo import annealed
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
@@ -30,12 +30,8 @@ def small(tmp_path_factory, pairs, vocabulary):
     return write_store(tmp_path_factory.mktemp("small") / "x.h5", pairs[:60], vocabulary)
 
 
-def tensors(trainer):
-    """All that training changes, and the moments of the optimizer."""
-    found = {name: tensor.clone() for name, tensor in trainer.loss.state_dict().items()}
-    for number, state in trainer.optimizer.state_dict()["state"].items():
-        found |= {f"{number}.{name}": torch.as_tensor(value).clone() for name, value in state.items()}
-    return found
+def weights(trainer):
+    return {name: tensor.clone() for name, tensor in trainer.loss.state_dict().items()}
 
 
 def same(one, two):
@@ -87,14 +83,6 @@ def test_training_is_a_plain_loop(tmp_path, small, accumulate):
         torch.testing.assert_close(tensor, loss.state_dict()[name], atol=1e-5, rtol=0)
 
 
-def test_noise_is_that_of_the_batch(tmp_path, small):
-    trainer, seed = new_trainer(small, tiny(), tmp_path / "a"), new_trainer(small, tiny(seed=4), tmp_path / "b")
-    first, second = trainer._noise(500, 0), trainer._noise(500, 1)
-    assert first.shape == (500, *trainer.loss.noise_shape) and torch.equal(first, trainer._noise(500, 0))
-    assert not torch.equal(first, second) and not torch.equal(first, seed._noise(500, 0))
-    assert abs(first.mean()) < 0.05 and abs(first.std() - 1) < 0.05
-
-
 def test_parts_that_are_logged_make_the_loss(tmp_path, small):
     """Also over several updates of batches of different sizes, with smoothing, and with KL terms of partial weight."""
     trainer = new_trainer(small, tiny(anneal_updates=2, epochs=2.0), tmp_path, logging_steps=3)
@@ -123,18 +111,8 @@ def test_pairs_with_a_short_or_a_long_sentence_are_left_out(tmp_path, small, cap
     with caplog.at_level(logging.INFO, logger="st_paragram"):
         trainer = new_trainer(small, tiny(min_pieces=low, max_pieces=high), tmp_path)
     assert trained_rows(trainer) == kept
-    told = (
-        f"{len(small) - len(kept)} of 60 pairs have a sentence of fewer than {low} pieces or more than {high} and are"
-    )
-    assert told in caplog.text
-    with pytest.raises(SettingsError, match="0 of 60 pairs stay, the others have a sentence of fewer than 99 pieces"):
-        new_trainer(small, tiny(min_pieces=99, max_pieces=0), tmp_path)
-
-
-@pytest.mark.parametrize(("objective", "tokens"), [("bgt", 25000), ("no-prior", 50000), ("english-trans", 50000)])
-def test_a_batch_has_the_papers_tokens_unless_told(tmp_path, small, objective, tokens):
-    for settings, expected in ((tiny(objective=objective, batch_tokens=0), tokens), (tiny(objective=objective), 200)):
-        assert new_trainer(small, settings, tmp_path).batches.budget == expected
+    lost = f"{len(small) - len(kept)} of 60 pairs have a sentence of fewer than {low} pieces or more than {high} and"
+    assert lost in caplog.text
 
 
 class Nothing(BaseEvaluator):
@@ -168,7 +146,7 @@ def test_the_best_checkpoint_is_the_model(tmp_path, small, monkeypatch):
     losses, states = iter([5.0, 3.0, 4.0]), []
 
     def loss():
-        states.append({name: tensor.clone() for name, tensor in trainer.loss.state_dict().items()})
+        states.append(weights(trainer))
         return next(losses)
 
     monkeypatch.setattr(trainer, "held_out_loss", loss)
@@ -205,12 +183,10 @@ def test_a_run_resumes_to_the_bit(tmp_path, small, stop):
     straight.train()
     assert straight.state.global_step > stop + 2
     resumed = new_trainer(small, run, tmp_path / "other")
-    with torch.no_grad():
-        for parameter in resumed.loss.parameters():
-            parameter.fill_(0.123)
+    torch.nn.init.constant_(resumed.model[2].linear.weight, 0.123)
     torch.manual_seed(99)
     resumed.train(resume_from_checkpoint=str(tmp_path / "run" / f"checkpoint-{stop}"))
-    assert same(tensors(resumed), tensors(straight))
+    assert same(weights(resumed), weights(straight))
 
 
 @pytest.mark.slow
@@ -252,55 +228,18 @@ def test_a_model_to_begin_with(tmp_path, vocabulary, small):
     known = [row for row in range(len(vocabulary)) if vocabulary.piece(row)]
     torch.testing.assert_close(table[known] * 4, rows[known])
     assert not table[vocabulary.processor.bos_id()].any()
-    with pytest.raises(ModelDirectoryError, match="nothing"):
-        training.new_model(small, tiny(init="nothing"))
     with pytest.raises(SettingsError, match=r"dim is 8, but .* has 16 components"):
         training.new_model(small, tiny(dim=8, init=str(tmp_path / "averaging")))
 
 
-def written_store(path, languages, first, second):
-    pairs = make_pairs(20)
-    with PairStoreWriter(path, languages, first if first is second else (first, second), 100, {}) as writer:
-        writer.append(*first.encode([a for a, _ in pairs]), *second.encode([b for _, b in pairs]))
-    return PairStore(path)
-
-
 def test_pairs_of_one_language_or_vocabularies_of_each_are_refused(tmp_path, vocabulary):
-    store = written_store(tmp_path / "x.h5", ("en", "en"), vocabulary, vocabulary)
-    with pytest.raises(SettingsError, match="pairs of one language; a generative model needs two"):
-        training.new_model(store, tiny())
     both = BilingualTokenizer.of(vocabulary, vocabulary, Sharing.DISJOINT, ("en", "xx"))
-    store = written_store(tmp_path / "y.h5", ("en", "xx"), both, both.in_language("xx"))
-    with pytest.raises(SettingsError, match=r"a vocabulary for each side|sentencepiece ids, not bilingual ids"):
-        training.new_model(store, tiny())
-
-
-def test_a_sentence_longer_than_a_batch_is_refused(tmp_path, small):
-    longest = int(max(small.lengths(side, 0, len(small)).max() for side in SIDES)) + 1
-    message = f"batch_tokens is {longest - 1}, and a sentence has {longest} pieces with its end; raise batch_tokens"
-    with pytest.raises(SettingsError, match=message):
-        new_trainer(small, tiny(batch_tokens=longest - 1), tmp_path)
-    assert len(new_trainer(small, tiny(batch_tokens=longest), tmp_path).batches) > 10
-    cut = tiny(batch_tokens=longest - 1, max_length=longest - 1)
-    new_trainer(small, cut, tmp_path, max_steps=2).train()
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"heads": 3}, "dim is 16 and heads 3; dim must be a multiple of heads"),
-        ({"dim": 15, "heads": 3}, "dim is 15; sines and cosines"),
-        ({"dropout": 1.0}, "dropout is 1"),
-        ({"objective": "bgtt"}, "objective is 'bgtt'"),
-    ],
-)
-def test_settings_that_are_refused(changes, message):
-    with pytest.raises(SettingsError, match=message):
-        tiny(**changes)
-
-
-def test_defaults_are_the_papers():
-    defaults = GenerativeSettings()
-    assert (defaults.dim, defaults.latent_dim, defaults.ffn_dim, defaults.heads) == (1024, 1024, 1024, 8)
-    assert (defaults.encoder_layers, defaults.decoder_layers, defaults.anneal_updates) == (5, 1, 65536)
-    assert (defaults.epochs, defaults.latent, defaults.min_pieces, defaults.max_pieces) == (20, "sample", 5, 100)
+    for second, first, message in (
+        ("en", vocabulary, "pairs of one language; a generative model needs two"),
+        ("xx", both, r"a vocabulary for each side|sentencepiece ids, not bilingual ids"),
+    ):
+        tokenizers = first if first is vocabulary else (both, both.in_language("xx"))
+        with PairStoreWriter(tmp_path / f"{second}.h5", ("en", second), tokenizers, 100, {}) as writer:
+            writer.append(*first.encode(["ba"]), *first.encode(["ce"]))
+        with pytest.raises(SettingsError, match=message):
+            training.new_model(PairStore(tmp_path / f"{second}.h5"), tiny())

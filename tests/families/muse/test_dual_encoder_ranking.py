@@ -116,3 +116,4 @@ def test_settings_that_are_refused_and_shown(averaging):
             DualEncoderRankingLoss(averaging)([averaging.preprocess(["ba"])] * columns)
     loss = DualEncoderRankingLoss(averaging, 10.0, 0.2, both_directions=False)
     assert loss.get_config_dict() == {"scale": 10.0, "margin": 0.2, "mask_equal": True, "both_directions": False}
+    assert "year = {2020}" in loss.citation

@@ -115,9 +115,19 @@ def cache(model, tmp_path, monkeypatch):
     (repository / "refs").mkdir()
     (repository / "refs" / "v1").write_text(COMMITS[0])
     (repository / "refs" / "main").write_text(COMMITS[1])
+    asked = []
+
+    def snapshot_download(name, allow_patterns, revision=None):
+        asked.append(revision)
+        reference = repository / "refs" / (revision or "main")
+        folder = repository / "snapshots" / (reference.read_text() if reference.exists() else revision)
+        if not folder.is_dir():
+            raise OSError(f"no revision {revision}")
+        return str(folder)
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", snapshot_download)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(repository.parent))
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    return repository / "snapshots"
+    return repository / "snapshots", asked
 
 
 @pytest.mark.parametrize(
@@ -125,7 +135,8 @@ def cache(model, tmp_path, monkeypatch):
 )
 def test_a_hub_id_may_name_a_revision_and_the_commit_is_told(cache, name, commit, caplog):
     with caplog.at_level("INFO"):
-        assert find(name) == cache / COMMITS[commit]
+        assert find(name) == cache[0] / COMMITS[commit]
+    assert cache[1][1] == COMMITS[commit]  # all files are of one commit, also when the branch moves meanwhile
     assert f"somebody/model: commit {COMMITS[commit]} of the hub" in caplog.text
     assert cached_commit(name) == COMMITS[commit]
     assert with_commit(name, find(name)) == f"somebody/model@{COMMITS[commit]}"
@@ -138,21 +149,6 @@ def test_an_unknown_revision_is_refused_in_a_line(cache):
     assert cached_commit("somebody/model@v9") is None
 
 
-def test_all_files_are_of_one_commit_also_when_the_branch_moves(model, tmp_path, monkeypatch):
-    asked = []
-
-    def snapshot_download(name, allow_patterns, revision=None):
-        asked.append((name, revision))
-        folder = tmp_path / "snapshots" / COMMITS[0]
-        if not folder.is_dir():
-            model_directory.save(model, folder)
-        return str(folder)
-
-    monkeypatch.setattr("huggingface_hub.snapshot_download", snapshot_download)
-    find("somebody/model@main")
-    assert asked == [("somebody/model", "main"), ("somebody/model", COMMITS[0])]
-
-
 @pytest.mark.parametrize("name", ["a/b/c", "", "/a/b", "a/b\nc", "\0/x"])
 def test_other_names_are_of_no_commit(name, tmp_path):
     assert cached_commit(name) is None
@@ -162,13 +158,9 @@ def test_other_names_are_of_no_commit(name, tmp_path):
     assert "\n" not in str(caught.value)
 
 
-def test_an_index_names_the_commit_of_its_model(cache, tmp_path, model):
+def test_an_index_and_a_record_name_the_commit_of_a_model(cache, tmp_path, model):
     (tmp_path / "text").write_text("ba ce di\nfo gu ha\n")
     index = SearchIndex.build(tmp_path / "text", tmp_path / "i", "somebody/model@v1")
     assert index.metadata.model == f"somebody/model@{COMMITS[0]}"
-    assert SearchIndex(tmp_path / "i").model == cache / COMMITS[0]
-
-
-def test_a_record_of_a_benchmark_names_the_commits(cache, saved):
-    run = SimpleNamespace(models=["somebody/model@v1", str(saved)])
-    assert new_record(run).commits == {"somebody/model@v1": COMMITS[0]}
+    assert SearchIndex(tmp_path / "i").model == cache[0] / COMMITS[0]
+    assert new_record(SimpleNamespace(models=["somebody/model@v1"])).commits == {"somebody/model@v1": COMMITS[0]}

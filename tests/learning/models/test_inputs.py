@@ -37,10 +37,7 @@ def test_what_is_neither_text_nor_ids_is_refused(model, inputs, seen):
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    "inputs",
-    [np.ones((2, 2)), np.arange(3), torch.ones(3), {"text": 3}, [np.arange(2)], [{"x": "y"}], np.array([b"ba"])],
-)
+@pytest.mark.parametrize("inputs", [np.ones((2, 2)), torch.ones(3), {"text": 3}, [{"x": "y"}], np.array([b"ba"])])
 def test_arrays_and_mappings_are_refused_in_a_line(model, inputs):
     with pytest.raises((SettingsError, ValueError)) as caught:
         model.encode(inputs)
@@ -61,13 +58,9 @@ def test_columns_and_iterables(model, name, arguments):
             np.testing.assert_array_equal(one, other, container)
 
 
-def test_no_rows_give_what_an_empty_list_gives(model):
-    expected = model.encode([])
+def test_no_rows_give_no_vectors_and_a_row_that_is_not_text_is_named(model):
     for container, inputs in [*iterables([]), *columns([])]:
-        assert model.encode(inputs).shape == expected.shape == (0,), container
-
-
-def test_a_row_that_is_not_text_is_named(model):
+        assert model.encode(inputs).shape == (0,), container
     rows = ["ba", "ba", None, "ce"]
     for container, inputs in [*iterables(rows), *columns(rows)]:
         with pytest.raises(SettingsError, match=r"^text 2 of 4 is .*counted from 0") as caught:

@@ -1,23 +1,15 @@
-"""The models that come with the package: they are whole, small, their own, and there after an installation."""
+"""The models that come with the package: they are whole, small and open."""
 
-import json
-import os
-import shutil
-import subprocess
-import sys
-import zipfile
 from pathlib import Path
 
 import numpy as np
 import pytest
 from huggingface_hub import ModelCard
 from sentence_transformers import SentenceTransformer
-from support import forked
-from support.plugin import tell_shape_with_copy
 
 import st_paragram
 from st_paragram.cli.main import main
-from st_paragram.core.encoding.find import SHIPPED, SHIPPED_MODELS, shipped_folder
+from st_paragram.core.encoding.find import SHIPPED_MODELS, shipped_folder
 from st_paragram.core.encoding.record import read_training_record
 from st_paragram.release.description import read_release
 
@@ -89,25 +81,3 @@ def test_get_writes_a_directory_for_every_reader(name, model, tmp_path, monkeypa
     assert read_training_record(tmp_path / name) == read_training_record(shipped_folder(name))
     assert main(["get", name]) == 1
     assert f"{name} exists; choose another name or give --overwrite" in capsys.readouterr().err
-
-
-@pytest.mark.slow
-def test_it_is_there_after_an_installation(tmp_path):
-    """A wheel of the sources, without kernels, unpacked elsewhere, offline."""
-    compiled = shutil.ignore_patterns("*.so", "*.pyd", "__pycache__")
-    shutil.copytree(ROOT / "st_paragram", tmp_path / "sources" / "st_paragram", ignore=compiled)
-    for name in ("setup.cfg", "setup.py", "pyproject.toml", "README.md", "LICENSE"):
-        shutil.copy(ROOT / name, tmp_path / "sources" / name)
-    wheel = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
-    without_compiler = os.environ | {"CC": "/nowhere", "CXX": "/nowhere"}
-    subprocess.run([*wheel, "--wheel-dir", ".", "./sources"], cwd=tmp_path, check=True, env=without_compiler)
-    (made,) = tmp_path.glob("*.whl")
-    assert made.stat().st_size < 45_000_000
-    with zipfile.ZipFile(made) as archive:
-        archive.extractall(tmp_path / "installed")
-    work = tell_shape_with_copy, str(tmp_path / "installed"), SHIPPED, ["hello", "hola"]
-    process = forked.start(*work, folder=tmp_path)
-    forked.wait([process], tmp_path)
-    file, shape = json.loads(forked.said(process, tmp_path).splitlines()[-1])
-    assert Path(file).is_relative_to(tmp_path / "installed")
-    assert shape == [2, st_paragram.load(SHIPPED).get_embedding_dimension()]

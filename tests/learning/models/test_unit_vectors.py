@@ -8,7 +8,6 @@ import torch
 from sentence_transformers import SentenceTransformer
 
 import st_paragram
-from st_paragram.cli.main import main
 from st_paragram.core.encoding.directory import fingerprint
 from st_paragram.core.encoding.table import TableType
 from st_paragram.learning.models import directory as model_directory
@@ -17,13 +16,7 @@ from st_paragram.learning.models.sentence_transformers_encoder import pipeline, 
 from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
 
 TEXTS = ["ba ce di", "Ha JE ki lo mu na", "ba Ω ce", "fo", "zu" * 40]
-ARGUMENTS = [
-    {},
-    {"normalize_embeddings": True},
-    {"truncate_dim": 5},
-    {"truncate_dim": 5, "normalize_embeddings": True},
-    {"batch_size": 2, "convert_to_tensor": True},
-]
+ARGUMENTS = [{}, {"normalize_embeddings": True}, {"truncate_dim": 5}, {"batch_size": 2, "convert_to_tensor": True}]
 
 
 @pytest.fixture
@@ -88,11 +81,3 @@ def test_it_is_written_down_and_kept(model, saved, tmp_path):
     st_paragram.load(saved).save_pretrained(str(tmp_path / "again"))
     again = model_directory.save(st_paragram.load(tmp_path / "again"), tmp_path / "third")
     np.testing.assert_array_equal(st_paragram.load(again).encode(TEXTS), st_paragram.load(saved).encode(TEXTS))
-
-
-def test_the_command_makes_it(model, tmp_path, capsys):
-    plain = model_directory.save(model, tmp_path / "plain")
-    assert main(["export", str(plain), str(tmp_path / "unit"), "--normalize", "--dtype", "int8"]) == 0
-    assert "length 1" in capsys.readouterr().err
-    np.testing.assert_allclose(lengths(st_paragram.load(tmp_path / "unit").encode(TEXTS)), 1, rtol=1e-5)
-    assert "length 1" in (tmp_path / "unit" / "README.md").read_text()

@@ -68,22 +68,16 @@ def test_words_need_no_plugin(words, tmp_path):
     assert forked.said(process, tmp_path).splitlines()[-1] == "(1, 12)"
 
 
-@pytest.mark.parametrize("dtype", [None, "float16", "int8"])
-def test_trigrams_are_read_by_the_plugin(trigrams, pairs, tmp_path, dtype):
+def test_trigrams_are_read_by_the_plugin(trigrams, pairs, tmp_path):
     model = model_of(trigrams, prompts={"query": "ba "}, similarity_fn_name="dot")
     model_directory.check_savable(model)
-    saved = model_directory.save(model, tmp_path / "trigram", dtype=dtype)
-    assert names(saved) - {"README.md"} == PLUGIN_ONLY | {"trigram.model"}
+    saved = model_directory.save(model, tmp_path / "trigram")
+    assert names(saved) == PLUGIN_ONLY | {"trigram.model"}
     loaded = st_paragram.load(saved, device="cpu")
     assert loaded[0].tokenizer == trigrams
     assert (loaded.prompts["query"], loaded.similarity_fn_name) == ("ba ", "dot")
     texts = [*TEXTS, "", *(text for pair in pairs[:40] for text in pair)]
-    if dtype is None:
-        np.testing.assert_array_equal(loaded.encode(texts), model.encode(texts))
-    else:
-        assert cosines(loaded.encode(texts), model.encode(texts)).min() > 0.999
-    again = model_directory.save(loaded, tmp_path / "again")
-    np.testing.assert_array_equal(st_paragram.load(again, device="cpu").encode(texts), loaded.encode(texts))
+    np.testing.assert_array_equal(loaded.encode(texts), model.encode(texts))
 
 
 def test_words_of_moses_are_read_by_the_plugin(tmp_path):

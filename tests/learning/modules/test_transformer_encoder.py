@@ -1,6 +1,5 @@
 """The transformer encoder: against torch's own, without its padding, and as stock sentence-transformers opens it."""
 
-import itertools
 from types import SimpleNamespace
 
 import numpy as np
@@ -51,16 +50,6 @@ def test_rows_are_ended_filled_up_and_cut():
     assert batch.targets.tolist() == [5, 6, 7, 2, 9, 2, 2]
     assert batch.sentences.tolist() == [0, 0, 0, 0, 1, 1, 2]
     assert len(batch) == 3
-
-
-def test_flat_ids_and_lists_make_the_same_batch(vocabulary, pairs):
-    texts = [a for a, _ in pairs[:30]]
-    ids, offsets = vocabulary.encode(texts)
-    lists = [ids[begin:end].tolist() for begin, end in itertools.pairwise(offsets)]
-    for one, other in ((batch_of(vocabulary, texts, most), most) for most in (3, 40)):
-        again = batch_of_lists(lists, special_ids(vocabulary), other)
-        assert torch.equal(one.ids, again.ids) and torch.equal(one.mask, again.mask)
-        assert one.ids.shape[1] <= other
 
 
 def test_padding_does_not_count(pipeline, vocabulary, pairs):
@@ -170,39 +159,26 @@ def test_names_of_control_pieces_in_a_text_are_text(marked, text):
     np.testing.assert_allclose(pipeline.encode([text]), embedded(pipeline, batch_of(marked, [text])), atol=1e-5)
 
 
-def test_control_pieces_of_a_vocabulary(vocabulary):
-    assert special_ids(vocabulary) == SpecialIds(pad=vocabulary.processor.bos_id(), end=vocabulary.processor.eos_id())
+def test_vocabularies_without_a_stock_form_are_refused(vocabulary, pairs):
+    pytest.importorskip("jieba")
     bare = object.__new__(SentencePieceTokenizer)
     bare.processor = SimpleNamespace(bos_id=lambda: -1, eos_id=lambda: 2)
-    with pytest.raises(SettingsError, match="a vocabulary without <s> and </s>") as caught:
-        special_ids(bare)
-    assert "\n" not in str(caught.value)
-
-
-def test_other_tokenizers_are_refused(pairs):
     words = WordTokenizer("\n".join(sorted({word for a, _ in pairs for word in a.split()})).encode())
-    for refuse in (special_ids, lambda tokenizer: transformer_pipeline(tokenizer, SHAPE, LATENT, "cpu")):
-        with pytest.raises(SettingsError, match="sentencepiece ids, not words-of-tests ids") as caught:
-            refuse(words)
+    for tokenizer, message in (
+        (bare, "a vocabulary without <s> and </s>"),
+        (words, "sentencepiece ids, not words-of-tests ids"),
+        (SentencePieceTokenizer(vocabulary.content, segmentation="jieba"), "segmented by jieba"),
+    ):
+        with pytest.raises(SettingsError, match=message) as caught:
+            transformer_pipeline(tokenizer, SHAPE, LATENT, "cpu")
         assert "\n" not in str(caught.value)
 
 
-def test_segmentation_is_refused(vocabulary):
-    pytest.importorskip("jieba")
-    segmenting = SentencePieceTokenizer(vocabulary.content, segmentation="jieba")
-    with pytest.raises(SettingsError, match="segmented by jieba") as caught:
-        transformer_pipeline(segmenting, SHAPE, LATENT, "cpu")
-    assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize("shown", [True, False])
-def test_progress_bars_are_as_they_were(shown):
+def test_progress_bars_are_as_they_were():
     was = logging.is_progress_bar_enabled()
-    try:
-        (logging.enable_progress_bar if shown else logging.disable_progress_bar)()
-        with pytest.raises(KeyError), no_progress_bars():
+    for shown, switch in ((True, logging.enable_progress_bar), (False, logging.disable_progress_bar)):
+        switch()
+        with no_progress_bars():
             assert not logging.is_progress_bar_enabled()
-            raise KeyError
         assert logging.is_progress_bar_enabled() is shown
-    finally:
-        (logging.enable_progress_bar if was else logging.disable_progress_bar)()
+    (logging.enable_progress_bar if was else logging.disable_progress_bar)()
