@@ -94,7 +94,9 @@ def read(folder: Path, device: str | None = None, truncate_dim: int | None = Non
             if not (path.parent / "model.safetensors").is_file():
                 raise ValueError(f"{path.relative_to(folder)} is pickled, and only safetensors are read")
         for path in folder.rglob("*config.json"):
-            layers = [count for name, count in read_json(path).items() if "layers" in name and isinstance(count, int)]
+            with refused(ModelDirectoryError, path, "not settings of a module", "save the model again"):
+                values = dict(read_json(path))
+            layers = [count for name, count in values.items() if "layers" in name and isinstance(count, int)]
             if max(layers, default=0) > MOST_LAYERS:
                 raise ValueError(f"{path.relative_to(folder)} names {max(layers)} layers")
         modules: Any = OrderedDict()

@@ -32,10 +32,11 @@ def run(tmp_path, monkeypatch):
     return run
 
 
-def test_the_command_makes_a_directory_that_commands_take(run, capsys):
+def test_the_command_makes_a_directory_that_commands_take(run, capsys, caplog):
+    caplog.set_level("INFO")
     assert run() == 0
     out = capsys.readouterr().out
-    assert "training on pairs.tsv: 300 pairs, 1 epochs\n" in out and "; model in bgt-es\n" in out
+    assert "training on pairs.tsv: 300 pairs, 1 epochs" in caplog.messages and "; model in bgt-es\n" in out
     assert not Path("bgt-es.checkpoints").exists()
     record = read_training_record("bgt-es")
     assert record.settings["objective"] == "bgt" and record.settings["dim"] == 16
