@@ -79,13 +79,13 @@ def in_processes(function: Callable[[Item], Result], items: Iterable[Item], work
 
 
 def _start(parent: int, function: Callable[[Item], Result]) -> None:
-    global _function  # noqa: PLW0603 - sent once: what it loads stays loaded from item to item
+    global _function
     _function = function
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent alone answers Ctrl-C and shuts its workers down
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
 
 
-def _call(item: Item) -> Result:
+def _call(item: Any) -> Any:  # noqa: ANN401 - whatever the function takes and gives
     return _function(item)
 
 

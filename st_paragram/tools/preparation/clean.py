@@ -38,8 +38,7 @@ Row = tuple[str, ...]
 
 
 def identity(sources: Sequence[TextSource], settings: PrepareSettings) -> str:
-    """What a store depends on, besides a vocabulary that is given: texts by path, size and time of change, settings, and
-    the files that filters read.
+    """Tell stores apart by the settings, and by path, size and time of change of the texts and of files of filters.
 
     Raises:
         TextError: A text is missing.

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import groupby
@@ -20,7 +21,6 @@ from st_paragram.core.text.parallel import TextSource
 from st_paragram.errors import SettingsError
 from st_paragram.tools.cleaning.duplicates import Copies, Duplicates, Key
 from st_paragram.tools.preparation.buckets import (
-    BUCKETS,
     KEY_DIGITS,
     SOURCE,
     Buckets,
@@ -96,8 +96,9 @@ def order_rows(
     for number, (key, copies) in enumerate(steps):
         into = work / f"ordered-{number}"
         then = steps[number + 1][0] if number + 1 < len(steps) else key
-        lost_rows, kept, lost = work / "rejects" / rejects_name(_REASONS[key]), Counter(), Counter[int]()
-        with Buckets(into) as buckets, lost_rows.open("wb") as lost_file:
+        kept, lost = Counter(), Counter[int]()
+        lost_rows = work / "rejects" / rejects_name(_REASONS[key])
+        with Buckets(into) as buckets, lost_rows.open("wb") if rejects and copies else nullcontext() as lost_file:
             for path in tqdm(bucket_paths(folder), desc=_REASONS[key], disable=None, leave=False):
                 rows = read_bucket(path)
                 keep = list(_keep(rows, copies))
@@ -106,7 +107,7 @@ def order_rows(
                 buckets.add(staying if then is key else keyed_again(staying, then, seed))
                 kept.update(int(row[SOURCE]) for row in staying)
                 lost.update(int(row[SOURCE]) for row in dropped)
-                if rejects:
+                if lost_file:
                     lost_file.writelines(map(row_as_seen, dropped))
         if copies is not None:
             for source, text in enumerate(report.sources):

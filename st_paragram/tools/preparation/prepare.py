@@ -213,11 +213,11 @@ def _write_store(
             sides, lengths = [], [np.ones(len(rows))]
             for side, tokenizer in enumerate(tokenizers):
                 sentences = [text[side] for text in texts]
-                encoded = tokenizer.encode_normalized(sentences, settings.max_tokens, threads)
-                report.cut_sentences += encoded.cut
-                sides += [encoded.ids, encoded.offsets]
-                lengths += [np.diff(encoded.offsets), np.fromiter(map(len, sentences), np.int64)]
-            writer.append(*sides, numbers[text_numbers])
+                sides.append(tokenizer.encode_normalized(sentences, settings.max_tokens, threads))
+                lengths += [np.diff(sides[-1].offsets), np.fromiter(map(len, sentences), np.int64)]
+                report.cut_sentences += sides[-1].cut
+            a, b = sides
+            writer.append(a.ids, a.offsets, b.ids, b.offsets, numbers[text_numbers])
             counts += [np.bincount(text_numbers, each, len(sources)).astype(np.int64) for each in lengths]
             progress.update(len(rows))
         report.pieces = int(counts[1].sum()), int(counts[3].sum())
