@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from st_paragram.tools.cleaning.normalized_key import normalized_key
+from st_paragram.tools.cleaning.text import normalized_key
 from st_paragram.tools.deduplication.keys import Hashes, ngrams
 from st_paragram.tools.deduplication.settings import DeduplicationSettings, Method
 

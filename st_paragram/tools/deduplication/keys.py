@@ -16,7 +16,7 @@ import numpy as np
 import regex
 from numpy.typing import NDArray
 
-from st_paragram.tools.cleaning.normalized_key import normalized_key
+from st_paragram.tools.cleaning.text import normalized_key
 from st_paragram.tools.deduplication.settings import DeduplicationSettings, Method, Unit
 
 Hashes = NDArray[np.uint64]

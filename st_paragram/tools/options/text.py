@@ -52,7 +52,7 @@ def add_text_options(parser: argparse.ArgumentParser) -> None:
 
 def add_cleaning_options(parser: argparse.ArgumentParser, default: str) -> None:
     """Add options that choose filters; `default` says in words what filters if none is given."""
-    from st_paragram.tools.cleaning.length import Length
+    from st_paragram.tools.cleaning.shape import Length
 
     group = parser.add_argument_group("filters")
     group.add_argument(
@@ -88,7 +88,7 @@ def cleaning_from(arguments: argparse.Namespace, otherwise: str | None = None) -
         SettingsError: Lengths were given together with a list of filters, or the list is refused.
     """
     from st_paragram.tools.cleaning.config import named_cleaning, only_length
-    from st_paragram.tools.cleaning.length import Length
+    from st_paragram.tools.cleaning.shape import Length
 
     lengths = given(arguments, Length)
     chosen = arguments.cleaning or (None if lengths else otherwise)

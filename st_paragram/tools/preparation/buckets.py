@@ -17,7 +17,7 @@ from hashlib import blake2b
 from pathlib import Path
 from types import TracebackType
 
-from st_paragram.tools.cleaning.duplicates import Key
+from st_paragram.tools.cleaning.config import Key
 
 BUCKETS = 64
 KEY_DIGITS = 32

@@ -23,8 +23,7 @@ from st_paragram.core.tokenizers.sentencepiece import Segmentation, normalizer
 from st_paragram.core.version import installed_version
 from st_paragram.errors import TextError
 from st_paragram.tools.cleaning.base import RowFilter, RowRepair, RowStep
-from st_paragram.tools.cleaning.config import Cleaning
-from st_paragram.tools.cleaning.duplicates import Key
+from st_paragram.tools.cleaning.config import Cleaning, Key
 from st_paragram.tools.preparation.buckets import BUCKETS, Buckets, row_keys
 from st_paragram.tools.preparation.report import COLUMNS, INVALID, NUL, REPAIRS, SourceReport
 from st_paragram.tools.preparation.settings import PrepareSettings

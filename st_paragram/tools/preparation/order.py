@@ -19,7 +19,7 @@ from tqdm import tqdm
 
 from st_paragram.core.text.parallel import TextSource
 from st_paragram.errors import SettingsError
-from st_paragram.tools.cleaning.duplicates import Copies, Duplicates, Key
+from st_paragram.tools.cleaning.config import Copies, Duplicates, Key
 from st_paragram.tools.preparation.buckets import (
     KEY_DIGITS,
     SOURCE,

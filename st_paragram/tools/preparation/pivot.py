@@ -21,7 +21,7 @@ from st_paragram.core.files import output_files, temporary_folder
 from st_paragram.core.settings import setting, settings
 from st_paragram.core.text.parallel import ReadCounts, TextSource, parse_source, read_pairs
 from st_paragram.errors import SettingsError, TextError
-from st_paragram.tools.cleaning.normalized_key import normalized_key
+from st_paragram.tools.cleaning.text import normalized_key
 from st_paragram.tools.preparation.buckets import KEY_DIGITS, Buckets, bucket_paths, read_bucket
 
 _PREFIX = re.compile(r"([A-Za-z_]+)-([A-Za-z_]+):.")

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from st_paragram.errors import SettingsError
-from st_paragram.tools.cleaning.normalized_key import normalized_key
+from st_paragram.tools.cleaning.text import normalized_key
 from st_paragram.tools.deduplication.dedupe import deduplicate
 from st_paragram.tools.deduplication.settings import DeduplicationSettings, Method, Unit
 
