@@ -37,9 +37,10 @@ def scripts(code: str) -> tuple[str, ...]:
     language = _language(code)
     if language is None:
         return ()
-    code = language.language or ""
-    likely = (language.maximize().script or "",) if code in LIKELY_SUBTAGS else ()  # else that of English
-    names = (language.script,) if language.script else _SCRIPTS.get(code, likely)
+    known = language.language or ""
+    likely = (language.maximize().script or "",) if known in LIKELY_SUBTAGS else ()  # else that of English
+    several = _SCRIPTS.get(code.lower(), ())  # sh, which is sr_Latn for langcodes
+    names = several or ((language.script,) if language.script else _SCRIPTS.get(known, likely))
     return tuple(dict.fromkeys(part for name in names for part in _PARTS.get(name, (name,))))
 
 
@@ -53,6 +54,8 @@ def short_code(code: str) -> str:
 def _language(code: str) -> langcodes.Language | None:
     try:
         found = langcodes.Language.get(code)
-    except langcodes.LanguageTagError:
+        if found.language not in LIKELY_SUBTAGS:  # cmn, a kind of zh
+            found = langcodes.Language.get(langcodes.standardize_tag(code, macro=True))
+    except ValueError:  # no language tag
         return None
-    return found if found.is_valid() or found.language == "sh" else None
+    return found if found.is_valid() else None
