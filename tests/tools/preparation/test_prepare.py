@@ -24,6 +24,7 @@ from st_paragram.core.text.parallel import TextSource, parse_source
 from st_paragram.core.tokenizers.sentencepiece import Segmentation, SentencePieceTokenizer, train_vocabulary
 from st_paragram.errors import ParagramError, SettingsError, StoreError, TextError
 from st_paragram.tools.cleaning.config import only_length, parse_cleaning
+from st_paragram.tools.cleaning.test_sentences import KnownTestSentences
 from st_paragram.tools.preparation import clean as cleaning_module
 from st_paragram.tools.preparation import prepare as prepare_module
 from st_paragram.tools.preparation import vocabulary
@@ -389,14 +390,11 @@ def test_the_cache_knows_texts_and_settings(tmp_path: Path) -> None:
         prepare_cached([parse_source("-", EN_ES)], PLAIN, folder)
 
 
-def test_the_cache_knows_the_files_that_filters_read(tmp_path: Path) -> None:
+def test_the_cache_knows_the_files_that_filters_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = parse_source(str(write(tmp_path / "a.tsv", corpus())), EN_ES)
-    (tmp_path / "tatoeba").mkdir()
-    known = write(tmp_path / "tatoeba" / "spa-eng.tsv", [("nothing of the kind", "nada de eso")])
-    steps = [{"test_sets": {"folder": str(tmp_path)}}, {"duplicates": {"on": ["pair"]}}]
-    options = dataclasses.replace(PLAIN, cleaning=parse_cleaning(steps, "test"))
+    options = dataclasses.replace(PLAIN, cleaning=parse_cleaning(["test_sets", "duplicates"], "test"))
     before = prepare_cached([source], options, tmp_path / "cache")
-    write(known, [("nothing of this kind either", "nada de esto tampoco")])
+    monkeypatch.setattr(KnownTestSentences, "identity", lambda self: {"known": "another file"})
     assert prepare_cached([source], options, tmp_path / "cache") != before
 
 
