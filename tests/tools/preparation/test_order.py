@@ -20,8 +20,7 @@ from st_paragram.core.pair_store import PairStore
 from st_paragram.core.text.parallel import TextSource, parse_source
 from st_paragram.core.tokenizers.sentencepiece import Segmentation
 from st_paragram.errors import ParagramError, SettingsError, TextError
-from st_paragram.tools.cleaning.config import parse_cleaning
-from st_paragram.tools.cleaning.config import Copies, Duplicates, Key
+from st_paragram.tools.cleaning.config import Copies, Duplicates, Key, parse_cleaning
 from st_paragram.tools.preparation.buckets import SOURCE, Buckets, row_keys, texts_of
 from st_paragram.tools.preparation.order import order_rows, quotas
 from st_paragram.tools.preparation.prepare import prepare
