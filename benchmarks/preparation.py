@@ -2,7 +2,7 @@
 
 F is a text of two tab-separated columns, plain or compressed. It is repeated, with a word changed in most repeats, to
 the sizes asked for. Each size is prepared by `st-paragram prepare` with each number of workers, in a process of its
-own; the first table has the pairs read per second by stage and the peak of the memory of all its processes. The second
+own; the first table has the pairs read per second and the peak of the memory of all its processes. The second
 compares it with a plain rendering of the steps, row by row (`speed/preparation_baseline.py` in harness/), with the
 same vocabulary, after both were found to have stored the same pairs: medians of several rounds, taken in turn.
 """

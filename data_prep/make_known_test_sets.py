@@ -16,13 +16,14 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 from st_paragram.cli.main import run_reporting_errors
 from st_paragram.core.text.parallel import TextSource, read_pairs
+from st_paragram.core.text.streams import open_stream, read_blocks
 from st_paragram.errors import EvaluationError
-from st_paragram.tools.cleaning.known_sentence_files import known_sentence_files, read_sentences
-from st_paragram.tools.cleaning.known_test_sentences import KNOWN_TEST_SENTENCES, SetFamily, write_known_sentences
+from st_paragram.tools.cleaning.test_sentences import KNOWN_TEST_SENTENCES, SetFamily, write_known_sentences
 from st_paragram.tools.evaluation.base import inner_folder
 from st_paragram.tools.evaluation.graded_pairs import read_graded_pairs
 from st_paragram.tools.evaluation.known_test_sets import (
@@ -36,6 +37,17 @@ from st_paragram.tools.evaluation.sts.catalogue import BENCHMARKS, NOT_SCORED
 from st_paragram.tools.evaluation.sts.sts_files import find_sts
 from st_paragram.tools.evaluation.tatoeba import tatoeba_files
 
+# Files of each family in a folder, which may be packed by gzip or xz. Of queries and corpora the second column is the
+# sentence, of all others the last two columns are.
+ID_AND_TEXT = ("queries", "corpus")
+PATTERNS = {
+    SetFamily.STS: ("sts20[0-9][0-9]/*.tsv", "stsb/*.tsv"),
+    SetFamily.TATOEBA: ("tatoeba/*.tsv",),
+    SetFamily.RETRIEVAL: (
+        *(f"{name}/{part}.tsv" for name in ("reqa_squad_dev", "quora_sr", "xquad_r/*") for part in ID_AND_TEXT),
+        "nli/*.tsv",
+    ),
+}
 DEVELOPMENT = {"STS 2017 en-en": "sts2017/track5.en-en.tsv", "STS Benchmark dev": "stsb/en-dev.tsv"}
 
 
@@ -62,10 +74,21 @@ def main() -> int:
     write_published_sets(digests, published)
     sys.stdout.write(f"{len(digests)} digests: {published}\n")
     folders = {SetFamily.RETRIEVAL: arguments.retrieval or arguments.data}
-    files = {kind: known_sentence_files(folders.get(kind, arguments.data), kind) for kind in SetFamily}
-    count = write_known_sentences({kind: read_sentences(paths) for kind, paths in files.items()}, sentences)
+    found = {kind: _sentences(folders.get(kind, arguments.data), kind) for kind in SetFamily}
+    count = write_known_sentences(found, sentences)
     sys.stdout.write(f"{count} sentences: {sentences}\n")
     return 0
+
+
+def _sentences(folder: Path, kind: SetFamily) -> Iterator[str]:
+    """The sentences of all files of a family."""
+    patterns = [f"{each}{end}" for each in PATTERNS[kind] for end in ("", ".gz", ".xz")]
+    for path in sorted(path for each in patterns for path in folder.glob(each)):
+        columns = slice(1, 2) if path.name.partition(".")[0] in ID_AND_TEXT else slice(-2, None)
+        with ExitStack() as stack:
+            for block in read_blocks(path.name, open_stream(str(path), stack)):
+                for row in filter(str.strip, block.decode("utf-8-sig").split("\n")):
+                    yield from row.rstrip("\r").split("\t")[columns]
 
 
 def _test_sets(folder: Path) -> Iterator[tuple[str, set[int]]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -88,16 +87,14 @@ def run(arguments: argparse.Namespace) -> int:
     settings = settings_from(arguments, ("en", arguments.lang), cleaning_from(arguments, "default"))
     vocabulary = vocabulary_from(arguments, settings)
     sources = sources_from(arguments, settings.languages)
-    work = work_from(arguments, output.with_name(f"{output.stem}.work"))
     files = [] if arguments.no_download else _files(arguments)
     if not files and not sources:
         raise SettingsError("no text: --no-download needs --text or --moses")
     if files:
         sources = [*map(text_source, download(files, arguments.folder, arguments.parallel)), *sources]
     check_texts(arguments, sources)
-    prepared = prepare(sources, output, settings, vocabulary, arguments.overwrite, work)
-    write_report(prepared, output)
-    sys.stdout.write(f"{work.folder} is kept for later runs\n")
+    report = prepare(sources, output, settings, vocabulary, **work_from(arguments))
+    write_report(report, output)
     return 0
 
 

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import tempfile
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from st_paragram.core.files import STDIN, atomic, check_output, output_files, temporary_folder
+from st_paragram.core.files import STDIN, atomic, check_output, output_files
 from st_paragram.core.settings import add_setting_options, given
 from st_paragram.core.text.tables import check_plain
 from st_paragram.errors import SettingsError
@@ -17,18 +14,12 @@ from st_paragram.tools.deduplication.settings import DeduplicationSettings, Meth
 from st_paragram.tools.options.columns import add_columns_option
 from st_paragram.tools.options.common import (
     STDOUT,
-    add_model_option,
     check_input,
     is_standard_output,
-    model_folder,
     output_name,
     say,
     standard_output,
 )
-from st_paragram.tools.search.settings import SearchSettings
-
-if TYPE_CHECKING:
-    from st_paragram.tools.deduplication.deduplicate import Deduplicated
 
 DESCRIPTION = (
     "Remove exact and near-duplicates from a text with one sentence per line, or from a parallel corpus. "
@@ -36,15 +27,13 @@ DESCRIPTION = (
     "that stays."
 )
 EPILOG = """\
-Three methods find duplicates; a line goes if one of them finds it:
+Two methods find duplicates; a line goes if one of them finds it:
 
 - exact: the letters and digits are the same, regardless of case, spaces and punctuation (see --no-normalize);
-- minhash: the share of n-grams in common (the Jaccard similarity) is at least --threshold;
-- embeddings: the cosine is at least --cosine, which finds paraphrases, too.
+- minhash: the share of n-grams in common (the Jaccard similarity) is at least --threshold.
 
   st-paragram dedupe lines.txt --output clean.txt --removed removed.tsv
   st-paragram dedupe lines.txt --output clean.txt --method exact
-  st-paragram dedupe lines.txt --output clean.txt --method exact minhash embeddings --model p-sp-en
   st-paragram dedupe pairs.tsv --pairs --output clean.tsv --sides either
   st-paragram dedupe pairs.csv --columns english spanish --output clean.tsv
   st-paragram dedupe --moses news.en news.es --output clean.en clean.es
@@ -88,10 +77,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="methods that find duplicates (default: exact minhash)",
     )
     add_setting_options(group, DeduplicationSettings)
-    group = parser.add_argument_group("embeddings")
-    add_model_option(group)
-    add_setting_options(group, SearchSettings, only=("index", "recall", "vector_type", "memory"))
-    parser.add_argument("--workers", type=int, default=1, metavar="N", help="processes (default: %(default)s)")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -100,26 +85,20 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:
         ParagramError: Text, settings, model or output are refused.
     """
-    from st_paragram.tools.stages.executors import LocalExecutor
-
-    paths, outputs = _paths(arguments), _outputs(arguments)
-    settings, search = _settings(arguments), SearchSettings(**given(arguments, SearchSettings))
-    executor = LocalExecutor(arguments.workers)
+    paths, outputs, settings = _paths(arguments), _outputs(arguments), _settings(arguments)
     for text in paths:
         check_input(text)
         if not arguments.columns:
             check_plain(text)
     for path in (*outputs, *([arguments.removed] if arguments.removed else [])):
         check_output(path, arguments.overwrite)
-    model = model_folder(arguments) if Method.EMBEDDINGS in settings.methods else Path()
-    with _work(outputs, arguments) as folder:
-        from st_paragram.tools.deduplication.deduplicate import deduplicate
-        from st_paragram.tools.deduplication.meaning import Meaning
+    with ExitStack() as stack:
+        from st_paragram.tools.deduplication.dedupe import deduplicate
 
-        found = deduplicate(
-            paths, _columns(arguments), folder, settings, Meaning(model, search), executor, arguments.columns or ()
-        )
-        _write(found, outputs, arguments.removed)
+        stack.enter_context(output_files(*outputs, arguments.removed, overwrite=arguments.overwrite))
+        found = deduplicate(paths, _columns(arguments), settings, arguments.columns or ())
+        files = [stack.enter_context(atomic(path)) for path in outputs] or [stack.enter_context(standard_output())]
+        found.write(files, stack.enter_context(atomic(arguments.removed)) if arguments.removed else None)
     say(f"{' and '.join(map(output_name, arguments.output))}: {found.summary()}")
     return 0
 
@@ -162,21 +141,3 @@ def _settings(arguments: argparse.Namespace) -> DeduplicationSettings:
     if "sides" in values and _columns(arguments) == 1:
         raise SettingsError("--sides is for parallel text; give --pairs or --moses, or leave it out")
     return DeduplicationSettings(methods=tuple(Method(name) for name in arguments.method), **values)
-
-
-@contextmanager
-def _work(outputs: list[Path], arguments: argparse.Namespace) -> Iterator[Path]:
-    """An empty folder to work in, next to the output; the outputs are kept to one run at a time."""
-    with ExitStack() as stack:
-        stack.enter_context(output_files(*outputs, arguments.removed, overwrite=arguments.overwrite))
-        if outputs:
-            yield stack.enter_context(temporary_folder(outputs[0]))
-        else:
-            yield Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="st-paragram-")))
-
-
-def _write(found: Deduplicated, outputs: list[Path], removed: Path | None) -> None:
-    """Write the outputs, each of which takes its name when all are written."""
-    with ExitStack() as stack:
-        files = [stack.enter_context(atomic(path)) for path in outputs] or [stack.enter_context(standard_output())]
-        found.write(files, stack.enter_context(atomic(removed)) if removed else None)

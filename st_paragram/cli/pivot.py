@@ -17,7 +17,7 @@ EPILOG = ""
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options, for the command and for the script that does the same."""
-    from st_paragram.tools.preparation.pivot_pairs import PivotSettings
+    from st_paragram.tools.preparation.pivot import PivotSettings
 
     add = parser.add_argument
     add("--text", action="append", required=True, metavar="LANG-LANG:FILE", help="two-column bitext; repeatable")
@@ -39,8 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
         ParagramError: A text, a setting or the output is refused.
     """
     from st_paragram.core.files import output_files, write_json
-    from st_paragram.tools.preparation.pivot import pivot, pivot_source
-    from st_paragram.tools.preparation.pivot_pairs import PivotSettings
+    from st_paragram.tools.preparation.pivot import PivotSettings, pivot, pivot_source
 
     settings = PivotSettings(**given(arguments, PivotSettings))
     sources = [pivot_source(spec, arguments.lang) for spec in arguments.text]

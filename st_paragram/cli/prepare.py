@@ -33,7 +33,6 @@ prefix before each text.
   st-paragram prepare --lang de --moses news.en news.de --cleaning default --rejects dropped --output data/en-de.h5
   st-paragram prepare --lang en --text para-nmt-50m.txt --cleaning paranmt --output data/en-en.h5
   st-paragram prepare --lang fr-es --text en-fr:a.tsv --text en-es:b.tsv --temperature 2 --output data/en-fr-es.h5
-  st-paragram prepare --lang fr-es --sources mixture.yaml --output data/en-fr-es.h5
 
 Without --cleaning, only rows that are too short, too long or repeated are dropped. `--cleaning default` takes our list
 of filters, `--cleaning paper` the paper's list, and `--cleaning FILE.yaml` your own. `--cleaning paranmt` is for rows
@@ -67,9 +66,9 @@ def run(arguments: argparse.Namespace) -> int:
     settings = settings_from(arguments, ("en", arguments.lang), cleaning_from(arguments))
     sources = sources_from(arguments, settings.languages, settings.cleaning.further_columns)
     if not sources:
-        raise SettingsError("no text; give at least one with --text, --moses or --sources")
-    vocabulary, work = vocabulary_from(arguments, settings), work_from(arguments)
+        raise SettingsError("no text; give at least one with --text or --moses")
+    vocabulary = vocabulary_from(arguments, settings)
     check_texts(arguments, sources)
-    prepared = prepare(sources, arguments.output, settings, vocabulary, arguments.overwrite, work)
-    write_report(prepared, arguments.output)
+    report = prepare(sources, arguments.output, settings, vocabulary, **work_from(arguments))
+    write_report(report, arguments.output)
     return 0

@@ -19,7 +19,6 @@ from st_paragram.release.card import release_card
 from st_paragram.release.description import Packing
 from st_paragram.release.plan import ModelPlan
 from st_paragram.tools.preparation.prepare import prepare_cached
-from st_paragram.tools.stages.executors import LocalExecutor
 
 logger = logging.getLogger(__name__)
 
@@ -102,10 +101,9 @@ def _train(each: ModelPlan, work: Work) -> None:
     output = work.output / each.name
     if (output / CONFIG_FILE).is_file():  # stopped after its training
         return _check_training(each, work)
-    executor = LocalExecutor(work.workers)
     sources = [text.parallel_text() for text in each.texts]
     store = prepare_cached(
-        sources, each.model.preparing(), work.output / _STORES, _vocabulary(each, work), executor=executor
+        sources, each.model.preparing(), work.output / _STORES, _vocabulary(each, work), work.workers
     )
     run = TrainingRun(
         each.model.language,

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 from harness.output import print_growing
-from harness.processes import Run, anonymous_kib, watch
+from harness.processes import anonymous_kib, watch
 from harness.speed.options import Options, add_options, options_of
-from harness.speed.preparation import COMPARED_HEAD, HEAD, STAGES, Compared, Preparation, compare, row
+from harness.speed.preparation import COMPARED_HEAD, Compared, Preparation, compare
 
 needs_linux = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 HOLD = "import sys, time; held = bytearray(int(sys.argv[1]) << 20); print('held'); sys.stdout.flush(); time.sleep(0.6)"
@@ -30,16 +30,6 @@ def test_a_command_that_fails_says_why():
     with pytest.raises(SystemExit, match=r"-c .* failed:\n.*no such thing"):
         watch([sys.executable, "-c", "raise SystemExit('no such thing')"])
     assert anonymous_kib(2**30) == 0  # no such process
-
-
-def test_rates_of_stages_are_read_from_what_the_command_prints():
-    output = "seconds: read 0.5, clean 2.0, deduplicate 1.0, encode 4.0, store 0.1\n"
-    cells = row(1000, 2, Run(output, 10.0, 123.4))
-    assert dict(zip(HEAD, cells, strict=True)) == {
-        "pairs": "1,000", "workers": "2", "read": "2,000", "clean": "500", "deduplicate": "1,000", "vocabulary": "-",
-        "encode": "250", "store": "10,000", "all, pairs/s": "100", "seconds": "10.0", "peak, MB": "123",
-    }  # fmt: skip
-    assert set(STAGES) < set(HEAD)
 
 
 def test_ours_beside_the_baseline_by_hand():

@@ -11,7 +11,7 @@ from st_paragram.cli import prepare
 from st_paragram.cli.main import build_parser, main
 from st_paragram.core.pair_store import PairStore
 from st_paragram.core.sample import held_out_pairs
-from st_paragram.errors import SettingsError, StoreError
+from st_paragram.errors import ParagramError, SettingsError
 from st_paragram.tools.cleaning.config import only_length
 
 
@@ -46,7 +46,6 @@ def test_a_store_and_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert [line.split()[1:] for line in lines[1:2]] == [["40", "3", "2", "45"]]
     assert next(line for line in lines if line.startswith("- too short")).split()[3:] == ["0", "0", "1", "1"]
     assert next(line for line in lines if line.startswith("stored")).split()[1:] == ["40", "3", "1", "44"]
-    assert lines[-3].startswith("seconds: read ") and "encode" in lines[-3]
     assert lines[-2] == f"{output}: 44 pairs"
 
 
@@ -105,7 +104,7 @@ def test_a_vocabulary_file(tmp_path: Path) -> None:
 def test_refusals(tmp_path: Path) -> None:
     path = text(tmp_path / "a.tsv")
     command("--lang", "es", "--text", path, "--output", tmp_path / "s.h5")
-    with pytest.raises(StoreError, match="exists; choose another name or give --overwrite"):
+    with pytest.raises(ParagramError, match="exists; choose another name or give --overwrite"):
         command("--lang", "es", "--text", path, "--output", tmp_path / "s.h5")
     command("--lang", "es", "--text", path, "--output", tmp_path / "s.h5", "--overwrite")
     with pytest.raises(SettingsError, match="no text"):
@@ -114,8 +113,6 @@ def test_refusals(tmp_path: Path) -> None:
         command("--lang", "es", "--text", f"en-de:{path}", "--output", tmp_path / "t.h5")
     with pytest.raises(SettingsError, match="--min-length cannot be combined with --cleaning default"):
         command("--lang", "es", "--text", path, "--cleaning", "default", "--min-length", 2, "--output", "t.h5")
-    with pytest.raises(SettingsError, match="--executor-option are for --executor datatrove"):
-        command("--lang", "es", "--text", path, "--executor-option", "a=b", "--output", tmp_path / "t.h5")
 
 
 def test_filters_by_name_file_and_rejects(tmp_path: Path) -> None:
@@ -130,16 +127,6 @@ def test_filters_by_name_file_and_rejects(tmp_path: Path) -> None:
         assert len(PairStore(tmp_path / f"{kept}.h5")) == kept
     assert (tmp_path / "41" / "markup.tsv").read_text() == "One <b>bold</b> word\tUna en negrita\n"
     assert [file.name for file in (tmp_path / "42").iterdir()] == []
-
-
-def test_work_is_kept_where_it_is_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ["--lang", "es", "--text", text(tmp_path / "a.tsv"), "--output", tmp_path / "s.h5"]
-    arguments += ["--work", tmp_path / "work"]
-    for expected in ("seconds: read", "seconds: none, all was done before", "seconds: encode"):
-        command(*arguments, *(["--force", "encode"] if expected.endswith("encode") else []))
-        assert expected in capsys.readouterr().out
-        arguments.append("--overwrite")
-    assert (tmp_path / "work" / "read").is_dir()
 
 
 def test_suspicious_text_is_reported_and_the_store_is_the_same(

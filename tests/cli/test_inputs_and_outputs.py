@@ -13,13 +13,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from st_paragram.tools.preparation.read_stage import text_digest
 
 from st_paragram.cli.main import main
 from st_paragram.core.text.parallel import ReadCounts, TextSource, read_rows, with_columns
 from st_paragram.errors import SettingsError, TextError
 from st_paragram.learning.training.training_data import choose_data
 from st_paragram.tools.embed_files import read_embeddings, row_encoder
-from st_paragram.tools.preparation.read_stage import text_digest
 
 TABLES = ("csv", "jsonl", "parquet")
 MODEL = ["--model", "p-sp-mini"]

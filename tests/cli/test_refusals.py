@@ -10,7 +10,6 @@ SIDES = ["--source", "en.txt", "--target", "es.txt"]
 REFUSED = [
     ["prepare", "--lang", "es", "--text", "none.tsv", "--output", "new.h5"],
     ["prepare", "--lang", "es", "--text", "pairs.tsv", "--output", "old"],
-    ["prepare", "--lang", "es", "--text", "pairs.tsv", "--output", "new.h5", "--force", "all"],
     ["prepare", "--lang", "es", "--text", "pairs.tsv", "--output", "en.txt/new.h5"],
     ["prepare", "--lang", "es", "--text", "en.txt", "--output", "new.h5"],
     ["prepare", "--lang", "es", "--output", "new.h5"],
@@ -21,7 +20,6 @@ REFUSED = [
     ["download", "--lang", "es", "--corpus", "Tanzil", "--folder", "en.txt"],
     ["download", "--lang", "es", "--parallel", "0"],
     ["download"],
-    ["prepare", "--lang", "es", "--sources", "none.yaml", "--output", "new.h5"],
     ["pivot", "--text", "en-es:none.tsv", "--output", "new.tsv"],
     ["pivot", "--text", "en-es:pairs.tsv", "--output", "."],
     ["embed", "none.txt", "--output", "new.npy"],

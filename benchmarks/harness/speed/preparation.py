@@ -1,4 +1,4 @@
-"""Preparation in processes of its own: the pairs that each stage reads per second, and the baseline beside it."""
+"""Preparation in processes of its own: the pairs read per second, and the baseline beside it."""
 
 from __future__ import annotations
 
@@ -19,9 +19,8 @@ from harness.texts import write_repeats
 
 from st_paragram.core.pair_store import PairStore
 
-STAGES = ("read", "clean", "deduplicate", "vocabulary", "encode", "store")
 STEPS = ("read", "sort", "shuffle", "filter", "encode", "write")
-HEAD = ("pairs", "workers", *STAGES, "all, pairs/s", "seconds", "peak, MB")
+HEAD = ("pairs", "workers", "pairs/s", "seconds", "peak, MB")
 COMPARED_HEAD = ("", "seconds", "pairs/s", "ratio")
 
 
@@ -54,11 +53,9 @@ class Preparation:
 
 
 def row(pairs: int, workers: int, run: Run) -> list[str]:
-    """Cells under `HEAD`: pairs per second by stage, as the command prints their seconds."""
-    seconds = {name: float(value) for name, value in re.findall(r"(\w+) ([\d.]+)(?=[,\n])", run.output)}
-    rates = [f"{pairs / seconds[stage]:,.0f}" if seconds.get(stage) else "-" for stage in STAGES]
-    ends = [f"{pairs / run.seconds:,.0f}", f"{run.seconds:.1f}", f"{run.peak_anonymous_mb:,.0f}"]
-    return [f"{pairs:,}", str(workers), *rates, *ends]
+    """Cells under `HEAD`."""
+    found = [f"{pairs / run.seconds:,.0f}", f"{run.seconds:.1f}", f"{run.peak_anonymous_mb:,.0f}"]
+    return [f"{pairs:,}", str(workers), *found]
 
 
 @dataclass(frozen=True)

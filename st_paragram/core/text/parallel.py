@@ -39,7 +39,6 @@ class TextSource:
     cap: int | None = None  # the most pairs of this text to store, chosen at random
     codes: tuple[str, str] | None = None  # what members of a zip archive end in, if that is not `languages`
     columns: tuple[str, ...] = ()  # names of the two, in the order of `languages`, if the file is a table
-    weight: float = 1.0  # how many copies of each pair are stored; 0.3 stores three pairs in ten, chosen at random
 
     @property
     def pair(self) -> tuple[str, str]:

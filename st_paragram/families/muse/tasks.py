@@ -21,7 +21,7 @@ from st_paragram.core.tokenizers.base import FlatIds, Tokenizer
 from st_paragram.core.tokenizers.flat_ids import starts
 from st_paragram.errors import TextError, short
 from st_paragram.families.muse.settings import COLUMNS
-from st_paragram.tools.cleaning.known_test_sentences import KnownSentences
+from st_paragram.tools.cleaning.test_sentences import KnownSentences
 
 if TYPE_CHECKING:
     import pyarrow as pa

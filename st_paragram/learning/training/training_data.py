@@ -66,14 +66,13 @@ class TrainingData:
     def prepared(self, settings: PrepareSettings, workers: int = 1) -> Path:
         """A store of the texts in the cache, prepared once, as `settings` say, by so many processes."""
         from st_paragram.tools.preparation.prepare import prepare_cached
-        from st_paragram.tools.stages.executors import LocalExecutor
 
         texts = self.texts
         if self.built_in:
             texts = (self._built_in_text(),)
             if settings.tokens == "sentencepiece":
                 settings = replace(settings, vocab_size=min(settings.vocab_size or _BUILT_IN_PIECES, _BUILT_IN_PIECES))
-        return prepare_cached(texts, settings, writable_cache(_STORES), executor=LocalExecutor(workers))
+        return prepare_cached(texts, settings, writable_cache(_STORES), workers=workers)
 
     def _built_in_text(self) -> TextSource:
         path = writable_cache() / f"built-in-{BUILT_IN_PAIRS}.en-{self.language}.tsv"

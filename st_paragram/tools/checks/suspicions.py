@@ -13,7 +13,7 @@ from st_paragram.tools.checks.frequent_words import language_of
 from st_paragram.tools.checks.header import is_header
 from st_paragram.tools.checks.sample import Sample, take_sample
 from st_paragram.tools.cleaning.languages import short_code
-from st_paragram.tools.cleaning.normalized_key import normalized_key
+from st_paragram.tools.cleaning.text import normalized_key
 
 logger = logging.getLogger(__name__)
 

@@ -5,17 +5,44 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any, ClassVar
+from enum import Enum
+from typing import Annotated, Any, ClassVar, TypeVar
 
-from st_paragram.errors import TextError
-from st_paragram.tools.cleaning.options import plain
+from pydantic import BeforeValidator
+from typing_extensions import dataclass_transform
+
+from st_paragram.core.settings import settings
 
 Row = tuple[str, ...]
 """Two texts in their original case, words parted by single spaces; then whatever further columns the text has."""
 
+_Options = TypeVar("_Options")
+_Choice = TypeVar("_Choice", bound=Enum)
+AnyOf = Annotated[
+    tuple[_Choice, ...],
+    BeforeValidator(lambda value: tuple(dict.fromkeys(value if isinstance(value, (tuple, list)) else (value,)))),
+]
+"""Members of an enum, each once, in the order given; a single one need not be in a list."""
+
+
+@dataclass_transform(frozen_default=True)
+def options(cls: type[_Options]) -> type[_Options]:
+    """Make a class with fields made by `setting` a frozen dataclass whose options are checked, see `settings`.
+
+    A wrong value raises `SettingsError`, which begins with the name of the step: `ratio: max is 0.5; ...`.
+    """
+    return settings(cls, f"{cls.name}: ")  # type: ignore[attr-defined]
+
+
+def plain(value: Any) -> Any:  # noqa: ANN401
+    """The value of an option as JSON holds it."""
+    if isinstance(value, Enum):
+        return value.value
+    return [plain(part) for part in value] if isinstance(value, (tuple, list)) else value
+
 
 class RowStep(ABC):
-    """A filter or a repair. Its options are the fields of its class, see `options.options`.
+    """A filter or a repair, whose options are the fields of its class.
 
     Steps travel to worker processes, so what is costly to load is loaded on first use and not pickled.
 
@@ -28,10 +55,7 @@ class RowStep(ABC):
     reasons: ClassVar[tuple[str, ...]] = ()
 
     def identity(self) -> dict[str, Any]:
-        """All that the results depend on, as JSON values: the options, and digests of files that are read.
-
-        A step whose identity is unchanged need not run again.
-        """
+        """All that the results depend on, as JSON values: the options, and digests of files that are read."""
         return {name: plain(value) for name, value in asdict(self).items()}  # type: ignore[call-overload]
 
 
@@ -44,35 +68,10 @@ class RowFilter(RowStep):
 
 
 class RowRepair(RowStep):
-    """A step that changes the text of rows; reports count the changed rows under its name.
-
-    Attributes:
-        note: What it repairs, for reports.
-    """
+    """A step that changes the text of rows; reports count the changed rows under its name, with `note` to explain."""
 
     note: ClassVar[str]
 
     @abstractmethod
     def repair(self, rows: Sequence[Row]) -> list[Row]:
         """Return as many rows, in their order; those that are not changed are the same objects."""
-
-
-def further_column(row: Row, column: int, wanted: str) -> str:
-    """A column after the two texts.
-
-    Args:
-        row: The row.
-        column: Its number; 0 is the first column after the texts.
-        wanted: The filter that needs it, for the message.
-
-    Raises:
-        TextError: The row has no such column.
-    """
-    try:
-        return row[2 + column]
-    except IndexError:
-        shown = " | ".join(text if len(text) <= 40 else text[:37] + "..." for text in row[:2])
-        seen = f"a row has {len(row)} columns ({shown!r})"
-        raise TextError(
-            f"{wanted}: {seen}, but column {column} after the two texts is needed; check the columns"
-        ) from None

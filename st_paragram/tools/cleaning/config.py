@@ -3,75 +3,93 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar
 
 import yaml
 
+from st_paragram.core.settings import fields_of, setting
 from st_paragram.errors import ParagramError, SettingsError, one_line, short
-from st_paragram.tools.cleaning.base import RowStep
-from st_paragram.tools.cleaning.duplicates import Duplicates, Key
-from st_paragram.tools.cleaning.length import Length
-from st_paragram.tools.cleaning.near_duplicates import NearDuplicates
-from st_paragram.tools.cleaning.options import plain
-from st_paragram.tools.cleaning.registry import LANGUAGES, STEPS, needs_languages, option_names, step_class
+from st_paragram.tools.cleaning.base import AnyOf, RowStep, options, plain
+from st_paragram.tools.cleaning.language import Language
+from st_paragram.tools.cleaning.markup import Markup
+from st_paragram.tools.cleaning.paraphrases import Label, Overlap, ParaphraseScore
+from st_paragram.tools.cleaning.repair_encoding import RepairEncoding
+from st_paragram.tools.cleaning.shape import Copied, Length, Ratio, Script
+from st_paragram.tools.cleaning.test_sentences import KnownTestSentences
 
-Made = TypeVar("Made")
 #: The lists of filters that come with the package.
 NAMED = ("default", "paper", "paranmt")
-_WHOLE: dict[str, type] = {Duplicates.name: Duplicates, NearDuplicates.name: NearDuplicates}  # for the whole text
+#: The filters and repairs by name.
+STEPS: dict[str, type[RowStep]] = {
+    cls.name: cls
+    for cls in (
+        Length, Ratio, Copied, Script, Language, Markup, KnownTestSentences, Overlap, ParaphraseScore, Label,
+        RepairEncoding,
+    )
+}  # fmt: skip
+
+
+class Key(str, Enum):
+    """What makes two rows the same: both sides, or one of them."""
+
+    PAIR = "pair"
+    FIRST = "first"
+    SECOND = "second"
+
+
+class Copies(str, Enum):
+    """How many of the rows that are the same stay: one, or none, as with `sort | uniq -u` in the authors' script."""
+
+    ONE = "one"
+    NONE = "none"
+
+
+@options
+class Duplicates:
+    """Which repeated rows go, from the whole text and after all steps."""
+
+    name: ClassVar[str] = "duplicates"
+
+    on: AnyOf[Key] = setting((Key.PAIR,), "criteria for equal rows, applied in order; an empty list keeps all rows")
+    copies: Copies = setting(Copies.ONE, "equal rows to keep")
+
+    def as_json(self) -> dict[str, Any]:
+        """The options as JSON values."""
+        return {"on": plain(self.on), "copies": plain(self.copies)}
 
 
 @dataclass(frozen=True)
 class Step:
-    """One entry of the list: a filter or a repair.
-
-    Attributes:
-        name: Its name, see `registry.STEPS`.
-        options: The options that are not left at their defaults, as JSON values.
-    """
+    """A filter or a repair of the list, by its name, and the options that are not left at their defaults."""
 
     name: str
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def make(self, languages: tuple[str, str]) -> RowStep:
-        """The filter or repair for rows of these languages.
-
-        Raises:
-            SettingsError: The value of an option is refused.
-        """
-        cls = step_class(self.name)
-        return cls(**({LANGUAGES: languages} if needs_languages(cls) else {}), **self.options)
+        """The filter or repair for rows of these languages."""
+        cls = STEPS[self.name]
+        return cls(**({"languages": languages} if "languages" in fields_of(cls) else {}), **self.options)
 
 
 @dataclass(frozen=True)
 class Cleaning:
-    """What is done to rows.
-
-    Attributes:
-        steps: Filters and repairs, in the order in which they see the rows.
-        duplicates: Which repeated rows go, after all steps.
-        near_duplicates: Which rows go because they are near others, after the repeated ones; None for none.
-    """
+    """What is done to rows: filters and repairs in the order in which they see them, and which repeated rows go."""
 
     steps: tuple[Step, ...] = ()
     duplicates: Duplicates = field(default_factory=lambda: Duplicates(on=()))
-    near_duplicates: NearDuplicates | None = None
 
     def make_steps(self, languages: tuple[str, str]) -> list[RowStep]:
-        """The filters and repairs for rows of these languages, in order.
-
-        Raises:
-            SettingsError: The value of an option is refused.
-        """
+        """The filters and repairs for rows of these languages, in order."""
         return [step.make(languages) for step in self.steps]
 
     @property
     def further_columns(self) -> int:
         """Columns that filters read behind the two texts."""
-        names = ("label", "paraphrase_score")
+        names = (Label.name, ParaphraseScore.name)
         read = [
             step.options.get("column", 0) for step in self.steps if step.name in names and "model" not in step.options
         ]
@@ -80,37 +98,55 @@ class Cleaning:
     def as_json(self) -> list[dict[str, Any]]:
         """The list as JSON values; `parse_cleaning` reads it back."""
         steps = [{step.name: {name: plain(value) for name, value in step.options.items()}} for step in self.steps]
-        near = [{NearDuplicates.name: self.near_duplicates.as_json()}] if self.near_duplicates else []
-        return [*steps, {Duplicates.name: self.duplicates.as_json()}, *near]
+        return [*steps, {Duplicates.name: self.duplicates.as_json()}]
 
 
 def parse_cleaning(items: Sequence[Any], where: str) -> Cleaning:
     """Read a list of cleaning steps.
 
     Args:
-        items: Names of steps, or mappings of one name to its options; `duplicates` and `near_duplicates` are among
-            the names, and apply to the whole text after the steps, wherever they are.
+        items: Names of steps, or mappings of one name to its options; `duplicates` applies to the whole text after the
+            steps, wherever it is.
         where: The name of the list in messages, for example that of its file.
 
     Raises:
-        SettingsError: An entry is not a step, an option is unknown or missing, its value is refused, or a step comes
-            twice; the message names the entry and lists what is known.
+        SettingsError: An entry is not a step, an option is unknown or refused, or a step comes twice.
     """
     if not isinstance(items, Sequence) or isinstance(items, str):
         raise SettingsError(f"{where}: a list of steps is expected, like `- markup`; saw {short(items)}")
-    steps: dict[str, Step] = {}
-    whole: dict[str, Any] = {}
+    steps, duplicates = dict[str, Step](), dict[str, Duplicates]()
     for number, item in enumerate(items, start=1):
         entry = f"{where}: entry {number}"
-        name, options = _entry(item, entry)
-        if name in steps or name in whole:
+        name, values = _entry(item, entry)
+        if name in steps or name in duplicates:
             raise SettingsError(f"{entry}: {name} occurs twice; remove one of the entries")
-        if name in _WHOLE:
-            _check_names(name, options, option_names(_WHOLE[name]), entry)
-            whole[name] = _made(_WHOLE[name], options, entry)
-        else:
-            steps[name] = _step(name, options, entry)
-    return Cleaning(tuple(steps.values()), **whole)
+        try:
+            if name == Duplicates.name:
+                duplicates[name] = Duplicates(**values)
+            else:
+                steps[name] = Step(name, {key: tuple(v) if isinstance(v, list) else v for key, v in values.items()})
+                steps[name].make(("en", "en"))  # options are accepted or not whatever the languages
+        except ParagramError as error:
+            raise SettingsError(f"{entry}: {error}") from error
+    return Cleaning(tuple(steps.values()), **duplicates)
+
+
+def _entry(item: object, entry: str) -> tuple[str, dict[str, Any]]:
+    if isinstance(item, str):
+        item = {item: None}
+    if not isinstance(item, Mapping) or len(item) != 1:
+        raise SettingsError(
+            f"{entry}: one step is expected, `- name` or `- name: {{option: value}}`; saw {short(item)}"
+        )
+    ((name, values),) = item.items()
+    if name not in STEPS and name != Duplicates.name:
+        raise SettingsError(f"{entry}: unknown step {short(name)}; known are {', '.join([*STEPS, Duplicates.name])}")
+    values = {} if values is None else values
+    if not isinstance(values, Mapping) or not all(isinstance(option, str) for option in values):
+        raise SettingsError(f"{entry}: {name}: options are expected, `{{option: value}}`; saw {short(values)}")
+    if "languages" in values:
+        raise SettingsError(f"{entry}: {name}: the languages are those of the rows; leave them out")
+    return name, dict(values)
 
 
 def read_cleaning(path: str | Path) -> Cleaning:
@@ -145,11 +181,7 @@ def named_cleaning(name: str) -> Cleaning:
 
 
 def only_length(*values: Any, **options: Any) -> Cleaning:  # noqa: ANN401
-    """Filter by length alone, with the options of `Length`, and keep one of equal pairs.
-
-    Raises:
-        SettingsError: The value of an option is refused.
-    """
+    """Filter by length alone, with the options of `Length`, and keep one of equal pairs."""
     return Cleaning((Step(Length.name, Length(*values, **options).identity()),), Duplicates((Key.PAIR,)))
 
 
@@ -163,44 +195,3 @@ _Loader.yaml_implicit_resolvers = {
     for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
 }
 _Loader.add_implicit_resolver(_BOOL, re.compile("true|True|TRUE|false|False|FALSE"), list("tTfF"))
-
-
-def _entry(item: object, entry: str) -> tuple[str, dict[str, Any]]:
-    known = ", ".join([*STEPS, *_WHOLE])
-    if isinstance(item, str):
-        item = {item: None}
-    if not isinstance(item, Mapping) or len(item) != 1:
-        raise SettingsError(
-            f"{entry}: one step is expected, `- name` or `- name: {{option: value}}`; saw {short(item)}"
-        )
-    ((name, options),) = item.items()
-    if name not in STEPS and name not in _WHOLE:
-        raise SettingsError(f"{entry}: unknown step {short(name)}; known are {known}")
-    options = {} if options is None else options
-    if not isinstance(options, Mapping) or not all(isinstance(option, str) for option in options):
-        raise SettingsError(f"{entry}: {name}: options are expected, `{{option: value}}`; saw {short(options)}")
-    return name, dict(options)
-
-
-def _step(name: str, options: dict[str, Any], entry: str) -> Step:
-    cls = step_class(name)
-    names = option_names(cls)
-    _check_names(name, options, names, entry)
-    if missing := [option for option, needed in names.items() if needed and option not in options]:
-        raise SettingsError(f"{entry}: {name} needs {', '.join(missing)}")
-    step = Step(name, {option: tuple(v) if isinstance(v, list) else v for option, v in options.items()})
-    _made(step.make, {"languages": ("en", "en")}, entry)  # options are accepted or not whatever the languages
-    return step
-
-
-def _check_names(name: str, options: Mapping[str, Any], known: Collection[str], entry: str) -> None:
-    if unknown := [option for option in options if option not in known]:
-        there = f"known are {', '.join(known)}" if known else "it has no options"
-        raise SettingsError(f"{entry}: {name} has no option {', '.join(map(short, unknown))}; {there}")
-
-
-def _made(make: Callable[..., Made], arguments: Mapping[str, Any], entry: str) -> Made:
-    try:
-        return make(**arguments)
-    except ParagramError as error:
-        raise SettingsError(f"{entry}: {error}") from error

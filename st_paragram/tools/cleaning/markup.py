@@ -5,18 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from enum import Enum
-from functools import cache
 from html.entities import html5
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
+from pydantic import Field
 
 from st_paragram.core.settings import setting
-from st_paragram.tools.cleaning.base import Row, RowFilter
-from st_paragram.tools.cleaning.broken_characters import SUSPECT, SUSPICIOUS, flag_misread, has_broken_characters
-from st_paragram.tools.cleaning.code_points import CodePoints, table
-from st_paragram.tools.cleaning.options import SomeOf, options
+from st_paragram.tools.cleaning.base import AnyOf, Row, RowFilter, options
 
 MARKUP, BROKEN = "markup", "broken characters"
 
@@ -26,7 +21,25 @@ _SUBTITLE = re.compile(r"</?(?:i|b|u|font)(?:\s[^<>]*)?>|\{\\[^{}]*\}|\{[yYfFcCs
 _TEMPLATE = re.compile(r"\{\{|\}\}|\{%|%\}|\$\{|\[\[(?=[^\W\d_])|(?<=[^\W\d_])\]\]")
 # Letters before an @ are looked at once a word, however long it is.
 _ADDRESS = re.compile(r"[a-z]{2,9}://\S+|(?<![\w.+-])[\w.+-]+@[\w-]+\.\S+|www\.\S+", re.IGNORECASE)
-_MARKS = 64  # flags a character; the flags of broken characters are smaller
+_MAY_BE = re.compile(r"[<&@/{}\[\]♩-♬]")
+
+
+def _decoded(encoding: str, first: int, last: int) -> str:
+    """The characters that bytes become in an encoding, as the inside of a character class."""
+    return re.escape(bytes(range(first, last + 1)).decode(encoding, errors="ignore"))
+
+
+# A character of UTF-8 is a lead byte and bytes 80 .. BF behind it. Read as cp1252: "Ã©", "â€™", "Ð¿Ñ€"; as cp1251:
+# "РџСЂРё". Four bytes begin with "ð". One pair proves nothing ("AMANHÃ”" ends a quotation in Portuguese): it takes a
+# small letter next to it, or several.
+_LATIN_TRAIL, _CYRILLIC_TRAIL = _decoded("cp1252", 0x80, 0xBF), _decoded("cp1251", 0x80, 0xBF)
+_TWO, _THREE = _decoded("cp1252", 0xC2, 0xDE), _decoded("cp1252", 0xE0, 0xEF)
+_MISREAD = re.compile(
+    f"â€[{_LATIN_TRAIL}]|ï»¿|ðŸ[{_LATIN_TRAIL}]|(?<=[a-z])Ã[\xa1-\xbf]|Ã[\xa1-\xbf](?=[a-z])"
+    f"|(?:[{_TWO}][{_LATIN_TRAIL}]){{3}}|(?:[{_THREE}][{_LATIN_TRAIL}]{{2}}){{2}}|(?:[РС][{_CYRILLIC_TRAIL}]){{3}}"
+)
+# Control, replacement and private characters and lone surrogates.
+_NO_TEXT = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\ue000-\uf8ff\ufdd0-\ufdef\ufffc-\uffff\U000f0000-\U0010ffff]")
 
 
 class Kind(str, Enum):
@@ -56,48 +69,37 @@ class Markup(RowFilter):
     name: ClassVar[str] = "markup"
     reasons: ClassVar[tuple[str, ...]] = (MARKUP, BROKEN)
 
-    which: SomeOf[Kind] = setting(tuple(Kind), "kinds to look for")
+    which: Annotated[AnyOf[Kind], Field(min_length=1)] = setting(tuple(Kind), "kinds to look for")
 
     def reject(self, rows: Sequence[Row]) -> list[str | None]:
         """Return for each row the reason to drop it, or None to keep it."""
-        which = frozenset(self.which)
-        flags = _flags([f"{row[0]}\t{row[1]}" for row in rows])
-        verdicts: list[str | None] = [None] * len(rows)
-        for index in np.flatnonzero(flags & (_MARKS | SUSPECT)).tolist():
-            first, second = rows[index][:2]
-            if flags[index] & _MARKS and _has_markup(first, second, which):
-                verdicts[index] = MARKUP
-            elif Kind.CHARACTERS in which and (has_broken_characters(first) or has_broken_characters(second)):
-                verdicts[index] = BROKEN
-        return verdicts
+        return [self._reason(row[0], row[1]) for row in rows]
 
+    def _reason(self, first: str, second: str) -> str | None:
+        if (_MAY_BE.search(first) or _MAY_BE.search(second)) and self._has_markup(first, second):
+            return MARKUP
+        broken = Kind.CHARACTERS in self.which and (has_broken_characters(first) or has_broken_characters(second))
+        return BROKEN if broken else None
 
-def _flags(texts: list[str]) -> NDArray[np.uint8]:
-    """What each text may hold, judged by single characters and neighbors: flags, uint8 (n)."""
-    points = CodePoints(texts)
-    flags = _table().take(points.codes)
-    flag_misread(flags)
-    return points.flags(flags)
-
-
-@cache
-def _table() -> NDArray[np.uint8]:
-    flags = table({r"<&@/{}\[\]♩-♬": _MARKS, **SUSPICIOUS})
-    flags[ord("\t")] = 0  # it separates the sides
-    return flags
-
-
-def _has_markup(first: str, second: str, which: frozenset[Kind]) -> bool:
-    for text in (first, second):
-        if Kind.ENTITIES in which and "&" in text and any(not n or n in html5 for n in _ENTITY.findall(text)):
+    def _has_markup(self, first: str, second: str) -> bool:
+        for text in (first, second):
+            if Kind.ENTITIES in self.which and any(not name or name in html5 for name in _ENTITY.findall(text)):
+                return True
+            if Kind.SUBTITLES in self.which and _SUBTITLE.search(text):
+                return True
+            if Kind.ADDRESSES in self.which and ("://" in text or "@" in text) and _nothing_but_addresses(text):
+                return True
+        if Kind.TAGS in self.which and _differ(_TAG, first, second):
             return True
-        if Kind.SUBTITLES in which and _SUBTITLE.search(text):
-            return True
-        if Kind.ADDRESSES in which and ("://" in text or "@" in text) and _nothing_but_addresses(text):
-            return True
-    if Kind.TAGS in which and _differ(_TAG, first, second):
-        return True
-    return Kind.TEMPLATES in which and _differ(_TEMPLATE, first, second)
+        return Kind.TEMPLATES in self.which and _differ(_TEMPLATE, first, second)
+
+
+def has_broken_characters(text: str) -> bool:
+    """Whether a text holds control, replacement or private characters, lone surrogates, or misread UTF-8.
+
+    Marks of direction, joiners, soft hyphens and the like are part of good text.
+    """
+    return _NO_TEXT.search(text) is not None or (not text.isascii() and _MISREAD.search(text) is not None)
 
 
 def _nothing_but_addresses(text: str) -> bool:

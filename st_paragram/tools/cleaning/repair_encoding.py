@@ -5,17 +5,12 @@ Source: R. Speer (2019), ftfy, Zenodo, doi:10.5281/zenodo.2591652; https://ftfy.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import cache
-from types import ModuleType
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
-import numpy as np
-
 from st_paragram.core.extras import require
-from st_paragram.tools.cleaning.base import Row, RowRepair
-from st_paragram.tools.cleaning.broken_characters import has_broken_characters, may_be_broken
-from st_paragram.tools.cleaning.options import options
+from st_paragram.tools.cleaning.base import Row, RowRepair, options
+from st_paragram.tools.cleaning.markup import has_broken_characters
 
 
 @options
@@ -36,39 +31,23 @@ class RepairEncoding(RowRepair):
         Raises:
             MissingExtraError: ftfy is not installed.
         """
-        repair = _repairer()
-        repaired = list(rows)
-        sides = [(index, side) for index, row in enumerate(rows) for side in (0, 1) if not row[side].isascii()]
-        for place in np.flatnonzero(may_be_broken([rows[index][side] for index, side in sides])).tolist():
-            index, side = sides[place]
-            row = repaired[index]
-            text = repair(row[side])
-            if text != row[side]:
-                repaired[index] = (*row[:side], text, *row[side + 1 :])
-        return repaired
+        require("ftfy", "repair", 'the entry "repair_encoding"')  # before the first broken text, not after hours
+        return [self._repaired(row) for row in rows]
+
+    def _repaired(self, row: Row) -> Row:
+        texts = tuple(_repaired(text) if not text.isascii() else text for text in row[:2])
+        return row if texts == row[:2] else texts + row[2:]
 
     def identity(self) -> dict[str, Any]:
-        """The version of ftfy.
-
-        Raises:
-            MissingExtraError: ftfy is not installed.
-        """
-        return {"ftfy": _ftfy().__version__}
+        """The version of ftfy."""
+        return {"ftfy": require("ftfy", "repair", 'the entry "repair_encoding"').__version__}
 
 
-def _ftfy() -> ModuleType:
-    return require("ftfy", "repair", 'the entry "repair_encoding"')
+def _repaired(text: str) -> str:
+    if not has_broken_characters(text):
+        return text
+    import ftfy
 
-
-@cache
-def _repairer() -> Callable[[str], str]:
-    ftfy = _ftfy()
     config = ftfy.TextFixerConfig(replace_lossy_sequences=False, explain=False)
-
-    def repair(text: str) -> str:
-        if not has_broken_characters(text):
-            return text
-        fixed = " ".join(ftfy.fix_encoding(text, config).split())
-        return text if has_broken_characters(fixed) else fixed
-
-    return repair
+    fixed = " ".join(ftfy.fix_encoding(text, config).split())
+    return text if has_broken_characters(fixed) else fixed

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from enum import Enum
 
 from st_paragram.core.settings import setting, settings
 from st_paragram.errors import SettingsError
-from st_paragram.tools.cleaning.min_hashes import minima_of_a_key
 
-#: The least probability that two texts are compared whose similarity is just the threshold.
-FOUND = 0.99
-#: Words, or characters, of an n-gram unless the settings say otherwise.
+_FOUND = 0.99  # the least probability that two texts are compared whose similarity is just the threshold
+_OF_EQUAL_SETS = 16  # minimum hashes of a key where only equal sets are looked for
 _NGRAM = {"word": 1, "character": 5}
 
 
@@ -19,7 +18,6 @@ class Method(str, Enum):
 
     EXACT = "exact"
     MINHASH = "minhash"
-    EMBEDDINGS = "embeddings"
 
 
 class Sides(str, Enum):
@@ -65,23 +63,12 @@ class DeduplicationSettings:
     ngram: int | None = setting(
         None, "minhash: length of an n-gram (default: 1 for words, 5 for characters)", ge=1, le=100
     )
-    bands: int = setting(
-        20,
-        "minhash: keys per text; more keys save comparisons but take more disk space",
-        ge=1,
-        le=200,
-    )
-    cosine: float = setting(0.95, "embeddings: minimum cosine of near-duplicates", gt=0, le=1)
-    neighbors: int = setting(16, "embeddings: nearest neighbors compared per sentence", ge=1, option="-k --neighbors")
+    bands: int = setting(20, "minhash: keys per text; more keys save comparisons but take more memory", ge=1, le=200)
 
     def __post_init__(self) -> None:
-        """Check what a range cannot say.
-
-        Raises:
-            SettingsError: No method is given.
-        """
+        """Check what a range cannot say."""
         if not self.methods:
-            raise SettingsError("no method is given; give exact, minhash or embeddings")
+            raise SettingsError("no method is given; give exact or minhash")
 
     @property
     def size(self) -> int:
@@ -90,15 +77,18 @@ class DeduplicationSettings:
 
     @property
     def minima(self) -> int:
-        """Minimum hashes of a key: the most that find texts at the threshold with a probability of 0.99."""
-        return minima_of_a_key(self.threshold, self.bands, FOUND)
+        """Minimum hashes r of a key: the most that find texts at the threshold with a probability of 0.99.
+
+        Sets of similarity s have the same key in one of the bands with the probability 1 - (1 - s**r)**bands (Leskovec,
+        Rajaraman and Ullman, Mining of Massive Datasets, chapter 3).
+        """
+        if self.threshold == 1:
+            return _OF_EQUAL_SETS
+        needed = 1 - (1 - _FOUND) ** (1 / self.bands)
+        return max(1, math.floor(math.log(needed) / math.log(self.threshold)))
 
     def views(self, columns: int) -> tuple[tuple[int, ...], ...]:
-        """The groups of sides that must be duplicates together; one of the groups is enough.
-
-        Args:
-            columns: Texts in a row, 1 or 2.
-        """
+        """The groups of sides of 1 or 2 that must be duplicates together; one of the groups is enough."""
         if columns == 1:
             return ((0,),)
         both, either, first, second = ((0, 1),), ((0,), (1,)), ((0,),), ((1,),)

@@ -19,7 +19,7 @@ import numpy as np
 
 from st_paragram.core.files import read_json, write_text
 from st_paragram.errors import EvaluationError, refused
-from st_paragram.tools.cleaning.normalized_key import normalized_key
+from st_paragram.tools.cleaning.text import normalized_key
 
 SKETCH_SIZE = 64
 KNOWN_TEST_SETS = Path(__file__).with_name("known_test_sets.json")

@@ -15,7 +15,7 @@ from pathlib import Path
 from st_paragram.core.files import read_json, write_json
 from st_paragram.core.words import listed
 from st_paragram.errors import EvaluationError, refused
-from st_paragram.tools.cleaning.normalized_key import normalized_key
+from st_paragram.tools.cleaning.text import normalized_key
 
 PUBLISHED_SETS = Path(__file__).with_name("published_test_sets.json")
 

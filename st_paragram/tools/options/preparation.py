@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from st_paragram.core.files import folder_for_file
 from st_paragram.core.settings import add_setting_options, given
 from st_paragram.errors import SettingsError
 from st_paragram.tools.options.common import add_no_checks
-from st_paragram.tools.options.executor import add_executor_options, executor_from
 
 if TYPE_CHECKING:
     from st_paragram.core.text.parallel import TextSource
     from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
     from st_paragram.tools.cleaning.config import Cleaning
-    from st_paragram.tools.preparation.prepare import Prepared, PrepareWork
+    from st_paragram.tools.preparation.report import PrepareReport
     from st_paragram.tools.preparation.settings import PrepareSettings
 
 _OF_THE_VOCABULARY = ("vocab_size", "character_coverage", "sample_pairs", "max_sentence_bytes", "vocab_threads")
@@ -44,17 +42,8 @@ def add_store_options(parser: argparse.ArgumentParser) -> None:
 def add_work_options(parser: argparse.ArgumentParser) -> None:
     """Add options of how the work is done, which change nothing in the store."""
     add = parser.add_argument_group("work").add_argument
-    add(
-        "--work",
-        type=Path,
-        metavar="DIR",
-        help="folder for the results of all stages; later runs redo only what has changed",
-    )
-    add(
-        "--force",
-        metavar="STAGE",
-        help="stage to repeat, with all later stages: read, clean, deduplicate, plan, vocabulary, encode or store",
-    )
+    add("--work", type=Path, metavar="DIR", help="folder for unfinished work (default: hidden, next to the output)")
+    add("--workers", type=int, default=1, metavar="N", help="processes that clean rows (default: %(default)s)")
     add(
         "--rejects",
         type=Path,
@@ -67,7 +56,6 @@ def add_work_options(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="folder for the text of the pairs, in order, in a.txt and b.txt, for a teacher to embed",
     )
-    add_executor_options(parser)
     add_no_checks(parser)
 
 
@@ -104,20 +92,9 @@ def vocabulary_from(arguments: argparse.Namespace, settings: PrepareSettings) ->
         raise SettingsError(f"{arguments.vocab}: {error}") from error
 
 
-def work_from(arguments: argparse.Namespace, folder: Path | None = None) -> PrepareWork:
-    """How to go about the work.
-
-    Args:
-        arguments: What was given.
-        folder: Where the results of stages are kept if `--work` does not say.
-    """
-    from st_paragram.tools.preparation.prepare import PrepareWork
-
-    kept = arguments.work or folder
-    executor = executor_from(arguments, kept)
-    return PrepareWork(
-        kept, kept is not None, arguments.force, executor, arguments.rejects, keep_text=arguments.keep_text
-    )
+def work_from(arguments: argparse.Namespace) -> dict[str, Any]:
+    """How `prepare` is to go about its work, as its arguments."""
+    return {name: getattr(arguments, name) for name in ("overwrite", "work", "workers", "rejects", "keep_text")}
 
 
 def check_texts(arguments: argparse.Namespace, sources: Sequence[TextSource]) -> None:
@@ -128,12 +105,6 @@ def check_texts(arguments: argparse.Namespace, sources: Sequence[TextSource]) ->
         warn_of_suspicions(sources)
 
 
-def write_report(prepared: Prepared, output: Path) -> None:
-    """Print what was read, dropped and kept, and how long it took."""
-    seconds: defaultdict[str, float] = defaultdict(float)  # of all stages of a name
-    for each in prepared.times:
-        if each.tasks:
-            seconds[each.name] += each.seconds
-    done = [f"{name} {spent:.1f}" for name, spent in seconds.items()]
-    sys.stdout.write(f"{prepared.report.table()}\nseconds: {', '.join(done) or 'none, all was done before'}\n")
-    sys.stdout.write(f"{output}: {prepared.report.total.kept:,} pairs\n")
+def write_report(report: PrepareReport, output: Path) -> None:
+    """Print what was read, dropped and kept."""
+    sys.stdout.write(f"{report.table()}\n{output}: {report.total.kept:,} pairs\n")

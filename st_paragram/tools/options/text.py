@@ -43,13 +43,6 @@ def add_text_options(parser: argparse.ArgumentParser) -> None:
         help="text in two files, one per language; repeatable",
     )
     add(
-        "--sources",
-        action="append",
-        default=[],
-        metavar="FILE.yaml",
-        help="list of texts with languages and weights; repeatable",
-    )
-    add(
         "--cap",
         type=int,
         metavar="N",
@@ -59,7 +52,7 @@ def add_text_options(parser: argparse.ArgumentParser) -> None:
 
 def add_cleaning_options(parser: argparse.ArgumentParser, default: str) -> None:
     """Add options that choose filters; `default` says in words what filters if none is given."""
-    from st_paragram.tools.cleaning.length import Length
+    from st_paragram.tools.cleaning.shape import Length
 
     group = parser.add_argument_group("filters")
     group.add_argument(
@@ -78,15 +71,10 @@ def sources_from(arguments: argparse.Namespace, languages: tuple[str, str], furt
         TextError: One is a table whose columns were not named.
     """
     from st_paragram.core.text.parallel import TextSource, parse_source, with_columns
-    from st_paragram.tools.corpora.mixture import read_mixture
 
     sources = with_columns([parse_source(spec, languages) for spec in arguments.text], arguments.columns)
     sources += [TextSource((first, second), languages) for first, second in arguments.moses]
-    sources = [dataclasses.replace(source, cap=arguments.cap, further_columns=further) for source in sources]
-    for path in arguments.sources:
-        listed = [each.source for each in read_mixture(path, languages) if each.weight]
-        sources += [source if source.cap else dataclasses.replace(source, cap=arguments.cap) for source in listed]
-    return sources
+    return [dataclasses.replace(source, cap=arguments.cap, further_columns=further) for source in sources]
 
 
 def cleaning_from(arguments: argparse.Namespace, otherwise: str | None = None) -> Cleaning:
@@ -100,7 +88,7 @@ def cleaning_from(arguments: argparse.Namespace, otherwise: str | None = None) -
         SettingsError: Lengths were given together with a list of filters, or the list is refused.
     """
     from st_paragram.tools.cleaning.config import named_cleaning, only_length
-    from st_paragram.tools.cleaning.length import Length
+    from st_paragram.tools.cleaning.shape import Length
 
     lengths = given(arguments, Length)
     chosen = arguments.cleaning or (None if lengths else otherwise)

@@ -1,4 +1,4 @@
-"""Paraphrases out of bitext: English sentences that have the same translation, from files larger than memory.
+"""Paraphrases out of bitext: sentences of one language that share a translation, from files larger than memory.
 
 Rows are scattered to bucket files by a hash of their translation, so that all sentences of a translation are in one
 bucket, and a bucket at a time is grouped in memory. The pairs are scattered the same way by their own hash, which
@@ -7,31 +7,87 @@ brings repeated ones together and shuffles them.
 
 from __future__ import annotations
 
+import random
 import re
 import unicodedata
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
 from hashlib import blake2b
+from itertools import groupby
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any
 
 from st_paragram.core.files import output_files, temporary_folder
+from st_paragram.core.settings import setting, settings
 from st_paragram.core.text.parallel import ReadCounts, TextSource, parse_source, read_pairs
 from st_paragram.errors import SettingsError, TextError
-from st_paragram.tools.preparation.pivot_pairs import PivotReport, PivotSettings, pivot_pairs
+from st_paragram.tools.cleaning.text import normalized_key
+from st_paragram.tools.preparation.buckets import KEY_DIGITS, Buckets, bucket_paths, read_bucket
 
 _PREFIX = re.compile(r"([A-Za-z_]+)-([A-Za-z_]+):.")
 _HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f]")
-_KEY_BYTES = 16
+
+
+@settings
+class PivotSettings:
+    """Which sentences that share a translation (the pivot) make pairs."""
+
+    min_words: int = setting(3, "minimum words per sentence", ge=1)
+    min_pivot_letters: int = setting(
+        12,
+        "minimum letters, digits and marks of a translation (a Han character counts as 3), because a text "
+        "like `Ja.` translates too many sentences",
+        ge=1,
+    )
+    most_sentences: int = setting(
+        20,
+        "maximum different sentences with the same translation; a translation with more is too general or "
+        "a mistake and gives no pairs",
+        ge=2,
+    )
+    most_pairs: int = setting(10, "maximum pairs per translation; extras are sampled at random", ge=1)
+    seed: int = setting(0, "random seed for the sampling and for which sentence of a pair comes first", ge=0)
+
+
+@dataclass
+class PivotReport:
+    """What became of the rows; `rows` is `short` plus `short_pivots` plus the rows of groups."""
+
+    rows: int = 0
+    bad_rows: int = 0  # not among `rows`
+    short: int = 0
+    short_pivots: int = 0
+    groups: int = 0  # distinct translations
+    shared: int = 0  # those with two sentences or more that differ in letters or digits
+    sentences: int = 0  # of the shared ones
+    too_general: int = 0  # shared ones left out because they have too many sentences
+    pairs: int = 0  # written
+    not_drawn: int = 0  # left out because their translation has too many
+    repeated: int = 0  # left out because another translation makes them too
+
+    def as_json(self) -> dict[str, Any]:
+        """The numbers as JSON values."""
+        return asdict(self)
+
+    def table(self) -> str:
+        """The numbers as plain text, a line each."""
+        lines = (
+            (self.rows, "rows read"),
+            (self.bad_rows, "rows not read: NUL byte, not UTF-8, wrong number of columns"),
+            (self.short, "rows left out: sentence too short"),
+            (self.short_pivots, "rows left out: translation too short"),
+            (self.groups, "translations"),
+            (self.shared, f"translations shared by {self.sentences:,} sentences"),
+            (self.too_general, "of them left out: too many sentences"),
+            (self.not_drawn, "pairs left out: too many of one translation"),
+            (self.repeated, "pairs left out: repeated"),
+            (self.pairs, "pairs written"),
+        )
+        return "\n".join(f"{count:>13,}  {text}" for count, text in lines)
 
 
 def pivot_source(spec: str, language: str = "en") -> TextSource:
-    """Read `LANG-LANG:FILE` (see `text.parse_source`), one of its languages being the one to find paraphrases in.
-
-    Raises:
-        SettingsError: There is no prefix, or neither language is the wanted one.
-    """
+    """Read `LANG-LANG:FILE`, see `parallel.parse_source`; `language` is the one to find paraphrases in."""
     match = _PREFIX.match(spec)
     if match is None or language not in match.groups():
         raise SettingsError(
@@ -46,47 +102,43 @@ def pivot(
     output: str | Path,
     settings: PivotSettings | None = None,
     drop_invalid: bool = False,
-    buckets: int = 256,
 ) -> PivotReport:
     """Write the pairs of sentences of the first language that share a translation, two columns with a tab between.
 
     Translations are compared in compatibility form (NFKC), case folded, with single spaces, and within a language.
-    The pairs come in random order; they and their order depend on the set of rows and the settings alone. Temporary
-    files (less than the text, uncompressed) are in a hidden folder next to the output and are removed at the end,
-    whatever it is; the output takes its name only when it is complete.
+    Sentences that differ in case, spaces and marks alone count as one. The pairs come in random order; they and their
+    order depend on the set of rows and the settings alone. Temporary files (less than the text, uncompressed) are in a
+    hidden folder next to the output, which takes its name only when it is complete.
 
     Args:
         sources: Bitexts, see `pivot_source`.
         output: The file to make; one that exists is replaced.
         settings: Which sentences make pairs.
         drop_invalid: Leave out rows that are not UTF-8 or have a wrong number of columns instead of refusing the text.
-        buckets: Files to scatter rows to, all open at once; memory is a few times the largest.
-
-    Returns:
-        The numbers.
 
     Raises:
         TextError: A text cannot be read, or no two sentences share a translation.
-        SettingsError: No text, or no bucket.
         ParagramError: The output cannot be written, or another run is writing it.
     """
     settings = settings or PivotSettings()
-    if not sources or not 1 <= buckets <= 256:
-        raise SettingsError(f"{len(sources)} texts and {buckets} buckets; give at least one text and 1 to 256 buckets")
+    if not sources:
+        raise SettingsError("no text; give at least one")
     output, report = Path(output), PivotReport()
     with output_files(output, overwrite=True), temporary_folder(output) as folder:
-        rows = (row for source in sources for row in _rows(source, settings, report, drop_invalid))
-        grouped = (group for path in _scatter(rows, folder, "rows", buckets) for group in _groups(path))
-        made = ((_key(a, b), f"{a}\t{b}") for a, b in pivot_pairs(grouped, settings, report))
-        paths = _scatter(made, folder, "pairs", buckets)
-        written, part = 0, folder / "output"
+        with Buckets(folder / "rows") as buckets:
+            for source in sources:
+                buckets.add(_rows(source, settings, report, drop_invalid))
+        with Buckets(folder / "pairs") as buckets:
+            for key, sentences in _groups(folder / "rows"):
+                for pair in _pairs(key, sentences, settings, report):
+                    buckets.add([_row(_key(*pair), "\t".join(pair))])
+        made, part = report.pairs, folder / "output"
         with part.open("wb") as file:
-            for path in paths:
-                lines = [line for _, group in _groups(path) for line in dict.fromkeys(group)]
-                file.writelines(f"{line}\n".encode("utf-8", "surrogatepass") for line in lines)
-                written += len(lines)
-        report.pairs, report.repeated = written, report.pairs - written
-        if not written:
+            for _, pairs in _groups(folder / "pairs"):
+                file.write(f"{pairs[0]}\n".encode("utf-8", "surrogatepass"))
+                report.repeated += len(pairs) - 1
+        report.pairs = made - report.repeated
+        if not made:
             names = ", ".join(source.name for source in sources[:3])
             raise TextError(
                 f"{names}: no two of {report.rows:,} rows share a translation; give more text, or other limits"
@@ -95,50 +147,65 @@ def pivot(
     return report
 
 
-def _rows(
-    source: TextSource, settings: PivotSettings, report: PivotReport, drop_invalid: bool
-) -> Iterator[tuple[bytes, str]]:
+def _rows(source: TextSource, settings: PivotSettings, report: PivotReport, drop_invalid: bool) -> Iterator[bytes]:
     """Key of the translation, and the sentence, of each row that is long enough."""
     counts = ReadCounts()
     other = source.languages[0 if source.swapped else 1]
     for first, second in read_pairs(source, counts, drop_invalid):
         words = first.split()
         translation = " ".join(unicodedata.normalize("NFKC", second).casefold().split())
+        letters = len(translation) - translation.count(" ") + 2 * len(_HAN.findall(translation))
         report.rows += 1
         if len(words) < settings.min_words:
             report.short += 1
-        elif _letters(translation) < settings.min_pivot_letters:
+        elif letters < settings.min_pivot_letters:
             report.short_pivots += 1
         else:
-            yield _key(other, translation), " ".join(words)
+            yield _row(_key(other, translation), " ".join(words))
     report.bad_rows += counts.nul_rows + counts.invalid_rows + counts.wrong_columns
 
 
-def _letters(text: str) -> int:
-    """Characters other than spaces, a Han character as 3, which is about what it says in letters."""
-    return len(text) - text.count(" ") + (0 if text.isascii() else 2 * len(_HAN.findall(text)))
+def _pairs(
+    key: str, sentences: Sequence[str], settings: PivotSettings, report: PivotReport
+) -> Iterator[tuple[str, str]]:
+    """The pairs of the sentences of a translation, and which comes first; both are drawn by its key and the seed."""
+    distinct: dict[str, str] = {}
+    for sentence in sorted(set(sentences)):
+        distinct.setdefault(normalized_key(sentence), sentence)
+    report.groups += 1
+    if len(distinct) < 2:
+        return
+    report.shared += 1
+    report.sentences += len(distinct)
+    if len(distinct) > settings.most_sentences:
+        report.too_general += 1
+        return
+    texts = list(distinct.values())
+    pairs = [(one, other) for place, one in enumerate(texts) for other in texts[place + 1 :]]
+    report.not_drawn += max(0, len(pairs) - settings.most_pairs)
+    if len(pairs) > settings.most_pairs:
+        pairs = _random(settings.seed, key).sample(pairs, settings.most_pairs)
+    report.pairs += len(pairs)
+    for pair in pairs:
+        yield pair if _random(settings.seed, *pair).random() < 0.5 else pair[::-1]
 
 
-def _key(*texts: str) -> bytes:
-    return blake2b("\0".join(texts).encode("utf-8", "surrogatepass"), digest_size=_KEY_BYTES).digest()
+def _key(*texts: str) -> str:
+    return blake2b("\0".join(texts).encode("utf-8", "surrogatepass"), digest_size=KEY_DIGITS // 2).hexdigest()
 
 
-def _scatter(rows: Iterable[tuple[bytes, str]], folder: Path, name: str, buckets: int) -> list[Path]:
-    r"""Write rows `key in hexadecimal, text\n` to bucket files by the first byte of the key; the files, in order."""
-    paths = [folder / f"{name}.{number}" for number in range(buckets)]
-    with ExitStack() as stack:
-        files: list[BinaryIO] = [stack.enter_context(path.open("wb")) for path in paths]
-        for key, text in rows:
-            files[key[0] * buckets >> 8].write(f"{key.hex()}{text}\n".encode("utf-8", "surrogatepass"))
-    return paths
+def _row(key: str, text: str) -> bytes:
+    return f"{key}{text}\n".encode("utf-8", "surrogatepass")
 
 
-def _groups(path: Path) -> Iterator[tuple[str, list[str]]]:
-    """Texts of a bucket by their keys, which come in their order; the file is removed."""
-    groups: defaultdict[str, list[str]] = defaultdict(list)
-    with path.open("rb") as file:
-        for line in file:
-            text = line[:-1].decode("utf-8", "surrogatepass")
-            groups[text[: 2 * _KEY_BYTES]].append(text[2 * _KEY_BYTES :])
-    path.unlink()
-    yield from sorted(groups.items())
+def _groups(folder: Path) -> Iterator[tuple[str, list[str]]]:
+    """Texts by their keys, which come in their order."""
+    for path in bucket_paths(folder):
+        rows = [row[:-1].decode("utf-8", "surrogatepass") for row in read_bucket(path)]
+        for key, group in groupby(rows, key=lambda row: row[:KEY_DIGITS]):
+            yield key, [row[KEY_DIGITS:] for row in group]
+
+
+def _random(seed: int, *texts: str) -> random.Random:
+    key = "\0".join((str(seed), *texts)).encode("utf-8", "surrogatepass")
+    return random.Random(blake2b(key, digest_size=8).digest())

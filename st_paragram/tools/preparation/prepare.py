@@ -1,24 +1,26 @@
 """From parallel text to a pair store: read, clean, deduplicate, shuffle, train a vocabulary, encode, write.
 
-Each stage leaves its results in a work folder, task by task, so a run that was interrupted, by whatever, is resumed
-where it stopped, and one with other settings does only what they change. Memory stays bounded whatever the size. The
-pairs stored, and their order, depend on the set of rows, the settings and the seed, not on who worked on them.
+Rows go from files to files, 64 of them, each of which fits into memory whatever the size of the text. Reading and
+cleaning, the longest part by far, goes on where a run was interrupted; the rest is done again. The pairs stored, and
+their order, depend on the set of rows, the settings and the seed, not on who worked on them.
 """
 
 from __future__ import annotations
 
 import hashlib
 import logging
-import re
-from collections.abc import Iterable, Iterator, Sequence
+import shutil
+from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO
+
+import numpy as np
+from tqdm import tqdm
 
 from st_paragram.core.extras import require
 from st_paragram.core.files import (
     atomic,
+    check_output,
     digest,
     folder_for_file,
     locked,
@@ -26,46 +28,24 @@ from st_paragram.core.files import (
     output_lock,
     remove_unfinished,
 )
-from st_paragram.core.pair_store import FORMAT_VERSION, PairStore
+from st_paragram.core.pair_store import FORMAT_VERSION, SIDES, PairStore, PairStoreWriter
 from st_paragram.core.text.parallel import TextSource
 from st_paragram.core.tokenizers.bilingual import Sharing
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
 from st_paragram.core.tokenizers.stock import convert_tokenizer
 from st_paragram.core.tokenizers.words import Splitter
 from st_paragram.errors import SettingsError, StoreError, TextError
-from st_paragram.tools.preparation.pipeline import Pipeline, Sizes, build
-from st_paragram.tools.preparation.plan_stage import MOST_COPIES
-from st_paragram.tools.preparation.read_stage import text_digest
-from st_paragram.tools.preparation.report import PrepareReport
-from st_paragram.tools.preparation.row_files import MAX_SOURCES, RowStage, rejects_file
+from st_paragram.tools.preparation import vocabulary as vocabularies
+from st_paragram.tools.preparation.buckets import SOURCE, row_as_seen, texts_of
+from st_paragram.tools.preparation.clean import Cleaner, clean, identity
+from st_paragram.tools.preparation.order import Order, first_key, order_rows
+from st_paragram.tools.preparation.report import LanguageLengths, PrepareReport
 from st_paragram.tools.preparation.settings import PrepareSettings
-from st_paragram.tools.stages.executors import Executor, StageTime
-from st_paragram.tools.stages.work import Work, work_folder
+from st_paragram.tools.work import work_folder
 
 logger = logging.getLogger(__name__)
 
-
-@dataclass(frozen=True)
-class PrepareWork(Work):
-    """How a preparation goes about its work; nothing here changes the pairs of the store or their order.
-
-    Attributes:
-        rejects: A folder for the rows dropped, one file for each reason.
-        keep_text: A folder for the text of the rows, `a.txt` and `b.txt`; the store says which text that is.
-        sizes: Of tasks.
-    """
-
-    rejects: Path | None = None
-    sizes: Sizes | None = None
-    keep_text: Path | None = field(default=None, kw_only=True)
-
-
-@dataclass(frozen=True)
-class Prepared:
-    """What came of a preparation."""
-
-    report: PrepareReport
-    times: list[StageTime]
+_MOST_TEXTS = 10_000
 
 
 def prepare(
@@ -73,26 +53,32 @@ def prepare(
     output: str | Path,
     settings: PrepareSettings,
     vocabulary: SentencePieceTokenizer | None = None,
+    *,
     overwrite: bool = False,
-    work: PrepareWork | None = None,
-) -> Prepared:
+    work: str | Path | None = None,
+    workers: int = 1,
+    rejects: str | Path | None = None,
+    keep_text: str | Path | None = None,
+) -> PrepareReport:
     """Make a pair store of parallel texts.
 
-    The work folder takes about four times the size of the text, and once more for each band of near duplicates. It is
-    removed at the end, and if something is refused; after Ctrl-C, a full disk or a killed process it stays, and the
-    same call resumes from it.
+    The work folder takes about twice the size of the text, and once more for each side by which repeated rows are
+    dropped. It is removed at the end, and if something is refused; after Ctrl-C, a full disk or a killed process it
+    stays, and the same call resumes from it.
 
     Args:
         sources: The texts, see `parallel.parse_source`.
         output: The HDF5 file to make.
         settings: What to do.
         vocabulary: Use this vocabulary instead of training one.
-        overwrite: Replace an output that exists. One that was made in this very work folder, of the same texts and
-            with the same settings, stays in any case.
-        work: How to go about it.
+        overwrite: Replace an output that exists.
+        work: The folder to work in; by default one that is hidden next to the output.
+        workers: Processes that clean rows, and threads that encode them; they change nothing in the store.
+        rejects: A folder for the rows dropped, one file for each reason.
+        keep_text: A folder for the text of the rows, `a.txt` and `b.txt`; the store says which text that is.
 
     Returns:
-        The numbers of the preparation, which the store keeps as well (`PairStore.settings["report"]`), and its times.
+        The numbers of the preparation, which the store keeps as well (`PairStore.settings["report"]`).
 
     Raises:
         TextError: If a text cannot be read, or fewer than two pairs are left.
@@ -104,46 +90,29 @@ def prepare(
         >>> from st_paragram import PrepareSettings, parse_source, prepare
         >>> languages = ("en", "es")
         >>> sources = [parse_source("en-es.tsv", languages)]
-        >>> made = prepare(sources, "en-es.h5", PrepareSettings(languages, vocab_size=300))
+        >>> report = prepare(sources, "en-es.h5", PrepareSettings(languages, vocab_size=300))
     """
-    output, work = Path(output), work or PrepareWork()
-    _check_arguments(sources, output, settings, vocabulary)
-    if work.rejects and (wrong := not_writable(work.rejects / "text")):
-        raise StoreError(f"{wrong}; name a folder for the rows that are dropped")
-    if work.keep_text and (wrong := not_writable(work.keep_text / "text")):
-        raise StoreError(f"{wrong}; name a folder for the text of the rows")
-    with work_folder(work, output):
-        pipeline = _pipeline(sources, output, settings, vocabulary, overwrite, work)
-        if vocabulary:
-            pipeline.write_given(vocabulary)
-        times = work.run(pipeline.stages)
-        report = pipeline.store.report()
-        if work.rejects:
-            gather_rejects((pipeline.clean, *pipeline.deduplicate), work.rejects)
-        pipeline.forget_others()
-    logger.info("%s: %d pairs, vocabulary of %d pieces", output, report.total.kept, report.vocabulary_size)
-    return Prepared(report, times)
-
-
-def _pipeline(
-    sources: Sequence[TextSource],
-    output: Path,
-    settings: PrepareSettings,
-    vocabulary: SentencePieceTokenizer | None,
-    overwrite: bool,
-    work: PrepareWork,
-) -> Pipeline:
-    """The stages; refuses an output that exists, unless it is what this very work folder has made."""
-    folder = work.folder_for(output)
-    pipeline = build(
-        sources, output, settings, folder, vocabulary, work.rejects is not None, work.sizes, work.keep_text
+    output = Path(output)
+    dropped, texts = (Path(folder) if folder else None for folder in (rejects, keep_text))
+    _check(sources, output, settings, vocabulary, overwrite, dropped, texts)
+    folder = Path(work) if work else output.with_name(f".{output.name}.work")
+    carry = dropped is not None or texts is not None
+    duplicates = settings.cleaning.duplicates
+    cleaner = Cleaner(
+        settings.cleaning, settings.lower_case, settings.segmentation, first_key(duplicates), settings.seed, carry
     )
-    if output.exists() and not overwrite and pipeline.store.pending():
-        raise StoreError(f"{output} exists; choose another name or give --overwrite")
-    if pipeline.text and not overwrite and pipeline.text.pending():
-        for path in filter(Path.exists, pipeline.text.files.values()):
-            raise StoreError(f"{path} exists; choose another folder for --keep-text or give --overwrite")
-    return pipeline
+    with output_lock(output, lambda: check_output(output, overwrite)), work_folder(folder):
+        report = PrepareReport(clean(sources, settings, cleaner, folder, workers))
+        order = order_rows(folder, duplicates, sources, report, settings.temperature, settings.seed, carry)
+        described = settings.as_json() | {"vocabulary_given": vocabulary is not None}
+        if texts:
+            described["texts"] = _write_texts(order, texts)
+        content = vocabulary.content if vocabulary else vocabularies.train(order, sources, settings)
+        _write_store(output, order, sources, settings, content, described, report, workers)
+        if dropped:
+            _write_rejects(folder / "rejects", dropped)
+    logger.info("%s: %d pairs, vocabulary of %d pieces", output, report.total.kept, report.vocabulary_size)
+    return report
 
 
 def prepare_cached(
@@ -151,11 +120,11 @@ def prepare_cached(
     settings: PrepareSettings,
     cache_dir: str | Path,
     vocabulary: SentencePieceTokenizer | None = None,
-    executor: Executor | None = None,
+    workers: int = 1,
 ) -> Path:
     """Return a store of these texts and settings from a cache folder, made first if it is not there yet.
 
-    The texts are identified by absolute path, size and time of change.
+    The texts, and files that filters read, are identified by absolute path, size and time of change.
 
     Raises:
         TextError: If a text is missing or is not a regular file (standard input cannot be cached).
@@ -164,12 +133,9 @@ def prepare_cached(
     """
     for text in (text for source in sources for text in source.paths if not Path(text).is_file()):
         raise TextError(f"{text}: not a regular file; a text must be one for its store to be cached")
-    texts = [
-        [text_digest(source, settings.drop_invalid), source.cap, *([source.weight] if source.weight != 1 else [])]
-        for source in sources
-    ]
-    identity = digest(texts, settings.as_json(), _digest(vocabulary), FORMAT_VERSION)
-    path = Path(cache_dir) / f"{'-'.join(settings.languages)}-{identity}.h5"
+    given = hashlib.sha256(vocabulary.content).hexdigest() if vocabulary else None
+    known = digest(identity(sources, settings), given, FORMAT_VERSION)
+    path = Path(cache_dir) / f"{'-'.join(settings.languages)}-{known}.h5"
     with locked(Path(cache_dir), wait=True):  # two processes may want the same store at once
         if path.is_file():
             try:
@@ -177,24 +143,32 @@ def prepare_cached(
                 return path
             except StoreError as error:
                 logger.warning("cached store is made again: %s", error)
-        prepare(sources, path, settings, vocabulary, overwrite=True, work=PrepareWork(executor=executor))
+        prepare(sources, path, settings, vocabulary, overwrite=True, workers=workers)
     return path
 
 
-def _check_arguments(
-    sources: Sequence[TextSource], output: Path, settings: PrepareSettings, vocabulary: SentencePieceTokenizer | None
+def _check(
+    sources: Sequence[TextSource],
+    output: Path,
+    settings: PrepareSettings,
+    vocabulary: SentencePieceTokenizer | None,
+    overwrite: bool,
+    rejects: Path | None,
+    texts: Path | None,
 ) -> None:
-    if not 1 <= len(sources) <= MAX_SOURCES:
-        raise SettingsError(f"{len(sources)} texts to prepare; give 1 to {MAX_SOURCES:,}")
+    if not 1 <= len(sources) <= _MOST_TEXTS:
+        raise SettingsError(f"{len(sources)} texts to prepare; give 1 to {_MOST_TEXTS:,}")
     if wrong := folder_for_file(output):
         raise StoreError(f"{wrong}; name a file")
     for source in sources:
         if source.cap is not None and source.cap < 1:
             raise SettingsError(f"{source.name}: a cap of {source.cap} pairs; it must be at least 1")
-        if not 0 < source.weight <= MOST_COPIES:
-            raise SettingsError(
-                f"{source.name}: a weight of {source.weight:g}; give one above 0, at most {MOST_COPIES}"
-            )
+    for folder, what in ((rejects, "rows that are dropped"), (texts, "text of the rows")):
+        if folder and (wrong := not_writable(folder / "text")):
+            raise StoreError(f"{wrong}; name a folder for the {what}")
+    for path in (texts / f"{side}.txt" for side in SIDES) if texts and not overwrite else ():
+        if path.exists():
+            raise StoreError(f"{path} exists; choose another folder for --keep-text or give --overwrite")
     if settings.splitter is Splitter.MOSES:
         require("sacremoses", "moses", 'splitter "moses"')  # before the text is read, not after hours
     if vocabulary is None:
@@ -203,53 +177,94 @@ def _check_arguments(
         seen = f"tokens is {settings.tokens} and sharing {settings.sharing.value}, and a sentencepiece model is given"
         raise SettingsError(f"{seen}; one serves for joint sentencepiece alone, leave it out")
     convert_tokenizer(vocabulary)  # a model that no directory can hold should fail here, not after hours
-    given = (vocabulary.lower_case, vocabulary.segmentation.value)
+    has = (vocabulary.lower_case, vocabulary.segmentation.value)
     wanted = (settings.lower_case, settings.segmentation.value)
-    if given != wanted:
-        seen = f"the vocabulary has (lower_case, segmentation) {given}, the settings have {wanted}"
+    if has != wanted:
+        seen = f"the vocabulary has (lower_case, segmentation) {has}, the settings have {wanted}"
         raise SettingsError(f"{seen}; make them agree")
 
 
-def _digest(vocabulary: SentencePieceTokenizer | None) -> str | None:
-    return hashlib.sha256(vocabulary.content).hexdigest() if vocabulary else None
+def _write_store(
+    output: Path,
+    order: Order,
+    sources: Sequence[TextSource],
+    settings: PrepareSettings,
+    content: bytes,
+    described: dict[str, object],
+    report: PrepareReport,
+    threads: int,
+) -> None:
+    """Encode all rows in their order, and put the report into the store."""
+    tokenizers = vocabularies.tokenizers(content, settings)
+    pairs = [source.pair_among(settings.languages) for source in sources]
+    different = list(dict.fromkeys(pairs))
+    numbers = np.array([different.index(pair) for pair in pairs])
+    counts = np.zeros((5, len(sources)), np.int64)  # rows, then pieces and characters of each side
+    report.vocabulary_size, report.max_pieces = len(tokenizers[0]), settings.max_tokens
+    shared = tokenizers[0] if tokenizers[0] is tokenizers[1] else tokenizers
+    with (
+        PairStoreWriter(
+            output, settings.languages, shared, settings.max_tokens, described, settings.seed, different
+        ) as writer,
+        tqdm(total=report.total.kept, desc=output.name, unit=" pairs", unit_scale=True, disable=None) as progress,
+    ):
+        for rows in filter(None, order):
+            text_numbers, texts = np.array([int(row[SOURCE]) for row in rows]), texts_of(rows)
+            sides, lengths = [], [np.ones(len(rows))]
+            for side, tokenizer in enumerate(tokenizers):
+                sentences = [text[side] for text in texts]
+                sides.append(tokenizer.encode_normalized(sentences, settings.max_tokens, threads))
+                lengths += [np.diff(sides[-1].offsets), np.fromiter(map(len, sentences), np.int64)]
+                report.cut_sentences += sides[-1].cut
+            a, b = sides
+            writer.append(a.ids, a.offsets, b.ids, b.offsets, numbers[text_numbers])
+            counts += [np.bincount(text_numbers, each, len(sources)).astype(np.int64) for each in lengths]
+            progress.update(len(rows))
+        report.pieces = int(counts[1].sum()), int(counts[3].sum())
+        report.lengths = _lengths([source.pair for source in sources], counts)
+        writer.settings["report"] = report.as_json()
 
 
-def gather_rejects(stages: Iterable[RowStage], folder: Path) -> list[Path]:
-    """Write the dropped rows to `<folder>/too-short.tsv`, `<folder>/duplicate.tsv`, ..., one file for each reason.
+def _lengths(pairs: Sequence[tuple[str, str]], counts: np.ndarray) -> dict[str, LanguageLengths]:
+    """The counts of all texts by language."""
+    found: dict[str, LanguageLengths] = {}
+    for pair, (rows, *sides) in zip(pairs, counts.T.tolist(), strict=True):
+        for language, pieces, characters in zip(pair, sides[::2], sides[1::2], strict=True):
+            found.setdefault(language, LanguageLengths()).add(rows, pieces, characters)
+    return {language: each for language, each in sorted(found.items()) if each.sentences}
 
-    The rows are as the steps of the cleaning saw them: in their original case, with single spaces, and repaired where
-    a repair came first; further columns are there, too. For this, rows carry their original columns along between
-    stages: the work folder is half as large again, the store is the same.
 
-    Args:
-        stages: The stages that drop rows, all of them done; they have left these rows in files.
-        folder: The folder to write to; it is made if it does not exist.
+def _write_texts(order: Order, folder: Path) -> dict[str, str]:
+    """Write `a.txt` and `b.txt`: line i is of row i of the store, as the filters saw it, in its case.
 
     Returns:
-        The files written, one for each reason that occurred.
-
-    Raises:
-        ParagramError: A file cannot be written, or another run is writing into the folder.
+        The SHA-256 of each file, by side.
     """
-    handles: dict[bytes, IO[bytes]] = {}
-    with output_lock(folder), ExitStack() as stack:
+    hashes = {side: hashlib.sha256() for side in SIDES}
+    with output_lock(folder):
         folder.mkdir(exist_ok=True)
         remove_unfinished(folder)
-        for reason, row in _rejects(stages):
-            if reason not in handles:
-                handles[reason] = stack.enter_context(atomic(_file(folder, reason)))
-            handles[reason].write(row)
-    return [_file(folder, reason) for reason in handles]
+        with ExitStack() as stack:
+            files = {side: stack.enter_context(atomic(folder / f"{side}.txt")) for side in SIDES}
+            for bucket in order:
+                rows = [row_as_seen(row)[:-1].split(b"\t", 2) for row in bucket]
+                for column, side in enumerate(SIDES):
+                    text = b"".join(row[column] + b"\n" for row in rows)
+                    files[side].write(text)
+                    hashes[side].update(text)
+    return {side: each.hexdigest() for side, each in hashes.items()}
 
 
-def _rejects(stages: Iterable[RowStage]) -> Iterator[tuple[bytes, bytes]]:
-    for stage in stages:
-        for result in stage.results():
-            with rejects_file(result).open("rb") as handle:
-                for line in handle:
-                    reason, _, row = line.partition(b"\t")
-                    yield reason, row
+def _write_rejects(work: Path, folder: Path) -> None:
+    """Write the dropped rows to `<folder>/too-short.tsv`, `<folder>/duplicate.tsv`, ..., one file for each reason.
 
-
-def _file(folder: Path, reason: bytes) -> Path:
-    return folder / f"{re.sub('[^a-z0-9]+', '-', reason.decode().lower())}.tsv"
+    The rows are as the steps of the cleaning saw them: in their original case, with single spaces, and repaired where a
+    repair came first; further columns are there, too.
+    """
+    with output_lock(folder):
+        folder.mkdir(exist_ok=True)
+        remove_unfinished(folder)
+        for path in sorted(work.iterdir()):
+            if path.stat().st_size:
+                with path.open("rb") as source, atomic(folder / path.name) as target:
+                    shutil.copyfileobj(source, target)

@@ -8,7 +8,7 @@ from typing import Any
 
 from st_paragram.errors import TextError
 from st_paragram.tools.cleaning.base import RowRepair
-from st_paragram.tools.cleaning.registry import step_class
+from st_paragram.tools.cleaning.config import STEPS
 
 NUL, INVALID, COLUMNS = "NUL byte", "not UTF-8", "wrong number of columns"
 NOT_TAKEN, REPEATED = "over the cap", "repeated for balance"
@@ -185,6 +185,6 @@ def _repair_note(name: str) -> str:
     """What was repaired, in words."""
     if name in REPAIRS:
         return REPAIRS[name]
-    step = step_class(name)
+    step = STEPS[name]
     assert issubclass(step, RowRepair)
     return step.note

@@ -13,7 +13,11 @@ from hypothesis import strategies as st
 from st_paragram.errors import SettingsError
 from st_paragram.tools.cleaning.base import RowRepair
 from st_paragram.tools.cleaning.config import (
+    STEPS,
     Cleaning,
+    Copies,
+    Duplicates,
+    Key,
     Step,
     default_cleaning,
     named_cleaning,
@@ -21,9 +25,7 @@ from st_paragram.tools.cleaning.config import (
     parse_cleaning,
     read_cleaning,
 )
-from st_paragram.tools.cleaning.duplicates import Copies, Duplicates, Key
-from st_paragram.tools.cleaning.length import LengthOn
-from st_paragram.tools.cleaning.registry import STEPS, option_names, step_class
+from st_paragram.tools.cleaning.shape import LengthOn
 
 
 def write(path, text):
@@ -36,7 +38,7 @@ def test_the_default():
     assert [step.name for step in cleaning.steps] == ["length", "ratio", "copied", "script", "markup", "test_sets"]
     assert cleaning.duplicates == Duplicates(("pair",), "one")
     for rule, step in zip(cleaning.make_steps(("en", "de")), cleaning.steps, strict=True):
-        defaults = step_class(step.name)
+        defaults = STEPS[step.name]
         assert type(rule) is defaults and getattr(rule, "languages", ("en", "de")) == ("en", "de")
         assert rule == Step(step.name).make(("en", "de")), "default.yaml writes the defaults out"
         json.dumps(rule.identity())
@@ -52,7 +54,7 @@ def test_the_paper():
 
 def test_only_length():
     (rule,) = only_length().make_steps(("en", "de"))
-    assert rule == step_class("length")() and only_length().duplicates == Duplicates("pair")
+    assert rule == STEPS["length"]() and only_length().duplicates == Duplicates("pair")
     (rule,) = only_length(2, 9, 99, LengthOn.ENGLISH).make_steps(("en", "de"))
     assert dataclasses.astuple(rule) == (2, 9, 99, LengthOn.ENGLISH)
     with pytest.raises(SettingsError, match="length: min_length is 0"):
@@ -107,17 +109,16 @@ def test_lists_in_options_become_tuples():
         ("- ? [a]\n  : 1", "not readable as YAML|unknown step"),
         ("- markup\n- copied\n- markup: {}", "entry 3: markup occurs twice; remove one"),
         ("- duplicates\n- duplicates", "entry 2: duplicates occurs twice"),
-        ("- ratio: {minimum: 3}", "entry 1: ratio has no option 'minimum'; known are max, slack"),
+        ("- ratio: {minimum: 3}", "entry 1: ratio: unknown setting 'minimum'; known are max, slack"),
         ("- ratio: 3", "entry 1: ratio: options are expected, `{option: value}`; saw 3"),
         ("- ratio: {1: 3}", "entry 1: ratio: options are expected"),
         ("- ratio: {max: 0.1}", "entry 1: ratio: max is 0.1; it must be greater than or equal to 1"),
         ("- ratio: {max: [3]}", r"entry 1: ratio: max is \(3,\)"),
-        ("- script: {languages: [en, es]}", "entry 1: script has no option 'languages'; known are min_share"),
+        ("- script: {languages: [en, es]}", "entry 1: script: the languages are those of the rows"),
         ("- duplicates: {on: [both]}", "entry 1: duplicates: on is 'both'; it must be 'pair', 'first' or 'second'"),
         ("- duplicates: {copies: two}", "entry 1: duplicates: copies is 'two'; it must be 'one'"),
-        ("- duplicates: {off: pair}", "entry 1: duplicates has no option 'off'; known are on, copies"),
-        ("- label", "entry 1: label needs column, value"),
-        ("- test_sets: {folder: nowhere}", "entry 1: test_sets: folder is 'nowhere'; it must be a folder with sts20XX"),
+        ("- duplicates: {off: pair}", "entry 1: duplicates: unknown setting 'off'; known are copies, on"),
+        ("- label", "entry 1: label: column is missing"),
         ("- [", "not readable as YAML: while parsing"),
         ("- \x00", "not readable as YAML: "),
         ("- !!python/object:os.system {}", "not readable as YAML: could not determine a constructor"),
@@ -162,7 +163,5 @@ def test_any_value_is_read_or_refused(items):
 
 
 def test_every_step_is_there():
-    for name in STEPS:
-        cls = step_class(name)
-        assert cls.name == name and "languages" not in option_names(cls)
+    for cls in STEPS.values():
         assert cls.note if issubclass(cls, RowRepair) else cls.reasons

@@ -13,15 +13,12 @@ from st_paragram.core.pair_store import PairStore
 from st_paragram.core.text.parallel import parse_source
 from st_paragram.errors import StoreError
 from st_paragram.tools.cleaning.config import parse_cleaning
-from st_paragram.tools.preparation import text_stage
-from st_paragram.tools.preparation.pipeline import Sizes
-from st_paragram.tools.preparation.prepare import PrepareWork, prepare
+from st_paragram.tools.preparation import prepare as prepare_module
+from st_paragram.tools.preparation.prepare import prepare
 from st_paragram.tools.preparation.settings import PrepareSettings
-from st_paragram.tools.stages.executors import LocalExecutor
 
 CLEANING = parse_cleaning([{"length": {"min_length": 1}}, "duplicates"], "test")
 PLAIN = PrepareSettings(("en", "es-de"), CLEANING, vocab_size=40, character_coverage=1.0)
-SMALL = Sizes(shard_rows=7, task_bytes=300)
 
 
 def write(path: Path, rows) -> str:
@@ -57,8 +54,7 @@ def check(store: PairStore, folder: Path) -> None:
 
 @pytest.mark.parametrize("temperature", [1.0, 3.0])
 def test_lines_are_rows_in_their_order(tmp_path: Path, temperature: float) -> None:
-    work = PrepareWork(keep_text=tmp_path / "text", sizes=SMALL)
-    prepare(sources(tmp_path), tmp_path / "s.h5", replace(PLAIN, temperature=temperature), work=work)
+    prepare(sources(tmp_path), tmp_path / "s.h5", replace(PLAIN, temperature=temperature), keep_text=tmp_path / "text")
     store = PairStore(tmp_path / "s.h5")
     check(store, tmp_path / "text")
     first, second = kept(tmp_path / "text")
@@ -69,7 +65,7 @@ def test_lines_are_rows_in_their_order(tmp_path: Path, temperature: float) -> No
 
 def test_the_rows_are_those_of_a_store_without_its_text(tmp_path: Path) -> None:
     """But for the digests of the text, which are nowhere without it."""
-    prepare(sources(tmp_path), tmp_path / "s.h5", PLAIN, work=PrepareWork(keep_text=tmp_path / "text"))
+    prepare(sources(tmp_path), tmp_path / "s.h5", PLAIN, keep_text=tmp_path / "text")
     prepare(sources(tmp_path), tmp_path / "t.h5", PLAIN)
     one, other = PairStore(tmp_path / "s.h5"), PairStore(tmp_path / "t.h5")
     rows = np.arange(len(one))
@@ -79,49 +75,29 @@ def test_the_rows_are_those_of_a_store_without_its_text(tmp_path: Path) -> None:
     assert {name: one.settings[name] for name in one.settings if name != "texts"} == other.settings
 
 
-def test_processes_and_sizes_of_tasks_change_nothing(tmp_path: Path) -> None:
-    found = []
-    for name, executor, sizes in (("one", None, None), ("two", LocalExecutor(2), Sizes(shard_rows=30))):
-        work = PrepareWork(keep_text=tmp_path / name, executor=executor, sizes=sizes)
-        prepare(sources(tmp_path), tmp_path / f"{name}.h5", PLAIN, work=work)
-        found.append([(tmp_path / name / f"{side}.txt").read_bytes() for side in "ab"])
-    assert found[0] == found[1]
-
-
-def test_a_work_folder_knows_what_is_there(tmp_path: Path) -> None:
-    """The text is written once, written again where it was changed, and never over a file of others."""
-    text, output, read = tmp_path / "text", tmp_path / "s.h5", sources(tmp_path)
-
-    def tasks(**how):
-        work = PrepareWork(tmp_path / "work", keep=True, keep_text=text)
-        times = prepare(read, output, PLAIN, work=work, **how).times
-        return {each.name for each in times if each.tasks}
-
-    assert {"text", "store"} <= tasks()
-    assert tasks() == set()
-    (text / "a.txt").unlink()
-    with pytest.raises(StoreError, match=r"b.txt exists; choose another folder for --keep-text or give --overwrite"):
-        tasks()
-    assert tasks(overwrite=True) == {"text"}
-    check(PairStore(output), text)
-
-
 def test_a_run_that_failed_leaves_no_half_of_a_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    work = PrepareWork(keep_text=tmp_path / "text")
-    row_as_seen = text_stage.row_as_seen
-    monkeypatch.setattr(text_stage, "row_as_seen", lambda row: 1 / 0)
+    row_as_seen = prepare_module.row_as_seen
+    monkeypatch.setattr(prepare_module, "row_as_seen", lambda row: 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        prepare(sources(tmp_path), tmp_path / "s.h5", PLAIN, work=work)
+        prepare(sources(tmp_path), tmp_path / "s.h5", PLAIN, keep_text=tmp_path / "text")
     assert list((tmp_path / "text").iterdir()) == []
-    monkeypatch.setattr(text_stage, "row_as_seen", row_as_seen)
-    prepare(sources(tmp_path), tmp_path / "s.h5", PLAIN, work=work)
+    monkeypatch.setattr(prepare_module, "row_as_seen", row_as_seen)
+    prepare(sources(tmp_path), tmp_path / "s.h5", PLAIN, keep_text=tmp_path / "text")
     check(PairStore(tmp_path / "s.h5"), tmp_path / "text")
+
+
+def test_a_text_is_not_overwritten_unasked(tmp_path: Path) -> None:
+    (tmp_path / "text").mkdir()
+    (tmp_path / "text" / "b.txt").write_text("mine")
+    with pytest.raises(StoreError, match=r"b.txt exists; choose another folder for --keep-text or give --overwrite"):
+        prepare(sources(tmp_path), tmp_path / "s.h5", PLAIN, keep_text=tmp_path / "text")
+    assert (tmp_path / "text" / "b.txt").read_text() == "mine"
 
 
 def test_a_file_in_place_of_the_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("mine")
     with pytest.raises(StoreError, match=r"text is a file, .*; name a folder for the text of the rows"):
-        prepare(sources(tmp_path), tmp_path / "s.h5", PLAIN, work=PrepareWork(keep_text=tmp_path / "text"))
+        prepare(sources(tmp_path), tmp_path / "s.h5", PLAIN, keep_text=tmp_path / "text")
     assert (tmp_path / "text").read_text() == "mine"
 
 
@@ -133,9 +109,8 @@ CELLS = st.text(st.characters(blacklist_categories=["Cs", "Cc"]), max_size=12).m
 def test_any_text_is_kept(tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, str]]) -> None:
     folder = tmp_path_factory.mktemp("any")
     text = write(folder / "a.tsv", [*rows, *[(f"abcdefghij {i}", "KLMNOP qrst uvw") for i in range(30)]])
-    work = PrepareWork(keep_text=folder / "text", sizes=SMALL)
     chosen = replace(PLAIN, languages=("en", "es"), vocab_size=400)
-    prepare([parse_source(text, ("en", "es"))], folder / "s.h5", chosen, work=work)
+    prepare([parse_source(text, ("en", "es"))], folder / "s.h5", chosen, keep_text=folder / "text")
     check(PairStore(folder / "s.h5"), folder / "text")
     first, second = kept(folder / "text")
     assert {(" ".join(a.split()), " ".join(b.split())) for a, b in rows} >= set(zip(first, second, strict=True)) - {

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import itertools
 import random
-import subprocess
-import sys
 from collections import defaultdict
 from pathlib import Path
 
@@ -13,13 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from st_paragram.cli.main import main
 from st_paragram.core.text.parallel import parse_source
 from st_paragram.errors import SettingsError, TextError
 from st_paragram.tools.preparation import pivot as pivot_module
-from st_paragram.tools.preparation.pivot import pivot, pivot_source
-from st_paragram.tools.preparation.pivot_pairs import PivotReport, PivotSettings, pivot_pairs
+from st_paragram.tools.preparation.pivot import PivotReport, PivotSettings, _pairs, pivot, pivot_source
 
-SCRIPT = Path(__file__).parents[3] / "data_prep" / "pivot.py"
 OPEN = PivotSettings(min_words=1, min_pivot_letters=1, most_sentences=1000, most_pairs=1000)
 
 
@@ -27,7 +24,7 @@ def pairs_of(
     *groups: tuple[str, list[str]], settings: PivotSettings = OPEN
 ) -> tuple[list[tuple[str, str]], PivotReport]:
     report = PivotReport()
-    return list(pivot_pairs(groups, settings, report)), report
+    return [pair for key, texts in groups for pair in _pairs(key, texts, settings, report)], report
 
 
 def write(path: Path, rows: list[tuple[str, str]]) -> str:
@@ -107,14 +104,13 @@ def test_files_as_in_memory(tmp_path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["de", "es", "out.tsv"]
 
 
-@pytest.mark.parametrize("buckets", [1, 3, 256])
-def test_output_does_not_depend_on_order_or_files(tmp_path, buckets) -> None:
+def test_output_does_not_depend_on_order_or_files(tmp_path) -> None:
     text = rows()
     settings = PivotSettings(min_pivot_letters=1, most_sentences=30, most_pairs=3)
     pivot([pivot_source(f"en-de:{write(tmp_path / 'a', text)}")], tmp_path / "one.tsv", settings)
     random.Random(3).shuffle(text)
     halves = [pivot_source(f"en-de:{write(tmp_path / name, part)}") for name, part in (("b", text[:99]), ("c", text))]
-    pivot(halves, tmp_path / "two.tsv", settings, buckets=buckets)
+    pivot(halves, tmp_path / "two.tsv", settings)
     assert (tmp_path / "one.tsv").read_bytes() == (tmp_path / "two.tsv").read_bytes()
 
 
@@ -161,24 +157,21 @@ def test_nothing_stays_behind_after_an_error(tmp_path, monkeypatch) -> None:
             pivot([pivot_source(f"en-de:{good}"), pivot_source(f"en-de:{source}")], tmp_path / "out")
     with pytest.raises(TextError, match="no two of 1 rows"):
         pivot([pivot_source(f"en-de:{bad}")], tmp_path / "out", drop_invalid=True)
-    with pytest.raises(SettingsError, match="0 texts"):
+    with pytest.raises(SettingsError, match="no text"):
         pivot([], tmp_path / "out")
 
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(pivot_module, "pivot_pairs", interrupted)
+    monkeypatch.setattr(pivot_module, "_pairs", interrupted)
     with pytest.raises(KeyboardInterrupt):
         pivot([pivot_source(f"en-de:{good}")], tmp_path / "out")
     assert (tmp_path / "out").read_text() == "old"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bad", "good", "out"]
 
 
-def test_script(tmp_path) -> None:
+def test_command(tmp_path, capsys) -> None:
     text = write(tmp_path / "t", [("this is one", "das ist eines davon"), ("that is it", "Das ist eines davon")])
-    arguments = ["--text", f"en-de:{text}", "--output", tmp_path / "o", "--json", tmp_path / "j"]
-    run = subprocess.run([sys.executable, SCRIPT, *arguments], capture_output=True, text=True)
-    assert run.returncode == 0, run.stderr
-    assert "1  pairs written" in run.stdout and '"pairs": 1' in (tmp_path / "j").read_text()
-    run = subprocess.run([sys.executable, SCRIPT, "--text", "t", "--output", "o"], capture_output=True, text=True)
-    assert run.returncode == 1 and run.stderr.startswith("pivot: t: name the languages") and run.stderr.count("\n") == 1
+    arguments = ["pivot", "--text", f"en-de:{text}", "--output", tmp_path / "o", "--json", tmp_path / "j"]
+    assert main([*map(str, arguments)]) == 0
+    assert "1  pairs written" in capsys.readouterr().out and '"pairs": 1' in (tmp_path / "j").read_text()

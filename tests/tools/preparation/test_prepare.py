@@ -7,6 +7,9 @@ import math
 import os
 import random
 import re
+import signal
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
@@ -19,15 +22,16 @@ import pytest
 from st_paragram.core.pair_store import PairStore
 from st_paragram.core.text.parallel import TextSource, parse_source
 from st_paragram.core.tokenizers.sentencepiece import Segmentation, SentencePieceTokenizer, train_vocabulary
-from st_paragram.errors import SettingsError, StoreError, TextError
-from st_paragram.tools.cleaning.config import only_length
-from st_paragram.tools.preparation import vocabulary_stage
-from st_paragram.tools.preparation.encode_stage import EncodeStage
-from st_paragram.tools.preparation.pipeline import Sizes
-from st_paragram.tools.preparation.prepare import PrepareWork, prepare, prepare_cached
+from st_paragram.errors import ParagramError, SettingsError, StoreError, TextError
+from st_paragram.tools.cleaning.config import only_length, parse_cleaning
+from st_paragram.tools.cleaning.test_sentences import KnownTestSentences
+from st_paragram.tools.preparation import clean as cleaning_module
+from st_paragram.tools.preparation import prepare as prepare_module
+from st_paragram.tools.preparation import vocabulary
+from st_paragram.tools.preparation.clean import Block, Cleaned, Cleaner
+from st_paragram.tools.preparation.prepare import prepare, prepare_cached
 from st_paragram.tools.preparation.report import COLUMNS, INVALID, NUL, PrepareReport
 from st_paragram.tools.preparation.settings import PrepareSettings
-from st_paragram.tools.stages.executors import LocalExecutor
 
 EN_ES = ("en", "es")
 PLAIN = PrepareSettings(EN_ES, vocab_size=300, character_coverage=1.0, max_pieces=1000)
@@ -57,8 +61,8 @@ def run(
 ) -> tuple[PairStore, PrepareReport]:
     paths = [write(folder / f"{i}.tsv", pairs) for i, pairs in enumerate(texts)]
     sources = [parse_source(str(path), options.languages) for path in paths]
-    prepared = prepare(sources, folder / name, options, **arguments)
-    return PairStore(folder / name), prepared.report
+    report = prepare(sources, folder / name, options, **arguments)
+    return PairStore(folder / name), report
 
 
 def stored(store: PairStore) -> Pairs:
@@ -127,7 +131,7 @@ def test_rows_that_cannot_be_used_are_dropped_on_demand_and_counted(tmp_path: Pa
     source = parse_source(str(path), EN_ES)
     with pytest.raises(TextError, match=r"line \d+ is not UTF-8.*--drop-invalid"):
         prepare([source], tmp_path / "s.h5", PLAIN)
-    report = prepare([source], tmp_path / "s.h5", dataclasses.replace(PLAIN, drop_invalid=True)).report
+    report = prepare([source], tmp_path / "s.h5", dataclasses.replace(PLAIN, drop_invalid=True))
     (numbers,) = report.sources
     assert (numbers.dropped[INVALID], numbers.dropped[COLUMNS]) == (1, 2)
     assert numbers.rows == numbers.kept + numbers.dropped.total()
@@ -138,10 +142,12 @@ def test_rows_that_cannot_be_used_are_dropped_on_demand_and_counted(tmp_path: Pa
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_neither_workers_nor_sizes_of_tasks_change_anything(workers: int, tmp_path: Path) -> None:
+def test_neither_workers_nor_sizes_of_blocks_change_anything(
+    workers: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     run(tmp_path, corpus(), name="one.h5")
-    work = PrepareWork(executor=LocalExecutor(workers), sizes=Sizes(shard_rows=170, task_bytes=4000))
-    run(tmp_path, corpus(), name="two.h5", work=work)
+    monkeypatch.setattr(cleaning_module, "_BLOCK_ROWS", 170)
+    run(tmp_path, corpus(), name="two.h5", workers=workers)
     assert (tmp_path / "one.h5").read_bytes() == (tmp_path / "two.h5").read_bytes()
 
 
@@ -222,7 +228,7 @@ def test_the_vocabulary_sees_the_first_pairs_of_the_order(tmp_path: Path, monkey
         seen.extend(sentences)
         return train_vocabulary(seen, **options)
 
-    monkeypatch.setattr(vocabulary_stage, "train_vocabulary", train)
+    monkeypatch.setattr(vocabulary, "train_vocabulary", train)
     pairs = stored(run(tmp_path, corpus(), options=dataclasses.replace(PLAIN, sample_pairs=200))[0])
     assert seen == [text for pair in pairs[:200] for text in pair]
 
@@ -252,39 +258,97 @@ def test_too_few_pairs_are_refused(pairs: Pairs, message: str, tmp_path: Path) -
     assert [path.name for path in tmp_path.iterdir()] == ["0.tsv"]
 
 
+MOMENTS = [
+    ("clean", "write_json", 2),
+    ("clean", "row_keys", 9),
+    ("clean.Buckets", "add", 4),
+    ("clean.Buckets", "sizes", 2),
+    ("order", "read_bucket", 1),
+    ("order.Buckets", "add", 70),
+    ("vocabulary", "train_vocabulary", 1),
+    ("prepare", "texts_of", 3),
+    ("prepare.PairStoreWriter", "append", 20),
+    ("prepare", "row_as_seen", 5),
+]
+KILL = """
+import os, signal, sys
+from importlib import import_module
+from operator import attrgetter
+from st_paragram import PrepareSettings, parse_source, prepare
+import st_paragram.tools.preparation.clean as clean
+
+clean._BLOCK_ROWS, clean._NOTED = 60, 2
+module, _, inner = sys.argv[1].partition(".")
+place = import_module(f"st_paragram.tools.preparation.{module}")
+place = getattr(place, inner) if inner else place
+original, calls = getattr(place, sys.argv[2]), []
+def dies(*arguments, **more):
+    calls.append(1)
+    if len(calls) == int(sys.argv[3]):
+        os.kill(os.getpid(), signal.SIGKILL)
+    return original(*arguments, **more)
+setattr(place, sys.argv[2], dies)
+settings = PrepareSettings(("en", "es"), vocab_size=300, character_coverage=1.0, max_pieces=1000)
+prepare([parse_source("0.tsv", ("en", "es"))], "s.h5", settings, keep_text="text", rejects="rejects")
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("module", "function", "call"), MOMENTS)
+def test_a_killed_run_goes_on_to_the_same_files(module: str, function: str, call: int, tmp_path: Path) -> None:
+    write(tmp_path / "0.tsv", corpus())
+    command = [sys.executable, "-c", KILL, module, function, str(call)]
+    assert subprocess.run(command, cwd=tmp_path, check=False).returncode == -signal.SIGKILL
+    everything = {"keep_text": tmp_path / "text", "rejects": tmp_path / "rejects"}
+    source = parse_source(str(tmp_path / "0.tsv"), EN_ES)
+    prepare([source], tmp_path / "s.h5", PLAIN, overwrite=True, **everything)
+    whole = tmp_path / "whole"
+    prepare([source], whole / "s.h5", PLAIN, keep_text=whole / "text", rejects=whole / "rejects")
+    for name in ("s.h5", *(f"text/{side}.txt" for side in "ab"), "rejects/too-short.tsv", "rejects/duplicate.tsv"):
+        assert (tmp_path / name).read_bytes() == (whole / name).read_bytes(), name
+    assert {path.name for path in tmp_path.iterdir()} == {"0.tsv", "s.h5", "text", "rejects", "whole"}
+
+
 @pytest.mark.parametrize("error", [KeyboardInterrupt, OSError("disk full"), ValueError("odd")])
 def test_an_interrupted_run_keeps_its_work_and_goes_on(
     error: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run(tmp_path, corpus(seed=1))
     before = (tmp_path / "s.h5").read_bytes()
-    encode, done = EncodeStage.run, []
+    monkeypatch.setattr(cleaning_module, "_BLOCK_ROWS", 100)
+    monkeypatch.setattr(cleaning_module, "_NOTED", 3)
+    clean, seen = Cleaner.__call__, []
 
-    def interrupt(stage: EncodeStage, task: int) -> None:
-        if len(done) == 2:
+    def interrupt(cleaner: Cleaner, block: Block) -> Cleaned:
+        if len(seen) == 8:
             raise error
-        done.append(task)
-        encode(stage, task)
+        seen.append(block.first)
+        return clean(cleaner, block)
 
-    work = PrepareWork(sizes=Sizes(task_bytes=20_000))
-    monkeypatch.setattr(EncodeStage, "run", interrupt)
+    monkeypatch.setattr(Cleaner, "__call__", interrupt)
     with pytest.raises((KeyboardInterrupt, OSError, ValueError)):
-        run(tmp_path, corpus(), overwrite=True, work=work)
+        run(tmp_path, corpus(), overwrite=True)
     assert (tmp_path / "s.h5").read_bytes() == before
     assert {path.name for path in tmp_path.iterdir()} == {"0.tsv", "s.h5", ".s.h5.work"}
-    assert not list(tmp_path.rglob("*.part"))
-
-    monkeypatch.setattr(EncodeStage, "run", encode)
-    os.utime(tmp_path / "0.tsv", ns=(times := (tmp_path / "0.tsv").stat().st_mtime_ns, times))
-    prepared = prepare(
-        [parse_source(str(tmp_path / "0.tsv"), EN_ES)], tmp_path / "s.h5", PLAIN, overwrite=True, work=work
-    )
-    tasks = {each.name: each.tasks for each in prepared.times}
-    assert tasks["read"] == tasks["clean"] == tasks["deduplicate"] == tasks["vocabulary"] == 0
-    assert tasks["encode"] > 2
+    seen.clear()
+    monkeypatch.setattr(Cleaner, "__call__", lambda cleaner, block: seen.append(block.first) or clean(cleaner, block))
+    source = parse_source(str(tmp_path / "0.tsv"), EN_ES)
+    prepare([source], tmp_path / "s.h5", PLAIN, overwrite=True)
+    assert seen[0] == 601  # six blocks had been noted
     run(tmp_path, corpus(), name="whole.h5")
     assert (tmp_path / "s.h5").read_bytes() == (tmp_path / "whole.h5").read_bytes()
     assert {path.name for path in tmp_path.iterdir()} == {"0.tsv", "s.h5", "whole.h5"}
+
+
+def test_work_of_other_settings_is_not_gone_on_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prepare_module, "PairStoreWriter", None)
+    with pytest.raises(TypeError):
+        run(tmp_path, corpus())
+    assert (tmp_path / ".s.h5.work").is_dir()
+    monkeypatch.undo()
+    options = dataclasses.replace(PLAIN, lower_case=False)
+    store, _ = run(tmp_path, corpus(), options=options)
+    assert stored(store) == stored(run(tmp_path, corpus(), options=options, name="t.h5")[0])
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -293,13 +357,13 @@ def test_a_bad_text_leaves_nothing_behind(workers: int, tmp_path: Path) -> None:
     write(tmp_path / "bad.tsv", [*corpus(), ("three\tcolumns", "here")])
     sources = [parse_source(str(tmp_path / name), EN_ES) for name in ("good.tsv", "bad.tsv")]
     with pytest.raises(TextError, match=rf"bad.tsv: row {len(corpus()) + 1} has 3 columns"):
-        prepare(sources, tmp_path / "s.h5", PLAIN, work=PrepareWork(executor=LocalExecutor(workers)))
+        prepare(sources, tmp_path / "s.h5", PLAIN, workers=workers)
     assert {path.name for path in tmp_path.iterdir()} == {"bad.tsv", "good.tsv"}
 
 
 def test_an_output_is_not_overwritten_unasked(tmp_path: Path) -> None:
     run(tmp_path, corpus())
-    with pytest.raises(StoreError, match="exists; choose another name or give --overwrite"):
+    with pytest.raises(ParagramError, match="exists; choose another name or give --overwrite"):
         run(tmp_path, corpus())
     run(tmp_path, corpus(seed=1), overwrite=True)
     with pytest.raises(StoreError, match="is a folder"):
@@ -313,7 +377,7 @@ def test_the_cache_knows_texts_and_settings(tmp_path: Path) -> None:
     folder = tmp_path / "cache"
     path = prepare_cached([source], PLAIN, folder)
     made = path.stat().st_mtime_ns
-    assert prepare_cached([source], PLAIN, folder, executor=LocalExecutor(2)) == path
+    assert prepare_cached([source], PLAIN, folder, workers=2) == path
     assert path.stat().st_mtime_ns == made
     assert prepare_cached([source], dataclasses.replace(PLAIN, seed=1), folder) != path
     path.write_bytes(b"damaged")
@@ -324,6 +388,14 @@ def test_the_cache_knows_texts_and_settings(tmp_path: Path) -> None:
     assert not list(folder.glob(".*.work"))
     with pytest.raises(TextError, match="not a regular file"):
         prepare_cached([parse_source("-", EN_ES)], PLAIN, folder)
+
+
+def test_the_cache_knows_the_files_that_filters_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = parse_source(str(write(tmp_path / "a.tsv", corpus())), EN_ES)
+    options = dataclasses.replace(PLAIN, cleaning=parse_cleaning(["test_sets", "duplicates"], "test"))
+    before = prepare_cached([source], options, tmp_path / "cache")
+    monkeypatch.setattr(KnownTestSentences, "identity", lambda self: {"known": "another file"})
+    assert prepare_cached([source], options, tmp_path / "cache") != before
 
 
 @pytest.mark.parametrize(

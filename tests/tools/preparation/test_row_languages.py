@@ -10,8 +10,7 @@ import pytest
 
 from st_paragram.core.pair_store import PairStore
 from st_paragram.core.text.parallel import TextSource, parse_source
-from st_paragram.tools.preparation.pipeline import Sizes
-from st_paragram.tools.preparation.prepare import PrepareWork, prepare
+from st_paragram.tools.preparation.prepare import prepare
 from st_paragram.tools.preparation.settings import PrepareSettings
 
 SETTINGS = PrepareSettings(("en", "fr-es"), vocab_size=300, character_coverage=1.0)
@@ -32,7 +31,7 @@ def test_rows_keep_the_languages_of_their_texts(tmp_path, temperature) -> None:
     specs = [f"{name}:{write(tmp_path, name, count)}" for name, count in counts.items()]
     sources = [parse_source(spec, SETTINGS.languages) for spec in specs]
     settings = replace(SETTINGS, temperature=temperature)
-    prepare(sources, tmp_path / "s.h5", settings, work=PrepareWork(sizes=Sizes(task_bytes=1500)))
+    prepare(sources, tmp_path / "s.h5", settings)
     store = PairStore(tmp_path / "s.h5")
     assert store.languages == ("en", "fr-es")
     assert store.language_pairs == (("en", "fr"), ("en", "es"), ("en", "en"))

@@ -10,7 +10,7 @@ import pytest
 
 from st_paragram.core.pair_store import PairStore
 from st_paragram.core.text.parallel import parse_source
-from st_paragram.tools.preparation import vocabulary_stage
+from st_paragram.tools.preparation import vocabulary
 from st_paragram.tools.preparation.prepare import prepare
 from st_paragram.tools.preparation.settings import PrepareSettings
 
@@ -28,13 +28,13 @@ def trained_on(tmp_path, monkeypatch):
     write(tmp_path / "es.tsv", "es", 400)
     write(tmp_path / "de.tsv", "de", 50)
     seen: list[str] = []
-    train = vocabulary_stage.train_vocabulary
+    train = vocabulary.train_vocabulary
 
     def watching(sentences, **settings):
         seen.extend(sentences)
         return train(iter(seen), **settings)
 
-    monkeypatch.setattr(vocabulary_stage, "train_vocabulary", watching)
+    monkeypatch.setattr(vocabulary, "train_vocabulary", watching)
 
     def run(settings: PrepareSettings, name: str = "store") -> Counter[str]:
         seen.clear()

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from st_paragram.tools.preparation.pipeline import Sizes
 
 from st_paragram.core.text.parallel import TextSource, parse_source
 from st_paragram.errors import MissingExtraError, ParagramError, SettingsError
 from st_paragram.tools.embed_files import CollectionSettings, embed_collection
-from st_paragram.tools.preparation.pipeline import Sizes
 from st_paragram.tools.preparation.prepare import PrepareWork, prepare
 from st_paragram.tools.preparation.settings import PrepareSettings
 from st_paragram.tools.stages.distributed import Cluster, ClusterExecutor

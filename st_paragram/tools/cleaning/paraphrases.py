@@ -1,0 +1,175 @@
+"""Filters for paraphrases and for rows with further columns: `overlap`, `paraphrase_score` and `label`."""
+
+from __future__ import annotations
+
+import math
+import multiprocessing
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import regex
+
+from st_paragram.core.settings import setting
+from st_paragram.errors import SettingsError, TextError, short
+from st_paragram.tools.cleaning.base import Row, RowFilter, options
+from st_paragram.tools.cleaning.text import UNSEGMENTED
+
+if TYPE_CHECKING:
+    from st_paragram.core.encoding.models import TextEncoder
+
+_JOINED = rf"[[\w]--[{UNSEGMENTED}_]]"
+_QUOTES = str.maketrans("‘’‚‛ʼ“”„‟«»", "'" * 5 + '"' * 6)
+_WORD = regex.compile(
+    rf"[{UNSEGMENTED}]|'?{_JOINED}(?:{_JOINED}|[-./_](?={_JOINED})|(?<=\d)[,:](?=\d))*|[^\s]", regex.VERSION1
+)
+
+
+@options
+class Overlap(RowFilter):
+    """Drop rows whose two texts share too many word trigrams (Wieting and Gimpel 2018, ParaNMT-50M, section 5).
+
+    The overlap is the number of distinct trigrams that both texts have, divided by that of the text that has fewer;
+    `tokens` says what a word is. A text of fewer than three words overlaps with nothing.
+    """
+
+    name: ClassVar[str] = "overlap"
+    reasons: ClassVar[tuple[str, ...]] = ("n-gram overlap",)
+
+    max_overlap: float = setting(0.7, "maximum share of word trigrams in common", ge=0, le=1)
+    lower_case: bool = setting(True, "ignore case")
+
+    def reject(self, rows: Sequence[Row]) -> list[str | None]:
+        """Return "n-gram overlap" for rows above the limit."""
+        overlaps = (trigram_overlap(row[0], row[1], self.lower_case) for row in rows)
+        return [self.reasons[0] if overlap > self.max_overlap else None for overlap in overlaps]
+
+
+def trigram_overlap(first: str, second: str, lower_case: bool = True) -> float:
+    """The share of distinct trigrams of the text that has fewer of them which the other has, too; 0 without any."""
+    one, other = (_trigrams(text.lower() if lower_case else text) for text in (first, second))
+    return len(one & other) / max(min(len(one), len(other)), 1)
+
+
+def tokens(text: str) -> list[str]:
+    """The words of a text.
+
+    A word is a run of letters and digits. It may hold the characters ``- . / _`` between two of them, and ``,`` or
+    ``:`` between two digits. An apostrophe begins a word if a letter or digit follows (``don 't``). All other marks are
+    separate words, and so is every character of a script without spaces. This follows NLTK's Treebank tokens in what
+    matters to word n-grams, their number included.
+    """
+    return _WORD.findall(text.translate(_QUOTES))
+
+
+def _trigrams(text: str) -> set[tuple[str, str, str]]:
+    words = tokens(text)
+    return set(zip(words, words[1:], words[2:], strict=False))
+
+
+@options
+class ParaphraseScore(RowFilter):
+    """Drop rows whose score is below `low` or above `high` (EMNLP 2022, ParaNMT: 0.4 and 1).
+
+    The score is a number in a further column, or the cosine of the two texts' embeddings.
+    """
+
+    name: ClassVar[str] = "paraphrase_score"
+    reasons: ClassVar[tuple[str, ...]] = ("score too low", "score too high")
+
+    low: float = setting(0.4, "minimum score")
+    high: float = setting(1.0, "maximum score")
+    column: int | None = setting(
+        0, "column of the score; 0: the first after the two texts; ignored if a model is given", ge=0
+    )
+    model: str | None = setting(None, "directory, name or hub id of a model from this package to score the texts")
+
+    def __post_init__(self) -> None:
+        """Check that the options fit together."""
+        if self.high < self.low:
+            raise SettingsError(f"high is {self.high:g}; it must be at least low ({self.low:g})")
+        if self.model == "" or (self.model is None and self.column is None):
+            raise SettingsError(f"model is {self.model!r} and column is {self.column!r}; give one of them")
+
+    def reject(self, rows: Sequence[Row]) -> list[str | None]:
+        """Return "score too low" or "score too high" for rows outside the limits.
+
+        Raises:
+            TextError: A row has no score, or one that is not a number.
+        """
+        low, high = self.reasons
+        return [None if self.low <= s <= self.high else low if s < self.low else high for s in self.scores(rows)]
+
+    def scores(self, rows: Sequence[Row]) -> list[float]:
+        """The scores of rows; raises what `reject` raises."""
+        if self.model is None:
+            return [self._given(row) for row in rows]
+        first, second = (
+            self._encoder.encode([row[side] for row in rows], normalize_embeddings=True, show_progress_bar=False)
+            for side in (0, 1)
+        )
+        # Rounding may lift the cosine of equal texts above 1, where `high` would catch it.
+        scores: list[float] = np.minimum(np.einsum("nd,nd->n", first, second, dtype=np.float64), 1.0).tolist()
+        return scores
+
+    def identity(self) -> dict[str, Any]:
+        """The options, with the digest of the model's files in place of its name."""
+        options = super().identity()
+        if self.model is not None:
+            from st_paragram.core.encoding.directory import fingerprint
+            from st_paragram.core.encoding.find import find
+
+            options.update(column=None, model=fingerprint(find(self.model)))
+        return options
+
+    def _given(self, row: Row) -> float:
+        text = further_column(row, self.column or 0, self.name)
+        try:
+            score = math.nan if "_" in text else float(text)
+        except ValueError:
+            score = math.nan
+        if not math.isfinite(score):
+            seen = f"{short(text, 40)} in column {self.column} after the two texts is not a number"
+            raise TextError(f"{self.name}: {seen}; check the columns")
+        return score
+
+    @cached_property
+    def _encoder(self) -> TextEncoder:
+        from st_paragram.core.encoding.models import load_encoder
+
+        if multiprocessing.parent_process() is not None:
+            return load_encoder(self.model or "", num_threads=1)  # a worker: the other cores have their own workers
+        return load_encoder(self.model or "")
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the model behind: every process loads its own."""
+        return {name: value for name, value in self.__dict__.items() if name != "_encoder"}
+
+
+@options
+class Label(RowFilter):
+    """Keep rows with a given value in a further column, a language label for example."""
+
+    name: ClassVar[str] = "label"
+    reasons: ClassVar[tuple[str, ...]] = ("other label",)
+
+    column: int = setting(..., "column of the label; 0: the first column after the two texts", ge=0)
+    value: str = setting(..., "required label, compared exactly")
+
+    def reject(self, rows: Sequence[Row]) -> list[str | None]:
+        """Return "other label" for rows with another value.
+
+        Raises:
+            TextError: A row has too few columns.
+        """
+        labels = (further_column(row, self.column, self.name) for row in rows)
+        return [None if label == self.value else self.reasons[0] for label in labels]
+
+
+def further_column(row: Row, column: int, wanted: str) -> str:
+    """A column after the two texts, from 0, or an error in the name of the filter that wants it."""
+    if 2 + column < len(row):
+        return row[2 + column]
+    seen = f"a row has {len(row)} columns ({short(' | '.join(row[:2]), 80)})"
+    raise TextError(f"{wanted}: {seen}, but column {column} after the two texts is needed; check the columns")

@@ -1,0 +1,93 @@
+"""The vocabulary of a store: trained on the first rows of the order, one or one for each language.
+
+A vocabulary of several languages is trained on as many sentences of each, since pieces go to the languages that the
+sample is full of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any
+
+from st_paragram.core.text.parallel import TextSource
+from st_paragram.core.tokenizers.base import Tokenizer, load_tokenizer
+from st_paragram.core.tokenizers.bilingual import BilingualTokenizer, Sharing, both
+from st_paragram.core.tokenizers.character_trigrams import train_trigrams
+from st_paragram.core.tokenizers.sentencepiece import train_vocabulary
+from st_paragram.core.tokenizers.words import train_words
+from st_paragram.tools.preparation.buckets import SOURCE, texts_of
+from st_paragram.tools.preparation.order import Order
+from st_paragram.tools.preparation.settings import PrepareSettings
+
+
+def train(order: Order, sources: Sequence[TextSource], settings: PrepareSettings) -> bytes:
+    """The content of a tokenizer, trained on the first `sample_pairs` pairs, a uniform sample of all.
+
+    With several languages, it takes twice as many sentences as `sample_pairs`, the same number of each language, and
+    all of a language that has fewer.
+
+    Raises:
+        TextError: Too little text for a vocabulary.
+        SettingsError: The vocabulary is too small for the characters of the text.
+    """
+    size = settings.pieces(sum(order.quotas))
+    if settings.sharing is not Sharing.JOINT:
+        first, second = (_train((pair[side] for pair in _sample(order, settings)), size, settings) for side in (0, 1))
+        return both(first, second)
+    if settings.even_sample:
+        return _train(_even_sample(order, sources, settings), size, settings)
+    return _train((sentence for pair in _sample(order, settings) for sentence in pair), size, settings)
+
+
+def tokenizers(content: bytes, settings: PrepareSettings) -> tuple[Tokenizer, Tokenizer]:
+    """The tokenizers of both sides; one and the same where they share a vocabulary."""
+    own: dict[str, Any] = {"lower_case": settings.lower_case}
+    if settings.tokens == "sentencepiece":
+        own["segmentation"] = settings.segmentation.value
+    if settings.tokens == "word":
+        own |= {"splitter": settings.splitter.value, "language": "en"}
+    if settings.sharing is Sharing.JOINT:
+        tokenizer = load_tokenizer(settings.tokens, content, own)
+        return tokenizer, tokenizer
+    inner = {"kind": settings.tokens, "options": own}
+    options = {"inner": inner, "sharing": settings.sharing.value, "languages": settings.languages}
+    first, second = (
+        load_tokenizer(BilingualTokenizer.kind, content, options | {"language": language})
+        for language in settings.languages
+    )
+    return first, second
+
+
+def _sample(order: Order, settings: PrepareSettings) -> Iterator[list[str]]:
+    return islice((pair for rows in order for pair in texts_of(rows)), settings.sample_pairs)
+
+
+def _even_sample(order: Order, sources: Sequence[TextSource], settings: PrepareSettings) -> Iterator[str]:
+    """The first sentences of each language, in the order of the rows."""
+    languages = [[code.partition("_")[0] for code in source.pair] for source in sources]
+    different = {code for pair in languages for code in pair}
+    left = dict.fromkeys(different, 2 * settings.sample_pairs // len(different))
+    for rows in order:
+        for row, texts in zip(rows, texts_of(rows), strict=True):
+            for code, text in zip(languages[int(row[SOURCE])], texts, strict=True):
+                if left[code]:
+                    left[code] -= 1
+                    yield text
+        if not any(left.values()):
+            return
+
+
+def _train(sentences: Iterable[str], size: int, settings: PrepareSettings) -> bytes:
+    if settings.tokens == "word":
+        return train_words(sentences, size, settings.lower_case, settings.splitter)
+    if settings.tokens == "trigram":
+        return train_trigrams(sentences, size, settings.lower_case)
+    return train_vocabulary(
+        sentences,
+        size=size,
+        character_coverage=settings.coverage,
+        num_threads=settings.vocab_threads,
+        max_sentence_bytes=settings.max_sentence_bytes,
+        seed=settings.seed,
+    )

@@ -1,0 +1,85 @@
+"""Work in processes: what goes wrong in one of them, and its end with the process that started it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from st_paragram.errors import ParagramError, SettingsError
+from st_paragram.tools.work import in_processes, work_folder
+
+PARENT = """
+import os, signal, time
+from st_paragram.tools.work import in_processes
+
+def work(item):
+    if item:
+        time.sleep(600)
+    return os.getpid()
+
+if __name__ == "__main__":
+    for process in in_processes(work, iter([0, 0, 0, 0, 0, 1]), 2):
+        print(process, flush=True)
+        os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def half(number: int) -> float:
+    """Work for another process: 1 kills it, 0 divides."""
+    if number == 1:
+        os._exit(1)
+    return 1 / number
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_results_come_in_order_and_errors_out(workers: int) -> None:
+    assert list(in_processes(half, iter([2, 4, 8, 16, 32, 64, 128]), workers)) == [2.0**-n for n in range(1, 8)]
+    with pytest.raises(ZeroDivisionError):
+        list(in_processes(half, [2, 0], workers))
+    with pytest.raises(SettingsError, match="workers is 0"):
+        list(in_processes(half, [2], 0))
+
+
+def test_endless_items_are_not_all_taken() -> None:
+    assert [each for each, _ in zip(in_processes(half, count(2), 2), range(3), strict=False)] == [1 / 2, 1 / 3, 1 / 4]
+
+
+def test_a_dead_worker_is_reported() -> None:
+    with pytest.raises(ParagramError, match="use fewer workers"):
+        list(in_processes(half, [1, 2, 3], 2))
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks at /proc")
+def test_workers_end_with_a_process_that_was_killed(tmp_path: Path) -> None:
+    (tmp_path / "parent.py").write_text(PARENT)
+    parent = subprocess.run([sys.executable, tmp_path / "parent.py"], capture_output=True, text=True, check=False)
+    worker = int(parent.stdout)
+    end = time.monotonic() + 20
+    while _alive(worker) and time.monotonic() < end:
+        time.sleep(0.1)
+    assert not _alive(worker)
+
+
+def test_a_work_folder_stays_only_where_something_can_come_of_it(tmp_path: Path) -> None:
+    for error, stays in ((None, False), (ParagramError("refused"), False), (OSError("full"), True)):
+        try:
+            with work_folder(tmp_path / "work") as folder:
+                (folder / "file").touch()
+                if error:
+                    raise error
+        except (ParagramError, OSError):
+            pass
+        assert (tmp_path / "work").exists() is stays
+
+
+def _alive(process: int) -> bool:
+    try:
+        return Path(f"/proc/{process}/stat").read_text().split()[2] not in "ZX"
+    except FileNotFoundError:
+        return False
