@@ -17,15 +17,12 @@ from st_paragram.tools.deduplication.settings import DeduplicationSettings, Meth
 from st_paragram.tools.options.columns import add_columns_option
 from st_paragram.tools.options.common import (
     STDOUT,
-    add_model_option,
     check_input,
     is_standard_output,
-    model_folder,
     output_name,
     say,
     standard_output,
 )
-from st_paragram.tools.search.settings import SearchSettings
 
 if TYPE_CHECKING:
     from st_paragram.tools.deduplication.deduplicate import Deduplicated
@@ -36,15 +33,13 @@ DESCRIPTION = (
     "that stays."
 )
 EPILOG = """\
-Three methods find duplicates; a line goes if one of them finds it:
+Two methods find duplicates; a line goes if one of them finds it:
 
 - exact: the letters and digits are the same, regardless of case, spaces and punctuation (see --no-normalize);
-- minhash: the share of n-grams in common (the Jaccard similarity) is at least --threshold;
-- embeddings: the cosine is at least --cosine, which finds paraphrases, too.
+- minhash: the share of n-grams in common (the Jaccard similarity) is at least --threshold.
 
   st-paragram dedupe lines.txt --output clean.txt --removed removed.tsv
   st-paragram dedupe lines.txt --output clean.txt --method exact
-  st-paragram dedupe lines.txt --output clean.txt --method exact minhash embeddings --model p-sp-en
   st-paragram dedupe pairs.tsv --pairs --output clean.tsv --sides either
   st-paragram dedupe pairs.csv --columns english spanish --output clean.tsv
   st-paragram dedupe --moses news.en news.es --output clean.en clean.es
@@ -88,9 +83,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="methods that find duplicates (default: exact minhash)",
     )
     add_setting_options(group, DeduplicationSettings)
-    group = parser.add_argument_group("embeddings")
-    add_model_option(group)
-    add_setting_options(group, SearchSettings, only=("index", "recall", "vector_type", "memory"))
     parser.add_argument("--workers", type=int, default=1, metavar="N", help="processes (default: %(default)s)")
 
 
@@ -98,27 +90,22 @@ def run(arguments: argparse.Namespace) -> int:
     """Remove duplicates and say how many; returns the exit status.
 
     Raises:
-        ParagramError: Text, settings, model or output are refused.
+        ParagramError: Text, settings or output are refused.
     """
     from st_paragram.tools.stages.executors import LocalExecutor
 
     paths, outputs = _paths(arguments), _outputs(arguments)
-    settings, search = _settings(arguments), SearchSettings(**given(arguments, SearchSettings))
-    executor = LocalExecutor(arguments.workers)
+    settings, executor = _settings(arguments), LocalExecutor(arguments.workers)
     for text in paths:
         check_input(text)
         if not arguments.columns:
             check_plain(text)
     for path in (*outputs, *([arguments.removed] if arguments.removed else [])):
         check_output(path, arguments.overwrite)
-    model = model_folder(arguments) if Method.EMBEDDINGS in settings.methods else Path()
     with _work(outputs, arguments) as folder:
         from st_paragram.tools.deduplication.deduplicate import deduplicate
-        from st_paragram.tools.deduplication.meaning import Meaning
 
-        found = deduplicate(
-            paths, _columns(arguments), folder, settings, Meaning(model, search), executor, arguments.columns or ()
-        )
+        found = deduplicate(paths, _columns(arguments), folder, settings, executor, arguments.columns or ())
         _write(found, outputs, arguments.removed)
     say(f"{' and '.join(map(output_name, arguments.output))}: {found.summary()}")
     return 0

@@ -7,8 +7,8 @@ the last 200 rows that stay under each of its keys.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -17,12 +17,11 @@ from tqdm import tqdm
 
 from st_paragram.tools.cleaning.normalized_key import normalized_key
 from st_paragram.tools.deduplication.links import Links
-from st_paragram.tools.deduplication.meaning import Near
 from st_paragram.tools.deduplication.settings import DeduplicationSettings, Method
 
-EXACT, NORMALIZED, MINHASH, COSINE = range(4)
+EXACT, NORMALIZED, MINHASH = range(3)
 #: In words, why a text is a duplicate.
-REASONS = ("exact", "normalized", "minhash", "cosine")
+REASONS = ("exact", "normalized", "minhash")
 
 _COMPARED = 200  # rows with one key: bounds the work on very common keys
 _HELD = 1 << 14  # sets of n-grams in memory
@@ -39,12 +38,10 @@ class View:
     Attributes:
         sides: Their numbers.
         links: For each column of keys the rows that are linked, see `links.link`.
-        near: For each side the links of equal sentences, and which sentences are near; empty without embeddings.
     """
 
     sides: tuple[int, ...]
     links: Sequence[Links]
-    near: Sequence[tuple[Links, Near]] = ()
 
 
 @dataclass(frozen=True)
@@ -55,13 +52,11 @@ class Comparison:
         settings: What counts as a duplicate.
         texts: Gives the texts of a row.
         ngrams: Gives the n-grams of a row's side.
-        near: For each side which sentences are near; empty without embeddings.
     """
 
     settings: DeduplicationSettings
     texts: Callable[[int], Sequence[str]]
     ngrams: Callable[[int, int], frozenset[int]]
-    near: Mapping[int, Near] = field(default_factory=dict)
 
     def all(self, row: int, other: int, sides: Sequence[int]) -> list[Found] | None:
         """Why two rows are duplicates on each of the sides; None if they are not on one of them."""
@@ -82,10 +77,6 @@ class Comparison:
             union = len(one) + len(two) - shared
             if shared and shared >= settings.threshold * union:
                 return MINHASH, shared / union
-        if self.near:
-            ones, others = (int(self.near[side].sentence_of[each]) for each in (row, other))
-            cosine = None if ones < 0 else 1.0 if ones == others else self.near[side].cosine(ones, others)
-            return None if cosine is None else (COSINE, cosine)
         return None
 
     def _equal(self, row: int, other: int, side: int) -> Found | None:
@@ -161,28 +152,22 @@ def decide(
                     break
             if not kept[row]:
                 break
-        else:
-            for each in candidates:
-                each.keep(row)
     return Decisions(kept_row, reasons, similarities)
 
 
 def _remembering(comparison: Comparison) -> Comparison:
     """The same comparison, which does not read again what it has just read."""
     remember = lru_cache(_HELD)
-    return Comparison(comparison.settings, remember(comparison.texts), remember(comparison.ngrams), comparison.near)
+    return Comparison(comparison.settings, remember(comparison.texts), remember(comparison.ngrams))
 
 
 def _linked(views: Sequence[View], order: NDArray[np.int64] | None, count: int) -> Iterator[int]:
     """The rows that may be duplicates of an earlier row, in their order; all others stay."""
     linked = np.zeros(count, np.bool_)
     for view in views:
-        for links in (*view.links, *(each for each, _ in view.near)):
+        for links in view.links:
             for begin in range(0, count, _BLOCK):
                 linked[begin : begin + _BLOCK] |= links[begin : begin + _BLOCK] >= 0
-        for _, near in view.near:
-            degrees = np.append(np.diff(near.starts), 0)  # the last is for rows without a sentence
-            linked |= degrees[near.sentence_of] > 0
     rows = np.flatnonzero(linked) if order is None else order[linked[order]]
     for begin in range(0, len(rows), _BLOCK):
         yield from rows[begin : begin + _BLOCK].tolist()
@@ -193,23 +178,12 @@ class _Candidates:
 
     def __init__(self, view: View, kept: bytearray) -> None:
         self.view, self._kept = view, kept
-        self._last = [np.full(len(near.starts) - 1, -1, np.int32) for _, near in view.near]
 
     def of(self, row: int) -> Iterator[int]:
         """Each once; those with the same key first, from the first column of keys to the last."""
         seen = set[int]()
-        for links in (*self.view.links, *(each for each, _ in self.view.near)):
+        for links in self.view.links:
             yield from self._new(self._before(links, row), links, seen)
-        for (links, near), last in zip(self.view.near, self._last, strict=True):
-            sentence = int(near.sentence_of[row])
-            for other in near.of(sentence) if sentence >= 0 else ():
-                yield from self._new(int(last[other]), links, seen)
-
-    def keep(self, row: int) -> None:
-        """A row stays."""
-        for (_, near), last in zip(self.view.near, self._last, strict=True):
-            if (sentence := int(near.sentence_of[row])) >= 0:
-                last[sentence] = row
 
     def _before(self, links: Links, row: int) -> int:
         """The last row that stays with the same key; no removed row is passed twice in a chain."""

@@ -16,9 +16,8 @@ from st_paragram.core.words import counted
 from st_paragram.tools.deduplication.decisions import Comparison, Decisions, View, decide
 from st_paragram.tools.deduplication.keys import KeyStage, Ngrams, rows_of_a_task
 from st_paragram.tools.deduplication.lines import Lines, write_lines
-from st_paragram.tools.deduplication.links import Links, link
-from st_paragram.tools.deduplication.meaning import Meaning, Near, near_by_meaning
-from st_paragram.tools.deduplication.settings import DeduplicationSettings, Keep, Method
+from st_paragram.tools.deduplication.links import link
+from st_paragram.tools.deduplication.settings import DeduplicationSettings, Keep
 from st_paragram.tools.stages.executors import Executor, LocalExecutor
 
 _SIDE_NAMES = {1: ("",), 2: ("first", "second")}
@@ -62,7 +61,6 @@ def deduplicate(
     columns: int,
     folder: Path,
     settings: DeduplicationSettings | None = None,
-    meaning: Meaning | None = None,
     executor: Executor | None = None,
     names: Sequence[str] = (),
 ) -> Deduplicated:
@@ -75,14 +73,11 @@ def deduplicate(
         columns: Texts of a row, 1 or 2.
         folder: An empty folder to work in, on a disk with room for the text and for 8 bytes for each key and n-gram.
         settings: What counts as a duplicate.
-        meaning: How to embed and search, for embeddings.
         executor: Who does the work; changes nothing in the result.
         names: Columns of a table that have the texts, as many as `columns`; none for plain text.
 
     Raises:
         TextError: A text cannot be read, see `lines.write_lines`.
-        MiningError: For embeddings, see `meaning.near_by_meaning`.
-        MissingExtraError: faiss is needed and not installed.
     """
     settings, executor = settings or DeduplicationSettings(), executor or LocalExecutor()
     lines = write_lines(paths, columns, folder, names)
@@ -94,35 +89,11 @@ def deduplicate(
     for column in tqdm(range(stage.columns), desc="sort", unit=" keys", disable=None, leave=False):
         keys, blocks = partial(stage.keys, column), len(stage.results())
         linked.append(link(keys, blocks, len(lines), ranks, folder / f"links-{column}.npy"))
-    near: dict[int, tuple[Links, Near]] = {}
-    if Method.EMBEDDINGS in settings.methods:
-        for side in sorted({side for view in settings.views(columns) for side in view}):
-            near[side] = _near(lines, side, folder, settings, meaning or Meaning(Path()), executor, ranks)
     views = settings.views(columns)
     each = len(linked) // len(views)
-    found = [
-        View(view, linked[number * each : (number + 1) * each], [near[side] for side in view if near])
-        for number, view in enumerate(views)
-    ]
-    comparison = Comparison(settings, lines.texts, Ngrams(stage).of, {side: each[1] for side, each in near.items()})
+    found = [View(view, linked[number * each : (number + 1) * each]) for number, view in enumerate(views)]
+    comparison = Comparison(settings, lines.texts, Ngrams(stage).of)
     return Deduplicated(lines, decide(len(lines), found, comparison, order, columns))
-
-
-def _near(
-    lines: Lines,
-    side: int,
-    folder: Path,
-    settings: DeduplicationSettings,
-    meaning: Meaning,
-    executor: Executor,
-    ranks: NDArray[np.int32] | None,
-) -> tuple[Links, Near]:
-    """Near sentences of a side, and the links of its equal ones."""
-    work = folder / f"embeddings-{side}"
-    work.mkdir()
-    near = near_by_meaning(lines, side, work, meaning, settings.neighbors, settings.cosine, executor)
-    keys = (near.sentence_of + 1).astype(np.uint64)
-    return link(lambda _: keys, 1, len(lines), ranks, work / "links.npy"), near
 
 
 def _longest_first(lines: Lines) -> NDArray[np.int64]:

@@ -19,7 +19,6 @@ class Method(str, Enum):
 
     EXACT = "exact"
     MINHASH = "minhash"
-    EMBEDDINGS = "embeddings"
 
 
 class Sides(str, Enum):
@@ -71,8 +70,6 @@ class DeduplicationSettings:
         ge=1,
         le=200,
     )
-    cosine: float = setting(0.95, "embeddings: minimum cosine of near-duplicates", gt=0, le=1)
-    neighbors: int = setting(16, "embeddings: nearest neighbors compared per sentence", ge=1, option="-k --neighbors")
 
     def __post_init__(self) -> None:
         """Check what a range cannot say.
@@ -81,7 +78,7 @@ class DeduplicationSettings:
             SettingsError: No method is given.
         """
         if not self.methods:
-            raise SettingsError("no method is given; give exact, minhash or embeddings")
+            raise SettingsError("no method is given; give exact or minhash")
 
     @property
     def size(self) -> int:
