@@ -103,17 +103,16 @@ def run(arguments: argparse.Namespace) -> int:
         check_input(path)
     source = TextSource((arguments.file,), ("first", "second"))
     source = with_columns([source], [arguments.columns] if arguments.columns else [])[0]
-    pairs, right = [], None
-    if arguments.labels:
-        from st_paragram.tools.bitext_mining.labels import read_labels
-
-        pairs, right = read_labels(arguments.labels)
-    folder, kept = model_folder(arguments), array("d")
+    folder = model_folder(arguments)
 
     import numpy as np
 
     from st_paragram.core.encoding.models import load_encoder
     from st_paragram.tools import score_files
+    from st_paragram.tools.bitext_mining.labels import read_labels, suggest, table
+
+    pairs, right = read_labels(arguments.labels) if arguments.labels else ([], None)
+    kept = array("d")
 
     with ExitStack() as stack:
         stack.enter_context(output_files(output, overwrite=arguments.overwrite))
@@ -121,8 +120,10 @@ def run(arguments: argparse.Namespace) -> int:
         if settings.margin is not Margin.ABSOLUTE:
             from st_paragram.tools.bitext_mining import background
 
-            temporary = temporary_folder(output) if output else TemporaryDirectory(prefix="st-paragram-")
-            work = Path(stack.enter_context(temporary))
+            if output:
+                work = stack.enter_context(temporary_folder(output))
+            else:
+                work = Path(stack.enter_context(TemporaryDirectory(prefix="st-paragram-")))
             if arguments.background:
                 scorer = background.background_of_pairs(source, folder, settings, work, pairs)
             else:
@@ -137,8 +138,6 @@ def run(arguments: argparse.Namespace) -> int:
             report = score_files.score_file(model, source, output, arguments.overwrite, scorer, scores, arguments.sort)
     say(f"{output_name(output)}: {counted(report.pairs, 'pair')}; {report.blank:,} with a blank side")
     if right is not None:
-        from st_paragram.tools.bitext_mining.labels import suggest, table
-
         cuts = suggest(sample, right, arguments.precision, np.frombuffer(kept))
         print(table(cuts), file=sys.stderr if output is None else sys.stdout)
     return 0

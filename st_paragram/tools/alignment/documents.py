@@ -14,7 +14,7 @@ from tqdm import tqdm
 from st_paragram.core.encoding.directory import fingerprint
 from st_paragram.core.encoding.find import find
 from st_paragram.core.encoding.models import load_encoder
-from st_paragram.core.files import atomic, check_output, digest, file_digest, folder_for_file, is_pipe
+from st_paragram.core.files import atomic, check_output, digest, file_digest, is_pipe
 from st_paragram.core.text.streams import read_lines
 from st_paragram.core.version import installed_version
 from st_paragram.errors import MiningError, ParagramError
@@ -82,8 +82,11 @@ def align_documents(
     """
     settings, output, pairs, count = settings or AlignmentSettings(), Path(output), list(documents), 0
     check_output(output, overwrite)
-    sizes, found = [_sizes(*pair) for pair in pairs], find(model)
-    encoder = load_encoder(found)
+    sizes = np.zeros(2, np.int64)
+    for source, target, where in pairs:
+        with _named(where):
+            sizes += _sizes(source, target)
+    encoder = load_encoder(found := find(model))
     how = digest(installed_version(), fingerprint(found), repr(settings))
 
     def embed(texts: Sequence[str]) -> Vectors:
@@ -96,40 +99,34 @@ def align_documents(
                 rows = make(path, partial(_align, source, target, embed, settings)).read_bytes()
             count += sum(all(row.split(b"\t")[1:]) for row in rows.split(b"\n")[:-1])
             file.write(rows)
-    return DocumentReport(len(pairs), sum(one for one, _ in sizes), sum(other for _, other in sizes), count)
+    return DocumentReport(len(pairs), int(sizes[0]), int(sizes[1]), count)
 
 
 def _align(source: str, target: str, embed: Embed, settings: AlignmentSettings, path: Path) -> None:
     """Write `score TAB source TAB target` for one pair of documents."""
-    sides = [[" ".join(line.split()) for line in read_lines(name)] for name in (source, target)]
+    one, other = ([" ".join(line.split()) for line in read_lines(name)] for name in (source, target))
     with path.open("wb") as file:
-        for block in align(*sides, embed, settings):
-            rows = zip(sides, (block.source, block.target), strict=True)
-            one, other = (" ".join(side[row] for row in own) for side, own in rows)
-            file.write(f"{block.score:.6f}\t{one}\t{other}\n".encode())
+        for block in align(one, other, embed, settings):
+            texts = " ".join(one[row] for row in block.source), " ".join(other[row] for row in block.target)
+            file.write(f"{block.score:.6f}\t{texts[0]}\t{texts[1]}\n".encode())
 
 
-def _sizes(source: str, target: str, where: str) -> tuple[int, int]:
+def _sizes(source: str, target: str) -> list[int]:
     """Sentences of two documents, blank lines apart."""
-    with _named(where):
-        sizes = [_size(name) for name in (source, target)]
-        check_size(sizes[0], sizes[1])
-    return sizes[0], sizes[1]
-
-
-def _size(name: str) -> int:
-    if wrong := folder_for_file(name):
-        raise MiningError(f"{wrong}; name a document")
-    if is_pipe(name):
-        raise MiningError(f"{name}: no regular file; write the document to a file")
-    size = sum(1 for line in read_lines(name) if line.strip())
-    if not size:
-        raise MiningError(f"{name}: empty; give a document of at least one sentence, or leave the pair out")
-    return size
+    sizes = []
+    for name in (source, target):
+        if is_pipe(name):
+            raise MiningError(f"{name}: no regular file; write the document to a file")
+        sizes.append(sum(1 for line in read_lines(name) if line.strip()))
+        if not sizes[-1]:
+            raise MiningError(f"{name}: empty; give a document of at least one sentence, or leave the pair out")
+    check_size(*sizes)
+    return sizes
 
 
 @contextmanager
 def _named(where: str) -> Iterator[None]:
+    """Errors say where the documents were named."""
     try:
         yield
     except ParagramError as error:

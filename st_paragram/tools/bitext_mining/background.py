@@ -9,7 +9,7 @@ a neighbor like any other, as it is in mining.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -94,7 +94,7 @@ def background_of_pairs(
     return _background(sides, model, settings, work)
 
 
-def _background(texts: dict[str, Iterable[str]], model: Path, settings: MarginSettings, work: Path) -> Background:
+def _background(texts: Mapping[str, Iterable[str]], model: Path, settings: MarginSettings, work: Path) -> Background:
     vectors, k = [], settings.neighbors
     for number, (name, lines) in enumerate(texts.items()):
         write_sentences(lines, name, work / f"sentences-{number}", most_repeats=settings.most_repeats)

@@ -75,8 +75,13 @@ def candidate_pairs(
         return best_first(back)
     if candidates is Candidates.INTERSECTION:
         return best_first(ahead.at(back.source[ahead.target] == ahead.source))
-    both = ((ahead.source, back.source), (ahead.target, back.target), (ahead.scores, back.scores))
-    return one_to_one(ScoredPairs(*map(np.concatenate, both)))
+    return one_to_one(
+        ScoredPairs(
+            np.concatenate((ahead.source, back.source)),
+            np.concatenate((ahead.target, back.target)),
+            np.concatenate((ahead.scores, back.scores)),
+        )
+    )
 
 
 def best_neighbors(own: Neighbors, other: Neighbors, margin: Margin) -> tuple[Rows, Scores]:

@@ -136,11 +136,9 @@ def _search(
     if settings.paraphrase:
         parts = _blocks(place, len(source), lambda begin, end: exact_within(source, begin, end, k + 1))
         both = ((begin + number * len(own[0].indices), own[number]) for begin, own in parts for number in (0, 1))
-        found = united(both, len(source), k + 1).without_self(np.arange(len(source)))
-        return found, found, (Searched(),)
-    found = list(
-        _blocks(place, len(source), lambda begin, end: exact_both_ways(source.rows(begin, end), target, k))
-    )
+        among = united(both, len(source), k + 1).without_self(np.arange(len(source)))
+        return among, among, (Searched(),)
+    found = list(_blocks(place, len(source), lambda begin, end: exact_both_ways(source.rows(begin, end), target, k)))
     back = ((0, Neighbors(own.similarities, own.indices + begin)) for begin, (_, own) in found)
     return joined(own for _, (own, _) in found), united(back, len(target), k), (Searched(), Searched())
 

@@ -36,11 +36,15 @@ class Neighbors:
 
     def at(self, columns: NDArray[np.int64]) -> Neighbors:
         """Of each query the given columns, int64 (n, c)."""
-        return Neighbors(*(np.take_along_axis(each, columns, 1) for each in (self.similarities, self.indices)))
+        return Neighbors(
+            np.take_along_axis(self.similarities, columns, 1), np.take_along_axis(self.indices, columns, 1)
+        )
 
     def without_self(self, rows: NDArray[np.int64]) -> Neighbors:
         """One neighbor fewer, where queries are the rows (n,) of the corpus: none is its own neighbor."""
-        return self.at(np.argsort(self.indices == rows[:, None], axis=1, kind="stable")[:, :-1])  # its own row goes last
+        return self.at(
+            np.argsort(self.indices == rows[:, None], axis=1, kind="stable")[:, :-1]
+        )  # its own row goes last
 
 
 def joined(parts: Iterable[Neighbors]) -> Neighbors:

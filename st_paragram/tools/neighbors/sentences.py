@@ -7,6 +7,7 @@ and end there, int64 (n, 2), in the order of their first occurrence. With ids, `
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from itertools import islice
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 from st_paragram.core.files import read_record, write_json
 from st_paragram.errors import MiningError, refused
 
-_FEWEST_LETTERS = 2
+_TWO_LETTERS = re.compile(r"[^\W_].*?[^\W_]", re.DOTALL)  # or digits
 _LINES = 1 << 16  # in memory at a time
 
 
@@ -120,8 +121,7 @@ def _rows(lines: Iterable[str], name: str, with_ids: bool, counts: SentenceCount
         sentence = " ".join(sentence.split())
         if not sentence:
             counts.blank += 1
-        # The beginning is enough of nearly all.
-        elif sentence[1:2] and sentence[:2].isalnum() or sum(map(str.isalnum, sentence)) >= _FEWEST_LETTERS:
+        elif _TWO_LETTERS.search(sentence):
             yield sentence.encode(), key.encode()
         else:
             counts.near_empty += 1

@@ -75,4 +75,6 @@ class SearchSettings:
         if self.memory < 256 << 20:
             raise SettingsError(f"memory is {self.memory:,} bytes; give at least 256M")
         if not re.fullmatch(r"[A-Za-z][\w,()]*", self.index):
-            raise SettingsError(f"index is {short(self.index)}; give auto or a faiss factory string like HNSW32 or Flat")
+            raise SettingsError(
+                f"index is {short(self.index)}; give auto or a faiss factory string like HNSW32 or Flat"
+            )
