@@ -9,7 +9,7 @@ a neighbor like any other, as it is in mining.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -76,7 +76,7 @@ def background_of_texts(source: str, target: str, model: Path, settings: MarginS
 
 
 def background_of_pairs(
-    pairs: TextSource, model: Path, settings: MarginSettings, work: Path, others: Iterable[tuple[str, str]] = ()
+    pairs: TextSource, model: Path, settings: MarginSettings, work: Path, others: Sequence[tuple[str, str]] = ()
 ) -> Background:
     """A background of the two sides of the pairs themselves, which are read twice more.
 
@@ -89,9 +89,12 @@ def background_of_pairs(
     """
     if not all(Path(path).is_file() for path in pairs.paths):
         raise SettingsError(f"{pairs.name}: must be read again to serve as its own background; give a file")
-    names = [f"{pairs.name}, {side} side" for side in ("first", "second")]
-    sides = {name: (pair[side] for pair in chain(read_pairs(pairs), others)) for side, name in enumerate(names)}
-    return _background(sides, model, settings, work)
+
+    def sides(number: int) -> Iterator[str]:
+        return (pair[number] for pair in chain(read_pairs(pairs), others))
+
+    texts = {f"{pairs.name}, {name} side": sides(number) for number, name in enumerate(("first", "second"))}
+    return _background(texts, model, settings, work)
 
 
 def _background(texts: Mapping[str, Iterable[str]], model: Path, settings: MarginSettings, work: Path) -> Background:
