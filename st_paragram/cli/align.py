@@ -45,9 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise SettingsError("give --source and --target, or --documents with a list of both")
     for path in filter(None, (arguments.source, arguments.target, arguments.documents)):
         check_input(path)
-    documents = (
-        list(read_list(arguments.documents)) if arguments.documents else [(arguments.source, arguments.target, "")]
-    )
+    documents = read_list(arguments.documents) if arguments.documents else [(arguments.source, arguments.target, "")]
     settings = AlignmentSettings(**given(arguments, AlignmentSettings))
     report = align_documents(documents, arguments.output, model_name(arguments), settings, arguments.overwrite)
     what = f"{counted(report.pairs, 'pair')} from {counted(report.documents, 'pair')} of documents"

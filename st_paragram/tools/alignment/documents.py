@@ -42,12 +42,9 @@ class DocumentReport:
     pairs: int
 
 
-def read_list(path: str) -> Iterator[tuple[str, str, str]]:
-    """Yield the pairs of a list of rows `source file TAB target file`, and where each stands; blank rows are left out.
-
-    The files are meant from the folder of the list.
-    """
-    folder = Path(path).parent
+def read_list(path: str) -> list[tuple[str, str, str]]:
+    """The pairs of a list of rows `source file TAB target file`, meant from its folder, and where each stands."""
+    folder, pairs = Path(path).parent, []
     for row, line in enumerate(read_lines(path), 1):
         columns = [column.strip() for column in line.split("\t")]
         if columns == [""]:
@@ -55,7 +52,10 @@ def read_list(path: str) -> Iterator[tuple[str, str, str]]:
         if len(columns) != 2 or not all(columns):
             seen = f"row {row} is {line[:60]!r}"
             raise MiningError(f"{path}: {seen}; write `source file TAB target file`, two names and a tab")
-        yield str(folder / columns[0]), str(folder / columns[1]), f"{path}, row {row}: "
+        pairs.append((str(folder / columns[0]), str(folder / columns[1]), f"{path}, row {row}: "))
+    if not pairs:
+        raise MiningError(f"{path}: no documents; write a row `source file TAB target file` for each pair")
+    return pairs
 
 
 def align_documents(

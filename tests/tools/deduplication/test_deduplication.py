@@ -11,22 +11,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from st_paragram import Encoder
-from st_paragram.core.encoding.find import find as find_model
-from st_paragram.core.sample import sample_pairs
-from st_paragram.errors import MiningError, SettingsError
+from st_paragram.errors import SettingsError
 from st_paragram.tools.cleaning.normalized_key import normalized_key
 from st_paragram.tools.cleaning.word_hashes import words
 from st_paragram.tools.deduplication import deduplicate as module
 from st_paragram.tools.deduplication import keys, links
 from st_paragram.tools.deduplication.deduplicate import deduplicate
 from st_paragram.tools.deduplication.keys import ngrams_of
-from st_paragram.tools.deduplication.meaning import Meaning
 from st_paragram.tools.deduplication.settings import DeduplicationSettings, Method, Unit
 from st_paragram.tools.stages.executors import LocalExecutor
 
 ONE_OF = {"both": ((0, 1),), "either": ((0,), (1,)), "first": ((0,),), "second": ((1,),)}
-MODEL = find_model("p-sp-mini")
 numbers = count()
 
 
@@ -196,60 +191,11 @@ def test_ngrams_of_several_texts_are_those_of_each(texts, unit, size):
         assert len(own) == len(ngrams(text, DeduplicationSettings(unit=unit, ngram=size)))
 
 
-SIMILAR = [
-    "The meeting of the committee starts at nine o'clock in the morning.",
-    "The committee's meeting starts at nine o'clock in the morning.",
-    "Bananas are cheap.",
-    "!!",
-    "",
-    "Bananas are cheap.",
-]
-
-
-def test_embeddings_find_what_words_do_not(place):
-    cosine = float(np.dot(*Encoder("p-sp-mini").encode(SIMILAR[:2], normalize_embeddings=True)))
-    for threshold, kept in ((cosine - 0.002, [0, 2, 3, 4]), (cosine + 0.002, [0, 1, 2, 3, 4])):
-        settings = DeduplicationSettings(methods=("embeddings",), cosine=threshold)
-        found = find(place, [(line,) for line in SIMILAR], settings, meaning=Meaning(MODEL))
-        assert np.flatnonzero(found.decisions.kept).tolist() == kept
-        assert found.decisions.why(5, ("",)) == "cosine 1.00"
-
-
-def test_embeddings_against_all_cosines(place):
-    sentences = [one for one, _ in sample_pairs("es", 80)]
-    lines = sentences + [" ".join(one.split()[1:]) for one in sentences]
-    vectors = Encoder(MODEL).encode(lines, normalize_embeddings=True).astype(np.float16).astype(np.float64)
-    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    cosines = vectors @ vectors.T
-    assert not (np.abs(cosines - 0.9) < 1e-6).any()
-    kept = list[int]()
-    for row in range(len(lines)):
-        if not (cosines[row, kept] >= 0.9).any():
-            kept.append(row)
-    settings = DeduplicationSettings(methods=("embeddings",), cosine=0.9, neighbors=160)
-    found = find(place, [(line,) for line in lines], settings, meaning=Meaning(MODEL))
-    assert np.flatnonzero(found.decisions.kept).tolist() == kept and 0 < len(kept) < 160
-    crossed = find(place, list(zip(lines, lines[::-1], strict=True)), settings, meaning=Meaning(MODEL))
-    near, kept = (cosines >= 0.9) & (cosines[::-1, ::-1] >= 0.9), []
-    for row in range(len(lines)):
-        if not near[row, kept].any():
-            kept.append(row)
-    assert np.flatnonzero(crossed.decisions.kept).tolist() == kept
-
-
-def test_one_sentence_has_no_neighbors_and_none_is_refused(place):
-    settings, meaning = DeduplicationSettings(methods=("embeddings",)), Meaning(MODEL)
-    found = find(place, [("one line",), ("one  line",)], settings, meaning=meaning)
-    assert found.decisions.kept.tolist() == [True, False]
-    with pytest.raises(MiningError, match="no sentences in 1 lines"):
-        find(place, [("",)], settings, meaning=meaning)
-
-
 def test_reasons_name_the_sides(place):
     rows = [("One two three four five six.", "uno dos"), ("one two three four five SIX", "uno dos"), ("x", "uno dos")]
     found = find(place, rows, DeduplicationSettings())
     assert found.decisions.why(1, ("first", "second")) == "first normalized, second exact"
-    assert found.decisions.counts() == {"exact": 0, "normalized": 1, "minhash": 0, "cosine": 0}
+    assert found.decisions.counts() == {"exact": 0, "normalized": 1, "minhash": 0}
     found = find(place, rows, DeduplicationSettings(sides="either"))
     assert found.decisions.why(2, ("first", "second")) == "second exact"
     assert found.summary() == "1 of 3 pairs kept; removed: 1 exact, 1 normalized"
@@ -259,7 +205,6 @@ def test_settings_are_checked():
     for values, message in (
         ({"methods": ()}, "no method is given"),
         ({"threshold": 0}, "threshold is 0"),
-        ({"cosine": 1.1}, "cosine is 1.1"),
         ({"ngram": 0}, "ngram is 0"),
         ({"unit": "byte"}, "unit is 'byte'"),
     ):
