@@ -115,8 +115,6 @@ REFUSED = [
     (["a.csv"], "a.csv: is a table (CSV); name its columns with --columns"),
     (["a", "--removed", "out"], "two outputs have the same name"),
     (["a", "--workers", "0"], "workers is 0"),
-    (["a", "--method", "embeddings", "--memory", "1M"], "memory is 1,048,576 bytes"),
-    (["a", "--method", "embeddings", "--model", "nobody"], "no model 'nobody'"),
     (["none"], "none: No such file"),
     (["."], ". is a folder, where a file is expected; name a file"),
     (["empty"], "empty: empty; give a text with at least one line"),

@@ -116,7 +116,7 @@ def _sizes(source: str, target: str) -> list[int]:
     sizes = []
     for name in (source, target):
         if is_pipe(name):
-            raise MiningError(f"{name}: no regular file; write the document to a file")
+            raise MiningError(f"{name}: no regular file; name a document")
         sizes.append(sum(1 for line in read_lines(name) if line.strip()))
         if not sizes[-1]:
             raise MiningError(f"{name}: empty; give a document of at least one sentence, or leave the pair out")

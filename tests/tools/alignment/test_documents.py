@@ -102,7 +102,7 @@ def test_an_interrupted_run_goes_on(model, listed, tmp_path, monkeypatch):
         ("\n \n", "no documents"),
         ("a0.txt\tb0.txt.gz\n\nnone.txt\tb1.txt.gz\n", r"list\.tsv, row 3: .*none\.txt: No such file"),
         ("a0.txt\tblank.txt.xz\n", r"row 1: .*blank\.txt\.xz: empty; give a document"),
-        ("a0.txt\t.\n", r"row 1: .* Is a directory|row 1: .* folder"),
+        ("a0.txt\t.\n", r"row 1: .*: no regular file; name a document"),
         ("latin.txt\ta0.txt\n", r"row 1: .*latin\.txt: line 2 is not UTF-8"),
         ("a0.txt\tcut.txt.gz\n", r"row 1: .*cut\.txt\.gz: cannot be read"),
     ],
