@@ -47,7 +47,7 @@ REFUSED = [
     (["mine", "--output", "old", *BOTH, *MODEL], "old exists; choose another name or give --overwrite"),
     (["mine", "--output", "a/new", *BOTH, *MODEL], "a is a file, where a folder is expected"),
     ([*MINE, *BOTH, *MODEL, "--memory", "1M"], "memory is 1,048,576 bytes; give at least 256M"),
-    ([*MINE, *BOTH, *MODEL, "-k", "0"], "k is 0; it must be greater than or equal to 1"),
+    ([*MINE, *BOTH, *MODEL, "--neighbors", "0"], "neighbors is 0; it must be greater than or equal to 1"),
     (["align", "--output", "new", "--source", "none", "--target", "b", *MODEL], "none: No such file"),
     (["align", "--output", "old", *BOTH, *MODEL], "old exists; choose another name or give --overwrite"),
     (["align", "--output", "new", *BOTH, "--model", "nobody"], "no model 'nobody'"),

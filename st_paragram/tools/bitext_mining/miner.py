@@ -146,7 +146,7 @@ def _search(
 def _through_index(
     folder: Path, factory: str, queries: tuple[Rows, str], corpus: tuple[Rows, str], settings: MiningSettings
 ) -> tuple[Neighbors, Searched]:
-    """Neighbors of the rows of one text among those of another, or of its own; each text with its digest."""
+    """Neighbors of the rows of one text among those of another, or among the others; vectors with their digests."""
     (asked, key), (rows, other), within = queries, corpus, settings.paraphrase
     how = digest(other, factory, settings.memory, settings.seed)
     index = Index(factory, rows, folder / f"index-{how}", settings)

@@ -24,7 +24,8 @@ def test_what_is_shown_can_be_given(size):
 def test_settings_of_a_command_line():
     parser = argparse.ArgumentParser()
     add_setting_options(parser, MiningSettings)
-    line = "--margin distance --neighbors 7 --precision int8 --memory 512M --max-repeats 3 --ids --index HNSW32 --threshold 0.1"
+    line = "--margin distance --neighbors 7 --precision int8 --memory 512M --max-repeats 3 --ids --index HNSW32"
+    line += " --threshold 0.1"
     settings = MiningSettings(**given(parser.parse_args(line.split()), MiningSettings))
     assert (settings.margin, settings.neighbors, settings.vector_type) == (Margin.DISTANCE, 7, VectorType.INT8)
     assert (settings.memory, settings.most_repeats, settings.with_ids) == (512 << 20, 3, True)
