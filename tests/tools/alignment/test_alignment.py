@@ -178,37 +178,11 @@ def test_skipped_sentences_are_given_where_they_stand_if_asked_for():
     assert {block.score for block in blocks if not (block.source and block.target)} == {0.0}
 
 
-@settings(max_examples=40)
-@given(st.data(), st.integers(0, 2**32 - 1))
-def test_blocks_are_in_order_and_do_not_overlap(data, seed):
-    vectors = {}
-
-    def noise(texts):
-        rng = np.random.default_rng(seed)
-        return np.stack([vectors.setdefault(text, rng.standard_normal(3)) for text in texts]).astype(np.float32)
-
-    sizes = [data.draw(st.integers(0, 7)) for _ in range(2)]
-    skip = data.draw(st.sampled_from([None, -5.0]))
-    blocks = align(
-        *([f"{side}{i}" for i in range(size)] for side, size in enumerate(sizes)), noise, AlignmentSettings(skip=skip)
-    )
-    for side in ("source", "target"):
-        rows = list(itertools.chain.from_iterable(getattr(block, side) for block in blocks))
-        assert rows == sorted(set(rows))
-
-
 def test_nothing_to_align():
     failing = lambda texts: 1 / 0  # noqa: E731
     assert align([], ["a"], failing) == align(["a", " "], ["", "\t"], failing) == align([], [], failing) == []
     skipped = align(["a", ""], [], failing, AlignmentSettings(with_skipped=True))
     assert skipped == [Block((0,), (), 0.0)]
-
-
-@pytest.mark.parametrize("margin", list(Margin))
-def test_one_sentence_each(margin):
-    assert align(["a b"], ["es:a es:b"], bag, AlignmentSettings(margin=margin))[0].source == (0,)
-    (block,) = align(["a b c d"], ["es:a es:b", "es:c es:d"], bag, AlignmentSettings(margin=margin))
-    assert (block.source, block.target) == ((0,), (0, 1))
 
 
 def test_identical_documents_align_one_to_one():
