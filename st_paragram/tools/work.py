@@ -40,7 +40,7 @@ def work_folder(output: Path, overwrite: bool = False, folder: Path | None = Non
             logger.warning("what is done stays in %s; the same command goes on from there", place)
             raise
         if folder is None:
-            shutil.rmtree(place)
+            shutil.rmtree(place, ignore_errors=True)
 
 
 def make(path: Path, write: Callable[[Path], object]) -> Path:

@@ -18,7 +18,7 @@ from tqdm import tqdm
 
 from st_paragram.core.encoding.directory import fingerprint
 from st_paragram.core.encoding.find import find
-from st_paragram.core.files import atomic, check_output, digest, file_digest
+from st_paragram.core.files import atomic, digest, file_digest
 from st_paragram.core.text.tables import read_texts
 from st_paragram.core.version import installed_version
 from st_paragram.core.words import counted
@@ -79,7 +79,6 @@ def mine(
         raise SettingsError(f"{seen}; paraphrases are mined in one text, translations in two")
     if any(columns) and settings.with_ids:
         raise SettingsError("a column was named, and lines with ids are wanted; ids are read from plain text only")
-    check_output(output, overwrite)
     keys = [digest(file_digest(text), installed_version()) for text in texts]
     found, named, times = find(model), columns or [None] * wanted, [time.perf_counter()]
     with work_folder(output, overwrite, Path(work) if work else None) as folder:
