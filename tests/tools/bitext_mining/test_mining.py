@@ -26,6 +26,7 @@ from st_paragram.tools.bitext_mining.miner import mine
 from st_paragram.tools.bitext_mining.settings import MiningSettings
 from st_paragram.tools.neighbors import vectors
 from st_paragram.tools.neighbors.settings import VectorType
+from st_paragram.tools.neighbors.vectors import pack
 
 pytest.importorskip("faiss")
 PLAIN = MiningSettings(neighbors=3, margin=Margin.RATIO)
@@ -253,7 +254,7 @@ def test_a_killed_run_goes_on_to_the_same_file(model, texts, tmp_path, tmp_path_
         embedded = len(list(tmp_path.glob(f".{call}.tsv.work/vectors-*/[!.]*.npy")))
         written = []
         with monkeypatch.context() as patch:
-            patch.setattr(vectors, "pack", lambda *given, pack=vectors.pack: written.append(1) or pack(*given))
+            patch.setattr(vectors, "pack", lambda *given, seen=written: seen.append(1) or pack(*given))
             mine(texts, output, model, settings)
         assert len(written) == 2 - embedded
         assert Path(output).read_bytes() == (tmp_path / "whole.tsv").read_bytes()
