@@ -32,7 +32,7 @@ def main() -> int:
         add = part.add_argument
         add("--model", required=True, help="directory or name of a model")
         add("--bitext", required=True, type=Path, help="source TAB target, plain or compressed")
-        add("--k", type=int, default=DEFAULT_K, help="neighbours")
+        add("--k", type=int, default=DEFAULT_K, help="neighbors")
         add("--memory", default="4G", help="the most memory that mining may take")
         add("--folder", type=Path, default=Path(), help="for temporary files: some 5 KB a sentence")
         add("--json", type=Path, metavar="FILE", help="write the figures there")

@@ -3,23 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 from st_paragram.core.settings import add_setting_options, given
 from st_paragram.core.words import counted
 from st_paragram.errors import SettingsError
 from st_paragram.tools.alignment.settings import AlignmentSettings
-from st_paragram.tools.options.common import (
-    add_model_option,
-    check_input,
-    model_name,
-    say,
-)
-
-if TYPE_CHECKING:
-    from st_paragram.tools.alignment.document_list import DocumentPair
+from st_paragram.tools.options.common import add_model_option, check_input, model_name, say
 
 DESCRIPTION = (
     "Align the sentences of a document and of its translation. Both have one sentence per line, plain or "
@@ -45,51 +34,20 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--output", required=True, metavar="OUT.tsv", help="output file")
     add("--overwrite", action="store_true", help="replace an existing output")
     add_setting_options(parser.add_argument_group("alignment"), AlignmentSettings)
-    add = parser.add_argument_group("work").add_argument
-    add(
-        "--workers",
-        type=int,
-        default=1,
-        metavar="N",
-        help="worker processes (default: %(default)s)",
-    )
-    add(
-        "--work",
-        type=Path,
-        metavar="DIR",
-        help="folder for intermediate results; later runs redo only what has changed",
-    )
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Align and say what was done.
+    """Align and say what was done."""
+    from st_paragram.tools.alignment.documents import align_documents, read_list
 
-    Raises:
-        ParagramError: Documents, settings, model or output are refused.
-    """
-    from st_paragram.tools.alignment.documents import mine_documents
-    from st_paragram.tools.stages.executors import LocalExecutor
-    from st_paragram.tools.stages.work import Work
-
-    documents = _documents(arguments)
+    named = tuple(name is not None for name in (arguments.source, arguments.target, arguments.documents))
+    if named not in ((True, True, False), (False, False, True)):
+        raise SettingsError("give --source and --target, or --documents with a list of both")
+    for path in filter(None, (arguments.source, arguments.target, arguments.documents)):
+        check_input(path)
+    documents = read_list(arguments.documents) if arguments.documents else [(arguments.source, arguments.target, "")]
     settings = AlignmentSettings(**given(arguments, AlignmentSettings))
-    work = Work(arguments.work, arguments.work is not None, executor=LocalExecutor(arguments.workers))
-    model = model_name(arguments)
-    report = mine_documents(documents, arguments.output, model, settings, arguments.overwrite, work)
+    report = align_documents(documents, arguments.output, model_name(arguments), settings, arguments.overwrite)
     what = f"{counted(report.pairs, 'pair')} from {counted(report.documents, 'pair')} of documents"
     say(f"{arguments.output}: {what} with {report.source:,} and {report.target:,} sentences")
     return 0
-
-
-def _documents(arguments: argparse.Namespace) -> str | Iterable[DocumentPair]:
-    from st_paragram.tools.alignment.document_list import DocumentPair
-
-    named = (arguments.source is not None, arguments.target is not None, arguments.documents is not None)
-    if named == (False, False, True):
-        check_input(arguments.documents)
-        return str(arguments.documents)
-    if named == (True, True, False):
-        check_input(arguments.source)
-        check_input(arguments.target)
-        return [DocumentPair(arguments.source, arguments.target)]
-    raise SettingsError("give --source and --target, or --documents with a list of both")

@@ -1,4 +1,4 @@
-"""Long work on one machine: a folder that is there until the work is done, and processes that share it."""
+"""Long work on one machine: a folder from which an interrupted run goes on, and processes that share the work."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, TypeVar
 
-from st_paragram.core.files import locked
+from st_paragram.core.files import check_output, locked, output_lock
 from st_paragram.errors import ParagramError, SettingsError
 
 logger = logging.getLogger(__name__)
@@ -28,22 +29,49 @@ _function: Callable[[Any], Any]  # of a worker process
 
 
 @contextmanager
-def work_folder(folder: Path) -> Iterator[Path]:
-    """A folder for unfinished work, which one run at a time may use.
+def work_folder(
+    output: Path, overwrite: bool = False, folder: Path | None = None, keep: bool = False
+) -> Iterator[Path]:
+    """Give a folder to work in; it and the output are kept to one run at a time.
 
-    It is removed when all is done, or when something is refused. After Ctrl-C, a full disk or a killed process there is
-    work to go on from, and it stays.
+    It is removed when all is done or when nothing can come of the work, which a `ParagramError` says. After anything
+    else, such as a full disk or Ctrl-C, it stays, and the same run goes on from there.
+
+    Args:
+        output: The file to make.
+        overwrite: It may be replaced.
+        folder: Where to work; by default hidden next to the output.
+        keep: The folder stays in any case.
     """
-    with locked(folder):
+    place = folder or output.with_name(f".{output.name}.work")
+    with output_lock(output, partial(check_output, output, overwrite)), locked(place):
         try:
-            yield folder
-        except KeyboardInterrupt:
-            logger.warning("what is done stays in %s; the same command resumes from there", folder)
-            raise
+            yield place
         except ParagramError:
-            shutil.rmtree(folder, ignore_errors=True)
+            if not keep:
+                shutil.rmtree(place, ignore_errors=True)
             raise
-        shutil.rmtree(folder)
+        except KeyboardInterrupt:
+            logger.warning("what is done stays in %s; the same command goes on from there", place)
+            raise
+        if not keep:
+            shutil.rmtree(place, ignore_errors=True)
+
+
+def make(path: Path, write: Callable[[Path], object]) -> Path:
+    """Make a file or a folder unless it is there, and return its path.
+
+    `write` gets another path, next to it and with the same suffix, which takes the name when `write` has returned: what
+    is there is whole. The name should say what the contents depend on.
+    """
+    if not path.exists():
+        part = path.with_name(f".{path.name}")
+        part.parent.mkdir(parents=True, exist_ok=True)
+        if part.is_dir():
+            shutil.rmtree(part)  # of a run that was killed
+        write(part)
+        part.replace(path)
+    return path
 
 
 def in_processes(function: Callable[[Item], Result], items: Iterable[Item], workers: int) -> Iterator[Result]:

@@ -21,8 +21,7 @@ from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
 from st_paragram.tools.bitext_mining.candidates import candidate_pairs
 from st_paragram.tools.bitext_mining.margin import Margin
-from st_paragram.tools.search.nearest import nearest_both_ways
-from st_paragram.tools.search.settings import FLAT
+from st_paragram.tools.neighbors.exact import nearest_both_ways
 
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "mining.py"
 
@@ -137,9 +136,9 @@ def test_rows_of_a_comparison_are_medians_and_ratios():
 
 
 def watched(search=8.0, effort=None, recall=1.0):
-    times = [{"name": "embed", "tasks": 1, "seconds": 2.0}, {"name": "search", "tasks": 1, "seconds": search}]
-    one = {"index": "IVF64,SQfp16" if effort else FLAT, "effort": effort, "recall": recall}
-    report = {"times": times, "searched": [one, one], "pairs": 90}
+    found = {"effort": effort, "recall": recall}
+    one = {"index": "IVF64,SQfp16", "effort": found} if effort else {"index": None, "effort": None}
+    report = {"seconds": {"embed": 2.0, "search": search}, "searched": [one, one], "pairs": 90}
     return WatchedMining(Run("", 12.0, 345.6), report)
 
 
@@ -178,7 +177,7 @@ def test_the_script_measures_sizes(tmp_path, monkeypatch, capsys, model, pairs):
     common = ["--model", model, "--bitext", bitext, "--folder", tmp_path, "--json", file]
     assert run(monkeypatch, "scaling", *common, "--sizes", 50, 80) == 0
     printed = capsys.readouterr().out
-    assert "## Mining of N x N sentences, memory 4G, workers: 1" in printed and "| 80 |" in printed
+    assert "## Mining of N x N sentences, memory 4G" in printed and "| 80 |" in printed
     written = json.loads(file.read_text())
     assert written["part"] == "scaling" and written["options"]["model"] == str(model)
     assert [size["sentences"] for size in written["found"]["sizes"]] == [50, 80]

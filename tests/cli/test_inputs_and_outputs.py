@@ -147,7 +147,6 @@ def test_a_table_given_as_plain_text_is_refused(folder: Path, name: str, capsys:
             "mine --source t.csv --target t.csv --columns english spanish --ids --output x",
             "ids are read from plain text",
         ),
-        ("mine --documents list --columns english --output x", "--columns is given, and no text"),
         (
             "prepare --lang es --text t.csv --text t.csv --text t.csv --columns a b --columns c d --output x",
             "columns a b and c d for 3 texts; give two",
@@ -156,7 +155,6 @@ def test_a_table_given_as_plain_text_is_refused(folder: Path, name: str, capsys:
     ],
 )
 def test_what_is_refused(folder: Path, command: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
-    (folder / "list").write_text("en.txt\tes.txt\n")
     assert said in refused(capsys, *command.split())
     assert not Path("x").exists() and not list(folder.glob("x.*"))
 
@@ -224,7 +222,7 @@ def test_kept_work_serves_mining_to_standard_output(folder: Path, capfdbinary: p
     command = ["mine", "--source", "en.txt", "--target", "es.txt", *MODEL, "--work", "work", "--output", "-"]
     assert main(command) == 0
     first = capfdbinary.readouterr().out
-    times = {path: path.stat().st_mtime_ns for path in Path("work").rglob("embed/**/*") if path.is_file()}
+    times = {path: path.stat().st_mtime_ns for path in Path("work").glob("vectors-*/*") if path.is_file()}
     assert times and main(command) == 0
     assert capfdbinary.readouterr().out == first
     assert times == {path: path.stat().st_mtime_ns for path in times}

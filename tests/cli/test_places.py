@@ -38,7 +38,6 @@ FILES = {
     "mine --source": "mine --source {} --target lines.txt --output o.tsv",
     "mine --target": "mine --source lines.txt --target {} --output o.tsv",
     "mine --paraphrase": "mine --paraphrase {} --output o.tsv",
-    "mine --documents": "mine --documents {} --output o.tsv",
     "align --source": "align --source {} --target lines.txt --output o.tsv",
     "align --documents": "align --documents {} --output o.tsv",
     "index": "index {} --output o",

@@ -53,9 +53,8 @@ def test_embed_sharded_and_score(texts, tmp_path):
 def test_dedupe(texts, tmp_path):
     text = ("dedupe", texts / "pairs.tsv", "--pairs", "--sides", "either", "--workers", 2)
     run(*text, "--output", tmp_path / "once.tsv", packages=(*HEAVY, "faiss"))
-    run(*text, "--method", "exact", "embeddings", "--output", tmp_path / "near.tsv", packages=(*HEAVY, "faiss"))
-    pairs, once, near = (path.read_text().splitlines() for path in (text[1], *sorted(tmp_path.iterdir())[::-1]))
-    assert 0 < len(near) <= 60 and 0 < len(once) <= 60 and set(near) | set(once) <= set(pairs)
+    pairs, once = (path.read_text().splitlines() for path in (text[1], tmp_path / "once.tsv"))
+    assert 0 < len(once) <= 60 and set(once) <= set(pairs)
 
 
 def test_mine_and_align(texts, tmp_path):

@@ -2,33 +2,23 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import signal
+from pathlib import Path
 
 from st_paragram.tools.bitext_mining.miner import mine
 from st_paragram.tools.bitext_mining.settings import MiningSettings
 
 
-def mine_until_killed(texts: list[str], output: str, model: str, settings: MiningSettings, point: str) -> None:
-    """Mine, and die where a stage is about to note for the nth time that a result is complete.
+def mine_until_killed(texts: list[str], output: str, model: str, settings: MiningSettings, call: int) -> None:
+    """Mine, and die where a result is complete for the nth time and is about to take its name."""
+    original, calls = Path.replace, []
 
-    Args:
-        texts: The two.
-        output: The file.
-        model: Directory.
-        settings: Of the run.
-        point: `module:n`, the stage's module within the package.
-    """
-    name, call = point.split(":")
-    module = importlib.import_module(f"st_paragram.tools.{name}")
-    original, calls = module.write_metadata, []
-
-    def dies(*arguments: object) -> None:
+    def dies(path: Path, target: Path) -> Path:
         calls.append(1)
-        if len(calls) == int(call):
+        if len(calls) == call:
             os.kill(os.getpid(), signal.SIGKILL)
-        original(*arguments)
+        return original(path, target)
 
-    module.write_metadata = dies
+    Path.replace = dies  # type: ignore[assignment,method-assign]
     mine(texts, output, model, settings)

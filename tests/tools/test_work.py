@@ -69,7 +69,7 @@ def test_workers_end_with_a_process_that_was_killed(tmp_path: Path) -> None:
 def test_a_work_folder_stays_only_where_something_can_come_of_it(tmp_path: Path) -> None:
     for error, stays in ((None, False), (ParagramError("refused"), False), (OSError("full"), True)):
         try:
-            with work_folder(tmp_path / "work") as folder:
+            with work_folder(tmp_path / "out", folder=tmp_path / "work") as folder:
                 (folder / "file").touch()
                 if error:
                     raise error

@@ -21,7 +21,7 @@ from st_paragram.errors import TextError
 from st_paragram.tools.bitext_mining.candidates import Candidates
 from st_paragram.tools.bitext_mining.margin import Margin
 from st_paragram.tools.bitext_mining.settings import MiningSettings
-from st_paragram.tools.search.settings import FLAT, parse_memory
+from st_paragram.tools.neighbors.settings import parse_memory
 
 HEAD = ("", "seconds", "slowest", "peak, MB", "times our time", "times our memory")
 AGREEMENT_HEAD = ("score", "our pairs", "their pairs", "ours found by them", "theirs found by us", "largest difference")
@@ -37,7 +37,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--rounds", type=int, default=3, help="number of runs of each")
     add("--sentences", type=int, default=50_000, help="on each side of the bitext; 0 leaves it out")
     add("--paraphrase-sentences", type=int, default=30_000, help="0 leaves paraphrases out")
-    add("--top-k", type=int, default=20, help="neighbours, of paraphrases")
+    add("--top-k", type=int, default=20, help="neighbors, of paraphrases")
     add("--ratios", type=float, nargs="*", default=[1.05, 1.1], help="from which upwards pairs are compared too")
     add("--cosines", type=float, nargs="*", default=[0.7, 0.9], help="the same for paraphrases")
 
@@ -117,15 +117,15 @@ def compare_bitext(
         model: Directory of a model.
         folder: For the results.
         rounds: Of each.
-        k: Neighbours.
+        k: Neighbors.
         memory: Bytes that ours may take.
         least: Scores from which upwards pairs are compared.
     """
     ours, theirs = folder / "ours.tsv", folder / "baseline.tsv"
-    settings = MiningSettings(k=k, margin=Margin.RATIO, index=FLAT, memory=memory)
+    settings = MiningSettings(neighbors=k, margin=Margin.RATIO, memory=memory)
     runs = _in_turn(
         {
-            f"{OURS} --index Flat": lambda: watch_mining(texts, ours, model, settings).run,
+            f"{OURS}, exact": lambda: watch_mining(texts, ours, model, settings).run,
             "baseline: one flat index, all in memory": lambda: watch(
                 [*_SIMPLE, "bitext", *map(str, texts), model, str(theirs), str(k)]
             ),
@@ -139,17 +139,17 @@ def compare_bitext(
 def compare_paraphrases(
     text: Path, model: str, folder: Path, rounds: int, k: int, memory: int, least: Sequence[float]
 ) -> Comparison:
-    """Paraphrases of one text by cosine, every neighbour: ours and sentence-transformers'.
+    """Paraphrases of one text by cosine, every neighbor: ours and sentence-transformers'.
 
     Arguments as `compare_bitext`; k is `top_k`.
     """
     ours, theirs = folder / "ours.tsv", folder / "peer.tsv"
     settings = MiningSettings(
-        k=k, index=FLAT, memory=memory, margin=Margin.ABSOLUTE, candidates=Candidates.ALL, paraphrase=True
+        neighbors=k, memory=memory, margin=Margin.ABSOLUTE, candidates=Candidates.ALL, paraphrase=True
     )
     runs = _in_turn(
         {
-            f"{OURS} --paraphrase --index Flat": lambda: watch_mining([text], ours, model, settings).run,
+            f"{OURS} --paraphrase, exact": lambda: watch_mining([text], ours, model, settings).run,
             "sentence_transformers.util.paraphrase_mining": lambda: watch(
                 [*_SIMPLE, "paraphrases", str(text), model, str(theirs), str(k)]
             ),

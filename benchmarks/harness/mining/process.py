@@ -30,18 +30,12 @@ class WatchedMining:
     run: Run
     report: dict[str, Any]
 
-    @property
-    def stages(self) -> dict[str, float]:
-        """Seconds of each stage."""
-        return {stage["name"]: stage["seconds"] for stage in self.report["times"]}
-
 
 def watch_mining(
     texts: Sequence[Path],
     output: Path,
     model: str,
     settings: MiningSettings | None = None,
-    workers: int = 1,
 ) -> WatchedMining:
     """Mine texts, source and target, or one for paraphrases; an output that is there is replaced.
 
@@ -50,7 +44,6 @@ def watch_mining(
         output: Of the pairs.
         model: To embed with.
         settings: Of the mining.
-        workers: Processes.
 
     Raises:
         SystemExit: The mining failed; the message has what it said.
@@ -60,7 +53,6 @@ def watch_mining(
         "output": str(output),
         "model": model,
         "settings": asdict(settings or MiningSettings()),
-        "workers": workers,
     }
     with tempfile.TemporaryDirectory() as folder:
         question, answer = Path(folder) / "wanted.json", Path(folder) / "report.json"
@@ -72,13 +64,10 @@ def watch_mining(
 def main(question: Path, answer: Path) -> int:
     """Mine as the question says; errors as the command reports them."""
     from st_paragram.tools.bitext_mining.miner import mine
-    from st_paragram.tools.stages.executors import LocalExecutor
-    from st_paragram.tools.stages.work import Work
 
     wanted = json.loads(question.read_text(encoding="utf-8"))
     settings = MiningSettings(**wanted["settings"])
-    work = Work(executor=LocalExecutor(wanted["workers"]))
-    report = mine(wanted["texts"], wanted["output"], wanted["model"], settings, True, work)
+    report = mine(wanted["texts"], wanted["output"], wanted["model"], settings, True)
     answer.write_text(json.dumps(asdict(report), default=str), encoding="utf-8")
     return 0
 

@@ -14,9 +14,9 @@ from harness.texts import write_distinct
 
 from st_paragram.core.figures import COLOURS, MARKERS, SMALL, new_figure, save, tidy
 from st_paragram.tools.bitext_mining.settings import MiningSettings
-from st_paragram.tools.search.settings import AUTO, parse_memory
+from st_paragram.tools.neighbors.settings import AUTO, parse_memory
 
-STAGES = ("sentences", "embed", "index", "effort", "search", "pairs")
+STAGES = ("sentences", "embed", "search", "pairs")
 HEAD = ("sentences a side", "start", *STAGES, "all, s", "embedded/s", "pairs", "peak, MB", "index", "effort", "recall")
 
 
@@ -26,19 +26,18 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--sizes", type=int, nargs="+", default=sizes, help="sentences on each side")
     parser.add_argument("--index", default=AUTO, help="see `st-paragram mine --help`")
     parser.add_argument("--plot", type=Path, metavar="DIR", help="draw a picture there")
-    parser.add_argument("--workers", type=int, default=1, help="processes")
 
 
 def run(arguments: argparse.Namespace, folder: Path) -> dict[str, Any]:
     """Mine texts of every size, print as they come, and return what was measured as JSON values."""
-    settings = MiningSettings(k=arguments.k, memory=parse_memory(arguments.memory), index=arguments.index)
+    settings = MiningSettings(neighbors=arguments.k, memory=parse_memory(arguments.memory), index=arguments.index)
     sizes: list[Size] = []
 
     def measured(count: int) -> list[str]:
-        sizes.append(measure_size(arguments.bitext, arguments.model, count, folder, settings, arguments.workers))
+        sizes.append(measure_size(arguments.bitext, arguments.model, count, folder, settings))
         return size_row(sizes[-1])
 
-    say(f"## Mining of N x N sentences, memory {arguments.memory}, workers: {arguments.workers}; seconds by stage\n")
+    say(f"## Mining of N x N sentences, memory {arguments.memory}; seconds by stage\n")
     print_growing(HEAD, map(measured, arguments.sizes))
     say("\nMost time: " + "; ".join(growth(sizes)))
     if arguments.plot:
@@ -81,9 +80,7 @@ class Size:
         return 2 * self.sentences / self.stages["embed"] if self.stages.get("embed") else 0.0
 
 
-def measure_size(
-    bitext: Path, model: str, count: int, folder: Path, settings: MiningSettings | None = None, workers: int = 1
-) -> Size:
+def measure_size(bitext: Path, model: str, count: int, folder: Path, settings: MiningSettings | None = None) -> Size:
     """Make two texts of a size and mine them in a separate process.
 
     Args:
@@ -92,11 +89,10 @@ def measure_size(
         count: Sentences on each side.
         folder: For texts and results: some 5 KB a sentence with 1024 components.
         settings: Of the mining.
-        workers: Processes.
     """
     texts = write_distinct(bitext, folder, count)
     output = folder / f"{count}.pairs"
-    mined = watch_mining(texts, output, model, settings, workers=workers)
+    mined = watch_mining(texts, output, model, settings)
     for path in (*texts, output):
         path.unlink()
     return size_of(count, mined)
@@ -108,12 +104,12 @@ def size_of(count: int, mined: WatchedMining) -> Size:
     return Size(
         count,
         mined.run.seconds,
-        mined.stages,
+        mined.report["seconds"],
         mined.run.peak_anonymous_mb,
         mined.report["pairs"],
-        tuple(each["index"] for each in searched),
-        tuple(each["effort"] for each in searched),
-        tuple(each["recall"] for each in searched),
+        tuple(each["index"] or "exact" for each in searched),
+        tuple(each["effort"] and each["effort"]["effort"] for each in searched),
+        tuple(each["effort"]["recall"] if each["effort"] else 1.0 for each in searched),
     )
 
 

@@ -1,7 +1,7 @@
 """Programs that our mining is compared with; run as `python -m harness.mining.simple bitext|paraphrases ...`.
 
 `bitext` mines as it is commonly written: everything in memory, one flat index a side, a loop over all candidates. It
-follows the description of Artetxe and Schwenk (ACL 2019): neighbours both ways, ratio margin, the best neighbour of
+follows the description of Artetxe and Schwenk (ACL 2019): neighbors both ways, ratio margin, the best neighbor of
 each sentence either way, then best pairs first, each sentence once. `paraphrases` calls
 `sentence_transformers.util.paraphrase_mining`.
 """
@@ -37,7 +37,7 @@ def mine_baseline(source: NDArray[np.float32], target: NDArray[np.float32], k: i
     Args:
         source: float32 (n, D), rows of length 1.
         target: float32 (m, D), rows of length 1.
-        k: neighbours.
+        k: neighbors.
     """
     forward, forward_rows = flat_search(source, target, k)
     backward, backward_rows = flat_search(target, source, k)
@@ -99,8 +99,8 @@ def mine_paraphrases(text: Path, model: Any, output: Path, k: int) -> int:  # no
 if __name__ == "__main__":
     from st_paragram.learning.models.directory import load
 
-    kind, *given, name, written, neighbours = sys.argv[1:]
-    paths, encoder, pairs_file, nearest = list(map(Path, given)), load(name), Path(written), int(neighbours)
+    kind, *given, name, written, neighbors = sys.argv[1:]
+    paths, encoder, pairs_file, nearest = list(map(Path, given)), load(name), Path(written), int(neighbors)
     if kind == "bitext":
         mine_files_baseline(paths[0], paths[1], encoder, pairs_file, nearest)
     else:

@@ -1,27 +1,28 @@
-"""Mining or aligning within pairs of documents, any number of them.
-
-Each pair of documents is a separate task that leaves its result in a work folder, so a run that was interrupted is
-resumed where it stopped, and any executor can share the tasks; the results follow each other in the order of the list.
-"""
+"""Aligning pairs of documents, any number of them, into one file."""
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
+import numpy as np
+from tqdm import tqdm
+
+from st_paragram.core.encoding.directory import fingerprint
 from st_paragram.core.encoding.find import find
-from st_paragram.core.files import atomic, check_output
-from st_paragram.core.threads import usable_cores
-from st_paragram.errors import SettingsError
-from st_paragram.tools.alignment.document_list import DocumentPair, check_pairs, read_list, write_plan
-from st_paragram.tools.alignment.document_stage import DocumentStage, Settings
+from st_paragram.core.encoding.models import load_encoder
+from st_paragram.core.files import atomic, check_output, digest, file_digest, is_pipe
+from st_paragram.core.text.streams import read_lines
+from st_paragram.core.version import installed_version
+from st_paragram.errors import MiningError, ParagramError
+from st_paragram.tools.alignment.align import align, check_size
+from st_paragram.tools.alignment.scores import Embed
 from st_paragram.tools.alignment.settings import AlignmentSettings
-from st_paragram.tools.bitext_mining.settings import MiningSettings
-from st_paragram.tools.stages.executors import StageTime
-from st_paragram.tools.stages.metadata import read_metadata
-from st_paragram.tools.stages.work import Work, prune, work_folder
+from st_paragram.tools.neighbors.results import Vectors
+from st_paragram.tools.work import make, work_folder
 
 
 @dataclass(frozen=True)
@@ -33,73 +34,100 @@ class DocumentReport:
         source: Sentences of the source documents, blank lines apart.
         target: Sentences of the target documents.
         pairs: Pairs of sentences that were written, or of joined sentences.
-        times: How long it took.
     """
 
     documents: int
     source: int
     target: int
     pairs: int
-    times: tuple[StageTime, ...]
 
 
-def mine_documents(
-    documents: str | Path | Iterable[DocumentPair],
+def read_list(path: str) -> list[tuple[str, str, str]]:
+    """The pairs of a list of rows `source file TAB target file`, meant from its folder, and where each stands."""
+    folder, pairs = Path(path).parent, []
+    for row, line in enumerate(read_lines(path), 1):
+        columns = [column.strip() for column in line.split("\t")]
+        if columns == [""]:
+            continue
+        if len(columns) != 2 or not all(columns):
+            seen = f"row {row} is {line[:60]!r}"
+            raise MiningError(f"{path}: {seen}; write `source file TAB target file`, two names and a tab")
+        pairs.append((str(folder / columns[0]), str(folder / columns[1]), f"{path}, row {row}: "))
+    if not pairs:
+        raise MiningError(f"{path}: no documents; write a row `source file TAB target file` for each pair")
+    return pairs
+
+
+def align_documents(
+    documents: Iterable[tuple[str, str, str]],
     output: str | Path,
     model: str | Path,
-    settings: Settings | None = None,
+    settings: AlignmentSettings | None = None,
     overwrite: bool = False,
-    work: Work | None = None,
 ) -> DocumentReport:
-    """Find sentences that translate each other within pairs of documents, and write them to one file.
+    """Align pairs of documents, and write them to one file; a run that was interrupted goes on where it stopped.
 
     Args:
-        documents: A list, a row `source file TAB target file` for each pair, the files from its own folder; or the
-            pairs themselves. A document is plain or compressed text, one sentence per line.
-        output: The file to make, `score TAB source TAB target`. Pairs of documents follow each other as in the list;
-            aligned sentences are in document order, mined sentences best first. Two sentences of a block are
-            joined by a space.
+        documents: Source, target, and where they were named, for messages (see `read_list`). A document is plain or
+            compressed text, one sentence per line.
+        output: The file to make, `score TAB source TAB target`, in the order of the documents. Two sentences of a
+            block are joined by a space.
         model: Directory, name or hub id of a model.
-        settings: `AlignmentSettings` (the default) for documents that say the same in the same order, `MiningSettings`
-            without regard to order, of which `k`, `margin`, `candidates` and `threshold` count here.
+        settings: How to align.
         overwrite: Replace an output that exists.
-        work: How to go about it.
 
     Raises:
-        TextError, MiningError: The list is not one, or a document is missing, empty, unreadable or too large: all
-            are looked at before the first is worked on. Or vectors are not finite.
-        SettingsError: Settings are refused.
-        ModelDirectoryError: There is no such model.
-        ParagramError: The output exists, or another run is writing it or is at work in the folder.
+        ParagramError: A document is missing, empty, unreadable or too large: all are looked at before the first is
+            aligned. Settings, model or output are refused, or another run is writing the output.
     """
-    settings, work, output = settings or AlignmentSettings(), work or Work(), Path(output)
-    if isinstance(settings, MiningSettings) and (settings.paraphrase or settings.with_ids):
-        raise SettingsError("--documents cannot be combined with --paraphrase or --ids; leave these options out")
+    settings, output, pairs, count = settings or AlignmentSettings(), Path(output), list(documents), 0
     check_output(output, overwrite)
-    pairs = list(read_list(str(documents)) if isinstance(documents, str | Path) else documents)
-    source, target = check_pairs(pairs, ordered=isinstance(settings, AlignmentSettings))
-    found = find(model)
-    with work_folder(work, output) as folder:
-        check_output(output, overwrite)  # another run may have made it
-        stage = _stage(pairs, folder.absolute(), found, settings, work.workers)
-        times = work.run([stage])
-        results = stage.results()
-        _concatenate(results, output)
-        count = sum(read_metadata(path)["pairs"] for path in results)
-        prune(stage.root, {*stage.folders, stage.plan.parent})
-    return DocumentReport(len(pairs), source, target, count, tuple(times))
+    sizes = np.zeros(2, np.int64)
+    for source, target, where in pairs:
+        with _named(where):
+            sizes += _sizes(source, target)
+    encoder = load_encoder(found := find(model))
+    how = digest(installed_version(), fingerprint(found), repr(settings))
+
+    def embed(texts: Sequence[str]) -> Vectors:
+        return np.asarray(encoder.encode(list(texts), show_progress_bar=False), np.float32)
+
+    with work_folder(output, overwrite) as folder, atomic(output) as file:
+        for source, target, where in tqdm(pairs, desc="align", unit=" documents", disable=None, leave=False):
+            path = folder / f"{digest(how, file_digest(source), file_digest(target))}.tsv"
+            with _named(where):
+                rows = make(path, partial(_align, source, target, embed, settings)).read_bytes()
+            count += sum(all(row.split(b"\t")[1:]) for row in rows.split(b"\n")[:-1])
+            file.write(rows)
+    return DocumentReport(len(pairs), int(sizes[0]), int(sizes[1]), count)
 
 
-def _stage(pairs: Sequence[DocumentPair], folder: Path, model: Path, settings: Settings, workers: int) -> DocumentStage:
-    from st_paragram.core.encoding.directory import fingerprint
+def _align(source: str, target: str, embed: Embed, settings: AlignmentSettings, path: Path) -> None:
+    """Write `score TAB source TAB target` for one pair of documents."""
+    one, other = ([" ".join(line.split()) for line in read_lines(name)] for name in (source, target))
+    with path.open("wb") as file:
+        for block in align(one, other, embed, settings):
+            texts = " ".join(one[row] for row in block.source), " ".join(other[row] for row in block.target)
+            file.write(f"{block.score:.6f}\t{texts[0]}\t{texts[1]}\n".encode())
 
-    threads = max(1, usable_cores() // workers)
-    plan = write_plan(pairs, folder)
-    return DocumentStage(folder, plan, model.absolute(), fingerprint(model), settings, threads)
+
+def _sizes(source: str, target: str) -> list[int]:
+    """Sentences of two documents, blank lines apart."""
+    sizes = []
+    for name in (source, target):
+        if is_pipe(name):
+            raise MiningError(f"{name}: no regular file; name a document")
+        sizes.append(sum(1 for line in read_lines(name) if line.strip()))
+        if not sizes[-1]:
+            raise MiningError(f"{name}: empty; give a document of at least one sentence, or leave the pair out")
+    check_size(*sizes)
+    return sizes
 
 
-def _concatenate(results: Iterable[Path], output: Path) -> None:
-    with atomic(output) as handle:
-        for path in results:
-            with path.open("rb") as result:
-                shutil.copyfileobj(result, handle)
+@contextmanager
+def _named(where: str) -> Iterator[None]:
+    """Errors say where the documents were named."""
+    try:
+        yield
+    except ParagramError as error:
+        raise MiningError(f"{where}{error}") from error

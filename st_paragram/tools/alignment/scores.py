@@ -3,29 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
-from st_paragram.errors import MiningError
-from st_paragram.tools.alignment.path import KINDS, Gains, Step
-from st_paragram.tools.bitext_mining.margin import Margin, Scores, margin_scores
-from st_paragram.tools.search.nearest import nearest_neighbours
-from st_paragram.tools.search.neighbours import Vectors
-from st_paragram.tools.search.vectors import blocks
+from st_paragram.tools.alignment.settings import AlignmentSettings
+from st_paragram.tools.bitext_mining.margin import Scores, margin_scores
+from st_paragram.tools.neighbors.exact import nearest_neighbors
+from st_paragram.tools.neighbors.results import Vectors
+from st_paragram.tools.neighbors.vectors import blocks, unit_rows
+
+#: Source and target sentences of each kind of block, in the order of preference among equally good ones.
+KINDS = ((1, 1), (1, 2), (2, 1))
 
 Embed = Callable[[Sequence[str]], Vectors]
+Gains = tuple[Scores, Scores, Scores]
 
 _SCORES_AT_A_TIME = 1 << 22
-
-
-@dataclass(frozen=True)
-class _Texts:
-    """c texts of a document: unit vectors, float32 (c, D), and their backgrounds, float64 (c,)."""
-
-    vectors: Vectors
-    background: Scores
 
 
 class BlockScores:
@@ -35,76 +29,48 @@ class BlockScores:
     document, or with all if there are fewer.
     """
 
-    def __init__(self, source: Sequence[str], target: Sequence[str], embed: Embed, margin: Margin, k: int) -> None:
-        """Embed n and m sentences, at least one of each, and their pairs of neighbors.
+    def __init__(self, source: Sequence[str], target: Sequence[str], embed: Embed, settings: AlignmentSettings) -> None:
+        """Embed n and m sentences, at least one of each, and their pairs of neighbors."""
+        self._settings = settings
+        # For each document: vectors float32 (c, D) of single sentences, and of pairs of neighbors.
+        self._vectors = []
+        for name, document in (("source", source), ("target", target)):
+            texts = [*document, *(f"{one} {other}" for one, other in pairwise(document))]
+            vectors = unit_rows(embed(texts), f"{name} sentences")
+            self._vectors.append((vectors[: len(document)], vectors[len(document) :]))
+        singles = [one for one, _ in self._vectors]
+        self._backgrounds = [
+            [self._background(own, other) for own in vectors]
+            for vectors, other in zip(self._vectors, singles[::-1], strict=True)
+        ]
 
-        Raises:
-            MiningError: An embedding has no direction.
-        """
-        self._margin, self._k = margin, k
-        one = unit_vectors(_with_pairs(source), embed, "source")
-        other = unit_vectors(_with_pairs(target), embed, "target")
-        n, m = len(source), len(target)
-        self._source = self._texts(one[:n], other[:m]), self._texts(one[n:], other[:m])
-        self._target = self._texts(other[:m], one[:n]), self._texts(other[m:], one[:n])
-
-    def gains(self, least: float) -> Iterator[Gains]:
+    def gains(self) -> Iterator[Gains]:
         """By how much blocks score above `least`, as `best_path` asks for it."""
-        n, m = len(self._source[0].vectors), len(self._target[0].vectors)
+        n, m = (len(one) for one, _ in self._vectors)
         for begin, end in blocks(n, max(1, _SCORES_AT_A_TIME // m)):
             first = max(begin - 1, 0)  # of the two sentences that end with the one at `begin`
             kinds = [
-                self._scores(kind, slice(start, stop), slice(None)) - least
+                self._scores(kind, slice(start, stop), slice(None)) - self._settings.least
                 for kind, (start, stop) in enumerate(((begin, end), (begin, end), (first, end - 1)))
             ]
             if begin == 0:
                 kinds[2] = np.concatenate([np.zeros((1, m)), kinds[2]])
             yield from zip(*kinds, strict=True)
 
-    def of(self, step: Step) -> float:
-        """The score of one block."""
-        rows, columns = slice(step.source, step.source + 1), slice(step.target, step.target + 1)
-        return float(self._scores(step.kind, rows, columns)[0, 0])
+    def of(self, kind: int, row: int, column: int) -> float:
+        """The score of one block, by the first sentences of its sides."""
+        return float(self._scores(kind, slice(row, row + 1), slice(column, column + 1))[0, 0])
 
     def _scores(self, kind: int, rows: slice, columns: slice) -> Scores:
         """Of the blocks of one kind whose first sentences are given, float64 (rows, columns)."""
-        ahead, across = KINDS[kind]
-        own, other = self._source[ahead - 1], self._target[across - 1]
-        cosines = _cosines(own.vectors[rows], other.vectors[columns])
-        return margin_scores(cosines, own.background[rows, None], other.background[None, columns], self._margin)
+        ahead, across = (number - 1 for number in KINDS[kind])
+        own, other = self._vectors[0][ahead][rows], self._vectors[1][across][columns]
+        # In float64 and rounded once: cosines must not depend on threads or on where texts are.
+        cosines = (own.astype(np.float64) @ other.astype(np.float64).T).astype(np.float32).astype(np.float64)
+        backgrounds = self._backgrounds[0][ahead][rows, None], self._backgrounds[1][across][None, columns]
+        return margin_scores(cosines, *backgrounds, self._settings.margin)
 
-    def _texts(self, vectors: Vectors, others: Vectors) -> _Texts:
-        if self._margin is Margin.ABSOLUTE or not len(vectors):
-            return _Texts(vectors, np.zeros(len(vectors)))
-        return _Texts(vectors, nearest_neighbours(vectors, others, min(self._k, len(others))).means)
-
-
-def unit_vectors(texts: Sequence[str], embed: Embed, name: str) -> Vectors:
-    """Embeddings of length 1, float32 (c, D), of c texts, at least one.
-
-    Args:
-        texts: What to embed.
-        embed: Gives float32 (c, D).
-        name: What the texts are, for messages.
-
-    Raises:
-        MiningError: An embedding is not finite, or of length 0.
-    """
-    vectors = np.asarray(embed(texts), dtype=np.float32)
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    bad = np.flatnonzero(~(np.isfinite(lengths[:, 0]) & (lengths[:, 0] > 0)))
-    if len(bad):
-        seen = f"the embedding of {name} {texts[bad[0]][:40]!r} has length {float(lengths[bad[0], 0]):.3g}"
-        raise MiningError(f"{seen}; the model is damaged or was not trained properly; use another")
-    return vectors / lengths
-
-
-def _with_pairs(sentences: Sequence[str]) -> list[str]:
-    """The n sentences, then the n - 1 pairs of neighbors."""
-    return [*sentences, *(f"{one} {other}" for one, other in pairwise(sentences))]
-
-
-def _cosines(own: Vectors, other: Vectors) -> Scores:
-    """All with all, in float64 and rounded once: they must not depend on threads or on where texts are."""
-    exact = own.astype(np.float64) @ other.astype(np.float64).T
-    return exact.astype(np.float32).astype(np.float64)
+    def _background(self, vectors: Vectors, others: Vectors) -> Scores:
+        if not len(vectors):
+            return np.zeros(0)
+        return nearest_neighbors(vectors, others, min(self._settings.neighbors, len(others))).means

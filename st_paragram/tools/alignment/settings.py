@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from st_paragram.core.settings import setting, settings
-from st_paragram.tools.bitext_mining.margin import DEFAULT_K, Margin
-from st_paragram.tools.bitext_mining.settings import MARGIN_HELP
+from st_paragram.tools.bitext_mining.margin import DEFAULT_K, DEFAULT_MARGIN, Margin
+from st_paragram.tools.bitext_mining.settings import MARGIN_HELP, NEIGHBORS_HELP
 
 #: What a block must score to be taken if nothing else is said. Ratio and distance: more than its background.
 SKIP = {Margin.RATIO: 1.0, Margin.DISTANCE: 0.0, Margin.ABSOLUTE: 0.3}
@@ -12,15 +12,10 @@ SKIP = {Margin.RATIO: 1.0, Margin.DISTANCE: 0.0, Margin.ABSOLUTE: 0.3}
 
 @settings
 class AlignmentSettings:
-    """How two documents are aligned."""
+    """How two documents are aligned; a smaller document than `neighbors` is all background."""
 
-    margin: Margin = setting(Margin.RATIO, MARGIN_HELP)
-    k: int = setting(
-        DEFAULT_K,
-        "neighbors that form the background of a margin; fewer in a smaller document",
-        ge=1,
-        option="--neighbours",
-    )
+    neighbors: int = setting(DEFAULT_K, NEIGHBORS_HELP, ge=1)
+    margin: Margin = setting(DEFAULT_MARGIN, MARGIN_HELP)
     skip: float | None = setting(
         None,
         "score below which sentences are skipped; default: 1 (ratio), 0 (distance) or 0.3 (absolute)",

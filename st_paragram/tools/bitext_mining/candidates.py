@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from st_paragram.tools.bitext_mining.margin import DEFAULT_MARGIN, Margin, Scores, margin_scores
-from st_paragram.tools.search.neighbours import Neighbours
+from st_paragram.tools.neighbors.results import Neighbors
 
 Rows = NDArray[np.int64]
 
@@ -47,13 +47,49 @@ class ScoredPairs:
         """The number of pairs, c."""
         return len(self.scores)
 
+    def at(self, positions: NDArray[np.int64] | NDArray[np.bool_] | slice) -> ScoredPairs:
+        """Some of the pairs."""
+        return ScoredPairs(self.source[positions], self.target[positions], self.scores[positions])
 
-def best_neighbours(own: Neighbours, other: Neighbours, margin: Margin) -> tuple[Rows, Scores]:
+
+def candidate_pairs(
+    forward: Neighbors, backward: Neighbors, margin: Margin = DEFAULT_MARGIN, candidates: Candidates = Candidates.MAX
+) -> ScoredPairs:
+    """Candidate translations with their scores.
+
+    Args:
+        forward: Target neighbors of the source rows.
+        backward: Source neighbors of the target rows.
+        margin: Which score.
+        candidates: Which pairs.
+    """
+    if candidates is Candidates.ALL:
+        return _all_pairs(forward, backward, margin)
+    found, scores = best_neighbors(forward, backward, margin)
+    ahead = ScoredPairs(np.arange(len(found)), found, scores)
+    found, scores = best_neighbors(backward, forward, margin)
+    back = ScoredPairs(found, np.arange(len(found)), scores)
+    if candidates is Candidates.FORWARD:
+        return best_first(ahead)
+    if candidates is Candidates.BACKWARD:
+        return best_first(back)
+    if candidates is Candidates.INTERSECTION:
+        return best_first(ahead.at(back.source[ahead.target] == ahead.source))
+    return one_to_one(
+        ScoredPairs(
+            np.concatenate((ahead.source, back.source)),
+            np.concatenate((ahead.target, back.target)),
+            np.concatenate((ahead.scores, back.scores)),
+        )
+    )
+
+
+def best_neighbors(own: Neighbors, other: Neighbors, margin: Margin) -> tuple[Rows, Scores]:
     """For each row of one side the neighbor of the highest margin score, and that score.
 
     Args:
         own: Neighbors of the n rows.
-        other: Neighbors of the other side's rows, as many for each.
+        other: Neighbors of the other side's rows.
         margin: Which score.
 
     Returns:
@@ -65,40 +101,7 @@ def best_neighbours(own: Neighbours, other: Neighbours, margin: Margin) -> tuple
     return np.take_along_axis(own.indices, best, 1)[:, 0], np.take_along_axis(scores, best, 1)[:, 0]
 
 
-def candidate_pairs(
-    forward: Neighbours, backward: Neighbours, margin: Margin = DEFAULT_MARGIN, candidates: Candidates = Candidates.MAX
-) -> ScoredPairs:
-    """Candidate translations with their scores.
-
-    Args:
-        forward: Target neighbors of the source rows.
-        backward: Source neighbors of the target rows.
-        margin: Which score.
-        candidates: Which pairs.
-    """
-    if candidates is Candidates.ALL:
-        return all_pairs(forward, backward, margin)
-    found, scores = best_neighbours(forward, backward, margin)
-    ahead = ScoredPairs(np.arange(len(found)), found, scores)
-    found, scores = best_neighbours(backward, forward, margin)
-    back = ScoredPairs(found, np.arange(len(found)), scores)
-    if candidates is Candidates.FORWARD:
-        return best_first(ahead)
-    if candidates is Candidates.BACKWARD:
-        return best_first(back)
-    if candidates is Candidates.INTERSECTION:
-        agreed = back.source[ahead.target] == ahead.source
-        return best_first(ScoredPairs(ahead.source[agreed], ahead.target[agreed], ahead.scores[agreed]))
-    return one_to_one(
-        ScoredPairs(
-            np.concatenate((ahead.source, back.source)),
-            np.concatenate((ahead.target, back.target)),
-            np.concatenate((ahead.scores, back.scores)),
-        )
-    )
-
-
-def all_pairs(forward: Neighbours, backward: Neighbours, margin: Margin) -> ScoredPairs:
+def _all_pairs(forward: Neighbors, backward: Neighbors, margin: Margin) -> ScoredPairs:
     """Every pair of neighbors, found either way, once; arguments as `candidate_pairs`."""
     width = len(backward.indices)
     keys, scores = [], []
@@ -115,29 +118,23 @@ def unordered(pairs: ScoredPairs) -> ScoredPairs:
     """Pairs of one text: each once, whichever way it was found, the earlier row first, with its best score."""
     low, high = np.minimum(pairs.source, pairs.target), np.maximum(pairs.source, pairs.target)
     pairs = best_first(ScoredPairs(low, high, pairs.scores))
-    keys = pairs.source * (high.max(initial=0) + 1) + pairs.target
-    _, first = np.unique(keys, return_index=True)
-    return _taken(pairs, np.sort(first))
+    _, first = np.unique(pairs.source * (high.max(initial=0) + 1) + pairs.target, return_index=True)
+    return pairs.at(np.sort(first))
 
 
 def best_first(pairs: ScoredPairs) -> ScoredPairs:
     """Sort by falling score, then by rows."""
-    return _taken(pairs, np.lexsort((pairs.target, pairs.source, -pairs.scores)))
+    return pairs.at(np.lexsort((pairs.target, pairs.source, -pairs.scores)))
 
 
 def one_to_one(pairs: ScoredPairs) -> ScoredPairs:
     """Go through the pairs best first and keep those of whose sentences neither was taken before."""
     pairs = best_first(pairs)
-    sources: set[int] = set()
-    targets: set[int] = set()
+    sources, targets = set[int](), set[int]()
     kept = []
     for position, (source, target) in enumerate(zip(pairs.source.tolist(), pairs.target.tolist(), strict=True)):
         if source not in sources and target not in targets:
             sources.add(source)
             targets.add(target)
             kept.append(position)
-    return _taken(pairs, np.array(kept, dtype=np.int64))
-
-
-def _taken(pairs: ScoredPairs, positions: Rows) -> ScoredPairs:
-    return ScoredPairs(pairs.source[positions], pairs.target[positions], pairs.scores[positions])
+    return pairs.at(np.array(kept, dtype=np.int64))

@@ -12,7 +12,7 @@ from enum import Enum
 import numpy as np
 from numpy.typing import NDArray
 
-DEFAULT_K = 4
+DEFAULT_K = 4  # neighbors
 # A background at or below 0 (only in tiny or untrained sets) makes a quotient meaningless; it counts as this.
 LOWEST_BACKGROUND = 1e-6
 

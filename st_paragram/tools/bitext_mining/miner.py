@@ -1,25 +1,45 @@
 """Mining from end to end: sentences, embeddings, neighbors both ways, margins, pairs.
 
-Every stage leaves its results in a work folder, task by task, so a run that was interrupted is resumed where it
-stopped, and one with another margin or threshold searches nothing again. The pairs do not depend on the size of shards
-nor on who did the work.
+Each step makes files in a work folder unless they are there; their folders are named by a digest of all that they
+depend on. So a run that was interrupted goes on where it stopped, and in a folder that is kept, a run with another
+margin or threshold searches nothing again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
+from zipfile import BadZipFile
 
+import numpy as np
+from tqdm import tqdm
+
+from st_paragram.core.encoding.directory import fingerprint
 from st_paragram.core.encoding.find import find
-from st_paragram.core.files import check_output, file_digest
+from st_paragram.core.files import atomic, digest, file_digest
+from st_paragram.core.text.tables import read_texts
+from st_paragram.core.version import installed_version
 from st_paragram.core.words import counted
-from st_paragram.errors import SettingsError
-from st_paragram.tools.bitext_mining.pipeline import Pipeline, build
-from st_paragram.tools.bitext_mining.report import MiningReport
-from st_paragram.tools.bitext_mining.sentence_stage import SentenceStage
+from st_paragram.errors import MiningError, SettingsError, refused
+from st_paragram.tools.bitext_mining.candidates import Candidates, ScoredPairs, candidate_pairs, one_to_one, unordered
+from st_paragram.tools.bitext_mining.report import MiningReport, Searched
 from st_paragram.tools.bitext_mining.settings import MiningSettings
-from st_paragram.tools.embed_files.collection import one_for_each
-from st_paragram.tools.stages.work import Work, work_folder
+from st_paragram.tools.neighbors.effort import find_effort
+from st_paragram.tools.neighbors.exact import exact_both_ways, exact_within
+from st_paragram.tools.neighbors.inexact import Index, choose_index
+from st_paragram.tools.neighbors.results import Neighbors, joined, united
+from st_paragram.tools.neighbors.sentences import Sentences, write_sentences
+from st_paragram.tools.neighbors.vectors import Rows, blocks, embed_sentences
+from st_paragram.tools.work import make, work_folder
+
+_Write = Callable[[int, int], Sequence[Neighbors]]
+
+_STEPS = ("sentences", "embed", "search", "pairs")
+_QUERIES = 1 << 15  # searched for at a time: what an interruption can cost
+_WRITTEN = 1 << 16  # pairs at a time
+_SHARES = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
 
 
 def mine(
@@ -28,7 +48,7 @@ def mine(
     model: str,
     settings: MiningSettings | None = None,
     overwrite: bool = False,
-    work: Work | None = None,
+    work: str | Path | None = None,
     columns: Sequence[str | None] = (),
 ) -> MiningReport:
     """Find sentences of two texts, or of one, that mean the same, and write them to a file.
@@ -38,74 +58,135 @@ def mine(
         output: The file to make, `score TAB source TAB target`, best pairs first.
         model: Directory, name or hub id of a model.
         settings: What to do.
-        overwrite: Replace an output that exists. One that was made in this very work folder, of the same texts and
-            with the same settings, stays in any case.
-        work: How to go about it; changes nothing in the pairs.
+        overwrite: Replace an output that exists.
+        work: Folder for sentences, vectors and neighbors, which stay there. None: a hidden one next to the output,
+            which is removed when all is done.
         columns: Of each text its column, if it is a table (`tables.read_columns`); None, or nothing at all, for plain
             text.
 
     Raises:
-        TextError: A text cannot be read.
-        MiningError: A text has too few sentences, or embeddings have no direction.
-        SettingsError: Settings are refused.
-        ModelDirectoryError: There is no such model.
-        MissingExtraError: The search is not exact, and faiss is not installed.
-        ParagramError: The output exists or cannot be made, or another run is at work in the folder.
+        ParagramError: Texts, settings, model or output are refused, faiss is needed and not installed, or another run
+            is writing the output or working in the folder.
 
     Example:
         >>> from st_paragram import MiningSettings, mine
         >>> report = mine(["wiki.en", "wiki.es"], "mined.tsv", "p-sp-mini", MiningSettings(threshold=0.0))
     """
-    settings, work, output = settings or MiningSettings(), work or Work(), Path(output)
-    _check(texts, output, settings, overwrite, work, columns)
-    found = find(model)
-    with work_folder(work, output):
-        pipeline = _pipeline(texts, output, found, settings, overwrite, work, columns)
-        times = work.run(pipeline.stages)
-        report = pipeline.report(times)
-        pipeline.forget_others()
-    return report
-
-
-def _check(
-    texts: Sequence[str],
-    output: Path,
-    settings: MiningSettings,
-    overwrite: bool,
-    work: Work,
-    columns: Sequence[str | None],
-) -> None:
-    """Refuse what can be refused before a text is read."""
+    settings, output = settings or MiningSettings(), Path(output)
     wanted = 1 if settings.paraphrase else 2
     if len(texts) != wanted:
         seen = f"{counted(len(texts), 'text')}, where {wanted} {'is' if wanted == 1 else 'are'} needed"
         raise SettingsError(f"{seen}; paraphrases are mined in one text, translations in two")
     if any(columns) and settings.with_ids:
         raise SettingsError("a column was named, and lines with ids are wanted; ids are read from plain text only")
-    check_output(output, overwrite=True)  # whether it can be made at all
-    for text in texts:
-        file_digest(text)
-    if not work.folder_for(output).exists():  # else the output may be what was made there
-        check_output(output, overwrite)
+    keys = [digest(file_digest(text), installed_version()) for text in texts]
+    found, named, times = find(model), columns or [None] * wanted, [time.perf_counter()]
+    with work_folder(output, overwrite, Path(work) if work else None, keep=work is not None) as folder:
+        keys = [digest(*each, settings.with_ids, settings.most_repeats) for each in zip(keys, named, strict=True)]
+        sides = [_read(folder, *each, settings) for each in zip(texts, keys, named, strict=True)]
+        times.append(time.perf_counter())
+        of_vectors = fingerprint(found), settings.vector_type
+        keys = [digest(key, *of_vectors) for key in keys]
+        vectors = [
+            embed_sentences(side, folder / f"vectors-{key}", found, settings.vector_type, text)
+            for text, key, side in zip(texts, keys, sides, strict=True)
+        ]
+        times.append(time.perf_counter())
+        forward, backward, searched = _search(folder, vectors, keys, settings)
+        times.append(time.perf_counter())
+        pairs = _choose(forward, backward, settings)
+        _write(pairs, (sides[0], sides[-1]), settings.with_ids, output)
+        times.append(time.perf_counter())
+    scores = {f"{share:g}": float(np.quantile(pairs.scores, 1 - share)) for share in _SHARES if len(pairs)}
+    seconds = dict(zip(_STEPS, np.diff(times).tolist(), strict=True))
+    return MiningReport(tuple(texts), tuple(side.counts for side in sides), searched, len(pairs), scores, seconds)
 
 
-def _pipeline(
-    texts: Sequence[str],
-    output: Path,
-    model: Path,
-    settings: MiningSettings,
-    overwrite: bool,
-    work: Work,
-    columns: Sequence[str | None],
-) -> Pipeline:
-    """The stages; refuses an output that exists, unless it is what this very work folder has made."""
-    from st_paragram.core.encoding.directory import fingerprint
+def _read(folder: Path, text: str, key: str, column: str | None, settings: MiningSettings) -> Sentences:
+    """The distinct sentences of a text."""
 
-    identities = tuple(map(file_digest, texts))
-    folder = work.folder_for(output)
-    named = one_for_each(columns, texts)
-    sentences = SentenceStage(folder, tuple(texts), identities, settings.with_ids, settings.most_repeats, named)
-    pipeline = build(sentences, output, model, fingerprint(model), settings, work.workers)
-    if not pipeline.made_output():
-        check_output(output, overwrite)
-    return pipeline
+    def write(path: Path) -> None:
+        write_sentences(read_texts(text, column), text, path, settings.with_ids, settings.most_repeats)
+
+    sentences = Sentences(make(folder / f"sentences-{key}", write))
+    if len(sentences) < settings.neighbors + settings.paraphrase:
+        seen = f"{text}: {len(sentences)} distinct sentences, but {settings.neighbors} neighbors are needed"
+        raise MiningError(f"{seen}; give more text or fewer neighbors")
+    return sentences
+
+
+def _search(
+    folder: Path, vectors: Sequence[Rows], keys: Sequence[str], settings: MiningSettings
+) -> tuple[Neighbors, Neighbors, tuple[Searched, ...]]:
+    """Neighbors of the source rows, of the target rows, and how they were found; for paraphrases the same twice.
+
+    Args:
+        folder: To work in.
+        vectors: Of the two texts; for paraphrases of one.
+        keys: Digests of what they depend on.
+        settings: Of the run.
+    """
+    source, target, k = vectors[0], vectors[-1], settings.neighbors
+    if factory := choose_index(settings.index, len(source), len(target), source.dim):
+        sides = list(zip(vectors, keys, strict=True))
+        ways = [_through_index(folder, factory, *each, settings) for each in zip(sides, sides[::-1], strict=True)]
+        return ways[0][0], ways[-1][0], tuple(way for _, way in ways)
+    place = folder / f"neighbors-{digest(keys, k)}"
+    if settings.paraphrase:
+        parts = _blocks(place, len(source), lambda begin, end: exact_within(source, begin, end, k + 1))
+        both = ((begin + number * len(own[0].indices), own[number]) for begin, own in parts for number in (0, 1))
+        among = united(both, len(source), k + 1).without_self(np.arange(len(source)))
+        return among, among, (Searched(),)
+    found = list(_blocks(place, len(source), lambda begin, end: exact_both_ways(source.rows(begin, end), target, k)))
+    back = ((0, Neighbors(own.similarities, own.indices + begin)) for begin, (_, own) in found)
+    return joined(own for _, (own, _) in found), united(back, len(target), k), (Searched(), Searched())
+
+
+def _through_index(
+    folder: Path, factory: str, queries: tuple[Rows, str], corpus: tuple[Rows, str], settings: MiningSettings
+) -> tuple[Neighbors, Searched]:
+    """Neighbors of the rows of one text among those of another, or among the others; vectors with their digests."""
+    (asked, key), (rows, other), within = queries, corpus, settings.paraphrase
+    how = digest(other, factory, settings.memory, settings.seed)
+    index = Index(factory, rows, folder / f"index-{how}", settings)
+    effort = find_effort(asked, index, settings.neighbors, settings, within)
+
+    def search(begin: int, end: int) -> list[Neighbors]:
+        found = index.search(asked.rows(begin, end), settings.neighbors + within)
+        return [found.without_self(np.arange(begin, end)) if within else found]
+
+    place = folder / f"neighbors-{digest(key, how, settings.neighbors, effort.effort)}"
+    found = joined(own for _, (own,) in _blocks(place, len(asked), search))
+    return found, Searched(factory, len(index.parts), effort)
+
+
+def _blocks(place: Path, count: int, search: _Write) -> Iterator[tuple[int, list[Neighbors]]]:
+    """What was found for blocks of `count` rows, each with its first row; made unless it is in the folder."""
+
+    def write(begin: int, end: int, path: Path) -> None:
+        found = search(begin, end)
+        np.savez(path, *(array for each in found for array in (each.similarities, each.indices)))
+
+    for begin, end in tqdm(list(blocks(count, _QUERIES)), desc="search", unit=" blocks", disable=None, leave=False):
+        path = make(place / f"{begin:09d}.npz", partial(write, begin, end))
+        with refused(MiningError, path, "damaged", "remove it and start again", BadZipFile), np.load(path) as file:
+            arrays = [file[name] for name in file.files]
+        yield begin, [Neighbors(*each) for each in zip(arrays[::2], arrays[1::2], strict=True)]
+
+
+def _choose(forward: Neighbors, backward: Neighbors, settings: MiningSettings) -> ScoredPairs:
+    pairs = candidate_pairs(forward, backward, settings.margin, settings.candidates)
+    if settings.paraphrase:
+        pairs = unordered(pairs)
+        pairs = one_to_one(pairs) if settings.candidates is Candidates.MAX else pairs
+    return pairs if settings.threshold is None else pairs.at(pairs.scores >= settings.threshold)
+
+
+def _write(pairs: ScoredPairs, sides: Sequence[Sentences], with_ids: bool, output: Path) -> None:
+    """Write `score TAB source TAB target`."""
+    first, second = [side.ids if with_ids else side.texts for side in sides]
+    with atomic(output) as file:
+        for begin, end in blocks(len(pairs), _WRITTEN):
+            some = pairs.at(slice(begin, end))
+            rows = zip(some.scores.tolist(), first(some.source), second(some.target), strict=True)
+            file.write("".join(f"{score:.6f}\t{one}\t{other}\n" for score, one, other in rows).encode())

@@ -24,8 +24,8 @@ from st_paragram.core.encoding.encoder import Encoder
 from st_paragram.core.encoding.models import TextEncoder
 from st_paragram.core.tokenizers.bilingual import BilingualTokenizer
 from st_paragram.errors import EvaluationError, TextError
-from st_paragram.tools.alignment.scores import unit_vectors
 from st_paragram.tools.cleaning.unsegmented_scripts import UNSEGMENTED
+from st_paragram.tools.neighbors.vectors import unit_rows
 
 Floats = NDArray[np.float64]
 
@@ -111,8 +111,8 @@ def nearest(model: TextEncoder, query: str, lines: Sequence[str], most: int) -> 
         MiningError: the model gives a sentence no direction.
     """
     first, second = readers(model)
-    asked = unit_vectors([query], lambda texts: first.encode(list(texts), show_progress_bar=False), "the sentence")
-    given = unit_vectors(lines, lambda texts: second.encode(list(texts), show_progress_bar=False), "the list's")
+    asked = unit_rows(first.encode([query], show_progress_bar=False), "the sentence")
+    given = unit_rows(second.encode(list(lines), show_progress_bar=False), "the list")
     cosines = given.astype(np.float64) @ asked[0].astype(np.float64)
     order = np.argsort(-cosines.astype(np.float32), kind="stable")[:most]
     return [Hit(row + 1, lines[row], float(cosines[row])) for row in order.tolist()]

@@ -9,8 +9,9 @@ from types import ModuleType
 from typing import Any
 
 from st_paragram.errors import ParagramError, SettingsError
-from st_paragram.tools.alignment.alignment import Block, align
+from st_paragram.tools.alignment.align import Block, align
 from st_paragram.tools.alignment.settings import AlignmentSettings
+from st_paragram.tools.bitext_mining.margin import Margin
 from st_paragram.tools.demo_page.appearance import (
     chips,
     escaped,
@@ -236,7 +237,7 @@ def align_html(models: Models, label: str, first: str, second: str, cut: str) ->
         seen = f"This model reads {languages[0]} and {languages[1]} with a vocabulary of each"
         raise SettingsError(f"{seen}, and an alignment needs a model that reads both texts alike. Please pick another.")
     embed = lambda given: model.encode(list(given), show_progress_bar=False)  # noqa: E731 - too short for a name
-    blocks = align(texts[0], texts[1], embed, AlignmentSettings(with_skipped=True))
+    blocks = align(texts[0], texts[1], embed, AlignmentSettings(margin=Margin.RATIO, with_skipped=True))
     found = sum(bool(block.source and block.target) for block in blocks)
     said = f"{_pairs(found)} in texts of {len(texts[0]):,} and {len(texts[1]):,} sentences."
     rows = [_row(block, texts) for block in blocks]

@@ -31,8 +31,8 @@ from st_paragram.tools.evaluation.bucc_files import ComparableTexts, bucc_pairs,
 from st_paragram.tools.evaluation.correlation import embed
 from st_paragram.tools.evaluation.models import score_each
 from st_paragram.tools.evaluation.published import Source, rows
-from st_paragram.tools.search.nearest import nearest_both_ways
-from st_paragram.tools.search.neighbours import Vectors
+from st_paragram.tools.neighbors.exact import nearest_both_ways
+from st_paragram.tools.neighbors.results import Vectors
 
 logger = logging.getLogger(__name__)
 
@@ -167,7 +167,7 @@ def score_bucc(model: TextEncoder, task: BuccTask) -> BuccResult:
     """Score a model by every margin; the keys of the result are those of the task's headings.
 
     Raises:
-        EvaluationError, SettingsError: as `nearest_neighbours`.
+        EvaluationError, SettingsError: as `nearest_neighbors`.
     """
     started = time.perf_counter()
     learned, training = None, task.training
@@ -192,7 +192,7 @@ def mine(source: Vectors, target: Vectors, k: int = DEFAULT_K, candidates: Candi
         candidates: which pairs are put forward.
 
     Raises:
-        EvaluationError, SettingsError: as `nearest_neighbours`.
+        EvaluationError, SettingsError: as `nearest_neighbors`.
     """
     forward, backward = nearest_both_ways(source, target, k)
     return {margin: candidate_pairs(forward, backward, margin, candidates) for margin in Margin}

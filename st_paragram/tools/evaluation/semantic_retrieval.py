@@ -26,8 +26,8 @@ from st_paragram.tools.evaluation.correlation import embed
 from st_paragram.tools.evaluation.models import score_each
 from st_paragram.tools.evaluation.published import Source, rows
 from st_paragram.tools.evaluation.retrieval_files import RetrievalSet, Rows, read_semantic_sets, semantic_folders
-from st_paragram.tools.search.nearest import nearest_neighbours
-from st_paragram.tools.search.neighbours import Vectors
+from st_paragram.tools.neighbors.exact import nearest_neighbors
+from st_paragram.tools.neighbors.results import Vectors
 
 CUT = 100
 # MAP@100; questions of Quora and AskUbuntu, other candidates than any set here.
@@ -126,7 +126,7 @@ def mean_average_precision(
     wanted = min(cut + max(map(len, own)), len(corpus))
     total = 0.0
     for start in range(0, len(queries), _BLOCK):
-        found = nearest_neighbours(queries[start : start + _BLOCK], corpus, wanted).indices
+        found = nearest_neighbors(queries[start : start + _BLOCK], corpus, wanted).indices
         for number, row in enumerate(found, start):
             ranked = row[~np.isin(row, list(own[number]))][:cut]
             total += average_precision(ranked, relevant[number][~np.isin(relevant[number], list(own[number]))])

@@ -20,7 +20,7 @@ from st_paragram.core.encoding.models import TextEncoder
 from st_paragram.core.tables import hundredths, markdown_table
 from st_paragram.core.text.parallel import TextSource
 from st_paragram.errors import EvaluationError
-from st_paragram.tools.bitext_mining.candidates import best_neighbours
+from st_paragram.tools.bitext_mining.candidates import best_neighbors
 from st_paragram.tools.bitext_mining.margin import DEFAULT_K, Margin
 from st_paragram.tools.evaluation.base import Request, inner_folder
 from st_paragram.tools.evaluation.correlation import embed
@@ -28,8 +28,8 @@ from st_paragram.tools.evaluation.models import score_each
 from st_paragram.tools.evaluation.published import Source, rows
 from st_paragram.tools.evaluation.published_sets import is_published, not_comparable
 from st_paragram.tools.evaluation.translations import Translations, read_translations
-from st_paragram.tools.search.nearest import nearest_both_ways
-from st_paragram.tools.search.neighbours import Vectors
+from st_paragram.tools.neighbors.exact import nearest_both_ways
+from st_paragram.tools.neighbors.results import Vectors
 
 Rows = NDArray[np.int64]
 
@@ -220,15 +220,15 @@ def retrieval_scores(first: Vectors, second: Vectors, k: int = DEFAULT_K) -> Ret
         k: neighbors that make a margin's background, fewer if there are not as many sentences.
 
     Raises:
-        EvaluationError: the sides differ in number, or as `nearest_neighbours`.
+        EvaluationError: the sides differ in number, or as `nearest_neighbors`.
     """
     if len(first) != len(second):
         raise EvaluationError(f"{len(first)} sentences and {len(second)} translations; each needs its translation")
     forward, backward = nearest_both_ways(first, second, k)
     ahead, back = forward.indices[:, 0], backward.indices[:, 0]
     found = found_by_mteb(first, second)
-    ahead_by_margin, _ = best_neighbours(forward, backward, Margin.RATIO)
-    back_by_margin, _ = best_neighbours(backward, forward, Margin.RATIO)
+    ahead_by_margin, _ = best_neighbors(forward, backward, Margin.RATIO)
+    back_by_margin, _ = best_neighbors(backward, forward, Margin.RATIO)
     return RetrievalScores(
         len(first),
         RetrievalError(_misses(ahead), _misses(back)),

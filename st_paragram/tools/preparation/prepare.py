@@ -20,7 +20,6 @@ from tqdm import tqdm
 from st_paragram.core.extras import require
 from st_paragram.core.files import (
     atomic,
-    check_output,
     digest,
     folder_for_file,
     locked,
@@ -95,13 +94,12 @@ def prepare(
     output = Path(output)
     dropped, texts = (Path(folder) if folder else None for folder in (rejects, keep_text))
     _check(sources, output, settings, vocabulary, overwrite, dropped, texts)
-    folder = Path(work) if work else output.with_name(f".{output.name}.work")
     carry = dropped is not None or texts is not None
     duplicates = settings.cleaning.duplicates
     cleaner = Cleaner(
         settings.cleaning, settings.lower_case, settings.segmentation, first_key(duplicates), settings.seed, carry
     )
-    with output_lock(output, lambda: check_output(output, overwrite)), work_folder(folder):
+    with work_folder(output, overwrite, Path(work) if work else None) as folder:
         report = PrepareReport(clean(sources, settings, cleaner, folder, workers))
         order = order_rows(folder, duplicates, sources, report, settings.temperature, settings.seed, carry)
         described = settings.as_json() | {"vocabulary_given": vocabulary is not None}

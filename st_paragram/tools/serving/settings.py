@@ -10,7 +10,7 @@ from pydantic import BeforeValidator
 
 from st_paragram.core.settings import setting, settings
 from st_paragram.errors import SettingsError
-from st_paragram.tools.search.settings import Size, parse_memory
+from st_paragram.tools.neighbors.settings import Size, parse_memory
 
 
 @settings

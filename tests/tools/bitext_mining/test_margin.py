@@ -6,19 +6,19 @@ from hypothesis import strategies as st
 from st_paragram.tools.bitext_mining.candidates import (
     Candidates,
     ScoredPairs,
-    best_neighbours,
+    best_neighbors,
     candidate_pairs,
     one_to_one,
 )
 from st_paragram.tools.bitext_mining.margin import DEFAULT_MARGIN, LOWEST_BACKGROUND, Margin, margin_scores
-from st_paragram.tools.search.neighbours import Neighbours
+from st_paragram.tools.neighbors.results import Neighbors
 
 
-def neighbours(cosines, k):
+def neighbors(cosines, k):
     """By sorting a whole matrix of cosines."""
     cosines = np.asarray(cosines, dtype=np.float32)
     order = np.argsort(-cosines, axis=1, kind="stable")[:, :k]
-    return Neighbours(np.take_along_axis(cosines, order, 1), order)
+    return Neighbors(np.take_along_axis(cosines, order, 1), order)
 
 
 def rows(pairs):
@@ -27,7 +27,7 @@ def rows(pairs):
 
 # Source 0 is a hub: near both targets. By cosine target 1 goes to it (0.8 against 0.7); its margin is the smaller.
 COSINES = [[0.9, 0.8], [0.1, 0.7]]
-FORWARD, BACKWARD = neighbours(COSINES, 2), neighbours(np.transpose(COSINES), 2)
+FORWARD, BACKWARD = neighbors(COSINES, 2), neighbors(np.transpose(COSINES), 2)
 
 
 def test_margin_scores_by_hand():
@@ -38,7 +38,7 @@ def test_margin_scores_by_hand():
 
 
 def test_a_quotient_makes_much_of_little_where_a_difference_does_not():
-    # A pair in a dense neighbourhood, and two sentences that have nothing like them on the other side.
+    # A pair in a dense neighborhood, and two sentences that have nothing like them on the other side.
     cosines, backgrounds = np.array([0.8, 0.3]), np.array([0.6, 0.2])
     ratio, distance = (margin_scores(cosines, backgrounds, backgrounds, m) for m in (Margin.RATIO, DEFAULT_MARGIN))
     assert ratio == pytest.approx([4 / 3, 3 / 2]) and distance == pytest.approx([0.2, 0.1])
@@ -51,13 +51,13 @@ def test_a_background_below_zero_does_not_turn_the_order_round():
 
 def test_candidates_by_hand():
     # means: sources 0.85, 0.4; targets 0.5, 0.75. backgrounds: b00 = 0.675, b01 = 0.8, b10 = 0.45, b11 = 0.575
-    found, scores = best_neighbours(FORWARD, BACKWARD, Margin.RATIO)
+    found, scores = best_neighbors(FORWARD, BACKWARD, Margin.RATIO)
     assert found.tolist() == [0, 1] and scores == pytest.approx([0.9 / 0.675, 0.7 / 0.575])
-    found, scores = best_neighbours(BACKWARD, FORWARD, Margin.RATIO)
+    found, scores = best_neighbors(BACKWARD, FORWARD, Margin.RATIO)
     assert found.tolist() == [0, 1] and scores == pytest.approx([0.9 / 0.675, 0.7 / 0.575])
-    found, scores = best_neighbours(BACKWARD, FORWARD, Margin.DISTANCE)
+    found, scores = best_neighbors(BACKWARD, FORWARD, Margin.DISTANCE)
     assert found.tolist() == [0, 1] and scores == pytest.approx([0.225, 0.125])
-    found, scores = best_neighbours(BACKWARD, FORWARD, Margin.ABSOLUTE)
+    found, scores = best_neighbors(BACKWARD, FORWARD, Margin.ABSOLUTE)
     assert found.tolist() == [0, 0] and scores == pytest.approx([0.9, 0.8])
 
 
@@ -74,8 +74,8 @@ def test_which_pairs_are_put_forward():
 
 
 def test_only_the_k_nearest_count():
-    # With k = 1 source 0's only neighbour is target 0, whatever the margins say.
-    found, scores = best_neighbours(FORWARD.nearest(1), BACKWARD.nearest(1), Margin.RATIO)
+    # With k = 1 source 0's only neighbor is target 0, whatever the margins say.
+    found, scores = best_neighbors(FORWARD.nearest(1), BACKWARD.nearest(1), Margin.RATIO)
     assert found.tolist() == [0, 1] and scores == pytest.approx([1, 0.7 / ((0.7 + 0.8) / 2)])
 
 
@@ -92,7 +92,7 @@ def test_one_to_one_takes_the_best_first_and_the_earlier_of_equals():
 def test_candidates_agree_with_the_definition(n, m, k, seed, margin):
     cosines = np.random.default_rng(seed).uniform(0.05, 0.95, (n, m)).astype(np.float32).astype(float)
     k = min(k, n, m)
-    forward, backward = neighbours(cosines, k), neighbours(cosines.T, k)
+    forward, backward = neighbors(cosines, k), neighbors(cosines.T, k)
     own, other = (-np.sort(-x, axis=1)[:, :k].mean(1) for x in (cosines, cosines.T))
 
     def score(i, j):

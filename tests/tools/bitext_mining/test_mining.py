@@ -1,8 +1,7 @@
-"""Mining: the file written compared with a plain search, whatever the shards, the workers and the interruptions."""
+"""Mining: the file written compared with a plain search, whatever the shards and the interruptions."""
 
 from __future__ import annotations
 
-import argparse
 import os
 import random
 import signal
@@ -11,36 +10,26 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from support import forked
 from support.limits import largest_file
 from support.mining_process import mine_until_killed
 
-from st_paragram.cli import mine as command
 from st_paragram.cli.main import main
 from st_paragram.errors import MiningError, ParagramError, SettingsError, TextError
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
+from st_paragram.tools.bitext_mining import miner
 from st_paragram.tools.bitext_mining.candidates import Candidates, ScoredPairs, unordered
 from st_paragram.tools.bitext_mining.margin import Margin
 from st_paragram.tools.bitext_mining.miner import mine
-from st_paragram.tools.bitext_mining.search_stage import read_found
 from st_paragram.tools.bitext_mining.settings import MiningSettings
-from st_paragram.tools.search import indexes
-from st_paragram.tools.search.exact import exact, ranked
-from st_paragram.tools.search.neighbours import Neighbours
-from st_paragram.tools.search.sentences import Sentences, write_sentences
-from st_paragram.tools.search.settings import parse_memory
-from st_paragram.tools.search.stored_search import approximate, without_self
-from st_paragram.tools.search.vectors import StoredVectors, VectorType, pack, unit_vectors
-from st_paragram.tools.stages import executors
-from st_paragram.tools.stages.executors import LocalExecutor
-from st_paragram.tools.stages.work import Work
+from st_paragram.tools.neighbors import vectors
+from st_paragram.tools.neighbors.settings import VectorType
+from st_paragram.tools.neighbors.vectors import pack
 
 pytest.importorskip("faiss")
-PLAIN = MiningSettings(k=3, margin=Margin.RATIO)
+PLAIN = MiningSettings(neighbors=3, margin=Margin.RATIO)
 
 
 @pytest.fixture(scope="module")
@@ -115,40 +104,45 @@ def test_pairs_are_those_of_a_plain_search(model, texts, tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == {"a.txt", "b.txt", "p.tsv"}
 
 
-@pytest.mark.parametrize("index", ["Flat", "HNSW8", "IVF4,PQ6x4fs"])
-def test_shards_and_workers_change_nothing(model, texts, tmp_path, index, monkeypatch):
-    settings = replace(PLAIN, index=index, recall=0.5)
+@pytest.mark.parametrize("index", ["auto", "Flat", "HNSW8", "IVF4,PQ6x4fs"])
+@pytest.mark.parametrize("paraphrase", [False, True])
+def test_shards_change_nothing(model, texts, tmp_path, index, paraphrase, monkeypatch):
+    settings = replace(PLAIN, index=index, recall=0.5, paraphrase=paraphrase)
+    texts = texts[: 2 - paraphrase]
     mine(texts, tmp_path / "one.tsv", model, settings)
-    monkeypatch.setattr("st_paragram.tools.bitext_mining.settings.QUERY_BLOCK", 64)
-    mine(texts, tmp_path / "two.tsv", model, replace(settings, shard_rows=64))
+    monkeypatch.setattr(miner, "_QUERIES", 64)
+    monkeypatch.setattr(vectors, "SHARD", 50)
+    mine(texts, tmp_path / "two.tsv", model, settings)
     assert (tmp_path / "one.tsv").read_bytes() == (tmp_path / "two.tsv").read_bytes()
 
 
-@pytest.mark.slow
-def test_two_processes_write_the_same(model, texts, tmp_path, monkeypatch):
-    forked.instead_of_spawn(monkeypatch, executors)
-    mine(texts, tmp_path / "one.tsv", model, PLAIN)
-    mine(texts, tmp_path / "two.tsv", model, PLAIN, work=Work(executor=LocalExecutor(2)))
-    assert (tmp_path / "one.tsv").read_bytes() == (tmp_path / "two.tsv").read_bytes()
+def test_a_flat_index_finds_what_an_exact_search_finds(model, texts, tmp_path):
+    mine(texts, tmp_path / "own.tsv", model, PLAIN)
+    report = mine(texts, tmp_path / "faiss.tsv", model, replace(PLAIN, index="Flat"))
+    assert (tmp_path / "own.tsv").read_bytes() == (tmp_path / "faiss.tsv").read_bytes()
+    assert [searched.effort.recall_at_k for searched in report.searched] == [1, 1]
 
 
-def test_only_what_changed_is_done_again(model, texts, tmp_path):
-    def tasks(settings: MiningSettings, force: str | None = None) -> list[str]:
-        work = Work(tmp_path / "work", True, force)
-        report = mine(texts, tmp_path / "p.tsv", model, settings, overwrite=True, work=work)
-        return [each.name for each in report.times if each.tasks]
+def test_a_folder_that_is_named_stays_and_what_changed_is_made(model, texts, tmp_path):
+    def made(settings: MiningSettings) -> list[str]:
+        before = set(folder.iterdir()) if folder.exists() else set()
+        mine(texts, tmp_path / "p.tsv", model, settings, overwrite=True, work=folder)
+        return sorted({path.name.split("-")[0] for path in set(folder.iterdir()) - before} - {"in"})
 
-    assert tasks(PLAIN) == ["sentences", "embed", "search", "pairs"]
+    folder = tmp_path / "work"
+    assert made(PLAIN) == ["neighbors", "sentences", "vectors"]
     content = (tmp_path / "p.tsv").read_bytes()
-    assert tasks(PLAIN) == []
-    assert tasks(replace(PLAIN, margin=Margin.DISTANCE, threshold=0.1)) == ["pairs"]
-    assert tasks(replace(PLAIN, k=2)) == ["search", "pairs"]
-    assert tasks(replace(PLAIN, vector_type=VectorType.INT8)) == ["embed", "search", "pairs"]
-    assert tasks(replace(PLAIN, index="IVF4,Flat")) == ["embed", "index", "effort", "search", "pairs"]
-    assert tasks(PLAIN, force="sentences") == ["sentences", "embed", "search", "pairs"]
-    assert (tmp_path / "p.tsv").read_bytes() == content
+    assert made(replace(PLAIN, margin=Margin.DISTANCE, threshold=0.1)) == []
+    assert made(replace(PLAIN, neighbors=2)) == ["neighbors"]
+    assert made(replace(PLAIN, vector_type=VectorType.INT8)) == ["neighbors", "vectors"]
+    assert made(replace(PLAIN, index="IVF4,Flat")) == ["index", "neighbors"]
+    assert made(PLAIN) == [] and (tmp_path / "p.tsv").read_bytes() == content
     os.utime(texts[0], (1, 1))
-    assert tasks(PLAIN) == ["sentences", "embed", "search", "pairs"]
+    assert made(PLAIN) == ["neighbors", "sentences", "vectors"]
+    for path in folder.glob("neighbors-*/*.npz"):
+        path.write_bytes(path.read_bytes()[:-40])
+    with pytest.raises(MiningError, match=r"000000000\.npz: damaged .*; remove it and start again"):
+        mine(texts, tmp_path / "q.tsv", model, PLAIN, work=folder)
 
 
 def test_paraphrases_of_one_text(model, texts, tmp_path):
@@ -231,11 +225,10 @@ def test_refusals(model, texts, tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"k": 0}, "k is 0; it must be greater than or equal to 1"),
+        ({"neighbors": 0}, "neighbors is 0; it must be greater than or equal to 1"),
         ({"recall": 0}, "recall is 0"),
         ({"memory": 1000}, "memory is 1,000 bytes; give at least"),
         ({"index": "a b"}, "index is 'a b'"),
-        ({"shard_rows": 0}, "shard_rows is 0"),
     ],
 )
 def test_settings_are_checked(change, message):
@@ -243,193 +236,54 @@ def test_settings_are_checked(change, message):
         MiningSettings(**change)
 
 
-def test_sizes_of_memory():
-    assert [parse_memory(text) for text in ("4G", "512M", "1.5g", "2GiB", "300000000")] == [
-        4 << 30,
-        512 << 20,
-        3 << 29,
-        2 << 30,
-        300_000_000,
-    ]
-    with pytest.raises(SettingsError, match="give a size like 4G"):
-        parse_memory("much")
-
-
-def test_embeddings_without_a_direction_are_refused():
-    good = np.ones((3, 4), np.float32)
-    for bad in (np.nan, np.inf, 0):
-        spoilt = good.copy()
-        spoilt[1] = bad
-        with pytest.raises(MiningError, match="x: the embedding of number 2 has length"):
-            pack(spoilt, VectorType.FLOAT16, "x")
-
-
-@given(st.integers(1, 40), st.integers(1, 9), st.sampled_from(VectorType), st.integers(0, 5))
-def test_stored_vectors_are_the_vectors(tmp_path_factory, count, rows, kind, seed):
-    vectors = np.random.default_rng(seed).normal(size=(count, 8)).astype(np.float32) * 7
-    folder = tmp_path_factory.mktemp("v")
-    stored = pack(vectors, kind, "x")
-    paths = []
-    for start in range(0, count, rows):
-        paths.append(folder / f"{start}.npy")
-        np.save(paths[-1], stored[start : start + rows])
-    read = StoredVectors(tuple(paths))
-    assert (len(read), read.dim) == (count, 8)
-    whole = read.rows(0, count)
-    np.testing.assert_array_equal(whole, unit_vectors(stored))
-    expected = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-    np.testing.assert_allclose(whole, expected, atol=0.001 if kind is VectorType.FLOAT16 else 0.01)
-    np.testing.assert_allclose(np.linalg.norm(whole, axis=1), 1, atol=1e-6)
-    picks = np.random.default_rng(seed).integers(0, count, 20)
-    np.testing.assert_array_equal(read.take(picks), whole[picks])
-    begin = count // 3
-    np.testing.assert_array_equal(read.rows(begin, count), whole[begin:])
-
-
-@given(st.integers(4, 60), st.integers(1, 4), st.integers(1, 30), st.integers(0, 9))
-def test_a_search_in_parts_is_a_search(tmp_path_factory, count, k, part_rows, seed):
-    rng = np.random.default_rng(seed)
-    vectors = rng.integers(-2, 3, size=(count, 3)).astype(np.float32) + 0.25  # many ties
-    path = tmp_path_factory.mktemp("v") / "x.npy"
-    np.save(path, pack(vectors, VectorType.FLOAT16, "x"))
-    corpus = StoredVectors((path,))
-    whole = corpus.rows(0, count)
-    cosines = (whole[:5].astype(np.float64) @ whole.astype(np.float64).T).astype(np.float32)
-    found = exact(whole[:5], corpus, k, part_rows)
-    np.testing.assert_allclose(found.similarities, -np.sort(-cosines, axis=1)[:, :k], atol=1e-6)
-    if count <= k + 12:  # all rows are candidates: of equally near ones the earlier
-        order = np.lexsort((np.broadcast_to(np.arange(count), cosines.shape), -cosines), axis=1)[:, :k]
-        np.testing.assert_array_equal(np.sort(found.indices, 1), np.sort(order, 1))
-
-
-@given(st.integers(2, 40), st.integers(1, 3), st.integers(0, 9))
-def test_given_rows_are_ranked_wherever_none_stand_among_them(tmp_path_factory, count, k, seed):
-    rng = np.random.default_rng(seed)
-    path = tmp_path_factory.mktemp("v") / "x.npy"
-    np.save(path, pack(rng.integers(-2, 3, size=(count, 4)).astype(np.float32) + 0.25, VectorType.FLOAT16, "x"))
-    corpus = StoredVectors((path,))
-    whole = corpus.rows(0, count)
-    rows = np.stack([rng.permutation(count) for _ in range(count)])
-    rows[rng.random(rows.shape) < 0.4] = -1
-    k = min(k, count)
-    cosines = (whole.astype(np.float64) @ whole.astype(np.float64).T).astype(np.float32)
-    found = ranked(whole, corpus, rows, k)
-    for query, given_rows in enumerate(rows):
-        best = sorted((-cosines[query, row], row) for row in given_rows if row >= 0)[:k]
-        expected = [(-minus, row) for minus, row in best] + [(-1, 0)] * (k - len(best))
-        assert found.indices[query].tolist() == [row for _, row in expected]
-        np.testing.assert_allclose(found.similarities[query], [cosine for cosine, _ in expected], atol=1e-6)
-
-
-def test_places_that_are_not_filled_have_cosine_minus_one(tmp_path):
-    vectors = np.eye(8, dtype=np.float32)
-    np.save(tmp_path / "x.npy", pack(vectors, VectorType.FLOAT16, "x"))
-    corpus = StoredVectors((tmp_path / "x.npy",))
-    index = indexes.build("IVF4,Flat", corpus, 0, 8, seed=0)
-    found = approximate(corpus.rows(0, 8), corpus, [(0, index)], 5, effort=1)
-    assert (found.similarities[:, 0] == 1).all() and (found.similarities == -1).any()
-    assert (found.indices >= 0).all()
-
-
-def test_a_sentence_is_not_its_own_neighbour():
-    neighbours = Neighbours(np.array([[1, 1, 0.5], [1, 0.9, 0.8]], np.float32), np.array([[3, 7, 1], [5, 6, 4]]))
-    rest = without_self(neighbours, np.array([3, 4]), 2)
-    assert rest.indices.tolist() == [[7, 1], [5, 6]]  # row 4 was found last
-    assert rest.similarities.tolist() == [[1, 0.5], pytest.approx([1, 0.9])]
-
-
 def test_pairs_of_one_text_once():
     pairs = unordered(ScoredPairs(np.array([2, 1, 0]), np.array([1, 2, 3]), np.array([0.5, 0.7, 0.6])))
     assert (pairs.source.tolist(), pairs.target.tolist(), pairs.scores.tolist()) == ([1, 0], [2, 3], [0.7, 0.6])
 
 
-@given(st.lists(st.text("ab \t\u2028é\r", max_size=5), max_size=40))
-def test_sentences_against_a_dict(tmp_path_factory, lines):
-    folder = tmp_path_factory.mktemp("s")
-    (folder / "x.txt").write_bytes("".join(f"{line}\n" for line in lines).encode())
-    expected = list(dict.fromkeys(text for line in lines if sum(map(str.isalnum, text := " ".join(line.split()))) >= 2))
-    if not expected:
-        with pytest.raises(MiningError, match="no sentence"):
-            write_sentences(str(folder / "x.txt"), folder / "out")
-        return
-    counts = write_sentences(str(folder / "x.txt"), folder / "out")
-    sentences = Sentences(folder / "out")
-    assert sentences.texts(range(len(sentences))) == expected
-    assert counts.lines == len(lines) == counts.sentences + counts.blank + counts.near_empty + counts.repeated
-    numbers = [next(i for i, line in enumerate(lines, 1) if " ".join(line.split()) == text) for text in expected]
-    assert sentences.ids(range(len(sentences))) == list(map(str, numbers))
-
-
-def test_an_index_that_is_damaged(tmp_path):
-    (tmp_path / "x.faiss").write_bytes(b"IwFl" + b"\0" * 40)
-    with pytest.raises(MiningError, match=r"x\.faiss: no index that faiss can read"):
-        indexes.read(tmp_path / "x.faiss")
-
-
-def test_which_index_is_chosen():
-    assert indexes.choose_index("auto", 10_000, 10_000, 300) == "Flat"
-    assert indexes.choose_index("auto", 1_000_000, 1_000_000, 300) == "IVF2048,PQ75x4fs"
-    assert indexes.choose_index("auto", 1_000_000, 1_000_000, 1024) == "IVF2048,PQ256x4fs"
-    assert indexes.choose_index("HNSW32", 10, 10, 300) == "HNSW32"
-
-
 @pytest.mark.slow
-def test_a_killed_run_goes_on_to_the_same_file(model, texts, tmp_path, tmp_path_factory):
-    stages = ("embed_stage:2", "index_stage:2", "effort_stage:2", "search_stage:2", "pair_stage:1")
-    points = ["search.sentences:2", *(f"bitext_mining.{each}" for each in stages)]
-    settings = replace(PLAIN, index="IVF4,Flat")
-    for number, point in enumerate(points):
-        output = str(tmp_path / f"{number}.tsv")
-        process = forked.start(
-            mine_until_killed, texts, output, model, settings, point, folder=tmp_path_factory.mktemp("log")
-        )
-        process.join()
-        assert process.exitcode == -signal.SIGKILL
+def test_a_killed_run_goes_on_to_the_same_file(model, texts, tmp_path, tmp_path_factory, monkeypatch):
+    settings, log = replace(PLAIN, index="IVF4,Flat"), tmp_path_factory.mktemp("log")
     mine(texts, tmp_path / "whole.tsv", model, settings)
-    for number in range(len(points)):
-        report = mine(texts, tmp_path / f"{number}.tsv", model, settings, overwrite=True)
-        assert sum(each.tasks for each in report.times) < 11  # of 11 in all
-        assert (tmp_path / f"{number}.tsv").read_bytes() == (tmp_path / "whole.tsv").read_bytes()
-    assert {path.name for path in tmp_path.iterdir()} == {
-        "a.txt",
-        "b.txt",
-        "whole.tsv",
-        *(f"{n}.tsv" for n in range(6)),
-    }
+    calls = range(1, 12)  # of both texts counts, sentences, vectors, indexes and neighbors; the pairs
+    for call in calls:
+        output = str(tmp_path / f"{call}.tsv")
+        process = forked.start(mine_until_killed, texts, output, model, settings, call, folder=log)
+        process.join()
+        assert process.exitcode == -signal.SIGKILL and not Path(output).exists()
+        embedded = len(list(tmp_path.glob(f".{call}.tsv.work/vectors-*/[!.]*.npy")))
+        written = []
+        with monkeypatch.context() as patch:
+            patch.setattr(vectors, "pack", lambda *given, seen=written: seen.append(1) or pack(*given))
+            mine(texts, output, model, settings)
+        assert len(written) == 2 - embedded
+        assert Path(output).read_bytes() == (tmp_path / "whole.tsv").read_bytes()
+    assert {path.name for path in tmp_path.iterdir()} == {"a.txt", "b.txt", "whole.tsv", *(f"{n}.tsv" for n in calls)}
 
 
 def run(*arguments: object) -> int:
-    parser = argparse.ArgumentParser()
-    command.add_options(parser)
-    return command.run(parser.parse_args(list(map(str, arguments))))
+    return main(["mine", *map(str, arguments)])
 
 
-def test_the_command(model, texts, tmp_path, capsys):
-    arguments = ["--model", model, "--output", tmp_path / "p.tsv", "-k", 3]
+def test_the_command(model, texts, tmp_path, capfd):
+    arguments = ["--model", model, "--output", tmp_path / "p.tsv", "--neighbors", 3]
     assert run("--source", texts[0], "--target", texts[1], *arguments) == 0
-    printed, told = capsys.readouterr()
-    assert "source to target: index Flat, exact" in told and "2 blank, 1 near-empty" in told
+    printed, told = capfd.readouterr()
+    assert "source to target: exact" in told and "2 blank, 1 near-empty" in told
     assert printed == "" and told.endswith(f"p.tsv: {len(rows_of(tmp_path / 'p.tsv')):,} pairs\n")
+    assert run("--source", texts[0], "--target", texts[1], *arguments[:2], "--output", "-", "--neighbors", 3) == 0
+    assert capfd.readouterr().out == (tmp_path / "p.tsv").read_text()
     assert run("--paraphrase", texts[0], *arguments, "--overwrite", "--margin", "absolute", "--index", "IVF4,Flat") == 0
-    assert "among themselves: index IVF4,Flat, effort" in capsys.readouterr().err
-    with pytest.raises(SettingsError, match="--source given; give --source and --target, --paraphrase or --documents"):
-        run("--source", texts[0], *arguments)
+    assert "among themselves: index IVF4,Flat, effort" in capfd.readouterr().err
+    assert run("--source", texts[0], *arguments) == 1
+    assert "--source given; give --source and --target, or --paraphrase\n" in capfd.readouterr().err
 
 
 def test_a_full_disk(model, texts, tmp_path, capsys):
-    arguments = ["mine", "--source", texts[0], "--target", texts[1], "--model", model, "--output", tmp_path / "p.tsv"]
+    arguments = ["--source", texts[0], "--target", texts[1], "--model", model, "--output", tmp_path / "p.tsv"]
     with largest_file(4096):
-        assert main(list(map(str, arguments))) == 1
+        assert run(*arguments) == 1
     assert "File too large" in capsys.readouterr().err.strip().split("\n")[-1]
-    assert not (tmp_path / "p.tsv").exists() and not list(tmp_path.rglob("*.part"))
-
-
-def test_a_shard_of_neighbours_that_is_damaged_is_named(tmp_path):
-
-    path = tmp_path / "00000.npz"
-    np.savez(path, similarities=np.ones((2, 3), np.float32), indices=np.arange(6).reshape(2, 3))
-    expected = ("similarities", "indices")
-    assert [array.shape for array in read_found(path, expected)] == [(2, 3), (2, 3)]
-    path.write_bytes(path.read_bytes()[:-40])
-    with pytest.raises(MiningError, match=r"00000\.npz: damaged .*start again"):
-        read_found(path, expected)
+    assert not (tmp_path / "p.tsv").exists()
+    assert run(*arguments) == 0
+    assert {path.name for path in tmp_path.iterdir()} == {"a.txt", "b.txt", "p.tsv"}

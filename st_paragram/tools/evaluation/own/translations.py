@@ -36,7 +36,7 @@ from st_paragram.tools.evaluation.models import score_each
 from st_paragram.tools.evaluation.own.resampling import resampled_sums
 from st_paragram.tools.evaluation.own.results import SEED, OwnRun, Sample, report_of, results_of
 from st_paragram.tools.evaluation.own.vectors import chosen, embedded, nearest_of_each
-from st_paragram.tools.search.neighbours import Vectors
+from st_paragram.tools.neighbors.results import Vectors
 
 FORWARD, BACKWARD, BOTH, ERROR = "accuracy to second", "accuracy to first", "accuracy", "error rate"
 PRECISION, RECALL, F1 = "mining precision", "mining recall", "mining F1"

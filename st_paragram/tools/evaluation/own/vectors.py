@@ -12,12 +12,12 @@ from tqdm import tqdm
 
 from st_paragram.core.encoding.models import TextEncoder, batch_size
 from st_paragram.errors import EvaluationError
-from st_paragram.tools.search.exact import exact, exact_both_ways
-from st_paragram.tools.search.neighbours import Neighbours, Vectors, united
-from st_paragram.tools.search.vectors import HeldRows, blocks
+from st_paragram.tools.neighbors.exact import exact, exact_both_ways
+from st_paragram.tools.neighbors.results import Neighbors, Vectors, joined, united
+from st_paragram.tools.neighbors.vectors import UnitRows, blocks
 
 _TEXTS = 1 << 14  # embedded at a time
-_BLOCK = 1 << 15  # rows of either side that are compared at a time
+_BLOCK = 1 << 15  # rows that are compared at a time
 
 
 def embedded(model: TextEncoder, texts: Sequence[str], name: str, encode: Callable[..., Any] | None = None) -> Vectors:
@@ -67,7 +67,7 @@ def _stored(parts: Iterable[Vectors]) -> Vectors:
         raise EvaluationError(f"{gettempdir()}: {error.strerror}; let TMPDIR name a folder with more room") from error
 
 
-def nearest_of_each(first: Vectors, second: Vectors, k: int, name: str) -> tuple[Neighbours, Neighbours]:
+def nearest_of_each(first: Vectors, second: Vectors, k: int, name: str) -> tuple[Neighbors, Neighbors]:
     """The k nearest second rows of every first row, and the reverse; all there are where they are fewer.
 
     Args:
@@ -76,27 +76,26 @@ def nearest_of_each(first: Vectors, second: Vectors, k: int, name: str) -> tuple
         k: neighbors.
         name: for the progress bar.
     """
-    held, back_k = HeldRows(second), min(k, len(first))
-    ahead: list[Neighbours] = []
+    held, back_k = UnitRows(second), min(k, len(first))
+    ahead: list[Neighbors] = []
 
-    def parts() -> Iterator[tuple[int, Neighbours]]:
+    def parts() -> Iterator[tuple[int, Neighbors]]:
         steps = list(blocks(len(first), _BLOCK))
         for begin, end in tqdm(steps, desc=f"Searching {name}", unit=" blocks", disable=_quiet(len(steps) > 1)):
-            found, back = exact_both_ways(np.array(first[begin:end]), held, k, _BLOCK)
+            found, back = exact_both_ways(np.array(first[begin:end]), held, k)
             ahead.append(found)
-            yield 0, Neighbours(back.similarities, back.indices + begin)
+            yield 0, Neighbors(back.similarities, back.indices + begin)
 
     back = united(parts(), len(second), back_k)
-    joined = [np.concatenate([getattr(each, side) for each in ahead]) for side in ("similarities", "indices")]
-    return Neighbours(joined[0], joined[1]), back
+    return joined(ahead), back
 
 
 def nearest_documents(queries: Vectors, documents: Vectors, k: int, name: str) -> NDArray[np.int64]:
     """The k nearest documents of each query, best first, int64 (n, min(k, m))."""
-    held, steps = HeldRows(documents), list(blocks(len(queries), _TEXTS))
+    held, steps = UnitRows(documents), list(blocks(len(queries), _TEXTS))
     wanted = min(k, len(documents))
     searched = tqdm(steps, desc=f"Searching {name}", unit=" blocks", disable=_quiet(len(steps) > 1))
-    parts = [exact(np.array(queries[begin:end]), held, wanted, _BLOCK).indices for begin, end in searched]
+    parts = [exact(np.array(queries[begin:end]), held, wanted).indices for begin, end in searched]
     return np.concatenate(parts)
 
 

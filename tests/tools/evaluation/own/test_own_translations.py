@@ -9,7 +9,7 @@ from st_paragram.tools.bitext_mining.threshold import best_threshold
 from st_paragram.tools.evaluation.own import translations, vectors
 from st_paragram.tools.evaluation.own.results import Sample
 from st_paragram.tools.evaluation.own.translations import read_own_translations, score_translations
-from st_paragram.tools.search.nearest import nearest_both_ways
+from st_paragram.tools.neighbors.exact import nearest_both_ways
 
 
 class Stub:

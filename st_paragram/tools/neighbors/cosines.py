@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from st_paragram.core.native import kernels
-from st_paragram.tools.search.neighbours import NONE, Vectors
-from st_paragram.tools.search.threads import threads
+from st_paragram.core.threads import usable_threads
+from st_paragram.tools.neighbors.results import NONE, Vectors
 
 _LANES = 16
 _NUMBERS = 1 << 21  # of double precision at a time
@@ -41,7 +41,7 @@ def candidate_cosines(
     else:
         bits = [shard.view(np.uint16) if shard.dtype == np.float16 else shard for shard in shards]
         rows = np.ascontiguousarray(rows)
-        native.candidate_cosines(np.ascontiguousarray(queries), bits, lengths, rows, result, threads())
+        native.candidate_cosines(np.ascontiguousarray(queries), bits, lengths, rows, result, usable_threads())
     return result
 
 
@@ -53,18 +53,18 @@ def _fill(
     for begin in range(0, len(rows), step):
         block = slice(begin, begin + step)
         distinct, where = np.unique(rows[block], return_inverse=True)
-        vectors = _divided(shards, lengths, np.maximum(distinct, 0))
+        vectors = divided(shards, lengths, np.maximum(distinct, 0))
         found = sums_in_lanes(queries[block, None], vectors[where.reshape(rows[block].shape)])
         result[block] = np.where(rows[block] < 0, NONE, found)
 
 
-def _divided(shards: Sequence[NDArray[Any]], lengths: Vectors, rows: NDArray[np.int64]) -> Vectors:
-    """Rows of the corpus, divided by their lengths, float32 (len(rows), D); `rows` must rise."""
-    size = len(shards[0])
-    numbers, starts = np.unique(rows // size, return_index=True)
-    parts = np.split(rows, starts[1:])
-    taken = [shards[number][part - number * size] for number, part in zip(numbers, parts, strict=True)]
-    vectors: Vectors = np.concatenate(taken).astype(np.float32)
+def divided(shards: Sequence[NDArray[Any]], lengths: Vectors, rows: NDArray[np.int64]) -> Vectors:
+    """Rows of the corpus by their numbers (c,), divided by their lengths: float32 (c, D)."""
+    numbers = rows // len(shards[0])
+    vectors = np.empty((len(rows), shards[0].shape[1]), np.float32)
+    for number in np.unique(numbers):
+        own = numbers == number
+        vectors[own] = shards[number][rows[own] - number * len(shards[0])]
     vectors /= lengths[rows, None]
     return vectors
 

@@ -22,14 +22,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
 
 from st_paragram.errors import MiningError
-from st_paragram.tools.alignment.path import KINDS, best_path
-from st_paragram.tools.alignment.scores import BlockScores, Embed
+from st_paragram.tools.alignment.scores import KINDS, BlockScores, Embed, Gains
 from st_paragram.tools.alignment.settings import AlignmentSettings
 
 #: Sentences of one document times those of the other: a byte of memory each.
 MOST_CELLS = 400_000_000
+
+_SKIP_SOURCE, _SKIP_TARGET = len(KINDS), len(KINDS) + 1
 
 
 @dataclass(frozen=True)
@@ -48,14 +52,20 @@ class Block:
     score: float
 
 
+class Step(NamedTuple):
+    """A block on the way: its place in `KINDS`, and its first sentences."""
+
+    kind: int
+    source: int
+    target: int
+
+
 def align(
     source: Sequence[str], target: Sequence[str], embed: Embed, settings: AlignmentSettings | None = None
 ) -> list[Block]:
     """Align two documents of n and m sentences.
 
-    Time: 3 n m cosines, and as much again for backgrounds. Memory: n m bytes, and the vectors. Cosines are computed
-    in float64 and rounded to float32, so that the result does not hang on the number of threads; `best_path` says
-    which of equally good alignments it is.
+    Time: 3 n m cosines, and as much again for backgrounds. Memory: n m bytes, and the vectors.
 
     Args:
         source: Sentences; blank ones are in no block.
@@ -65,39 +75,67 @@ def align(
 
     Returns:
         The blocks in order.
-
-    Raises:
-        MiningError: The documents are too large, or an embedding has no direction.
     """
     settings = settings or AlignmentSettings()
-    source_rows, target_rows = _said(source), _said(target)
-    n, m = len(source_rows), len(target_rows)
-    check_size(n, m)
+    sides = [[row for row, sentence in enumerate(document) if sentence.strip()] for document in (source, target)]
+    rows, others = sides
+    check_size(len(rows), len(others))
     found = []
-    if n and m:
-        sources, targets = [source[row] for row in source_rows], [target[row] for row in target_rows]
-        scores = BlockScores(sources, targets, embed, settings.margin, settings.k)
-        for step in best_path(scores.gains(settings.least), n, m):
-            ahead, across = KINDS[step.kind]
-            rows = tuple(source_rows[step.source : step.source + ahead])
-            others = tuple(target_rows[step.target : step.target + across])
-            found.append(Block(rows, others, scores.of(step)))
-    return list(_with_skipped(found, source_rows, target_rows)) if settings.with_skipped else found
+    if rows and others:
+        scores = BlockScores([source[row] for row in rows], [target[row] for row in others], embed, settings)
+        for kind, i, j in best_path(scores.gains(), len(rows), len(others)):
+            ahead, across = KINDS[kind]
+            found.append(Block(tuple(rows[i : i + ahead]), tuple(others[j : j + across]), scores.of(kind, i, j)))
+    return list(_with_skipped(found, rows, others)) if settings.with_skipped else found
 
 
 def check_size(source: int, target: int) -> None:
-    """Refuse documents that would take too much memory.
-
-    Args:
-        source: Sentences of the one that are not blank.
-        target: Of the other.
-
-    Raises:
-        MiningError: They are too large.
-    """
+    """Refuse documents of so many sentences, blank ones apart, that they would take too much memory."""
     if source * target > MOST_CELLS:
         seen = f"{source:,} and {target:,} sentences are too many to align (their product is above {MOST_CELLS:,})"
         raise MiningError(f"{seen}; cut the documents at chapters, or mine them without regard to order")
+
+
+def best_path(gains: Iterable[Gains], n: int, m: int) -> list[Step]:
+    """The blocks, in order and without overlap, that together gain most.
+
+    Goes through the source sentence by sentence; n m bytes of memory. `best[j]` is the most that blocks of the source
+    so far and the first j target sentences can gain. Skipping a sentence gains nothing, so skipped target sentences
+    are a running maximum over j, and all else looks back at the last two source sentences: no loop over j.
+
+    Of equally good ways it takes the one that, read from the end, has at every step the first of: a block, in the
+    order of `KINDS`; a skipped source sentence; a skipped target sentence.
+
+    Args:
+        gains: For each source sentence what blocks gain that *end* with it, by kind and by their first target
+            sentence: float64 (m,), (m - 1,), (m,). Blocks of two source sentences are disregarded for the first.
+        n: Source sentences, at least 1.
+        m: Target sentences, at least 1.
+    """
+    moves = np.empty((n, m + 1), dtype=np.uint8)
+    before = best = np.zeros(m + 1)
+    reached = np.empty((len(KINDS) + 1, m + 1))
+    for row, (one_one, one_two, two_one) in enumerate(gains):
+        reached.fill(-np.inf)
+        reached[0, 1:] = best[:-1] + one_one
+        reached[1, 2:] = best[:-2] + one_two
+        if row:
+            reached[2, 1:] = before[:-1] + two_one
+        reached[_SKIP_SOURCE] = best
+        most = reached.max(axis=0)
+        before, best = best, np.maximum.accumulate(most)
+        moves[row] = np.where(best > most, _SKIP_TARGET, reached.argmax(axis=0))
+    steps = []
+    while n and m:
+        move = int(moves[n - 1, m])
+        if move == _SKIP_SOURCE:
+            n -= 1
+        elif move == _SKIP_TARGET:
+            m -= 1
+        else:
+            n, m = n - KINDS[move][0], m - KINDS[move][1]
+            steps.append(Step(move, n, m))
+    return steps[::-1]
 
 
 def _with_skipped(found: Iterable[Block], source: Sequence[int], target: Sequence[int]) -> Iterator[Block]:
@@ -113,7 +151,3 @@ def _with_skipped(found: Iterable[Block], source: Sequence[int], target: Sequenc
         if block is not None:
             yield block
             i, j = i + len(block.source), j + len(block.target)
-
-
-def _said(document: Sequence[str]) -> list[int]:
-    return [row for row, sentence in enumerate(document) if sentence.strip()]

@@ -1,19 +1,17 @@
-"""How an index is chosen and searched; shared by mining runs, index folders and backgrounds of scores."""
+"""How neighbors are searched for; shared by mining, the scores of pairs, and whatever takes `--memory`."""
 
 from __future__ import annotations
 
 import re
+from enum import Enum
 from typing import Annotated
 
 from pydantic import BeforeValidator
 
 from st_paragram.core.settings import setting, settings
 from st_paragram.errors import SettingsError, short
-from st_paragram.tools.search.vectors import VectorType
 
-AUTO, FLAT = "auto", "Flat"
-QUERY_BLOCK = 1024  # queries searched together, always the same ones: rounding must not depend on shards
-
+AUTO = "auto"
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
@@ -26,15 +24,8 @@ class Size(int):
         return f"{self // bytes_}{unit}"
 
 
-LEAST_MEMORY = Size(256 << 20)
-
-
 def parse_memory(size: str | int) -> Size:
-    """Bytes of a size such as 4G or 512M; a number is bytes.
-
-    Raises:
-        SettingsError: It is not a size.
-    """
+    """Bytes of a size such as 4G or 512M; a number is bytes."""
     if isinstance(size, int):
         return Size(size)
     match = re.fullmatch(r"(\d{1,18}(?:\.\d{1,18})?)\s*([KMGT]?)I?B?", str(size).strip().upper())
@@ -43,26 +34,31 @@ def parse_memory(size: str | int) -> Size:
     return Size(float(match[1]) * _UNITS[match[2]])
 
 
+class VectorType(str, Enum):
+    """Types of the numbers that embeddings are stored in."""
+
+    FLOAT16 = "float16"
+    INT8 = "int8"
+
+
 @settings
 class SearchSettings:
     """How nearest neighbors are searched for.
 
-    "Flat" compares everything with everything, exactly. Other indexes lose some neighbors: before one is used, it is
-    made to look harder until it finds the nearest neighbor of so many sentences of a sample (see `effort`).
+    Everything is compared with everything as long as that takes only minutes. An index of faiss may miss neighbors:
+    before it is used, it is made to look harder until it finds enough of those of a sample (see `effort`).
     """
 
     index: str = setting(
         AUTO,
-        "kind of index: auto (exact as long as that takes only minutes), Flat (exact), or a factory string of faiss, "
-        "such as IVF2048,SQfp16 or HNSW32",
+        "kind of index: auto (no index, exact, as long as that takes only minutes), or a factory string of faiss, such "
+        "as Flat, HNSW32 or IVF2048,SQfp16",
     )
-    recall: float = setting(
-        0.9, "share of sampled sentences whose nearest neighbor an approximate index must find", gt=0, le=1
-    )
+    recall: float = setting(0.9, "share of sampled sentences whose nearest neighbor an index must find", gt=0, le=1)
     vector_type: VectorType = setting(VectorType.FLOAT16, "number type of stored embeddings", option="--precision")
     memory: Annotated[int, BeforeValidator(parse_memory)] = setting(
         Size(4 << 30),
-        "maximum memory for vectors and indexes, for all processes together; libraries take about 500 MB more",
+        "maximum memory for an index: larger texts are searched in parts; libraries take about 500 MB more",
         metavar="SIZE",
     )
     most_repeats: int | None = setting(
@@ -75,14 +71,10 @@ class SearchSettings:
     seed: int = setting(0, "seed of the samples", ge=0)
 
     def __post_init__(self) -> None:
-        """Check what a range cannot say.
-
-        Raises:
-            SettingsError: Too little memory, or an index that cannot be a factory string.
-        """
-        if self.memory < LEAST_MEMORY:
-            raise SettingsError(f"memory is {self.memory:,} bytes; give at least {LEAST_MEMORY}")
-        if self.index != AUTO and not re.fullmatch(r"[A-Za-z][\w,()]*", self.index):
+        """Check what a range cannot say."""
+        if self.memory < 256 << 20:
+            raise SettingsError(f"memory is {self.memory:,} bytes; give at least 256M")
+        if not re.fullmatch(r"[A-Za-z][\w,()]*", self.index):
             raise SettingsError(
-                f"index is {short(self.index)}; give auto, Flat or a faiss factory string like IVF1024,SQfp16"
+                f"index is {short(self.index)}; give auto or a faiss factory string like HNSW32 or Flat"
             )

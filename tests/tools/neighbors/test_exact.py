@@ -6,13 +6,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from st_paragram.core.native import kernels
-from st_paragram.tools.search import cosines, exact
-from st_paragram.tools.search.cosines import candidate_cosines, sums_in_lanes
-from st_paragram.tools.search.exact import BestRows, exact_both_ways, exact_within
-from st_paragram.tools.search.nearest import nearest_both_ways, nearest_neighbours
-from st_paragram.tools.search.neighbours import Neighbours, united
-from st_paragram.tools.search.threads import at_most, threads
-from st_paragram.tools.search.vectors import HeldRows, StoredVectors, VectorType, pack
+from st_paragram.errors import MiningError
+from st_paragram.tools.neighbors import cosines, exact
+from st_paragram.tools.neighbors.cosines import candidate_cosines, sums_in_lanes
+from st_paragram.tools.neighbors.exact import (
+    BestRows,
+    exact_both_ways,
+    exact_within,
+    nearest_both_ways,
+    nearest_neighbors,
+    ranked,
+)
+from st_paragram.tools.neighbors.results import Neighbors, united
+from st_paragram.tools.neighbors.settings import VectorType
+from st_paragram.tools.neighbors.vectors import Rows, UnitRows, pack, unit_rows
 
 COUNTS = st.integers(1, 40)
 
@@ -43,7 +50,7 @@ def plain(queries, corpus, k):
     """By all cosines, of equally near rows the earlier."""
     near = sums_in_lanes(queries[:, None], corpus[None]).astype(np.float32)
     order = np.argsort(-near, axis=1, kind="stable")[:, :k]
-    return Neighbours(np.take_along_axis(near, order, 1), order)
+    return Neighbors(np.take_along_axis(near, order, 1), order)
 
 
 def same(one, other):
@@ -51,14 +58,15 @@ def same(one, other):
 
 
 @pytest.mark.parametrize("levels", [None, 2])
-@pytest.mark.parametrize(("side", "part_rows"), [(4, 7), (5, 1000), (2048, 11)])
+@pytest.mark.parametrize(("side", "part_rows"), [(4, 7), (5, 1000), (11, 1)])
 def test_blocks_and_parts_find_what_a_plain_search_finds(way, monkeypatch, side, part_rows, levels):
     monkeypatch.setattr(exact, "_SIDE", side)
+    monkeypatch.setattr(exact, "_NUMBERS", part_rows * 6)
     monkeypatch.setattr(exact, "SPARE", 60)  # more than there are equal ones
     queries, corpus = unit(23, levels=levels), unit(50, seed=1, levels=levels)
     expected, back = plain(queries, corpus, 5), plain(corpus, queries, 5)
-    assert same(exact.exact(queries, HeldRows(corpus), 5, part_rows), expected)
-    found = exact_both_ways(queries, HeldRows(corpus), 5, part_rows)
+    assert same(exact.exact(queries, UnitRows(corpus), 5), expected)
+    found = exact_both_ways(queries, UnitRows(corpus), 5)
     assert same(found[0], expected) and same(found[1], back)
 
 
@@ -66,19 +74,20 @@ def test_blocks_and_parts_find_what_a_plain_search_finds(way, monkeypatch, side,
 def test_one_product_is_two_searches(n, m, k, seed):
     one, other = unit(n, seed=seed), unit(m, seed=seed + 100)
     forward, backward = nearest_both_ways(one, other, k)
-    assert same(forward, nearest_neighbours(one, other, min(k, m)))
-    assert same(backward, nearest_neighbours(other, one, min(k, n)))
+    assert same(forward, nearest_neighbors(one, other, min(k, m)))
+    assert same(backward, nearest_neighbors(other, one, min(k, n)))
 
 
 @pytest.mark.parametrize("levels", [None, 2])
 @pytest.mark.parametrize(("shard", "side"), [(50, 2048), (16, 4), (7, 5), (1, 4)])
 def test_a_corpus_among_itself_is_searched_once(way, monkeypatch, shard, side, levels):
     monkeypatch.setattr(exact, "_SIDE", side)
+    monkeypatch.setattr(exact, "_NUMBERS", 11 * 6)
     monkeypatch.setattr(exact, "SPARE", 60)
     vectors, parts = unit(50, levels=levels), []
     for begin in range(0, 50, shard):
         end = min(begin + shard, 50)
-        found, back = exact_within(HeldRows(vectors), begin, end, 5, 11)
+        found, back = exact_within(UnitRows(vectors), begin, end, 5)
         assert len(found.indices) == end - begin and len(back.indices) == 50 - end
         parts += [(begin, found), (end, back)]
     assert same(united(parts, 50, 5), plain(vectors, vectors, 5))
@@ -131,36 +140,56 @@ def test_cosines_are_the_same_bit_by_bit_without_kernels(count, dim, kind, size,
     np.testing.assert_allclose(found, np.where(rows < 0, -1, expected), rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("kind", list(VectorType))
-def test_few_or_many_cosines_of_stored_vectors(way, tmp_path, kind):
-    stored = pack(unit(60, 20), kind, "x")
-    for number in range(3):
-        np.save(tmp_path / f"{number}.npy", stored[25 * number : 25 * (number + 1)])
-    paths, queries = tuple(tmp_path / f"{number}.npy" for number in range(3)), unit(40, 20, seed=1)
-    rows = np.random.default_rng(0).integers(-1, 60, (40, 5))
-    whole = StoredVectors(paths).rows(0, 60)
-    expected = candidate_cosines(queries, [whole], np.ones(60, np.float32), rows)
-    many, few = StoredVectors(paths), StoredVectors(paths)
-    assert many.cosines(queries, rows).tobytes() == expected.tobytes() and "lengths" in vars(many)
-    assert few.cosines(queries[:2], rows[:2]).tobytes() == expected[:2].tobytes() and "lengths" not in vars(few)
+@given(st.integers(1, 40), st.integers(1, 9), st.sampled_from(VectorType), st.integers(0, 5))
+def test_stored_vectors_are_the_vectors(count, size, kind, seed):
+    rng = np.random.default_rng(seed)
+    vectors = rng.normal(size=(count, 8)).astype(np.float32) * 7
+    stored, picks = pack(vectors, kind, "x"), rng.integers(0, count, 20)
+    read = Rows([stored[begin : begin + size] for begin in range(0, count, size)])
+    assert (len(read), read.dim) == (count, 8)
+    whole, begin = read.rows(0, count), count // 3
+    np.testing.assert_allclose(whole, unit_rows(vectors, "x"), atol=0.001 if kind is VectorType.FLOAT16 else 0.01)
+    np.testing.assert_allclose(np.linalg.norm(whole, axis=1), 1, atol=1e-6)
+    np.testing.assert_array_equal(read.take(picks), whole[picks])
+    np.testing.assert_array_equal(read.rows(begin, count), whole[begin:])
+    rows, queries = rng.integers(-1, count, (7, 5)), unit(7, 8, seed)
+    expected = candidate_cosines(queries, [whole], np.ones(count, np.float32), rows)
+    assert read.cosines(queries, rows).tobytes() == expected.tobytes()
+
+
+def test_embeddings_without_a_direction_are_refused():
+    for bad in (np.nan, np.inf, 0):
+        spoilt = np.ones((3, 4), np.float32)
+        spoilt[1] = bad
+        with pytest.raises(MiningError, match="x: the embedding of number 12 has length"):
+            pack(spoilt, VectorType.FLOAT16, "x", 10)
+
+
+@given(st.integers(2, 40), st.integers(1, 3), st.integers(0, 9))
+def test_given_rows_are_ranked_wherever_none_stand_among_them(count, k, seed):
+    rng = np.random.default_rng(seed)
+    vectors = unit(count, 4, seed, levels=5)
+    rows = np.stack([rng.permutation(count) for _ in range(count)])
+    rows[rng.random(rows.shape) < 0.4] = -1
+    k = min(k, count)
+    cosines = (vectors.astype(np.float64) @ vectors.astype(np.float64).T).astype(np.float32)
+    found = ranked(vectors, UnitRows(vectors), rows, k)
+    for query, given_rows in enumerate(rows):
+        best = sorted((-cosines[query, row], row) for row in given_rows if row >= 0)[:k]
+        expected = [(-minus, row) for minus, row in best] + [(-1, 0)] * (k - len(best))
+        np.testing.assert_allclose(found.similarities[query], [cosine for cosine, _ in expected], atol=1e-6)
 
 
 def test_parts_are_united_with_the_earlier_of_equal_rows_first():
-    one = Neighbours(np.array([[0.9, 0.5], [0.8, 0.1]], np.float32), np.array([[0, 1], [1, 0]]))
-    other = Neighbours(np.array([[0.8, 0.7]], np.float32), np.array([[5, 4]]))
+    one = Neighbors(np.array([[0.9, 0.5], [0.8, 0.1]], np.float32), np.array([[0, 1], [1, 0]]))
+    other = Neighbors(np.array([[0.8, 0.7]], np.float32), np.array([[5, 4]]))
     found = united([(0, one), (1, other)], 2, 2)
     assert found.indices.tolist() == [[0, 1], [1, 5]]
     assert found.similarities.tolist() == np.array([[0.9, 0.5], [0.8, 0.8]], np.float32).tolist()
 
 
-def test_as_many_threads_as_the_environment_says(monkeypatch):
-    monkeypatch.setenv("OMP_NUM_THREADS", "3,2")
-    assert threads() == 3
-    with at_most(2):
-        assert threads() == 2
-        with at_most(5):
-            assert threads() == 2
-    assert threads() == 3
-    for nothing in ("", "0", "x"):
-        monkeypatch.setenv("OMP_NUM_THREADS", nothing)
-        assert threads() >= 1
+def test_a_sentence_is_not_its_own_neighbor():
+    neighbors = Neighbors(np.array([[1, 1, 0.5], [1, 0.9, 0.8]], np.float32), np.array([[3, 7, 1], [5, 6, 4]]))
+    rest = neighbors.without_self(np.array([3, 4]))
+    assert rest.indices.tolist() == [[7, 1], [5, 6]]  # row 4 was found last
+    assert rest.similarities.tolist() == [[1, 0.5], pytest.approx([1, 0.9])]

@@ -2,7 +2,7 @@
 
 Products are computed in float32 and rounded differently at different places, so they only choose candidates: some more
 than are asked for, whose cosines are then computed again from what is stored (see `cosines`). Results do not depend on
-parts, shards or threads. One product serves both directions of a search.
+blocks, shards or threads. One product serves both directions of a search.
 """
 
 from __future__ import annotations
@@ -13,57 +13,93 @@ import numpy as np
 from numpy.typing import NDArray
 
 from st_paragram.core.native import kernels
-from st_paragram.tools.search.neighbours import Neighbours, Vectors
-from st_paragram.tools.search.threads import threads
-from st_paragram.tools.search.vectors import HeldRows, Rows, blocks
+from st_paragram.core.threads import usable_threads
+from st_paragram.errors import EvaluationError, SettingsError
+from st_paragram.tools.neighbors.results import Neighbors, Vectors, joined
+from st_paragram.tools.neighbors.vectors import Rows, UnitRows, blocks
 
 # Products are wrong by 1e-7 or so, differently for equal vectors at different places; that must not decide.
 SPARE = 12
 _SIDE = 2048  # rows and columns of a tile of similarities, which stays in the cache
+_NUMBERS = 1 << 23  # of the corpus in memory at a time
+# Squared lengths of embeddings normalized in float32, or in float16 and back, stay well within this of 1.
+_LENGTH_TOLERANCE = 0.01
 
 
-def exact(
-    queries: Vectors, corpus: Rows, k: int, part_rows: int, without: NDArray[np.int64] | None = None
-) -> Neighbours:
+def nearest_neighbors(queries: Vectors, corpus: Vectors, k: int) -> Neighbors:
+    """The k nearest rows of a corpus for each query, in memory, on as many threads as `OMP_NUM_THREADS` says.
+
+    Args:
+        queries: float32 (n, D), rows of length 1.
+        corpus: float32 (m, D), rows of length 1.
+        k: Neighbors of each query, 1 .. m.
+    """
+    queries, corpus = _checked(queries, corpus, k)
+    return exact(queries, UnitRows(corpus), k)
+
+
+def nearest_both_ways(source: Vectors, target: Vectors, k: int) -> tuple[Neighbors, Neighbors]:
+    """The k nearest target rows of every source row, and the reverse: what two searches find, from one product.
+
+    Args:
+        source: float32 (n, D), rows of length 1.
+        target: float32 (m, D), rows of length 1.
+        k: Neighbors, at least 1; all there are where they are fewer.
+    """
+    source, target = _checked(source, target, min(k, len(source), len(target)))
+    return exact_both_ways(source, UnitRows(target), k)
+
+
+def _checked(queries: Vectors, corpus: Vectors, k: int) -> tuple[Vectors, Vectors]:
+    for name, vectors in (("queries", queries), ("corpus", corpus)):
+        if vectors.ndim != 2 or 0 in vectors.shape:
+            raise EvaluationError(f"{name}: vectors of shape {vectors.shape}; give one vector per row, at least one")
+        squares = np.einsum("nd,nd->n", vectors, vectors)
+        bad = np.flatnonzero(~(np.abs(squares - 1) < _LENGTH_TOLERANCE))  # NaN fails the comparison
+        if len(bad):
+            seen = f"vector {bad[0] + 1} of {len(vectors)} has length {float(squares[bad[0]]) ** 0.5:.4g}, not 1"
+            raise EvaluationError(f"{name}: {seen}; normalize the embeddings, or train another model if it is nan")
+    if queries.shape[1] != corpus.shape[1]:
+        seen = f"queries have {queries.shape[1]} components, the corpus has {corpus.shape[1]}"
+        raise EvaluationError(f"{seen}; embed both with one model")
+    if not 1 <= k <= len(corpus):
+        seen = f"{k} neighbors requested in a corpus of {len(corpus)} sentences"
+        raise SettingsError(f"{seen}; give a number from 1 to its size")
+    return np.ascontiguousarray(queries, np.float32), np.ascontiguousarray(corpus, np.float32)
+
+
+def exact(queries: Vectors, corpus: Rows, k: int) -> Neighbors:
     """Find the k nearest rows of a corpus for each query.
 
     Args:
         queries: float32 (n, D), of length 1.
         corpus: m rows.
         k: At most m.
-        part_rows: Rows in memory at a time.
-        without: Rows that are not to be found, rising; places that are not filled then have cosine -1 and row 0.
     """
     best = BestRows(len(queries), min(k + SPARE, len(corpus)))
-    for begin, end in blocks(len(corpus), part_rows):
-        for row, column, tile in _tiles(queries, corpus.rows(begin, end)):
-            if without is not None:
-                first, last = np.searchsorted(without, (begin + column, begin + column + tile.shape[1]))
-                tile[:, without[first:last] - (begin + column)] = -np.inf
+    for begin, part in _parts(corpus, 0):
+        for row, column, tile in _tiles(queries, part):
             best.see(row, tile, begin + column)
-    if without is not None:
-        best.rows[np.isneginf(best.similarities)] = -1
     return _nearest(best, queries, corpus, k)
 
 
-def exact_both_ways(queries: Vectors, corpus: Rows, k: int, part_rows: int) -> tuple[Neighbours, Neighbours]:
+def exact_both_ways(queries: Vectors, corpus: Rows, k: int) -> tuple[Neighbors, Neighbors]:
     """Find the nearest rows of a corpus for each query, and the nearest queries for each row.
 
     Args:
         queries: float32 (n, D), of length 1.
         corpus: m rows.
         k: Neighbors wanted; all there are, if they are fewer.
-        part_rows: Rows in memory at a time.
 
     Returns:
         Of the queries, (n, min(k, m)), and of the rows, (m, min(k, n)).
     """
     best = BestRows(len(queries), min(k + SPARE, len(corpus)))
-    back = _see_both_ways(best, queries, corpus, 0, k, part_rows)
+    back = _see_both_ways(best, queries, corpus, 0, k)
     return _nearest(best, queries, corpus, k), back
 
 
-def exact_within(corpus: Rows, begin: int, end: int, k: int, part_rows: int) -> tuple[Neighbours, Neighbours]:
+def exact_within(corpus: Rows, begin: int, end: int, k: int) -> tuple[Neighbors, Neighbors]:
     """Search a corpus for its own rows `begin` to `end`; the rows before them are left out.
 
     Args:
@@ -71,7 +107,6 @@ def exact_within(corpus: Rows, begin: int, end: int, k: int, part_rows: int) -> 
         begin: First of the queries.
         end: Behind the last of the n queries.
         k: Neighbors wanted, a row itself among them; all there are, if they are fewer.
-        part_rows: Rows in memory at a time.
 
     Returns:
         Of the queries among all rows from `begin` on, (n, min(k, m - begin)), and of the rows behind the queries among
@@ -83,26 +118,27 @@ def exact_within(corpus: Rows, begin: int, end: int, k: int, part_rows: int) -> 
         best.see(row, tile, begin + column)
         if column > row:
             best.see_columns(column, tile, begin + row)
-    back = _see_both_ways(best, queries, corpus, end, k, part_rows)
-    return _nearest(best, queries, corpus, k), Neighbours(back.similarities, back.indices + begin)
+    back = _see_both_ways(best, queries, corpus, end, k)
+    return _nearest(best, queries, corpus, k), Neighbors(back.similarities, back.indices + begin)
 
 
-def _see_both_ways(best: BestRows, queries: Vectors, corpus: Rows, begin: int, k: int, part_rows: int) -> Neighbours:
-    """Compare queries with the rows from `begin` on; return the nearest queries of each row."""
-    asked, found = HeldRows(queries), []
-    for first, last in blocks(len(corpus) - begin, part_rows):
-        part = corpus.rows(begin + first, begin + last)
+def _see_both_ways(best: BestRows, queries: Vectors, corpus: Rows, first: int, k: int) -> Neighbors:
+    """Compare queries with the rows from `first` on; return the nearest queries of each row."""
+    none = (0, min(k, len(queries)))
+    found = [Neighbors(np.empty(none, np.float32), np.empty(none, np.int64))]
+    for begin, part in _parts(corpus, first):
         back = BestRows(len(part), min(k + SPARE, len(queries)))
         for row, column, tile in _tiles(queries, part):
-            best.see(row, tile, begin + first + column)
+            best.see(row, tile, begin + column)
             back.see_columns(column, tile, row)
-        found.append(_nearest(back, part, asked, k))
-    if not found:
-        none = (0, min(k, len(queries)))
-        return Neighbours(np.empty(none, dtype=np.float32), np.empty(none, dtype=np.int64))
-    return Neighbours(
-        np.concatenate([each.similarities for each in found]), np.concatenate([each.indices for each in found])
-    )
+        found.append(_nearest(back, part, UnitRows(queries), k))
+    return joined(found)
+
+
+def _parts(corpus: Rows, first: int) -> Iterator[tuple[int, Vectors]]:
+    """The rows from `first` on in parts that fit into memory, and where each begins."""
+    for begin, end in blocks(len(corpus) - first, max(_SIDE, _NUMBERS // corpus.dim)):
+        yield first + begin, corpus.rows(first + begin, first + end)
 
 
 def _tiles(queries: Vectors, part: Vectors, symmetric: bool = False) -> Iterator[tuple[int, int, Vectors]]:
@@ -123,24 +159,18 @@ def _tiles(queries: Vectors, part: Vectors, symmetric: bool = False) -> Iterator
                 yield row, column, np.matmul(queries[row:end], part[column:last].T, out=tile)
 
 
-def _nearest(best: BestRows, queries: Vectors, corpus: Rows, k: int) -> Neighbours:
-    """The k nearest of the candidates that were kept, as many as there are."""
-    k = min(k, best.rows.shape[1])
-    rows = _within_reach(best, k, corpus.dim)
-    return ranked(queries, corpus, rows, k)
-
-
-def _within_reach(best: BestRows, k: int, dim: int) -> NDArray[np.int64]:
-    """Rows that may be among the k nearest, -1 in place of the others.
+def _nearest(best: BestRows, queries: Vectors, corpus: Rows, k: int) -> Neighbors:
+    """The k nearest of the candidates that were kept, as many as there are.
 
     A float32 product of unit vectors is wrong by at most dim / 2^24, however it is summed. Rows that are further
     behind the k-th than twice that need not be looked at again; twice as much is left as room.
     """
-    reach = best.similarities[:, k - 1 : k] - 4 * dim / 2**24
-    return np.where(best.similarities < reach, -1, best.rows)
+    k = min(k, best.rows.shape[1])
+    reach = best.similarities[:, k - 1 : k] - 4 * corpus.dim / 2**24
+    return ranked(queries, corpus, np.where(best.similarities < reach, -1, best.rows), k)
 
 
-def ranked(queries: Vectors, corpus: Rows, rows: NDArray[np.int64], k: int) -> Neighbours:
+def ranked(queries: Vectors, corpus: Rows, rows: NDArray[np.int64], k: int) -> Neighbors:
     """The k nearest of given rows, by cosines from what is stored.
 
     Args:
@@ -151,7 +181,7 @@ def ranked(queries: Vectors, corpus: Rows, rows: NDArray[np.int64], k: int) -> N
     """
     cosines = corpus.cosines(queries, rows)
     order = np.lexsort((rows, -cosines), axis=1)[:, :k]
-    return Neighbours(np.take_along_axis(cosines, order, 1), np.maximum(np.take_along_axis(rows, order, 1), 0))
+    return Neighbors(cosines, np.maximum(rows, 0)).at(order)
 
 
 class BestRows:
@@ -165,12 +195,7 @@ class BestRows:
     """
 
     def __init__(self, count: int, kept: int) -> None:
-        """Begin with no candidates.
-
-        Args:
-            count: n.
-            kept: c, at least 1.
-        """
+        """Begin with no candidates for n = `count` rows, of which c = `kept` are kept, at least 1."""
         self.similarities = np.full((count, kept), -np.inf, dtype=np.float32)
         self.rows = np.full((count, kept), -1, dtype=np.int64)
 
@@ -185,7 +210,7 @@ class BestRows:
     def _see(self, own: slice, tile: Vectors, first: int, of_columns: bool) -> None:
         values, rows = self.similarities[own], self.rows[own]
         if (native := kernels()) is not None:
-            native.keep_best(tile, first, values, rows, of_columns, threads())
+            native.keep_best(tile, first, values, rows, of_columns, usable_threads())
         else:
             _keep_best(tile.T if of_columns else tile, first, values, rows)
 

@@ -8,8 +8,7 @@ from st_paragram.core.settings import add_setting_options, given, table
 from st_paragram.errors import SettingsError
 from st_paragram.tools.bitext_mining.margin import Margin
 from st_paragram.tools.bitext_mining.settings import MiningSettings
-from st_paragram.tools.search.settings import SearchSettings, Size, parse_memory
-from st_paragram.tools.search.vectors import VectorType
+from st_paragram.tools.neighbors.settings import SearchSettings, Size, VectorType, parse_memory
 
 
 @pytest.mark.parametrize(("size", "shown"), [(4 << 30, "4G"), (512 << 20, "512M"), (1000, "1000"), (3 << 29, "1536M")])
@@ -25,9 +24,10 @@ def test_what_is_shown_can_be_given(size):
 def test_settings_of_a_command_line():
     parser = argparse.ArgumentParser()
     add_setting_options(parser, MiningSettings)
-    line = "--margin distance -k 7 --precision int8 --memory 512M --max-repeats 3 --ids --index HNSW32 --threshold 0.1"
+    line = "--margin distance --neighbors 7 --precision int8 --memory 512M --max-repeats 3 --ids --index HNSW32"
+    line += " --threshold 0.1"
     settings = MiningSettings(**given(parser.parse_args(line.split()), MiningSettings))
-    assert (settings.margin, settings.k, settings.vector_type) == (Margin.DISTANCE, 7, VectorType.INT8)
+    assert (settings.margin, settings.neighbors, settings.vector_type) == (Margin.DISTANCE, 7, VectorType.INT8)
     assert (settings.memory, settings.most_repeats, settings.with_ids) == (512 << 20, 3, True)
     assert (settings.index, settings.threshold, settings.seed) == ("HNSW32", 0.1, 0)
     assert MiningSettings(**given(parser.parse_args([]), MiningSettings)) == MiningSettings()
@@ -42,7 +42,7 @@ def test_settings_of_a_command_line():
         ({"memory": "4 apples"}, "memory is '4 apples'; give a size like 4G or 512M"),
         ({"vector_type": "float8"}, "vector_type is 'float8'; it must be 'float16' or 'int8'"),
         ({"most_repeats": 0}, "most_repeats is 0; it must be greater than or equal to 1"),
-        ({"index": "IVF 4"}, "index is 'IVF 4'; give auto, Flat or a faiss factory string"),
+        ({"index": "IVF 4"}, "index is 'IVF 4'; give auto or a faiss factory string"),
         ({"seed": -1}, "seed is -1"),
     ],
 )

@@ -1,0 +1,143 @@
+"""The distinct sentences of a text on disk: each is there once, and those without content are left out.
+
+A folder holds `text`, lines with single spaces, and, mapped when read, `text.npy`: where the n distinct sentences begin
+and end there, int64 (n, 2), in the order of their first occurrence. With ids, `ids` and `ids.npy` too; `counts.json`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from itertools import islice
+from mmap import ACCESS_READ, mmap
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from st_paragram.core.files import read_record, write_json
+from st_paragram.errors import MiningError, refused
+
+_TWO_LETTERS = re.compile(r"[^\W_].*?[^\W_]", re.DOTALL)  # or digits
+_LINES = 1 << 16  # in memory at a time
+
+
+@dataclass
+class SentenceCounts:
+    """What became of the lines of a text: `lines` is `sentences` plus all others.
+
+    Attributes:
+        lines: Read.
+        blank: Of white space alone.
+        near_empty: With fewer than two letters or digits.
+        repeated: That were there before; the first is kept.
+        boilerplate: Of sentences that occur too often, if there is a limit.
+        sentences: Distinct ones that are left.
+        most_repeated: How often the most frequent sentence occurs.
+    """
+
+    lines: int = 0
+    blank: int = 0
+    near_empty: int = 0
+    repeated: int = 0
+    boilerplate: int = 0
+    sentences: int = 0
+    most_repeated: int = 0
+
+
+class Sentences:
+    """Distinct sentences, read through memory maps."""
+
+    def __init__(self, folder: Path) -> None:
+        """Open a folder that `write_sentences` has made."""
+        self._folder = folder
+        with refused(MiningError, folder, "damaged", "remove the folder and start again"):
+            self.counts = read_record(folder / "counts.json", SentenceCounts)
+
+    def __len__(self) -> int:
+        """Number of distinct sentences."""
+        return self.counts.sentences
+
+    def texts(self, rows: slice | NDArray[np.int64]) -> list[str]:
+        """Sentences by their rows."""
+        return self._take("text", rows)
+
+    def ids(self, rows: slice | NDArray[np.int64]) -> list[str]:
+        """Ids of sentences, of their first occurrence."""
+        return self._take("ids", rows)
+
+    def _take(self, name: str, rows: slice | NDArray[np.int64]) -> list[str]:
+        cuts = np.load(self._folder / f"{name}.npy", mmap_mode="r")[rows].tolist()
+        with (self._folder / name).open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as text:
+            return [text[begin:end].decode() for begin, end in cuts]
+
+
+def write_sentences(
+    lines: Iterable[str], name: str, folder: Path, with_ids: bool = False, most_repeats: int | None = None
+) -> None:
+    """Find the distinct sentences of a text. Memory: 24 bytes per line.
+
+    Args:
+        lines: One sentence each; with ids, `id TAB sentence` (as in BUCC's files).
+        name: Of the text, for messages.
+        folder: To make.
+        with_ids: Lines begin with an id.
+        most_repeats: Leave out sentences that occur more often: menus, headers and the like.
+    """
+    folder.mkdir()
+    counts, names = SentenceCounts(), ("text", "ids")[: 1 + with_ids]
+    hashes, lengths = [np.zeros(0, np.uint64)], {each: [np.zeros(0, np.int64)] for each in names}
+    files = {each: (folder / each).open("wb") for each in names}
+    try:
+        rows = _rows(lines, name, with_ids, counts)
+        while block := list(islice(rows, _LINES)):
+            digests = b"".join(hashlib.blake2b(row[0], digest_size=8).digest() for row in block)
+            hashes.append(np.frombuffer(digests, np.uint64))
+            for each, column in zip(names, zip(*block, strict=True), strict=False):
+                lengths[each].append(np.fromiter(map(len, column), np.int64, len(column)))
+                files[each].writelines(part + b"\n" for part in column)
+    finally:
+        for file in files.values():
+            file.close()
+    first = _first_occurrences(np.concatenate(hashes), counts, most_repeats)
+    if not len(first):
+        raise MiningError(f"{name}: no sentences in {counts.lines} lines; give a text with one sentence per line")
+    for each in names:
+        sizes = np.concatenate(lengths[each])
+        ends = np.cumsum(sizes + 1) - 1
+        np.save(folder / f"{each}.npy", np.stack([ends - sizes, ends], axis=1)[first])
+    write_json(folder / "counts.json", asdict(counts))
+
+
+def _rows(lines: Iterable[str], name: str, with_ids: bool, counts: SentenceCounts) -> Iterator[tuple[bytes, bytes]]:
+    """Sentences with single spaces and their ids, of the lines that say something; all lines are counted."""
+    for line in lines:
+        counts.lines += 1
+        key, tab, sentence = line.partition("\t") if with_ids else ("", "\t", line)
+        if not tab and line.strip():
+            raise MiningError(f"{name}: line {counts.lines} has no tab; with ids, lines are `id TAB sentence`")
+        sentence = " ".join(sentence.split())
+        if not sentence:
+            counts.blank += 1
+        elif _TWO_LETTERS.search(sentence):
+            yield sentence.encode(), key.encode()
+        else:
+            counts.near_empty += 1
+
+
+def _first_occurrences(
+    hashes: NDArray[np.uint64], counts: SentenceCounts, most_repeats: int | None
+) -> NDArray[np.int64]:
+    """Positions of the distinct sentences, in order.
+
+    Hashes of 64 bits distinguish them: of a billion sentences, two have the same one in about one text out of 40.
+    """
+    _, first, times = np.unique(hashes, return_index=True, return_counts=True)
+    counts.most_repeated = int(times.max(initial=0))
+    usable = times <= most_repeats if most_repeats else np.ones(len(times), dtype=bool)
+    counts.boilerplate = int(times[~usable].sum())
+    counts.repeated = int((times[usable] - 1).sum())
+    counts.sentences = int(usable.sum())
+    return np.sort(first[usable])

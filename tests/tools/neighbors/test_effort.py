@@ -1,0 +1,135 @@
+"""How hard an inexact index must look: recall against a plain search, on rows whose clusters are known."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from st_paragram.errors import MiningError, SettingsError
+from st_paragram.tools.neighbors import effort as module
+from st_paragram.tools.neighbors.effort import Effort, find_effort, recall
+from st_paragram.tools.neighbors.inexact import Index, choose_index
+from st_paragram.tools.neighbors.results import Neighbors
+from st_paragram.tools.neighbors.settings import SearchSettings, VectorType
+from st_paragram.tools.neighbors.vectors import Rows, pack
+
+pytest.importorskip("faiss")
+
+
+def stored(vectors):
+    return Rows([pack(vectors, VectorType.FLOAT16, "x")])
+
+
+@pytest.fixture
+def corpus(rng):
+    return stored(rng.normal(size=(600, 8)))
+
+
+@pytest.fixture
+def queries(rng):
+    return stored(rng.normal(size=(300, 8)))
+
+
+def plain_recalls(queries, corpus, index, effort, k, own):
+    """Shares of the nearest row and of the k nearest that lie in the lists looked at, query by query."""
+    index.set_effort(effort)
+    nearest, all_k = 0, 0
+    for row in range(len(queries)):
+        query = queries.rows(row, row + 1)
+        cosines = (corpus.rows(0, len(corpus)).astype(float) @ query[0]).tolist()
+        order = [other for other in np.argsort(cosines)[::-1] if not (own and other == row)][:k]
+        found = set(index.candidates(query, len(corpus))[0].tolist())
+        nearest += order[0] in found
+        all_k += sum(other in found for other in order)
+    return nearest / len(queries), all_k / k / len(queries)
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_recalls_are_those_of_a_plain_search(tmp_path, corpus, queries, own):
+    queries = corpus if own else queries
+    index = Index("IVF32,Flat", corpus, tmp_path, SearchSettings())
+    found = find_effort(queries, index, 5, SearchSettings(recall=0.8), own)
+    assert list(found.tried)[-1] == str(found.effort) and found.tried[str(found.effort)][0] >= 0.8
+    for effort, recalls in found.tried.items():
+        expected = plain_recalls(queries, corpus, index, int(effort), 5, own)
+        assert recalls == pytest.approx(expected, abs=0.01)  # places that are not found are filled by others
+    tried = list(found.tried.values())
+    assert all(one[0] < 0.8 for one in tried[:-1]) and (found.recall, found.recall_at_k) == tried[-1]
+    assert found.recall > found.recall_at_k and found.k == 5
+
+
+def test_it_ends_where_nothing_more_can_be_found(tmp_path, corpus, queries):
+    index = Index("IVF8,PQ2x4", corpus, tmp_path, SearchSettings())  # codes so coarse that they lose rows
+    found = find_effort(queries, index, 1, SearchSettings(recall=1.0))
+    assert list(found.tried) == ["4", "8"] and found.effort == 8 and found.recall < 1
+
+
+def test_the_sample_is_limited_and_of_the_seed(tmp_path, corpus, queries, monkeypatch):
+    monkeypatch.setattr(module, "_SAMPLE", 50)
+    index = Index("IVF32,Flat", corpus, tmp_path, SearchSettings())
+
+    def tried(seed):
+        return find_effort(queries, index, 5, SearchSettings(recall=1.0, seed=seed)).tried
+
+    assert tried(0) == tried(0) != tried(1)
+    assert all((50 * nearest).is_integer() for nearest, _ in tried(0).values())
+
+
+def test_fewer_rows_than_neighbors(tmp_path):
+    three = stored(np.eye(4)[:3] + 0.1)
+    found = find_effort(three, Index("HNSW4", three, tmp_path, SearchSettings()), 10, SearchSettings(), own=True)
+    assert (found.recall, found.recall_at_k, found.k) == (1, 1, 2)
+
+
+@given(st.lists(st.lists(st.integers(0, 5), min_size=3, max_size=3), min_size=1, max_size=20))
+def test_equally_near_rows_stand_for_each_other(rows):
+    true = Neighbors(np.sort(-np.array(rows, np.float32)) * -1, np.zeros((len(rows), 3), np.int64))
+    other_rows = Neighbors(true.similarities, true.indices + 7)
+    assert recall(other_rows, true) == 1
+    worse = Neighbors(true.similarities - np.array([0, 0, 9], np.float32), true.indices)
+    assert recall(worse, true) == pytest.approx(2 / 3)
+
+
+def test_recalls_in_words():
+    words = "effort 8, finds the nearest neighbor of 95.1 % of a sample, and 84.0 % of its nearest 4"
+    assert str(Effort(8, 0.951, 0.84, 4, {})) == words
+
+
+@pytest.mark.parametrize("factory", ["Flat", "HNSW8", "IVF4,Flat"])
+def test_an_index_in_parts_is_one_corpus_and_stays_in_its_folder(tmp_path, corpus, queries, factory):
+    settings = SearchSettings(memory=1 << 30)
+    whole = Index(factory, corpus, tmp_path / "whole", settings)
+    object.__setattr__(settings, "memory", 2 * 32 * 250)  # of 32 bytes a row
+    parts = Index(factory, corpus, tmp_path / "parts", settings)
+    assert [begin for begin, _ in parts.parts] == [0, 200, 400] and len(whole.parts) == 1
+    for each in (whole, parts):
+        each.set_effort(64)
+    asked = queries.rows(0, 300)
+    found, other = whole.search(asked, 5), parts.search(asked, 5)
+    assert (found.indices == other.indices).mean() > (0.99 if factory == "Flat" else 0.9)
+    (tmp_path / "parts" / "000000200.faiss").write_bytes(b"IwFl" + b"\0" * 40)
+    with pytest.raises(MiningError, match=r"000000200\.faiss: no index that faiss can read"):
+        Index(factory, corpus, tmp_path / "parts", settings)  # not built again
+
+
+def test_places_that_are_not_filled_have_cosine_minus_one(tmp_path):
+    corpus = stored(np.eye(8))
+    index = Index("IVF4,Flat", corpus, tmp_path, SearchSettings())
+    index.set_effort(1)
+    found = index.search(corpus.rows(0, 8), 5)
+    assert (found.similarities[:, 0] == 1).all() and (found.similarities == -1).any()
+    assert (found.indices >= 0).all()
+
+
+def test_indexes_that_cannot_be_built(tmp_path, corpus):
+    for factory, message in (("IVFx", "faiss cannot make it"), ("IVF4096,Flat", "has 4096 lists, but there are 600")):
+        with pytest.raises(SettingsError, match=message):
+            Index(factory, corpus, tmp_path, SearchSettings())
+    assert not list(tmp_path.iterdir())
+
+
+def test_which_index_is_chosen():
+    assert choose_index("auto", 10_000, 10_000, 300) is None
+    assert choose_index("auto", 1_000_000, 1_000_000, 300) == "IVF2048,PQ75x4fs"
+    assert choose_index("auto", 1_000_000, 1_000_000, 1024) == "IVF2048,PQ256x4fs"
+    assert choose_index("HNSW32", 10, 10, 300) == "HNSW32"
