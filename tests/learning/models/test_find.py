@@ -11,13 +11,12 @@ from huggingface_hub.utils import filter_repo_objects
 from support.stock import lstm_pipeline
 
 import st_paragram
-from st_paragram.core.encoding.find import SHIPPED, default_model, find
+from st_paragram.core.encoding.find import SHIPPED, default_model, find, with_commit
 from st_paragram.errors import ModelDirectoryError
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
 from st_paragram.tools.evaluation.record import cached_commit, new_record
-from st_paragram.tools.search.index_folder import with_commit
 from st_paragram.tools.search.search_index import SearchIndex
 
 
