@@ -80,11 +80,11 @@ _ACTIONS = {
 
 def run(arguments: argparse.Namespace) -> int:
     """Build, change or export the index, and say what was done."""
-    from st_paragram.tools.search.index import TABLE, SearchIndex
+    from st_paragram.tools.search.index import FOLDER, SearchIndex
 
     action = _checked(arguments)
     if action == "output":
-        check_output_folder(arguments.output, arguments.overwrite, TABLE, "search index", MiningError)
+        check_output_folder(arguments.output, arguments.overwrite, FOLDER, "search index", MiningError)
         model, answers, overwrite = model_name(arguments), arguments.answers, arguments.overwrite
         source = _source(arguments, {})
         index = SearchIndex.build(source, arguments.output, model, answers=answers, overwrite=overwrite)
@@ -101,9 +101,10 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.approximate:
         index.approximate()
     if counts := index.counts:
-        said = ", ".join(f"{counts[name]:,} {name}" for name in ("known", "repeated", "blank", "unknown"))
-        say(f"{index.folder}: {counted(counts['added'], 'sentence')} of {counted(counts['lines'], 'line')} ({said})")
-    say(f"{index.folder}: {counted(len(index), 'sentence')}, {'approximate' if index.is_approximate else 'exact'} search")
+        rest = ", ".join(f"{counts[name]:,} {name}" for name in ("known", "repeated", "blank", "unknown"))
+        added = f"{counted(counts['added'], 'sentence')} added of {counted(counts['lines'], 'line')} ({rest})"
+        say(f"{index.folder}: {added}")
+    say(f"{index.folder}: {counted(len(index), 'sentence')} now")
     return 0
 
 

@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from st_paragram.core.files import check_output
 from st_paragram.core.text.tables import check_plain
@@ -47,17 +48,18 @@ def run(arguments: argparse.Namespace) -> int:
     """Search and write what was found."""
     from st_paragram.core.encoding.models import load_encoder
     from st_paragram.tools.search.embedding import TextSearch
-    from st_paragram.tools.search.index import SearchIndex
 
     _check(arguments)
     where = {} if arguments.where is None else {"where": arguments.where}
-    index: SearchIndex | TextSearch
+    index: Any
     if arguments.source == "-" or Path(arguments.source).is_file():
         check_plain(arguments.source)
         if where or arguments.effort:
             raise SettingsError(f"--where and --effort are for an index, and {arguments.source} is a text; index it")
         index = TextSearch(arguments.source, load_encoder(model_name(arguments)))
     else:
+        from st_paragram.tools.search.index import SearchIndex
+
         index = SearchIndex(arguments.source, arguments.model)
         index.effort = arguments.effort
     queries = iter(arguments.query) if arguments.query else _queries(arguments.queries)

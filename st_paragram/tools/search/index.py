@@ -1,16 +1,16 @@
 """A search index: distinct sentences, their vectors and their fields in a table of LanceDB, made by one model.
 
 The folder holds the table `sentences`: `vector` (float16, length 1), `text`, `line` (from 1) and a column per field.
-Readers go on while somebody writes. A lock in the folder keeps it to one writer at a time, for the sake of the line
-numbers. LanceDB does not survive a fork: start processes by spawning.
+Readers go on while somebody writes; a lock in the folder keeps it to one writer at a time, for the line numbers.
+LanceDB does not survive a fork: start processes by spawning.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from functools import cached_property, partial
@@ -24,17 +24,20 @@ from st_paragram.core.encoding.directory import fingerprint
 from st_paragram.core.encoding.find import find, with_commit
 from st_paragram.core.encoding.models import TextEncoder, has_towers, load_encoder
 from st_paragram.core.extras import require
-from st_paragram.core.files import atomic, atomic_folder, check_output, check_output_folder, locked, output_lock, size
-from st_paragram.errors import MiningError, ModelDirectoryError, ParagramError, SettingsError, one_line, short
+from st_paragram.core.files import atomic, atomic_folder, check_output, check_output_folder, locked, output_lock
+from st_paragram.errors import MiningError, ModelDirectoryError, SettingsError, one_line, short
 from st_paragram.tools.search.embedding import Hit, Vectors, embed, embed_queries, unit_rows
-from st_paragram.tools.search.rows import Fields, Source, has_words, rows_of, value_of
+from st_paragram.tools.search.rows import Fields, Source, has_words, rows_of
 
-TABLE = "sentences.lance"  # the folder of the table
+lancedb = require("lancedb", "search", "a search index", install="lancedb")  # which brings pyarrow
+pa, compute = require("pyarrow", "search"), require("pyarrow.compute", "search")
+
+TABLE = "sentences"
+FOLDER = f"{TABLE}.lance"  # of the table
 _OWN = ("vector", "text", "line", "query_index")
 _ROWS, _TEXTS, _QUERIES = 1 << 16, 10_000, 64  # added, deleted and searched for at a time
-_TYPES = {str: "string", int: "int64", float: "double", bool: "bool"}  # of Arrow
-_KINDS = {"string": "text", "int64": "integer", "double": "number", "bool": "boolean"}
-_TRIES = 5  # to read a table that others compact
+_KINDS = {"string": "text", "int64": "integer", "double": "number", "bool": "boolean"}  # of Arrow's types
+_TRIES = 5  # to read a table while others compact it
 
 
 class SearchIndex:
@@ -44,7 +47,7 @@ class SearchIndex:
         folder: The folder.
         model: Directory of its model.
         answers: Whether its sentences are answers, embedded by `encode_document`, and queries by `encode_query`.
-        counts: What became of lines that were added here: lines, added, known, repeated, blank and unknown.
+        counts: What became of the lines added by this object: lines, added, known, repeated, blank and unknown.
         effort: Lists of an approximate index that a query visits; None for a quarter of them.
 
     Example:
@@ -58,19 +61,13 @@ class SearchIndex:
         """Open a folder; `model` is the directory, name or hub id of its model, by default the recorded one."""
         self.folder, self.counts = Path(folder), Counter[str]()
         self.effort: int | None = None
-        if not (self.folder / TABLE).is_dir():
-            seen = "not a search index" if self.folder.exists() else "no such index folder"
-            raise MiningError(f"{folder}: {seen}; build one with st-paragram index")
-        with _refused(folder):
-            self.table = _connected(self.folder).open_table(Path(TABLE).stem)
-            about = json.loads((self.table.schema.metadata or {})[b"st_paragram"])
+        self.table, about = _opened(self.folder)
         try:
             self.model = find(model or about["model"])
         except ModelDirectoryError as error:
-            raise ModelDirectoryError(f"{folder}: built with {about['model']}, and {error} (--model)") from error
+            raise ModelDirectoryError(f"{folder}: built with {about['model']}; {error} (--model)") from error
         if fingerprint(self.model) != about["fingerprint"]:
-            seen = f"built with {about['model']} ({about['fingerprint'][:8]}), not with {self.model}"
-            raise MiningError(f"{folder}: {seen}; name that model")
+            raise MiningError(f"{folder}: built with {about['model']}, not with {self.model}; name that model")
         self.answers: bool = about["answers"]
 
     @classmethod
@@ -86,24 +83,29 @@ class SearchIndex:
         """Build an index, all of it or nothing, and open it.
 
         Args:
-            source: Sentences, perhaps each in a pair with its fields; or the path of a file with one per line. Equal
-                sentences are one, and those without two letters or digits, or of no known token, are left out.
-            folder: To create.
+            source: Sentences, pairs of a sentence and its fields, or the path of a text. Equal sentences are one. Those
+                with fewer than two letters or digits, or of which the model knows nothing, are left out.
+            folder: Folder to create.
             model: Directory, name or hub id of a model.
-            metadata: Fields of all sentences (`{"source": "wiki"}`), or one mapping for each of them. Values are text,
-                numbers or booleans; of a repeated sentence, later values replace earlier ones.
+            metadata: Fields of all sentences, or of each: text, numbers or booleans. Of a repeated sentence, later
+                values replace earlier ones.
             answers: Sentences are answers to questions; for models with towers for both.
             overwrite: Replace an index.
         """
         folder, path = Path(folder), find(model)
-        check = partial(check_output_folder, folder, overwrite, TABLE, "search index", MiningError)
+        check = partial(check_output_folder, folder, overwrite, FOLDER, "search index", MiningError)
         with output_lock(folder, check), atomic_folder(folder) as new:
-            database, encoder = _connected(new), load_encoder(path)
+            encoder = load_encoder(path)
             if answers and not has_towers(encoder):
                 seen = f"{one_line(model)} has no question and answer towers"
-                raise SettingsError(f"{seen}; train a model with towers by st-paragram train muse, or leave out answers")
+                raise SettingsError(
+                    f"{seen}; train a model with towers by st-paragram train muse, or leave answers out"
+                )
             about = {"model": with_commit(str(model), path), "fingerprint": fingerprint(path), "answers": answers}
-            database.create_table(Path(TABLE).stem, schema=_schema(encoder.get_embedding_dimension(), about))
+            vectors = pa.list_(pa.float16(), encoder.get_embedding_dimension())
+            columns = {"vector": vectors, "text": pa.string(), "line": pa.int64()}
+            schema = pa.schema(columns.items(), metadata={"st_paragram": json.dumps(about)})
+            lancedb.connect(str(new)).create_table(TABLE, schema=schema)
             made = cls(new, path)
             made.encoder = encoder
             made._fill(rows_of(source, metadata))
@@ -127,18 +129,13 @@ class SearchIndex:
         types = {field.name: str(field.type) for field in self.table.schema if field.name not in _OWN}
         return {name: _KINDS.get(kind, kind) for name, kind in types.items()}
 
-    @property
-    def is_approximate(self) -> bool:
-        """Whether searches visit some lists of vectors, and not all vectors."""
-        return bool(self.table.list_indices())
-
     def search(
-        self, queries: list[str], k: int = 10, threshold: float | None = None, where: str | None = None
+        self, queries: Sequence[str], k: int = 10, threshold: float | None = None, where: str | None = None
     ) -> list[list[Hit]]:
-        """The sentences nearest to each query, best first, of equally good ones the earlier.
+        """The k sentences nearest to each query, best first, of equally good ones the earlier.
 
         Args:
-            queries: Texts; a text of which the model knows nothing is refused.
+            queries: Texts; one of which the model knows nothing is refused.
             k: Sentences per query; all there are if there are fewer.
             threshold: Minimum cosine.
             where: A condition on fields in SQL, such as `lang in ('es', 'en') and year >= 2020`.
@@ -151,29 +148,27 @@ class SearchIndex:
     def search_vectors(
         self, vectors: Vectors, k: int = 10, threshold: float | None = None, where: str | None = None
     ) -> list[list[Hit]]:
-        """The same for vectors of queries by this index's model, (q, D), of any length but 0."""
-        vectors, schema = unit_rows(vectors, "queries"), self.table.schema
+        """The same for vectors of queries, (q, D), by this index's model and of any length but 0."""
+        queries, schema = unit_rows(vectors, "queries"), self.table.schema
         dim = schema.field("vector").type.list_size
-        if vectors.ndim != 2 or vectors.shape[1] != dim:
-            raise MiningError(f"{self.folder}: holds vectors of {dim} components, and queries are {vectors.shape}")
+        if queries.ndim != 2 or queries.shape[1] != dim:
+            raise MiningError(f"{self.folder}: has vectors of {dim} components, and queries are {queries.shape}")
         if k < 1:
             raise SettingsError(f"k is {k}; give at least 1")
-        names, probes = [*schema.names, "_distance"], self.effort or max(20, int(len(self) ** 0.5) // 4)
-        hits: list[list[Hit]] = []
-        for begin in range(0, len(vectors), _QUERIES):
-            some = vectors[begin : begin + _QUERIES]
+        lists, hits = self.effort or max(20, int(len(self) ** 0.5) // 4), list[list[Hit]]()
+        for some in np.split(queries, range(_QUERIES, len(queries), _QUERIES)) if len(queries) else []:
             query = self.table.search(list(some), vector_column_name="vector").distance_type("dot").limit(k)
-            query = query.select(names).minimum_nprobes(probes).maximum_nprobes(0)  # more lists if a filter leaves few
-            with _refused(self.folder) if where is None else _refused(f"filter {short(where)}", SettingsError):
+            query = query.select([*schema.names, "_distance"]).minimum_nprobes(lists).maximum_nprobes(0)
+            with _refused(self.folder, where):
                 found = _read(query if where is None else query.where(where))
-            hits += _hits(some, found, -2 if threshold is None else threshold)
+            hits += _hits(some, found, -np.inf if threshold is None else threshold)
         return hits
 
     def add(self, sentences: Source, metadata: Fields | Iterable[Fields] | None = None) -> int:
         """Add sentences, as `build` takes them, and return how many are new.
 
-        Lines are counted on from the last one. A sentence that is there keeps its line and vector, and its new fields
-        replace those of the same names. An addition that fails is undone; of one that is killed, some may be there.
+        Lines are counted on from the last one. A known sentence keeps its line and vector, and its new fields replace
+        those of the same names. An addition that fails is undone; one that is killed may be there in part.
         """
         before = self.counts["added"]
         with self._changing():
@@ -183,59 +178,40 @@ class SearchIndex:
     def delete(
         self, where: str | None = None, sentences: Source | None = None, lines: Iterable[int] | None = None
     ) -> int:
-        """Delete what a filter, sentences or line numbers name (one of the three); returns how many there were."""
+        """Delete what one of a filter, sentences and line numbers selects; returns how many there were."""
         if sum(each is not None for each in (where, sentences, lines)) != 1:
             raise SettingsError("select what to delete by exactly one of where, sentences and lines")
-        filters = [where]
-        if sentences is not None:
-            texts = sorted({"'" + text.replace("'", "''") + "'" for text, _ in rows_of(sentences, None)})
-            filters = [f"text in ({','.join(texts[n : n + _TEXTS])})" for n in range(0, len(texts), _TEXTS)]
-        elif lines is not None:
-            numbers = [str(int(line)) for line in sorted(set(lines))]
-            filters = [f"line in ({','.join(numbers[n : n + _TEXTS])})" for n in range(0, len(numbers), _TEXTS)]
-        with self._changing(), _refused(f"filter {short(where)}" if where is not None else self.folder, SettingsError):
+        filters: list[Any] = [where]
+        if where is None:
+            texts = () if sentences is None else {text.replace("'", "''") for text, _ in rows_of(sentences, None)}
+            values = iter([f"'{text}'" for text in texts] or [str(int(line)) for line in set(lines or ())])
+            column, filters = "line" if sentences is None else "text", []
+            while some := list(islice(values, _TEXTS)):
+                filters.append(f"{column} in ({', '.join(some)})")
+        with self._changing(), _refused(self.folder, where):
             return sum(int(self.table.delete(each).num_deleted_rows) for each in filters)
 
     def compact(self) -> None:
-        """Rewrite small files as large ones, and remove deleted sentences and former versions from the disk."""
-        with self._changing():  # a millisecond is LanceDB's "now" without a warning; nobody else writes under the lock
+        """Rewrite small files as large ones; deleted sentences and earlier versions go from the disk."""
+        with self._changing():  # nobody else writes: all other files are remains (0 would make LanceDB warn)
             self.table.optimize(cleanup_older_than=timedelta(milliseconds=1), delete_unverified=True)
 
     def approximate(self) -> None:
-        """Sort the vectors into lists (k-means), a few of which a search then visits; for a million and more."""
-        index = require("lancedb.index", "search", "an approximate index", "lancedb")
-        lists = max(1, int(len(self) ** 0.5))
+        """Sort the vectors into lists by k-means, so that a search visits some of them only."""
+        ivf_flat = require("lancedb.index", "search").IvfFlat
         with self._changing():
-            self.table.create_index("vector", config=index.IvfFlat("dot", num_partitions=lists, sample_rate=64))
+            lists = max(1, int(len(self) ** 0.5))
+            self.table.create_index("vector", config=ivf_flat("dot", num_partitions=lists, sample_rate=64))
 
     def export(self, path: str | Path, overwrite: bool = False) -> None:
         """Write all rows to a Parquet file, with vectors as float32."""
-        import pyarrow as pa
-        from pyarrow import parquet
-
-        path = Path(path)
-        vectors = pa.list_(pa.float32(), self.table.schema.field("vector").type.list_size)
+        path, parquet = Path(path), require("pyarrow.parquet", "search")
+        field = pa.field("vector", pa.list_(pa.float32(), self.table.schema.field("vector").type.list_size))
         with output_lock(path, partial(check_output, path, overwrite)), atomic(path) as handle, _refused(self.folder):
-            batches = self.table.search().to_batches()
-            schema = batches.schema.set(0, pa.field("vector", vectors))
-            with parquet.ParquetWriter(handle, schema) as writer:
-                for batch in batches:
-                    writer.write_batch(batch.set_column(0, schema.field(0), batch["vector"].cast(vectors)))
-
-    def describe(self) -> dict[str, Any]:
-        """What LanceDB knows, for `st-paragram info`."""
-        about = json.loads(self.table.schema.metadata[b"st_paragram"])
-        return {
-            "name": self.folder.resolve().name,
-            **about,
-            "sentences": len(self),
-            "dimension": self.table.schema.field("vector").type.list_size,
-            "fields": self.fields,
-            "search": "approximate" if self.is_approximate else "exact",
-            "version": self.table.version,
-            "versions": len(self.table.list_versions()),
-            "bytes": size(self.folder),
-        }
+            rows = self.table.search().to_batches()
+            with parquet.ParquetWriter(handle, rows.schema.set(0, field)) as writer:
+                for batch in rows:
+                    writer.write_batch(batch.set_column(0, field, batch["vector"].cast(field.type)))
 
     @contextmanager
     def _changing(self) -> Iterator[None]:
@@ -251,93 +227,79 @@ class SearchIndex:
 
     def _fill(self, rows: Iterator[tuple[str, Fields]]) -> None:
         """Add rows, block by block: fields to sentences that are there, then new sentences."""
-        import pyarrow as pa
-        from pyarrow import compute
-
-        last = int((self.table.schema.field("line").metadata or {}).get(b"last", 0))
+        counts, last = self.counts, int((self.table.schema.field("line").metadata or {}).get(b"last", 0))
         while block := list(islice(rows, _ROWS)):
+            lines = [(line, text, fields) for line, (text, fields) in enumerate(block, last + 1) if has_words(text)]
             given: dict[str, tuple[int, dict[str, Any]]] = {}  # line and fields by sentence
-            for line, (text, fields) in enumerate(block, last + 1):
-                if has_words(text):
-                    given.setdefault(text, (line, {}))[1].update(_values(fields, line))
-                else:
-                    self.counts["blank"] += 1
+            for line, text, values in lines:
+                given.setdefault(text, (line, {}))[1].update(values)
+            counts.update(lines=len(block), blank=len(block) - len(lines), repeated=len(lines) - len(given))
             last += len(block)
-            self.counts["lines"] += len(block)
-            types = self._types(given.values())
+            fields = self._columns([fields for _, fields in given.values()])
             self.table.update_field_metadata({"path": "line", "metadata": {"last": str(last)}})
-            texts = _read(self.table.search().select(["text"]))["text"]
-            known = compute.filter(texts, compute.is_in(texts, pa.array(list(given), "string"))).to_pylist()
-            self._update({text: given.pop(text)[1] for text in known}, types)
-            self.counts["known"] += len(known)
-            vectors, understood = embed(self.encoder, list(given), "encode_document" if self.answers else "encode")
-            new = [(text, *given[text]) for text, each in zip(given, understood.tolist(), strict=True) if each]
-            self.counts.update(added=len(new), unknown=len(given) - len(new))
-            if new:
-                components, dim = pa.array(vectors.astype(np.float16).ravel()), vectors.shape[1]
-                columns = {
-                    "vector": pa.FixedSizeListArray.from_arrays(components, dim),
-                    "text": [text for text, _, _ in new],
-                    "line": pa.array([line for _, line, _ in new], "int64"),
-                }
-                fields = {n: pa.array([values.get(n) for _, _, values in new], kind) for n, kind in types.items()}
-                self.table.add(pa.table(columns | fields))
-        repeated = ("added", "known", "blank", "unknown")
-        self.counts["repeated"] = self.counts["lines"] - sum(self.counts[name] for name in repeated)
+            numbers = pa.array([line for line, _ in given.values()], "int64")
+            new = pa.table({"text": pa.array(given, "string"), "line": numbers, **fields})
+            known = compute.is_in(new["text"], _read(self.table.search().select(["text"]))["text"])
+            for name, values in fields.items():  # without `line` and `vector`, which therefore stay
+                changed = new.select(["text", name]).filter(compute.and_(known, values.is_valid()))
+                if len(changed):
+                    self.table.merge_insert("text").when_matched_update_all().execute(changed)
+            new = new.filter(compute.invert(known))
+            texts, method = new["text"].to_pylist(), "encode_document" if self.answers else "encode"
+            vectors, understood = embed(self.encoder, texts, method)
+            counts.update(known=len(given) - len(texts), added=len(vectors), unknown=len(texts) - len(vectors))
+            if len(vectors):
+                components = pa.array(vectors.astype(np.float16).ravel())
+                column = pa.FixedSizeListArray.from_arrays(components, vectors.shape[1])
+                self.table.add(new.filter(pa.array(understood)).append_column("vector", column))
 
-    def _update(self, fields: dict[str, dict[str, Any]], types: dict[str, str]) -> None:
-        """Give sentences other fields; one update for all that get fields of the same names, as it sets them all."""
-        import pyarrow as pa
-
-        alike: dict[tuple[str, ...], list[str]] = defaultdict(list)
-        for text, values in fields.items():
-            alike[tuple(sorted(values))].append(text)
-        for names, texts in alike.items():
-            if names:
-                columns = {name: pa.array([fields[text][name] for text in texts], types[name]) for name in names}
-                self.table.merge_insert("text").when_matched_update_all().execute(pa.table({"text": texts} | columns))
-
-    def _types(self, rows: Iterable[tuple[int, dict[str, Any]]]) -> dict[str, str]:
-        """Arrow types of all fields; new ones get a column."""
-        import pyarrow as pa
-
-        types = {field.name: str(field.type) for field in self.table.schema if field.name not in _OWN}
-        new: dict[str, str] = {}
-        for line, values in rows:
-            for name, value in values.items():
-                kind = _TYPES[type(value)]
-                if name not in types and (name in _OWN or not re.fullmatch(r"[^\W_][^.`]*", name)):
-                    raise SettingsError(f"field {short(name)}: use another name, without full stops and backticks")
-                before = types.get(name) or new.setdefault(name, kind)
-                if name in new and {before, kind} == {"int64", "double"}:
-                    new[name] = "double"
-                elif before != kind and (before, kind) != ("double", "int64"):
-                    seen = f"line {line}: {short(value)} is {_KINDS[kind]}, and field {name} {_KINDS.get(before, before)}"
-                    raise SettingsError(f"{seen}; give values of one kind, or another name")
-        if new:
-            self.table.add_columns(pa.schema(list(map(pa.field, new, new.values()))))
-        return types | new
+    def _columns(self, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+        """Arrow arrays of the fields of n sentences, (n,) each; the table gets columns for new fields."""
+        types = {field.name: field.type for field in self.table.schema if field.name not in _OWN}
+        columns = {}
+        for name in dict.fromkeys(name for row in rows for name in row):
+            if name not in types and (name in _OWN or not re.fullmatch(r"[^\W_][^.`]*", name)):
+                raise SettingsError(f"field {short(name)}: use another name, without full stops and backticks")
+            try:
+                column = pa.array([row.get(name) for row in rows])
+            except (TypeError, ValueError, OverflowError) as error:
+                raise SettingsError(f"field {name}: {one_line(error)}; give values of one kind") from error
+            before = types.get(name, column.type)
+            seen, kept = (_KINDS.get(str(kind), str(kind)) for kind in (column.type, before))
+            if seen not in _KINDS.values() or (seen != kept and (seen, kept) != ("integer", "number")):
+                raise SettingsError(
+                    f"field {name}: a value is {seen}, {kept} was expected; give text, numbers or booleans"
+                )
+            columns[name] = column.cast(before)
+        if new := [pa.field(name, column.type) for name, column in columns.items() if name not in types]:
+            self.table.add_columns(pa.schema(new))
+        return columns
 
 
-def _values(fields: Fields, line: int) -> dict[str, Any]:
-    """The values that an index keeps of a sentence's fields."""
-    try:
-        values = {str(name): value_of(value) for name, value in fields.items()}
-    except SettingsError as error:
-        raise SettingsError(f"line {line}: {error}") from error
-    return {name: value for name, value in values.items() if value is not None}
+def describe(folder: Path) -> dict[str, Any]:
+    """What an index is, for `st-paragram info`; its model is not needed."""
+    table, about = _opened(folder)
+    types = {field.name: str(field.type) for field in table.schema}
+    found = {"name": folder.resolve().name, **about, "sentences": table.count_rows(), "columns": types}
+    how = {"search": "approximate" if table.list_indices() else "exact"}
+    return found | how | {"version": table.version, "versions_kept": len(table.list_versions())}
 
 
-def _connected(folder: Path) -> Any:  # noqa: ANN401
-    lancedb = require("lancedb", "search", "a search index", "lancedb")
-    return lancedb.connect(str(folder), read_consistency_interval=timedelta(0))
+def check(folder: Path) -> str:
+    """Read all rows of an index; says how many there are."""
+    with _refused(folder):
+        rows = sum(batch.num_rows for batch in _opened(folder)[0].search().to_batches())
+    return f"all {rows:,} sentences can be read"
 
 
-def _schema(dim: int | None, about: dict[str, Any]) -> Any:  # noqa: ANN401
-    import pyarrow as pa
-
-    columns = {"vector": pa.list_(pa.float16(), dim), "text": pa.string(), "line": pa.int64()}
-    return pa.schema(columns.items(), metadata={"st_paragram": json.dumps(about)})
+def _opened(folder: Path) -> tuple[Any, dict[str, Any]]:
+    """The table of an index folder, and what was recorded when it was built."""
+    if not (folder / FOLDER).is_dir():
+        seen = "not a search index" if folder.exists() else "no such index folder"
+        raise MiningError(f"{folder}: {seen}; build one with st-paragram index")
+    with _refused(folder):
+        table = lancedb.connect(str(folder), read_consistency_interval=timedelta(0)).open_table(TABLE)
+        return table, json.loads((table.schema.metadata or {})[b"st_paragram"])
 
 
 def _read(query: Any) -> Any:  # noqa: ANN401
@@ -357,20 +319,25 @@ def _hits(queries: Vectors, found: Any, threshold: float) -> list[list[Hit]]:  #
     rows = found["vector"].combine_chunks().flatten().to_numpy().astype(np.float32).reshape(len(found), -1)
     scores = np.einsum("nd,nd->n", queries[numbers], rows) / np.linalg.norm(rows, axis=1)
     names = [name for name in found.schema.names if name not in (*_OWN, "_distance")]
-    values, lines, texts = found.select(names).to_pylist(), found["line"].to_pylist(), found["text"].to_pylist()
-    hits: list[list[Hit]] = [[] for _ in queries]
-    for row in np.lexsort([found["line"].to_numpy(), -scores]).tolist():
+    fields = [
+        {name: value for name, value in row.items() if value is not None} for row in found.select(names).to_pylist()
+    ]
+    lines, texts, hits = found["line"].to_pylist(), found["text"].to_pylist(), [list[Hit]() for _ in queries]
+    for row in np.lexsort([lines, -scores]).tolist():
         if scores[row] >= threshold:
-            fields = {name: value for name, value in values[row].items() if value is not None}
-            hits[numbers[row]].append(Hit(min(float(scores[row]), 1.0), lines[row], texts[row], fields))
+            hits[numbers[row]].append(Hit(min(float(scores[row]), 1.0), lines[row], texts[row], fields[row]))
     return hits
 
 
 @contextmanager
-def _refused(what: object, kind: type[ParagramError] = MiningError) -> Iterator[None]:
-    """Turn what LanceDB raises into one line, without its places in Rust."""
+def _refused(folder: Path, where: str | None = None) -> Iterator[None]:
+    """Turn what LanceDB raises, for a filter if there is one, into one line without its places in Rust."""
+    if where is not None and not isinstance(where, str):
+        raise SettingsError(f"where is {short(where)}; give a condition in SQL, such as \"lang = 'es'\"")
     try:
         yield
     except (ValueError, RuntimeError, OSError, LookupError, TypeError) as error:
-        reason = re.split(r", /\S+\.rs:\d", str(error))[0].removeprefix("lance error: ").removeprefix("Invalid input, ")
-        raise kind(f"{what}: {one_line(reason)}") from error
+        reason = one_line(re.split(r", /\S+\.rs:\d", str(error))[0].removeprefix("Invalid input, "))
+        if where is None:
+            raise MiningError(f"{folder}: {reason}") from error
+        raise SettingsError(f"filter {short(where)}: {reason}") from error

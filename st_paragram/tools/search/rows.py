@@ -10,6 +10,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from st_paragram.core.text.streams import read_lines, stream_name
 from st_paragram.core.text.tables import CSV, JSON, TABBED, read_columns, table_form
 from st_paragram.errors import SettingsError, TextError, short
@@ -30,7 +32,8 @@ def rows_of(source: Source, metadata: Fields | Iterable[Fields] | None) -> Itera
         text, fields = row if isinstance(row, tuple) else (row, (metadata or {}) if each is None else next(each, None))
         if not isinstance(text, str) or not isinstance(fields, Mapping):
             raise SettingsError(f"sentence {number} is {short(text)} with fields {short(fields)}; give text and a dict")
-        yield " ".join(text.split()), fields
+        values = {str(name): _kept(value) for name, value in fields.items()}
+        yield " ".join(text.split()), {name: value for name, value in values.items() if value is not None}
     if each is not None and next(each, None) is not None:
         raise SettingsError("there are more dicts of fields than sentences; give one for each sentence")
 
@@ -51,9 +54,8 @@ def table_rows(
     rows: Iterable[tuple[Any, ...]] = read_columns(path, [column], others=fields)
     if fields and table_form(path) in (CSV, TABBED) and (rows := list(rows)):
         texts, *columns = zip(*rows, strict=True)
-        kinds = [known.get(name) == "text" for name in fields]
-        columns = [each if text else _read(each) for each, text in zip(columns, kinds, strict=True)]
-        rows = zip(texts, *columns, strict=True)
+        named = zip(fields, columns, strict=True)
+        rows = zip(texts, *(each if known.get(name) == "text" else _read(each) for name, each in named), strict=True)
     missing = set(fields)
     for text, *values in rows:
         given = dict(zip(fields, values, strict=True))
@@ -83,16 +85,11 @@ def _read(values: Sequence[str]) -> Sequence[Any]:
     return values
 
 
-def value_of(value: Any) -> str | int | float | bool | None:  # noqa: ANN401 - whatever a table or a user has
+def _kept(value: Any) -> Any:  # noqa: ANN401 - whatever a table or a user has
     """A value as an index keeps it: dates as text that can be ordered; None for empty text and NaN."""
-    value = value.item() if hasattr(value, "item") else value  # of NumPy
+    value = value.item() if isinstance(value, np.generic) else value
     if isinstance(value, date):
         return value.isoformat()
-    if isinstance(value, Decimal):
-        return float(value)
-    if value is None or value == "" or (isinstance(value, float) and math.isnan(value)):
-        return None
-    for kind in (bool, str, int, float):
-        if isinstance(value, kind) and (kind is not int or -(2**63) <= value < 2**63):
-            return kind(value)
-    raise SettingsError(f"{short(value)} is not text, a number of 64 bits, true or false")
+    value = float(value) if isinstance(value, Decimal) else value
+    empty = (isinstance(value, str) and not value) or (isinstance(value, float) and math.isnan(value))
+    return None if empty else value
