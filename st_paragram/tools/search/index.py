@@ -193,7 +193,9 @@ class SearchIndex:
 
     def compact(self) -> None:
         """Rewrite small files as large ones; deleted sentences and earlier versions go from the disk."""
-        with self._changing():  # nobody else writes: all other files are remains (0 would make LanceDB warn)
+        with self._changing():  # nobody else writes: files of no version are remains (0 would make LanceDB warn)
+            if int(self.table.list_versions()[-1]["metadata"]["total_deletion_file_rows"]):
+                self.table.update(values_sql={"line": "line"})  # writes all rows: optimize leaves a few deleted ones
             self.table.optimize(cleanup_older_than=timedelta(milliseconds=1), delete_unverified=True)
 
     def approximate(self) -> None:
@@ -316,7 +318,7 @@ def _read(query: Any) -> Any:  # noqa: ANN401
 def _hits(queries: Vectors, found: Any, threshold: float) -> list[list[Hit]]:  # noqa: ANN401
     """Hits of each query, with exact cosines: LanceDB rounds queries to float16."""
     numbers = found["query_index"].to_numpy() if len(queries) > 1 else np.zeros(len(found), np.int64)
-    rows = found["vector"].combine_chunks().flatten().to_numpy().astype(np.float32).reshape(len(found), -1)
+    rows = found["vector"].combine_chunks().flatten().to_numpy().astype(np.float32).reshape(len(found), queries.shape[1])
     scores = np.einsum("nd,nd->n", queries[numbers], rows) / np.linalg.norm(rows, axis=1)
     names = [name for name in found.schema.names if name not in (*_OWN, "_distance")]
     fields = [
