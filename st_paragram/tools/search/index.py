@@ -318,7 +318,9 @@ def _read(query: Any) -> Any:  # noqa: ANN401
 def _hits(queries: Vectors, found: Any, threshold: float) -> list[list[Hit]]:  # noqa: ANN401
     """Hits of each query, with exact cosines: LanceDB rounds queries to float16."""
     numbers = found["query_index"].to_numpy() if len(queries) > 1 else np.zeros(len(found), np.int64)
-    rows = found["vector"].combine_chunks().flatten().to_numpy().astype(np.float32).reshape(len(found), queries.shape[1])
+    rows = (
+        found["vector"].combine_chunks().flatten().to_numpy().astype(np.float32).reshape(len(found), queries.shape[1])
+    )
     scores = np.einsum("nd,nd->n", queries[numbers], rows) / np.linalg.norm(rows, axis=1)
     names = [name for name in found.schema.names if name not in (*_OWN, "_distance")]
     fields = [

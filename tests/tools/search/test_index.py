@@ -68,7 +68,9 @@ def test_any_changes_give_what_a_plain_index_gives(tmp_path, seed, monkeypatch):
 
     def some(count):
         texts = [text if rng.random() > 0.1 else "" for text in sentences_of(rng, count)]
-        values = [{"lang": rng.choice(["en", "es", None]), "year": rng.choice([2019.0, 2020.5, 2021, None])} for _ in texts]
+        values = [
+            {"lang": rng.choice(["en", "es", None]), "year": rng.choice([2019.0, 2020.5, 2021, None])} for _ in texts
+        ]
         return texts, values
 
     texts, fields = some(60)
@@ -127,7 +129,9 @@ def test_an_approximate_index_finds_most_and_all_that_a_filter_leaves(tmp_path):
     index.approximate()
     index.effort = 8
     found = index.search(texts[:50], 10)
-    assert np.mean([len({*one} & {*other}) for one, other in zip(exact, found, strict=True)]) > 7
+    assert (
+        np.mean([len({hit.line for hit in one} & {hit.line for hit in other}) for one, other in zip(exact, found)]) > 7
+    )
     assert len(index.search(["station train"], 10, where="rare")[0]) == 10
     index.add(["a sentence that came later"])
     assert index.search(["a sentence that came later"], 1)[0][0].line == 3001
@@ -287,6 +291,39 @@ def test_a_killed_writer_leaves_whole_additions(tmp_path):
         assert len(own) % 20 == 0 and len(own) == 20 * len(set(own))
         assert index.add([f"after {name}"]) == 1
     index.compact()
+
+
+def test_questions_go_through_one_tower_and_answers_through_the_other(tmp_path):
+    torch = pytest.importorskip("torch")
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import Dense, Normalize, Router, StaticEmbedding
+    from tokenizers import Tokenizer, models, pre_tokenizers
+
+    from st_paragram.learning.models import directory
+
+    words = ("who", "when", "anna", "monday")
+
+    def dense(weights):
+        layer = Dense(4, 4, bias=False, activation_function=torch.nn.Identity())
+        layer.linear.weight.data = torch.tensor(weights, dtype=torch.float32)
+        return layer
+
+    tokenizer = Tokenizer(models.WordLevel({word: number for number, word in enumerate([*words, "-"])}, unk_token="-"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    table = StaticEmbedding(tokenizer, embedding_weights=np.eye(5, 4, dtype=np.float32))  # unknown words: zeros
+    questions = [[1, 0, 0, 0], [0, 0.8, 0, 0], [0, 0.6, 0, 0], [0, 0, 1, 1]]  # a word's vector is a column
+    answers = [[0, 0, 1, 0], [0, 0, 0, 1], [1, 0, 0, 0], [0, 1, 0, 0]]
+    routes = {"sentence": [Normalize()], "query": [dense(questions), Normalize()], "document": [dense(answers)]}
+    model = SentenceTransformer(modules=[table, Router(routes, default_route="sentence")], device="cpu")
+    folder = directory.save(model, tmp_path / "towers")
+    lines = ["when", "monday", "who", "anna", "anna", "nobody knows"]
+    index = SearchIndex.build(lines, tmp_path / "answers", folder, answers=True)
+    assert index.answers and SearchIndex(tmp_path / "answers").answers and index.counts["unknown"] == 1
+    found = [(hit.sentence, hit.line, round(hit.score, 3)) for hit in index.search(["when"], 3)[0]]
+    assert found == [("monday", 2, 0.8), ("who", 3, 0.6), ("when", 1, 0.0)]
+    assert index.search(["who"], 1)[0][0].sentence == "anna"
+    sentences = SearchIndex.build(lines, tmp_path / "sentences", folder)
+    assert not sentences.answers and sentences.search(["who"], 1)[0][0].sentence == "who"
 
 
 def test_tables_and_tags_give_fields(tmp_path):
