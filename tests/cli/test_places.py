@@ -12,10 +12,10 @@ import shutil
 
 import pytest
 
+from st_paragram import SearchIndex
 from st_paragram.cli.main import main
 from st_paragram.core.encoding.find import shipped_folder
 from st_paragram.errors import one_line
-from st_paragram import SearchIndex
 
 STORE = "prepare --lang es --text {} --vocab-size 60 --output store.h5"
 SIDES = "--source lines.txt --target lines.txt"
