@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,7 @@ from st_paragram.tools.options.common import add_model_option, check_input, mode
 
 if TYPE_CHECKING:
     from st_paragram.tools.search.index import SearchIndex
-    from st_paragram.tools.search.rows import Fields
+    from st_paragram.tools.search.rows import Fields, Source
 
 DESCRIPTION = (
     "Embed the distinct sentences of FILE (plain, gz, xz, bz2, or - for standard input), one sentence per line, and "
@@ -85,9 +85,9 @@ def run(arguments: argparse.Namespace) -> int:
     action = _checked(arguments)
     if action == "output":
         check_output_folder(arguments.output, arguments.overwrite, FOLDER, "search index", MiningError)
-        model, answers, overwrite = model_name(arguments), arguments.answers, arguments.overwrite
-        source = _source(arguments, {})
-        index = SearchIndex.build(source, arguments.output, model, answers=answers, overwrite=overwrite)
+        model, (source, fields) = model_name(arguments), _source(arguments, {})
+        options = arguments.answers, arguments.overwrite
+        index = SearchIndex.build(source, arguments.output, model, fields, *options)
     else:
         index = SearchIndex(getattr(arguments, action), arguments.model)
     if action == "export":
@@ -95,7 +95,7 @@ def run(arguments: argparse.Namespace) -> int:
     elif action == "compact":
         index.compact()
     elif action == "add_to":
-        index.add(_source(arguments, index.fields))
+        index.add(*_source(arguments, index.fields))
     elif action == "delete_from":
         _delete(index, arguments)
     if arguments.approximate:
@@ -131,20 +131,20 @@ def _checked(arguments: argparse.Namespace) -> str:
     return action
 
 
-def _source(arguments: argparse.Namespace, known: Mapping[str, str]) -> Iterable[tuple[str, Fields]]:
-    """The sentences and their fields; `known` are the kinds of the fields that an index has."""
-    from st_paragram.tools.search.rows import rows_of, table_rows, tags_of
+def _source(arguments: argparse.Namespace, known: Mapping[str, str]) -> tuple[Source, Fields]:
+    """The sentences, and fields of all of them; `known` are the kinds of the fields that an index has."""
+    from st_paragram.tools.search.rows import table_rows, tags_of
 
     tags, (column,) = tags_of(arguments.tag or []), columns_of(arguments.columns, [arguments.file])
     if column:
-        return table_rows(arguments.file, column, arguments.metadata or [], tags, known)
-    return rows_of(arguments.file, tags)
+        return table_rows(arguments.file, column, arguments.metadata or [], tags, known), {}
+    return arguments.file, tags
 
 
 def _delete(index: SearchIndex, arguments: argparse.Namespace) -> None:
     """Delete what was asked for, and say how much that was."""
     if not arguments.lines:
-        count = index.delete(arguments.where, _source(arguments, {}) if arguments.file else None)
+        count = index.delete(arguments.where, _source(arguments, {})[0] if arguments.file else None)
         say(f"{index.folder}: {counted(count, 'sentence')} deleted")
         return
     ranges = []

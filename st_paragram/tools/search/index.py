@@ -25,6 +25,7 @@ from st_paragram.core.encoding.find import find, with_commit
 from st_paragram.core.encoding.models import TextEncoder, has_towers, load_encoder
 from st_paragram.core.extras import require
 from st_paragram.core.files import atomic, atomic_folder, check_output, check_output_folder, locked, output_lock
+from st_paragram.core.text.streams import stream_name
 from st_paragram.errors import MiningError, ModelDirectoryError, SettingsError, one_line, short
 from st_paragram.tools.search.embedding import Hit, Vectors, embed, embed_queries, unit_rows
 from st_paragram.tools.search.rows import Fields, Source, has_words, rows_of
@@ -110,7 +111,8 @@ class SearchIndex:
             made.encoder = encoder
             made._fill(rows_of(source, metadata))
             if not len(made):
-                raise MiningError(f"no sentences in {made.counts['lines']} lines; give one sentence per line")
+                name = stream_name(str(source)) if isinstance(source, (str, Path)) else "source"
+                raise MiningError(f"{name}: no sentences in {made.counts['lines']} lines; give one sentence per line")
         opened = cls(folder, path)
         opened.encoder, opened.counts = encoder, made.counts
         return opened
