@@ -41,7 +41,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--output", type=Path, metavar="OUT.tsv", help="output file; - or nothing for standard output")
     add("--overwrite", action="store_true", help="replace an existing output")
     add("--model", metavar="NAME", help="model (default: for an index, its own; for a text, as of st-paragram index)")
-    add("--effort", type=int, metavar="N", help="lists of an approximate index to visit (default: a quarter of them)")
+    add("--effort", type=int, metavar="N", help="lists of an approximate index to visit (default: half of them)")
 
 
 def run(arguments: argparse.Namespace) -> int:

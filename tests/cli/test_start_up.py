@@ -105,7 +105,7 @@ def test_help_shows_every_default(ended):
     for option in ("-k N", "--recall X", "--precision {float16,int8}"):
         assert option in helps["mine"]
     assert "--neighbours N" in helps["align"] and "--skip-below SCORE" in helps["align"] and "--all" in helps["align"]
-    assert "-k N" in helps["search"] and "default: a quarter of them" in helps["search"]
+    assert "-k N" in helps["search"] and "default: half of them" in helps["search"]
     assert "even if nothing has changed" in helps["mine"]
     assert "--margin {ratio,distance,absolute}" in helps["score"] and "(default: 0.95)" in helps["score"]
     assert "--approximate" in helps["index"]

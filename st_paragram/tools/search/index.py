@@ -38,6 +38,7 @@ FOLDER = f"{TABLE}.lance"  # of the table
 _OWN = ("vector", "text", "line", "query_index")
 _ROWS, _TEXTS, _QUERIES = 1 << 16, 10_000, 64  # added, deleted and searched for at a time
 _KINDS = {"string": "text", "int64": "integer", "double": "number", "bool": "boolean"}  # of Arrow's types
+_MANY = 100  # sentences, which some lists may not have
 _TRIES = 5  # to read a table while others compact it
 
 
@@ -49,7 +50,7 @@ class SearchIndex:
         model: Directory of its model.
         answers: Whether its sentences are answers, embedded by `encode_document`, and queries by `encode_query`.
         counts: What became of the lines added by this object: lines, added, known, repeated, blank and unknown.
-        effort: Lists of an approximate index that a query visits; None for a quarter of them.
+        effort: Lists of an approximate index that a query visits; None for half of them.
 
     Example:
         >>> from st_paragram import SearchIndex
@@ -157,10 +158,11 @@ class SearchIndex:
             raise MiningError(f"{self.folder}: has vectors of {dim} components, and queries are {queries.shape}")
         if k < 1:
             raise SettingsError(f"k is {k}; give at least 1")
-        lists, hits = self.effort or max(20, int(len(self) ** 0.5) // 4), list[list[Hit]]()
+        lists, hits = self.effort or max(20, int(len(self) ** 0.5) // 2), list[list[Hit]]()
+        most = lists if where is None and k <= _MANY else 0  # 0: as many as it takes to find k
         for some in np.split(queries, range(_QUERIES, len(queries), _QUERIES)) if len(queries) else []:
             query = self.table.search(list(some), vector_column_name="vector").distance_type("dot").limit(k)
-            query = query.select([*schema.names, "_distance"]).minimum_nprobes(lists).maximum_nprobes(0)
+            query = query.select([*schema.names, "_distance"]).minimum_nprobes(lists).maximum_nprobes(most)
             with _refused(self.folder, where):
                 found = _read(query if where is None else query.where(where))
             hits += _hits(some, found, -np.inf if threshold is None else threshold)
