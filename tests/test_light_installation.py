@@ -80,8 +80,7 @@ def test_commands(run, tmp_path, pairs):
     run("score", "pairs.tsv", "--output", "scored.tsv")
     run("mine", "--source", "en", "--target", "es", "--output", "mined.tsv")
     run("align", "--source", "en", "--target", "es", "--output", "aligned.tsv")
-    run("index", "es", "--output", "es.index")
-    assert pairs[3][1] in run("search", "es.index", pairs[3][1], "-k", "1")
+    assert pairs[3][1] in run("search", "es", pairs[3][1], "-k", "1")
     for name in ("scored.tsv", "mined.tsv", "aligned.tsv"):
         assert (tmp_path / name).read_text()
 

@@ -1,43 +1,42 @@
-"""`st-paragram index`: make a text searchable."""
+"""`st-paragram index`: make a text searchable, and change an index."""
 
 from __future__ import annotations
 
 import argparse
+import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from st_paragram.core.files import check_output_folder
-from st_paragram.core.settings import add_setting_options, given
 from st_paragram.core.words import counted
-from st_paragram.errors import MiningError
+from st_paragram.errors import MiningError, SettingsError
 from st_paragram.tools.options.columns import add_columns_option, columns_of
-from st_paragram.tools.options.common import add_model_option, model_name, say
-from st_paragram.tools.search.settings import FLAT, SearchSettings
+from st_paragram.tools.options.common import add_model_option, check_input, model_name, say
 
 if TYPE_CHECKING:
-    from st_paragram.tools.search.search_index import SearchIndex
-    from st_paragram.tools.search.tagged_texts import TaggedTexts
+    from st_paragram.tools.search.index import SearchIndex
+    from st_paragram.tools.search.rows import Fields, Source
 
 DESCRIPTION = (
-    "Embed the distinct sentences of FILE (plain, gz, xz, bz2, or - for standard input), one sentence per "
-    "line, and store them in a folder for st-paragram search. Lines of fewer than two letters or digits "
-    "are left out. Or change an existing index: add the sentences of FILE, delete them, or compact the "
-    "index."
+    "Embed the distinct sentences of FILE (plain, gz, xz, bz2, or - for standard input), one sentence per line, and "
+    "store them in a folder for st-paragram search. Lines of fewer than two letters or digits, or without a token that "
+    "the model knows, are left out. Or change an existing index: add the sentences of FILE, delete them, or compact it."
 )
 EPILOG = """\
   st-paragram index lines.txt.gz --model p-sp-es --output lines.index
   st-paragram index news.jsonl --columns text --metadata lang year --tag source=news --output lines.index
   st-paragram index more.txt --add-to lines.index
   st-paragram index gone.txt --delete-from lines.index
-  st-paragram index --delete-from lines.index --where "year<2020"
-  st-paragram index --compact lines.index
+  st-paragram index --delete-from lines.index --where "year < 2020"
+  st-paragram index --compact lines.index --approximate
+  st-paragram index --export lines.index --output lines.parquet
   st-paragram search lines.index "where is the station"
   st-paragram index answers.txt --answers --model muse-cnn --output answers.index
   st-paragram search answers.index "who wrote it?"
 
-The folder holds the distinct sentences, their vectors and, unless every query is compared with all of them (Flat), an
-index of faiss. It can be searched only with the same model, and records whether it holds sentences or answers. faiss
-hardly checks the files that it reads: search folders of people you trust.
+The folder holds a LanceDB table with the sentences, their vectors and fields. It can be searched only with the same
+model, and records whether it holds sentences or answers.
 """
 
 
@@ -46,106 +45,113 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("file", metavar="FILE", nargs="?", help="text, one sentence per line")
     add_model_option(parser)
-    folder = parser.add_mutually_exclusive_group(required=True)
-    folder.add_argument("--output", type=Path, metavar="FOLDER", help="output folder")
-    folder.add_argument(
-        "--add-to",
-        type=Path,
-        metavar="FOLDER",
-        help="index to add the sentences to; line numbers continue from its last line, and known sentences get "
-        "the given fields",
-    )
-    folder.add_argument(
-        "--delete-from",
-        type=Path,
-        metavar="FOLDER",
-        help="index to delete sentences from: those of FILE, or those selected by --lines or --where",
-    )
-    folder.add_argument(
-        "--compact",
-        type=Path,
-        metavar="FOLDER",
-        help="index to rewrite as one segment without deleted sentences; nothing is embedded",
-    )
+    add("--output", type=Path, metavar="FOLDER", help="output folder; with --export, output file")
+    folder = parser.add_mutually_exclusive_group()
+    change = [
+        ("add-to", "add the sentences to; line numbers continue, and known sentences get the given fields"),
+        ("delete-from", "delete sentences from: those of FILE, or those selected by --lines or --where"),
+        ("compact", "rewrite without deleted sentences, also on disk"),
+        ("export", "write to a Parquet file (--output), with vectors and fields"),
+    ]
+    for name, what in change:
+        folder.add_argument(f"--{name}", type=Path, metavar="FOLDER", help=f"index to {what}")
     add("--lines", nargs="+", metavar="N", help="lines to delete: numbers as shown by search, and ranges such as 10-20")
-    add(
-        "--where",
-        action="append",
-        metavar="FIELD=VALUE",
-        help="delete sentences with this field, as in st-paragram search; repeatable, all conditions must hold",
-    )
+    add("--where", metavar="SQL", help="condition that deleted sentences fulfill, as in st-paragram search")
     add_columns_option(parser)
     add("--metadata", nargs="+", metavar="NAME", help="for a table: columns to keep as sentence fields")
     add("--tag", action="append", metavar="FIELD=VALUE", help="field for all these sentences; repeatable")
-    add(
-        "--answers",
-        action="store_true",
-        help="lines are answers, to be searched with questions; needs a model from train muse",
-    )
-    add("--overwrite", action="store_true", help="replace an existing index")
-    add_setting_options(parser, SearchSettings)
+    help_ = "lines are answers, to be searched with questions; needs a model from train muse"
+    add("--answers", action="store_true", help=help_)
+    help_ = "sort the vectors into lists, so that a search visits a few of them; from about a million sentences on"
+    add("--approximate", action="store_true", help=help_)
+    add("--overwrite", action="store_true", help="replace an existing output")
+
+
+_TEXT = {"file", "columns", "metadata", "tag"}
+#: What an index can be asked to do, and the options of each.
+_ACTIONS = {
+    "add_to": _TEXT,
+    "delete_from": {"file", "columns", "lines", "where"},
+    "compact": {"approximate"},
+    "export": {"output", "overwrite"},
+    "output": _TEXT | {"answers", "approximate", "overwrite"},
+}
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Build or change the index, and say what it is.
+    """Build, change or export the index, and say what was done."""
+    from st_paragram.tools.search.index import FOLDER, SearchIndex
 
-    Raises:
-        ParagramError: Text, settings, model or output are refused.
-    """
-    settings = SearchSettings(**given(arguments, SearchSettings))
-    return _build(arguments, settings) if arguments.output else _change(arguments, settings)
-
-
-def _build(arguments: argparse.Namespace, settings: SearchSettings) -> int:
-    from st_paragram.tools.options.index_changes import check_build
-    from st_paragram.tools.search.index_metadata import METADATA_FILE
-    from st_paragram.tools.search.search_index import SearchIndex
-
-    check_build(arguments)
-    check_output_folder(arguments.output, arguments.overwrite, METADATA_FILE, "search index", MiningError)
-    model, source = model_name(arguments), _source(arguments)
-    built = SearchIndex.build(source, arguments.output, model, settings, arguments.overwrite, arguments.answers)
-    _say(built, settings)
-    return 0
-
-
-def _say(built: SearchIndex, settings: SearchSettings) -> None:
-    """Say what was built."""
-    from st_paragram.tools.search.content import Content
-    from st_paragram.tools.search.effort import describe_recall
-
-    metadata, counts = built.metadata, built.sentences.counts
-    sentences = f"{counted(counts.sentences, 'sentence')} of {counted(counts.lines, 'line')}"
-    left_out = f"{counts.repeated:,} repeated, {counts.blank + counts.near_empty:,} blank or nearly so"
-    say(f"{built.folder}: {sentences} ({left_out}, {counts.boilerplate:,} too frequent)")
-    found = describe_recall(metadata.recall, metadata.recall_at_k, metadata.neighbours)
-    how = "exact search" if metadata.factory == FLAT else f"finds {found}"
-    stored = f"{metadata.vector_type} vectors of {counted(metadata.dimension, 'component')} by {metadata.model}"
-    say(f"{metadata.factory}: {how}; {stored}{', of answers' if built.content is Content.ANSWERS else ''}")
-    if metadata.recall < settings.recall:
-        say(f"below the {100 * settings.recall:.1f} % asked for; choose another --index, or Flat")
-
-
-def _source(arguments: argparse.Namespace) -> str | TaggedTexts:
-    """The sentences, with fields if there are any."""
-    from st_paragram.tools.search.tagged_texts import constant_tags, tagged, tagged_table
-
-    tags, (column,) = constant_tags(arguments.tag or []), columns_of(arguments.columns, [arguments.file])
-    if column:
-        return tagged_table(arguments.file, column, arguments.metadata or [], tags)
-    return tagged(arguments.file, tags) if tags else str(arguments.file)
-
-
-def _change(arguments: argparse.Namespace, settings: SearchSettings) -> int:
-    """Add, delete or compact."""
-    from st_paragram.tools.options import index_changes as changes
-
-    changes.check(arguments)
-    index = changes.opened(arguments, settings)
-    if arguments.add_to:
-        changes.add(index, _source(arguments), settings)
-    elif arguments.delete_from:
-        changes.delete(index, arguments, None if arguments.file is None else _source(arguments))
+    action = _checked(arguments)
+    if action == "output":
+        check_output_folder(arguments.output, arguments.overwrite, FOLDER, "search index", MiningError)
+        model, (source, fields) = model_name(arguments), _source(arguments, {})
+        options = arguments.answers, arguments.overwrite
+        index = SearchIndex.build(source, arguments.output, model, fields, *options)
     else:
-        changes.compact(index, settings)
+        index = SearchIndex(getattr(arguments, action), arguments.model)
+    if action == "export":
+        index.export(arguments.output, arguments.overwrite)
+    elif action == "compact":
+        index.compact()
+    elif action == "add_to":
+        index.add(*_source(arguments, index.fields))
+    elif action == "delete_from":
+        _delete(index, arguments)
+    if arguments.approximate:
+        index.approximate()
+    if counts := index.counts:
+        rest = ", ".join(f"{counts[name]:,} {name}" for name in ("known", "repeated", "blank", "unknown"))
+        added = f"{counted(counts['added'], 'sentence')} added of {counted(counts['lines'], 'line')} ({rest})"
+        say(f"{index.folder}: {added}")
+    say(f"{index.folder}: {counted(len(index), 'sentence')} now")
     return 0
+
+
+def _checked(arguments: argparse.Namespace) -> str:
+    """What is to be done; refuses options that have nothing to do with it."""
+    given = [action for action in _ACTIONS if getattr(arguments, action)]
+    if not given:
+        raise SettingsError("name an index: --output to build one, --add-to, --delete-from, --compact or --export")
+    action, every = given[0], set.union(*_ACTIONS.values())
+    for name in sorted(every - _ACTIONS[action] - {action}):
+        if getattr(arguments, name):
+            seen = "a file" if name == "file" else f"--{name}"
+            raise SettingsError(f"{seen} does not apply to --{action.replace('_', '-')}; leave it out")
+    if action == "export" and not arguments.output:
+        raise SettingsError("--export needs the name of a Parquet file; give --output")
+    if action == "delete_from" and sum(bool(each) for each in (arguments.file, arguments.lines, arguments.where)) != 1:
+        raise SettingsError("--delete-from needs one of these: a file with sentences, --lines, --where")
+    if action in ("output", "add_to") and not arguments.file:
+        raise SettingsError(f"--{action.replace('_', '-')} needs a text; give a file with one sentence per line, or -")
+    if arguments.metadata and not arguments.columns:
+        raise SettingsError("--metadata names columns of a table; also name the text column with --columns")
+    if arguments.file:
+        check_input(arguments.file)
+    return action
+
+
+def _source(arguments: argparse.Namespace, known: Mapping[str, str]) -> tuple[Source, Fields]:
+    """The sentences, and fields of all of them; `known` are the kinds of the fields that an index has."""
+    from st_paragram.tools.search.rows import table_rows, tags_of
+
+    tags, (column,) = tags_of(arguments.tag or []), columns_of(arguments.columns, [arguments.file])
+    if column:
+        return table_rows(arguments.file, column, arguments.metadata or [], tags, known), {}
+    return arguments.file, tags
+
+
+def _delete(index: SearchIndex, arguments: argparse.Namespace) -> None:
+    """Delete what was asked for, and say how much that was."""
+    if not arguments.lines:
+        count = index.delete(arguments.where, _source(arguments, {})[0] if arguments.file else None)
+        say(f"{index.folder}: {counted(count, 'sentence')} deleted")
+        return
+    ranges = []
+    for word in arguments.lines:
+        match = re.fullmatch(r"(\d{1,15})(?:-(\d{1,15}))?", word)
+        begin, end = (int(match[1]), int(match[2] or match[1])) if match else (0, 0)
+        if not 1 <= begin <= end:
+            raise SettingsError(f"--lines {word}: give numbers from 1, as search shows them, or ranges like 10-20")
+        ranges.append(f"line between {begin} and {end}")
+    say(f"{index.folder}: {counted(index.delete(' or '.join(ranges)), 'sentence')} deleted")

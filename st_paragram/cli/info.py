@@ -61,7 +61,8 @@ def _describe(name: str, check: bool) -> tuple[str, dict[str, Any]]:
     kind, path, describe, check_content = _kind(name)
     found = describe(path)
     values = {**(found if isinstance(found, dict) else asdict(found))}
-    values["files"] = {name: file if isinstance(file, dict) else asdict(file) for name, file in values["files"].items()}
+    if files := values.get("files"):
+        values["files"] = {name: file if isinstance(file, dict) else asdict(file) for name, file in files.items()}
     return kind, values | {"checked": check_content(path)} if check else values
 
 
@@ -70,10 +71,10 @@ def _kind(name: str) -> tuple[str, Path, Callable[[Path], Any], Callable[[Path],
     path = Path(name)
     if path.is_file():
         return "pair store", path, _describe_store, _check_store
-    if (path / "index.json").is_file():
-        from st_paragram.tools.search.index_metadata import check_index, describe_index
+    if (path / "sentences.lance").is_dir():
+        from st_paragram.tools.search import index
 
-        return "index", path, describe_index, check_index
+        return "index", path, index.describe, index.check
     if (path / "embeddings.json").is_file():
         from st_paragram.tools.embed_files.description import check_embeddings, describe_embeddings
 

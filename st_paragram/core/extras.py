@@ -20,12 +20,15 @@ def missing_from_light(error: ImportError) -> str | None:
     return f"{seen}; for a full installation in a clone: pip install -e ."
 
 
-def require(package: str, extra: str, purpose: str = "") -> ModuleType:
-    """Import an optional package, or one of its modules, that an `extra` of setup.cfg brings and a `purpose` needs."""
+def require(package: str, extra: str, purpose: str = "", install: str = "") -> ModuleType:
+    """Import an optional package, or one of its modules, that an `extra` of setup.cfg brings and a `purpose` needs.
+
+    `install` names what to install, for extras that the light installation uses, too: `st_paragram[...]` brings torch.
+    """
     try:
         return importlib.import_module(package)
     except ImportError as error:
         missing = (error.name or package).partition(".")[0]
         needs = f"{purpose} needs {missing}" if purpose else f"{missing} is needed"
-        advice = f'pip install "st_paragram[{extra}]"'
+        advice = f"pip install {install} (extra {extra})" if install else f'pip install "st_paragram[{extra}]"'
         raise MissingExtraError(f"{needs}, which cannot be imported ({error}); {advice}") from error

@@ -179,7 +179,7 @@ def check_output_folder(
         return
     if wrong := file_for_folder(path):
         raise error(f"{wrong}; choose another name")
-    if not (path / marker).is_file():
+    if not (path / marker).exists():
         raise error(f"{path} exists and is not a {kind}; choose another name")
     if not overwrite:
         raise error(f"{path} exists; choose another name or give --overwrite")

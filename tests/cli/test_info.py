@@ -12,6 +12,7 @@ import pytest
 from sentence_transformers import SentenceTransformer
 
 import st_paragram
+from st_paragram import SearchIndex
 from st_paragram.cli import info
 from st_paragram.cli.main import main
 from st_paragram.core.encoding.directory import TRAINING_FILE
@@ -19,7 +20,6 @@ from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
 from st_paragram.tools.embed_files import CollectionSettings, embed_collection
-from st_paragram.tools.search.search_index import SearchIndex
 
 CARD = "---\nlanguage:\n- en\nlicense: cc-by-4.0\n---\n# p-sp-xx\n\nlicense: none of this\n"
 
@@ -95,10 +95,10 @@ def test_an_index_tells_its_model_and_size(model, pairs, tmp_path, capsys):
     SearchIndex.build(source, tmp_path / "lines.index", str(model))
     found, again = described(capsys, tmp_path / "lines.index", model)
     assert (found["kind"], found["name"], again["kind"]) == ("index", "lines.index", "model")
-    assert (found["properties"]["lines"], found["properties"]["dimension"]) == (50, 12)
-    assert "index.json" in found["files"] and "vectors.npy" in found["files"]
-    assert main(["info", str(tmp_path / "lines.index")]) == 0
-    assert "  properties\n    format version: 3\n" in capsys.readouterr().out
+    assert (found["sentences"], found["search"], found["versions_kept"]) == (45, "exact", 3)
+    assert found["columns"]["vector"].endswith("[12]") and found["model"] == str(model)
+    assert main(["info", str(tmp_path / "lines.index"), "--check"]) == 0
+    assert "  search: exact\n" in (out := capsys.readouterr().out) and "all 45 sentences can be read" in out
 
 
 def test_without_a_name_it_tells_of_the_installation(capsys):
@@ -152,18 +152,6 @@ def test_a_model_is_checked_where_it_is_asked_for(model, capsys):
     assert main(["info", str(model)]) == 0
     assert main(["info", str(model), "--check"]) == 1
     assert "NaN, infinite" in capsys.readouterr().err
-
-
-def test_an_index_is_checked_where_it_is_asked_for(model, pairs, tmp_path, capsys):
-    folder, source = tmp_path / "lines.index", tmp_path / "lines.txt"
-    source.write_text("".join(f"{text}\n" for text, _ in pairs[:50]), encoding="utf-8")
-    SearchIndex.build(source, folder, str(model))
-    assert described(capsys, folder, "--check")[0]["checked"] == "45 sentences, and all files are what was written"
-    vectors = (folder / "vectors.npy").read_bytes()
-    (folder / "vectors.npy").write_bytes(vectors[:-1] + bytes([vectors[-1] ^ 1]))
-    assert main(["info", str(folder)]) == 0
-    assert main(["info", str(folder), "--check"]) == 1
-    assert "vectors.npy: damaged" in capsys.readouterr().err
 
 
 def test_embeddings_are_told_and_checked(model, pairs, tmp_path, capsys):

@@ -95,9 +95,9 @@ def test_a_description_is_filled_to_the_width_of_the_terminal(command, monkeypat
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        ("search i -k 2 where is it", {"folder": Path("i"), "k": 2, "query": ["where", "is", "it"]}),
-        ("search -k 2 i a --threshold 0.5 b", {"folder": Path("i"), "threshold": 0.5, "query": ["a", "b"]}),
-        ("search i --where a=b q --where c=d", {"query": ["q"], "where": ["a=b", "c=d"]}),
+        ("search i -k 2 where is it", {"source": "i", "k": 2, "query": ["where", "is", "it"]}),
+        ("search -k 2 i a --threshold 0.5 b", {"source": "i", "threshold": 0.5, "query": ["a", "b"]}),
+        ("search i --where a=b q", {"query": ["q"], "where": "a=b"}),
         ("search i -k 2 -- -q", {"query": ["-q"]}),
         ("search i -k 2", {"query": []}),
         ("embed a --model m b --sharded --output o c", {"files": ["a", "b", "c"], "model": "m"}),

@@ -12,10 +12,10 @@ import shutil
 
 import pytest
 
+from st_paragram import SearchIndex
 from st_paragram.cli.main import main
 from st_paragram.core.encoding.find import shipped_folder
 from st_paragram.errors import one_line
-from st_paragram.tools.search.search_index import SearchIndex
 
 STORE = "prepare --lang es --text {} --vocab-size 60 --output store.h5"
 SIDES = "--source lines.txt --target lines.txt"
@@ -51,7 +51,6 @@ FILES = {
 FOLDERS = {
     "evaluate --data": "evaluate p-sp-mini --data {} --benchmarks tatoeba",
     "evaluate --data of all": "evaluate p-sp-mini --data {}",
-    "search": "search {} hello",
     "serve --index": "serve p-sp-mini --port 0 --index {}",
     "train muse --qa": "train muse --langs en es --qa {} --output o",
     "train muse --nli": "train muse --langs en es --nli {} --output o",

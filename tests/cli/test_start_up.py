@@ -56,8 +56,7 @@ REFUSED = [
     (["index", "a", "--output", "old", *MODEL], "old is a file, where a folder is expected"),
     (["index", "a", "--output", "new", "--model", "nobody"], "no model 'nobody'"),
     (["search", "none", "query"], "none: no such index folder"),
-    (["search", "model", "query"], "model: has no index.json"),
-    (["search", "old", "query"], "old is a file, where an index folder is expected"),
+    (["search", "model", "query"], "model: not a search index"),
     (["search", "none", "query", "--output", "old"], "old exists"),
     (["score", "none", "--output", "new", *MODEL], "none: No such file"),
     (["score", "pairs", "--output", "old", *MODEL], "old exists; choose another name or give --overwrite"),
@@ -104,6 +103,6 @@ def test_help_shows_every_default(ended):
     for option in ("--neighbors N", "--recall X", "--precision {float16,int8}"):
         assert option in helps["mine"]
     assert "--neighbors N" in helps["align"] and "--skip-below SCORE" in helps["align"] and "--all" in helps["align"]
-    assert "-k N" in helps["search"] and "default: measured when the index was built" in helps["search"]
+    assert "-k N" in helps["search"] and "default: half of them" in helps["search"]
     assert "--margin {ratio,distance,absolute}" in helps["score"] and "(default: 0.95)" in helps["score"]
-    assert "--max-repeats" in helps["index"] and "(default: auto)" in helps["index"]
+    assert "--approximate" in helps["index"]

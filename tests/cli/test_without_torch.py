@@ -77,7 +77,7 @@ def test_index_and_search_without_faiss(texts, tmp_path):
     run("index", "--delete-from", tmp_path / "lines.index", "--lines", "8", packages=packages)
     run("index", "--compact", tmp_path / "lines.index", packages=packages)
     first = (texts / "en.txt").read_text().splitlines()[0]
-    found = run("search", tmp_path / "lines.index", first, "--where", "lang=en", "-k", 1, packages=packages)
+    found = run("search", tmp_path / "lines.index", first, "--where", "lang = 'en'", "-k", 1, packages=packages)
     assert found.endswith(f"\t61\t{first}\n")
 
 

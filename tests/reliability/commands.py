@@ -65,7 +65,6 @@ COMMANDS = {
     "bitext": Command(f"bitext --lang es --no-download {_PAIRS}", "s.h5", keeps=("s.work",)),
     "mine": Command(f"mine --source {{in}}/few-{{n}}.en --target {{in}}/few-{{n}}.es {_MODEL}", "p.tsv"),
     "align": Command(f"align --documents {{in}}/documents-{{n}}/list.tsv {_MODEL}", "a.tsv"),
-    "index": Command(f"index {{in}}/few-{{n}}.en {_MODEL}", "i"),
     "export": Command("export {in}/model-{n} {out} --dtype int8", "m"),
     "train": Command(
         f"train bitext --lang xx --data {{in}}/store-{{n}}.h5 {_TRAINING}", "t", dated=("training.json", "README.md")

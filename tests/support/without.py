@@ -11,6 +11,7 @@ from pathlib import Path
 HEAVY = ("torch", "sentence_transformers", "transformers", "accelerate", "datasets", "scipy", "h5py")
 
 _BLOCK = """
+import importlib.util
 import sys
 
 class Blocked:
@@ -19,6 +20,10 @@ class Blocked:
             raise ImportError(name + " is blocked", name=name)
 
 sys.meta_path.insert(0, Blocked())
+there = importlib.util.find_spec  # for libraries that look before they import
+importlib.util.find_spec = lambda name, package=None: (
+    None if name.partition(".")[0] in {packages} else there(name, package)
+)
 """
 
 

@@ -52,6 +52,12 @@ def commit_of(folder: Path) -> str | None:
     return folder.name if folder.parent.name == "snapshots" and _COMMIT.fullmatch(folder.name) else None
 
 
+def with_commit(name: str, folder: Path) -> str:
+    """A model's name, for records: that of a hub id names the commit that was found in place of its revision."""
+    commit = commit_of(folder)
+    return name if commit is None or Path(name).is_dir() else f"{name.partition('@')[0]}@{commit}"
+
+
 def _from_hub(name: str) -> Path:
     """The files that the model's architecture needs, and no others, all of one commit."""
     from huggingface_hub import snapshot_download

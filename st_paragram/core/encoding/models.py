@@ -34,6 +34,12 @@ def load_encoder(name: str | Path, num_threads: int | None = None) -> TextEncode
     return cast("TextEncoder", importlib.import_module(f"{_MODELS}.directory").load(folder))
 
 
+def has_towers(model: TextEncoder) -> bool:
+    """Whether a model embeds questions and answers apart: its `Router` has the routes "query" and "document"."""
+    modules: Any = () if isinstance(model, Encoder) else model  # a SentenceTransformer is a sequence of modules
+    return any(set(getattr(module, "sub_modules", ())) >= {"query", "document"} for module in modules)
+
+
 def batch_size(model: TextEncoder) -> int:
     """Texts that a model embeds at a time: many for a mean of embeddings, fewer for a network."""
     if isinstance(model, Encoder):

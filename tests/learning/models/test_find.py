@@ -11,14 +11,13 @@ from huggingface_hub.utils import filter_repo_objects
 from support.stock import lstm_pipeline
 
 import st_paragram
-from st_paragram.core.encoding.find import SHIPPED, default_model, find
+from st_paragram import SearchIndex
+from st_paragram.core.encoding.find import SHIPPED, default_model, find, with_commit
 from st_paragram.errors import ModelDirectoryError
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
 from st_paragram.tools.evaluation.record import cached_commit, new_record
-from st_paragram.tools.search.index_folder import with_commit
-from st_paragram.tools.search.search_index import SearchIndex
 
 
 @pytest.fixture
@@ -160,7 +159,9 @@ def test_other_names_are_of_no_commit(name, tmp_path):
 
 def test_an_index_and_a_record_name_the_commit_of_a_model(cache, tmp_path, model):
     (tmp_path / "text").write_text("ba ce di\nfo gu ha\n")
+    from st_paragram.tools.search.index import describe
+
     index = SearchIndex.build(tmp_path / "text", tmp_path / "i", "somebody/model@v1")
-    assert index.metadata.model == f"somebody/model@{COMMITS[0]}"
+    assert describe(index.folder)["model"] == f"somebody/model@{COMMITS[0]}"
     assert SearchIndex(tmp_path / "i").model == cache[0] / COMMITS[0]
     assert new_record(SimpleNamespace(models=["somebody/model@v1"])).commits == {"somebody/model@v1": COMMITS[0]}

@@ -1,0 +1,351 @@
+"""A search index: distinct sentences, their vectors and their fields in a table of LanceDB, made by one model.
+
+The folder holds the table `sentences`: `vector` (float16, length 1), `text`, `line` (from 1) and a column per field.
+Readers go on while somebody writes; a lock in the folder keeps it to one writer at a time, for the line numbers.
+LanceDB does not survive a fork: start processes by spawning.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import timedelta
+from functools import cached_property, partial
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from st_paragram.core.encoding.directory import fingerprint
+from st_paragram.core.encoding.find import find, with_commit
+from st_paragram.core.encoding.models import TextEncoder, has_towers, load_encoder
+from st_paragram.core.extras import require
+from st_paragram.core.files import atomic, atomic_folder, check_output, check_output_folder, locked, output_lock
+from st_paragram.core.text.streams import stream_name
+from st_paragram.errors import MiningError, ModelDirectoryError, SettingsError, one_line, short
+from st_paragram.tools.search.embedding import Hit, Vectors, embed, embed_queries, unit_rows
+from st_paragram.tools.search.rows import Fields, Source, has_words, rows_of
+
+lancedb = require("lancedb", "search", "a search index", install="lancedb")  # which brings pyarrow
+pa, compute = require("pyarrow", "search"), require("pyarrow.compute", "search")
+
+TABLE = "sentences"
+FOLDER = f"{TABLE}.lance"  # of the table
+_OWN = ("vector", "text", "line", "query_index")
+_ROWS, _TEXTS, _QUERIES = 1 << 16, 10_000, 64  # added, deleted and searched for at a time
+_KINDS = {"string": "text", "int64": "integer", "double": "number", "bool": "boolean"}  # of Arrow's types
+_MANY = 100  # sentences, which some lists may not have
+_TRIES = 5  # to read a table while others compact it
+
+
+class SearchIndex:
+    """An index folder, opened. Threads and processes may search and change it; all see a change at once.
+
+    Attributes:
+        folder: The folder.
+        model: Directory of its model.
+        answers: Whether its sentences are answers, embedded by `encode_document`, and queries by `encode_query`.
+        counts: What became of the lines added by this object: lines, added, known, repeated, blank and unknown.
+        effort: Lists of an approximate index that a query visits; None for half of them.
+
+    Example:
+        >>> from st_paragram import SearchIndex
+        >>> index = SearchIndex.build(["Where is the station?", "We like cheese."], "lines.index", "p-sp-mini")
+        >>> index.search(["¿Dónde está la estación?"], k=1)[0][0].sentence
+        'Where is the station?'
+    """
+
+    def __init__(self, folder: str | Path, model: str | Path | None = None) -> None:
+        """Open a folder; `model` is the directory, name or hub id of its model, by default the recorded one."""
+        self.folder, self.counts = Path(folder), Counter[str]()
+        self.effort: int | None = None
+        self.table, about = _opened(self.folder)
+        try:
+            self.model = find(model or about["model"])
+        except ModelDirectoryError as error:
+            raise ModelDirectoryError(f"{folder}: built with {about['model']}; {error} (--model)") from error
+        if fingerprint(self.model) != about["fingerprint"]:
+            raise MiningError(f"{folder}: built with {about['model']}, not with {self.model}; name that model")
+        self.answers: bool = about["answers"]
+
+    @classmethod
+    def build(
+        cls,
+        source: Source,
+        folder: str | Path,
+        model: str | Path,
+        metadata: Fields | Iterable[Fields] | None = None,
+        answers: bool = False,
+        overwrite: bool = False,
+    ) -> SearchIndex:
+        """Build an index, all of it or nothing, and open it.
+
+        Args:
+            source: Sentences, pairs of a sentence and its fields, or the path of a text. Equal sentences are one. Those
+                with fewer than two letters or digits, or of which the model knows nothing, are left out.
+            folder: Folder to create.
+            model: Directory, name or hub id of a model.
+            metadata: Fields of all sentences, or of each: text, numbers or booleans. Of a repeated sentence, later
+                values replace earlier ones.
+            answers: Sentences are answers to questions; for models with towers for both.
+            overwrite: Replace an index.
+        """
+        folder, path = Path(folder), find(model)
+        check = partial(check_output_folder, folder, overwrite, FOLDER, "search index", MiningError)
+        with output_lock(folder, check), atomic_folder(folder) as new:
+            encoder = load_encoder(path)
+            if answers and not has_towers(encoder):
+                seen = f"{one_line(model)} has no question and answer towers"
+                raise SettingsError(
+                    f"{seen}; train a model with towers by st-paragram train muse, or leave answers out"
+                )
+            about = {"model": with_commit(str(model), path), "fingerprint": fingerprint(path), "answers": answers}
+            vectors = pa.list_(pa.float16(), encoder.get_embedding_dimension())
+            columns = {"vector": vectors, "text": pa.string(), "line": pa.int64()}
+            schema = pa.schema(columns.items(), metadata={"st_paragram": json.dumps(about)})
+            lancedb.connect(str(new)).create_table(TABLE, schema=schema)
+            made = cls(new, path)
+            made.encoder = encoder
+            made._fill(rows_of(source, metadata))
+            if not len(made):
+                name = stream_name(str(source)) if isinstance(source, (str, Path)) else "source"
+                raise MiningError(f"{name}: no sentences in {made.counts['lines']} lines; give one sentence per line")
+        opened = cls(folder, path)
+        opened.encoder, opened.counts = encoder, made.counts
+        return opened
+
+    def __len__(self) -> int:
+        return int(self.table.count_rows())
+
+    @cached_property
+    def encoder(self) -> TextEncoder:
+        """The model."""
+        return load_encoder(self.model)
+
+    @property
+    def fields(self) -> dict[str, str]:
+        """Kinds of the sentences' fields by name: text, integer, number or boolean."""
+        types = {field.name: str(field.type) for field in self.table.schema if field.name not in _OWN}
+        return {name: _KINDS.get(kind, kind) for name, kind in types.items()}
+
+    def search(
+        self, queries: Sequence[str], k: int = 10, threshold: float | None = None, where: str | None = None
+    ) -> list[list[Hit]]:
+        """The k sentences nearest to each query, best first, of equally good ones the earlier.
+
+        Args:
+            queries: Texts; one of which the model knows nothing is refused.
+            k: Sentences per query; all there are if there are fewer.
+            threshold: Minimum cosine.
+            where: A condition on fields in SQL, such as `lang in ('es', 'en') and year >= 2020`.
+        """
+        if not queries:
+            return []
+        vectors = embed_queries(self.encoder, queries, "encode_query" if self.answers else "encode")
+        return self.search_vectors(vectors, k, threshold, where)
+
+    def search_vectors(
+        self, vectors: Vectors, k: int = 10, threshold: float | None = None, where: str | None = None
+    ) -> list[list[Hit]]:
+        """The same for vectors of queries, (q, D), by this index's model and of any length but 0."""
+        queries, schema = unit_rows(vectors, "queries"), self.table.schema
+        dim = schema.field("vector").type.list_size
+        if queries.ndim != 2 or queries.shape[1] != dim:
+            raise MiningError(f"{self.folder}: has vectors of {dim} components, and queries are {queries.shape}")
+        if k < 1:
+            raise SettingsError(f"k is {k}; give at least 1")
+        lists, hits = self.effort or max(20, int(len(self) ** 0.5) // 2), list[list[Hit]]()
+        most = lists if where is None and k <= _MANY else 0  # 0: as many as it takes to find k
+        for some in np.split(queries, range(_QUERIES, len(queries), _QUERIES)) if len(queries) else []:
+            query = self.table.search(list(some), vector_column_name="vector").distance_type("dot").limit(k)
+            query = query.select([*schema.names, "_distance"]).minimum_nprobes(lists).maximum_nprobes(most)
+            with _refused(self.folder, where):
+                found = _read(query if where is None else query.where(where))
+            hits += _hits(some, found, -np.inf if threshold is None else threshold)
+        return hits
+
+    def add(self, sentences: Source, metadata: Fields | Iterable[Fields] | None = None) -> int:
+        """Add sentences, as `build` takes them, and return how many are new.
+
+        Lines are counted on from the last one. A known sentence keeps its line and vector, and its new fields replace
+        those of the same names. An addition that fails is undone; one that is killed may be there in part.
+        """
+        before = self.counts["added"]
+        with self._changing():
+            self._fill(rows_of(sentences, metadata))
+        return self.counts["added"] - before
+
+    def delete(
+        self, where: str | None = None, sentences: Source | None = None, lines: Iterable[int] | None = None
+    ) -> int:
+        """Delete what one of a filter, sentences and line numbers selects; returns how many there were."""
+        if sum(each is not None for each in (where, sentences, lines)) != 1:
+            raise SettingsError("select what to delete by exactly one of where, sentences and lines")
+        filters: list[Any] = [where]
+        if where is None:
+            texts = () if sentences is None else {text.replace("'", "''") for text, _ in rows_of(sentences, None)}
+            values = iter([f"'{text}'" for text in texts] or [str(int(line)) for line in set(lines or ())])
+            column, filters = "line" if sentences is None else "text", []
+            while some := list(islice(values, _TEXTS)):
+                filters.append(f"{column} in ({', '.join(some)})")
+        with self._changing(), _refused(self.folder, where):
+            return sum(int(self.table.delete(each).num_deleted_rows) for each in filters)
+
+    def compact(self) -> None:
+        """Rewrite small files as large ones; deleted sentences and earlier versions go from the disk."""
+        with self._changing():  # nobody else writes: files of no version are remains (0 would make LanceDB warn)
+            if int(self.table.list_versions()[-1]["metadata"]["total_deletion_file_rows"]):
+                self.table.update(values_sql={"line": "line"})  # writes all rows: optimize leaves a few deleted ones
+            self.table.optimize(cleanup_older_than=timedelta(milliseconds=1), delete_unverified=True)
+
+    def approximate(self) -> None:
+        """Sort the vectors into lists by k-means, so that a search visits some of them only."""
+        ivf_flat = require("lancedb.index", "search").IvfFlat
+        with self._changing():
+            lists = max(1, int(len(self) ** 0.5))
+            self.table.create_index("vector", config=ivf_flat("dot", num_partitions=lists, sample_rate=64))
+
+    def export(self, path: str | Path, overwrite: bool = False) -> None:
+        """Write all rows to a Parquet file, with vectors as float32."""
+        path, parquet = Path(path), require("pyarrow.parquet", "search")
+        field = pa.field("vector", pa.list_(pa.float32(), self.table.schema.field("vector").type.list_size))
+        with output_lock(path, partial(check_output, path, overwrite)), atomic(path) as handle, _refused(self.folder):
+            rows = self.table.search().to_batches()
+            with parquet.ParquetWriter(handle, rows.schema.set(0, field)) as writer:
+                for batch in rows:
+                    writer.write_batch(batch.set_column(0, field, batch["vector"].cast(field.type)))
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        """Keep other writers out; what fails is undone."""
+        with locked(self.folder, wait=True):
+            before = self.table.version
+            try:
+                yield
+            except BaseException:
+                if self.table.version != before:
+                    self.table.restore(before)
+                raise
+
+    def _fill(self, rows: Iterator[tuple[str, Fields]]) -> None:
+        """Add rows, block by block: fields to sentences that are there, then new sentences."""
+        counts, last = self.counts, int((self.table.schema.field("line").metadata or {}).get(b"last", 0))
+        while block := list(islice(rows, _ROWS)):
+            lines = [(line, text, fields) for line, (text, fields) in enumerate(block, last + 1) if has_words(text)]
+            given: dict[str, tuple[int, dict[str, Any]]] = {}  # line and fields by sentence
+            for line, text, values in lines:
+                given.setdefault(text, (line, {}))[1].update(values)
+            counts.update(lines=len(block), blank=len(block) - len(lines), repeated=len(lines) - len(given))
+            last += len(block)
+            fields = self._columns([fields for _, fields in given.values()])
+            self.table.update_field_metadata({"path": "line", "metadata": {"last": str(last)}})
+            numbers = pa.array([line for line, _ in given.values()], "int64")
+            new = pa.table({"text": pa.array(given, "string"), "line": numbers, **fields})
+            known = compute.is_in(new["text"], _read(self.table.search().select(["text"]))["text"])
+            for name, values in fields.items():  # without `line` and `vector`, which therefore stay
+                changed = new.select(["text", name]).filter(compute.and_(known, values.is_valid()))
+                if len(changed):
+                    self.table.merge_insert("text").when_matched_update_all().execute(changed)
+            new = new.filter(compute.invert(known))
+            texts, method = new["text"].to_pylist(), "encode_document" if self.answers else "encode"
+            vectors, understood = embed(self.encoder, texts, method)
+            counts.update(known=len(given) - len(texts), added=len(vectors), unknown=len(texts) - len(vectors))
+            if len(vectors):
+                components = pa.array(vectors.astype(np.float16).ravel())
+                column = pa.FixedSizeListArray.from_arrays(components, vectors.shape[1])
+                self.table.add(new.filter(pa.array(understood)).append_column("vector", column))
+
+    def _columns(self, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+        """Arrow arrays of the fields of n sentences, (n,) each; the table gets columns for new fields."""
+        types = {field.name: field.type for field in self.table.schema if field.name not in _OWN}
+        columns = {}
+        for name in dict.fromkeys(name for row in rows for name in row):
+            if name not in types and (name in _OWN or not re.fullmatch(r"[^\W_][^.`]*", name)):
+                raise SettingsError(f"field {short(name)}: use another name, without full stops and backticks")
+            try:
+                column = pa.array([row.get(name) for row in rows])
+            except (TypeError, ValueError, OverflowError) as error:
+                raise SettingsError(f"field {name}: {one_line(error)}; give values of one kind") from error
+            before = types.get(name, column.type)
+            seen, kept = (_KINDS.get(str(kind), str(kind)) for kind in (column.type, before))
+            if seen not in _KINDS.values() or (seen != kept and (seen, kept) != ("integer", "number")):
+                raise SettingsError(
+                    f"field {name}: a value is {seen}, {kept} was expected; give text, numbers or booleans"
+                )
+            columns[name] = column.cast(before)
+        if new := [pa.field(name, column.type) for name, column in columns.items() if name not in types]:
+            self.table.add_columns(pa.schema(new))
+        return columns
+
+
+def describe(folder: Path) -> dict[str, Any]:
+    """What an index is, for `st-paragram info`; its model is not needed."""
+    table, about = _opened(folder)
+    types = {field.name: str(field.type) for field in table.schema}
+    found = {"name": folder.resolve().name, **about, "sentences": table.count_rows(), "columns": types}
+    how = {"search": "approximate" if table.list_indices() else "exact"}
+    return found | how | {"version": table.version, "versions_kept": len(table.list_versions())}
+
+
+def check(folder: Path) -> str:
+    """Read all rows of an index; says how many there are."""
+    with _refused(folder):
+        rows = sum(batch.num_rows for batch in _opened(folder)[0].search().to_batches())
+    return f"all {rows:,} sentences can be read"
+
+
+def _opened(folder: Path) -> tuple[Any, dict[str, Any]]:
+    """The table of an index folder, and what was recorded when it was built."""
+    if not (folder / FOLDER).is_dir():
+        seen = "not a search index" if folder.exists() else "no such index folder"
+        raise MiningError(f"{folder}: {seen}; build one with st-paragram index")
+    with _refused(folder):
+        table = lancedb.connect(str(folder), read_consistency_interval=timedelta(0)).open_table(TABLE)
+        return table, json.loads((table.schema.metadata or {})[b"st_paragram"])
+
+
+def _read(query: Any) -> Any:  # noqa: ANN401
+    """An Arrow table of what a query finds; again, if a compaction removed the files of its version meanwhile."""
+    for _ in range(_TRIES):
+        try:
+            return query.to_arrow()
+        except RuntimeError as error:
+            if "Not found" not in str(error):
+                raise
+    return query.to_arrow()
+
+
+def _hits(queries: Vectors, found: Any, threshold: float) -> list[list[Hit]]:  # noqa: ANN401
+    """Hits of each query, with exact cosines: LanceDB rounds queries to float16."""
+    numbers = found["query_index"].to_numpy() if len(queries) > 1 else np.zeros(len(found), np.int64)
+    rows = (
+        found["vector"].combine_chunks().flatten().to_numpy().astype(np.float32).reshape(len(found), queries.shape[1])
+    )
+    scores = np.einsum("nd,nd->n", queries[numbers], rows) / np.linalg.norm(rows, axis=1)
+    names = [name for name in found.schema.names if name not in (*_OWN, "_distance")]
+    fields = [
+        {name: value for name, value in row.items() if value is not None} for row in found.select(names).to_pylist()
+    ]
+    lines, texts, hits = found["line"].to_pylist(), found["text"].to_pylist(), [list[Hit]() for _ in queries]
+    for row in np.lexsort([lines, -scores]).tolist():
+        if scores[row] >= threshold:
+            hits[numbers[row]].append(Hit(min(float(scores[row]), 1.0), lines[row], texts[row], fields[row]))
+    return hits
+
+
+@contextmanager
+def _refused(folder: Path, where: str | None = None) -> Iterator[None]:
+    """Turn what LanceDB raises, for a filter if there is one, into one line without its places in Rust."""
+    if where is not None and not isinstance(where, str):
+        raise SettingsError(f"where is {short(where)}; give a condition in SQL, such as \"lang = 'es'\"")
+    try:
+        yield
+    except (ValueError, RuntimeError, OSError, LookupError, TypeError) as error:
+        reason = one_line(re.split(r", /\S+\.rs:\d", str(error))[0].removeprefix("Invalid input, "))
+        if where is None:
+            raise MiningError(f"{folder}: {reason}") from error
+        raise SettingsError(f"filter {short(where)}: {reason}") from error

@@ -1,0 +1,137 @@
+"""`st-paragram index` and `search`: indexes that are built, changed and exported, texts that are searched directly."""
+
+import json
+import sys
+
+import pytest
+
+from st_paragram import SearchIndex
+from st_paragram.cli.main import main
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder with texts, and an index of three sentences."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "lines.txt").write_text("where is the station\nthe train is late\nwe like cheese\n\n")
+    (tmp_path / "more.txt").write_text("the bus is late\nwe like cheese\n")
+    rows = [("a red house", "en", 2020), ("una casa roja", "es", 2021), ("ein rotes Haus", "de", None)]
+    lines = [{"text": text, "lang": lang} | ({"year": year} if year else {}) for text, lang, year in rows]
+    (tmp_path / "table.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    cells = [f"{text},{lang},{year or ''}" for text, lang, year in rows]
+    (tmp_path / "table.csv").write_text("\n".join(["text,lang,year", *cells, ""]))
+    assert run("index", "lines.txt", "--output", "i") == 0
+    return tmp_path
+
+
+def run(*words):
+    return main([*words, "--model", "p-sp-mini"])
+
+
+def rows(capsys):
+    return [line.split("\t") for line in capsys.readouterr().out.splitlines()]
+
+
+def test_sentences_are_added_deleted_and_the_index_compacted(folder, capsys):
+    capsys.readouterr()
+    assert run("index", "more.txt", "--add-to", "i") == 0
+    said = capsys.readouterr().err
+    assert "i: 1 sentence added of 2 lines (1 known, 0 repeated" in said and "i: 4 sentences now" in said
+    assert run("search", "i", "the bus is late", "-k", "1") == 0
+    assert rows(capsys) == [["1.000000", "5", "the bus is late"]]
+    assert run("index", "more.txt", "--delete-from", "i") == 0
+    assert "i: 2 sentences deleted" in capsys.readouterr().err
+    assert run("index", "--delete-from", "i", "--lines", "2-3", "900") == 0
+    assert "i: 1 sentence deleted" in capsys.readouterr().err
+    assert run("index", "--compact", "i", "--approximate") == 0
+    assert run("search", "i", "the bus is late", "--effort", "1") == 0
+    assert [row[1:] for row in rows(capsys)] == [["1", "where is the station"]]
+    assert run("index", "--export", "i", "--output", "o.parquet") == 0 and (folder / "o.parquet").exists()
+
+
+@pytest.mark.parametrize("table", ["table.jsonl", "table.csv", "table.parquet"])
+def test_fields_come_from_tables_and_tags_and_are_filtered(folder, capsys, table):
+    if table.endswith("parquet"):
+        import pyarrow
+        from pyarrow import parquet
+
+        values = [json.loads(line) for line in (folder / "table.jsonl").read_text().splitlines()]
+        parquet.write_table(pyarrow.Table.from_pylist([{"year": None, **value} for value in values]), folder / table)
+    words = [table, "--columns", "text", "--metadata", "lang", "year", "--tag", "source=web", "--tag", "ok=true"]
+    assert run("index", *words, "--output", "j") == 0
+    assert run("index", *words, "--add-to", "i") == 0
+    assert SearchIndex("i").fields == {"source": "text", "ok": "boolean", "lang": "text", "year": "integer"}
+    capsys.readouterr()
+    assert run("search", "i", "casa", "--where", "lang in ('es', 'de') and year >= 2000", "--show-metadata") == 0
+    (row,) = rows(capsys)
+    assert row[1:3] == ["6", "una casa roja"]
+    assert json.loads(row[3]) == {"lang": "es", "ok": True, "source": "web", "year": 2021}
+    assert SearchIndex("j").search(["casa"], where="lang = 'es'")[0][0].metadata == json.loads(row[3])
+    assert run("index", "--delete-from", "i", "--where", "year is null or year != 2021") == 0
+    assert len(SearchIndex("i")) == 1
+
+
+def test_values_of_a_csv_stay_text_where_the_index_has_text(folder):
+    SearchIndex.build(["one two"], "j", "p-sp-mini", metadata={"year": "unknown"})
+    assert run("index", "table.csv", "--columns", "text", "--metadata", "year", "--add-to", "j") == 0
+    assert SearchIndex("j").search(["una casa roja"], 1)[0][0].metadata == {"year": "2021"}
+
+
+def test_a_text_is_searched_without_an_index_or_lancedb(folder, capsys, monkeypatch):
+    capsys.readouterr()
+    monkeypatch.setitem(sys.modules, "lancedb", None)
+    monkeypatch.delitem(sys.modules, "st_paragram.tools.search.index", raising=False)
+    assert run("search", "lines.txt", "-k", "1", "cheese", "train", "--threshold", "0.1") == 0
+    assert [(row[0], *row[2:]) for row in rows(capsys)] == [
+        ("cheese", "3", "we like cheese"), ("train", "2", "the train is late")
+    ]  # fmt: skip
+    assert run("search", "i", "cheese") == 1
+    said = capsys.readouterr().err
+    assert "a search index needs lancedb" in said and "pip install lancedb (extra search)" in said
+
+
+def test_queries_come_from_a_file_and_rows_go_to_one(folder, capsys):
+    (folder / "queries").write_text("cheese\n\nthe  late train\n")
+    assert run("search", "i", "--queries", "queries", "-k", "1", "--output", "out.tsv") == 0
+    found = [line.split("\t") for line in (folder / "out.tsv").read_text().splitlines()]
+    assert [(row[0], row[2]) for row in found] == [("cheese", "3"), ("the late train", "2")]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["index", "lines.txt"], "name an index: --output to build one"),
+        (["index", "--output", "j"], "--output needs a text"),
+        (["index", "more.txt", "--add-to", "i", "--answers"], "--answers does not apply to --add-to"),
+        (["index", "more.txt", "--add-to", "i", "--output", "j"], "--output does not apply to --add-to"),
+        (["index", "more.txt", "--add-to", "j"], "j: no such index folder"),
+        (["index", "more.txt", "--add-to", "i", "--tag", "a"], "write FIELD=VALUE"),
+        (["index", "more.txt", "--add-to", "i", "--metadata", "lang"], "also name the text column with --columns"),
+        (["index", "table.csv", "--columns", "text", "--metadata", "lnag", "--add-to", "i"], "no column 'lnag'"),
+        (["index", "table.jsonl", "--columns", "text", "--metadata", "lnag", "--add-to", "i"], "column 'lnag'"),
+        (["index", "table.csv", "--add-to", "i"], "is a table (CSV)"),
+        (["index", "missing.txt", "--add-to", "i"], "missing.txt"),
+        (["index", "lines.txt", "--output", "i"], "i exists; choose another name or give --overwrite"),
+        (["index", "--export", "i"], "give --output"),
+        (["index", "--delete-from", "i"], "needs one of these"),
+        (["index", "--delete-from", "i", "--lines", "3-1"], "--lines 3-1: give numbers"),
+        (["index", "--delete-from", "i", "--where", "a = 1"], "filter 'a = 1': Schema error: No field named a."),
+        (["index", "more.txt", "--compact", "i"], "a file does not apply to --compact"),
+        (["search", "i"], "give queries either"),
+        (["search", "i", "x", "--queries", "lines.txt"], "give queries either"),
+        (["search", "i", " "], "the model knows no part of it"),
+        (["search", "i", "x", "-k", "0"], "k is 0"),
+        (["search", "i", "x", "--where", "lang ="], "found: EOF"),
+        (["search", "i", "--queries", "/dev/null"], "no queries"),
+        (["search", "lines.txt", "x", "--where", "a = 1"], "lines.txt is a text; index it"),
+        (["search", "table.csv", "x"], "is a table (CSV)"),
+        (["search", "none", "x"], "none: no such index folder"),
+    ],
+)
+def test_bad_commands_are_refused_in_a_line(folder, capsys, words, message):
+    before = sorted(path for path in folder.iterdir())
+    capsys.readouterr()
+    assert run(*words) == 1
+    said = capsys.readouterr().err
+    assert message in said and said.count("\n") == 1
+    assert sorted(path for path in folder.iterdir()) == before and len(SearchIndex("i")) == 3

@@ -1,0 +1,341 @@
+"""The search index, against a plain index in memory; two writers and a reader; a killed writer; answers."""
+
+import random
+import signal
+import subprocess
+import sys
+import time
+from datetime import date
+from decimal import Decimal
+
+import numpy as np
+import pyarrow.parquet as parquet
+import pytest
+
+from st_paragram import Encoder, SearchIndex
+from st_paragram.errors import MiningError, ModelDirectoryError, SettingsError
+from st_paragram.tools.search import index as module
+from st_paragram.tools.search.embedding import TextSearch
+from st_paragram.tools.search.rows import table_rows, tags_of
+
+WORDS = ["station", "train", "house", "green", "river", "night", "music", "bread", "stone", "cloud", "letter", "winter"]
+UNKNOWN = "ⵣⵣⵣⵣ ⵣⵣ"  # no letter of it is in the vocabulary
+
+
+def built(folder, texts, metadata=None):
+    return SearchIndex.build(texts, folder / "i", "p-sp-mini", metadata)
+
+
+def sentences_of(rng, count):
+    return [" ".join(rng.choices(WORDS, k=3)) for _ in range(count)]
+
+
+class Plain:
+    """An index that does the same with dictionaries."""
+
+    def __init__(self):
+        self.rows, self.lines = {}, 0  # sentence: (line, fields)
+
+    def add(self, texts, tags):
+        before = len(self.rows)
+        for text, fields in zip(texts, tags, strict=True):
+            self.lines += 1
+            if len(text) > 1:
+                line, known = self.rows.pop(text, (self.lines, {}))
+                self.rows[text] = line, known | {name: value for name, value in fields.items() if value is not None}
+        return len(self.rows) - before
+
+    def delete(self, test):
+        gone = [text for text, (line, fields) in self.rows.items() if test(text, line, fields)]
+        for text in gone:
+            del self.rows[text]
+        return len(gone)
+
+    def hits(self, test=lambda fields: True):
+        return {(line, text, tuple(sorted(f.items()))) for text, (line, f) in self.rows.items() if test(f)}
+
+
+def hits_of(index, where=None):
+    (hits,) = index.search(["station"], 10**6, where=where)
+    assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
+    return {(hit.line, hit.sentence, tuple(sorted(hit.metadata.items()))) for hit in hits}
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_any_changes_give_what_a_plain_index_gives(tmp_path, seed, monkeypatch):
+    monkeypatch.setattr(module, "_ROWS", 13)  # several blocks
+    rng, plain = random.Random(seed), Plain()
+
+    def some(count):
+        texts = [text if rng.random() > 0.1 else "" for text in sentences_of(rng, count)]
+        values = [
+            {"lang": rng.choice(["en", "es", None]), "year": rng.choice([2019.0, 2020.5, 2021, None])} for _ in texts
+        ]
+        return texts, values
+
+    texts, fields = some(60)
+    plain.add(texts, fields)
+    index = built(tmp_path, texts, fields)
+    reader = SearchIndex(tmp_path / "i")
+    for step in range(10):
+        kind = rng.random()
+        if kind < 0.5:
+            texts, fields = some(rng.randint(1, 30))
+            assert index.add(texts, fields) == plain.add(texts, fields)
+        elif kind < 0.65:
+            lines = {rng.randint(1, plain.lines + 5) for _ in range(9)}
+            assert index.delete(lines=lines) == plain.delete(lambda text, line, fields, lines=lines: line in lines)
+        elif kind < 0.75:
+            gone = {*list(plain.rows)[:4], "never 'seen' before"}
+            assert index.delete(sentences=gone) == plain.delete(lambda text, line, fields, gone=gone: text in gone)
+        elif kind < 0.85:
+            wanted = plain.delete(lambda text, line, f: f.get("lang") == "es" and f.get("year", 0) >= 2021)
+            assert index.delete("lang = 'es' and year >= 2021") == wanted
+        elif step % 2:
+            index.approximate()
+        else:
+            index.compact()
+        assert len(reader) == len(plain.rows)
+        assert hits_of(reader) == plain.hits()
+        assert hits_of(reader, "lang = 'es'") == plain.hits(lambda f: f.get("lang") == "es")
+        wanted = plain.hits(lambda f: f.get("lang") in ("es", "en") and f.get("year", 9999) < 2021)
+        assert hits_of(reader, "lang in ('es', 'en') and year < 2021") == wanted
+    index.compact()
+    assert index.table.stats()["num_rows"] == len(plain.rows) == sum(map(len, index.table.search().to_batches()))
+    assert len(list((tmp_path / "i/sentences.lance/data").iterdir())) == 1
+
+
+def test_what_is_found_is_what_comparing_everything_finds(tmp_path):
+    texts = list(dict.fromkeys(sentences_of(random.Random(0), 400)))
+    index, encoder, queries = built(tmp_path, texts), Encoder("p-sp-mini"), [*WORDS * 6, "the night train"]
+    rows, vectors = (encoder.encode(each, normalize_embeddings=True) for each in (queries, texts))
+    best = np.argsort(-rows @ vectors.T, axis=1, kind="stable")[:, :10]
+    found, in_memory = index.search(queries, 10), TextSearch(texts, encoder).search(queries, 10)
+    for row, places, hits, others in zip(rows, best, found, in_memory, strict=True):
+        np.testing.assert_allclose([hit.score for hit in hits], vectors[places] @ row, atol=2e-4)
+        assert [hit.line - 1 for hit in others] == places.tolist()
+        assert all(texts[hit.line - 1] == hit.sentence for hit in hits)
+    assert len({hit.line for hits in found for hit in hits} - {hit.line for hits in in_memory for hit in hits}) < 5
+    assert index.search(queries[:1], 10, threshold=found[0][3].score) == [found[0][:4]]
+    scaled = index.search_vectors(rows * 7, 10)  # of any length
+    for hits, others in zip(found, scaled, strict=True):
+        np.testing.assert_allclose([hit.score for hit in hits], [hit.score for hit in others], atol=1e-6)
+
+
+def test_an_approximate_index_finds_most_and_all_that_a_filter_leaves(tmp_path):
+    texts = [f"{text} {number}" for number, text in enumerate(sentences_of(random.Random(1), 3000))]
+    index = built(tmp_path, texts, [{"rare": number % 300 == 0} for number in range(3000)])
+    exact = index.search(texts[:50], 10)
+    index.approximate()
+    index.effort = 8
+    found = index.search(texts[:50], 10)
+    same = [{hit.line for hit in one} & {hit.line for hit in other} for one, other in zip(exact, found, strict=True)]
+    assert np.mean(list(map(len, same))) > 7
+    assert len(index.search(["station train"], 10, where="rare")[0]) == 10
+    index.add(["a sentence that came later"])
+    assert index.search(["a sentence that came later"], 1)[0][0].line == 3001
+
+
+def test_numbers_stay_with_their_sentences_and_are_never_used_again(tmp_path):
+    index = built(tmp_path, ["one two", "three four", "", "one  two"], [{"lang": "en"}, {}, {}, {"year": 1}])
+    assert dict(index.counts) == {"lines": 4, "blank": 1, "repeated": 1, "known": 0, "added": 2, "unknown": 0}
+    assert index.add(["three four", "five six"], {"lang": "de"}) == 1
+    assert index.search(["one two"], 1)[0][0][1:] == (1, "one two", {"lang": "en", "year": 1})
+    assert index.search(["three four"], 1)[0][0][1:] == (2, "three four", {"lang": "de"})
+    assert index.delete(lines=[6, 6, 99]) == 1 and index.add(["seven eight"]) == 1
+    assert {hit.line for hit in index.search(["five six"])[0]} == {1, 2, 7}
+    assert index.delete("true") == 3 and index.search(["one"]) == [[]] and len(index) == 0
+
+
+def test_fields_of_all_kinds_and_what_cannot_be_kept(tmp_path):
+    values = {"day": date(2020, 1, 2), "price": Decimal("1.5"), "ok": True, "n": np.int64(3), "no": "", "nan": np.nan}
+    index = built(tmp_path, ["one two", "three four"], [values, {"price": 2, "Größe in m": 1.5}])
+    kinds = {"day": "text", "price": "number", "ok": "boolean", "n": "integer", "Größe in m": "number"}
+    assert index.fields == kinds
+    (hit,) = index.search(["one"], where="day < '2020-06-01' and ok and price < 2 and n = 3")[0]
+    assert hit.metadata == {"day": "2020-01-02", "price": 1.5, "ok": True, "n": 3}
+    assert index.search(["one"], where="`Größe in m` > 1")[0][0].metadata["price"] == 2.0
+    for fields, message in [
+        ({"n": "x"}, "field n: a value is text, integer was expected"),
+        ({"n": 1.5}, "field n: a value is number, integer was expected"),
+        ({"n": [1]}, "field n: a value is list"),
+        ({"big": 2**70}, "field big: .*too large"),
+        ({"text": "x"}, "field 'text': use another name"),
+        ({"a.b": 1}, r"field 'a\.b': use another name"),
+        ([{"n": 1}], "sentence 2 is 'seven eight' with fields None"),
+        ([{}, {}, {}], "more dicts of fields than sentences"),
+    ]:
+        with pytest.raises(SettingsError, match=message) as caught:
+            index.add(["five six", "seven eight"], fields)
+        assert "\n" not in str(caught.value) and len(SearchIndex(index.folder)) == 2 and index.fields == kinds
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({}, "by exactly one of where"),
+        ({"lines": [1], "where": "a=1"}, "by exactly one of where"),
+        ({"where": "langg = 'es'"}, "filter \"langg = 'es'\": .*No field named langg"),
+        ({"where": "lang = 5"}, "filter 'lang = 5': .*could not convert to literal of type 'Utf8'$"),
+        ({"where": "lang ="}, "filter 'lang =': .*found: EOF"),
+        ({"where": "lang"}, "does not return a boolean"),
+        ({"where": {"lang": "es"}}, "where is {'lang': 'es'}; give a condition in SQL"),
+    ],
+)
+def test_bad_filters_are_refused_in_a_line(tmp_path, arguments, message):
+    index = built(tmp_path, ["one two three"], {"lang": "en"})
+    with pytest.raises(SettingsError, match=message) as caught:
+        index.delete(**arguments)
+    assert "\n" not in str(caught.value) and ".rs" not in str(caught.value)
+    if arguments.get("where") and "lines" not in arguments:
+        with pytest.raises(SettingsError, match=message):
+            index.search(["one"], where=arguments["where"])
+
+
+def test_what_the_model_knows_nothing_of_is_left_out_and_no_query(tmp_path, monkeypatch):
+    index = built(tmp_path, ["one two", UNKNOWN, "7"])
+    assert len(index) == 1 and index.counts["unknown"] == 1 and index.counts["blank"] == 1
+    for query in (UNKNOWN, "", "  "):
+        with pytest.raises(SettingsError, match="the model knows no part of it"):
+            index.search(["one", query])
+    assert index.search([]) == [] and index.search_vectors(np.empty((0, 256))) == []
+    for vectors, message in [
+        (np.zeros((1, 256)), "has length 0"),
+        (np.full((2, 256), np.nan), "vector 1 has length nan"),
+        (np.ones((1, 3)), "vectors of 256 components"),
+        (np.ones(256), "queries are"),
+    ]:
+        with pytest.raises(MiningError, match=message):
+            index.search_vectors(vectors)
+    with pytest.raises(SettingsError, match="k is 0"):
+        index.search(["one"], 0)
+    with pytest.raises(MiningError, match="no sentences in 2 lines"):
+        SearchIndex.build(["", UNKNOWN], tmp_path / "j", "p-sp-mini")
+    monkeypatch.setattr(Encoder, "encode", lambda self, texts, **_: np.full((len(texts), 256), np.nan, np.float32))
+    for change in (lambda: built(tmp_path / "k", ["one two"]), lambda: index.add(["five six"])):
+        with pytest.raises(MiningError, match="length nan"):
+            change()
+    assert not list((tmp_path / "k").glob("*")) and len(SearchIndex(tmp_path / "i")) == 1
+
+
+def test_an_index_belongs_to_its_model_and_is_not_overwritten_unasked(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Encoder("p-sp-mini").save("p-sp-xx", truncate_dim=16)
+    (tmp_path / "lines.txt").write_text("one two\n\nthree four\n")
+    SearchIndex.build("lines.txt", "i", "p-sp-xx")
+    with pytest.raises(MiningError, match=r"i: built with p-sp-xx, not with .*p-sp-mini"):
+        SearchIndex("i", "p-sp-mini")
+    with pytest.raises(MiningError, match="--overwrite"):
+        SearchIndex.build(["one two"], "i", "p-sp-mini")
+    assert len(SearchIndex.build(["one two"], "i", "p-sp-xx", overwrite=True)) == 1
+    (tmp_path / "p-sp-xx").rename("moved")
+    with pytest.raises(ModelDirectoryError, match="i: built with p-sp-xx; no model 'p-sp-xx'"):
+        SearchIndex("i")
+    assert SearchIndex("i", "moved").search(["one two"], 1)[0][0].line == 1
+    for name, message in [("lines.txt", "not a search index"), ("none", "no such index folder")]:
+        with pytest.raises(MiningError, match=message):
+            SearchIndex(name)
+    with pytest.raises(SettingsError, match="no question and answer towers"):
+        SearchIndex.build(["one two"], "j", "p-sp-mini", answers=True)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["i", "lines.txt", "moved"]
+
+
+def test_the_rows_go_to_parquet_and_damage_is_told_in_a_line(tmp_path):
+    index = built(tmp_path, ["one two", "three four"], {"lang": "en"})
+    index.delete(lines=[1])
+    index.export(tmp_path / "o.parquet")
+    table = parquet.read_table(tmp_path / "o.parquet")
+    assert table.drop_columns("vector").to_pylist() == [{"text": "three four", "line": 2, "lang": "en"}]
+    assert np.linalg.norm(table["vector"].to_pylist()[0]) == pytest.approx(1, abs=1e-3)
+    for path in (tmp_path / "i/sentences.lance/data").iterdir():
+        path.unlink()
+    with pytest.raises(MiningError, match=r"i: .*Not found") as caught:
+        SearchIndex(tmp_path / "i").search(["one"])
+    assert "\n" not in str(caught.value)
+
+
+CHILD = """
+import sys
+from st_paragram import SearchIndex
+index, name = SearchIndex(sys.argv[1]), sys.argv[2]
+print("ready", flush=True)
+for number in range(int(sys.argv[3])):
+    index.add([f"sentence {name} {number} {part}" for part in range(20)] + [f"known to both {number}"], {"by": name})
+    if number % 4 == 3:
+        index.compact()
+"""
+
+
+def child(folder, *words):
+    return subprocess.Popen([sys.executable, "-c", CHILD, str(folder), *words], stdout=subprocess.PIPE)
+
+
+def test_two_processes_add_and_one_searches(tmp_path):
+    index = built(tmp_path, ["the first one"])
+    children = [child(index.folder, name, "8") for name in ("left", "right")]
+    while any(each.poll() is None for each in children):
+        assert index.search(["the first one"], 1)[0][0].line == 1
+    assert [each.returncode for each in children] == [0, 0] and len(index) == 1 + 2 * 8 * 20 + 8
+    lines = [hit.line for hit in index.search(["sentence"], 1000)[0]]
+    assert len(set(lines)) == len(lines) and max(lines) <= 1 + 2 * 8 * 21
+
+
+def test_a_killed_writer_leaves_whole_additions(tmp_path):
+    index, rng = built(tmp_path, ["the first one"]), random.Random(0)
+    for name in "ab":
+        process = child(index.folder, name, "1000")
+        process.stdout.readline()
+        time.sleep(rng.uniform(0.05, 0.4))
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        index = SearchIndex(tmp_path / "i")
+        groups = [hit.sentence.split()[1:3] for hit in index.search(["sentence"], 10**5, where=f"by = '{name}'")[0]]
+        own = [number for by, number in groups if by == name]
+        assert len(own) % 20 == 0 and len(own) == 20 * len(set(own))
+        assert index.add([f"after {name}"]) == 1
+    index.compact()
+
+
+def test_questions_go_through_one_tower_and_answers_through_the_other(tmp_path):
+    torch = pytest.importorskip("torch")
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import Dense, Normalize, Router, StaticEmbedding
+    from tokenizers import Tokenizer, models, pre_tokenizers
+
+    from st_paragram.learning.models import directory
+
+    words = ("who", "when", "anna", "monday")
+
+    def dense(weights):
+        layer = Dense(4, 4, bias=False, activation_function=torch.nn.Identity())
+        layer.linear.weight.data = torch.tensor(weights, dtype=torch.float32)
+        return layer
+
+    tokenizer = Tokenizer(models.WordLevel({word: number for number, word in enumerate([*words, "-"])}, unk_token="-"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    table = StaticEmbedding(tokenizer, embedding_weights=np.eye(5, 4, dtype=np.float32))  # unknown words: zeros
+    questions = [[1, 0, 0, 0], [0, 0.8, 0, 0], [0, 0.6, 0, 0], [0, 0, 1, 1]]  # a word's vector is a column
+    answers = [[0, 0, 1, 0], [0, 0, 0, 1], [1, 0, 0, 0], [0, 1, 0, 0]]
+    routes = {"sentence": [Normalize()], "query": [dense(questions), Normalize()], "document": [dense(answers)]}
+    model = SentenceTransformer(modules=[table, Router(routes, default_route="sentence")], device="cpu")
+    folder = directory.save(model, tmp_path / "towers")
+    lines = ["when", "monday", "who", "anna", "anna", "nobody knows"]
+    index = SearchIndex.build(lines, tmp_path / "answers", folder, answers=True)
+    assert index.answers and SearchIndex(tmp_path / "answers").answers and index.counts["unknown"] == 1
+    found = [(hit.sentence, hit.line, round(hit.score, 3)) for hit in index.search(["when"], 3)[0]]
+    assert found == [("monday", 2, 0.8), ("who", 3, 0.6), ("when", 1, 0.0)]
+    assert index.search(["who"], 1)[0][0].sentence == "anna"
+    sentences = SearchIndex.build(lines, tmp_path / "sentences", folder)
+    assert not sentences.answers and sentences.search(["who"], 1)[0][0].sentence == "who"
+
+
+def test_tables_and_tags_give_fields(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("text,lang,year,code\none,en,2020,007\ntwo,es,,1\n")
+    rows = list(table_rows(str(path), "text", ["lang", "year", "code"], {"source": "x"}, {}))
+    assert rows[0] == ("one", {"source": "x", "lang": "en", "year": 2020, "code": "007"}) and rows[1][1]["year"] == ""
+    assert next(table_rows(str(path), "text", ["year"], {}, {"year": "text"}))[1] == {"year": "2020"}
+    words = ["a=1", "b=1.5", "c=true", "d=007", "e=x=y"]
+    assert tags_of(words) == {"a": 1, "b": 1.5, "c": True, "d": "007", "e": "x=y"}
+    with pytest.raises(SettingsError, match="write FIELD=VALUE"):
+        tags_of(["a="])
