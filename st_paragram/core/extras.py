@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import importlib
+import shlex
+from importlib.metadata import PackageNotFoundError, requires
+from importlib.util import find_spec
 from types import ModuleType
+
+from packaging.requirements import Requirement
 
 from st_paragram.errors import MissingExtraError
 
@@ -27,5 +32,16 @@ def require(package: str, extra: str, purpose: str = "") -> ModuleType:
     except ImportError as error:
         missing = (error.name or package).partition(".")[0]
         needs = f"{purpose} needs {missing}" if purpose else f"{missing} is needed"
-        advice = f'pip install "st_paragram[{extra}]"'
-        raise MissingExtraError(f"{needs}, which cannot be imported ({error}); {advice}") from error
+        raise MissingExtraError(f"{needs}, which cannot be imported ({error}); {_install(extra)}") from error
+
+
+def _install(extra: str) -> str:
+    """How to install an extra: by the names of its packages in the light installation, as the extra brings torch."""
+    try:
+        known = [Requirement(line) for line in requires("st_paragram") or ()] if find_spec("torch") is None else []
+    except PackageNotFoundError:  # a source tree that is not installed
+        known = []
+    markers = [(each, each.marker) for each in known if each.marker]
+    added = [each for each, marker in markers if marker.evaluate({"extra": extra}) > marker.evaluate({"extra": ""})]
+    packages = [shlex.quote(f"{each.name}{each.specifier}") for each in added]
+    return f"pip install {' '.join(packages)}" if packages else f'pip install "st_paragram[{extra}]"'
