@@ -1,0 +1,276 @@
+"""What the server answers, and what it refuses."""
+
+from __future__ import annotations
+
+import base64
+import json
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from support.data import make_pairs
+from support.dual_encoder import new_model, unlike_new, write_bitext
+
+from st_paragram import Encoder
+from st_paragram.errors import SettingsError
+from st_paragram.learning.models import directory as model_directory
+
+for package in ("httptools", "orjson", "prometheus_client", "uvicorn"):
+    pytest.importorskip(package)
+testclient = pytest.importorskip("starlette.testclient")
+
+from st_paragram.tools.serving.app import build  # noqa: E402
+from st_paragram.tools.serving.batching import Model  # noqa: E402
+from st_paragram.tools.serving.schemas import CACHED_AS, Job  # noqa: E402
+
+TEXTS = ["where is the station?", "¿dónde está la estación?", "the cat sleeps"]
+FIELDS = [{"lang": "en", "year": 2021}, {"lang": "es"}, {"lang": "en", "year": 2019}]
+QUERY, DOCUMENTS = TEXTS[0], ["the cat sleeps", TEXTS[1], "a railway station"]
+SMALL = {"max_body": 10_000, "max_texts": 6, "max_characters": 50, "max_hits": 4}
+ORIGIN, KEY = "https://app.example.org", {"Authorization": "Bearer sesame"}
+
+
+def serving(model="p-sp-mini", **given):
+    return testclient.TestClient(build(Job(model, **(SMALL | given))))
+
+
+@pytest.fixture(scope="module")
+def client():
+    return serving()
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return Encoder("p-sp-mini").encode(TEXTS, normalize_embeddings=True)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """An index."""
+    pytest.importorskip("lancedb")
+    from st_paragram.tools.search.index import SearchIndex
+
+    SearchIndex.build(TEXTS, tmp_path / "index", "p-sp-mini", metadata=FIELDS)
+    return tmp_path / "index"
+
+
+def embed(client, **request):
+    return client.post("/v1/embeddings", json={"model": "p-sp-mini", **request})
+
+
+def message(answer, status=400):
+    assert answer.status_code == status, answer.text
+    error = answer.json()["error"]
+    assert set(error) == {"message", "type", "param", "code"} and "\n" not in error["message"]
+    return error["message"]
+
+
+def test_embeddings_are_those_of_the_model_at_length_1(client, rows):
+    answer = embed(client, input=TEXTS).json()
+    assert np.allclose([each["embedding"] for each in answer["data"]], rows, atol=1e-6)
+    tokens = len(Encoder("p-sp-mini").tokenizer.encode(TEXTS)[0])
+    assert answer["usage"] == {"prompt_tokens": tokens, "total_tokens": tokens}
+    coded = embed(client, input=TEXTS[0], encoding_format="base64").json()["data"][0]["embedding"]
+    assert np.allclose(np.frombuffer(base64.b64decode(coded), "<f4"), rows[0], atol=1e-6)
+    few = embed(client, input=TEXTS[0], dimensions=100).json()["data"][0]["embedding"]
+    assert np.allclose(few, rows[0, :100] / np.linalg.norm(rows[0, :100]), atol=1e-6)
+
+
+def test_embed_gives_lists_and_cuts_long_texts_if_asked(client, rows):
+    assert np.allclose(client.post("/embed", json={"inputs": TEXTS}).json(), rows, atol=1e-6)
+    plain = Encoder("p-sp-mini").encode(TEXTS)[:, :5]
+    asked = {"inputs": TEXTS, "normalize": False, "dimensions": 5}
+    assert np.allclose(client.post("/embed", json=asked).json(), plain, atol=1e-6)
+    long = "the cat " * 20
+
+    def row(text, **options):
+        return client.post("/embed", json={"inputs": text, **options}).json()
+
+    assert row(long, truncate=True) == row(long[:50])
+    assert row(long, truncate=True, truncation_direction="Left") == row(long[-50:])
+
+
+def test_scores_are_cosines(client, rows):
+    answer = client.post("/score", json={"pairs": [TEXTS[:2], TEXTS[1:]]}).json()
+    assert answer["scores"] == pytest.approx([float(rows[0] @ rows[1]), float(rows[1] @ rows[2])], abs=1e-5)
+
+
+@pytest.mark.parametrize("path", ["/rerank", "/v1/rerank", "/v2/rerank"])
+def test_documents_are_ranked_by_their_cosines(client, path):
+    units = Encoder("p-sp-mini").encode([QUERY, *DOCUMENTS], normalize_embeddings=True)
+    cosines = sorted((units[1:] @ units[0]).tolist())[::-1]
+    documents = [DOCUMENTS[0], {"text": DOCUMENTS[1], "title": "ignored"}, DOCUMENTS[2]]
+    answer = client.post(path, json={"query": QUERY, "documents": documents, "max_tokens_per_doc": 9}).json()
+    assert [each["index"] for each in answer["results"]] == [1, 2, 0] and answer["usage"]["total_tokens"] > 9
+    assert [each["relevance_score"] for each in answer["results"]] == pytest.approx(cosines, abs=1e-5)
+    asked = {"query": QUERY, "documents": DOCUMENTS, "top_n": 1, "return_documents": True}
+    (best,) = client.post(path, json=asked).json()["results"]
+    assert (best["index"], best["document"]) == (1, {"text": DOCUMENTS[1]})
+    raw = client.post(path, json={"query": QUERY, "texts": DOCUMENTS, "raw_scores": True}).json()
+    assert [each["score"] for each in raw] == pytest.approx(cosines, abs=1e-5)
+    mapped = client.post(path, json={"query": QUERY, "texts": DOCUMENTS, "return_text": True}).json()
+    assert [each["score"] for each in mapped] == pytest.approx([(1 + each) / 2 for each in cosines], abs=1e-5)
+    assert [each["text"] for each in mapped] == [DOCUMENTS[each["index"]] for each in mapped]
+    order = [each["index"] for each in client.post(path, json={"query": "a", "texts": ["b", "c", "b"]}).json()]
+    assert order.index(0) < order.index(2)  # equal documents stay in their order
+
+
+def test_what_there_is(client):
+    assert client.get("/health").json() == {"status": "ok", "model": "p-sp-mini", "dimensions": 256, "sentences": None}
+    assert [each["id"] for each in client.get("/v1/models").json()["data"]] == ["p-sp-mini"]
+    assert client.get("/v1/models/p-sp-mini").json()["object"] == "model"
+    info = client.get("/info").json()
+    assert (info["model_id"], info["max_client_batch_size"], info["max_input_length"]) == ("p-sp-mini", 6, 50)
+    message(client.get("/v1/models/other/one"), 404)
+    message(client.get("/secret-of-somebody"), 404)
+    message(client.post("/score/", json={}), 404)  # no redirection to an address that the client named itself
+    message(client.get("/score"), 405)
+    assert client.head("/health").status_code == 200
+    page = client.get("/", headers={"Host": "a<script>"}).text
+    assert "<li>/v1/embeddings" in page and "<script>" not in page
+    embed(client, input=["one", "two"])
+    text = client.get("/metrics").text
+    assert 'st_paragram_requests_total{path="/v1/embeddings",status="200"}' in text
+    assert 'path="other",status="404"' in text and "secret" not in text and "st_paragram_batch_texts_count" in text
+
+
+@pytest.mark.parametrize(
+    ("path", "asked", "says"),
+    [
+        ("/v1/embeddings", {"input": []}, "input has 0 texts; give 1 to 6"),
+        ("/v1/embeddings", {"input": ["a", " "]}, "text 1 of input is empty"),
+        ("/v1/embeddings", {"input": ["a"] * 7}, "input has 7 texts; give 1 to 6"),
+        ("/v1/embeddings", {"input": "a" * 51}, "text 0 of input has 51 characters; at most 50"),
+        ("/v1/embeddings", {"input": ["a", 1]}, "input[1]: Input should be a valid string"),
+        ("/v1/embeddings", {"input": "a", "encoding_format": "hex"}, "encoding_format: Input should be 'float' or"),
+        ("/v1/embeddings", {"input": "a", "dimensions": 0}, "dimensions: Input should be greater than or equal to 1"),
+        ("/v1/embeddings", {"input": "a", "dimensions": "9"}, "dimensions: Input should be a valid integer"),
+        ("/v1/embeddings", {"input": "a", "dimensions": 257}, "dimensions is 257; p-sp-mini has 256 components"),
+        ("/v1/embeddings", {"texts": ["a"]}, "input: Field required"),
+        ("/embed", {"inputs": "a", "prompt_name": "query"}, "prompt_name: Input should be null"),
+        ("/score", {"pairs": [["a", "b"], ["c"]]}, "pairs[1][1]: Field required"),
+        ("/rerank", {"query": "a"}, "documents has 0 texts"),
+        ("/rerank", {"query": " ", "documents": ["a"]}, "text 0 of query is empty"),
+        ("/rerank", {"query": "a", "documents": ["a", {"title": "b"}]}, "documents[1]: Input should be a valid string"),
+    ],
+)
+def test_a_wrong_request_is_told_why(client, path, asked, says):
+    assert says in message(client.post(path, json=asked))
+
+
+def test_another_model_is_not_there(client):
+    assert "one model, p-sp-mini" in message(embed(client, input="a", model="x"), 404)
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"\xff", b"[" * 9000, b'{"input": "\\ud800"}', b"null", b"NaN"])
+def test_bodies_that_are_no_request_or_have_no_header(client, content):
+    message(client.post("/v1/embeddings", content=content, headers={"Content-Type": "application/json"}))
+    assert "Content-Type" in message(client.post("/v1/embeddings", content=b'{"input": "a"}'))
+
+
+def test_bodies_that_are_too_large_are_refused_announced_or_not(client):
+    large = json.dumps({"input": "a" * 10_000}).encode()
+    head = {"Content-Type": "application/json"}
+    assert "larger than 10000 bytes" in message(client.post("/v1/embeddings", content=large, headers=head), 413)
+    parts = (large[at : at + 1000] for at in range(0, len(large), 1000))
+    assert "larger than 10000 bytes" in message(client.post("/v1/embeddings", content=parts, headers=head), 413)
+
+
+def test_a_key_is_needed_where_there_is_one():
+    client = serving(key="sésame")
+    assert "a key is needed" in message(embed(client, input="a"), 401)
+    for wrong in ("Bearer x", "Basic c8OpeA==", "sésame".encode(), b"Bearer \xff"):
+        assert client.get("/metrics", headers={"Authorization": wrong}).status_code == 401
+    assert client.get("/health").status_code == client.get("/").status_code == 200
+    assert client.get("/v1/models", headers={"Authorization": "Bearer sésame".encode()}).status_code == 200
+
+
+def test_pages_of_other_origins_need_a_permission():
+    asks = {
+        "Origin": ORIGIN,
+        "Access-Control-Request-Method": "POST",
+        "Access-Control-Request-Headers": "authorization",
+    }
+    assert serving().options("/score", headers=asks).status_code == 405
+    client = serving(origins=(ORIGIN,), key="sesame")
+    for answer in (client.options("/score", headers=asks), client.post("/score", headers={"Origin": ORIGIN})):
+        assert answer.headers["Access-Control-Allow-Origin"] == ORIGIN
+    assert client.options("/score", headers=asks | {"Origin": "https://evil.example.org"}).status_code == 400
+    assert answer.status_code == 401  # errors can be read, too
+
+
+def test_a_failing_model_is_told_without_its_texts(monkeypatch, caplog):
+    def failing(self, texts, kind):
+        raise RuntimeError(f"cannot read {texts}")
+
+    client = serving()
+    monkeypatch.setattr(Model, "__call__", failing)
+    for text in ("a secret", "a secret " * 5):
+        assert "the server failed" in message(embed(client, input=[text] * 6), 500)
+    assert "RuntimeError at test_serving_app.py" in caplog.text and "secret" not in caplog.text
+
+
+def test_token_ids_are_read_where_the_vocabulary_is(client, tmp_path, monkeypatch):
+    """Here, tokens are the numbers of characters; the one that LangChain sends is in the test of its client."""
+    decoder = SimpleNamespace(decode=lambda tokens: "".join(map(chr, tokens)))
+    monkeypatch.setitem(sys.modules, "tiktoken", SimpleNamespace(get_encoding=lambda name: decoder))
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
+    assert "check_embedding_ctx_length=False" in message(embed(client, input=[[99, 97]]))
+    (tmp_path / CACHED_AS).touch()
+    expected = embed(client, input=["cat", "dog"]).json()
+    assert embed(client, input=[[99, 97, 116], [100, 111, 103]]).json() == expected
+    assert embed(client, input=[99, 97, 116]).json()["data"][0] == expected["data"][0]
+    for wrong in ([[99], ["a"]], [-1], [99, "a"]):
+        message(embed(client, input=wrong))
+
+
+def test_questions_and_answers_go_through_their_towers(tmp_path, vocabulary):
+    model = unlike_new(new_model(write_bitext(tmp_path / "bitext.h5", vocabulary, make_pairs(40))))
+    model_directory.save(model, tmp_path / "muse", "")
+    client, (text, _) = serving(str(tmp_path / "muse")), make_pairs(1)[0]
+    encode = {"sentence": model.encode, "query": model.encode_query, "document": model.encode_document}
+    for kind, function in encode.items():
+        answer = client.post("/v1/embeddings", json={"input": [text, "x"], "input_type": kind}).json()
+        assert np.allclose(answer["data"][0]["embedding"], function(text, normalize_embeddings=True), atol=1e-5)
+        tokens = sum(model.preprocess([each])["input_ids"].numel() for each in (text, "x"))
+        assert answer["usage"]["prompt_tokens"] == tokens > 0
+
+
+def test_an_index_is_searched_and_changed(folder):
+    client = serving(index=folder, index_writable=True, key="sesame")
+    client.headers.update(KEY)
+
+    def ask(path, **asked):
+        return client.post(path, json=asked)
+
+    def found(**asked):
+        (hits,) = ask("/search", queries=["a cat"], k=4, **asked).json()["results"]
+        return [hit["sentence"] for hit in hits]
+
+    (hits,) = ask("/search", queries=[TEXTS[2]], k=1).json()["results"]
+    assert hits == [{"score": pytest.approx(1, abs=1e-3), "line": 3, "sentence": TEXTS[2], "metadata": FIELDS[2]}]
+    assert found(where="lang in ('en', 'xx') and year >= 2020") == [TEXTS[0]] and found(threshold=0.5) == [TEXTS[2]]
+    assert "k is 5; at most 4" in message(ask("/search", queries=["a"], k=5))
+    assert "nofield" in message(ask("/search", queries=["a"], k=1, where="nofield = 1"))
+    asked = {"sentences": ["the bus is late", "a dog barks"], "metadata": [{"lang": "xx"}, {}]}
+    assert ask("/index/add", **asked).json() == {"added": 2, "sentences": 5}
+    assert found(where="lang = 'xx'") == ["the bus is late"] and client.get("/health").json()["sentences"] == 5
+    assert ask("/index/delete", where="year >= 2020").json() == {"deleted": 1, "sentences": 4}
+    assert ask("/index/delete", sentences=["a dog barks"]).json()["deleted"] == 1
+    assert ask("/index/delete", lines=[2]).json() == {"deleted": 1, "sentences": 2}
+    about = {"sentences": 2, "fields": {"lang": "text", "year": "integer"}, "writable": True}
+    assert client.get("/index").json() == about
+    assert "values are text, numbers" in message(ask("/index/add", sentences=["ab"], metadata={"lang": ["x"]}))
+    message(ask("/index/delete", lines=[1], where="true"))
+    message(ask("/index/delete"))
+
+
+def test_an_index_is_changed_only_where_that_is_wanted(folder):
+    assert "start it with --index" in message(serving().post("/search", json={"queries": ["a"]}), 404)
+    client = serving(index=folder)
+    assert "start it with --index-writable" in message(client.post("/index/delete", json={"lines": [1]}), 403)
+    with pytest.raises(SettingsError, match="needs a key"):
+        Job("p-sp-mini", index=folder, index_writable=True)
+    with pytest.raises(SettingsError, match="give --index"):
+        Job("p-sp-mini", index_writable=True, key="a")

@@ -1,0 +1,81 @@
+"""Batches across requests: every request gets its own rows, whatever comes together with it."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+HTTPException = pytest.importorskip("starlette.exceptions").HTTPException
+
+from st_paragram.tools.serving.batching import Batcher, Encoded  # noqa: E402
+
+
+class Encode:
+    """Encodes numbers as themselves; waits for `go`, and remembers what was asked together."""
+
+    def __init__(self, go=True):
+        self.go, self.begun, self.calls = threading.Event(), threading.Event(), []
+        if go:
+            self.go.set()
+
+    def __call__(self, texts, kind):
+        self.calls.append((len(texts), kind))
+        self.begun.set()
+        assert self.go.wait(10)
+        rows = np.array([[float(text), 2.0] for text in texts], np.float32)
+        return Encoded(rows, rows[:, 0].astype(int))
+
+
+def run(work, encode, batch_texts=8, max_waiting=100, short=0):
+    async def in_loop():
+        return await work(Batcher(encode, short, batch_texts, max_waiting))
+
+    return asyncio.run(in_loop())
+
+
+@given(st.lists(st.lists(st.integers(0, 999), min_size=1, max_size=12), max_size=30), st.integers(1, 20))
+def test_answers_are_never_mixed(requests, batch_texts):
+    async def work(batcher):
+        return await asyncio.gather(*(batcher([str(n) for n in request]) for request in requests))
+
+    for request, found in zip(requests, run(work, Encode(), batch_texts, 10_000, short=9), strict=True):
+        assert found.rows[:, 0].tolist() == found.tokens.tolist() == request
+
+
+def test_what_comes_while_the_thread_is_busy_is_encoded_together_by_kind_or_refused():
+    encode = Encode(go=False)
+
+    async def work(batcher):
+        jobs = [asyncio.create_task(batcher(["1"]))]
+        await asyncio.to_thread(encode.begun.wait, 10)
+        jobs += [asyncio.create_task(batcher(["2"] * 2)) for _ in range(5)]
+        jobs += [asyncio.create_task(batcher(["3"] * 20, "query"))]  # a request is never divided
+        await asyncio.sleep(0.01)
+        assert batcher.waiting == 30
+        with pytest.raises(HTTPException, match="30 texts wait"):
+            await batcher(["4"] * 2)
+        encode.go.set()
+        await asyncio.gather(*jobs)
+        assert batcher.waiting == 0 and len((await batcher(["5"] * 50)).rows) == 50  # alone, it may be larger
+
+    run(work, encode, batch_texts=6, max_waiting=31)
+    assert encode.calls == [(1, "sentence"), (6, "sentence"), (4, "sentence"), (20, "query"), (50, "sentence")]
+
+
+def test_a_failure_or_a_cancelled_request_does_not_touch_later_ones():
+    encode = Encode()
+
+    async def work(batcher):
+        with pytest.raises(ValueError, match="could not convert"):
+            await batcher(["x"])
+        cancelled, kept = asyncio.create_task(batcher(["1"])), asyncio.create_task(batcher(["2"]))
+        await asyncio.sleep(0)
+        cancelled.cancel()
+        return await kept
+
+    assert run(work, encode).rows[0, 0] == 2
