@@ -5,10 +5,9 @@ from __future__ import annotations
 import argparse
 import os
 import re
-from importlib.util import find_spec
 from pathlib import Path
 
-from st_paragram.core.encoding.find import SHIPPED, find
+from st_paragram.core.encoding.find import SHIPPED
 from st_paragram.core.extras import require
 from st_paragram.core.settings import add_setting_options, given
 from st_paragram.errors import SettingsError, one_line, short
@@ -36,20 +35,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     from st_paragram.tools.serving.schemas import Job
 
     add = parser.add_argument
-    add(
-        "model",
-        nargs="?",
-        default=SHIPPED,
-        metavar="MODEL",
-        help="model directory, name or hub id (default: %(default)s)",
-    )
-    add("--host", default="127.0.0.1", help="address to listen on (default: %(default)s, this machine only)")
-    add("--port", type=int, default=8080, help="port to listen on; 0: any free port (default: %(default)s)")
-    add("--workers", type=int, default=1, metavar="N", help="server processes (default: %(default)s)")
+    model = "model directory, name or hub id (default: %(default)s)"
+    add("model", nargs="?", default=SHIPPED, metavar="MODEL", help=model)
     add("--api-key-file", type=Path, metavar="FILE", help="a file with a key that clients must send")
-    cors = (
-        "origins of web pages that may use the server from a browser, such as https://app.example.org; '*': all pages"
-    )
+    cors = "origins of web pages that may use the server, such as https://app.example.org; '*': all pages"
     add("--cors", nargs="+", default=[], metavar="ORIGIN", help=cors)
     add_setting_options(parser, Job)
 
@@ -58,23 +47,18 @@ def run(arguments: argparse.Namespace) -> int:
     """Serve until the process is stopped."""
     from st_paragram.tools.serving.schemas import Job
 
-    if not 0 <= arguments.port <= 65_535:
-        raise SettingsError(f"port is {arguments.port}; it must be from 0 to 65535")
-    if arguments.workers < 1:
-        raise SettingsError(f"workers is {arguments.workers}; it must be at least 1")
     origins = tuple(origin.lower().rstrip("/") for origin in arguments.cors)
     if wrong := [origin for origin in origins if not re.fullmatch(r"\*|[a-z][a-z0-9+.-]*://[^/\s*]+", origin)]:
         raise SettingsError(f"{short(wrong[0])} is not an origin; --cors takes such as https://app.example.org, or '*'")
     key = _read_key(arguments.api_key_file) if arguments.api_key_file else os.environ.get(KEY_VARIABLE) or None
     job = Job(model=arguments.model, origins=origins, key=key, **given(arguments, Job))
-    for package in ("uvicorn", "httptools", "starlette", "orjson", "prometheus_client"):
-        if find_spec(package) is None:
-            require(package, "serve")
-    find(arguments.model)
+    packages = "httptools orjson prometheus-client starlette uvicorn"
+    for package in packages.replace("-", "_").split():
+        require(package, "serve", "the server", packages)
 
     from st_paragram.tools.serving.run import serve
 
-    serve(job, arguments.host, arguments.port, arguments.workers)
+    serve(job)
     return 0
 
 

@@ -10,7 +10,7 @@ import os
 import signal
 import threading
 import time
-from asyncio import to_thread
+from asyncio import Lock, to_thread
 from binascii import b2a_base64
 from html import escape
 from pathlib import Path
@@ -21,6 +21,7 @@ import numpy as np
 import orjson
 import prometheus_client as prometheus
 from numpy.typing import NDArray
+from prometheus_client.multiprocess import MultiProcessCollector
 from pydantic import TypeAdapter, ValidationError
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -77,6 +78,8 @@ def build(job: schemas.Job) -> Starlette:
     app = Starlette(routes=routes, middleware=middleware, exception_handlers=handlers)
     app.router.redirect_slashes = False  # a redirection would lead to whatever host the request names
     app.state.about = f"{service.name} ({service.model.dimension} components)"
+    gc.collect()
+    gc.freeze()  # with torch, a collection of all that is loaded would stop all requests for 0.4 s
     return app
 
 
@@ -89,10 +92,7 @@ def build_worker() -> Starlette:
             os.kill(os.getpid(), signal.SIGTERM)
 
     threading.Thread(target=follow, daemon=True).start()
-    app = build(TypeAdapter(schemas.Job).validate_json(os.environ[VARIABLE]))
-    gc.collect()
-    gc.freeze()
-    return app
+    return build(TypeAdapter(schemas.Job).validate_json(os.environ[VARIABLE]))
 
 
 class Guard:
@@ -114,8 +114,8 @@ class Guard:
             if path in _OPEN or self._knows_key(scope):
                 await self.app(scope, receive, counted)
             else:
-                refused = _refusal(401, "a key is needed; send it as Authorization: Bearer KEY")
-                await refused(scope, receive, counted)
+                advice = "a key is needed; send it as Authorization: Bearer KEY"
+                await _refusal(401, advice, headers={"WWW-Authenticate": "Bearer"})(scope, receive, counted)
         except ClientDisconnect:
             return
         except Exception as error:
@@ -123,8 +123,7 @@ class Guard:
             places = ", ".join(f"{Path(each.filename).name}:{each.lineno} ({each.name})" for each in frames)
             logger.error("a request failed: %s at %s", type(error).__name__, places)
             if not status:
-                failed = _refusal(500, "the server failed; its log has the kind of error")
-                await failed(scope, receive, counted)
+                await _refusal(500, "the server failed; its log has the kind of error")(scope, receive, counted)
         name = path if path in self.paths else "other"
         REQUESTS.labels(name, status).inc()
         LATENCY.labels(name).observe(time.perf_counter() - began)
@@ -139,7 +138,7 @@ class _Service:
 
     def __init__(self, job: schemas.Job) -> None:
         folder = find(job.model)
-        self.job, self.model, self.index = job, Model(folder), None
+        self.job, self.model, self.index, self.changing = job, Model(folder), None, Lock()
         self.name = job.name or job.model.partition("@")[0].rstrip("/").rpartition("/")[2]
         self.encode = Batcher(self.model, self.model.short, job.batch_texts, job.max_waiting, BATCHES.observe)
         if job.index is not None:
@@ -198,10 +197,10 @@ class _Service:
         scores = scores.round(6)  # sums differ in their last digits with the place of a row
         order = np.argsort(-scores, kind="stable")[: asked.top_n].tolist()
         if asked.texts is not None:
-            more = [{"text": texts[n]} if asked.return_text else {} for n in order]
-            return _json([{"index": n, "score": scores[n]} | text for n, text in zip(order, more, strict=True)])
-        more = [{"document": {"text": texts[n]}} if asked.return_documents else {} for n in order]
-        results = [{"index": n, "relevance_score": scores[n]} | text for n, text in zip(order, more, strict=True)]
+            shown = [{"text": text} if asked.return_text else {} for text in texts]
+            return _json([{"index": n, "score": scores[n]} | shown[n] for n in order])
+        shown = [{"document": {"text": text}} if asked.return_documents else {} for text in texts]
+        results = [{"index": n, "relevance_score": scores[n]} | shown[n] for n in order]
         return _json({"model": self.name, "results": results, "usage": _usage(first.tokens, rest.tokens)})
 
     async def score(self, asked: schemas.Score) -> Response:
@@ -225,12 +224,14 @@ class _Service:
     async def add(self, asked: schemas.Add) -> Response:
         index = self._index(writable=True)
         self._check(asked.sentences, "sentences")
-        added = await to_thread(index.add, asked.sentences, asked.metadata)
+        async with self.changing:
+            added = await to_thread(index.add, asked.sentences, asked.metadata)
         return _json({"added": added, "sentences": await to_thread(len, index)})
 
     async def delete(self, asked: schemas.Delete) -> Response:
         index = self._index(writable=True)
-        deleted = await to_thread(index.delete, asked.where, asked.sentences, asked.lines)
+        async with self.changing:
+            deleted = await to_thread(index.delete, asked.where, asked.sentences, asked.lines)
         return _json({"deleted": deleted, "sentences": await to_thread(len, index)})
 
     async def about_index(self, _: Request) -> Response:
@@ -248,15 +249,19 @@ class _Service:
 
     async def info(self, _: Request) -> Response:
         """As text-embeddings-inference; but `max_input_length` counts characters."""
-        job, model = self.job, {"model_id": self.name, "model_sha": None, "model_dtype": "float32"}
-        limits = {"max_concurrent_requests": job.max_waiting, "max_input_length": job.max_characters}
-        batches = {
-            "max_batch_requests": job.batch_texts,
-            "max_client_batch_size": job.max_texts,
+        about = {
+            "model_id": self.name,
+            "model_sha": None,
+            "model_dtype": "float32",
+            "model_type": {"embedding": {"pooling": "mean"}},
+            "max_concurrent_requests": self.job.max_waiting,
+            "max_input_length": self.job.max_characters,
+            "max_batch_requests": self.job.batch_texts,
+            "max_client_batch_size": self.job.max_texts,
             "auto_truncate": False,
+            "version": installed_version(),
         }
-        kind = {"model_type": {"embedding": {"pooling": "mean"}}, "version": installed_version()}
-        return _json(model | limits | batches | kind)
+        return _json(about)
 
     async def health(self, _: Request) -> Response:
         sentences = None if self.index is None else await to_thread(len, self.index)
@@ -327,7 +332,7 @@ async def _refused(_: Request, error: Any) -> Response:  # noqa: ANN401
 async def _invalid(_: Request, error: Any) -> Response:  # noqa: ANN401
     """The first mistake that pydantic found, with its place, such as pairs[1][0]; never with the value."""
     first = error.errors(include_url=False, include_input=False)[0]
-    field = "".join(f"[{part}]" if isinstance(part, int) else part for part in first["loc"])
+    field = "".join([*map(str, first["loc"][:1]), *(f"[{part}]" for part in first["loc"][1:] if isinstance(part, int))])
     message = first["msg"].removeprefix("Value error, ")
     return _refusal(400, f"{field}: {message}" if field else message, field or None)
 
@@ -335,7 +340,5 @@ async def _invalid(_: Request, error: Any) -> Response:  # noqa: ANN401
 async def _metrics(_: Request) -> Response:
     registry = prometheus.REGISTRY
     if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
-        from prometheus_client.multiprocess import MultiProcessCollector
-
         MultiProcessCollector(registry := prometheus.CollectorRegistry())
     return Response(prometheus.generate_latest(registry), media_type=prometheus.CONTENT_TYPE_LATEST)

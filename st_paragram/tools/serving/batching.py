@@ -55,7 +55,7 @@ class Model:
         """Encode texts."""
         encode = getattr(self._counting, {"sentence": "encode"}.get(kind, f"encode_{kind}"))
         rows = np.asarray(encode(texts, batch_size=self._batch_size, show_progress_bar=False), np.float32)
-        if not self.short:  # a network, beside which the tokenizer takes no time
+        if not self.short:  # a network: next to it, the tokenizer takes no time
             features = self.encoder.preprocess(texts)
             mask = features.get("attention_mask")
             return Encoded(rows, np.asarray(features["cu_seq_lens_q"].diff() if mask is None else mask.sum(1)))
@@ -72,12 +72,9 @@ class Model:
 class Batcher:
     """Encodes the texts of all requests, within one event loop.
 
-    Args:
-        encode: a `Model`, or any function like it.
-        short: maximum characters of a request that the event loop encodes itself, if nothing else is being encoded.
-        batch_texts: maximum texts of one call, unless a single request has more.
-        max_waiting: maximum texts that wait.
-        observe: called with the number of texts of each call.
+    `encode` is a `Model`, or a function like it. Requests of up to `short` characters are encoded at once if nothing
+    else is being encoded. Up to `batch_texts` are encoded together, and up to `max_waiting` wait. `observe` is called
+    with the number of texts of each call of `encode`.
     """
 
     def __init__(

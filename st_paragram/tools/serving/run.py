@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import socket
 import sys
@@ -18,21 +17,29 @@ from st_paragram.tools.serving.app import VARIABLE, build
 from st_paragram.tools.serving.schemas import Job
 
 
-def serve(job: Job, host: str, port: int, workers: int = 1) -> None:
+def serve(job: Job) -> None:
     """Open model and index, announce the address, and answer requests until SIGINT or SIGTERM.
 
     A client may connect from the announcement on, and is answered as soon as the workers have started.
     """
     app = build(job)  # here, too, so that what cannot be served is refused once and in a line
     about = app.state.about
-    with _listen(host, port) as listening, tempfile.TemporaryDirectory(prefix="st_paragram-metrics-") as counts:
+    try:
+        family = socket.AF_INET6 if ":" in job.host else socket.AF_INET
+        listening = socket.create_server((job.host, job.port), family=family, backlog=1024)
+    except OSError as error:
+        seen = f"cannot listen on {job.host}, port {job.port} ({error.strerror or error})"
+        raise SettingsError(f"{seen}; choose another --host or --port") from error
+    with listening, tempfile.TemporaryDirectory(prefix="st_paragram-metrics-") as counts:
+        # Connections inherit it. asyncio sets it only for sockets of `getaddrinfo`; small answers would wait for 40 ms.
+        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         host, port = listening.getsockname()[:2]
         sys.stdout.write(f"{about} answers at http://{f'[{host}]' if ':' in host else host}:{port} until Ctrl-C.\n")
         sys.stdout.flush()
         config = Config(
-            app if workers == 1 else "st_paragram.tools.serving.app:build_worker",
-            factory=workers > 1,
-            workers=workers,
+            app if job.workers == 1 else "st_paragram.tools.serving.app:build_worker",
+            factory=job.workers > 1,
+            workers=job.workers,
             http="httptools",
             ws="none",
             lifespan="off",
@@ -44,28 +51,10 @@ def serve(job: Job, host: str, port: int, workers: int = 1) -> None:
             timeout_worker_healthcheck=60,  # a worker may be deaf for a while, as when it imports torch
         )
         with suppress(KeyboardInterrupt):  # uvicorn raises the signal again when it has stopped
-            if workers == 1:
-                gc.collect()
-                gc.freeze()  # with torch, a collection of all that is loaded would stop all requests for 0.4 s
+            if job.workers == 1:
                 Server(config).run([listening])
             else:
                 del app
                 os.environ[VARIABLE] = TypeAdapter(Job).dump_json(job).decode()
                 os.environ["PROMETHEUS_MULTIPROC_DIR"] = counts
                 Multiprocess(config, [listening]).run()
-
-
-def _listen(host: str, port: int) -> socket.socket:
-    """A socket that listens; port 0 takes a free one."""
-    # asyncio sends small answers at once (TCP_NODELAY) only over sockets that say they are TCP; others wait for 40 ms.
-    listening = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, proto=socket.IPPROTO_TCP)
-    try:
-        if os.name == "posix":  # elsewhere the option would share a port that is in use
-            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind((host, port))
-        listening.listen(1024)
-    except OSError as error:
-        listening.close()
-        seen = f"cannot listen on {host}, port {port} ({error.strerror or error})"
-        raise SettingsError(f"{seen}; choose another --host or --port") from error
-    return listening

@@ -8,7 +8,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ByteSize, ConfigDict, Field, PlainValidator
+from pydantic import BaseModel, BeforeValidator, ByteSize, ConfigDict, Field
 
 from st_paragram.core.settings import setting, settings
 from st_paragram.errors import SettingsError
@@ -25,6 +25,9 @@ class Job:
     model: str
     origins: tuple[str, ...] = ()
     key: str | None = field(default=None, repr=False)
+    host: str = setting("127.0.0.1", "address to listen on; the default is for this machine only", metavar="HOST")
+    port: int = setting(8080, "port to listen on; 0: any free port", ge=0, le=65_535)
+    workers: int = setting(1, "server processes", ge=1)
     name: str | None = setting(None, "model name in requests (default: the last part of MODEL)")
     index: Path | None = setting(None, "index from st-paragram index, built with this model", metavar="FOLDER")
     index_writable: bool = setting(False, "let clients that send the key add and delete sentences of the index")
@@ -65,14 +68,6 @@ def _decoded(lists: list[Any]) -> list[str]:
         return list(map(tiktoken.get_encoding(VOCABULARY).decode, lists))
     except (KeyError, OverflowError, TypeError):
         raise ValueError(f"neither texts nor token ids of {VOCABULARY}; {advice}") from None
-
-
-def _fields(value: object) -> object:
-    for fields in value if isinstance(value, list) else [value]:
-        values = fields.values() if isinstance(fields, dict) else [fields]
-        if not isinstance(fields, dict) or not all(isinstance(each, str | float | int | None) for each in values):
-            raise ValueError("give an object of fields, or a list of them; values are text, numbers, true or false")
-    return value
 
 
 FAST = Field(fail_fast=True)  # a list ends at its first error
@@ -148,7 +143,7 @@ class Add(_Body):
     """Sentences, and the fields of all of them or of each."""
 
     sentences: Texts
-    metadata: Annotated[Any, PlainValidator(_fields)] = None
+    metadata: dict[str, Any] | list[dict[str, Any]] | None = None
 
 
 class Delete(_Body):
