@@ -196,10 +196,11 @@ class _Service:
             scores = (1 + scores) / 2
         scores = scores.round(6)  # sums differ in their last digits with the place of a row
         order = np.argsort(-scores, kind="stable")[: asked.top_n].tolist()
-        if asked.texts is not None:
-            shown = [{"text": text} if asked.return_text else {} for text in texts]
+        is_tei, shown = asked.texts is not None, list[dict[str, Any]]([{}] * len(texts))
+        if asked.return_text if is_tei else asked.return_documents:
+            shown = [{"text": text} if is_tei else {"document": {"text": text}} for text in texts]
+        if is_tei:
             return _json([{"index": n, "score": scores[n]} | shown[n] for n in order])
-        shown = [{"document": {"text": text}} if asked.return_documents else {} for text in texts]
         results = [{"index": n, "relevance_score": scores[n]} | shown[n] for n in order]
         return _json({"model": self.name, "results": results, "usage": _usage(first.tokens, rest.tokens)})
 
