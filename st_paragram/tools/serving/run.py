@@ -41,7 +41,7 @@ def serve(job: Job) -> None:
             factory=job.workers > 1,
             workers=job.workers,
             http="httptools",
-            loop="asyncio",  # uvloop accepts one connection per turn, and lets new clients wait for busy ones
+            loop="asyncio",  # under load, uvloop keeps new connections waiting for seconds
             ws="none",
             lifespan="off",
             log_level="warning",
