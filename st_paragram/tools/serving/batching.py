@@ -1,8 +1,7 @@
-"""Requests that arrive while others are computed are computed together.
+"""The texts of requests to embeddings: short ones at once, others together with what has arrived meanwhile.
 
-Short texts are encoded at once, in the event loop: that takes less time than handing them to a thread. One thread
-encodes the rest. No request waits for company: when the thread is free, it takes all that has come in the meantime, in
-order, up to a number of texts.
+Short texts are encoded in the event loop: that takes less time than handing them to a thread. One thread encodes the
+rest. No request waits for company: when the thread is free, it takes all that has come, up to a number of texts.
 """
 
 from __future__ import annotations
@@ -11,138 +10,122 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from enum import Enum
-from typing import TypeVar
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from starlette.exceptions import HTTPException
+
+from st_paragram.core.encoding.encoder import Encoder
+from st_paragram.core.encoding.models import batch_size, load_encoder
+from st_paragram.core.tokenizers.base import FlatIds
+from st_paragram.tools.serving.schemas import Kind
 
 Rows = NDArray[np.float32]
-_Result = TypeVar("_Result")
 
 
-class Kind(str, Enum):
-    """What a text is; a model with towers embeds questions and answers apart."""
+class Encoded(NamedTuple):
+    """Embeddings (n, D) of any length, and the tokens of each text, (n,)."""
 
-    SENTENCE = "sentence"
-    QUERY = "query"
-    DOCUMENT = "document"
-
-
-class TooBusy(Exception):
-    """So many texts wait that more would wait too long."""
+    rows: Rows
+    tokens: NDArray[np.int64]
 
 
-@dataclass(eq=False)
-class _Job:
-    texts: Sequence[str]
-    kind: Kind
-    answer: asyncio.Future[Rows]
+class Model:
+    """A model that counts the tokens that it reads, for `usage`. One thread at a time may call it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.encoder: Any = load_encoder(folder)
+        self.dimension = int(self.encoder.get_embedding_dimension() or 0)
+        self.short = 0  # characters that are encoded within about half a millisecond
+        self._batch_size, self._counts, self._counting = (
+            batch_size(self.encoder),
+            list[NDArray[np.int64]](),
+            self.encoder,
+        )
+        if isinstance(self.encoder, Encoder):
+            tokenizer: Any = SimpleNamespace(encode=self._tokenize)
+            self._counting = Encoder(replace(self.encoder.model, tokenizer=tokenizer), None, self.encoder.num_threads)
+            self.short = 4096
+
+    def __call__(self, texts: list[str], kind: Kind = "sentence") -> Encoded:
+        """Encode texts."""
+        encode = getattr(self._counting, {"sentence": "encode"}.get(kind, f"encode_{kind}"))
+        rows = np.asarray(encode(texts, batch_size=self._batch_size, show_progress_bar=False), np.float32)
+        if not self.short:  # a network: next to it, the tokenizer takes no time
+            features = self.encoder.preprocess(texts)
+            mask = features.get("attention_mask")
+            return Encoded(rows, np.asarray(features["cu_seq_lens_q"].diff() if mask is None else mask.sum(1)))
+        counts, self._counts = self._counts, []
+        return Encoded(rows, np.concatenate(counts))
+
+    def _tokenize(self, texts: Sequence[str], max_length: int | None, threads: int) -> FlatIds:
+        tokenizer = self.encoder.tokenizer
+        ids, offsets = getattr(tokenizer, "encode_rows", tokenizer.encode)(texts, max_length, threads)
+        self._counts.append(np.diff(offsets))
+        return ids, offsets
 
 
 class Batcher:
-    """Encodes the texts of all requests; use it within one event loop.
+    """Encodes the texts of all requests, within one event loop.
 
-    Args:
-        encode: texts and their kind -> rows (n, D), in the order of the texts.
-        batch_texts: maximum texts of one call, unless a single request has more.
-        most_waiting: maximum texts that wait.
-        short: maximum characters that the event loop encodes itself; 0: the thread encodes everything.
-        observe: called with the number of texts of each call of `encode`.
+    `encode` is a `Model`, or a function like it. Requests of up to `short` characters are encoded at once if nothing
+    else is being encoded. Up to `batch_texts` are encoded together, and up to `max_waiting` wait. `observe` is called
+    with the number of texts of each call of `encode`.
     """
 
     def __init__(
         self,
-        encode: Callable[[list[str], Kind], Rows],
+        encode: Callable[[list[str], Kind], Encoded],
+        short: int,
         batch_texts: int,
-        most_waiting: int,
-        short: int = 0,
+        max_waiting: int,
         observe: Callable[[int], object] = lambda texts: None,
     ) -> None:
-        self.encode, self.batch_texts, self.most_waiting = encode, batch_texts, most_waiting
-        self.short, self.observe = short, observe
-        self.waiting = 0  # texts
-        self._jobs: deque[_Job] = deque()
+        self.encode, self.short, self.batch_texts, self.max_waiting = encode, short, batch_texts, max_waiting
+        self.observe, self.waiting = observe, 0
+        self._requests: deque[tuple[list[str], Kind, asyncio.Future[Encoded]]] = deque()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="encode")
-        self._worker: asyncio.Task[None] | None = None
+        self._work: asyncio.Task[None] | None = None
 
-    def at_once(self, texts: Sequence[str], kind: Kind = Kind.SENTENCE) -> Rows | None:
-        """Rows of short texts, (n, D), if the thread is idle; None: they are for the thread."""
-        is_idle = self._worker is None or self._worker.done()
-        if not is_idle or sum(map(len, texts)) > self.short:
-            return None
-        self.observe(len(texts))
-        return self.encode(list(texts), kind)
-
-    async def encoded(self, texts: Sequence[str], kind: Kind = Kind.SENTENCE) -> Rows:
-        """Rows of texts, (n, D).
-
-        Raises:
-            TooBusy: too many texts wait. A request is taken in any case if none does.
-        """
-        if self.waiting and self.waiting + len(texts) > self.most_waiting:
-            raise TooBusy(f"{self.waiting} texts wait, and {len(texts)} more are too many")
-        job = _Job(texts, kind, asyncio.get_running_loop().create_future())
-        self._jobs.append(job)
-        self.waiting += len(texts)
-        if self._worker is None or self._worker.done():
-            self._worker = asyncio.create_task(self._work())
-        try:
-            return await job.answer
-        except asyncio.CancelledError:  # the client has gone; its texts wait no longer
-            if job in self._jobs:
-                self._jobs.remove(job)
-                self.waiting -= len(texts)
-            raise
-
-    async def in_thread(self, work: Callable[[], _Result]) -> _Result:
-        """Do other work in the thread that encodes, so that both never compete for the cores."""
-        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
-
-    def close(self) -> None:
-        """End the thread when it has done what it is at."""
-        self._thread.shutdown(cancel_futures=True)
-
-    async def _work(self) -> None:
-        while self._jobs:
-            batch = self._take()
-            self.waiting -= sum(len(job.texts) for job in batch)
-            batch = [job for job in batch if not job.answer.cancelled()]  # whose clients have gone
-            if batch:
-                await self._answer(batch)
-
-    def _take(self) -> list[_Job]:
-        """The first jobs that are of one kind and together small enough; at least one."""
-        batch = [self._jobs.popleft()]
-        texts = len(batch[0].texts)
-        while self._jobs and self._jobs[0].kind is batch[0].kind:
-            texts += len(self._jobs[0].texts)
-            if texts > self.batch_texts:
-                break
-            batch.append(self._jobs.popleft())
-        return batch
-
-    async def _answer(self, batch: list[_Job]) -> None:
-        texts = [text for job in batch for text in job.texts]
-        try:
+    async def __call__(self, texts: list[str], kind: Kind = "sentence") -> Encoded:
+        """Encode the texts of a request; an error with status 503 if too many texts wait already."""
+        is_idle = self._work is None or self._work.done()
+        if is_idle and sum(map(len, texts)) <= self.short:
             self.observe(len(texts))
-            rows = await self.in_thread(lambda: self.encode(texts, batch[0].kind))
-        except Exception as error:  # whatever it is, the next batch is tried
-            await self._answer_failed(batch, error)
-            return
-        begin = 0
-        for job in batch:
-            end = begin + len(job.texts)
-            if not job.answer.done():
-                job.answer.set_result(rows[begin:end])
-            begin = end
+            return self.encode(texts, kind)
+        if self.waiting and self.waiting + len(texts) > self.max_waiting:
+            raise HTTPException(503, f"{self.waiting} texts wait; try again in a second", {"Retry-After": "1"})
+        answer = asyncio.get_running_loop().create_future()
+        self._requests.append((texts, kind, answer))
+        self.waiting += len(texts)
+        if is_idle:
+            self._work = asyncio.create_task(self._encode_waiting())
+        return await answer
 
-    async def _answer_failed(self, batch: list[_Job], error: Exception) -> None:
-        """Try requests that failed together one by one, so that only those that are the cause fail."""
-        if len(batch) > 1:
-            for job in batch:
-                if not job.answer.done():
-                    await self._answer([job])
-        elif not batch[0].answer.done():
-            batch[0].answer.set_exception(error)
+    async def _encode_waiting(self) -> None:
+        while self._requests:
+            batch = [self._requests.popleft()]
+            texts, kind = list(batch[0][0]), batch[0][1]
+            while self._requests and self._requests[0][1] == kind:
+                if len(texts) + len(self._requests[0][0]) > self.batch_texts:
+                    break
+                batch.append(self._requests.popleft())
+                texts += batch[-1][0]
+            self.waiting -= len(texts)
+            try:
+                self.observe(len(texts))
+                encoded = await asyncio.get_running_loop().run_in_executor(self._thread, self.encode, texts, kind)
+            except Exception as error:  # whatever it is, the next batch is tried
+                for _, _, answer in batch:
+                    if not answer.done():
+                        answer.set_exception(error)
+                continue
+            begin = 0
+            for own, _, answer in batch:
+                part = slice(begin, begin := begin + len(own))
+                if not answer.done():  # a server that stops cancels requests
+                    answer.set_result(Encoded(encoded.rows[part], encoded.tokens[part]))

@@ -14,7 +14,7 @@ for package in ("httptools", "orjson", "prometheus_client", "uvicorn"):
     pytest.importorskip(package)
 
 from st_paragram.core.encoding.models import load_encoder  # noqa: E402
-from st_paragram.tools.serving.endpoints.embeddings import CACHED_AS  # noqa: E402
+from st_paragram.tools.serving.schemas import CACHED_AS  # noqa: E402
 
 pytestmark = pytest.mark.slow
 

@@ -1,0 +1,154 @@
+"""What a server is started with, and the bodies of requests."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from dataclasses import field
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ByteSize, ConfigDict, Field
+
+from st_paragram.core.settings import setting, settings
+from st_paragram.errors import SettingsError
+
+#: OpenAI's vocabulary, whose token ids LangChain sends in place of texts, and its name in tiktoken's cache.
+VOCABULARY, CACHED_AS = "cl100k_base", "9b5ad71b2ce5302211f9c61530b329a4922fc6a4"
+Kind = Literal["sentence", "query", "document"]
+
+
+@settings
+class Job:
+    """What is served, and the limits of requests."""
+
+    model: str
+    origins: tuple[str, ...] = ()
+    key: str | None = field(default=None, repr=False)
+    host: str = setting("127.0.0.1", "address to listen on; the default is for this machine only", metavar="HOST")
+    port: int = setting(8080, "port to listen on; 0: any free port", ge=0, le=65_535)
+    workers: int = setting(1, "server processes", ge=1)
+    name: str | None = setting(None, "model name in requests (default: the last part of MODEL)")
+    index: Path | None = setting(None, "index from st-paragram index, built with this model", metavar="FOLDER")
+    index_writable: bool = setting(False, "let clients that send the key add and delete sentences of the index")
+    max_body: ByteSize = setting("4MiB", "maximum body of a request", metavar="SIZE")
+    max_texts: int = setting(2048, "maximum texts per request; a pair has two", ge=1)
+    max_characters: int = setting(20_000, "maximum characters per text", ge=1)
+    max_hits: int = setting(100, "maximum sentences per search query", ge=1)
+    max_waiting: int = setting(32_768, "maximum texts waiting to be encoded; further requests get status 503", ge=1)
+    batch_texts: int = setting(4096, "maximum texts encoded together; a larger request is encoded alone", ge=1)
+    stop_seconds: int = setting(30, "seconds that a stopping server waits for pending requests", ge=1)
+
+    def __post_init__(self) -> None:
+        """Refuse an index that everybody could change."""
+        if self.index_writable and self.index is None:
+            raise SettingsError("--index-writable is about an index; give --index")
+        if self.index_writable and not self.key:
+            raise SettingsError("--index-writable needs a key, so that not everybody changes the index; give one")
+
+
+def _one_or_many(value: object) -> object:
+    """One text as a list of it, and OpenAI's token ids as the texts that they encode."""
+    if isinstance(value, list) and value and isinstance(value[0], int | list):
+        return _decoded([value] if isinstance(value[0], int) else value)
+    return [value] if isinstance(value, str) else value
+
+
+def _decoded(lists: list[Any]) -> list[str]:
+    advice = "send texts (LangChain: check_embedding_ctx_length=False)"
+    cache = os.environ.get("TIKTOKEN_CACHE_DIR") or f"{tempfile.gettempdir()}/data-gym-cache"
+    try:
+        import tiktoken
+
+        if not Path(cache, CACHED_AS).is_file():  # tiktoken would download it
+            raise ImportError
+    except ImportError:
+        raise ValueError(f"token ids need tiktoken and its vocabulary {VOCABULARY} on the server; {advice}") from None
+    try:
+        return list(map(tiktoken.get_encoding(VOCABULARY).decode, lists))
+    except (KeyError, OverflowError, TypeError):
+        raise ValueError(f"neither texts nor token ids of {VOCABULARY}; {advice}") from None
+
+
+FAST = Field(fail_fast=True)  # a list ends at its first error
+Texts = Annotated[list[str], FAST]
+OneOrMany = Annotated[list[str], FAST, BeforeValidator(_one_or_many)]
+Document = Annotated[str, BeforeValidator(lambda value: value.get("text") if isinstance(value, dict) else value)]
+Number = Annotated[int, Field(ge=1, lt=2**31)]
+
+
+class _Body(BaseModel):
+    model_config = ConfigDict(strict=True, protected_namespaces=())  # unknown fields are ignored: clients send some
+    model: str | None = None
+
+
+class Embeddings(_Body):
+    """OpenAI's request for embeddings; `input_type`, for models with towers, is an addition."""
+
+    input: OneOrMany
+    encoding_format: Literal["float", "base64"] = "float"
+    dimensions: Number | None = None
+    input_type: Kind = "sentence"
+
+
+class Truncating(_Body):
+    """A request that may have long texts cut, as text-embeddings-inference defines it."""
+
+    truncate: bool | None = False
+    truncation_direction: Literal["Left", "Right", "left", "right"] = "Right"
+
+    def cut(self, texts: list[str], most: int) -> list[str]:
+        """The first or the last `most` characters of each text, if the request allows it."""
+        part = slice(-most, None) if self.truncation_direction.lower() == "left" else slice(most)
+        return [text[part] for text in texts] if self.truncate else texts
+
+
+class Embed(Truncating):
+    """Text-embeddings-inference's request for embeddings."""
+
+    inputs: OneOrMany
+    normalize: bool = True
+    prompt_name: None = None
+    dimensions: Number | None = None
+
+
+class Rerank(Truncating):
+    """A ranking: Cohere's and Jina's form has `documents`, that of text-embeddings-inference has `texts`."""
+
+    query: str
+    documents: Annotated[list[Document], FAST] | None = None
+    top_n: Number | None = None
+    return_documents: bool | None = False
+    texts: Texts | None = None
+    raw_scores: bool = False
+    return_text: bool = False
+
+
+class Score(_Body):
+    """Pairs of texts."""
+
+    pairs: Annotated[list[tuple[str, str]], FAST]
+
+
+class Search(_Body):
+    """Queries to the index, hits per query, their lowest cosine, and a filter in SQL."""
+
+    queries: Texts
+    k: Number = 10
+    threshold: Annotated[float, Field(ge=-1, le=1)] | None = None
+    where: str | None = None
+
+
+class Add(_Body):
+    """Sentences, and the fields of all of them or of each."""
+
+    sentences: Texts
+    metadata: dict[str, Any] | list[dict[str, Any]] | None = None
+
+
+class Delete(_Body):
+    """What is to be deleted, in one of three ways."""
+
+    where: str | None = None
+    sentences: Texts | None = None
+    lines: Annotated[list[Number], FAST] | None = None
