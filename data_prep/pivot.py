@@ -7,7 +7,7 @@ paraphrases (data_prep/paranmt.py).
 
 import sys
 
-from st_paragram.cli.main import run_script
+from st_paragram.cli.main import main
 
 if __name__ == "__main__":
-    sys.exit(run_script("pivot", "pivot", __doc__))
+    sys.exit(main(["pivot", *sys.argv[1:]]))

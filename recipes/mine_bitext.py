@@ -7,7 +7,7 @@ mined can be trained on: `cut -f 2,3 pairs.tsv > mined.tsv; st-paragram prepare 
 
 import sys
 
-from st_paragram.cli.main import run_script
+from st_paragram.cli.main import main
 
 if __name__ == "__main__":
-    sys.exit(run_script("mine_bitext", "mine", __doc__))
+    sys.exit(main(["mine", *sys.argv[1:]]))
