@@ -15,12 +15,7 @@ _LONGEST = 300  # characters of a text that are looked at
 
 @dataclass(frozen=True)
 class Sample:
-    """Rows of a text.
-
-    Attributes:
-        starts: How many rows of the text come before each run.
-        runs: Rows that follow each other, `RUN` in each; a shorter text is one run.
-    """
+    """Runs of `RUN` rows that follow each other, and how many rows come before each; a short text is one run."""
 
     starts: Sequence[int]
     runs: Sequence[Sequence[Pair]]

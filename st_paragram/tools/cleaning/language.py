@@ -15,6 +15,7 @@ from st_paragram.errors import SettingsError
 from st_paragram.tools.cleaning.base import Row, RowFilter
 from st_paragram.tools.cleaning.languages import short_code
 from st_paragram.tools.cleaning.options import Languages, options
+from st_paragram.tools.language_identification import labels
 
 WRONG_LANGUAGE = "wrong language"
 
@@ -22,25 +23,6 @@ MODEL_NAMES = ("lid.176.bin", "lid.176.ftz")
 """Files of fastText's model, the better one first; they are looked for in the folder `lid` of the cache."""
 
 _LABEL = "__label__"
-# The model's labels of languages where they differ from the language's own code, together with languages that it cannot
-# distinguish in one sentence, so that any of them passes.
-_LABELS = {
-    **dict.fromkeys(("no", "nb", "nn", "da"), ("no", "nn", "da")),
-    **dict.fromkeys(("bs", "hr", "sh", "sr"), ("hr", "sr", "sh", "bs")),
-    **dict.fromkeys(("id", "ms", "zsm"), ("id", "ms")),
-    **dict.fromkeys(("zh", "yue", "wuu"), ("zh", "yue", "wuu", "ja")),
-    **dict.fromkeys(("hi", "ne", "mr", "awa"), ("hi", "mr", "ne", "bh", "mai", "sa", "new")),
-    "ar": ("ar", "arz"),
-    "fa": ("fa", "mzn", "glk"),
-    "az": ("az", "azb"),
-    "pa": ("pa", "pnb"),
-    "pt": ("pt", "gl"),
-    "gl": ("gl", "pt"),
-    "fil": ("tl",),
-    "tl": ("tl",),
-    "he": ("he",),
-    "ku": ("ku", "ckb"),
-}
 
 
 class Sides(str, Enum):
@@ -84,7 +66,7 @@ class Language(RowFilter):
         verdicts: list[str | None] = [None] * len(rows)
         for side, code in enumerate(self.languages):
             if self.sides in (Sides.BOTH, tuple(Sides)[1 + side]):
-                right = {_LABEL + label for label in labels(code)}
+                right = {_LABEL + label for label in labels(short_code(code))}
                 for index, row in enumerate(rows):
                     if verdicts[index] is None and len(row[side]) >= self.min_characters:
                         verdicts[index] = self._verdict(predict(row[side]), right)
@@ -115,12 +97,6 @@ class Language(RowFilter):
         probability = sum(share for label, share in predictions if label in right)
         other = max((share for label, share in predictions if label not in right), default=0.0)
         return WRONG_LANGUAGE if probability < self.min_probability and other >= self.min_other else None
-
-
-def labels(code: str) -> tuple[str, ...]:
-    """The labels, without `__label__`, that the model may give a language: its own, and those it is confused with."""
-    short = short_code(code)
-    return _LABELS.get(code.lower().split("_")[0], _LABELS.get(short, (short,)))
 
 
 @cache
