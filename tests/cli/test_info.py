@@ -61,7 +61,8 @@ def test_a_store_tells_its_languages_and_preparation(store, vocabulary, capsys):
     (found,) = described(capsys, store.path)
     assert (found["kind"], found["languages"], found["pairs"]) == ("pair store", ["en", "xx"], 700)
     options = {"lower_case": True, "segmentation": "none"}
-    assert found["tokenizers"] == [{"kind": "sentencepiece", "ids": len(vocabulary), **options}]
+    assert found["vocabularies"][0].items() >= {"kind": "sentencepiece", "ids": len(vocabulary), **options}.items()
+    assert [side["language"] for side in found["sides"]] == ["en", "xx"] and len(found["examples"]) == 3
     assert found["settings"] == {"note": "made for tests"}
     assert list(found["files"]) == ["en-xx.h5"]
 

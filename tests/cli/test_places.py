@@ -26,7 +26,6 @@ FILES = {
     "prepare --vocab": "prepare --lang es --text pairs.tsv --vocab {} --output o.h5",
     "bitext": "bitext --lang es --no-download --text {} --output o.h5",
     "pivot": "pivot --text en-es:{} --output o.tsv",
-    "inspect": "inspect {}",
     "train --data": "train bitext --lang es --data {} --output o",
     "train --dev": "train bitext --lang es --data pairs.tsv --dev {} --output o",
     "train --dev-bitext": "train bitext --lang es --data pairs.tsv --dev-bitext {} --output o",
@@ -77,7 +76,6 @@ OUTPUTS = {
     "prepare": "prepare --lang es --text pairs.tsv --output {}",
     "pivot": "pivot --text en-es:pairs.tsv --output {}",
     "pivot --json": "pivot --text en-es:pairs.tsv --output o.tsv --json {}",
-    "inspect --json": "inspect store.h5 --json {}",
     "evaluate --json": "evaluate p-sp-mini --data folder --benchmarks tatoeba --json {}",
     "embed": "embed lines.txt --output {}",
     "score": "score pairs.tsv --output {}",
@@ -211,7 +209,7 @@ def test_an_error_about_a_file_that_is_named_says_only_why(tmp_path):
     assert one_line(ValueError("two\nlines"), about="x") == "two lines"
 
 
-@commands(read={name: command for name, command in FILES.items() if name != "inspect"})
+@commands(read=FILES)
 def test_what_may_not_be_read_is_named_once(command, said, monkeypatch):
     """Root may read everything: that the file may not be opened is only pretended."""
 
