@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from st_paragram.core.encoding.find import SHIPPED, find
+from st_paragram.core.encoding.find import SHIPPED
 from st_paragram.errors import SettingsError
 
 DESCRIPTION = (
@@ -32,13 +32,9 @@ def run(arguments: argparse.Namespace) -> int:
     """Serve the page until Ctrl-C."""
     if arguments.port is not None and not 1 <= arguments.port <= 65_535:
         raise SettingsError(f"port is {arguments.port}; it must be from 1 to 65535")
-    names = arguments.models or [SHIPPED]
-    for name in names:
-        find(name)
-
     from st_paragram.tools.demo import launch
 
-    page = launch(names, arguments.host, arguments.port, arguments.open)
+    page = launch(arguments.models or [SHIPPED], arguments.host, arguments.port, arguments.open)
     print(f"The page is at {page.local_url} until you press Ctrl-C.", flush=True)
     if arguments.host not in ("127.0.0.1", "localhost", "::1"):
         print(f"Others can reach it at {arguments.host}; there is no password.", flush=True)

@@ -89,7 +89,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--accept-msr-terms", action="store_true", help="agree to the terms of STS 2012 and the STS Benchmark")
     add("--hub", action="store_true", help="take mteb's data, and STS sets missing from DIR, from the Hugging Face hub")
 
-    def add_names(option: str, metavar: str, about: str, **more: str) -> None:
+    def add_names(option: str, metavar: str, about: str, **more: Any) -> None:  # noqa: ANN401
         add(option, nargs="+", default=[], metavar=metavar, help=about, **more)
 
     add_names("--languages", "CODE", "languages to score, such as es or spa (default: all in DIR)")

@@ -87,9 +87,9 @@ def launch(names: Sequence[str], host: str = "127.0.0.1", port: int | None = Non
 
 def build(names: Sequence[str]) -> Any:  # noqa: ANN401 - Gradio's Blocks
     """The page as Gradio's `Blocks`; the first model is loaded at once, the others when they are chosen."""
+    folders = {name: find(name) for name in dict.fromkeys(names)}
     os.environ |= {"GRADIO_ANALYTICS_ENABLED": "False", "GRADIO_RUN_HISTORY": "False"}  # read by the import
     gr = require("gradio", "demo", "the demo page")
-    folders = {name: find(name) for name in dict.fromkeys(names)}
     loaded = {names[0]: load_encoder(folders[names[0]])}
 
     def connect(on: Any, answer: Any, inputs: Sequence[Any], outputs: Any) -> None:  # noqa: ANN401 - Gradio's

@@ -22,7 +22,7 @@ class Sample:
 
     @property
     def rows(self) -> list[Pair]:
-        """All of them."""
+        """All rows."""
         return [row for run in self.runs for row in run]
 
     def side(self, side: int) -> list[str]:

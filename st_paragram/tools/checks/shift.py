@@ -26,17 +26,11 @@ _MARGIN, _SHIFTED = 0.05, 0.1
 
 @dataclass(frozen=True)
 class Shift:
-    """A side that is some rows ahead.
-
-    Attributes:
-        rows: The second side of row i fits the first side of row i + `rows`.
-        first_row: Where it begins, as far as the sample shows, from 1.
-        share: Share of the runs of the sample that are shifted.
-    """
+    """A side that is some rows ahead: the second side of row i fits the first side of row i + `rows`."""
 
     rows: int
-    first_row: int
-    share: float
+    first_row: int  # from 1, as far as the sample shows
+    share: float  # of the runs that are shifted
 
 
 class Similarity:
