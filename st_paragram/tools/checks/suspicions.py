@@ -22,7 +22,7 @@ Seen = Mapping[str, float]  # probabilities of languages
 
 _MOST_COPIES, _FEWEST_ROWS = 0.3, 20
 # A side is in another language if that has at least such a probability, and its own at most such; of enough characters.
-_OTHER, _OWN, _FEWEST_CHARACTERS = 0.7, 0.1, 500
+_OTHER, _OWN, _FEWEST_CHARACTERS, _BLOCK = 0.7, 0.1, 500, 1_000
 
 
 def warn_of_suspicions(sources: Sequence[TextSource]) -> None:
@@ -69,12 +69,12 @@ def suspicions(sample: Sample, languages: tuple[str, str], exchanged: bool = Fal
 
 
 def _probabilities(texts: Sequence[str]) -> Seen:
-    """Mean probabilities of languages over blocks of 50 texts; empty if there is too little text."""
+    """Mean probabilities of languages over blocks of 50 texts, of which the beginning is read; empty for little text."""
     found: defaultdict[str, float] = defaultdict(float)
     if sum(map(len, texts)) >= _FEWEST_CHARACTERS:
         blocks = [" ".join(texts[start : start + 50]) for start in range(0, len(texts), 50)]
         for block in blocks:
-            for code, probability in identify(block):
+            for code, probability in identify(block[:_BLOCK]):
                 found[code] += probability / len(blocks)
     return found
 

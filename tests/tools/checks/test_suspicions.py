@@ -101,22 +101,13 @@ def test_identified_languages() -> None:
     )
 
 
-HEADERS = """\
-en,es
-eng,spa
-English,Spanish
-english,Español
-source,target
-src,tgt
-Sentence1,sentence2
-text_en,text_es
-en_text,es_text
-sentence_en,sentence_es
-source_lang,target_lang
-"""
+HEADERS = (
+    "en,es eng,spa English,Spanish english,Español source,target src,tgt Sentence1,sentence2 text_en,text_es "
+    "en_text,es_text sentence_en,sentence_es source_lang,target_lang"
+)
 
 
-@pytest.mark.parametrize("header", HEADERS.splitlines())
+@pytest.mark.parametrize("header", HEADERS.split())
 def test_header(header: str) -> None:
     first, _, second = header.partition(",")
     (line,) = seen([(first, second), *held_out_pairs("en", "es")])
