@@ -69,7 +69,7 @@ def suspicions(sample: Sample, languages: tuple[str, str], exchanged: bool = Fal
 
 
 def _probabilities(texts: Sequence[str]) -> Seen:
-    """Mean probabilities of languages over blocks of 50 texts, of which the beginning is read; empty for little text."""
+    """Mean probabilities of languages at the beginnings of blocks of 50 texts; empty for little text."""
     found: defaultdict[str, float] = defaultdict(float)
     if sum(map(len, texts)) >= _FEWEST_CHARACTERS:
         blocks = [" ".join(texts[start : start + 50]) for start in range(0, len(texts), 50)]
