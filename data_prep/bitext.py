@@ -6,7 +6,7 @@ makes data/en-es.h5 for `python recipes/train_bitext.py --lang es`. An interrupt
 
 import sys
 
-from st_paragram.cli.main import run_script
+from st_paragram.cli.main import main
 
 if __name__ == "__main__":
-    sys.exit(run_script("bitext", "bitext", __doc__))
+    sys.exit(main(["bitext", *sys.argv[1:]]))

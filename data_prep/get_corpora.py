@@ -6,7 +6,7 @@ The same as `st-paragram download`. corpora.yaml says which corpora there are, u
 
 import sys
 
-from st_paragram.cli.main import run_script
+from st_paragram.cli.main import main
 
 if __name__ == "__main__":
-    sys.exit(run_script("get_corpora", "download", __doc__))
+    sys.exit(main(["download", *sys.argv[1:]]))

@@ -35,7 +35,7 @@ _NAMES = {
     "tools.bitext_mining.miner": ["mine"],
     "tools.bitext_mining.settings": ["MiningSettings"],
     "tools.cleaning.config": ["default_cleaning"],
-    "tools.demo_page.comparison": ["compare"],
+    "tools.comparison": ["compare"],
     "tools.embed_files": ["CollectionSettings", "embed_collection", "embed_file", "read_embeddings"],
     "tools.evaluation.mteb.model": ["model_meta"],
     "tools.preparation.prepare": ["prepare"],

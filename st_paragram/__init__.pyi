@@ -33,7 +33,7 @@ from st_paragram.learning.training.settings import TrainingSettings as TrainingS
 from st_paragram.tools.bitext_mining.miner import mine as mine
 from st_paragram.tools.bitext_mining.settings import MiningSettings as MiningSettings
 from st_paragram.tools.cleaning.config import default_cleaning as default_cleaning
-from st_paragram.tools.demo_page.comparison import compare as compare
+from st_paragram.tools.comparison import compare as compare
 from st_paragram.tools.embed_files import (
     CollectionSettings as CollectionSettings,
 )

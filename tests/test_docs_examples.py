@@ -25,7 +25,7 @@ from st_paragram.cli.main import build_parser, main
 from st_paragram.learning.training import training_data
 
 #: Commands that take milliseconds on small files.
-RUN = {"align", "dedupe", "embed", "export", "generate", "get", "index", "info", "inspect", "mine", "score", "search"}
+RUN = {"align", "dedupe", "embed", "export", "generate", "get", "index", "info", "mine", "score", "search"}
 #: Commands that run, too, on pages of recipes, whose text is small.
 RUN_IN_RECIPES = RUN | {"prepare", "train"}
 #: Options of `evaluate` on small files; its benchmarks need data that are not there.

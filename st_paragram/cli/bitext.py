@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from st_paragram.cli.download import add_corpus_options
 from st_paragram.errors import SettingsError
 from st_paragram.tools.options.preparation import (
     add_store_options,
@@ -41,32 +42,13 @@ redoes only what they change.
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options, for the command and for the script that does the same."""
+    """Add the options."""
     add = parser.add_argument
     add("--lang", required=True, metavar="CODE[-CODE...]", help="languages other than English, e.g. es or fr-es-de")
     add("--output", type=Path, metavar="FILE.h5", help="output pair store (default: data/en-LANG.h5)")
-    add = parser.add_argument_group("download").add_argument
-    add(
-        "--corpus",
-        action="append",
-        default=[],
-        metavar="NAME[@VERSION]",
-        help="corpus to take; repeatable (default: the papers' corpora)",
-    )
-    add(
-        "--mirror",
-        metavar="URL",
-        help="mirror to fetch from, with the same file paths (default: each corpus's server)",
-    )
-    add(
-        "--folder",
-        type=Path,
-        default=Path("data/raw"),
-        metavar="DIR",
-        help="download folder (default: %(default)s)",
-    )
-    add("--parallel", type=int, default=4, metavar="N", help="files to fetch at a time (default: %(default)s)")
-    add("--no-download", action="store_true", help="download nothing; use only --text and --moses")
+    group = parser.add_argument_group("download")
+    add_corpus_options(group, "corpus to take; repeatable (default: the papers' corpora)")
+    group.add_argument("--no-download", action="store_true", help="download nothing; use only --text and --moses")
     add_text_options(parser)
     add_cleaning_options(parser, "`default`")
     add_store_options(parser)

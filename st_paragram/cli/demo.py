@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import argparse
 
-from st_paragram.core.encoding.find import SHIPPED, find
+from st_paragram.core.encoding.find import SHIPPED
 from st_paragram.errors import SettingsError
 
 DESCRIPTION = (
-    "Open a page that shows in the browser what models do: the cosine of two sentences and what each piece "
-    "contributes to it, the nearest sentences of a list, the alignment of two short texts and, with a generative "
-    "model, style transfer. All work is done on this machine, and the page fetches nothing from the network. "
+    "Open a page that shows in the browser what models do: the cosine of two sentences and what each token contributes "
+    "to it, the nearest sentences of a list, and the alignment of two short texts. All work is done on this machine. "
     'Press Ctrl-C to stop. Needs: pip install "st_paragram[demo]".'
 )
 EPILOG = """\
@@ -18,44 +17,26 @@ EPILOG = """\
   st-paragram demo p-sp-mini p-sp-es bgt-es --port 8080 --open
 """
 
-_LOOPBACK = ("127.0.0.1", "localhost", "::1")
-
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     add = parser.add_argument
-    add(
-        "models",
-        nargs="*",
-        metavar="MODEL",
-        help=f"models to choose from on the page: directories, names or hub ids (default: {SHIPPED})",
-    )
-    add(
-        "--host",
-        default=_LOOPBACK[0],
-        help="address to listen on (default: %(default)s, this machine only)",
-    )
+    models = f"models to choose from on the page: directories, names or hub ids (default: {SHIPPED})"
+    add("models", nargs="*", metavar="MODEL", help=models)
+    add("--host", default="127.0.0.1", help="address to listen on (default: %(default)s, this machine only)")
     add("--port", type=int, help="port to listen on (default: the first free port from 7860 up)")
     add("--open", action="store_true", help="open the page in a browser")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Serve the page until Ctrl-C.
-
-    Raises:
-        ParagramError: a model, the host or the port are refused, or Gradio is not installed.
-    """
+    """Serve the page until Ctrl-C."""
     if arguments.port is not None and not 1 <= arguments.port <= 65_535:
         raise SettingsError(f"port is {arguments.port}; it must be from 1 to 65535")
-    names = arguments.models or [SHIPPED]
-    for name in names:
-        find(name)
+    from st_paragram.tools.demo import launch
 
-    from st_paragram.tools.demo_page.server import serve_until_stopped, served
-
-    with served(names, arguments.host, arguments.port, arguments.open) as address:
-        print(f"The page is at {address} until you press Ctrl-C.", flush=True)
-        if arguments.host not in _LOOPBACK:
-            print(f"Others can reach it at {arguments.host}; there is no password.", flush=True)
-        serve_until_stopped()
+    page = launch(arguments.models or [SHIPPED], arguments.host, arguments.port, arguments.open)
+    print(f"The page is at {page.local_url} until you press Ctrl-C.", flush=True)
+    if arguments.host not in ("127.0.0.1", "localhost", "::1"):
+        print(f"Others can reach it at {arguments.host}; there is no password.", flush=True)
+    page.block_thread()
     return 0

@@ -32,49 +32,34 @@ FOLDER/manifest.json. It is up to you to respect it.
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options, for the command and for the script that does the same."""
+    """Add the options."""
     add = parser.add_argument
-    add(
-        "--lang",
-        metavar="CODE[-CODE...]",
-        help="languages to fetch, each paired with --source, e.g. es or fr-es-de",
-    )
+    lang = "languages to fetch, each paired with --source, e.g. es or fr-es-de"
+    add("--lang", metavar="CODE[-CODE...]", help=lang)
     add("--source", default="en", metavar="CODE", help="source language (default: %(default)s)")
-    add(
-        "--corpus",
-        action="append",
-        default=[],
-        metavar="NAME[@VERSION]",
-        help="corpus to fetch instead of the papers' corpora; repeatable",
-    )
-    add(
-        "--sets",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="other files to fetch: tatoeba, bucc, lid, paranmt or sts; repeatable",
-    )
-    add(
-        "--mirror",
-        metavar="URL",
-        help="mirror to fetch from, with the same file paths (default: each corpus's server)",
-    )
-    add("--folder", type=Path, default=Path("data/raw"), help="output folder (default: %(default)s)")
-    add("--parallel", type=int, default=4, help="files to fetch at a time (default: %(default)s)")
+    add_corpus_options(parser, "corpus to fetch instead of the papers' corpora; repeatable")
+    sets = "other files to fetch: tatoeba, bucc, lid, paranmt or sts; repeatable"
+    add("--sets", action="append", default=[], metavar="NAME", help=sets)
     add("--list", action="store_true", help="only show what would be fetched")
     terms = (
-        "with --sets sts, also fetch STS 2012 and the STS Benchmark, and agree to their terms; without "
-        "this option, the terms are shown"
+        "with --sets sts, also fetch STS 2012 and the STS Benchmark, and agree to their terms; without this option, "
     )
-    add("--accept-msr-terms", action="store_true", help=terms)
+    add("--accept-msr-terms", action="store_true", help=f"{terms}the terms are shown")
+
+
+def add_corpus_options(parser: argparse.ArgumentParser | argparse._ArgumentGroup, corpus: str) -> None:
+    """Add the options of everything that downloads corpora."""
+    add = parser.add_argument
+    add("--corpus", action="append", default=[], metavar="NAME[@VERSION]", help=corpus)
+    mirror = "mirror to fetch from, with the same file paths (default: each corpus's server)"
+    add("--mirror", metavar="URL", help=mirror)
+    folder = "download folder (default: %(default)s)"
+    add("--folder", type=Path, default=Path("data/raw"), metavar="DIR", help=folder)
+    add("--parallel", type=int, default=4, metavar="N", help="files to fetch at a time (default: %(default)s)")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Fetch the files, or show what would be fetched; return the exit status.
-
-    Raises:
-        ParagramError: A name is unknown, or some files could not be fetched.
-    """
+    """Fetch the files, or show what would be fetched; returns the exit status."""
     from st_paragram.tools.corpora.fetching.download import download
 
     files = _files(arguments)

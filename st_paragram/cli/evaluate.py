@@ -6,13 +6,10 @@ import argparse
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from st_paragram.core.words import counted
 from st_paragram.errors import EvaluationError, MissingExtraError, ModelDirectoryError, SettingsError
-
-if TYPE_CHECKING:
-    pass
 
 DESCRIPTION = (
     "Score models on your own data, or on published benchmarks. The command prints Markdown tables. On "
@@ -58,87 +55,18 @@ The benchmark transfer needs pip install "st_paragram[probing]", the row BM25 of
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options, for the command and for scripts that do the same."""
+    """Add the options."""
     from st_paragram.tools.evaluation.benchmarks import BENCHMARKS
-
-    add = parser.add_argument
-    add(
-        "models",
-        nargs="+",
-        metavar="MODEL",
-        help="model directory, name or hub id; any SentenceTransformer directory works",
-    )
-    _add_own_data(parser)
-    add(
-        "--benchmarks",
-        nargs="+",
-        choices=BENCHMARKS,
-        metavar="NAME",
-        help=f"benchmarks to run, from: {', '.join(BENCHMARKS)}",
-    )
-    add(
-        "--data",
-        type=Path,
-        metavar="DIR",
-        help="folder of evaluation data, as described below",
-    )
-    add("--fetch", action="store_true", help="first download missing data that may be downloaded into DIR")
-    add("--accept-msr-terms", action="store_true", help="agree to the terms of STS 2012 and the STS Benchmark")
-    add("--hub", action="store_true", help="take mteb's data, and STS sets missing from DIR, from the Hugging Face hub")
-    add(
-        "--languages",
-        nargs="+",
-        default=[],
-        metavar="CODE",
-        help="languages to score, such as es or spa (default: all in DIR)",
-    )
-    add(
-        "--pair",
-        dest="pairs",
-        nargs="+",
-        default=[],
-        metavar="zh-en",
-        help="BUCC language pairs to score (default: all in DIR)",
-    )
-    add(
-        "--sets",
-        nargs="+",
-        default=[],
-        metavar="NAME",
-        help="STS years and sets to score, such as 2012, stsb or 2017/en-en (default: all)",
-    )
-    add(
-        "--train-gold",
-        metavar="FILE.gold",
-        help="gold file, next to its two texts, on which to choose the BUCC threshold (default: the scored data)",
-    )
-    add("--tasks", nargs="+", default=[], metavar="NAME", help="mteb tasks to score (default: all in DIR)")
-    add("--mteb-results", type=Path, metavar="DIR", help="folder for mteb's results files, which are reused")
-    add("--untrained", action="store_true", help="also score random embeddings over the vocabulary of the first model")
-    add(
-        "--limit",
-        type=int,
-        metavar="N",
-        help="first N queries of each semantic-retrieval set, for a quick look (default: all)",
-    )
-    add("--compare", action="store_true", help="on STS, compare every model with the first one by a paired bootstrap")
-    add(
-        "--json",
-        type=Path,
-        metavar="FILE",
-        help="also write the results to this file, one record per benchmark",
-    )
-
-
-def _add_own_data(parser: argparse.ArgumentParser) -> None:
-    """Add the options that name the user's files."""
     from st_paragram.tools.options.columns import add_columns_option
 
+    add = parser.add_argument
+    models = "model directory, name or hub id; any SentenceTransformer directory works"
+    add("models", nargs="+", metavar="MODEL", help=models)
     group = parser.add_argument_group("your own data")
-    add = group.add_argument
+    own = group.add_argument
     several: dict[str, Any] = {"type": Path, "nargs": "+", "action": "extend", "default": [], "metavar": "FILE"}
-    add("--pairs", dest="own_pairs", **several, help="pairs of translations, scored by retrieval and by mining")
-    add(
+    own("--pairs", dest="own_pairs", **several, help="pairs of translations, scored by retrieval and by mining")
+    own(
         "--distractors",
         type=Path,
         nargs=2,
@@ -147,26 +75,44 @@ def _add_own_data(parser: argparse.ArgumentParser) -> None:
         help="sentences without a partner, in the first and in the second language, to mine the pairs among "
         "(default: a third of the pairs lose their first side, and a third their second)",
     )
-    add("--graded", **several, help="sentence pairs with similarity scores")
-    add("--queries", type=Path, metavar="FILE", help="queries for retrieval")
-    add("--corpus", type=Path, metavar="FILE", help="the documents")
-    add("--qrels", type=Path, metavar="FILE", help="relevance grades of documents for queries")
-    what = (
-        "for tables (CSV, JSON lines, Parquet): columns of the two texts of --pairs, or of the score and sentences of "
-    )
-    add_columns_option(group, what + "--graded")
+    own("--graded", **several, help="sentence pairs with similarity scores")
+    own("--queries", type=Path, metavar="FILE", help="queries for retrieval")
+    own("--corpus", type=Path, metavar="FILE", help="the documents")
+    own("--qrels", type=Path, metavar="FILE", help="relevance grades of documents for queries")
+    texts = "columns of the two texts of --pairs, or of the score and sentences of --graded"
+    add_columns_option(group, f"for tables (CSV, JSON lines, Parquet): {texts}")
+
+    names = f"benchmarks to run, from: {', '.join(BENCHMARKS)}"
+    add("--benchmarks", nargs="+", choices=BENCHMARKS, metavar="NAME", help=names)
+    add("--data", type=Path, metavar="DIR", help="folder of evaluation data, as described below")
+    add("--fetch", action="store_true", help="first download missing data that may be downloaded into DIR")
+    add("--accept-msr-terms", action="store_true", help="agree to the terms of STS 2012 and the STS Benchmark")
+    add("--hub", action="store_true", help="take mteb's data, and STS sets missing from DIR, from the Hugging Face hub")
+
+    def add_names(option: str, metavar: str, about: str, **more: Any) -> None:  # noqa: ANN401
+        add(option, nargs="+", default=[], metavar=metavar, help=about, **more)
+
+    add_names("--languages", "CODE", "languages to score, such as es or spa (default: all in DIR)")
+    add_names("--pair", "zh-en", "BUCC language pairs to score (default: all in DIR)", dest="pairs")
+    add_names("--sets", "NAME", "STS years and sets to score, such as 2012, stsb or 2017/en-en (default: all)")
+    gold = "gold file, next to its two texts, on which to choose the BUCC threshold (default: the scored data)"
+    add("--train-gold", metavar="FILE.gold", help=gold)
+    add_names("--tasks", "NAME", "mteb tasks to score (default: all in DIR)")
+    add("--mteb-results", type=Path, metavar="DIR", help="folder for mteb's results files, which are reused")
+    add("--untrained", action="store_true", help="also score random embeddings over the vocabulary of the first model")
+    limit = "first N queries of each semantic-retrieval set, for a quick look (default: all)"
+    add("--limit", type=int, metavar="N", help=limit)
+    add("--compare", action="store_true", help="on STS, compare every model with the first one by a paired bootstrap")
+    add("--json", type=Path, metavar="FILE", help="also write the results to this file, one record per benchmark")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Score the models and print the tables; returns the exit status.
-
-    Raises:
-        ParagramError: Models, data or options are refused, or data could not be fetched.
-    """
+    """Score the models and print the tables; returns the exit status."""
     _check(arguments)
+    benchmarks = []
     if _on_benchmarks(arguments):
         os.environ.setdefault("TQDM_DISABLE", "1")  # read when libraries are imported; mteb draws hundreds of bars
-    benchmarks = _benchmarks(arguments) if _on_benchmarks(arguments) else []
+        benchmarks = _benchmarks(arguments)
 
     from st_paragram.core.files import output_files
     from st_paragram.tools.evaluation.models import find_models
@@ -182,23 +128,17 @@ def _on_benchmarks(arguments: argparse.Namespace) -> bool:
     return bool(arguments.data or arguments.hub or arguments.fetch or arguments.benchmarks)
 
 
-def _own_files(arguments: argparse.Namespace) -> list[Path]:
-    retrieval = [path for path in (arguments.queries, arguments.corpus, arguments.qrels) if path is not None]
-    return [*arguments.own_pairs, *arguments.distractors, *arguments.graded, *retrieval]
-
-
 def _score(arguments: argparse.Namespace, benchmarks: list[str]) -> None:
-    """Score the models, and print and write what comes of the user's data and of each benchmark."""
+    """Score the models, and print and write the results on the user's data and on each benchmark."""
     from st_paragram.tools.evaluation.base import Request
     from st_paragram.tools.evaluation.benchmarks import own_files, report, run_benchmark
     from st_paragram.tools.evaluation.record import Record, new_record, write_records
 
-    names = ["hub", "languages", "pairs", "untrained", "compare", "limit"]
-    names += ["sets", "train_gold", "tasks", "mteb_results"]
+    names = ["hub", "languages", "pairs", "untrained", "compare", "limit", "sets", "train_gold", "tasks"]
+    names += ["mteb_results", "own_pairs", "distractors", "graded", "columns"]
+    retrieval = (arguments.queries, arguments.corpus, arguments.qrels) if arguments.queries else ()
     options = {name: getattr(arguments, name) for name in names}
-    options |= {name: getattr(arguments, name) for name in ("own_pairs", "distractors", "graded", "columns")}
-    options["retrieval"] = (arguments.queries, arguments.corpus, arguments.qrels) if arguments.queries else ()
-    request = Request(arguments.models, arguments.data, **options)
+    request = Request(arguments.models, arguments.data, **options, retrieval=retrieval)
     records: list[Record[Any]] = []
     for benchmark in [*own_files(request), *benchmarks]:
         found = run_benchmark(benchmark, request)
@@ -214,18 +154,18 @@ def _check(arguments: argparse.Namespace) -> None:
     """Refuse what can be refused before anything large is imported."""
     from st_paragram.core.files import check_output, file_for_folder, not_writable
 
-    if arguments.data is not None and (wrong := file_for_folder(arguments.data, "a folder of evaluation data")):
+    data = arguments.data
+    if data is not None and (wrong := file_for_folder(data, "a folder of evaluation data")):
         raise EvaluationError(f"{wrong}; name its folder")
     if arguments.mteb_results is not None and (wrong := not_writable(arguments.mteb_results / "result.json")):
         raise EvaluationError(f"{wrong}; name a folder for mteb's results")
-    _check_own_data(arguments)
-    on_benchmarks = _on_benchmarks(arguments) or not _own_files(arguments)
-    if on_benchmarks and arguments.data is None and (arguments.fetch or not arguments.hub):
+    own = _check_own_data(arguments)
+    if (_on_benchmarks(arguments) or not own) and data is None and (arguments.fetch or not arguments.hub):
         raise SettingsError(
             "no data; give --data DIR (with --fetch to fill it), --hub, or files of yours, such as --pairs FILE"
         )
-    if arguments.data is not None and not arguments.fetch and not arguments.data.is_dir():
-        raise EvaluationError(f"{arguments.data}: no such folder; give one of evaluation data, or --fetch to make it")
+    if data is not None and not arguments.fetch and not data.is_dir():
+        raise EvaluationError(f"{data}: no such folder; give one of evaluation data, or --fetch to make it")
     if arguments.compare and len(set(arguments.models)) + arguments.untrained < 2:
         raise SettingsError("--compare needs two models, or --untrained")
     if arguments.compare and arguments.benchmarks and "sts" not in arguments.benchmarks:
@@ -240,72 +180,55 @@ def _check(arguments: argparse.Namespace) -> None:
         check_output(arguments.json, overwrite=True)
 
 
-def _check_own_data(arguments: argparse.Namespace) -> None:
-    """Refuse files that are missing, and those that lack others."""
+def _check_own_data(arguments: argparse.Namespace) -> list[Path]:
+    """The user's files, which are there; refuses files that lack others, and columns that do not fit."""
+    from st_paragram.core.text.tables import check_plain
+
     retrieval = {f"--{name}": getattr(arguments, name) for name in ("queries", "corpus", "qrels")}
     missing = [option for option, path in retrieval.items() if path is None]
     if 0 < len(missing) < len(retrieval):
         raise SettingsError(f"--queries, --corpus and --qrels belong together; give {' and '.join(missing)}, too")
     if arguments.distractors and not arguments.own_pairs:
         raise SettingsError("--distractors are what --pairs are mined among; give --pairs, too")
-    for path in _own_files(arguments):
+    texts = [*arguments.own_pairs, *arguments.graded]
+    files = [*texts, *arguments.distractors, *filter(None, retrieval.values())]
+    for path in files:
         if not path.is_file():
             raise EvaluationError(f"{path}: no such file; check the path")
-    _check_columns(arguments)
-
-
-def _check_columns(arguments: argparse.Namespace) -> None:
-    """Refuse columns that do not fit the files, and tables without columns."""
-    from st_paragram.core.text.tables import check_plain
-
-    files = [*arguments.own_pairs, *arguments.graded]
     if arguments.columns is None:
-        for path in files:
+        for path in texts:
             check_plain(str(path))
         arguments.columns = ()
-    elif not files or (arguments.own_pairs and arguments.graded):
+    elif not texts or (arguments.own_pairs and arguments.graded):
         raise SettingsError("--columns are of --pairs or of --graded; score the two in two runs")
     elif len(arguments.columns) != (expected := 2 if arguments.own_pairs else 3):
-        seen = counted(len(arguments.columns), "column")
-        raise SettingsError(
-            f"{seen}, where {expected} are needed; name the two texts of --pairs, or score and sentences of --graded"
-        )
+        seen = f"{counted(len(arguments.columns), 'column')}, where {expected} are needed"
+        raise SettingsError(f"{seen}; name the two texts of --pairs, or score and sentences of --graded")
+    return files
 
 
 def _benchmarks(arguments: argparse.Namespace) -> list[str]:
-    """The benchmarks to run, their data fetched if that was asked for."""
-    asked = _asked(arguments)
-    if arguments.fetch:
-        _fetch(arguments, asked)
-    return asked or _found(arguments)
-
-
-def _asked(arguments: argparse.Namespace) -> list[str]:
-    """The benchmarks that were named, which can be run as far as packages are concerned."""
-    from st_paragram.tools.evaluation.benchmarks import check_data, missing_package
+    """The benchmarks to run, with their data fetched if that was asked for: those named, or all that have data."""
+    from st_paragram.tools.evaluation.benchmarks import BENCHMARKS, benchmarks_in, check_data, missing_package
 
     asked = list(dict.fromkeys(arguments.benchmarks or ()))
     for benchmark in asked:
         if (reason := missing_package(benchmark)) is not None:
             raise MissingExtraError(f"{benchmark}: {reason}")
         check_data(benchmark, arguments.data)
-    return asked
-
-
-def _found(arguments: argparse.Namespace) -> list[str]:
-    """The benchmarks that there are data of."""
-    from st_paragram.tools.evaluation.benchmarks import BENCHMARKS, benchmarks_in, missing_package
-
+    if arguments.fetch:
+        _fetch(arguments, asked)
+    if asked:
+        return asked
     found = benchmarks_in(arguments.data) if arguments.data else []
     if arguments.hub:
         found = [name for name, benchmark in BENCHMARKS.items() if name in found or benchmark.on_hub]
+    if not found:
+        advice = "`st-paragram evaluate --help` describes its content"
+        raise EvaluationError(f"{arguments.data}: no data of a benchmark; {advice}")
     skipped = {benchmark: reason for benchmark in found if (reason := missing_package(benchmark)) is not None}
     for benchmark, reason in skipped.items():
         print(f"{benchmark}: left out; {reason}", file=sys.stderr)
-    if not found:
-        raise EvaluationError(
-            f"{arguments.data}: no data of a benchmark; `st-paragram evaluate --help` describes its content"
-        )
     return [benchmark for benchmark in found if benchmark not in skipped]
 
 

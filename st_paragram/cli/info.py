@@ -15,9 +15,9 @@ from st_paragram.core.words import MOST, are_counts, in_words
 
 DESCRIPTION = (
     "Show what a model directory, a pair store, an index folder or a folder of embeddings holds: "
-    "vocabulary, dimension, languages, training record, licence, sizes and SHA-256 checksums. Nothing is "
-    "loaded unless --check is given. Without a name, show the installed version, the compiled kernels in "
-    "use, and the optional packages."
+    "vocabulary, dimension, languages, training record, licence, sizes and SHA-256 checksums; of a pair store also "
+    "sentence lengths, vocabulary use, unknown text and random pairs. No model is loaded unless --check is given. "
+    "Without a name, show the installed version, the compiled kernels in use, and the required packages."
 )
 EPILOG = """\
   st-paragram info p-sp-es
@@ -34,19 +34,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     parser.add_argument("names", nargs="*", metavar="MODEL|STORE|INDEX|EMBEDDINGS", help="what to describe")
     parser.add_argument("--json", action="store_true", help="print JSON, one list of descriptions")
-    parser.add_argument(
-        "--check",
-        action="store_true",
-        help="also read everything: verify SHA-256 checksums, and load a model",
-    )
+    check = "also read everything: verify SHA-256 checksums, and load a model"
+    parser.add_argument("--check", action="store_true", help=check)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print descriptions; returns the exit status.
-
-    Raises:
-        ParagramError: A name is none of these, or a file is damaged.
-    """
+    """Print descriptions; returns the exit status."""
     found = [_describe(name, arguments.check) for name in arguments.names] or [_installation()]
     if arguments.json:
         sys.stdout.write(json.dumps([{"kind": kind, **values} for kind, values in found], indent=1) + "\n")
@@ -57,7 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _describe(name: str, check: bool) -> tuple[str, dict[str, Any]]:
-    """The kind of thing that a name is, and its description, with what a check of it has found."""
+    """The kind of thing that a name is, and its description, with the result of a check."""
     kind, path, describe, check_content = _kind(name)
     found = describe(path)
     values = {**(found if isinstance(found, dict) else asdict(found))}
@@ -70,7 +63,9 @@ def _kind(name: str) -> tuple[str, Path, Callable[[Path], Any], Callable[[Path],
     """The kind of thing that a name is, where it is, what describes it, and what checks it."""
     path = Path(name)
     if path.is_file():
-        return "pair store", path, _describe_store, _check_store
+        from st_paragram.tools.inspection import check, inspect
+
+        return "pair store", path, inspect, check
     if (path / "sentences.lance").is_dir():
         from st_paragram.tools.search import index
 
@@ -83,33 +78,6 @@ def _kind(name: str) -> tuple[str, Path, Callable[[Path], Any], Callable[[Path],
     from st_paragram.learning.models.description import check_model, describe_model
 
     return "model", find(name), describe_model, check_model
-
-
-def _describe_store(path: Path) -> dict[str, Any]:
-    from st_paragram.core.files import describe_files
-    from st_paragram.core.pair_store import FORMAT_VERSION, PairStore
-
-    store = PairStore(path)
-    tokenizers = store.tokenizers[:1] if store.shared_tokenizer else store.tokenizers
-    return {
-        "name": path.name,
-        "format_version": FORMAT_VERSION,
-        "languages": store.languages,
-        "pairs": len(store),
-        "tokenizers": [{"kind": each.kind, "ids": len(each), **each.options} for each in tokenizers],
-        "max_length": store.max_length,
-        "seed": store.seed,
-        "settings": store.settings,
-        "content_sha256": store.digest,
-        "files": describe_files(path),
-    }
-
-
-def _check_store(path: Path) -> str:
-    from st_paragram.core.pair_store import PairStore
-
-    PairStore(path).check()
-    return "the content is what was written"
 
 
 def _installation() -> tuple[str, dict[str, Any]]:

@@ -25,43 +25,24 @@ The token is read only from the environment variable HF_TOKEN, so it never appea
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    parser.add_argument("model", metavar="MODEL", help="model directory, name or hub id")
-    parser.add_argument("repository", metavar="OWNER/NAME", help="repository on the hub; created if missing")
-    parser.add_argument("--public", action="store_true", help="make a new repository public (default: private)")
-    parser.add_argument(
-        "--branch",
-        "--revision",
-        default="main",
-        metavar="B",
-        help="branch to push to; created if missing (default: main)",
-    )
-    parser.add_argument("--message", metavar="TEXT", help="of the commit")
-    parser.add_argument(
-        "--licence", "--license", metavar="ID", help="licence of the model, by the hub's identifier, such as cc-by-4.0"
-    )
-    parser.add_argument(
-        "--datasets",
-        nargs="+",
-        default=[],
-        metavar="OWNER/NAME",
-        help="datasets on the hub that the model was trained on, for the card's metadata",
-    )
-    parser.add_argument(
-        "--scores",
-        nargs="+",
-        default=[],
-        metavar="FILE",
-        help="records by `st-paragram evaluate --json`: test scores for the model card",
-    )
-    parser.add_argument("--dry-run", action="store_true", help="show what would be uploaded, without sending anything")
+    add = parser.add_argument
+    add("model", metavar="MODEL", help="model directory, name or hub id")
+    add("repository", metavar="OWNER/NAME", help="repository on the hub; created if missing")
+    add("--public", action="store_true", help="make a new repository public (default: private)")
+    branch = "branch to push to; created if missing (default: main)"
+    add("--branch", "--revision", default="main", metavar="B", help=branch)
+    add("--message", metavar="TEXT", help="commit message")
+    licence = "licence of the model, by the hub's identifier, such as cc-by-4.0"
+    add("--licence", "--license", metavar="ID", help=licence)
+    datasets = "datasets on the hub that the model was trained on, for the card's metadata"
+    add("--datasets", nargs="+", default=[], metavar="OWNER/NAME", help=datasets)
+    scores = "records by `st-paragram evaluate --json`: test scores for the model card"
+    add("--scores", nargs="+", default=[], metavar="FILE", help=scores)
+    add("--dry-run", action="store_true", help="show what would be uploaded, without sending anything")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Upload, and say what was.
-
-    Raises:
-        ParagramError: The model, a name or a file of scores is refused, or the hub refuses.
-    """
+    """Upload, and say what was uploaded; returns the exit status."""
     from st_paragram.hub.push import push
 
     report = push(

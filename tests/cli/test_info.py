@@ -35,33 +35,27 @@ def described(capsys, *names):
     return json.loads(capsys.readouterr().out)
 
 
-def test_a_model_tells_its_properties_licence_and_checksums(model, vocabulary, capsys):
+def test_a_model_tells_its_properties_licence_and_checksums(model, vocabulary, capsys, monkeypatch):
     (found,) = described(capsys, model)
     assert (found["kind"], found["name"], found["architecture"]) == ("model", "p-sp-xx", "averaging")
-    assert found["properties"]["embedding_dimension"] == 12
-    assert found["properties"]["vocabulary_size"] == len(vocabulary)
-    assert found["licence"] == "cc-by-4.0"
-    assert found["training"] is None
-    assert set(found["files"]) == {file.name for file in model.iterdir()}
-    for name, file in found["files"].items():
-        content = (model / name).read_bytes()
-        assert file == {"size": len(content), "sha256": hashlib.sha256(content).hexdigest()}
-
-
-def test_a_model_is_found_by_its_name(model, capsys, monkeypatch):
+    assert found["properties"].items() >= {"embedding_dimension": 12, "vocabulary_size": len(vocabulary)}.items()
+    assert (found["licence"], found["training"]) == ("cc-by-4.0", None)
+    files = {file.name: file.read_bytes() for file in model.iterdir()}
+    digests = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
+    assert found["files"] == {name: {"size": len(files[name]), "sha256": digests[name]} for name in files}
     monkeypatch.chdir(model.parent)
     assert main(["info", "p-sp-xx"]) == 0
     shown = capsys.readouterr().out
-    assert shown.startswith("model p-sp-xx\n  architecture: averaging\n")
+    assert shown.startswith("model p-sp-xx\n  architecture: averaging\n") and digests["README.md"] in shown
     assert "  licence: cc-by-4.0\n  training: none\n  files\n" in shown
-    assert hashlib.sha256((model / "README.md").read_bytes()).hexdigest() in shown
 
 
 def test_a_store_tells_its_languages_and_preparation(store, vocabulary, capsys):
     (found,) = described(capsys, store.path)
     assert (found["kind"], found["languages"], found["pairs"]) == ("pair store", ["en", "xx"], 700)
     options = {"lower_case": True, "segmentation": "none"}
-    assert found["tokenizers"] == [{"kind": "sentencepiece", "ids": len(vocabulary), **options}]
+    assert found["vocabularies"][0].items() >= {"kind": "sentencepiece", "ids": len(vocabulary), **options}.items()
+    assert [side["language"] for side in found["sides"]] == ["en", "xx"] and len(found["examples"]) == 3
     assert found["settings"] == {"note": "made for tests"}
     assert list(found["files"]) == ["en-xx.h5"]
 
@@ -115,21 +109,14 @@ def test_models_and_stores_are_described_without_torch(model, store):
     subprocess.run([sys.executable, "-c", script, str(model), str(store.path)], check=True, capture_output=True)
 
 
-@pytest.mark.parametrize("content", ["{", "[]", '{"trained_on": 3}'])
-def test_a_damaged_training_record_is_refused_by_name(model, content, capsys):
-    (model / TRAINING_FILE).write_text(content, encoding="utf-8")
-    assert main(["info", str(model)]) == 1
-    assert f"{model}" in capsys.readouterr().err
-
-
-def test_what_is_nothing_of_ours_is_refused(tmp_path, capsys):
+def test_what_is_nothing_of_ours_is_refused_in_one_line(model, tmp_path, capsys):
     (tmp_path / "notes.txt").write_text("no store", encoding="utf-8")
-    assert main(["info", str(tmp_path / "notes.txt")]) == 1
-    assert "notes.txt: not a readable pair store" in capsys.readouterr().err
-    assert main(["info", str(tmp_path / "p-sp-zz")]) == 1
-    assert "no such folder" in capsys.readouterr().err
-    assert main(["info", str(tmp_path)]) == 1
-    assert str(tmp_path) in capsys.readouterr().err
+    (model / TRAINING_FILE).write_text("[]", encoding="utf-8")
+    cases = {"notes.txt": "notes.txt: not a readable pair store", "p-sp-zz": "no such folder", ".": "", "p-sp-xx": ""}
+    for name, message in cases.items():
+        assert main(["info", str(tmp_path / name)]) == 1
+        error = capsys.readouterr().err
+        assert message in error and str(tmp_path) in error and error.count("\n") == 1
 
 
 def test_the_description_of_another_pipeline_is_read_from_its_directory(tmp_path, vocabulary, capsys):

@@ -1,9 +1,10 @@
-"""The command itself: what it imports, how it answers, what it refuses."""
+"""The command itself: what it imports, how it answers, what it refuses, and what it shows first."""
 
 from __future__ import annotations
 
 import ast
 import json
+import shlex
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -11,14 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from st_paragram.cli.main import _FILES, COMMANDS, build_parser, main
+from st_paragram.cli.main import COMMANDS, build_parser, main
+from st_paragram.cli.overview import START, TASKS
 from st_paragram.core.families import commands
 
 HEAVY = ("torch", "sentence_transformers", "transformers", "datasets", "faiss", "mteb", "matplotlib", "h5py", "scipy")
-
 EVERY_HELP = """
 import contextlib, io, json, sys
-from st_paragram.cli.main import _FILES, COMMANDS, build_parser, main
+from st_paragram.cli.main import main
 
 texts = {}
 for command in json.loads(sys.argv[1]):
@@ -34,19 +35,11 @@ def in_a_process(commands):
     return json.loads(subprocess.run(process, capture_output=True, text=True, check=True).stdout)
 
 
-@pytest.fixture(scope="module")
-def helped():
-    return in_a_process([*COMMANDS, "train bitext", "train paraphrase"])
-
-
-def test_help_of_every_command_imports_nothing_heavy(helped):
+def test_help_of_every_command_says_what_it_does_and_imports_nothing_heavy():
+    helped = in_a_process([*COMMANDS, "train bitext", "train paraphrase"])
     assert not {module.partition(".")[0] for module in helped["modules"]}.intersection(HEAVY)
-
-
-def test_help_of_every_command_says_what_it_does(helped):
     for command, text in helped["texts"].items():
-        assert text.startswith(f"usage: st-paragram {command}"), command
-        assert text.count("\n") > 5, command
+        assert text.startswith(f"usage: st-paragram {command}") and text.count("\n") > 5, command
 
 
 def test_the_list_of_commands_imports_none_of_them():
@@ -54,15 +47,16 @@ def test_the_list_of_commands_imports_none_of_them():
     ours = {module for module in seen["modules"] if module.startswith("st_paragram.cli.")}
     assert ours == {"st_paragram.cli.main", "st_paragram.cli.overview"}
     assert not {"numpy", "pydantic", "importlib.metadata", "yaml"}.intersection(seen["modules"])
-    for command, purpose in COMMANDS.items():
-        assert f"{command} " in seen["texts"][""] and purpose[:20] in seen["texts"][""]
+    assert TASKS in seen["texts"][""]
+    for command, about in COMMANDS.items():
+        assert seen["texts"][""].count(f"\n  {command:9} {about}\n") == 1
 
 
 def test_every_command_has_its_file_and_its_parts():
     folder = Path(main.__code__.co_filename).parent
     of_families = {name: Path(find_spec(entry.package).origin).parent for name, (entry, _) in commands().items()}
     for command in COMMANDS:
-        path = folder / f"{_FILES.get(command, command)}.py"
+        path = folder / f"{'import_model' if command == 'import' else command}.py"
         if command in of_families:
             path = of_families[command] / f"{command}_command.py"
         tree = ast.parse(path.read_text())
@@ -71,16 +65,20 @@ def test_every_command_has_its_file_and_its_parts():
         assert {"DESCRIPTION", "EPILOG", "add_options", "run"} <= names, command
 
 
-def test_an_unknown_command_is_named(capsys):
-    with pytest.raises(SystemExit) as stopped:
-        main(["mien"])
-    assert stopped.value.code == 2 and "'mien'" in capsys.readouterr().err
+def test_without_a_command_the_tasks_are_shown_and_nothing_is_said_to_have_been_done(capsys):
+    assert main([]) == 2
+    shown = capsys.readouterr()
+    assert shown.out == "" and shown.err.strip() == START
+
+
+@pytest.mark.parametrize("command", [line.strip() for line in TASKS.splitlines() if line.startswith("    ")])
+def test_the_commands_of_the_tasks_can_be_typed(command):
+    words = shlex.split(command)
+    assert words[0] == "st-paragram" and build_parser(words[1]).parse_args(words[1:]).command == words[1]
 
 
 def test_the_version(capsys):
-    with pytest.raises(SystemExit) as stopped:
-        main(["--version"])
-    assert stopped.value.code == 0 and capsys.readouterr().out.startswith("st-paragram 0.")
+    assert main(["--version"]) == 0 and capsys.readouterr().out.startswith("st-paragram 0.")
 
 
 @pytest.mark.parametrize("command", ["score", "train bgt"])
@@ -97,10 +95,8 @@ def test_a_description_is_filled_to_the_width_of_the_terminal(command, monkeypat
     [
         ("search i -k 2 where is it", {"source": "i", "k": 2, "query": ["where", "is", "it"]}),
         ("search -k 2 i a --threshold 0.5 b", {"source": "i", "threshold": 0.5, "query": ["a", "b"]}),
-        ("search i --where a=b q", {"query": ["q"], "where": "a=b"}),
         ("search i -k 2 -- -q", {"query": ["-q"]}),
         ("search i -k 2", {"query": []}),
-        ("embed a --model m b --sharded --output o c", {"files": ["a", "b", "c"], "model": "m"}),
         ("info a --check b", {"names": ["a", "b"], "check": True}),
         ("export m --dim 3 o", {"model": "m", "output": "o", "dim": 3}),
         ("push m --dry-run o/n", {"model": "m", "repository": "o/n"}),
@@ -111,8 +107,18 @@ def test_options_may_come_between_arguments(words, expected):
     assert {name: found[name] for name in expected} == expected
 
 
-def test_an_option_that_is_unknown_between_arguments_is_named(capsys):
-    with pytest.raises(SystemExit):
-        main(["search", "i", "-k", "2", "q", "--thresold", "1"])
-    said = capsys.readouterr().err
-    assert "usage: st-paragram search" in said and "did you mean --threshold?" in said
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("evalute", "st-paragram: error: there is no command 'evalute'; did you mean evaluate?"),
+        ("serach x --help", "there is no command 'serach'; did you mean search?"),
+        ("zzz", "there is no command 'zzz'; `st-paragram --help` lists them"),
+        ("train bitxt", "st-paragram train: error: there is no kind 'bitxt'; did you mean bitext?"),
+        ("cache claer", "invalid choice: 'claer' (choose from"),
+        ("search i -k 2 q --thresold 1", "there is no --thresold; did you mean --threshold?"),
+    ],
+)
+def test_what_is_misspelt_is_named(words, said, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main(words.split())
+    assert stopped.value.code == 2 and said in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""What commands say of a file where a folder is expected and the other way round, of what is missing, and the like.
+"""What commands say of a file where a folder is expected, of a folder where a file is, and of what is missing.
 
 Each is one line that has the right word and names the place once.
 """
@@ -6,8 +6,6 @@ Each is one line that has the right word and names the place once.
 from __future__ import annotations
 
 import errno
-import io
-import os
 import shutil
 
 import pytest
@@ -26,18 +24,14 @@ FILES = {
     "prepare --vocab": "prepare --lang es --text pairs.tsv --vocab {} --output o.h5",
     "bitext": "bitext --lang es --no-download --text {} --output o.h5",
     "pivot": "pivot --text en-es:{} --output o.tsv",
-    "inspect": "inspect {}",
     "train --data": "train bitext --lang es --data {} --output o",
     "train --dev": "train bitext --lang es --data pairs.tsv --dev {} --output o",
     "train --dev-bitext": "train bitext --lang es --data pairs.tsv --dev-bitext {} --output o",
-    "train bgt --data": "train bgt --lang es --data {} --output o",
     "embed": "embed {} --output o.npy",
     "embed --sharded": "embed {} --sharded --output o",
     "score": "score {} --output o.tsv",
     "score --labels": "score pairs.tsv --output o.tsv --labels {}",
     "mine --source": "mine --source {} --target lines.txt --output o.tsv",
-    "mine --target": "mine --source lines.txt --target {} --output o.tsv",
-    "mine --paraphrase": "mine --paraphrase {} --output o.tsv",
     "align --source": "align --source {} --target lines.txt --output o.tsv",
     "align --documents": "align --documents {} --output o.tsv",
     "index": "index {} --output o",
@@ -50,7 +44,6 @@ FILES = {
 # Where a folder is expected that is read.
 FOLDERS = {
     "evaluate --data": "evaluate p-sp-mini --data {} --benchmarks tatoeba",
-    "evaluate --data of all": "evaluate p-sp-mini --data {}",
     "serve --index": "serve p-sp-mini --port 0 --index {}",
     "train muse --qa": "train muse --langs en es --qa {} --output o",
     "train muse --nli": "train muse --langs en es --nli {} --output o",
@@ -75,7 +68,6 @@ OUTPUTS = {
     "prepare": "prepare --lang es --text pairs.tsv --output {}",
     "pivot": "pivot --text en-es:pairs.tsv --output {}",
     "pivot --json": "pivot --text en-es:pairs.tsv --output o.tsv --json {}",
-    "inspect --json": "inspect store.h5 --json {}",
     "evaluate --json": "evaluate p-sp-mini --data folder --benchmarks tatoeba --json {}",
     "embed": "embed lines.txt --output {}",
     "score": "score pairs.tsv --output {}",
@@ -160,45 +152,43 @@ def packages(command):
         pytest.importorskip("gradio")
 
 
-def commands(**tables):
-    named = {f"{name} ({kind})": each for kind, table in tables.items() for name, each in table.items()}
-    marks = [[pytest.mark.slow] if "demo" in each or "mteb" in each else [] for each in named.values()]
-    given = [pytest.param(each, marks=mark) for each, mark in zip(named.values(), marks, strict=True)]
-    return pytest.mark.parametrize("command", given, ids=named)
+def commands(*tables):
+    rows = [(f"{kind} {name}", command, kind) for kind, table in tables for name, command in table.items()]
+    marks = [[pytest.mark.slow] if "demo" in command or "mteb" in command else [] for _, command, _ in rows]
+    given = [
+        pytest.param(command, kind, id=name, marks=mark)
+        for (name, command, kind), mark in zip(rows, marks, strict=True)
+    ]
+    return pytest.mark.parametrize(("command", "kind"), given)
 
 
-@commands(read=FILES, written=OUTPUTS)
-def test_a_folder_is_called_a_folder(command, said):
-    error = said(command, "a-place")
-    assert "a-place is a folder, where a " in error or "Is a directory" in error
+READ, WRITTEN = ("file", FILES), ("output", OUTPUTS)
+FOLDER, MODEL, NEW_FOLDER = ("folder", FOLDERS), ("model", MODELS), ("new folder", OUTPUT_FOLDERS)
 
 
-@commands(folder=FOLDERS, model=MODELS, written=OUTPUT_FOLDERS)
-def test_a_file_is_called_a_file(command, said):
-    path = "./a-file" if command in MODELS.values() else "a-file"
-    assert "a-file is a file, where a" in said(command, path, "a-file")
+@commands(READ, WRITTEN, FOLDER, MODEL, NEW_FOLDER)
+def test_the_wrong_kind_of_place_is_named(command, kind, said):
+    if kind in ("file", "output"):
+        error = said(command, "a-place")
+        assert "a-place is a folder, where a " in error or "Is a directory" in error
+    else:
+        assert "a-file is a file, where a" in said(command, "./a-file" if kind == "model" else "a-file", "a-file")
 
 
-@commands(read=FILES)
+@commands(READ, FOLDER, MODEL)
 @pytest.mark.parametrize("path", ["a-missing-one", "a-file/a-missing-one", "a-loop"])
-def test_what_is_missing_is_named_once(command, path, said):
-    error = said(command, path)
+def test_what_is_missing_is_named_once(command, kind, path, said):
+    error = said(command, path if kind == "file" else f"./{path}", path)
     assert any(word in error.lower() for word in ("no such", "not a directory", "too many levels")), error
 
 
-@commands(folder=FOLDERS, model=MODELS)
-@pytest.mark.parametrize("path", ["./a-missing-one", "./a-file/a-missing-one", "./a-loop"])
-def test_a_missing_folder_is_named_once(command, path, said):
-    assert "no such " in said(command, path, path.removeprefix("./"))
-
-
-@commands(file=OUTPUTS, folder=OUTPUT_FOLDERS)
-def test_an_output_below_a_file_is_refused(command, said):
+@commands(WRITTEN, NEW_FOLDER)
+def test_an_output_below_a_file_is_refused(command, kind, said):
     assert "a-file is a file, where a folder is expected" in said(command, "a-file/new", "a-file")
 
 
-@commands(read={name: command for name, command in FILES.items() if name != "import SENTENCEPIECE"})
-def test_an_empty_file_is_named_once(command, said):
+@commands(("file", {name: command for name, command in FILES.items() if name != "import SENTENCEPIECE"}))
+def test_an_empty_file_is_named_once(command, kind, said):
     said(command, "an-empty-one")
 
 
@@ -207,28 +197,3 @@ def test_an_error_about_a_file_that_is_named_says_only_why(tmp_path):
     assert one_line(error, about=tmp_path / "x") == "Permission denied" == one_line(error, about=str(tmp_path / "x"))
     assert str(tmp_path / "x") in one_line(error, about=tmp_path / "y")
     assert one_line(ValueError("two\nlines"), about="x") == "two lines"
-
-
-@commands(read={name: command for name, command in FILES.items() if name != "inspect"})
-def test_what_may_not_be_read_is_named_once(command, said, monkeypatch):
-    """Root may read everything: that the file may not be opened is only pretended."""
-
-    def refusing(file, *given, **named):
-        if str(file).endswith("a-file"):
-            raise PermissionError(errno.EACCES, "Permission denied", str(file))
-        return opened(file, *given, **named)
-
-    opened = io.open
-    monkeypatch.setattr("io.open", refusing)
-    monkeypatch.setattr("builtins.open", refusing)
-    assert "ermission denied" in said(command, "a-file")
-
-
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read everything")
-@commands(model=MODELS)
-def test_a_model_that_may_not_be_read_is_not_called_incomplete(command, said, place):
-    (place / "a-place").chmod(0)
-    try:
-        assert "cannot be read" in said(command, "./a-place", "a-place")
-    finally:
-        (place / "a-place").chmod(0o755)

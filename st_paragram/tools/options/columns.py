@@ -18,16 +18,7 @@ def add_columns_option(parser: Parser, what: str = _HELP, metavar: str | tuple[s
 
 
 def columns_of(columns: Sequence[str] | None, texts: Sequence[str]) -> list[str | None]:
-    """The column of each text, None for plain text.
-
-    Args:
-        columns: What was given: one for all texts, or one for each.
-        texts: Files.
-
-    Raises:
-        SettingsError: Their number is wrong.
-        TextError: A text is a table, and no column was named.
-    """
+    """The column of each text, None for plain text: one column was given for all texts, or one for each."""
     if not columns:
         for text in texts:
             check_plain(text)

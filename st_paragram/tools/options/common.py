@@ -22,48 +22,30 @@ Parser = argparse.ArgumentParser | argparse._ArgumentGroup
 
 def add_model_option(parser: Parser) -> None:
     """Add `--model`."""
-    parser.add_argument(
-        "--model",
-        metavar="NAME",
-        help="model directory, name or hub id (default: ./p-sp-* if there is exactly one, otherwise p-sp-mini)",
-    )
+    about = "model directory, name or hub id (default: ./p-sp-* if there is exactly one, otherwise p-sp-mini)"
+    parser.add_argument("--model", metavar="NAME", help=about)
 
 
 def model_name(arguments: argparse.Namespace) -> str:
-    """The model that was named, or the default one; its directory is there.
-
-    Raises:
-        ModelDirectoryError: There is no such model.
-    """
+    """The model that was named, or the default one; its directory is there."""
     name: str = arguments.model or default_model()
     find(name)
     return name
 
 
 def model_folder(arguments: argparse.Namespace) -> Path:
-    """The directory of the model that was named, or of the default one.
-
-    Raises:
-        ModelDirectoryError: There is no such model.
-    """
+    """The directory of the model that was named, or of the default one."""
     return find(arguments.model or default_model())
 
 
 def add_no_checks(parser: Parser) -> None:
     """Add `--no-checks`."""
-    parser.add_argument(
-        "--no-checks",
-        action="store_true",
-        help="skip the checks for headers, equal sides, wrong languages and shifted rows in a sample of each text",
-    )
+    about = "skip the checks for headers, equal sides, wrong languages and shifted rows in a sample of each text"
+    parser.add_argument("--no-checks", action="store_true", help=about)
 
 
 def check_input(path: str) -> None:
-    """Refuse a text that is not there before any work is done.
-
-    Raises:
-        TextError: There is no such file.
-    """
+    """Refuse a text that is not there before any work is done."""
     if path == STDIN:
         return
     if wrong := folder_for_file(path):
@@ -72,7 +54,7 @@ def check_input(path: str) -> None:
 
 
 def say(line: str) -> None:
-    """Tell what was done, on standard error: standard output is for results."""
+    """Say what was done, on standard error: standard output is for results."""
     print(line, file=sys.stderr)
 
 

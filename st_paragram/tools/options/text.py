@@ -78,15 +78,7 @@ def sources_from(arguments: argparse.Namespace, languages: tuple[str, str], furt
 
 
 def cleaning_from(arguments: argparse.Namespace, otherwise: str | None = None) -> Cleaning:
-    """The filters that the options choose.
-
-    Args:
-        arguments: What was given.
-        otherwise: The list of filters if the options say nothing; None: length alone.
-
-    Raises:
-        SettingsError: Lengths were given together with a list of filters, or the list is refused.
-    """
+    """The filters that the options choose; `otherwise` is the list if they say nothing, and None means length alone."""
     from st_paragram.tools.cleaning.config import named_cleaning, only_length
     from st_paragram.tools.cleaning.shape import Length
 

@@ -1,0 +1,144 @@
+"""The cosine of two sentences, and what the parts of each contribute to it.
+
+The embedding of an averaging model is the mean u = (x_1 + ... + x_n) / n of the vectors of its pieces. So its cosine
+with another embedding v is a sum over pieces,
+
+    cos(u, v) = u . v / (|u| |v|) = sum_i c_i    with    c_i = x_i . v / (n |u| |v|),
+
+and c_i is the exact contribution of piece i. It is negative if the piece draws the sentences apart. In other models,
+pieces depend on each other. There the contribution of a word is the amount by which the cosine falls when the word is
+left out, and these differences do not add up to the cosine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import regex
+from numpy.typing import NDArray
+
+from st_paragram.core.encoding.encoder import Encoder
+from st_paragram.core.encoding.models import TextEncoder
+from st_paragram.core.tokenizers.bilingual import BilingualTokenizer
+from st_paragram.errors import EvaluationError, TextError
+
+Floats = NDArray[np.float64]
+
+#: Words of a sentence that are left out in turn: the model reads as many texts.
+MAX_WORDS = 100
+_UNSEGMENTED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Tibetan}\p{Myanmar}\p{Khmer}"
+_WORD = regex.compile(rf"[{_UNSEGMENTED}]|[^\s{_UNSEGMENTED}]+")
+_SPACED_LETTER = regex.compile(rf"[^\W{_UNSEGMENTED}]")  # or a digit
+
+
+class Part(NamedTuple):
+    """A piece or a word of a sentence as people read it, and its contribution to the cosine."""
+
+    text: str
+    contribution: float
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two sentences compared: the cosine of their embeddings, and the parts of each sentence in order.
+
+    `exact` says whether the contributions of each sentence sum to the cosine; otherwise they are of words left out.
+    """
+
+    cosine: float
+    first: tuple[Part, ...]
+    second: tuple[Part, ...]
+    exact: bool
+
+
+def compare(model: TextEncoder, first: str, second: str) -> Comparison:
+    """Compare two sentences; a model with one vocabulary per language reads the first sentence in its first language.
+
+    Raises:
+        TextError: A sentence has more than 100 words, and the model reads it once for each word.
+        EvaluationError: The embedding of a sentence has length 0, or is not finite.
+
+    Example:
+        >>> import st_paragram
+        >>> found = st_paragram.compare(st_paragram.Encoder("p-sp-mini"), "the train is late", "el tren llega tarde")
+        >>> found.cosine > 0.5
+        True
+    """
+    pairs = zip(readers(model), (first, second), strict=True)
+    sides = [_pieces(one, text) for one, text in pairs if isinstance(one, Encoder)]
+    if not sides:
+        return _by_words(model, (first, second))
+    (names, rows), (other_names, other_rows) = sides
+    u, v = rows.mean(axis=0), other_rows.mean(axis=0)
+    scale = _length(u) * _length(v)
+    parts = _parts(names, rows @ v / len(rows) / scale), _parts(other_names, other_rows @ u / len(other_rows) / scale)
+    return Comparison(float(u @ v / scale), *parts, exact=True)
+
+
+def languages_of(model: TextEncoder) -> tuple[str, ...]:
+    """The two languages of an averaging model that has one vocabulary for each; empty for all others."""
+    tokenizer = model.tokenizer if isinstance(model, Encoder) else None
+    return tokenizer.languages if isinstance(tokenizer, BilingualTokenizer) else ()
+
+
+def readers(model: TextEncoder) -> tuple[TextEncoder, TextEncoder]:
+    """The encoders of a first and a second text, which differ if each language has its own vocabulary."""
+    if isinstance(model, Encoder) and (languages := languages_of(model)):
+        return model.in_language(languages[0]), model.in_language(languages[1])
+    return model, model
+
+
+def _pieces(encoder: Encoder, sentence: str) -> tuple[list[str], Floats]:
+    """The pieces of a sentence as people read them, and their vectors, (n, D)."""
+    prompt = encoder.prompts.get(encoder.default_prompt_name or "", "")
+    ids, _ = encoder.tokenizer.encode([prompt + sentence])
+    rows = encoder.model.table.rows(ids).astype(np.float64)
+    return _readable([encoder.tokenizer.piece(piece) for piece in ids.tolist()]), rows[:, : encoder.truncate_dim]
+
+
+def _readable(pieces: Sequence[str | None]) -> list[str]:
+    """Pieces for readers: one that continues a word begins with three dots; None is an unknown piece."""
+    shown, before = [], ""
+    for piece in pieces:
+        name = "(unknown)" if piece is None else piece.replace("\u2581", " ").strip() or "(space)"
+        continues = piece is not None and _SPACED_LETTER.match(piece) and _SPACED_LETTER.search(before[-1:])
+        shown.append(f"…{name}" if continues else name)
+        before = piece or ""
+    return shown
+
+
+def _by_words(model: TextEncoder, sentences: Sequence[str]) -> Comparison:
+    u, v = _embed(model, sentences)
+    u, v = u / _length(u), v / _length(v)
+    sides = []
+    for sentence, other in zip(sentences, (v, u), strict=True):
+        words = list(_WORD.finditer(sentence))
+        if len(words) > MAX_WORDS:
+            seen = f"a sentence has {len(words):,} words, and a model of this kind takes {MAX_WORDS}"
+            raise TextError(f"{seen}; shorten it")
+        cosines = np.zeros(len(words))  # the cosine of an empty rest counts as 0
+        if len(words) > 1:
+            rests = [" ".join((sentence[: word.start()] + sentence[word.end() :]).split()) for word in words]
+            rows = _embed(model, rests)
+            lengths = np.linalg.norm(rows, axis=1)
+            np.divide(rows @ other, lengths, out=cosines, where=lengths > 0)
+        sides.append(_parts([word.group() for word in words], u @ v - cosines))
+    return Comparison(float(u @ v), sides[0], sides[1], False)
+
+
+def _parts(names: Sequence[str], values: Floats) -> tuple[Part, ...]:
+    return tuple(map(Part, names, values.tolist()))
+
+
+def _embed(model: TextEncoder, texts: Sequence[str]) -> Floats:
+    return np.asarray(model.encode(list(texts), show_progress_bar=False), dtype=np.float64)
+
+
+def _length(vector: Floats) -> float:
+    length = float(np.linalg.norm(vector))
+    if not (np.isfinite(length) and length > 0):
+        raise EvaluationError("the embedding of a sentence has no direction; try another sentence or another model")
+    return length

@@ -1,1 +1,0 @@
-"""A page in the browser that shows what a model does."""

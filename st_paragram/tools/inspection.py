@@ -1,0 +1,153 @@
+"""What a pair store holds: lengths, vocabulary use, unknown text, languages, labels, and some pairs."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from tqdm import tqdm
+
+from st_paragram.core.files import describe_files
+from st_paragram.core.pair_store import FORMAT_VERSION, SIDES, PairStore
+from st_paragram.core.tokenizers.base import Tokenizer
+
+Counts = NDArray[np.int64]
+
+#: Shares of sentences whose longest length is given, and of pairs whose ratio of lengths is given.
+SHARES = (0.01, 0.25, 0.5, 0.75, 0.99, 1.0)
+_FREQUENT = 10  # pieces that are named
+_BLOCK = 1 << 16  # pairs that are read together
+
+
+def inspect(path: str | Path, examples: int = 3) -> dict[str, Any]:
+    """Describe a pair store in JSON values; it is read in full, and memory does not grow with the number of pairs.
+
+    Args:
+        path: The store.
+        examples: Pairs to draw at random and decode.
+
+    Returns:
+        Of each side: pieces per sentence (mean and quantiles), the shares of sentences at the length limit and of
+        sentences of which the tokenizer knows nothing, and of its vocabulary how many pieces occur. Of pairs: quantiles
+        of the ratio of both lengths, pairs per language pair, and minimum, mean and maximum of labels.
+    """
+    store = PairStore(path)
+    sides = [_Side(store, number) for number in (0, 1)]
+    languages, ratios, labels = Counter[str](), Counter[float](), []
+    for rows in _blocks(len(store)):
+        first, second = (side.add(rows) for side in sides)
+        ratios.update((second / np.maximum(first, 1)).round(2).tolist())
+        languages.update(map("-".join, store.row_languages(rows)))
+        if (values := store.labels(rows)) is not None:
+            labels.append((float(values.min()), float(values.sum(dtype=np.float64)), float(values.max())))
+    ratio = np.array(sorted(ratios.items()))
+    low, sums, high = zip(*labels, strict=True) if labels else ((), (), ())
+    return {
+        "name": store.path.name,
+        "format_version": FORMAT_VERSION,
+        "languages": store.languages,
+        "pairs": len(store),
+        "pairs_of_languages": dict(languages.most_common()),
+        "max_length": store.max_length,
+        "seed": store.seed,
+        "sides": [side.description() for side in sides],
+        "ratio_of_lengths": _quantiles(ratio[:, 0], ratio[:, 1]),
+        "labels": {"minimum": min(low), "mean": sum(sums) / len(store), "maximum": max(high)} if labels else None,
+        "vocabularies": _vocabularies(store, sides),
+        "settings": store.settings,
+        "examples": _examples(store, examples),
+        "content_sha256": store.digest,
+        "files": describe_files(store.path),
+    }
+
+
+def check(path: Path) -> str:
+    """Read the whole store, and raise StoreError if its content is not what was written."""
+    PairStore(path).check()
+    return "the content is what was written"
+
+
+def _blocks(pairs: int) -> Iterator[NDArray[np.int64]]:
+    with tqdm(total=pairs, unit="pair", unit_scale=True, desc="reading", disable=None) as bar:
+        for start in range(0, pairs, _BLOCK):
+            yield np.arange(start, min(start + _BLOCK, pairs))
+            bar.update(min(_BLOCK, pairs - start))
+
+
+class _Side:
+    """Counts of one side: `pieces`, (V,), are occurrences of ids, and `lengths` sentences of 0, 1, 2, ... pieces."""
+
+    def __init__(self, store: PairStore, number: int) -> None:
+        self.store, self.name, self.language = store, SIDES[number], store.languages[number]
+        tokenizer = store.tokenizers[number]
+        self.ordinary = np.array([tokenizer.piece(piece) is not None for piece in range(len(tokenizer))])
+        # Pieces that are more than white space.
+        self._text = self.ordinary & [bool(tokenizer.decode([piece]).strip()) for piece in range(len(tokenizer))]
+        self.pieces: Counts = np.zeros(len(tokenizer), np.int64)
+        self._lengths, self._unknown = Counter[int](), 0
+
+    def add(self, rows: NDArray[np.int64]) -> Counts:
+        """Count sentences; returns their lengths, (n,)."""
+        ids, offsets = self.store.take(self.name, rows, np.int32)
+        self.pieces += np.bincount(ids, minlength=len(self.pieces))
+        self._unknown += int((~np.logical_or.reduceat(self._text[ids], offsets[:-1])).sum())
+        lengths: Counts = np.diff(offsets)
+        self._lengths.update(dict(enumerate(np.bincount(lengths).tolist())))
+        return lengths
+
+    def description(self) -> dict[str, Any]:
+        lengths, counts = np.array(sorted(self._lengths.items())).T
+        return {
+            "language": self.language,
+            "pieces": int(self.pieces.sum()),
+            "mean_length": float(lengths @ counts / counts.sum()),
+            "lengths": _quantiles(lengths, counts),
+            "share_at_limit": self._lengths[self.store.max_length or -1] / len(self.store),
+            "share_unknown": self._unknown / len(self.store),
+        }
+
+
+def _quantiles(values: NDArray[Any], counts: NDArray[Any]) -> dict[str, Any]:
+    """The least of ascending values that a share of what is counted does not exceed, by shares in percent."""
+    reached = np.cumsum(counts)
+    places = np.searchsorted(reached, np.ceil(np.array(SHARES) * reached[-1] - 1e-9))
+    return {f"{share:.0%}": value for share, value in zip(SHARES, values[places].tolist(), strict=True)}
+
+
+def _vocabularies(store: PairStore, sides: Sequence[_Side]) -> list[dict[str, Any]]:
+    if not store.shared_tokenizer:
+        return [_vocabulary(store.tokenizer(side.name), side.ordinary, side.pieces) for side in sides]
+    return [_vocabulary(store.tokenizer(), sides[0].ordinary, sides[0].pieces + sides[1].pieces)]
+
+
+def _vocabulary(tokenizer: Tokenizer, ordinary: NDArray[np.bool_], pieces: Counts) -> dict[str, Any]:
+    counts = np.where(ordinary, pieces, 0)
+    frequent = [piece for piece in np.argsort(-counts, kind="stable")[:_FREQUENT].tolist() if counts[piece]]
+    return {
+        "kind": tokenizer.kind,
+        "ids": len(tokenizer),
+        **tokenizer.options,
+        "used": int((counts > 0).sum()),
+        "used_once": int((counts == 1).sum()),
+        "most_frequent": [tokenizer.piece(piece) for piece in frequent],
+    }
+
+
+def _examples(store: PairStore, count: int) -> list[dict[str, Any]]:
+    rows = np.array(sorted(random.Random(0).sample(range(len(store)), min(count, len(store)))), np.int64)
+    texts = zip(store.texts("a", rows), store.texts("b", rows), strict=True)
+    labels = store.labels(rows)
+    found = [
+        {"row": row, "languages": "-".join(languages), "first": first, "second": second}
+        for row, languages, (first, second) in zip(rows.tolist(), store.row_languages(rows), texts, strict=True)
+    ]
+    return (
+        found
+        if labels is None
+        else [each | {"label": label} for each, label in zip(found, labels.tolist(), strict=True)]
+    )

@@ -1,1 +1,0 @@
-"""Inspect a pair store: numbers, text and a picture."""

@@ -1,0 +1,128 @@
+"""The demo page: what its tabs answer, what they refuse, and the page as a browser sees it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import socket
+import urllib.request
+from urllib.parse import urlparse
+
+import pytest
+
+import st_paragram
+from st_paragram.core.tokenizers.bilingual import BilingualTokenizer, Sharing
+from st_paragram.errors import ModelDirectoryError, ParagramError, SettingsError
+from st_paragram.learning.models import directory
+from st_paragram.learning.models.sentence_transformers_encoder import pipeline
+from st_paragram.learning.modules.token_embedding import token_embedding
+from st_paragram.tools import demo
+
+pytest.importorskip("gradio")
+CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
+
+
+@pytest.fixture(scope="module")
+def mini():
+    return st_paragram.Encoder("p-sp-mini")
+
+
+def test_a_comparison_has_colors_and_numbers(mini):
+    said, colors, rows, *_ = demo.show_comparison(mini, " <b>Hello</b> ", "Hallo")
+    found = st_paragram.compare(mini, "<b>Hello</b>", "Hallo")
+    assert said.startswith(f"### Cosine: {found.cosine:.3f}\n") and "sum to the cosine" in said
+    assert max(abs(strength) for _, strength in colors) == 1 and [text for text, _ in colors] == [
+        row[0] for row in rows[:-1]
+    ]
+    assert rows[-1] == ["sum", f"{found.cosine:+.4f}"]
+
+
+def test_nearest_sentences_come_best_first_and_equal_ones_in_order(mini):
+    found = demo.nearest(mini, "a dog", "the moon\n a dog\u2028 \r\n\nein Hund\na dog\n")
+    assert [row[1:] for row in found[:3]] == [["a dog", "2"], ["a dog", "4"], ["ein Hund", "3"]]
+    assert found[0][0] == "1.000" and len(demo.nearest(mini, demo.QUERY, demo.LIST)) == 10
+
+
+def test_texts_are_aligned_with_what_is_left_over(mini):
+    rows = demo.aligned(mini, demo.FIRST_TEXT, demo.SECOND_TEXT)
+    assert sum(bool(score) for score, *_ in rows) == 3
+    assert ["", "Nobody is sad about that.", ""] in rows and ["", "", "Mi abuela hace pan."] in rows
+
+
+def test_a_model_of_two_vocabularies_names_its_languages_and_cannot_align(vocabulary, tmp_path):
+    tokenizer = BilingualTokenizer.of(vocabulary, vocabulary, Sharing.DISJOINT, ("en", "xx"))
+    directory.save(pipeline(token_embedding(tokenizer, 8)), tmp_path / "both")
+    model = st_paragram.Encoder(tmp_path / "both")
+    assert demo.describe(model).endswith("is read as en, and the second as xx.")
+    with pytest.raises(SettingsError, match="cannot align"):
+        demo.aligned(model, "a", "b")
+
+
+@pytest.mark.parametrize(
+    ("answer", "given", "message"),
+    [
+        (demo.show_comparison, ("\n", "a"), "the first sentence has 0 characters; write from 1 to 1,000"),
+        (demo.show_comparison, ("a", "a" * 1001), "the second sentence has 1,001 characters"),
+        (demo.nearest, ("a", "\n \n"), "the list has 0 sentences; write from 1 to 2,000, one per line"),
+        (demo.nearest, ("a", "a\n" * 2001), "the list has 2,001 sentences"),
+        (demo.nearest, ("a", "a\n" + "b" * 1001), "the sentence 2 of the list has 1,001 characters"),
+        (demo.aligned, ("a\n" * 301, "a"), "the first text has 301 sentences; write from 1 to 300"),
+    ],
+)
+def test_what_is_refused(mini, answer, given, message):
+    with pytest.raises(ParagramError, match=f"^{message}"):
+        answer(mini, *given)
+
+
+def test_every_field_has_a_label_and_no_endpoint_is_public():
+    config = demo.build(["p-sp-mini"]).get_config_file()
+    fields = [part["props"] for part in config["components"] if part["type"] in ("textbox", "dropdown", "dataframe")]
+    assert len(fields) == 11 and all(field["label"] and field.get("show_label") is not False for field in fields)
+    assert {event["api_visibility"] for event in config["dependencies"]} == {"private"}
+    with pytest.raises(ModelDirectoryError, match="no model 'nobody'"):
+        demo.build(["nobody"])
+
+
+def test_the_page_is_served_until_it_is_closed():
+    page = demo.launch(["p-sp-mini"])
+    port = urlparse(page.local_url).port
+    try:
+        with urllib.request.urlopen(page.local_url) as answer:
+            assert "Sentence embeddings" in answer.read().decode()
+        with pytest.raises(SettingsError, match=f"cannot listen on 127.0.0.1, port {port}; choose another --port"):
+            demo.launch(["p-sp-mini"], port=port)
+    finally:
+        page.close(verbose=False)
+    with pytest.raises(OSError):
+        socket.create_connection(("127.0.0.1", port), timeout=2)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="Chromium and its driver are not installed")
+def test_two_sentences_are_compared_on_the_screen_of_a_phone(tmp_path):
+    webdriver = pytest.importorskip("selenium.webdriver")
+    from selenium.webdriver.common.by import By
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM
+    for flag in ("headless", "no-sandbox", "disable-gpu", "disable-background-networking", f"user-data-dir={tmp_path}"):
+        options.add_argument(f"--{flag}")
+    options.set_capability("goog:loggingPrefs", {"performance": "ALL"})
+    page = demo.launch(["p-sp-mini"])
+    browser = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
+    try:
+        screen = {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True}
+        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
+        browser.get(page.local_url)
+        wait = WebDriverWait(browser, 60)
+        wait.until(lambda driver: driver.find_element(By.CSS_SELECTOR, "button.primary")).click()
+        cosine = st_paragram.compare(st_paragram.Encoder("p-sp-mini"), demo.FIRST, demo.SECOND).cosine
+        assert wait.until(lambda driver: driver.find_element(By.TAG_NAME, "h3")).text == f"Cosine: {cosine:.3f}"
+        assert browser.execute_script("return document.documentElement.scrollWidth") == 390
+        messages = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
+        asked = [one["params"]["request"]["url"] for one in messages if one["method"] == "Network.requestWillBeSent"]
+        assert {urlparse(url).netloc for url in asked if url.startswith("http")} == {urlparse(page.local_url).netloc}
+    finally:
+        browser.quit()
+        page.close(verbose=False)
