@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.processes import watch
+from st_paragram.tools.cleaning.word_hashes import words
 
 from st_paragram.core.text.streams import read_lines
 from st_paragram.errors import TextError
 from st_paragram.tools.cleaning.text import normalized_key
-from st_paragram.tools.cleaning.word_hashes import words
 
 HEAD = (
     "methods",

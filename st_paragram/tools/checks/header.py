@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from st_paragram.tools.cleaning.languages import long_codes, short_code
+from st_paragram.tools.cleaning.languages import long_code, short_code
 
 # Code, name in English, name in the language itself.
 _LANGUAGES = """ar arabic العربية, bg bulgarian български, ca catalan català, cs czech čeština, da danish dansk,
@@ -37,7 +37,7 @@ def is_header(row: tuple[str, str], languages: tuple[str, str]) -> bool:
 
 def _is_name(cell: str, code: str) -> bool:
     short = short_code(code)
-    names = {code.lower(), short, *long_codes(code), *long_codes(short), *NAMES.get(short, ())}
+    names = {code.lower(), short, long_code(code), *NAMES.get(short, ())}
     bare = re.sub(r"[ _-]?\b(?:text|sentence|lang|language)\b[ _-]?", "", cell.replace("_", " "))
     tagged = re.fullmatch(rf"(?:{_COLUMN})[ _-]?(.+)", cell)
     return bool(names & {cell, bare, tagged and tagged[1]} or _COLUMN_NAME.fullmatch(cell))

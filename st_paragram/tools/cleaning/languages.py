@@ -51,6 +51,12 @@ def short_code(code: str) -> str:
     return (language and language.language) or code.lower().replace("-", "_").split("_")[0]
 
 
+def long_code(code: str) -> str:
+    """The ISO 639-3 code: zh_cn -> zho; the code itself if it is unknown."""
+    language = _language(code)
+    return language.to_alpha3() if language and language.language else code
+
+
 def _language(code: str) -> langcodes.Language | None:
     try:
         found = langcodes.Language.get(code)
