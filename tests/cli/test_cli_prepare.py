@@ -114,8 +114,6 @@ def test_refusals(tmp_path: Path) -> None:
         command("--lang", "es", "--text", f"en-de:{path}", "--output", tmp_path / "t.h5")
     with pytest.raises(SettingsError, match="--min-length cannot be combined with --cleaning default"):
         command("--lang", "es", "--text", path, "--cleaning", "default", "--min-length", 2, "--output", "t.h5")
-    with pytest.raises(SettingsError, match="--executor-option are for --executor datatrove"):
-        command("--lang", "es", "--text", path, "--executor-option", "a=b", "--output", tmp_path / "t.h5")
 
 
 def test_filters_by_name_file_and_rejects(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from st_paragram.tools.preparation.settings import PrepareSettings
 
 STORE = """--overwrite --seed 1 --temperature 2 --max-pieces 9 --segment jieba --keep-case --drop-invalid
 --vocab v.model --vocab-size 80 --character-coverage 0.99 --sample-pairs 10 --max-sentence-bytes 99 --vocab-threads 2
---work w --force read --rejects r --workers 2 --executor slurm --ranks 3 --executor-option a=b"""
+--work w --force read --rejects r --workers 2"""
 TEXT = """--text a --moses a b --cap 3 --cleaning paper --min-length 1 --max-length 2 --max-characters 3
 --length-on english"""
 OPTIONS = {

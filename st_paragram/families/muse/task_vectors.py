@@ -12,13 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from st_paragram.core.encoding.directory import fingerprint
-from st_paragram.core.encoding.packing import NumberType
 from st_paragram.core.files import atomic, content_digest, digest
 from st_paragram.families.muse.tasks import read_texts, task_files
-from st_paragram.tools.embed_files.collection import embed_collection
-from st_paragram.tools.embed_files.reader import StoredEmbeddings, read_embeddings
-from st_paragram.tools.embed_files.settings import CollectionSettings
-from st_paragram.tools.stages.work import Work
+from st_paragram.tools.embed_files import StoredEmbeddings, embed_files, read_embeddings
 
 _CHUNK = 4096
 
@@ -106,6 +102,5 @@ def vectors_of(texts: Path, model: Path, folder: Path) -> StoredEmbeddings:
     """
     output = folder / f"vectors-{digest(content_digest(texts), fingerprint(model))}"
     if not output.exists():
-        settings = CollectionSettings(dtype=NumberType.FLOAT16, normalize=True)
-        embed_collection(texts, output, model, settings, work=Work(keep=False))
+        embed_files(model, texts, output, dtype="float16", normalize=True)
     return read_embeddings(output)

@@ -1,4 +1,4 @@
-"""Who does the tasks of a stage: this process, processes of this machine, or machines of a cluster."""
+"""Who does the tasks of a stage: this process, or processes of this machine."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Executor(Protocol):
 
     @property
     def workers(self) -> int:
-        """Processes that work at once; -1 where the cluster decides."""
+        """Processes that work at once."""
 
     def run(self, stages: Sequence[Stage]) -> list[StageTime]:
         """Return when all is done, with the time that each stage took.

@@ -43,7 +43,7 @@ class Work:
     @property
     def workers(self) -> int:
         """Processes that share the memory and the cores of a machine, at least 1."""
-        return 1 if self.executor is None else max(1, self.executor.workers)
+        return 1 if self.executor is None else self.executor.workers
 
     def folder_for(self, output: Path) -> Path:
         """The folder to work in."""

@@ -115,7 +115,7 @@ def test_vectors_are_made_once(folders, tmp_path, monkeypatch):
     texts.write_text("ba ce\nce\n")
     first = vectors_of(texts, tmp_path / "p-sp", tmp_path)
     np.testing.assert_allclose(np.linalg.norm(first.take([0, 1]), axis=1), 1, atol=1e-3)
-    monkeypatch.setattr(task_vectors, "embed_collection", lambda *_, **__: pytest.fail("embedded again"))
+    monkeypatch.setattr(task_vectors, "embed_files", lambda *_, **__: pytest.fail("embedded again"))
     np.testing.assert_array_equal(vectors_of(texts, tmp_path / "p-sp", tmp_path).take([0, 1]), first.take([0, 1]))
 
 
