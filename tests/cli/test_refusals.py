@@ -29,7 +29,7 @@ REFUSED = [
     ["embed", "en.txt", "--output", "old"],
     ["embed", "en.txt", "--output", "new.npy", "--dim", "300"],
     ["embed", "en.txt", "--output", "new.npy", "--dtype", "int8"],
-    ["embed", "en.txt", "--sharded", "--output", "new", "--dim", "300"],
+    ["embed", "en.txt", "--output", "new", "--dim", "300"],
     ["embed", "en.txt", "--output", "new.npy", "--model", "nobody"],
     ["score", "none.tsv", "--output", "new.tsv"],
     ["score", "en.txt", "--output", "new.tsv"],
