@@ -153,7 +153,7 @@ class EmbedTexts(_STEP):
                     ids = (document.id for document in batch)
                     texts = [_text_of(document, self.key) for document in batch]
                     for lines, rows in encode.embedded(texts, f"task {rank}", encode.report.lines + 1):
-                        writer.write_table(table.of(rows, list(islice(ids, len(lines))), lines))
+                        writer.write_batch(table.of(rows, list(islice(ids, len(lines))), lines))
                 yield from batch
         self.output.mv(f"{name}.part", name)
 

@@ -78,7 +78,6 @@ OUTPUTS = {
     "pivot --json": "pivot --text en-es:pairs.tsv --output o.tsv --json {}",
     "inspect --json": "inspect store.h5 --json {}",
     "evaluate --json": "evaluate p-sp-mini --data folder --benchmarks tatoeba --json {}",
-    "embed": "embed lines.txt --output {}.npy",
     "score": "score pairs.tsv --output {}",
     "mine": f"mine {SIDES} --output {{}}",
     "align": f"align {SIDES} --output {{}}",

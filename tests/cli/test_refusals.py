@@ -28,7 +28,7 @@ REFUSED = [
     ["embed", "empty.txt", "--output", "new.npy"],
     ["embed", "en.txt", "--output", "old"],
     ["embed", "en.txt", "--output", "new.npy", "--dim", "300"],
-    ["embed", "en.txt", "--output", "new.npy", "--dtype", "int8"],
+    ["embed", "en.txt", "--output", "new.csv"],
     ["embed", "en.txt", "--output", "new", "--dim", "300"],
     ["embed", "en.txt", "--output", "new.npy", "--model", "nobody"],
     ["score", "none.tsv", "--output", "new.tsv"],

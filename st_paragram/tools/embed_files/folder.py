@@ -55,13 +55,13 @@ def embed_to_folder(texts: Sequence[Text], output: Path, encode: RowEncoder, mod
 
 def embed_to_parquet(texts: Sequence[Text], output: Path, encode: RowEncoder) -> None:
     """Make a Parquet table with the columns `text` and `embedding`, a list of D numbers."""
-    with _shards(texts, output, encode, ".parquet", _write_parquet) as work:
+    with _shards(texts, output, encode, ".arrow", _write_arrow) as work:
         table = ParquetTable(encode)
         with atomic(output) as file, table.writer(file) as writer:
             for path in work.shards:
-                with table.parquet.ParquetFile(path) as shard:
-                    for group in range(shard.num_row_groups):
-                        writer.write_table(shard.read_row_group(group))
+                with table.arrow.memory_map(str(path)) as source, table.arrow.ipc.open_file(source) as shard:
+                    for number in range(shard.num_record_batches):
+                        writer.write_batch(shard.get_batch(number))
         shutil.rmtree(work.folder)
 
 
@@ -118,11 +118,11 @@ def _write_npy(file: IO[bytes], encode: RowEncoder, batches: _Batches) -> None:
     matrix.begin(file, rows)
 
 
-def _write_parquet(file: IO[bytes], encode: RowEncoder, batches: _Batches) -> None:
+def _write_arrow(file: IO[bytes], encode: RowEncoder, batches: _Batches) -> None:
     table = ParquetTable(encode)
-    with table.writer(file) as writer:
+    with table.arrow.ipc.new_file(file, table.schema) as writer:
         for lines, embeddings in batches:
-            writer.write_table(table.of(embeddings, lines))
+            writer.write_batch(table.of(embeddings, lines))
 
 
 class ParquetTable:
@@ -130,18 +130,20 @@ class ParquetTable:
 
     def __init__(self, encode: RowEncoder, texts: Sequence[str] = ("text",)) -> None:
         """Take type and dimension from the encoder, and names for columns of text."""
-        self.arrow, self.parquet = (require(name, "parquet", "a Parquet table") for name in ("pyarrow", "pyarrow.parquet"))
+        self.arrow, self.parquet = (
+            require(name, "parquet", "a Parquet table") for name in ("pyarrow", "pyarrow.parquet")
+        )
         number = self.arrow.field("element", self.arrow.from_numpy_dtype(encode.settings.dtype), nullable=False)
         self._vectors = self.arrow.list_(number, encode.dimension)
         columns = [(name, self.arrow.string()) for name in texts] + [("embedding", self._vectors)]
-        self._schema = self.arrow.schema([self.arrow.field(*column, nullable=False) for column in columns])
+        self.schema = self.arrow.schema([self.arrow.field(*column, nullable=False) for column in columns])
 
     def writer(self, file: IO[bytes]) -> Any:  # noqa: ANN401 - pyarrow has no types
         """A writer of such tables; vectors hardly shrink, and nobody looks for the smallest of their components."""
         options = {"use_dictionary": False, "compression": {"text": "zstd"}, "write_statistics": False}
-        return self.parquet.ParquetWriter(file, self._schema, **options)
+        return self.parquet.ParquetWriter(file, self.schema, **options)
 
     def of(self, embeddings: Rows, *texts: list[str]) -> Any:  # noqa: ANN401
-        """A table of embeddings (n, D) and of the texts of each column (n,)."""
+        """A batch of rows: embeddings (n, D), and the texts of each column (n,)."""
         vectors = self.arrow.FixedSizeListArray.from_arrays(embeddings.reshape(-1), type=self._vectors)
-        return self.arrow.table([*texts, vectors], schema=self._schema)
+        return self.arrow.record_batch([*texts, vectors], schema=self.schema)
