@@ -1,7 +1,7 @@
-"""Steps for pipelines of datatrove, which run on many machines: clean pairs of texts, and embed texts (extra `distributed`).
+"""Steps for pipelines of datatrove, which run on many machines: clean pairs of texts, embed texts.
 
-Datatrove's executors (local, Slurm, Ray) divide input files among tasks, mark the tasks that are done, and do only the
-others when the same pipeline is run again.
+Datatrove (extra `distributed`) has executors for one machine, Slurm and Ray. They divide input files among tasks, mark
+the tasks that are done, and do only the others when the same pipeline is run again.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ def lines(pairs):
 
 @pytest.fixture
 def texts(tmp_path, lines, monkeypatch):
-    """Forty lines in a plain text, fifty in a packed one, and a text without any; seven lines are embedded at a time."""
+    """Forty lines in a plain text, fifty in a packed one, none in a third; seven lines are embedded at a time."""
     monkeypatch.setattr(rows, "_LINES", 7)
     paths = [tmp_path / name for name in ("a.txt", "empty.txt", "b.gz")]
     paths[0].write_text("\n".join(lines[:40]) + "\n", encoding="utf-8", newline="\n")
@@ -239,18 +239,18 @@ def test_what_is_there_stays(encoder, texts, tmp_path, monkeypatch):
             embed_files(encoder, texts, wrong)
 
 
-def test_numbers_that_cannot_be_stored_are_told_by_line(encoder, texts, tmp_path, monkeypatch):
-    def failing(lines, **_):
-        return np.full((len(lines), 6), value, np.float32)
-
-    for value, error, message in [
+@pytest.mark.parametrize(
+    ("value", "error", "message"),
+    [
         (np.nan, ParagramError, r"a\.txt: the embedding of line 1 is not finite"),
         (70_000, SettingsError, r"a\.txt: the embedding of line 1 has components above 65,504"),
-    ]:
-        monkeypatch.setattr(encoder, "encode", failing)
-        with pytest.raises(error, match=message):
-            embed_files(encoder, texts, tmp_path / "x.npy", dtype="float16")
-        assert not list(tmp_path.glob("x.npy*"))
+    ],
+)
+def test_numbers_that_cannot_be_stored_are_told_by_line(encoder, texts, tmp_path, monkeypatch, value, error, message):
+    monkeypatch.setattr(encoder, "encode", lambda lines, **_: np.full((len(lines), 6), value, np.float32))
+    with pytest.raises(error, match=message):
+        embed_files(encoder, texts, tmp_path / "x.npy", dtype="float16")
+    assert not list(tmp_path.glob("x.npy*"))
 
 
 def test_damaged_folders_are_refused_in_one_line(model, texts, tmp_path):

@@ -41,7 +41,9 @@ def embed_files(
     columns: Sequence[str | None] = (),
     overwrite: bool = False,
 ) -> EmbeddingReport:
-    """Embed each line of some texts, in their order, into one of these:
+    """Embed each line of some texts, in their order.
+
+    The ending of the output is the form of the result:
 
     - `X.npy`: a matrix (N, D) for `numpy.load(output, mmap_mode="r")`;
     - `X.parquet`: a table with the columns `text` and `embedding` (extra `parquet`);

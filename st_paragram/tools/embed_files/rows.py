@@ -133,7 +133,7 @@ def _not_finite(rows: NDArray[Any], first: int) -> int | None:
 
 
 def fingerprint_of(model: TextEncoder) -> str:
-    """SHA-256 of a model in memory: of its weights, and of its rounded embeddings of a few texts, which show the rest."""
+    """SHA-256 of a model in memory: of its weights, and of rounded embeddings of a few texts, which show the rest."""
     probe = np.asarray(model.encode(_PROBE, show_progress_bar=False), np.float32)
     rounded = np.round(probe / max(np.abs(probe).max(), np.float32(1e-20)), 2)
     result = hashlib.sha256(repr((probe.shape, rounded.tolist())).encode())
