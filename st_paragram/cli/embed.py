@@ -24,10 +24,10 @@ DESCRIPTION = (
     "column. If a run is interrupted, the same command resumes it."
 )
 EPILOG = """\
-  X.npy      matrix, one row per line; numpy.load("X.npy", mmap_mode="r") reads it
-  X.parquet  table with the columns `text` and `embedding`, for databases; needs st_paragram[parquet]
-  X.jsonl    JSON lines: {"line": 1, "text": "...", "embedding": [0.25, ...]}; also standard output
-  FOLDER     matrices of limited size, one or more per file; st_paragram.read_embeddings("FOLDER") reads them
+X.npy is a matrix with one row per line, for numpy.load("X.npy", mmap_mode="r"). X.parquet is a table with the columns
+`text` and `embedding` (needs st_paragram[parquet]). X.jsonl and standard output get one object per line, with `line`,
+`text` and `embedding`. A name without an ending is a folder with one or more matrices per file, for
+st_paragram.read_embeddings.
 
   st-paragram embed lines.txt --output lines.npy --dtype float16
   st-paragram embed reviews.csv --columns review --output reviews.parquet --normalize

@@ -85,7 +85,8 @@ def test_a_killed_task_is_done_again(folder: Path) -> None:
     child = subprocess.Popen([sys.executable, "-c", script], stderr=subprocess.DEVNULL, start_new_session=True)
     assert child.wait() == -signal.SIGKILL
     os.killpg(child.pid, signal.SIGKILL)  # the process that datatrove's executor keeps for its queues
-    assert set(made(folder / "killed")) == {name for name in expected if name[3:8] in ("00000", "00001")}
+    missing = {"es/00002.parquet", "en/00003.parquet", "es/00003.parquet"}
+    assert made(folder / "killed").keys() == expected.keys() - missing
     executor(folder, "killed", 1).run()
     assert made(folder / "killed") == expected and not list(folder.rglob("*.part"))
 
