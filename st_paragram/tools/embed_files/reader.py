@@ -22,7 +22,7 @@ _AGAIN = "make the embeddings again"
 
 @dataclass(frozen=True)
 class ModelName:
-    """A model by its name or path, None for one that was in memory, and what tells it from all others."""
+    """A model by its name or path, None for one that was in memory, and its fingerprint."""
 
     name: str | None
     fingerprint: str
@@ -137,7 +137,7 @@ class StoredEmbeddings:
         shard = self.manifest.shards[number]
         with refused(StoreError, self._folder / shard.file, "missing or damaged", _AGAIN):
             rows: NDArray[np.floating] = np.load(self._folder / shard.file, mmap_mode="r", allow_pickle=False)
-            if (rows.dtype, rows.shape) != (self.manifest.dtype, (shard.rows, self.dimension)):
+            if rows.dtype != np.dtype(self.manifest.dtype) or rows.shape != (shard.rows, self.dimension):
                 raise ValueError(f"{rows.dtype} of shape {rows.shape}")
         return rows
 

@@ -1,4 +1,4 @@
-"""Lines to rows of embeddings, some thousands at a time, and what tells one matrix from another."""
+"""Lines to rows of embeddings, some thousands at a time, and the identity of a matrix."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class RowEncoder:
     Attributes:
         dimension: Components of a row, D.
         settings: What was asked for.
-        fingerprint: What tells the model from others.
+        fingerprint: Of the model.
         report: Counts the lines.
     """
 
@@ -122,7 +122,7 @@ class RowEncoder:
             raise TextError(f"{', '.join(stream_name(text.path) for text in texts)}: empty; give a text with a line")
 
     def identity(self, texts: Sequence[Text], form: str) -> str:
-        """Tell what is made of these texts from everything else, by model, texts, settings and form, as JSON."""
+        """The model, texts, settings and form of a result, as JSON."""
         inputs = [[file_digest(text.path), text.column] for text in texts]
         return json.dumps([self.fingerprint, self.dimension, asdict(self.settings), form, digest(inputs)])  # type: ignore[call-overload]
 
