@@ -82,7 +82,7 @@ class JsonRows:
 
 
 def embed_to_file(texts: Sequence[Text], output: Path, encode: RowEncoder, kind: type[NpyRows | JsonRows]) -> None:
-    """Append rows to `<output>.part`, which takes its name at the end; `<output>.part.json` identifies its model, texts and settings."""
+    """Append rows to `<output>.part`; `<output>.part.json` identifies its model, texts and settings."""
     part, made_of = output.with_name(f"{output.name}.part"), output.with_name(f"{output.name}.part.json")
     rows, identity, done = kind(encode), encode.identity(texts, output.suffix), 0
     resumes = part.exists() and made_of.exists() and made_of.read_text(encoding="utf-8") == identity

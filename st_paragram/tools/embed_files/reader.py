@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,7 +16,7 @@ from st_paragram.errors import StoreError, refused
 
 #: The file that every folder of embeddings has; it is written last.
 MANIFEST = "embeddings.json"
-FORMAT_VERSION = 2
+FORMAT_VERSION: Final = 2
 _AGAIN = "make the embeddings again"
 
 
