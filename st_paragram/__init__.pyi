@@ -34,18 +34,10 @@ from st_paragram.tools.bitext_mining.miner import mine as mine
 from st_paragram.tools.bitext_mining.settings import MiningSettings as MiningSettings
 from st_paragram.tools.cleaning.config import default_cleaning as default_cleaning
 from st_paragram.tools.comparison import compare as compare
-from st_paragram.tools.embed_files import (
-    CollectionSettings as CollectionSettings,
-)
-from st_paragram.tools.embed_files import (
-    embed_collection as embed_collection,
-)
-from st_paragram.tools.embed_files import (
-    embed_file as embed_file,
-)
-from st_paragram.tools.embed_files import (
-    read_embeddings as read_embeddings,
-)
+from st_paragram.tools.distributed import CleanPairs as CleanPairs
+from st_paragram.tools.distributed import EmbedTexts as EmbedTexts
+from st_paragram.tools.embed_files import embed_files as embed_files
+from st_paragram.tools.embed_files import read_embeddings as read_embeddings
 from st_paragram.tools.evaluation.mteb.model import model_meta as model_meta
 from st_paragram.tools.preparation.prepare import prepare as prepare
 from st_paragram.tools.preparation.settings import PrepareSettings as PrepareSettings

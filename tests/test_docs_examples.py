@@ -37,7 +37,7 @@ LANGUAGES = {"python", "shell", "text", "yaml", "json", "sql", "javascript", "to
 NOT_RUN = {
     "docs/data.md": 1,
     "docs/evaluation.md": 1,
-    "docs/large_collections.md": 1,
+    "docs/many_machines.md": 1,
     "docs/serving.md": 5,
     "docs/training.md": 1,
     "docs/muse.md": 5,
@@ -109,7 +109,7 @@ def run_command(words: list[str], where: str, capsys) -> None:
     assert status == 0, f"{where}: {' '.join(words)}: {capsys.readouterr().err}"
 
 
-SLOW = ("five_minutes.md",)  # it trains a model
+SLOW = ("five_minutes.md", "many_machines.md")  # one trains a model, the other starts processes
 
 
 @pytest.mark.parametrize(

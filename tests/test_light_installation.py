@@ -76,7 +76,7 @@ def test_commands(run, tmp_path, pairs):
     run("embed", "en", "--output", "en.npy")
     expected = st_paragram.load("p-sp-mini", device="cpu").encode([one for one, _ in pairs[:40]])
     np.testing.assert_array_equal(np.load(tmp_path / "en.npy"), expected)
-    run("embed", "en", "es", "--sharded", "--output", "vectors", "--dtype", "int8")
+    run("embed", "en", "es", "--output", "vectors", "--dtype", "float16")
     run("score", "pairs.tsv", "--output", "scored.tsv")
     run("mine", "--source", "en", "--target", "es", "--output", "mined.tsv")
     run("align", "--source", "en", "--target", "es", "--output", "aligned.tsv")

@@ -71,7 +71,7 @@ def _kind(name: str) -> tuple[str, Path, Callable[[Path], Any], Callable[[Path],
 
         return "index", path, index.describe, index.check
     if (path / "embeddings.json").is_file():
-        from st_paragram.tools.embed_files.description import check_embeddings, describe_embeddings
+        from st_paragram.tools.embed_files.reader import check_embeddings, describe_embeddings
 
         return "embeddings", path, describe_embeddings, check_embeddings
     from st_paragram.core.encoding.find import find

@@ -19,7 +19,7 @@ from st_paragram.core.encoding.directory import TRAINING_FILE
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
-from st_paragram.tools.embed_files import CollectionSettings, embed_collection
+from st_paragram.tools.embed_files import embed_files
 
 CARD = "---\nlanguage:\n- en\nlicense: cc-by-4.0\n---\n# p-sp-xx\n\nlicense: none of this\n"
 
@@ -144,16 +144,16 @@ def test_a_model_is_checked_where_it_is_asked_for(model, capsys):
 def test_embeddings_are_told_and_checked(model, pairs, tmp_path, capsys):
     folder, source = tmp_path / "vectors", tmp_path / "lines.txt"
     source.write_text("".join(f"{text}\n" for text, _ in pairs[:50]), encoding="utf-8")
-    embed_collection(source, folder, model, CollectionSettings("int8", shard_lines=20))
+    embed_files(model, source, folder, shard_lines=20)
     (found,) = described(capsys, folder, "--check")
     assert (found["kind"], found["name"], found["properties"]["rows"]) == ("embeddings", "vectors", 50)
-    assert len(found["files"]) == 6 and found["files"]["shard-00002.npy"]["size"] == 248
+    assert len(found["files"]) == 3 and found["files"]["shard-00002.npy"]["size"] == 128 + 10 * 12 * 4
     assert found["checked"] == "50 embeddings, and all shards are what was written"
-    scales = (folder / "shard-00001.scales.npy").read_bytes()
-    (folder / "shard-00001.scales.npy").write_bytes(scales[:-1] + bytes([scales[-1] ^ 1]))
+    shard = (folder / "shard-00001.npy").read_bytes()
+    (folder / "shard-00001.npy").write_bytes(shard[:-1] + bytes([shard[-1] ^ 1]))
     assert main(["info", str(folder)]) == 0
     assert main(["info", str(folder), "--check"]) == 1
-    assert "shard-00001.scales.npy: damaged" in capsys.readouterr().err
-    (folder / "shard-00001.scales.npy").unlink()
+    assert "shard-00001.npy: damaged" in capsys.readouterr().err
+    (folder / "shard-00001.npy").unlink()
     assert main(["info", str(folder)]) == 1
     assert "a shard is missing" in capsys.readouterr().err

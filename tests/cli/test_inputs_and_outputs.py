@@ -19,7 +19,7 @@ from st_paragram.cli.main import main
 from st_paragram.core.text.parallel import ReadCounts, TextSource, read_rows, with_columns
 from st_paragram.errors import SettingsError, TextError
 from st_paragram.learning.training.training_data import choose_data
-from st_paragram.tools.embed_files import read_embeddings, row_encoder
+from st_paragram.tools.embed_files import read_embeddings
 
 TABLES = ("csv", "jsonl", "parquet")
 MODEL = ["--model", "p-sp-mini"]
@@ -47,9 +47,9 @@ def write(path: Path, lines: list[str]) -> None:
 
 
 def made(*command: str) -> bytes:
-    """The bytes of `new` that a command makes."""
-    assert main([*command, "--overwrite", "--output", "new"]) == 0
-    return Path("new").read_bytes()
+    """The bytes of `new.npy` that a command makes."""
+    assert main([*command, "--overwrite", "--output", "new.npy"]) == 0
+    return Path("new.npy").read_bytes()
 
 
 def refused(capsys: pytest.CaptureFixture[str], *command: str) -> str:
@@ -70,21 +70,13 @@ def test_tables_give_what_plain_text_gives(folder: Path) -> None:
         assert made("mine", *texts, *MODEL) == mined
 
 
-def test_shards_of_tables(folder: Path) -> None:
-    shared = [*MODEL, "--sharded", "--shard-lines", "25", "--output"]
+def test_folders_of_tables(folder: Path) -> None:
+    shared = [*MODEL, "--shard-lines", "25", "--output"]
     assert main(["embed", "en.txt", "es.txt", "en.txt", *shared, "plain"]) == 0
     columns = ["--columns", "english", "spanish", "english"]
-    assert main(["embed", "t.csv", "t.parquet", "t.jsonl", *columns, *shared, "tables", "--work", "work"]) == 0
+    assert main(["embed", "t.csv", "t.parquet", "t.jsonl", *columns, *shared, "tables"]) == 0
     plain, tables = read_embeddings("plain"), read_embeddings("tables")
     np.testing.assert_array_equal(plain.rows(0, 180), tables.rows(0, 180))
-    done = {path for path in Path("work").rglob("*.npy")}
-    columns[2] = "english"  # only this text is embedded again
-    assert (
-        main(["embed", "t.csv", "t.parquet", "t.jsonl", *columns, *shared, "tables", "--overwrite", "--work", "work"])
-        == 0
-    )
-    assert len({path for path in Path("work").rglob("*.npy")} & done) == 6
-    np.testing.assert_array_equal(read_embeddings("tables").rows(60, 120), plain.rows(0, 60))
 
 
 @pytest.mark.parametrize("kind", TABLES)
@@ -135,12 +127,7 @@ def test_a_table_given_as_plain_text_is_refused(folder: Path, name: str, capsys:
     ("command", "said"),
     [
         ("embed t.csv --output x.npy", "is a table (CSV); name its columns with --columns"),
-        ("embed en.txt --output x.csv", "the format is npy, and the ending is .csv; name X.npy, X.jsonl"),
-        ("embed en.txt --output x.npy --format jsonl", "the format is jsonl, and the ending is .npy"),
-        ("embed en.txt --output x.parquet --format parquet", "--format parquet is for a folder of shards"),
-        ("embed en.txt --output - --format npy", "a matrix cannot go to standard output; choose --format jsonl"),
-        ("embed en.txt --output x.npy --with-text", "--with-text is for --format jsonl"),
-        ("embed en.txt es.txt --sharded --output - --format jsonl", "leave --sharded out"),
+        ("embed en.txt --output x.csv", "x.csv: unknown ending .csv; name X.npy (a matrix), X.parquet"),
         ("embed t.csv --columns a b --output x.npy", "2 columns for 1 text; name one column for all"),
         ("mine --source t.csv --target en.txt --output x", "name its columns with --columns"),
         (
@@ -166,44 +153,16 @@ def test_columns_come_in_twos() -> None:
 
 def test_json_lines_of_embeddings(folder: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     made("embed", "en.txt", *MODEL, "--dim", "8")
-    matrix = np.load("new")
-    assert main(["embed", "en.txt", *MODEL, "--dim", "8", "--with-text", "--output", "x.jsonl"]) == 0
+    matrix = np.load("new.npy")
+    assert main(["embed", "en.txt", *MODEL, "--dim", "8", "--output", "x.jsonl"]) == 0
     rows = [json.loads(line) for line in Path("x.jsonl").read_text(encoding="utf-8").splitlines()]
     lines = Path("en.txt").read_text(encoding="utf-8").splitlines()
     assert [(row["line"], row["text"]) for row in rows] == list(enumerate(lines, 1))
     np.testing.assert_array_equal(np.array([row["embedding"] for row in rows], np.float32), matrix)
     capfdbinary.readouterr()
-    assert main(["embed", "t.csv", "--columns", "english", *MODEL, "--dim", "8", "--with-text", "--output", "-"]) == 0
+    assert main(["embed", "t.csv", "--columns", "english", *MODEL, "--dim", "8", "--output", "-"]) == 0
     assert capfdbinary.readouterr().out == Path("x.jsonl").read_bytes()
     assert not Path("-").exists()
-
-
-def test_json_lines_go_on_after_an_interruption(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    command = ["embed", "en.txt", *MODEL, "--dim", "4", "--output", "x.jsonl"]
-    assert main(command) == 0
-    wanted = Path("x.jsonl").read_bytes()
-    monkeypatch.setattr(row_encoder, "_LINES", 8)
-    with monkeypatch.context() as patch:
-        calls: list[int] = []
-
-        def failing(self: row_encoder.RowEncoder, lines: list[str]) -> object:
-            calls.append(len(lines))
-            if len(calls) == 4:
-                raise KeyboardInterrupt
-            return encode(self, lines)
-
-        encode = row_encoder.RowEncoder.__call__
-        patch.setattr(row_encoder.RowEncoder, "__call__", failing)
-        assert main([*command, "--overwrite"]) == 130
-    with Path("x.jsonl.part").open("ab") as part:
-        part.write(b'{"line": 25, "embed')
-    monkeypatch.setattr(
-        row_encoder.RowEncoder, "__call__", lambda self, lines: seen.append(lines) or encode(self, lines)
-    )
-    seen: list[list[str]] = []
-    assert main([*command, "--overwrite"]) == 0
-    assert Path("x.jsonl").read_bytes() == wanted
-    assert sum(map(len, seen)) == 36
 
 
 def test_scores_and_pairs_on_standard_output(folder: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:

@@ -97,6 +97,7 @@ def test_a_description_is_filled_to_the_width_of_the_terminal(command, monkeypat
         ("search -k 2 i a --threshold 0.5 b", {"source": "i", "threshold": 0.5, "query": ["a", "b"]}),
         ("search i -k 2 -- -q", {"query": ["-q"]}),
         ("search i -k 2", {"query": []}),
+        ("embed a --model m b --normalize --output o c", {"files": ["a", "b", "c"], "model": "m"}),
         ("info a --check b", {"names": ["a", "b"], "check": True}),
         ("export m --dim 3 o", {"model": "m", "output": "o", "dim": 3}),
         ("push m --dry-run o/n", {"model": "m", "repository": "o/n"}),

@@ -44,7 +44,7 @@ def test_embed_writes_the_same_bytes_as_the_sentence_transformer(texts, tmp_path
 
 
 def test_embed_sharded_and_score(texts, tmp_path):
-    run("embed", texts / "en.txt", texts / "es.txt", "--sharded", "--output", tmp_path / "shards", "--shard-lines", 50)
+    run("embed", texts / "en.txt", texts / "es.txt", "--output", tmp_path / "shards", "--shard-lines", 50)
     assert json.loads((tmp_path / "shards/embeddings.json").read_text())["rows"] == 120
     run("score", texts / "pairs.tsv", "--output", tmp_path / "scored.tsv")
     assert len((tmp_path / "scored.tsv").read_text().splitlines()) == 60

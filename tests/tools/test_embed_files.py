@@ -1,223 +1,299 @@
+"""Rows are the embeddings of the lines in order, in every form, however often the work was interrupted."""
+
 import gzip
 import io
+import json
 import lzma
+import shutil
+from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
+import torch
 from filelock import FileLock
 
 from st_paragram.cli.main import main
-from st_paragram.core.text.parallel import TextSource
-from st_paragram.errors import ParagramError, TextError
+from st_paragram.core.encoding.encoder import Encoder
+from st_paragram.errors import ParagramError, SettingsError, StoreError, TextError
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
-from st_paragram.tools import embed_files, score_files
-from st_paragram.tools.embed_files import row_encoder
+from st_paragram.tools.embed_files import embed_files, read_embeddings, rows
+
+FORMS = ("x.npy", "x.jsonl", "x.parquet", "x")
 
 
 @pytest.fixture
-def model(vocabulary):
+def encoder(vocabulary):
+    torch.manual_seed(1)
     return pipeline(SentencePieceEmbedding(vocabulary, 6), device="cpu")
 
 
 @pytest.fixture
+def model(encoder, tmp_path):
+    return str(model_directory.save(encoder, tmp_path / "m"))
+
+
+@pytest.fixture
 def lines(pairs):
-    texts = [text for pair in pairs[:30] for text in pair]
-    texts[7] = texts[20] = ""
+    texts = [text for pair in pairs[:45] for text in pair]
+    texts[7] = texts[50] = ""
     texts[9] = "with\u2028separator\u0085s"
     return texts
 
 
 @pytest.fixture
-def source(tmp_path, lines):
-    path = tmp_path / "lines.txt"
-    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8", newline="\n")
-    return path
+def texts(tmp_path, lines, monkeypatch):
+    """Forty lines in a plain text, fifty in a packed one, none in a third; seven lines are embedded at a time."""
+    monkeypatch.setattr(rows, "_LINES", 7)
+    paths = [tmp_path / name for name in ("a.txt", "empty.txt", "b.gz")]
+    paths[0].write_text("\n".join(lines[:40]) + "\n", encoding="utf-8", newline="\n")
+    paths[1].touch()
+    paths[2].write_bytes(gzip.compress("\n".join(lines[40:]).encode()))
+    return [str(path) for path in paths]
 
 
-@pytest.mark.parametrize("chunk", [1, 7, 1000])
-@pytest.mark.parametrize("pack", [None, gzip, lzma])
-def test_rows_are_the_lines_in_order(model, tmp_path, source, lines, chunk, pack, monkeypatch):
-    monkeypatch.setattr(row_encoder, "_LINES", chunk)
-    if pack:
-        packed = tmp_path / ("lines.gz" if pack is gzip else "lines.xz")
-        packed.write_bytes(pack.compress(source.read_bytes()))
-        source = packed
-    report = embed_files.embed_file(model, str(source), tmp_path / "x.npy")
-    rows = np.load(tmp_path / "x.npy", mmap_mode="r")
-    assert (rows.shape, rows.dtype) == ((60, 6), np.float32)
-    np.testing.assert_allclose(rows, model.encode(lines), atol=1e-6)
-    assert (report.lines, report.blank, report.resumed) == (60, 2, 0)
-    assert sorted(p.name for p in tmp_path.glob("x.npy*")) == ["x.npy"]
+def matrix(output: Path) -> np.ndarray:
+    """What any form holds."""
+    if output.suffix == ".npy":
+        return np.load(output, mmap_mode="r")
+    if output.suffix == ".jsonl":
+        return np.array([json.loads(line)["embedding"] for line in output.read_bytes().splitlines()])
+    if output.suffix == ".parquet":
+        return np.array(pq.read_table(output)["embedding"].to_pylist())
+    return read_embeddings(output).rows(0, 1000)
 
 
-def test_an_interrupted_run_goes_on(model, tmp_path, source, lines, monkeypatch):
-    monkeypatch.setattr(row_encoder, "_LINES", 8)
-    output, encode, calls = tmp_path / "x.npy", model.encode, []
+def content(output: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in ([output] if output.is_file() else output.iterdir())}
 
-    def failing(batch, **kwargs):
-        calls.append(list(batch))
-        if len(calls) == 4:
-            raise KeyboardInterrupt
-        return encode(batch, **kwargs)
 
-    monkeypatch.setattr(model, "encode", failing)
-    with pytest.raises(KeyboardInterrupt):
-        embed_files.embed_file(model, str(source), output, identity="m")
-    part = output.with_name("x.npy.part")
-    with part.open("ab") as file:
-        file.write(b"torn row")
+def made_by(encode, texts, output, **options):
+    """What a call leaves, and its report."""
+    report = embed_files(encode, texts, output, shard_lines=16, overwrite=True, **options)
+    return content(output), report
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(("dtype", "dim", "normalize"), [("float32", None, False), ("float16", 4, True)])
+def test_rows_are_the_lines_in_order(encoder, texts, lines, tmp_path, form, dtype, dim, normalize):
+    report = made_by(encoder, texts, tmp_path / form, dtype=dtype, dim=dim, normalize=normalize)[1]
+    assert (report.lines, report.blank, report.resumed, report.files) == (90, 2, 0, 7 if form == "x" else 1)
+    expected = encoder.encode(lines)[:, :dim].astype(np.float64)
+    if normalize:
+        expected /= np.linalg.norm(expected, axis=1, keepdims=True)
+    np.testing.assert_allclose(matrix(tmp_path / form), expected, atol=1e-6 if dtype == "float32" else 1e-3)
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(["a.txt", "b.gz", "empty.txt", form])
+
+
+def test_all_forms_hold_the_same_numbers(model, texts, lines, tmp_path):
+    for form in FORMS:
+        made_by(Encoder(model), texts, tmp_path / form, dtype="float16")
+    expected = matrix(tmp_path / "x.npy")
+    assert (expected.dtype, expected.shape) == (np.float16, (90, 6))
+    for form in FORMS[1:]:
+        np.testing.assert_array_equal(matrix(tmp_path / form).astype(np.float16), expected)
+    objects = [json.loads(line) for line in (tmp_path / "x.jsonl").read_bytes().splitlines()]
+    assert [(each["line"], each["text"]) for each in objects] == list(enumerate(lines, 1))
+    table = pq.read_table(tmp_path / "x.parquet")
+    assert table["text"].to_pylist() == lines
+    assert str(table.schema.field("embedding").type) == "fixed_size_list<element: halffloat not null>[6]"
+
+
+@pytest.mark.parametrize("pack", [gzip, lzma])
+def test_one_text_plain_or_packed(encoder, lines, tmp_path, pack):
+    name = tmp_path / ("lines.gz" if pack is gzip else "lines.xz")
+    name.write_bytes(pack.compress("\n".join(lines).encode()))
+    embed_files(encoder, name, tmp_path / "x.npy")
+    np.testing.assert_allclose(np.load(tmp_path / "x.npy"), encoder.encode(lines), atol=1e-6)
+
+
+def test_a_folder_is_read_from_any_row(model, texts, tmp_path):
+    made_by(model, [*texts, texts[0]], tmp_path / "x")
+    stored = read_embeddings(tmp_path / "x")
+    expected = np.concatenate(list(stored.blocks(11)))
+    assert len(stored) == len(expected) == 130 and stored.dimension == 6 and expected.dtype == np.float32
+    np.testing.assert_array_equal(stored.rows(14, 90), expected[14:90])
+    np.testing.assert_array_equal(stored.take([89, 0, 17, 129, 17]), expected[[89, 0, 17, 129, 17]])
+    assert stored.take([]).shape == stored.rows(5, 5).shape == (0, 6)
+    for wrong in (lambda: stored.take([130]), lambda: stored.rows(-1, 3)):
+        with pytest.raises(IndexError):
+            wrong()
+    manifest = stored.manifest
+    assert manifest.model.name == model and len(manifest.model.fingerprint) == 64
+    counts = [(text.path, text.lines, text.blank) for text in manifest.texts]
+    assert counts == [(texts[0], 40, 1), (texts[1], 0, 0), (texts[2], 50, 1), (texts[0], 40, 1)]
+    places = [(shard.text, shard.first_line, shard.rows) for shard in manifest.shards[:5]]
+    assert places == [(0, 1, 16), (0, 17, 16), (0, 33, 8), (2, 1, 16), (2, 17, 16)]
+
+
+def interrupted(encode, texts, output, patch, error=MemoryError, calls=6, **options):
+    """A run that ends in the middle, as a killed one leaves it: nobody cleans up."""
+    original, done = rows.RowEncoder.embedded, []
+
+    def failing(self, *arguments):
+        for made in original(self, *arguments):
+            if len(done) == calls:
+                raise error
+            done.append(len(made[0]))
+            yield made
+
+    with patch.context() as patched:
+        patched.setattr(rows.RowEncoder, "embedded", failing)
+        with pytest.raises(error):
+            made_by(encode, texts, output, **options)
     assert not output.exists()
-    calls.clear()
-    monkeypatch.setattr(
-        model, "encode", lambda batch, **kwargs: (calls.append(list(batch)), encode(batch, **kwargs))[1]
-    )
-    report = embed_files.embed_file(model, str(source), output, identity="m")
-    assert [text for batch in calls for text in batch] == lines[24:]
-    assert (report.lines, report.resumed, report.blank) == (60, 24, 2)
-    np.testing.assert_allclose(np.load(output), encode(lines), atol=1e-6)
 
 
-@pytest.mark.parametrize("change", ["identity", "normalize", "input"])
-def test_an_interrupted_run_with_other_settings_starts_again(model, tmp_path, source, lines, change, monkeypatch):
-    encode = model.encode
-    monkeypatch.setattr(row_encoder, "_LINES", 8)
-    monkeypatch.setattr(model, "encode", lambda b, **k: encode(b, **k) if b[0] == lines[0] else 1 / 0)
-    with pytest.raises(ZeroDivisionError):
-        embed_files.embed_file(model, str(source), tmp_path / "x.npy", identity="m")
-    monkeypatch.setattr(model, "encode", encode)
-    if change == "input":
-        source.write_text("ba\nce\n")
-        lines = ["ba", "ce"]
-    report = embed_files.embed_file(
-        model, str(source), tmp_path / "x.npy", normalize=change == "normalize", identity=change
-    )
-    assert report.resumed == 0 and len(np.load(tmp_path / "x.npy")) == len(lines)
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("error", [MemoryError, KeyboardInterrupt])
+def test_an_interrupted_run_goes_on(model, texts, tmp_path, monkeypatch, form, error):
+    (tmp_path / "whole").mkdir()
+    whole, _ = made_by(Encoder(model), texts, tmp_path / "whole" / form)
+    interrupted(Encoder(model), texts, tmp_path / form, monkeypatch, error)
+    if (part := tmp_path / f"{form}.part").exists():
+        with part.open("ab") as file:
+            file.write(b"torn row")
+    (tmp_path / f".{form}.0123456789ab.part" / "new").mkdir(parents=True)  # of a run that was killed at its very end
+    made, report = made_by(Encoder(model), texts, tmp_path / form)
+    assert made == whole
+    assert (report.lines, report.blank, report.resumed) == (90, 2, 40 if form in FORMS[:2] else 32)
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".") or "part" in path.name[-5:]]
 
 
-def test_standard_input(model, tmp_path, monkeypatch):
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("change", ["weights", "model", "normalize", "dim", "text", "column"])
+def test_nothing_is_taken_over_from_other_work(model, encoder, texts, tmp_path, monkeypatch, form, change):
+    """Above all not from another model, whose rows would be in one matrix with those of this one."""
+    interrupted(encoder, texts, tmp_path / form, monkeypatch)
+    options = {"normalize": {"normalize": True}, "dim": {"dim": 5}, "column": {"columns": ["1", None, None]}}
+    if change == "weights":  # of the same object
+        with torch.no_grad():
+            next(encoder.parameters())[5:].neg_()
+    elif change == "model":
+        encoder = Encoder(model, truncate_dim=5)
+    elif change == "text":
+        Path(texts[0]).write_text("ba\nce\n")
+    made, report = made_by(encoder, texts, tmp_path / form, **options.get(change, {}))
+    assert report.resumed == 0
+    again, _ = made_by(encoder, texts, tmp_path / form, **options.get(change, {}))
+    assert made == again
+
+
+def test_models_are_told_apart_by_what_they_are(model, encoder, vocabulary):
+    one = rows.fingerprint_of(Encoder(model))
+    assert one == rows.fingerprint_of(Encoder(model, num_threads=1))
+    others = [Encoder(model, truncate_dim=5), Encoder(), encoder, pipeline(SentencePieceEmbedding(vocabulary, 6))]
+    assert len({one, *map(rows.fingerprint_of, others)}) == 5
+
+
+def test_standard_input(encoder, texts, lines, tmp_path, monkeypatch):
     class Stdin:
-        buffer = io.BufferedReader(io.BytesIO(b"ba ce\nno newline"))
+        buffer = io.BufferedReader(io.BytesIO("\n".join(lines[40:]).encode()))
 
     monkeypatch.setattr("sys.stdin", Stdin)
-    assert embed_files.embed_file(model, "-", tmp_path / "x.npy").lines == 2
+    made_by(encoder, [texts[0], "-"], tmp_path / "x")
+    np.testing.assert_allclose(matrix(tmp_path / "x"), encoder.encode(lines), atol=1e-6)
 
 
-def test_bad_input_is_refused_by_line_and_an_output_is_not_overwritten(model, tmp_path):
-    bad = tmp_path / "bad.txt"
+@pytest.mark.parametrize("form", FORMS)
+def test_bad_input_is_refused_in_one_line_and_leaves_nothing(encoder, texts, tmp_path, form):
+    bad, cut = tmp_path / "bad.txt", tmp_path / "cut.gz"
     bad.write_bytes(b"ba\nce\n\xff\n")
-    with pytest.raises(TextError, match=r"bad\.txt: line 3 is not UTF-8"):
-        embed_files.embed_file(model, str(bad), tmp_path / "x.npy")
-    assert not list(tmp_path.glob("x.npy*"))
-    (tmp_path / "empty.txt").touch()
-    with pytest.raises(TextError, match="empty"):
-        embed_files.embed_file(model, str(tmp_path / "empty.txt"), tmp_path / "y.npy")
-    (tmp_path / "z.npy").write_text("precious")
-    with pytest.raises(ParagramError, match="exists"):
-        embed_files.embed_file(model, str(bad), tmp_path / "z.npy")
+    cut.write_bytes(gzip.compress(b"ba\n" * 9000)[:-20])
+    before = sorted(path.name for path in tmp_path.iterdir())
+    for files, options, error, message in [
+        ([texts[0], bad], {}, TextError, r"bad\.txt: line 3 is not UTF-8"),
+        ([texts[0], cut], {}, TextError, "cannot be read"),
+        ([texts[1]], {}, TextError, r"empty\.txt: empty"),
+        ([tmp_path / "none"], {}, TextError, "No such file"),
+        ([tmp_path], {}, TextError, "is a folder, where a file is expected"),
+        ([], {}, SettingsError, "no text"),
+        (["-", "-"], {}, SettingsError, "standard input twice"),
+        (texts, {"columns": ["a"]}, SettingsError, "1 columns for 3 texts"),
+        (texts, {"dim": 7}, SettingsError, "dim is 7, and the embeddings of this model have 6"),
+        (texts, {"dtype": "int8"}, SettingsError, "dtype is 'int8'; it must be 'float32' or 'float16'"),
+    ]:
+        with pytest.raises(error, match=message) as raised:
+            embed_files(encoder, files, tmp_path / form, **options)
+        assert "\n" not in str(raised.value)
+    with FileLock(tmp_path / f".{form}.lock"), pytest.raises(ParagramError, match="another run is writing"):
+        embed_files(encoder, texts, tmp_path / form)
+    assert sorted(path.name for path in tmp_path.iterdir() if path.suffix != ".lock") == before
 
 
-def test_bad_input_leaves_nothing_behind_and_spoils_nothing(model, tmp_path, source, monkeypatch):
-    encode = model.encode
-    monkeypatch.setattr(row_encoder, "_LINES", 8)
-    monkeypatch.setattr(model, "encode", lambda b, **k: encode(b, **k) if b[0] == read_first(source) else 1 / 0)
-    with pytest.raises(ZeroDivisionError):
-        embed_files.embed_file(model, str(source), tmp_path / "x.npy")
-    unfinished = (tmp_path / "x.npy.part").read_bytes()
-    for wrong in ("none.txt", "."):
-        with pytest.raises(TextError):
-            embed_files.embed_file(model, str(tmp_path / wrong), tmp_path / "x.npy")
-    assert (tmp_path / "x.npy.part").read_bytes() == unfinished
-    (tmp_path / "empty.txt").touch()
-    with pytest.raises(TextError):
-        embed_files.embed_file(model, str(tmp_path / "empty.txt"), tmp_path / "y.npy")
-    assert not list(tmp_path.glob("y.npy*"))
-
-
-def read_first(path):
-    return path.read_text(encoding="utf-8").split("\n")[0]
-
-
-def test_rows_that_cannot_be_scored_are_refused(model, tmp_path):
-    source = tmp_path / "nul.tsv"
-    source.write_bytes(b"ba\tce\nba\0\tce\n")
-    with pytest.raises(TextError, match="1 rows hold NUL bytes"):
-        score_files.score_file(model, TextSource((str(source),), ("a", "b")), tmp_path / "y.tsv")
-    assert not list(tmp_path.glob("y.tsv*"))
-
-
-@pytest.mark.parametrize("output", [".", "lines.txt/x.npy", "/dev/null"])
-def test_impossible_outputs_are_refused(model, tmp_path, source, output, monkeypatch):
+def test_what_is_there_stays(encoder, texts, tmp_path, monkeypatch):
+    for form in FORMS:
+        path = tmp_path / form
+        path.write_text("precious") if path.suffix else path.mkdir()
+        with pytest.raises(ParagramError, match="exists"):
+            embed_files(encoder, texts, path)
+    with pytest.raises(ParagramError, match="x exists and is not a folder of embeddings"):
+        embed_files(encoder, texts, tmp_path / "x", overwrite=True)
+    with pytest.raises(SettingsError, match=r"x\.csv: unknown ending \.csv; name X\.npy \(a matrix\)"):
+        embed_files(encoder, texts, tmp_path / "x.csv")
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(ParagramError, match=r"where a (file|folder) is expected|regular file"):
-        embed_files.embed_file(model, str(source), output, overwrite=True)
+    for wrong in ("a.txt/x.npy", "a.txt/x"):
+        with pytest.raises(ParagramError, match="where a folder is expected"):
+            embed_files(encoder, texts, wrong)
 
 
-def test_scores_are_cosines_in_order(model, tmp_path, pairs):
-    source = tmp_path / "pairs.tsv"
-    source.write_text("".join(f"{a}\t{b}\n" for a, b in pairs[:20]) + "\tba\n")
-    report = score_files.score_file(model, TextSource((str(source),), ("a", "b")), tmp_path / "y.tsv")
-    assert (report.pairs, report.blank) == (21, 1)
-    rows = [line.split("\t") for line in (tmp_path / "y.tsv").read_text().splitlines()]
-    assert [(a, b) for _, a, b in rows] == [*pairs[:20], ("", "ba")]
-    for score, a, b in rows:
-        x, y = model.encode([a, b])
-        assert float(score) == pytest.approx(x @ y / np.linalg.norm(x) / np.linalg.norm(y), abs=2e-6)
+@pytest.mark.parametrize(
+    ("value", "error", "message"),
+    [
+        (np.nan, ParagramError, r"a\.txt: the embedding of line 1 is not finite"),
+        (70_000, SettingsError, r"a\.txt: the embedding of line 1 has components above 65,504"),
+    ],
+)
+def test_numbers_that_cannot_be_stored_are_told_by_line(encoder, texts, tmp_path, monkeypatch, value, error, message):
+    monkeypatch.setattr(encoder, "encode", lambda lines, **_: np.full((len(lines), 6), value, np.float32))
+    with pytest.raises(error, match=message):
+        embed_files(encoder, texts, tmp_path / "x.npy", dtype="float16")
+    assert not list(tmp_path.glob("x.npy*"))
 
 
-def test_commands(model, tmp_path, source, capsys):
-    model_directory.save(model, tmp_path / "m")
-    arguments = ["--model", str(tmp_path / "m"), "--output", str(tmp_path / "x.npy")]
-    assert main(["embed", str(source), *arguments]) == 0
-    assert "60 lines; 2 blank" in capsys.readouterr().err
-    assert main(["embed", str(source), *arguments]) == 1
+def test_damaged_folders_are_refused_in_one_line(model, texts, tmp_path):
+    made_by(model, texts, tmp_path / "good")
+
+    def refused(damage):
+        folder = tmp_path / "bad"
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree(tmp_path / "good", folder)
+        damage(folder)
+        with pytest.raises(StoreError) as raised:
+            read_embeddings(folder).rows(0, 90)
+        assert "\n" not in str(raised.value)
+        return str(raised.value)
+
+    def described(**values):
+        def change(folder):
+            path = folder / "embeddings.json"
+            path.write_text(json.dumps(json.loads(path.read_text()) | values))
+
+        return change
+
+    assert "no embeddings.json" in refused(lambda folder: (folder / "embeddings.json").unlink())
+    assert "damaged" in refused(lambda folder: (folder / "embeddings.json").write_text("{"))
+    assert "format_version" in refused(described(format_version=1))
+    assert "missing or damaged" in refused(described(dimension=7))
+    assert "missing or damaged" in refused(lambda folder: (folder / "shard-00001.npy").write_bytes(b"\x93NUMPY"))
+    assert "missing or damaged" in refused(lambda folder: (folder / "shard-00001.npy").unlink())
+    with pytest.raises(StoreError, match="is a file"):
+        read_embeddings(texts[0])
+
+
+def test_the_command(model, texts, tmp_path, capsys):
+    shared = ["--model", model, "--dtype", "float16", "--dim", "4", "--output"]
+    out, one = str(tmp_path / "out"), str(tmp_path / "one.npy")
+    assert main(["embed", *texts, *shared, out, "--shard-lines", "16"]) == 0
+    assert "out: 90 lines in 7 files; 2 blank" in capsys.readouterr().err
+    assert main(["embed", *texts, *shared, out]) == 1
     assert "exists; choose another name or give --overwrite" in capsys.readouterr().err
-    assert main(["embed", str(source), *arguments, "--overwrite", "--normalize"]) == 0
-    lengths = np.linalg.norm(np.load(tmp_path / "x.npy"), axis=1)
-    np.testing.assert_allclose(lengths, 1, atol=1e-5)
-
-    pairs = tmp_path / "pairs.tsv"
-    pairs.write_text("ba\tce\n")
-    assert main(["score", str(pairs), "--model", str(tmp_path / "m"), "--output", str(tmp_path / "y.tsv")]) == 0
-    assert (tmp_path / "y.tsv").read_text().endswith("\tba\tce\n")
-    pairs.write_text("ba ce\n")
-    failing = ["score", str(pairs), "--model", str(tmp_path / "m"), "--output", str(tmp_path / "w.tsv")]
-    assert main(failing) == 1
-    assert "row 1 has 1 column" in capsys.readouterr().err
-    assert not (tmp_path / "w.tsv").exists() and not (tmp_path / "w.tsv.part").exists()
-
-
-def test_a_missing_model_is_one_line(tmp_path, source, capsys):
-    assert main(["embed", str(source), "--model", "p-sp-nowhere", "--output", str(tmp_path / "x.npy")]) == 1
-    err = capsys.readouterr().err
-    assert err.startswith("st-paragram embed: no model 'p-sp-nowhere'") and err.count("\n") == 1
-
-
-def test_an_output_is_one_runs_and_what_it_has_made_stays(model, tmp_path, source, monkeypatch):
-    """A second run of another text, begun while the first one works, and again after it has ended."""
-    output, encode, refused = tmp_path / "x.npy", model.encode, []
-    other = tmp_path / "other.txt"
-    other.write_text("ba\n")
-
-    def second_run_meanwhile(batch, **options):
-        lock = FileLock(tmp_path / ".x.npy.lock", timeout=0)  # as another process sees it
-        with pytest.raises(TimeoutError):
-            lock.acquire()
-        refused.append(len(batch))
-        return encode(batch, **options)
-
-    monkeypatch.setattr(model, "encode", second_run_meanwhile)
-    embed_files.embed_file(model, str(source), output)
-    assert refused == [60]
-    with pytest.raises(ParagramError, match="exists"):
-        embed_files.embed_file(model, str(other), output)
-    assert len(np.load(output)) == 60
-
-
-def test_scores_are_one_runs(model, tmp_path):
-    source = tmp_path / "pairs.tsv"
-    source.write_text("ba\tce\n")
-    with FileLock(tmp_path / ".y.tsv.lock"), pytest.raises(ParagramError, match=r"another run is writing .*y\.tsv"):
-        score_files.score_file(model, TextSource((str(source),), ("a", "b")), tmp_path / "y.tsv")
-    assert not (tmp_path / "y.tsv").exists()
+    assert main(["embed", *texts, *shared, one]) == 0
+    np.testing.assert_array_equal(np.load(one), read_embeddings(out).rows(0, 90))
+    assert main(["embed", *texts, *shared, one, "--overwrite", "--normalize"]) == 0
+    np.testing.assert_allclose(np.linalg.norm(np.load(one).astype(np.float32), axis=1), 1, atol=1e-3)
+    assert main(["embed", texts[0], "--model", "p-sp-nowhere", "--output", "x.npy"]) == 1
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert said.startswith("st-paragram embed: no model 'p-sp-nowhere'")

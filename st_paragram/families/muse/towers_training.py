@@ -35,7 +35,7 @@ from st_paragram.families.muse.settings import TowersSettings
 from st_paragram.families.muse.tasks import read_texts, task_files
 from st_paragram.families.muse.towers import DOCUMENT, QUERY, through
 from st_paragram.learning.models import directory
-from st_paragram.tools.embed_files.one_file import embed_file
+from st_paragram.tools.embed_files import embed_files
 
 _PAIRED = ("qa", "response")
 _FEWEST = 16  # pairs of a batch: fewer are hardly each other's negatives
@@ -160,7 +160,7 @@ def vectors_of(texts: Path, encoder: SentenceTransformer, identity: str, folder:
     """
     output = folder / f"vectors-{digest(content_digest(texts), identity)}.npy"
     if not output.exists():
-        embed_file(encoder, str(texts), output, normalize=True, identity=identity, dtype="float16")
+        embed_files(encoder, texts, output, normalize=True, dtype="float16")
     return cast("NDArray[np.float16]", np.load(output, mmap_mode="r"))
 
 

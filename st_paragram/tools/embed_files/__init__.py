@@ -1,17 +1,7 @@
-"""Encode files of any size: one text to a matrix on disk, or a collection of texts to a folder of shards."""
+"""Embed files of any size: to a matrix, a Parquet table, JSON lines, or a folder of matrices."""
 
-from st_paragram.tools.embed_files.collection import CollectionReport, embed_collection
-from st_paragram.tools.embed_files.one_file import EncodingReport, embed_file
+from st_paragram.tools.embed_files.embed import embed_files
 from st_paragram.tools.embed_files.reader import StoredEmbeddings, read_embeddings
-from st_paragram.tools.embed_files.settings import CollectionSettings, RowSettings
+from st_paragram.tools.embed_files.rows import EmbeddingReport
 
-__all__ = [
-    "CollectionReport",
-    "CollectionSettings",
-    "EncodingReport",
-    "RowSettings",
-    "StoredEmbeddings",
-    "embed_collection",
-    "embed_file",
-    "read_embeddings",
-]
+__all__ = ["EmbeddingReport", "StoredEmbeddings", "embed_files", "read_embeddings"]

@@ -1,133 +1,159 @@
-"""Read a folder of embeddings back, whatever its format and the type of its numbers."""
+"""A folder of embeddings: what `embeddings.json` says, and the rows of its shards."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
-from functools import cached_property, lru_cache
+from dataclasses import asdict, dataclass
+from functools import lru_cache
 from pathlib import Path
-from typing import cast
+from typing import Any, Final, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from st_paragram.core.encoding.packing import Packed, unpack
-from st_paragram.errors import DAMAGED, SettingsError, StoreError, one_line
-from st_paragram.tools.embed_files.description import Description, read_description
-from st_paragram.tools.embed_files.shards import ParquetShard, ShardedRows, shard_reader
+from st_paragram.core.files import FileDescription, check_files, file_for_folder, read_record
+from st_paragram.errors import StoreError, refused
 
-_OPEN_SHARDS = 64
-_BLOCK = 1 << 16  # rows
+#: The file that every folder of embeddings has; it is written last.
+MANIFEST = "embeddings.json"
+FORMAT_VERSION: Final = 2
+_AGAIN = "make the embeddings again"
+
+
+@dataclass(frozen=True)
+class ModelName:
+    """A model by its name or path, None for one that was in memory, and its fingerprint."""
+
+    name: str | None
+    fingerprint: str
+
+
+@dataclass(frozen=True)
+class EmbeddedText:
+    """A text by its path, and how many lines it has and how many of them are blank."""
+
+    path: str
+    lines: int
+    blank: int
+
+
+@dataclass(frozen=True)
+class Shard:
+    """A matrix: its rows are of the lines of text number `text` from `first_line` on, which is at least 1."""
+
+    file: str
+    text: int
+    first_line: int
+    rows: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What `embeddings.json` says."""
+
+    format_version: Literal[2]
+    rows: int
+    dimension: int
+    dtype: Literal["float32", "float16"]
+    normalized: bool
+    model: ModelName
+    texts: tuple[EmbeddedText, ...]
+    shards: tuple[Shard, ...]
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """Read `embeddings.json`."""
+    if wrong := file_for_folder(folder, "a folder of embeddings"):
+        raise StoreError(f"{wrong}; give a folder that st-paragram embed made")
+    if not (folder / MANIFEST).is_file():
+        raise StoreError(f"{folder}: no {MANIFEST}; give a folder that st-paragram embed made")
+    with refused(StoreError, folder / MANIFEST, "damaged, or of another version of st_paragram", _AGAIN):
+        return read_record(folder / MANIFEST, Manifest)
 
 
 def read_embeddings(folder: str | Path) -> StoredEmbeddings:
-    """Open a folder that `embed_collection` made; rows are read when they are asked for.
-
-    Args:
-        folder: The folder.
-
-    Raises:
-        StoreError: It is not such a folder, or its description is damaged.
+    """Open a folder that `embed_files` made; rows are read when they are asked for.
 
     Example:
-        >>> from st_paragram import embed_collection, read_embeddings
-        >>> report = embed_collection("lines.txt", "vectors", "p-sp-mini")
+        >>> from st_paragram import embed_files, read_embeddings
+        >>> report = embed_files("p-sp-mini", ["wiki.en", "wiki.es"], "vectors")
         >>> read_embeddings("vectors").take([0, 5]).shape
         (2, 256)
     """
-    return StoredEmbeddings(Path(folder), read_description(Path(folder)))
+    return StoredEmbeddings(Path(folder))
 
 
-class StoredEmbeddings(ShardedRows):
-    """The embeddings of a collection: row i is of the i-th line of all texts, one after another.
+class StoredEmbeddings:
+    """The embeddings of some texts: row i is of the i-th line of all texts, one after another.
 
     Attributes:
-        folder: Where they are.
-        description: What `embeddings.json` says.
+        manifest: What `embeddings.json` says.
     """
 
-    def __init__(self, folder: Path, description: Description) -> None:
-        """Remember where things are; no shard is opened yet. Arguments as of `read_embeddings`."""
-        self.folder, self.description = folder, description
-        self._opened = lru_cache(maxsize=_OPEN_SHARDS)(self._open)
+    def __init__(self, folder: Path) -> None:
+        """Read the manifest; shards are mapped when they are needed."""
+        self.manifest = read_manifest(folder)
+        self._folder, self._shard = folder, lru_cache(maxsize=64)(self._map)
+        self._starts = np.cumsum([0, *(shard.rows for shard in self.manifest.shards)])
 
-    @cached_property
-    def starts(self) -> NDArray[np.int64]:
-        """Row at which each shard begins, and the number of rows: int64 (shards + 1,)."""
-        return np.cumsum([0, *(shard.rows for shard in self.description.shards)], dtype=np.int64)
+    def __len__(self) -> int:
+        """Number of rows."""
+        return int(self._starts[-1])
 
     @property
-    def dim(self) -> int:
+    def dimension(self) -> int:
         """Components of a row, D."""
-        return self.description.dimension
-
-    dimension = dim
+        return self.manifest.dimension
 
     def rows(self, begin: int, end: int) -> NDArray[np.float32]:
-        """Neighboring rows, float32 (end - begin, D); `end` beyond the last row is taken for the number of rows.
-
-        Raises:
-            IndexError: `begin` is below 0.
-            StoreError: A shard is missing or damaged.
-        """
-        return super().rows(_first(begin), min(end, len(self)))
+        """Neighboring rows, float32 (end - begin, D); `end` may be beyond the last row."""
+        if begin < 0:
+            raise IndexError(f"rows from {begin}; the first one is 0")
+        result = [np.empty((0, self.dimension), np.float32)]
+        for number, first in enumerate(self._starts[:-1]):
+            if max(begin, first) < min(end, self._starts[number + 1]):
+                result.append(self._shard(number)[max(0, begin - first) : end - first])
+        return np.concatenate(result, dtype=np.float32)
 
     def take(self, rows: ArrayLike) -> NDArray[np.float32]:
-        """Rows by their numbers, in any order, float32 (len(rows), D).
-
-        Raises:
-            IndexError: There is no row of such a number.
-            StoreError: A shard is missing or damaged.
-        """
+        """Rows by their numbers, in any order, float32 (len(rows), D)."""
         wanted = np.asarray(rows, dtype=np.int64)
         if len(wanted) and not 0 <= wanted.min() <= wanted.max() < len(self):
             raise IndexError(f"rows {wanted.min()} to {wanted.max()} of {len(self)}")
-        return super().take(wanted)
+        result = np.empty((len(wanted), self.dimension), np.float32)
+        numbers = np.searchsorted(self._starts, wanted, side="right") - 1
+        for number in np.unique(numbers):
+            places = numbers == number
+            result[places] = self._shard(int(number))[wanted[places] - self._starts[number]]
+        return result
 
-    def blocks(self, size: int = _BLOCK) -> Iterator[NDArray[np.float32]]:
-        """Yield all rows in order, `size` at a time: float32 (size, D), the last block may be smaller."""
+    def blocks(self, size: int = 1 << 16) -> Iterator[NDArray[np.float32]]:
+        """Yield all rows in order, float32 (size, D); the last block may be smaller."""
         for begin in range(0, len(self), size):
             yield self.rows(begin, begin + size)
 
-    def texts(self, begin: int, end: int) -> list[str]:
-        """The lines that neighboring rows are embeddings of.
-
-        Raises:
-            IndexError: `begin` is below 0.
-            SettingsError: They were not kept with the embeddings.
-            StoreError: A shard is missing or damaged.
-        """
-        if not self.description.with_text:
-            raise SettingsError("these embeddings have no lines; embed with --format parquet --with-text")
-        lines: list[str] = []
-        for shard, rows in self.overlaps(_first(begin), min(end, len(self))):
-            with self._in_one_line(shard):
-                lines += cast("ParquetShard", self._opened(shard)).texts(rows)
-        return lines
-
-    def fill(self, out: NDArray[np.float32], shard: int, rows: slice | NDArray[np.int64]) -> None:
-        """Read rows of a shard into an array.
-
-        Raises:
-            StoreError: The shard is missing or damaged.
-        """
-        with self._in_one_line(shard):
-            unpack(self._opened(shard)[rows], out)
-
-    @contextmanager
-    def _in_one_line(self, shard: int) -> Iterator[None]:
-        try:
-            yield
-        except DAMAGED as error:
-            path = self.folder / self.description.shards[shard].file
-            raise StoreError(f"{path}: missing or damaged ({one_line(error)}); make the embeddings again") from error
-
-    def _open(self, shard: int) -> Packed | ParquetShard:
-        described = self.description.shards[shard]
-        return shard_reader(self.folder / described.file, self.description.shape(described))
+    def _map(self, number: int) -> NDArray[np.floating]:
+        shard = self.manifest.shards[number]
+        with refused(StoreError, self._folder / shard.file, "missing or damaged", _AGAIN):
+            rows: NDArray[np.floating] = np.load(self._folder / shard.file, mmap_mode="r", allow_pickle=False)
+            if rows.dtype != np.dtype(self.manifest.dtype) or rows.shape != (shard.rows, self.dimension):
+                raise ValueError(f"{rows.dtype} of shape {rows.shape}")
+        return rows
 
 
-def _first(row: int) -> int:
-    if row < 0:
-        raise IndexError(f"rows from {row}; the first one is 0")
-    return row
+def describe_embeddings(folder: Path) -> dict[str, Any]:
+    """Describe a folder of embeddings; no shard is read."""
+    manifest = read_manifest(folder)
+    with refused(StoreError, folder, "a shard is missing", _AGAIN):
+        sizes = {shard.file: (folder / shard.file).stat().st_size for shard in manifest.shards}
+    files = {shard.file: FileDescription(sizes[shard.file], shard.sha256) for shard in manifest.shards}
+    properties = {name: value for name, value in asdict(manifest).items() if name != "shards"}
+    return {"name": folder.resolve().name, "properties": properties, "files": files}
+
+
+def check_embeddings(folder: Path) -> str:
+    """Compare the content of all shards with the manifest; says what was found."""
+    described = describe_embeddings(folder)
+    check_files(folder, described["files"], StoreError, _AGAIN)
+    return f"{described['properties']['rows']:,} embeddings, and all shards are what was written"

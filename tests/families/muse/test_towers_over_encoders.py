@@ -115,7 +115,7 @@ def test_vectors_are_made_once(folders, tmp_path, monkeypatch):
     texts.write_text("ba ce\nce\n")
     first = vectors_of(texts, encoder, "p-sp", tmp_path)
     np.testing.assert_allclose(first, encoder.encode(["ba ce", "ce"], normalize_embeddings=True), atol=1e-3)
-    monkeypatch.setattr(towers_training, "embed_file", lambda *_, **__: pytest.fail("embedded again"))
+    monkeypatch.setattr(towers_training, "embed_files", lambda *_, **__: pytest.fail("embedded again"))
     np.testing.assert_array_equal(vectors_of(texts, encoder, "p-sp", tmp_path), first)
 
 

@@ -1,0 +1,166 @@
+"""Steps for pipelines of datatrove, which run on many machines: clean pairs of texts, embed texts.
+
+Datatrove (extra `distributed`) has executors for one machine, Slurm and Ray. They divide input files among tasks, mark
+the tasks that are done, and do only the others when the same pipeline is run again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from st_paragram.core.extras import require
+from st_paragram.errors import TextError
+from st_paragram.tools.embed_files.folder import ParquetTable
+
+_PURPOSE = "a pipeline of datatrove"
+_STEP: Any = require("datatrove.pipeline.base", "distributed", _PURPOSE).PipelineStep
+_FILTER: Any = require("datatrove.pipeline.filters.base_filter", "distributed", _PURPOSE).BaseFilter
+
+if TYPE_CHECKING:
+    from datatrove.data import Document
+    from datatrove.io import DataFolderLike
+    from datatrove.pipeline.writers.disk_base import DiskWriter
+
+    from st_paragram.tools.cleaning.base import RowStep
+
+_BATCH_PAIRS, _BATCH_TEXTS = 1 << 10, 1 << 14
+
+
+class CleanPairs(_FILTER):
+    """Drop and repair documents that hold a text and its translation, by a list of filters as `prepare` has it.
+
+    Each document is looked at alone: repeated pairs stay, and `prepare` or datatrove's deduplication removes them.
+
+    Args:
+        languages: Codes of the text and of the translation.
+        translation: The name of the translation in the documents' metadata.
+        cleaning: A list of filters: `default`, `paper`, `paranmt`, or a YAML file on every machine.
+        exclusion_writer: A writer of datatrove for what is dropped; `filter_reason` of the metadata says why.
+
+    Example:
+        >>> from datatrove.pipeline.readers import ParquetReader
+        >>> from st_paragram import CleanPairs
+        >>> pipeline = [ParquetReader("pairs", text_key="en"), CleanPairs(("en", "es"), "es")]
+    """
+
+    name = "🧹 Pairs of texts"
+
+    def __init__(
+        self,
+        languages: tuple[str, str],
+        translation: str = "translation",
+        cleaning: str | Path = "default",
+        exclusion_writer: DiskWriter | None = None,
+    ) -> None:
+        """Check the list of filters; what they load is loaded where they run."""
+        from st_paragram.tools.cleaning.config import named_cleaning
+
+        super().__init__(exclusion_writer, _BATCH_PAIRS)
+        self.languages, self.translation, self.cleaning = languages, translation, named_cleaning(str(cleaning))
+
+    def filter(self, doc: Document) -> bool | tuple[bool, str]:
+        """Whether a document is kept, or False and the reason."""
+        return self.filter_batch([doc])[0]
+
+    def filter_batch(self, batch: list[Document]) -> list[bool | tuple[bool, str]]:
+        """Repair documents in place, and say of each what `filter` says."""
+        from st_paragram.tools.cleaning.base import RowFilter, RowRepair
+
+        verdicts: list[bool | tuple[bool, str]] = [True] * len(batch)
+        left, rows = list(range(len(batch))), [self._row(document) for document in batch]
+        for step in self._steps:
+            if isinstance(step, RowRepair):
+                rows = step.repair(rows)
+            elif isinstance(step, RowFilter):
+                reasons = step.reject(rows)
+                for place, reason in zip(left, reasons, strict=True):
+                    verdicts[place] = (False, reason) if reason else True
+                kept = [not reason for reason in reasons]
+                left = [place for place, keep in zip(left, kept, strict=True) if keep]
+                rows = [row for row, keep in zip(rows, kept, strict=True) if keep]
+        for place, row in zip(left, rows, strict=True):
+            batch[place].text, batch[place].metadata[self.translation] = row
+        return verdicts
+
+    def _row(self, document: Document) -> tuple[str, ...]:
+        first, second = document.text, _text_of(document, self.translation)
+        return " ".join(first.split()), " ".join(second.split())
+
+    @cached_property
+    def _steps(self) -> list[RowStep]:
+        return self.cleaning.make_steps(self.languages)
+
+
+class EmbedTexts(_STEP):
+    """Write the embeddings of documents to Parquet, one file for each task, and pass the documents on.
+
+    A file `00000.parquet`, ... has the columns `id`, `text` and `embedding` (a list of D numbers), and takes its name
+    when it is complete.
+
+    Args:
+        model: Directory, name or hub id of a model, on every machine.
+        output: Folder for the files, on a file system that all machines share.
+        key: The name of the text in the documents' metadata; None: the document's own text.
+        dtype: Type of the numbers, float32 or float16.
+        dim: Keep the first components only; None: all.
+        normalize: Scale embeddings to length 1.
+        threads: Of each task, for models that run on the processor.
+
+    Example:
+        >>> from datatrove.pipeline.readers import ParquetReader
+        >>> from st_paragram import EmbedTexts
+        >>> pipeline = [ParquetReader("pairs", text_key="en"), EmbedTexts("p-sp-mini", "vectors/en", normalize=True)]
+    """
+
+    type, name = "🔢 - EMBEDDINGS", "🔢 Parquet"
+
+    def __init__(
+        self,
+        model: str | Path,
+        output: DataFolderLike,
+        key: str | None = None,
+        *,
+        dtype: str = "float16",
+        dim: int | None = None,
+        normalize: bool = False,
+        threads: int = 1,
+    ) -> None:
+        """Check the settings and find the model; it is opened where it is used."""
+        from datatrove.io import get_datafolder
+
+        from st_paragram.core.encoding.find import find
+        from st_paragram.tools.embed_files.rows import EmbeddingSettings
+
+        super().__init__()
+        find(model)
+        self.model, self.output, self.key, self.threads = str(model), get_datafolder(output), key, threads
+        self.settings = EmbeddingSettings(dtype, dim, normalize)  # type: ignore[arg-type]
+
+    def run(self, data: Iterator[Document], rank: int = 0, world_size: int = 1) -> Iterator[Document]:
+        """Embed the documents of a task."""
+        from st_paragram.core.encoding.models import load_encoder
+        from st_paragram.tools.embed_files.rows import RowEncoder
+
+        encode = RowEncoder(load_encoder(self.model, self.threads), self.settings)
+        table, name = ParquetTable(encode, ("id", "text")), f"{rank:05d}.parquet"
+        with self.output.open(f"{name}.part", "wb") as file, table.writer(file) as writer:
+            while batch := list(islice(data, _BATCH_TEXTS)):
+                with self.track_time("batch"):
+                    ids = (document.id for document in batch)
+                    texts = [_text_of(document, self.key) for document in batch]
+                    for lines, rows in encode.embedded(texts, f"task {rank}", encode.report.lines + 1):
+                        writer.write_batch(table.of(rows, list(islice(ids, len(lines))), lines))
+                yield from batch
+        self.output.mv(f"{name}.part", name)
+
+
+def _text_of(document: Document, key: str | None) -> str:
+    text = document.metadata.get(key) if key else document.text
+    if not isinstance(text, str):
+        known = ", ".join(document.metadata) or "nothing"
+        raise TextError(f"document {document.id}: no text {key!r} in its metadata, which has {known}")
+    return text
