@@ -11,7 +11,6 @@ from support.requirements import floor, required
 import st_paragram
 
 OWN = Path(st_paragram.__file__).parent
-EXTRA_NAMES = {"fasttext": "fasttext-predict"}  # of a module that perhaps is not installed
 
 
 def imported():
@@ -30,7 +29,7 @@ def test_everything_that_is_imported_is_required():
     named = {canonicalize_name(requirement.name) for each in required().values() for requirement in each}
     found = metadata.packages_distributions()
     for name in imported():
-        packages = {canonicalize_name(package) for package in found.get(name, [EXTRA_NAMES.get(name, name)])}
+        packages = {canonicalize_name(package) for package in found.get(name, [name])}
         assert packages & named, f"st_paragram imports {name}; setup.cfg requires none of {', '.join(sorted(packages))}"
 
 
