@@ -122,27 +122,17 @@ class Nothing(BaseEvaluator):
         return {}
 
 
-def held_out(store, folder, **changes):
-    settings = tiny(held_out=10, epochs=3.0, learning_rate=0.02, warmup_updates=0, **changes)
-    torch.manual_seed(settings.seed)
-    return training.trainer(training.new_model(store, settings), store, settings, folder, Nothing())
-
-
-def test_the_loss_of_held_out_pairs_is_the_bound_by_hand(tmp_path, small):
-    trainer = held_out(small, tmp_path)
+def test_the_loss_of_held_out_pairs_is_the_bound_by_hand_and_chooses_the_checkpoint(tmp_path, small, monkeypatch):
+    """The second evaluation is made the best: what is saved is what the model and its decoders were then."""
+    settings = tiny(held_out=10, epochs=3.0, learning_rate=0.02, warmup_updates=0)
+    trainer = training.trainer(training.new_model(small, settings), small, settings, tmp_path, Nothing())
     assert trainer._held_out.tolist() == [57, 58, 59] and trained_rows(trainer) == list(range(57))
     found = trainer.held_out_loss()
     assert found == trainer.held_out_loss()
     rows = sorted([57, 58, 59], key=lambda row: max(small.lengths(side, row, row + 1)[0] for side in SIDES))
-    loss = trainer.loss.eval()
-    loss.smoothing = 0.0
-    expected = loss(trainer._sides(np.array(rows)), "a", trainer._noise(3, -1)).loss.item() / 3
+    trainer.loss.eval().smoothing = 0.0
+    expected = trainer.loss(trainer._sides(np.array(rows)), "a", trainer._noise(3, -1)).loss.item() / 3
     assert found == pytest.approx(expected, rel=1e-5)
-
-
-def test_the_best_checkpoint_is_the_model(tmp_path, small, monkeypatch):
-    """The second evaluation is made the best: what is saved is what the model and its decoders were then."""
-    trainer = held_out(small, tmp_path)
     losses, states = iter([5.0, 3.0, 4.0]), []
 
     def loss():

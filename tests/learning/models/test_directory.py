@@ -65,18 +65,19 @@ def test_an_existing_directory_is_not_overwritten_unless_asked_and_a_foreign_one
     assert [path.name for path in (tmp_path / "thesis").iterdir()] == ["chapter1.txt"]
 
 
-def test_unconvertible_vocabularies_are_refused_early(pairs):
+def test_unconvertible_vocabularies_are_refused_early(pairs, tmp_path):
     bpe, texts = io.BytesIO(), iter([text for pair in pairs for text in pair])
     ways = {"model_type": "bpe", "vocab_size": 100, "minloglevel": 2}
     SentencePieceTrainer.train(sentence_iterator=texts, model_writer=bpe, **ways)
-    model = pipeline(SentencePieceEmbedding(SentencePieceTokenizer(bpe.getvalue()), 4), device="cpu")
-    with pytest.raises(ModelDirectoryError, match="not a unigram model"):
-        model_directory.check_savable(model)
-
-
-def _options(saved, **changes):
-    options = json.loads((saved / "st_paragram.json").read_text())["tokenizer_options"]
-    _config(saved, tokenizer_options=options | changes)
+    for tokenizer, message in (
+        (SentencePieceTokenizer(bpe.getvalue()), "not a unigram model"),
+        (WordTokenizer(b"ba\nce"), "a tokenizer of kind 'words-of-tests'"),
+    ):
+        model = pipeline(TokenEmbedding(tokenizer, 4), device="cpu")
+        for refuse in (model_directory.check_savable, lambda model: model_directory.save(model, tmp_path / "x")):
+            with pytest.raises(ModelDirectoryError, match=message):
+                refuse(model)
+    assert not (tmp_path / "x").exists()
 
 
 def _config(saved, **changes):
@@ -92,7 +93,7 @@ def _config(saved, **changes):
         (lambda s: (s / "sentencepiece.model").write_bytes(b"x"), "not a sentencepiece model"),
         (lambda s: (s / "st_paragram.json").write_text("{"), "not a configuration"),
         (lambda s: _config(s, embedding_dimension=7), "expected"),
-        (lambda s: _options(s, segmentation="scissors"), "scissors"),
+        (lambda s: _config(s, tokenizer_options={"segmentation": "scissors"}), "scissors"),
         (lambda s: _config(s, architecture="castle"), "'castle', this version of .* knows averaging, modules"),
         (lambda s: (s / "config_sentence_transformers.json").write_text("{"), "not readable"),
         (
@@ -131,6 +132,8 @@ def test_smaller_tables(model, tmp_path, kind, dimension):
     assert table.dtype == (stored if kernels() else torch.float32)
     assert loaded.get_embedding_dimension() == min(dimension or 12, 12)
     assert table_type(folder) is kind
+    part = st_paragram.load(folder, device="cpu", truncate_dim=5)
+    np.testing.assert_allclose(part.encode(TEXTS), rows[:, :5], rtol=1e-6, atol=1e-7)
     # Both readers agree, and saving again changes nothing.
     plugin = kind is TableType.INT4
     stock = SentenceTransformer(str(folder), device="cpu", trust_remote_code=plugin)
@@ -139,14 +142,6 @@ def test_smaller_tables(model, tmp_path, kind, dimension):
     tensors, repeated = load_file(folder / "model.safetensors"), load_file(again / "model.safetensors")
     assert tensors.keys() == repeated.keys()
     assert all(torch.equal(tensors[name], repeated[name]) for name in tensors) or kernels() is None
-
-
-@pytest.mark.parametrize("dimension", [5, 99])
-@pytest.mark.parametrize("kind", list(TableType))
-def test_truncation_at_load_is_truncation_of_the_embeddings(model, tmp_path, kind, dimension):
-    folder = model_directory.save(model, tmp_path / "x", dtype=kind)
-    whole, part = st_paragram.load(folder), st_paragram.load(folder, truncate_dim=dimension)
-    np.testing.assert_allclose(part.encode(TEXTS), whole.encode(TEXTS)[:, :dimension], rtol=1e-6, atol=1e-7)
 
 
 def test_a_table_of_int4_is_not_for_sentence_transformers_alone(saved, tmp_path, capsys):
@@ -191,15 +186,6 @@ def test_what_a_pipeline_says_beside_its_modules_is_kept(vocabulary, tmp_path):
         np.testing.assert_allclose(loaded.encode(["di"]), model.encode(["ba di"], prompt=""), rtol=1e-5)
     (folder / "config_sentence_transformers.json").unlink()
     assert st_paragram.load(folder, device="cpu").similarity_fn_name == "cosine"
-
-
-def test_a_tokenizer_without_a_stock_form_is_refused_early(tmp_path):
-    model = pipeline(TokenEmbedding(WordTokenizer(b"ba\nce"), 4), device="cpu")
-    with pytest.raises(ModelDirectoryError, match="a tokenizer of kind 'words-of-tests'"):
-        model_directory.check_savable(model)
-    with pytest.raises(ModelDirectoryError, match="a tokenizer of kind 'words-of-tests'"):
-        model_directory.save(model, tmp_path / "x")
-    assert not (tmp_path / "x").exists()
 
 
 @pytest.mark.parametrize(

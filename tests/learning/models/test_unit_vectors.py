@@ -73,11 +73,8 @@ def test_the_stock_reader_gives_unit_vectors(model, tmp_path, dtype, settings):
 
 def test_it_is_written_down_and_kept(model, saved, tmp_path):
     plain = model_directory.save(model, tmp_path / "plain")
-    assert json.loads((saved / "st_paragram.json").read_text())["normalize"] is True
-    assert json.loads((plain / "st_paragram.json").read_text())["normalize"] is False
-    modules = [module["type"] for module in json.loads((saved / "modules.json").read_text())]
-    assert modules == ["sentence_transformers.models.StaticEmbedding", "sentence_transformers.models.Normalize"]
-    assert fingerprint(saved) != fingerprint(plain)
+    stored = [json.loads((folder / "st_paragram.json").read_text())["normalize"] for folder in (saved, plain)]
+    assert stored == [True, False] and fingerprint(saved) != fingerprint(plain)
     st_paragram.load(saved).save_pretrained(str(tmp_path / "again"))
     again = model_directory.save(st_paragram.load(tmp_path / "again"), tmp_path / "third")
     np.testing.assert_array_equal(st_paragram.load(again).encode(TEXTS), st_paragram.load(saved).encode(TEXTS))
