@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 
-import numpy as np
 import torch
 import torch.nn.functional as F
 
@@ -84,9 +83,3 @@ def greedy(decoder, latents, special, most):
         ids = torch.cat([ids, logits.argmax(1, keepdim=True)], 1)
     rows = [[*row, special.end] for row in ids[:, 1:].tolist()]
     return [row[: row.index(special.end)] for row in rows]
-
-
-def batch_of_lists(rows, special, max_length):
-    """Lists of ids as a batch."""
-    offsets = np.cumsum([0, *map(len, rows)], dtype=np.int64)
-    return SentenceBatch.of(np.array([one for row in rows for one in row], np.int64), offsets, special, max_length)

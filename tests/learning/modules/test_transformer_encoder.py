@@ -7,13 +7,14 @@ import pytest
 import torch
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Dense, Pooling, Transformer
-from support.generative import LATENT, SHAPE, batch_of, batch_of_lists
+from support.generative import LATENT, SHAPE, batch_of
 from support.tokenizer import WordTokenizer
 from torch import nn
 from transformers.utils import logging
 
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
 from st_paragram.errors import SettingsError
+from st_paragram.learning.modules.sentence_batch import SentenceBatch
 from st_paragram.learning.modules.transformer_encoder import (
     SpecialIds,
     TransformerShape,
@@ -43,7 +44,8 @@ def embedded(pipeline, batch):
 
 
 def test_rows_are_ended_filled_up_and_cut():
-    batch = batch_of_lists([[5, 6, 7, 8], [9], []], SpecialIds(pad=1, end=2), 4)
+    ids, offsets = np.array([5, 6, 7, 8, 9]), np.array([0, 4, 5, 5])
+    batch = SentenceBatch.of(ids, offsets, SpecialIds(pad=1, end=2), 4)
     assert batch.ids.tolist() == [[5, 6, 7, 2], [9, 2, 1, 1], [2, 1, 1, 1]]
     assert batch.mask.tolist() == [[True] * 4, [True, True, False, False], [True, False, False, False]]
     assert batch.previous.tolist() == [[2, 5, 6, 7], [2, 9, 2, 1], [2, 2, 1, 1]]
