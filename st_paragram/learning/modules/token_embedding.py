@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     import sentencepiece
 
 _HUB_ARGUMENTS = ("subfolder", "token", "cache_folder", "revision", "local_files_only")
-_EARLIER_CONFIG = "sentencepiece_embedding_config.json"  # of `SentencePieceEmbedding`, which had options side by side
 
 
 class TokenEmbedding(InputModule):
@@ -136,12 +135,9 @@ class TokenEmbedding(InputModule):
                 raise ModelDirectoryError(f"{model_name_or_path}: {name} is missing; save the model again")
             return Path(found)
 
-        config = cls.load_config(model_name_or_path, config_filename=_EARLIER_CONFIG, **hub)
-        config = config or read_json(path(cls.config_file_name))
-        kind, options = config.get("tokenizer_kind", SentencePieceTokenizer.kind), config.get("tokenizer_options")
-        if options is None:
-            options = {name: config[name] for name in ("lower_case", "segmentation", "dropped") if name in config}
-        tokenizer = load_tokenizer(kind, path(tokenizer_file(kind)).read_bytes(), options)
+        config = read_json(path(cls.config_file_name))
+        kind = config["tokenizer_kind"]
+        tokenizer = load_tokenizer(kind, path(tokenizer_file(kind)).read_bytes(), config["tokenizer_options"])
         tensors = load_file(path(WEIGHTS_FILE))
         table, scale = tensors["embedding.weight"], tensors.get("embedding.scale")
         compact = table.dtype in {torch.float16, *INTEGERS}

@@ -55,6 +55,14 @@ def test_damage_is_one_line(folder, name):
     refused(folder, "its modules cannot be read")
 
 
+@pytest.mark.parametrize(
+    ("content", "message"), [("{", "not settings of a module"), ('{"num_layers": 9999}', "9999 layers")]
+)
+def test_settings_that_cannot_be_are_named_before_a_module_is_made(folder, content, message):
+    (folder / "1_LSTM" / "lstm_config.json").write_text(content)
+    refused(folder, f"1_LSTM/lstm_config.json.* {message}")
+
+
 def test_pickled_weights_are_not_read(folder):
     (folder / "1_LSTM" / "model.safetensors").rename(folder / "1_LSTM" / "pytorch_model.bin")
     refused(folder, r"1_LSTM/pytorch_model.bin is pickled")
