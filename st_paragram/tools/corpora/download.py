@@ -90,7 +90,8 @@ def download(files: Sequence[CorpusFile], folder: str | Path, parallel: int = 4)
             raise error
     if failures:
         several = f"{len(failures)} of {len(files)} files not fetched: " if len(files) > 1 else ""
-        raise DownloadError(several + "; ".join(failures))
+        advice = f"try again later, name another server (--mirror), or save what is missing in {folder} yourself"
+        raise DownloadError(f"{several}{'; '.join(failures)}; {advice}")
     return fetched
 
 
@@ -133,7 +134,6 @@ def _fetch(file: CorpusFile, path: Path, stop: threading.Event) -> Fetched:
             raise DownloadError(f"{path}: {wrong}; remove it to fetch it again")
         return Fetched(file, path, fresh=False)
     part = path.with_name(f"{path.name}.part")
-    advice = f"try again later, name another server (--mirror), or save the file as {path} yourself"
     try:
         _fetch_part(file, part, stop)
         _origin(part).unlink(missing_ok=True)
@@ -142,7 +142,7 @@ def _fetch(file: CorpusFile, path: Path, stop: threading.Event) -> Fetched:
             raise DownloadError(f"{wrong}; nothing is kept")
         part.replace(path)
     except DownloadError as error:
-        raise type(error)(f"{file.label}: {error}; {advice}") from error
+        raise type(error)(f"{file.label}: {error}") from error
     except OSError as error:
         raise DownloadError(f"{file.label}: cannot be stored ({one_line(error, about=part)}); free space") from error
     logger.info(f"{path}: {_size(path):,} bytes. License: {file.entry.license}")
@@ -210,6 +210,8 @@ def _check_status(answer: requests.Response) -> None:
         raise _TryAgain(reason, urllib3.Retry().get_retry_after(answer.raw) or 0.0)
     if status not in (200, 206, 416):
         raise DownloadError(reason)
+    if (coding := answer.headers.get("Content-Encoding", "identity")) != "identity":
+        raise DownloadError(f"the server sends it packed once more ({one_line(coding)})")
 
 
 def _failure(error: BaseException) -> Exception:

@@ -98,7 +98,7 @@ def _in_opus(name: str, version: str, languages: tuple[str, str], entry: Entry |
             answer = session.get(OPUS_INDEX, params={**query, "version": version or "latest"}, timeout=60)
             answer.raise_for_status()
             rows = [row for row in answer.json()["corpora"] if _is_text(row, name, version, codes)]
-    except (requests.RequestException, AttributeError, LookupError, TypeError, ValueError) as error:
+    except (requests.RequestException, DownloadError, AttributeError, LookupError, TypeError, ValueError) as error:
         advice = "try again later, or download the file by hand and give it with --text"
         raise DownloadError(f"OPUS:{name}: no usable answer from {OPUS_INDEX} ({one_line(error)}); {advice}") from error
     if not rows:

@@ -205,7 +205,7 @@ def test_certificates_are_verified_and_https_is_not_left(tmp_path, secure, serve
     monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(certificate))
     assert fetch(encrypted, tmp_path / "2").fresh
     encrypted.script[PATH] = [Answer(status=302, headers={"Location": server.url + PATH})]
-    with pytest.raises(DownloadError, match="redirected to http://127.*, which is not https"):
+    with pytest.raises(DownloadError, match=r"redirected to http://127.*, which is not https"):
         fetch(encrypted, tmp_path / "3")
     assert not server.asked
 
@@ -289,4 +289,3 @@ def threaded(work):
 def test_members_that_are_names_with_dots_are_no_escape():
     names = {"a.zip": False, "..en": False, "a/..b/c": False, "..": True, "a/../b": True, "a\\b": True, "/a": True}
     assert {name: bool(module._OUTSIDE.match(name)) for name in names} == names
-
