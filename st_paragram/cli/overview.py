@@ -21,7 +21,7 @@ TASKS = {
         "st-paragram score corpus.tsv --output scored.tsv --background self --sort",
     ),
     "train a model for your language": ("st-paragram train bitext --lang es --data en-es.tsv",),
-    "evaluate a model": ("st-paragram evaluate p-sp-es --data eval --fetch --benchmarks sts",),
+    "evaluate a model": ("st-paragram evaluate p-sp-es --hub --benchmarks sts",),
 }
 _GROUPS = {
     "use a model": ("embed", "score", "index", "search", "mine", "align", "generate"),

@@ -52,7 +52,7 @@ def server(monkeypatch):
 def command(server, folder, *more):
     parser = argparse.ArgumentParser()
     bitext.add_options(parser)
-    where = ["--mirror", server.url, "--folder", folder / "raw", "--vocab-size", 60, "--character-coverage", 1, "--no-checks"]
+    where = ["--mirror", server.url, "--folder", folder / "raw", "--vocab-size", 60, "--character-coverage", 1]
     return bitext.run(parser.parse_args(list(map(str, [*where, *more]))))
 
 

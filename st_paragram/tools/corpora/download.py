@@ -77,17 +77,15 @@ def download(files: Sequence[CorpusFile], folder: str | Path, parallel: int = 4)
                 stop.set()
                 pool.shutdown(cancel_futures=True)
                 raise
-        fetched = [job.result() for job in jobs if job.exception() is None]
+        results = [job.result() for job in jobs]
+        fetched = [result for result in results if isinstance(result, Fetched)]
         _record(fetched, manifest)
     pairs, failures = {each.file.pair for each in fetched}, []
-    for file, job in zip(files, jobs, strict=True):
-        error = job.exception()
-        if isinstance(error, _NotThere) and file.optional and file.pair in pairs:
+    for file, result in zip(files, results, strict=True):
+        if isinstance(result, _NotThere) and file.optional and file.pair in pairs:
             logger.warning(f"{file.label}: the corpus does not have these languages; left out")
-        elif isinstance(error, DownloadError):
-            failures.append(str(error))
-        elif error is not None:
-            raise error
+        elif isinstance(result, DownloadError):
+            failures.append(f"{file.label}: {result}")
     if failures:
         several = f"{len(failures)} of {len(files)} files not fetched: " if len(files) > 1 else ""
         advice = f"try again later, name another server (--mirror), or save what is missing in {folder} yourself"
@@ -117,36 +115,37 @@ def _record(fetched: Sequence[Fetched], manifest: Path) -> None:
             entries = dict(read_json(manifest)["files"])
     for each in fetched:
         if each.fresh or each.path.name not in entries:
-            file, now = each.file, datetime.now(timezone.utc).isoformat(timespec="seconds")
-            content = {"url": file.url, "size": _size(each.path), "sha256": content_digest(each.path), "fetched": now}
-            about = {
-                "corpus": f"{file.name} {file.entry.version}",
-                **file.entry.model_dump(include={"license", "citation"}),
+            entries[each.path.name] = {
+                "url": each.file.url,
+                "size": _size(each.path),
+                "sha256": content_digest(each.path),
+                "fetched": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+                "corpus": f"{each.file.name} {each.file.entry.version}",
+                "license": each.file.entry.license,
+                "citation": each.file.entry.citation,
             }
-            entries[each.path.name] = content | about
     write_json(manifest, {"files": dict(sorted(entries.items()))})
 
 
-def _fetch(file: CorpusFile, path: Path, stop: threading.Event) -> Fetched:
-    """One file; one that is there, fetched earlier or put there by hand, is only checked."""
+def _fetch(file: CorpusFile, path: Path, stop: threading.Event) -> Fetched | DownloadError:
+    """One file; one that is there, fetched earlier or saved by hand, is only checked."""
     if path.exists():
-        if wrong := _wrong(file, path):
-            raise DownloadError(f"{path}: {wrong}; remove it to fetch it again")
-        return Fetched(file, path, fresh=False)
+        wrong = _wrong(file, path)
+        return DownloadError(f"{path}: {wrong}; remove it to fetch it again") if wrong else Fetched(file, path, False)
     part = path.with_name(f"{path.name}.part")
     try:
         _fetch_part(file, part, stop)
         _origin(part).unlink(missing_ok=True)
         if wrong := _wrong(file, part):
             part.unlink()
-            raise DownloadError(f"{wrong}; nothing is kept")
+            return DownloadError(f"{wrong}; nothing is kept")
         part.replace(path)
     except DownloadError as error:
-        raise type(error)(f"{file.label}: {error}") from error
+        return error
     except OSError as error:
-        raise DownloadError(f"{file.label}: cannot be stored ({one_line(error, about=part)}); free space") from error
+        return DownloadError(f"cannot be stored ({one_line(error, about=part)}); free space")
     logger.info(f"{path}: {_size(path):,} bytes. License: {file.entry.license}")
-    return Fetched(file, path, fresh=True)
+    return Fetched(file, path, True)
 
 
 def _fetch_part(file: CorpusFile, part: Path, stop: threading.Event) -> None:
