@@ -18,9 +18,24 @@ from st_paragram.cli.main import COMMANDS, build_parser
 
 ROOT = Path(__file__).parents[2]
 #: Programs that are not ours: nothing is asked about them.
-OTHERS = {"cat", "cd", "cmp", "curl", "docker", "git", "gunzip", "head", "jupyter", "less", "ls", "mkdir", "mtdata", "mv"}
-OTHERS |= {"node", "npm", "paste", "pre-commit", "ray", "rm", "sha256sum", "sort", "source", "tar", "unzip", "wget"}
-OTHERS |= {"wc", "xz", "zip", "export", "hf", "echo", "printf", "time", "nproc", "uv", "chroot", "debootstrap", "mount"}
+OTHERS = {"cat", "cd", "cmp", "curl", "docker", "git", "gunzip", "head", "jupyter", "less", "ls", "mkdir", "mv"}
+OTHERS |= {"mtdata", "node", "npm", "paste", "pre-commit", "ray", "rm", "sha256sum", "sort", "source", "tar", "unzip"}
+OTHERS |= {
+    "wc",
+    "wget",
+    "xz",
+    "zip",
+    "export",
+    "hf",
+    "echo",
+    "printf",
+    "time",
+    "nproc",
+    "uv",
+    "chroot",
+    "debootstrap",
+    "mount",
+}
 
 
 class _AcceptedError(BaseException):
