@@ -1,7 +1,7 @@
 """From the web to a pair store in one command: `python data_prep/bitext.py --lang es` (or fr-es-de).
 
-The same as `st-paragram bitext`: it downloads the corpora that the papers trained on (corpora.yaml), cleans them and
-makes data/en-es.h5 for `python recipes/train_bitext.py --lang es`. An interrupted run is resumed by the same command.
+The same as `st-paragram bitext`: it downloads the corpora that P-SP was trained on, cleans them and makes
+data/en-es.h5 for `python recipes/train_bitext.py --lang es`. An interrupted run is resumed by the same command.
 """
 
 import sys

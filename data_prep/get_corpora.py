@@ -1,7 +1,7 @@
-"""Fetch the parallel text of the papers, any other of OPUS, or test sets: `python data_prep/get_corpora.py --lang es`.
+"""Fetch the parallel text of P-SP, any other of OPUS, or test sets: `python data_prep/get_corpora.py --lang es`.
 
-The same as `st-paragram download`. corpora.yaml says which corpora there are, under which licence, and whom to cite;
-`--list` shows it. Complete downloads are not fetched again, interrupted ones are resumed.
+The same as `st-paragram download`. `--list` shows the corpora with licenses and citations. Complete downloads are not
+fetched again, and interrupted downloads are resumed.
 """
 
 import sys

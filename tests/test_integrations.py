@@ -126,7 +126,7 @@ def test_the_vectors_are_those_of_our_model(title, ran):
 def dual_encoder(tmp_path_factory, vocabulary):
     """The directory of a small dual encoder whose towers differ."""
     folder = tmp_path_factory.mktemp("dual")
-    model = unlike_new(new_model(write_bitext(folder / "bitext.h5", vocabulary, make_pairs(40))))
+    model = unlike_new(new_model(write_bitext(folder / "bitext.h5", vocabulary, make_pairs(40)), "transformer"))
     model_directory.save(model, folder / "muse", "")
     return folder / "muse"
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from st_paragram.cli.download import add_corpus_options
 from st_paragram.errors import SettingsError
@@ -19,25 +18,21 @@ from st_paragram.tools.options.preparation import (
 )
 from st_paragram.tools.options.text import add_cleaning_options, add_text_options, cleaning_from, sources_from
 
-if TYPE_CHECKING:
-    from st_paragram.tools.corpora.fetching.corpus_file import CorpusFile
-
 DESCRIPTION = (
     "Download parallel text, clean it, and turn it into a pair store for `st-paragram train bitext`. The "
     "store is data/en-LANG.h5 unless you say otherwise."
 )
 EPILOG = """\
-Without --corpus, the command takes the corpora that the papers took for a language, and at most as many pairs of each
-as they did. For a language that they did not use, it takes all corpora of the catalogue that have it. Add your own
-texts with --text and --moses.
+Without --corpus, the command takes the corpora that P-SP was trained on for a language, and at most as many pairs of
+each as the authors' scripts do. For other languages, it takes all corpora of the catalog that have the language. Add
+your texts with --text and --moses.
 
   st-paragram bitext --lang es
   st-paragram bitext --lang fr-es-de --temperature 2          # one store of three languages: data/en-fr-es-de.h5
   st-paragram bitext --lang is --corpus OPUS:NLLB --corpus OPUS:TED2020 --output data/en-is.h5
   st-paragram bitext --lang de --no-download --moses news.en news.de --workers 4
 
-If a run is interrupted, whatever the reason, the same command resumes it where it stopped. A run with other settings
-redoes only what they change.
+If a run is interrupted, whatever the reason, the same command resumes it where it stopped.
 """
 
 
@@ -47,7 +42,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--lang", required=True, metavar="CODE[-CODE...]", help="languages other than English, e.g. es or fr-es-de")
     add("--output", type=Path, metavar="FILE.h5", help="output pair store (default: data/en-LANG.h5)")
     group = parser.add_argument_group("download")
-    add_corpus_options(group, "corpus to take; repeatable (default: the papers' corpora)")
+    add_corpus_options(group, "corpus to take instead of the default corpora; repeatable")
     group.add_argument("--no-download", action="store_true", help="download nothing; use only --text and --moses")
     add_text_options(parser)
     add_cleaning_options(parser, "`default`")
@@ -56,35 +51,23 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Do all of it and print the table; returns the exit status.
-
-    Raises:
-        ParagramError: Something could not be fetched, or the text, the settings or the output are refused.
-    """
-    from st_paragram.tools.corpora.fetching.download import download
-    from st_paragram.tools.corpora.text_sources import text_source
+    """Do all of it and print the table; returns the exit status."""
+    from st_paragram.tools.corpora.resolve import corpora_for, language_pairs, text_source
     from st_paragram.tools.preparation.prepare import prepare
 
     output = arguments.output or Path("data") / f"en-{arguments.lang}.h5"
     settings = settings_from(arguments, ("en", arguments.lang), cleaning_from(arguments, "default"))
     vocabulary = vocabulary_from(arguments, settings)
     sources = sources_from(arguments, settings.languages)
-    files = [] if arguments.no_download else _files(arguments)
-    if not files and not sources:
+    if arguments.no_download and not sources:
         raise SettingsError("no text: --no-download needs --text or --moses")
-    if files:
+    if not arguments.no_download:
+        from st_paragram.tools.corpora.download import download
+
+        pairs = language_pairs(arguments.lang)
+        files = [file for pair in pairs for file in corpora_for(pair, arguments.corpus, arguments.mirror)]
         sources = [*map(text_source, download(files, arguments.folder, arguments.parallel)), *sources]
     check_texts(arguments, sources)
     report = prepare(sources, output, settings, vocabulary, **work_from(arguments))
     write_report(report, output)
     return 0
-
-
-def _files(arguments: argparse.Namespace) -> list[CorpusFile]:
-    from st_paragram.tools.corpora.resolve import corpora_for, language_pairs
-
-    return [
-        file
-        for pair in language_pairs(arguments.lang)
-        for file in corpora_for(pair, arguments.corpus, arguments.mirror)
-    ]

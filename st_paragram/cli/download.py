@@ -1,32 +1,34 @@
-"""`st-paragram download`: fetch parallel text, test sets and models by their names."""
+"""`st-paragram download`: fetch parallel text and test sets by their names."""
 
 from __future__ import annotations
 
 import argparse
 import sys
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from st_paragram.errors import SettingsError
 
 if TYPE_CHECKING:
-    from st_paragram.tools.corpora.fetching.corpus_file import CorpusFile
+    from collections.abc import Sequence
+
+    from st_paragram.tools.corpora.catalogue import CorpusFile
 
 DESCRIPTION = (
-    "Download parallel corpora, test sets and models by their names. Interrupted downloads are resumed, all files are "
-    "checked, and a manifest records what was fetched."
+    "Download parallel corpora and test sets by their names. Interrupted downloads are resumed, all files are checked, "
+    "and a manifest records what was fetched."
 )
 EPILOG = """\
-Without --corpus, the command fetches the corpora that the papers used for a language. For a language that they did not
-use, it fetches all corpora of the catalogue that have it.
+Without --corpus, the command fetches the corpora that P-SP was trained on for a language. For other languages, it
+fetches all corpora of the catalog that have the language.
 
   st-paragram download --lang es
   st-paragram download --lang fr-es-de --list
-  st-paragram download --lang de --corpus Europarl --corpus OPUS:NLLB --corpus mtdata:OPUS-ted2020-v1-deu-eng
+  st-paragram download --lang de --corpus Europarl --corpus OPUS:NLLB --corpus OPUS:TED2020@v1
   st-paragram download --sets tatoeba --lang es-tr --folder data/eval
-  st-paragram download --sets lid --folder data/models
 
-Files that are complete are not fetched again. Each corpus has its own licence, which is shown and is recorded in
+Complete files are not fetched again. Each corpus has its own license, which is shown and recorded in
 FOLDER/manifest.json. It is up to you to respect it.
 """
 
@@ -37,14 +39,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     lang = "languages to fetch, each paired with --source, e.g. es or fr-es-de"
     add("--lang", metavar="CODE[-CODE...]", help=lang)
     add("--source", default="en", metavar="CODE", help="source language (default: %(default)s)")
-    add_corpus_options(parser, "corpus to fetch instead of the papers' corpora; repeatable")
-    sets = "other files to fetch: tatoeba, bucc, lid, paranmt or sts; repeatable"
-    add("--sets", action="append", default=[], metavar="NAME", help=sets)
+    add_corpus_options(parser, "corpus to fetch instead of the default corpora; repeatable")
+    add("--sets", action="append", default=[], metavar="NAME", help="test sets to fetch: tatoeba or bucc; repeatable")
     add("--list", action="store_true", help="only show what would be fetched")
-    terms = (
-        "with --sets sts, also fetch STS 2012 and the STS Benchmark, and agree to their terms; without this option, "
-    )
-    add("--accept-msr-terms", action="store_true", help=f"{terms}the terms are shown")
 
 
 def add_corpus_options(parser: argparse.ArgumentParser | argparse._ArgumentGroup, corpus: str) -> None:
@@ -60,63 +57,36 @@ def add_corpus_options(parser: argparse.ArgumentParser | argparse._ArgumentGroup
 
 def run(arguments: argparse.Namespace) -> int:
     """Fetch the files, or show what would be fetched; returns the exit status."""
-    from st_paragram.tools.corpora.fetching.download import download
-
-    files = _files(arguments)
-    sts = "sts" in arguments.sets
-    if not files and not sts:
-        raise SettingsError("nothing to fetch; name languages with --lang, or files with --sets")
-    if files:
-        sys.stdout.write(f"{table(files)}\n")
-    if arguments.list:
-        return 0
-    if files:
-        fetched = download(files, arguments.folder, arguments.parallel)
-        fresh = sum(got.fresh for got in fetched)
-        sys.stdout.write(f"{arguments.folder}: {fresh} files fetched, {len(fetched) - fresh} already downloaded\n")
-    return _sts(arguments) if sts else 0
-
-
-def _files(arguments: argparse.Namespace) -> list[CorpusFile]:
     from st_paragram.tools.corpora.resolve import corpora_for, language_pairs, set_files
 
     pairs = language_pairs(arguments.lang, arguments.source) if arguments.lang else []
-    if arguments.corpus and not pairs:
-        raise SettingsError("--corpus needs --lang, the languages to fetch of it")
-    files: list[CorpusFile] = []
-    for name in dict.fromkeys(arguments.sets):
-        files += set_files(name, [code for _, code in pairs], arguments.mirror)
+    if not pairs and (arguments.corpus or not arguments.sets):
+        raise SettingsError("no languages to fetch; name them with --lang, or test sets with --sets")
+    codes = [code for _, code in pairs]
+    files = [file for name in dict.fromkeys(arguments.sets) for file in set_files(name, codes, arguments.mirror)]
     if arguments.corpus or not arguments.sets:
-        for pair in pairs:
-            files += corpora_for(pair, arguments.corpus, arguments.mirror)
-    return files
+        files += [file for pair in pairs for file in corpora_for(pair, arguments.corpus, arguments.mirror)]
+    sys.stdout.write(f"{table(files)}\n")
+    if not arguments.list:
+        from st_paragram.tools.corpora.download import download
+
+        fetched = download(files, arguments.folder, arguments.parallel)
+        fresh = sum(each.fresh for each in fetched)
+        sys.stdout.write(f"{arguments.folder}: {fresh} files fetched, {len(fetched) - fresh} already downloaded\n")
+    return 0
 
 
-def table(files: list[CorpusFile]) -> str:
-    """What would be fetched, one block for each corpus: its files, licence and citation."""
-    blocks: dict[tuple[str, str], list[CorpusFile]] = {}
-    for file in files:
-        blocks.setdefault((file.name, file.version), []).append(file)
+def table(files: Sequence[CorpusFile]) -> str:
+    """What would be fetched: the addresses of each corpus, its license and citation."""
     lines = []
-    for (name, version), block in blocks.items():
-        cap = f", at most {block[0].cap:,} pairs used" if block[0].cap else ""
-        lines += [f"{name} {version}{cap}", *(f"  {file.url}{_size(file)}" for file in block)]
-        lines.append(f"  licence: {block[0].licence}")
-        lines += [f"  cite: {block[0].citation}"] if block[0].citation else []
-        lines += [f"  note: {block[0].note}"] if block[0].note else []
+    for (name, version), group in groupby(sorted(files, key=_corpus), key=_corpus):
+        block = list(group)
+        entry = block[0].entry
+        cap = f", at most {entry.cap:,} pairs per language used" if entry.cap else ""
+        lines += [f"{name} {version}{cap}", *(f"  {file.url}" for file in block), f"  license: {entry.license}"]
+        lines += [f"  cite: {entry.citation}", *([f"  note: {entry.note}"] if entry.note else [])]
     return "\n".join(lines)
 
 
-def _size(file: CorpusFile) -> str:
-    size = file.size or file.about
-    return f"  ({size / 2**20:,.1f} MiB)" if size else ""
-
-
-def _sts(arguments: argparse.Namespace) -> int:
-    from st_paragram.tools.evaluation.sts.download import MICROSOFT_TERMS, SMT_TERMS, download_sts
-
-    got = download_sts(arguments.folder, arguments.accept_msr_terms)
-    sys.stdout.write(f"STS: {len(got.written)} sets fetched, {len(got.kept)} already downloaded\n\n{SMT_TERMS}\n")
-    if got.refused:
-        sys.stdout.write(f"\nNot fetched: {', '.join(got.refused)}. {MICROSOFT_TERMS}\n")
-    return 1 if got.refused else 0
+def _corpus(file: CorpusFile) -> tuple[str, str]:
+    return file.name, file.entry.version

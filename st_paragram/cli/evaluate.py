@@ -38,16 +38,16 @@ corpus.tsv and qrels.tsv;
 
 Examples:
 
-  st-paragram evaluate p-sp-es --data eval --fetch --benchmarks sts hard-sts
+  st-paragram evaluate p-sp-es --hub --benchmarks sts hard-sts
+  st-paragram evaluate p-sp-es --data eval --fetch --benchmarks tatoeba
   st-paragram evaluate p-sp-es p-sp-tr --data eval --benchmarks sts --compare --json sts.json
   st-paragram evaluate p-sp-es --data eval --benchmarks tatoeba mteb --languages es
   st-paragram evaluate p-sp-zh --data eval --benchmarks bucc --pair zh-en
   st-paragram evaluate muse-cnn --data eval --benchmarks semantic-retrieval answer-retrieval transfer nli
 
---fetch downloads STS from its organizers, and seven languages of Tatoeba. It shows the addresses and licences first.
-STS 2012 and the STS Benchmark come under terms of Microsoft Research: read them, then give --accept-msr-terms. --hub
-reads STS from the Hugging Face hub instead, where the sets of each year from 2012 to 2016 are put together. For BUCC,
-fetch the archives with `st-paragram download --sets bucc` and unpack them into DIR/bucc2018.
+--hub reads STS from the Hugging Face hub, where the sets of each year from 2012 to 2016 are put together. --fetch
+downloads seven languages of Tatoeba and shows their addresses and license. For BUCC, fetch the archives with
+`st-paragram download --sets bucc` and unpack them into DIR/bucc2018.
 
 The benchmark transfer needs pip install "st_paragram[probing]", the row BM25 of answer-retrieval
 "st_paragram[retrieval]", and mteb and --hub need "st_paragram[eval]".
@@ -85,8 +85,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     names = f"benchmarks to run, from: {', '.join(BENCHMARKS)}"
     add("--benchmarks", nargs="+", choices=BENCHMARKS, metavar="NAME", help=names)
     add("--data", type=Path, metavar="DIR", help="folder of evaluation data, as described below")
-    add("--fetch", action="store_true", help="first download missing data that may be downloaded into DIR")
-    add("--accept-msr-terms", action="store_true", help="agree to the terms of STS 2012 and the STS Benchmark")
+    add("--fetch", action="store_true", help="first download missing languages of Tatoeba into DIR")
     add("--hub", action="store_true", help="take mteb's data, and STS sets missing from DIR, from the Hugging Face hub")
 
     def add_names(option: str, metavar: str, about: str, **more: Any) -> None:  # noqa: ANN401
@@ -233,16 +232,16 @@ def _benchmarks(arguments: argparse.Namespace) -> list[str]:
 
 
 def _fetch(arguments: argparse.Namespace, asked: list[str]) -> None:
-    from st_paragram.tools.evaluation.benchmarks import missing_package
-    from st_paragram.tools.evaluation.fetch import FETCHABLE, fetch, missing_data
+    """Download Tatoeba into the folder."""
+    from st_paragram.cli.download import table
+    from st_paragram.tools.corpora.download import download
+    from st_paragram.tools.evaluation.fetch import missing_tatoeba
     from st_paragram.tools.evaluation.models import find_models
-    from st_paragram.tools.evaluation.sts.download import MICROSOFT_TERMS
 
+    if asked and "tatoeba" not in asked:
+        raise SettingsError("--fetch downloads only tatoeba; for STS give --hub, other data are described in --help")
     find_models(arguments.models)  # before anything is fetched in vain
-    wanted = asked or [benchmark for benchmark in FETCHABLE if missing_package(benchmark) is None]
-    missing = missing_data(arguments.data, wanted, arguments.languages, arguments.accept_msr_terms)
-    if text := missing.describe():
-        print(text, file=sys.stderr)
-        fetch(missing, arguments.accept_msr_terms)
-    if missing.refused:
-        print(f"Not fetched: {', '.join(missing.refused)}. {MICROSOFT_TERMS}", file=sys.stderr)
+    files, folder = missing_tatoeba(arguments.data, arguments.languages)
+    if files:
+        print(f"To be fetched into {folder}:\n{table(files)}", file=sys.stderr)
+        download(files, folder)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import hashlib
+import json
 import random
 
 import numpy as np
@@ -13,9 +15,10 @@ from st_paragram.cli import bitext
 from st_paragram.cli.main import main
 from st_paragram.core.pair_store import PairStore
 from st_paragram.errors import DownloadError, SettingsError
-from st_paragram.tools.corpora.fetching.transfer import TransferSettings
+from st_paragram.tools.corpora import download, resolve
+from st_paragram.tools.corpora.catalogue import load_catalogue
 
-VERSIONS = {"OpenSubtitles": "v2018", "Tanzil": "v1", "GlobalVoices": "v2018q4", "MultiUN": "v1"}
+VERSIONS = {"OpenSubtitles": "v2018", "Tanzil": "v1", "Europarl": "v8", "GlobalVoices": "v2018q4", "MultiUN": "v1"}
 ENGLISH = "red blue green white black small large old new round".split()  # noqa: SIM905
 TURKISH = "kırmızı mavi yeşil beyaz siyah küçük büyük eski yeni yuvarlak".split()  # noqa: SIM905
 CHINESE = "红色 蓝色 绿色 白色 黑色 小的 大的 旧的 新的 圆形".split()  # noqa: SIM905
@@ -33,8 +36,8 @@ def rows(words, count, seed, joint=" "):
 
 @pytest.fixture
 def server(monkeypatch):
-    patient = TransferSettings(timeout=2, tries=3, first_wait=0.01, longest_wait=0.02, overlap=100)
-    monkeypatch.setattr("st_paragram.tools.corpora.fetching.download.TransferSettings", lambda: patient)
+    monkeypatch.setattr(download, "TRIES", 3)
+    monkeypatch.setattr(download, "FIRST_WAIT", 0.01)
     with serving() as running:
         for seed, corpus in enumerate(("OpenSubtitles", "Tanzil", "GlobalVoices")):
             running.files[path(corpus, ("en", "tr"))] = opus_zip(corpus, "en", "tr", rows(TURKISH, 200, seed))
@@ -74,35 +77,47 @@ def test_two_languages_in_one_command(server, tmp_path, monkeypatch):
     assert len(server.asked) == asked
 
 
-def test_a_cut_connection_is_gone_on_with(server, tmp_path):
-    file = path("OpenSubtitles", ("en", "tr"))
-    server.script[file] = [Answer(cut=1000)]
-    command(server, tmp_path, "--lang", "tr", "--output", tmp_path / "s.h5")
-    assert server.gets(file) == [None, "bytes=900-"]
-    assert PairStore(tmp_path / "s.h5").settings["report"]["sources"][0]["rows"] == 200
+def test_three_languages_from_a_server_that_does_everything_wrong(server, tmp_path, monkeypatch):
+    """Two runs fail with one line each and keep what came; the third completes, and all text is in the store."""
+    broken, changed, wrong, page = ((corpus, code) for corpus, code in
+        [("OpenSubtitles", "fr"), ("Europarl", "es"), ("Tanzil", "de"), ("GlobalVoices", "fr")])  # fmt: skip
+    files = {(corpus, code): path(corpus, ("en", code)) for code in ("fr", "es", "de")
+             for corpus in ("OpenSubtitles", "Tanzil", "Europarl", "GlobalVoices")}  # fmt: skip
+    for seed, ((corpus, code), file) in enumerate(files.items()):
+        server.files[file] = opus_zip(corpus, "en", code, rows(TURKISH, 200, seed))
+    server.script[files[broken]] = [Answer(cut=1000), Answer(cut=500)]
+    server.script[files[changed]] = [Answer(cut=1000), Answer(status=503), Answer(status=503)]
+    server.always[files[page]] = Answer(body=b"<!DOCTYPE html><p>moved", headers={"Content-Type": "text/html"})
+    catalogue = load_catalogue()
+    sums = {"Tanzil-v1.de-en.txt.zip": "0" * 64}
+    tanzil = catalogue.corpora["Tanzil"].model_copy(update={"sha256": sums})
+    known = catalogue.model_copy(update={"corpora": {**catalogue.corpora, "Tanzil": tanzil}})
+    monkeypatch.setattr(resolve, "load_catalogue", lambda: known)
+    command_line = ["--lang", "fr-es-de", "--output", tmp_path / "s.h5"]
 
+    with pytest.raises(DownloadError, match="3 of 12 files not fetched") as first:
+        command(server, tmp_path, *command_line)
+    message = str(first.value)
+    assert "Europarl v8 en-es" in message and "1,000 bytes are kept, and the next run resumes" in message
+    assert "Tanzil v1 en-de" in message and f"where {'0' * 64} is known; nothing is kept" in message
+    assert "GlobalVoices v2018q4 en-fr" in message and "a web page (HTML) came instead of" in message
+    assert "\n" not in message and not (tmp_path / "s.h5").exists()
+    assert server.ranges(files[broken]) == [None, "bytes=1000-", "bytes=1500-"]
 
-@pytest.mark.parametrize(
-    ("answer", "message"),
-    [
-        (Answer(status=404), "404"),
-        (Answer(body=b"<!DOCTYPE html><html>moved</html>", headers={"Content-Type": "text/html"}), "HTML"),
-        (Answer(body=opus_zip("Tanzil", "en", "tr", rows(TURKISH, 50, 0))[:-40]), "zip"),
-    ],
-)
-def test_what_cannot_be_used_is_refused_by_name_and_the_second_run_completes(server, tmp_path, answer, message):
-    file = path("Tanzil", ("en", "tr"))
-    server.always[file] = answer
-    arguments = ["--lang", "tr", "--output", tmp_path / "s.h5"]
-    with pytest.raises(DownloadError, match=f"Tanzil v1 en-tr .*{message}"):
-        command(server, tmp_path, *arguments)
-    assert not (tmp_path / "s.h5").exists()
-    assert sum(1 for each in (tmp_path / "raw").glob("*.zip")) == 2  # the others
-    del server.always[file]
-    asked = len(server.gets())
-    command(server, tmp_path, *arguments)
-    assert len(server.gets()) == asked + 1  # the others were there
-    assert len(PairStore(tmp_path / "s.h5")) > 500
+    server.files[files[changed]] = opus_zip("Europarl", "en", "es", rows(TURKISH, 210, 99))
+    asked = len(server.asked)
+    with pytest.raises(DownloadError, match="2 of 12 files not fetched"):
+        command(server, tmp_path, *command_line)
+    assert len(server.asked) == asked + 3 and server.ranges(files[changed])[-1] == "bytes=1000-"
+
+    sums["Tanzil-v1.de-en.txt.zip"] = hashlib.sha256(server.files[files[wrong]]).hexdigest()
+    server.always.clear()
+    assert command(server, tmp_path, *command_line) == 0
+    sources = PairStore(tmp_path / "s.h5").settings["report"]["sources"]
+    assert [source["rows"] for source in sources] == [200] * 6 + [210] + [200] * 5
+    assert not list((tmp_path / "raw").glob("*.part*"))
+    manifest = json.loads((tmp_path / "raw" / "manifest.json").read_text(encoding="utf-8"))["files"]
+    assert len(manifest) == 12 and all(entry["license"] and entry["citation"] for entry in manifest.values())
 
 
 def test_own_text_beside_and_instead(server, tmp_path):

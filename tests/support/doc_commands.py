@@ -19,8 +19,9 @@ from st_paragram.cli.main import COMMANDS, build_parser
 ROOT = Path(__file__).parents[2]
 #: Programs that are not ours: nothing is asked about them.
 OTHERS = {"cat", "cd", "cmp", "curl", "docker", "git", "gunzip", "head", "jupyter", "less", "ls", "mkdir", "mv"}
-OTHERS |= {"node", "npm", "paste", "pre-commit", "ray", "rm", "sha256sum", "sort", "source", "tar", "unzip", "wget"}
-OTHERS |= {"wc", "xz", "zip", "export", "hf", "echo", "printf", "time", "nproc", "uv", "chroot", "debootstrap", "mount"}
+OTHERS |= {"mount", "mtdata", "node", "npm", "paste", "pre-commit", "ray", "rm", "sha256sum", "sort", "source", "tar"}
+OTHERS |= {"unzip", "wget", "wc", "xz", "zip", "export", "hf", "echo", "printf", "time", "nproc", "uv", "chroot"}
+OTHERS |= {"debootstrap"}
 
 
 class _AcceptedError(BaseException):

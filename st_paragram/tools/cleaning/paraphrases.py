@@ -28,7 +28,7 @@ _WORD = regex.compile(
 
 @options
 class Overlap(RowFilter):
-    """Drop rows whose two texts share too many word trigrams (Wieting and Gimpel 2018, ParaNMT-50M, section 5).
+    """Drop rows whose two texts share too many word trigrams (Wieting and Gimpel 2018, ParaNMT-50M).
 
     The overlap is the number of distinct trigrams that both texts have, divided by that of the text that has fewer;
     `tokens` says what a word is. A text of fewer than three words overlaps with nothing.

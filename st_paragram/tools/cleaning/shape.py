@@ -46,7 +46,7 @@ class LengthOn(str, Enum):
 class Length(RowFilter):
     """Drop pairs with a side that is too short or too long.
 
-    The original procedure allows 3 to 100 whitespace tokens on the English side (EMNLP 2022, section 3); here the
+    The original procedure allows 3 to 100 whitespace tokens on the English side (EMNLP 2022); here the
     length of both sides counts unless `length_on` says otherwise.
     """
 

@@ -24,7 +24,7 @@ _LATER = {"tokens": "sentencepiece", "sharing": "joint", "splitter": "regex", "v
 
 @settings
 class PrepareSettings:
-    """How parallel text becomes a pair store; the defaults are those of the paper (EMNLP 2022, section 3).
+    """How parallel text becomes a pair store; the defaults are those of the paper (EMNLP 2022).
 
     Attributes:
         languages: Codes of the first and the second side; the first is English by custom. Several on the second side

@@ -6,7 +6,6 @@ import subprocess
 import sys
 import weakref
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from support.http_server import serving
@@ -18,9 +17,8 @@ from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
 from st_paragram.tools.evaluation import fetch, models
 from st_paragram.tools.evaluation.benchmarks import BENCHMARKS, benchmarks_in, report, run_types
-from st_paragram.tools.evaluation.fetch import missing_data
+from st_paragram.tools.evaluation.fetch import missing_tatoeba
 from st_paragram.tools.evaluation.record import read_records
-from st_paragram.tools.evaluation.sts import download as sts_download
 from st_paragram.tools.evaluation.sts.benchmark import run_sts
 from st_paragram.tools.evaluation.sts.catalogue import select_sets
 from st_paragram.tools.evaluation.sts.sts_files import find_sts
@@ -222,27 +220,14 @@ def test_runs_refuse_what_cannot_be_compared(data, model):
 # --- fetching
 
 
-def test_what_is_missing_is_told(tmp_path, data):
-    missing = missing_data(tmp_path, ["sts", "tatoeba"], ["es", "en", "tur"])
-    assert [archives.benchmark for archives in missing.archives] == ["2013", "2014", "2015", "2016", "2017"]
-    assert [Path(file.url).name for file in missing.translations] == [
-        "tatoeba.spa-eng.spa", "tatoeba.spa-eng.eng", "tatoeba.tur-eng.tur", "tatoeba.tur-eng.eng",
-    ]  # fmt: skip
-    lines = missing.describe().split("\n")
-    assert lines[0] == f"To be fetched into {tmp_path}:" and len(lines) == 1 + 6 + 4
-    assert all(line.startswith("  https://") and line.endswith(")") for line in lines[1:])
-    agreed = missing_data(tmp_path, ["hard-sts"], accept_msr_terms=True)
-    assert len(agreed.archives) == 7 and not agreed.translations
-    assert len(missing_data(tmp_path, ["tatoeba"]).translations) == 14
-    assert (missing.refused, agreed.refused) == (["2012", "stsb"], [])
-    there = missing_data(data, ["sts"])
-    assert [archives.benchmark for archives in there.archives] == ["2013", "2014", "2015", "2016", "2017"]
-    assert there.refused == ["stsb"]  # 2012 is there; of the STS Benchmark the test part is not
-    there = missing_data(data, ["tatoeba"], ["es"])
-    assert not there.translations and there.describe() == ""
-    assert not missing_data(tmp_path, ["tatoeba"], ["en"]).translations
-    with pytest.raises(SettingsError, match="fry cannot be fetched, only ara, deu, spa"):
-        missing_data(tmp_path, ["tatoeba"], ["fry"])
+def test_languages_of_tatoeba_that_a_folder_lacks(tmp_path, data):
+    files, folder = missing_tatoeba(tmp_path, ["es", "en", "tur"])
+    names = ["tatoeba.spa-eng.spa", "tatoeba.spa-eng.eng", "tatoeba.tur-eng.tur", "tatoeba.tur-eng.eng"]
+    assert [file.filename for file in files] == names and folder == tmp_path / "tatoeba"
+    assert len(missing_tatoeba(tmp_path)[0]) == 14 and not missing_tatoeba(tmp_path, ["en"])[0]
+    assert missing_tatoeba(data, ["es"]) == ([], data / "tatoeba")
+    with pytest.raises(SettingsError, match="Tatoeba: --fetch has no fry, only ara, deu, spa"):
+        missing_tatoeba(tmp_path, ["fry"])
 
 
 def test_fetching_says_what_and_scores_it(tmp_path, model, pairs, capsys, monkeypatch):
@@ -256,31 +241,18 @@ def test_fetching_says_what_and_scores_it(tmp_path, model, pairs, capsys, monkey
         folder = tmp_path / "new"
         assert run(model, "--data", folder, "--fetch", "--benchmarks", "tatoeba", "--languages", "es") == 0
     printed, errors = capsys.readouterr()
-    assert f"To be fetched into {folder}:\n  {server.url}/" in errors and "CC BY 2.0 FR" in errors
-    assert "| spa | 12 |" in printed and "Microsoft" not in errors
+    assert f"To be fetched into {folder / 'tatoeba'}:\ntatoeba v1\n  {server.url}/" in errors
+    assert "CC BY 2.0 FR" in errors
+    assert "| spa | 12 |" in printed
 
 
-def test_data_in_another_layout_are_not_fetched_again(tmp_path):
-    folder = tmp_path / "STS" / "STS13-en-test"
-    folder.mkdir(parents=True)
-    for name in ("FNWN", "headlines", "OnWN"):
-        (folder / f"STS.input.{name}.txt").write_text("a b\tc d\ne\tf\n")
-        (folder / f"STS.gs.{name}.txt").write_text("1\n2\n")
-    missing = missing_data(tmp_path, ["sts"])
-    assert [archives.benchmark for archives in missing.archives] == ["2014", "2015", "2016", "2017"]
-
-
-def test_terms_are_shown_and_the_rest_is_fetched(tmp_path, model, capsys, monkeypatch):
-    asked = []
-    monkeypatch.setattr(
-        sts_download, "_fetch_benchmark", lambda archives, *rest: asked.append(archives.benchmark) or []
-    )
-    for name in ("tatoeba", "bucc", "mteb"):
-        without(name, monkeypatch)
-    assert run(model, "--data", tmp_path / "new", "--fetch") == 1
-    errors = capsys.readouterr().err
-    assert asked == ["2013", "2014", "2015", "2016", "2017"]
-    assert "Not fetched: 2012, " in errors and "give --accept-msr-terms" in errors
+def test_what_cannot_be_fetched_says_where_it_is(tmp_path, model, data, capsys):
+    assert run(model, "--data", tmp_path / "new", "--fetch", "--benchmarks", "sts") == 1
+    assert "--fetch downloads only tatoeba; for STS give --hub" in capsys.readouterr().err
+    (tmp_path / "tatoeba").mkdir()
+    assert run(model, "--data", tmp_path, "--benchmarks", "sts") == 1
+    assert "nothing of STS at all; expected e.g. sts2012/MSRpar.tsv" in (error := capsys.readouterr().err)
+    assert "--hub reads the Hugging Face hub" in error and error.count("\n") == 1
 
 
 def test_records_tell_the_command(data, model, tmp_path, monkeypatch):

@@ -155,7 +155,7 @@ def different_pairs(sets: Iterable[GradedPairs]) -> GradedPairs:
         row for pairs in sets for row in zip(pairs.first, pairs.second, pairs.grades, strict=True)
     )
     if not different:
-        raise EvaluationError("Hard STS: no pairs of STS 2012-2016; fetch them with `st-paragram download --sets sts`")
+        raise EvaluationError("Hard STS: no pairs of STS 2012-2016; read them from the Hugging Face hub with --hub")
     first, second, grades = map(list, zip(*different, strict=True))
     return GradedPairs("STS 2012-2016", first, second, grades)
 

@@ -98,7 +98,7 @@ def find_sts(folder: str | Path | None, only: Sequence[str] = (), hub: bool = Fa
     return data
 
 
-_EXPECTED = "expected e.g. sts2012/MSRpar.tsv, STS12-en-test/STS.input.MSRpar.txt or stsb/en-test.tsv"
+_EXPECTED = "expected e.g. sts2012/MSRpar.tsv or STS12-en-test/STS.input.MSRpar.txt; --hub reads the Hugging Face hub"
 
 
 def benchmark_folders(folder: Path, benchmark: str) -> list[Path]:

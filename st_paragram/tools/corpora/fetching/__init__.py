@@ -1,1 +1,0 @@
-"""Downloads: resumed, checked, recorded."""
