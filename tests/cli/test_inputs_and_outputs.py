@@ -13,13 +13,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from st_paragram.tools.preparation.read_stage import text_digest
 
 from st_paragram.cli.main import main
 from st_paragram.core.text.parallel import ReadCounts, TextSource, read_rows, with_columns
 from st_paragram.errors import SettingsError, TextError
 from st_paragram.learning.training.training_data import choose_data
 from st_paragram.tools.embed_files import read_embeddings
+from st_paragram.tools.preparation.clean import identity
+from st_paragram.tools.preparation.settings import PrepareSettings
 
 TABLES = ("csv", "jsonl", "parquet")
 MODEL = ["--model", "p-sp-mini"]
@@ -99,7 +100,7 @@ def test_tables_and_plain_text_go_into_one_store(folder: Path) -> None:
 def test_work_for_other_columns_is_not_taken_for_this(folder: Path) -> None:
     plain = TextSource(("t.csv",), ("en", "es"))
     named = [plain, *with_columns([plain] * 2, [["english", "spanish"], ["spanish", "english"]])]
-    assert len({text_digest(source, False) for source in named}) == 3
+    assert len({identity([source], PrepareSettings(("en", "es"))) for source in named}) == 3
 
 
 def test_rows_that_are_dropped_are_counted(folder: Path) -> None:

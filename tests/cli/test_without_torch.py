@@ -51,7 +51,7 @@ def test_embed_sharded_and_score(texts, tmp_path):
 
 
 def test_dedupe(texts, tmp_path):
-    text = ("dedupe", texts / "pairs.tsv", "--pairs", "--sides", "either", "--workers", 2)
+    text = ("dedupe", texts / "pairs.tsv", "--pairs", "--sides", "either")
     run(*text, "--output", tmp_path / "once.tsv", packages=(*HEAVY, "faiss"))
     pairs, once = (path.read_text().splitlines() for path in (text[1], tmp_path / "once.tsv"))
     assert 0 < len(once) <= 60 and set(once) <= set(pairs)
@@ -102,7 +102,7 @@ def test_get_and_info(tmp_path):
 
 def test_the_paraphrase_filter(texts):
     script = (
-        "from st_paragram.tools.cleaning.paraphrase_score import ParaphraseScore\n"
+        "from st_paragram.tools.cleaning.paraphrases import ParaphraseScore\n"
         "print(ParaphraseScore(model='p-sp-mini').scores([('a station', 'the station')]))"
     )
     done = run_without(script)

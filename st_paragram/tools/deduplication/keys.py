@@ -1,7 +1,7 @@
 """What brings duplicates together: keys of normalized texts, and MinHash keys of their n-grams.
 
 MinHash: of two sets, the smallest hashes are equal with a probability that is their Jaccard similarity (Broder 1997, On
-the resemblance and containment of documents). A key is made of several minimum hashes and belongs to one of several
+the resemblance and containment of documents). A key combines several minimum hashes and belongs to one of several
 bands. The n-grams of both sides of a pair together are a set, too: if both sides are as similar as the threshold, so is
 this set, since a/b >= t and c/d >= t give (a + c) / (b + d) >= t.
 """
@@ -38,7 +38,7 @@ def ngrams(text: str, settings: DeduplicationSettings) -> frozenset[str]:
 
 
 def keys(columns: Sequence[Sequence[str]], settings: DeduplicationSettings) -> Iterator[Hashes]:
-    """For each view (see `DeduplicationSettings.views`) its keys of n rows, uint64 (keys, n); 0 is no key.
+    """For each view (see `DeduplicationSettings.views`) its keys of n rows, uint64 (keys, n); 0 for none.
 
     Args:
         columns: One or two texts of each row.

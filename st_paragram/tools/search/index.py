@@ -24,7 +24,15 @@ from st_paragram.core.encoding.directory import fingerprint
 from st_paragram.core.encoding.find import find, with_commit
 from st_paragram.core.encoding.models import TextEncoder, has_towers, load_encoder
 from st_paragram.core.extras import require
-from st_paragram.core.files import atomic, atomic_folder, check_output, check_output_folder, locked, output_lock
+from st_paragram.core.files import (
+    atomic,
+    atomic_folder,
+    check_output,
+    check_output_folder,
+    file_for_folder,
+    locked,
+    output_lock,
+)
 from st_paragram.core.text.streams import stream_name
 from st_paragram.errors import MiningError, ModelDirectoryError, SettingsError, one_line, short
 from st_paragram.tools.search.embedding import Hit, Vectors, embed, embed_queries, unit_rows
@@ -301,8 +309,9 @@ def check(folder: Path) -> str:
 def _opened(folder: Path) -> tuple[Any, dict[str, Any]]:
     """The table of an index folder, and what was recorded when it was built."""
     if not (folder / FOLDER).is_dir():
-        seen = "not a search index" if folder.exists() else "no such index folder"
-        raise MiningError(f"{folder}: {seen}; build one with st-paragram index")
+        seen = file_for_folder(folder, "an index folder") or f"{folder}: not a search index"
+        seen = seen if folder.exists() else f"{folder}: no such index folder"
+        raise MiningError(f"{seen}; build one with st-paragram index")
     with _refused(folder):
         table = lancedb.connect(str(folder), read_consistency_interval=timedelta(0)).open_table(TABLE)
         return table, json.loads((table.schema.metadata or {})[b"st_paragram"])
