@@ -38,9 +38,9 @@ REFUSED = {
     "train paraphrase --help": "--config NAME|FILE.yaml",
     "train --help": "bitext",
     "train bitext": "--lang",
-    "train bitext --lang es --epcohs 3": "train bitext: error: unrecognized arguments: --epcohs 3 (there is no "
-    "--epcohs; did you mean --epochs?)",
-    "train bitext --lnag es": "are required: --lang (there is no --lnag; did you mean --lang?)",
+    "train bitext --lang es --epcohs 3": "train bitext: error: unrecognized arguments: --epcohs 3; there is no "
+    "--epcohs; did you mean --epochs?",
+    "train bitext --lnag es": "are required: --lang; there is no --lnag; did you mean --lang?",
     "train bitext --lang es --zzz": "unrecognized arguments: --zzz\n",
     "train bitext --lang es --dim x": "--dim: invalid int value: 'x'",
     "train bitext --lang es --negatives random": "--negatives: invalid choice: 'random'",

@@ -58,15 +58,13 @@ FAMILY = Family(
     built_in_config="demo",
     kinds={
         "bitext": TrainingKind(
-            "Train a model that embeds a sentence as the mean of its pieces, on pairs of an English sentence and its "
-            "translation.",
+            "Train a model that embeds a sentence as the mean of its pieces, on English sentences and translations.",
             _BITEXT_EPILOG,
             _add_bitext_options,
             _run,
         ),
         "paraphrase": TrainingKind(
-            "Train a model that embeds a sentence as the mean of its pieces, on pairs of English sentences that mean "
-            "the same.",
+            "Train a model that embeds a sentence as the mean of its pieces, on English sentences and paraphrases.",
             _PARAPHRASE_EPILOG,
             _add_paraphrase_options,
             _run,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.evaluation import BaseEvaluator
@@ -22,14 +21,10 @@ from st_paragram.learning.training.mega_batch_trainer import MegaBatchTrainer, M
 from st_paragram.learning.training.settings import RECURRENT, TOKENS_OF, TrainingSettings
 from st_paragram.learning.training.trainer import arguments_of
 
-if TYPE_CHECKING:
-    from st_paragram.learning.training.run import TrainingRun
-
 
 def new_model(store: PairStore, settings: TrainingSettings) -> SentenceTransformer:
     """The model over the store's tokenizer that training begins with; refuses ids that the encoder does not read."""
     tokenizer, encoder = store.tokenizer(), settings.encoder
-    bilingual = isinstance(tokenizer, BilingualTokenizer)
     kind = getattr(tokenizer, "inner_kind", tokenizer.kind)
     if kind != TOKENS_OF[encoder]:
         fitting = " or ".join(name for name, tokens in TOKENS_OF.items() if tokens == kind)
@@ -37,7 +32,7 @@ def new_model(store: PairStore, settings: TrainingSettings) -> SentenceTransform
             f"{store.path}: a store of {kind} ids, and the encoder {encoder} reads {TOKENS_OF[encoder]} ids; choose "
             f"the encoder {fitting}, or prepare the text with tokens {TOKENS_OF[encoder]}"
         )
-    if encoder in RECURRENT and bilingual:
+    if encoder in RECURRENT and isinstance(tokenizer, BilingualTokenizer):
         raise SettingsError(
             f"{store.path}: separate vocabularies per language; prepare the text with a joint vocabulary for {encoder}"
         )
@@ -57,7 +52,7 @@ def trainer(
     settings: TrainingSettings,
     folder: Path,
     evaluator: BaseEvaluator | None = None,
-    run: TrainingRun | None = None,
+    _: object = None,
 ) -> MegaBatchTrainer:
     """The trainer of a run with checkpoints in `folder`, which is evaluated now and then if there is an evaluator."""
     loss = MarginHardNegativeLoss(model, settings.margin)

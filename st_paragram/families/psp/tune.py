@@ -45,15 +45,14 @@ def tune(run: TrainingRun) -> TrainingRecord:
             point = replace(run, output=grid / f"dropout-{dropout}-m-{size}", overrides=overrides, checks=False)
             points.append((_record(point), point.output))
         points.sort(key=lambda found: found[0].scores[-1].correlation.pearson, reverse=True)
-        for record, folder in points:
-            score = record.scores[-1]
-            logger.info(f"{folder.name}: {score.data} {100 * score.correlation.pearson:.1f}")
+        for record, _ in points:
+            logger.info(f"{record.name}: {record.scores[-1].data} {100 * record.scores[-1].correlation.pearson:.1f}")
 
         from st_paragram.learning.models import directory
         from st_paragram.learning.models.card import from_record, render
 
-        best, folder = replace(points[0][0], name=run.output.name), points[0][1]
-        model = directory.load(folder, device="cpu")
+        best = replace(points[0][0], name=run.output.name)
+        model = directory.load(points[0][1], device="cpu")
         directory.save(model, run.output, render(from_record(best)), run.overwrite, training=best)
         shutil.rmtree(grid)
     return best

@@ -127,9 +127,8 @@ class MegaBatchTrainer(StoreTrainer):
             seen = f"MegaBatchTrainer trains models that begin with TokenEmbedding, not {type(model[0]).__name__}"
             raise SettingsError(f"{seen}; train this one by MarginHardNegativeLoss and SentenceTransformerTrainer")
         self.embedding: TokenEmbedding = model[0]
-        store = train_dataset
-        if not isinstance(store, PairStore):
-            store = store_of(train_dataset, self.embedding.tokenizer)
+        tokenizer = self.embedding.tokenizer
+        store = train_dataset if isinstance(train_dataset, PairStore) else store_of(train_dataset, tokenizer)
         _check(store, self.embedding)
         loss = loss or MarginHardNegativeLoss(model)
         self._teacher: Teacher | None = None

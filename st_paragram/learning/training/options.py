@@ -46,10 +46,9 @@ def add_training_options(
     add("--columns", action="append", default=[], nargs=2, metavar="NAME", help=about)
     about = "vocabulary size where text is prepared (default: 8,000 to 50,000, by the number of pairs)"
     add("--vocab-size", type=int, metavar="N", help=about)
-    about = "drop and count rows of text that are not UTF-8 or have a wrong number of columns"
+    about = "drop and count rows that are not UTF-8 or have a wrong number of columns, instead of refusing the text"
     add("--drop-invalid", action="store_true", help=about)
-    about = "worker processes for text preparation (default: %(default)s)"
-    add("--workers", type=int, default=1, metavar="N", help=about)
+    add("--workers", type=int, default=1, metavar="N", help="processes for text preparation (default: %(default)s)")
     about = "graded pairs to score during training, rows `grade TAB sentence TAB sentence` (default: built-in pairs)"
     add("--dev", type=Path, metavar="FILE.tsv", help=about)
     about = "held-out translations, rows `english TAB other`; training shows the share found"

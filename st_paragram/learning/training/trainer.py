@@ -75,7 +75,6 @@ class StoreTrainer(SentenceTransformerTrainer):
     optimizer, schedule and random generators. One process trains, on one device.
 
     Attributes:
-        store: The pairs.
         settings: Of the run, if it has some: a run is resumed with those that it was begun with.
         task_sizes: Rows of other tasks than translation, by their names, for the record.
     """
@@ -267,8 +266,7 @@ def arguments_of(
     `folder` is for checkpoints, `warmup` the steps in which the learning rate grows (below 1, their share of all
     steps), `evaluate` says whether the model is evaluated now and then, and `others` override the rest.
     """
-    names = {each.name for each in fields(kind)}
-    values = {each.name: getattr(settings, each.name) for each in fields(settings) if each.name in names}
+    values = {each.name: getattr(settings, each.name) for each in fields(kind) if hasattr(settings, each.name)}
     warmed = settings.schedule == "constant" and warmup > 0
     values |= {
         "lr_scheduler_type": "constant_with_warmup" if warmed else settings.schedule,

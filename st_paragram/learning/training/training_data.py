@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from st_paragram.core.files import folder_for_file, output_lock, writable_cache, write_text
+from st_paragram.core.files import folder_for_file, writable_cache, write_text
 from st_paragram.core.pair_store import PairStore
 from st_paragram.core.sample import LANGUAGES, sample_pairs
 from st_paragram.core.text.parallel import TextSource, parse_source, read_pairs, with_columns
@@ -31,7 +31,6 @@ _NO_DATA = (
 _FROM_THE_WEB = "st-paragram bitext --lang {0}"
 _FROM_TEXT = "st-paragram prepare --lang {0} --text FILE --output data/en-{0}.h5"
 _LANGUAGE = re.compile(r"[A-Za-z]{2,3}([_-][A-Za-z0-9]+)*")
-_STORE = (".h5", ".hdf5")
 _STORES = "stores"  # of texts, in the cache
 
 
@@ -77,9 +76,8 @@ class TrainingData:
     def _built_in_text(self) -> TextSource:
         path = writable_cache() / f"built-in-{BUILT_IN_PAIRS}.en-{self.language}.tsv"
         text = "".join(f"{english}\t{other}\n" for english, other in sample_pairs(self.language, BUILT_IN_PAIRS))
-        with output_lock(path, wait=True):  # two processes may want it at once
-            if not path.is_file() or path.read_bytes() != text.encode("utf-8"):
-                write_text(path, text)
+        if not path.is_file() or path.read_bytes() != text.encode("utf-8"):
+            write_text(path, text)
         return TextSource((str(path),), ("en", self.language))
 
 
@@ -99,7 +97,7 @@ def choose_data(
         raise SettingsError(f"unknown language code {language!r}; use a code such as es or zh_cn")
     standard = Path("data") / f"en-{language}.h5"
     chosen = list(data) or ([str(standard)] if standard.exists() else [BUILT_IN])
-    stores = [path for path in chosen if path.endswith(_STORE)]
+    stores = [path for path in chosen if path.endswith((".h5", ".hdf5"))]
     if columns and (chosen == [BUILT_IN] or stores):
         raise SettingsError(f"--columns is given for {', '.join(chosen)}, which is not a table; leave it out")
     if stores:
