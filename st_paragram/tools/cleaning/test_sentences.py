@@ -1,7 +1,7 @@
 """The filter `test_sets`: rows with a sentence of a test set. The package has hashes of these sentences in a file.
 
-It begins with a line that names the format and one of JSON, family -> number of hashes. Then come all hashes: 5 bytes of
-BLAKE2b of the letters and digits of a sentence, big-endian and sorted within a family. It was made from public test
+It begins with a line that names the format and one of JSON, family -> number of hashes. Then come all hashes: 5 bytes
+of BLAKE2b of the letters and digits of a sentence, big-endian and sorted within a family. It was made from public test
 sets by data_prep/make_known_test_sets.py.
 """
 
