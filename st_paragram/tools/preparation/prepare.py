@@ -10,11 +10,13 @@ from __future__ import annotations
 import hashlib
 import logging
 import shutil
+from collections import defaultdict
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 from tqdm import tqdm
 
 from st_paragram.core.extras import require
@@ -223,13 +225,13 @@ def _write_store(
         writer.settings["report"] = report.as_json()
 
 
-def _lengths(pairs: Sequence[tuple[str, str]], counts: np.ndarray) -> dict[str, LanguageLengths]:
+def _lengths(pairs: Sequence[tuple[str, str]], counts: NDArray[np.int64]) -> dict[str, LanguageLengths]:
     """The counts of all texts by language."""
-    found: dict[str, LanguageLengths] = {}
-    for pair, (rows, *sides) in zip(pairs, counts.T.tolist(), strict=True):
+    found: defaultdict[str, NDArray[np.int64]] = defaultdict(lambda: np.zeros(3, np.int64))
+    for pair, (rows, *sides) in zip(pairs, counts.T, strict=True):
         for language, pieces, characters in zip(pair, sides[::2], sides[1::2], strict=True):
-            found.setdefault(language, LanguageLengths()).add(rows, pieces, characters)
-    return {language: each for language, each in sorted(found.items()) if each.sentences}
+            found[language] += (rows, pieces, characters)
+    return {language: LanguageLengths(*each.tolist()) for language, each in sorted(found.items()) if each[0]}
 
 
 def _write_texts(order: Order, folder: Path) -> dict[str, str]:

@@ -23,26 +23,15 @@ REPAIRS = {
 
 @dataclass
 class SourceReport:
-    """The numbers of one text, or of all together: `rows` is `kept` plus everything in `dropped`, less `repeated`.
+    """The numbers of one text, or of all together: `rows` is `kept` plus everything in `dropped`, less `repeated`."""
 
-    Attributes:
-        name: The file, or "all".
-        languages: Of the text, "en-es".
-        rows: Rows read.
-        kept: Pairs in the store.
-        dropped: Rows dropped, by reason. Of equal pairs in several texts the first text's one stays.
-        repeated: Copies added to balance languages.
-        repairs: Repaired characters, by the names of `REPAIRS`, and rows repaired by steps of the cleaning, by the
-            names of the steps.
-    """
-
-    name: str
-    languages: str = ""
-    rows: int = 0
-    kept: int = 0
-    dropped: Counter[str] = field(default_factory=Counter)
-    repeated: int = 0
-    repairs: Counter[str] = field(default_factory=Counter)
+    name: str  # of the file, or "all"
+    languages: str = ""  # "en-es"
+    rows: int = 0  # read
+    kept: int = 0  # pairs in the store
+    dropped: Counter[str] = field(default_factory=Counter)  # rows by reason; of equal pairs the first text's one stays
+    repeated: int = 0  # copies added to balance languages
+    repairs: Counter[str] = field(default_factory=Counter)  # characters by `REPAIRS`, rows by the names of steps
 
     def drop(self, reason: str, count: int) -> None:
         """Count rows that are no longer kept; a reason without any is counted, too: as 0."""
@@ -50,58 +39,29 @@ class SourceReport:
         self.kept -= count
 
     def as_json(self) -> dict[str, Any]:
-        """Return the numbers as JSON values."""
-        return {
-            "name": self.name,
-            "languages": self.languages,
-            "rows": self.rows,
-            "kept": self.kept,
-            "dropped": dict(self.dropped),
-            "repeated": self.repeated,
-            "repairs": dict(self.repairs),
-        }
+        """The numbers as JSON values."""
+        return vars(self) | {"dropped": dict(self.dropped), "repairs": dict(self.repairs)}
 
 
 @dataclass
 class LanguageLengths:
-    """Lengths of a language's sentences in a store.
-
-    Attributes:
-        sentences: Of either side.
-        pieces: Of all of them.
-        characters: Of all of them, before they are cut at a number of pieces.
-    """
+    """Sentences of a language in a store, their pieces, and their characters before they are cut."""
 
     sentences: int = 0
     pieces: int = 0
     characters: int = 0
 
-    def add(self, sentences: int, pieces: int, characters: int) -> None:
-        """Count more of them."""
-        self.sentences += sentences
-        self.pieces += pieces
-        self.characters += characters
-
 
 @dataclass
 class PrepareReport:
-    """The numbers of a preparation.
-
-    Attributes:
-        sources: One report per text; all have the same reasons in `dropped`, in the order they were looked for.
-        vocabulary_size: Pieces in the vocabulary.
-        pieces: Pieces stored, for side a and side b.
-        lengths: Of sentences, by language. A language with few characters a piece has few pieces in the vocabulary.
-        max_pieces: Where sentences were cut.
-        cut_sentences: Sentences (of either side) that were cut there.
-    """
+    """The numbers of a preparation; all texts have the same reasons in `dropped`, in the order they were looked for."""
 
     sources: list[SourceReport]
     vocabulary_size: int = 0
-    pieces: tuple[int, ...] = (0, 0)
-    lengths: dict[str, LanguageLengths] = field(default_factory=dict)
-    max_pieces: int = 0
-    cut_sentences: int = 0
+    pieces: tuple[int, ...] = (0, 0)  # stored, of side a and side b
+    lengths: dict[str, LanguageLengths] = field(default_factory=dict)  # few characters a piece: few pieces of its own
+    max_pieces: int = 0  # where sentences were cut
+    cut_sentences: int = 0  # of either side
 
     @property
     def total(self) -> SourceReport:
@@ -119,13 +79,11 @@ class PrepareReport:
     def as_json(self) -> dict[str, Any]:
         """Return the report as JSON values, to be stored with the pairs."""
         return {
+            **vars(self),
             "sources": [source.as_json() for source in self.sources],
             "all": self.total.as_json(),
-            "vocabulary_size": self.vocabulary_size,
             "pieces": list(self.pieces),
             "lengths": {language: asdict(each) for language, each in self.lengths.items()},
-            "max_pieces": self.max_pieces,
-            "cut_sentences": self.cut_sentences,
         }
 
     def table(self) -> str:
