@@ -35,7 +35,7 @@ TESTED_ELSEWHERE = {"integrations.md": "test_integrations.py"}
 LANGUAGES = {"python", "shell", "text", "yaml", "json", "sql", "javascript", "toml", "ini", "diff", "bibtex", "html"}
 #: Blocks that cannot be run here, by page: a new one is entered with a thought.
 NOT_RUN = {
-    "docs/data.md": 2,
+    "docs/data.md": 3,
     "docs/evaluation.md": 1,
     "docs/many_machines.md": 1,
     "docs/serving.md": 5,
