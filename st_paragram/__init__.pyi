@@ -1,7 +1,5 @@
-from st_paragram.conversion.exports import ExportSettings as ExportSettings
-from st_paragram.conversion.exports import export_model as export_model
+from st_paragram.conversion.original_import import ImportSettings as ImportSettings
 from st_paragram.conversion.original_import import import_checkpoint as import_checkpoint
-from st_paragram.conversion.original_settings import ImportSettings as ImportSettings
 from st_paragram.core.encoding.encoder import Encoder as Encoder
 from st_paragram.core.pair_store import PairStore as PairStore
 from st_paragram.core.pair_store import PairStoreWriter as PairStoreWriter
