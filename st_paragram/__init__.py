@@ -21,7 +21,7 @@ _NAMES = {
     "families.muse.sentence_transformers_encoder": ["DualEncoder", "EncoderWithTowers"],
     "families.muse.side_by_side": ["SideBySide"],
     "families.muse.use_encoder": ["UseEncoder"],
-    "hub.push": ["push"],
+    "hub": ["push"],
     "learning.losses.margin_hard_negative": ["MarginHardNegativeLoss"],
     "learning.models.directory": ["load", "save"],
     "learning.models.sentence_transformers_encoder": ["ParagramEncoder", "pipeline"],
