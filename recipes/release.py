@@ -12,7 +12,7 @@ import argparse
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from huggingface_hub import ModelCard
 
@@ -26,6 +26,7 @@ from st_paragram.core.files import write_text
 from st_paragram.core.settings import read_yaml
 from st_paragram.core.tables import markdown_table
 from st_paragram.core.text.parallel import TextSource
+from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
 from st_paragram.errors import SettingsError
 from st_paragram.hub import add_scores, scores_of
 from st_paragram.learning.models.card import blocks, from_record, render
@@ -46,9 +47,7 @@ def texts_of(name: str, model: dict[str, Any], sources: dict[str, Any], folder: 
     for language in model["languages"]:
         paths = {path: path.name.partition(".tsv")[0] for path in sorted((folder / language).glob("*.tsv*"))}
         if nameless := [path for path, source in paths.items() if source not in sources]:
-            raise SettingsError(
-                f"{nameless[0]}: a source without a licence; describe it under `sources`"
-            )
+            raise SettingsError(f"{nameless[0]}: a source without a licence; describe it under `sources`")
         left_out = model.get("leave_out", [])
         wanted = [path for path, source in paths.items() if source not in left_out]
         if model.get("open_only"):
@@ -64,7 +63,7 @@ def train(name: str, model: dict[str, Any], texts: list[TextSource], arguments: 
     language, settings, vocabulary = "-".join(model["languages"]), dict(model.get("settings", {})), None
     if first := model.get("begin_with"):  # a model of the release: its pieces, and its rows
         settings["init"] = str(arguments.output / first)
-        vocabulary = st_paragram.load(settings["init"], device="cpu")[0].tokenizer
+        vocabulary = cast("SentencePieceTokenizer", st_paragram.Encoder(settings["init"]).tokenizer)
     for key in ("init", "teacher"):
         if settings.get(key) == "use":  # the published multilingual USE
             settings[key] = str(arguments.output / "use")
@@ -106,15 +105,15 @@ def describe(
         sections=(*card.sections, section),
         languages=tuple(sorted({"en", *model["languages"]})),
     )
-    text: Any = ModelCard(render(card) + table_note(values["table_type"]))
+    written: Any = ModelCard(render(card) + table_note(values["table_type"]))
     if benchmarks:
         scores, others = folder.parent / "scores" / f"{folder.name}.json", {*model["languages"]} - {"en"}
         wanted = ["sts", "tatoeba", "--languages", *sorted(others)] if others else ["sts"]
         command = ["evaluate", str(folder), "--data", str(benchmarks), "--json", str(scores), "--benchmarks", *wanted]
         if not scores.exists() and st_paragram_command(command):
             raise SystemExit(1)
-        add_scores(text, folder.name, scores_of(folder, [scores]))
-    write_text(readme, str(text))
+        add_scores(written, folder.name, scores_of(folder, [scores]))
+    write_text(readme, str(written))
 
 
 def main() -> int:

@@ -132,10 +132,11 @@ def push(
 def _reason(error: Exception, token: str) -> str:
     """What the hub or its client says, in one line without tokens, and what to do."""
     cause = (isinstance(error, RuntimeError) and error.__cause__) or error  # an upload that breaks off
+    answer = str(cause)
     if isinstance(cause, HfHubHTTPError) and cause.server_message:
-        cause = f"{cause.server_message} (HTTP {cause.response.status_code})"
-    said = one_line(_TOKEN.sub("[token]", str(cause).replace(token, "[token]")), 300)
-    return f"not uploaded: {said}; check the name, {TOKEN_VARIABLE} and the network, and push again"
+        answer = f"{cause.server_message} (HTTP {cause.response.status_code})"
+    answer = one_line(_TOKEN.sub("[token]", answer.replace(token, "[token]")), 300)
+    return f"not uploaded: {answer}; check the name, {TOKEN_VARIABLE} and the network, and push again"
 
 
 def _save_again(folder: Path, files: Path) -> int:

@@ -71,7 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
     kind = str(arguments.checkpoint)
     if kind not in ("use", "use-psp"):
         _refuse(arguments, (*_OF_USE, *_OF_USE_PSP), "a checkpoint")
-        inputs, convert = (arguments.checkpoint, arguments.sentencepiece), _import_checkpoint
+        inputs, convert = [arguments.checkpoint, arguments.sentencepiece], _import_checkpoint
     else:
         _refuse(arguments, (*_OF_CHECKPOINTS, *(_OF_USE_PSP if kind == "use" else ())), kind)
         for first, second in (("weights", "use_model"), ("dim", "text")):
@@ -79,7 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
                 raise SettingsError(f"{_option(first)} and {_option(second)} belong together; give both, or neither")
         if kind == "use-psp" and arguments.psp is None:
             raise SettingsError("use-psp needs --psp: the directory of an averaging model, p-sp-mini or p-sp-base")
-        inputs, convert = (arguments.weights, arguments.use_model, arguments.text), _import_use
+        inputs, convert = [arguments.weights, arguments.use_model, arguments.text], _import_use
     for path in filter(None, inputs):
         check_input(str(path))
     for sentence in convert(arguments):

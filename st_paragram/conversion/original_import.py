@@ -140,7 +140,7 @@ def import_checkpoint(
     trigrams = bool(arguments.get("ngrams"))
     lower_case = bool(arguments.get("lower_case", True)) if settings.lower_case is None else settings.lower_case
     # The original evaluation gives Moses the rules of English, whatever the text's language.
-    moses = settings.moses or ("en" if arguments.get("tokenize") else "none")
+    moses = settings.moses or ("en" if arguments.get("tokenize") else None)
     moses = None if moses == "none" else moses
     if moses and not settings.exact and (trigrams or pieces is not None):
         raise ModelDirectoryError(
@@ -152,7 +152,8 @@ def import_checkpoint(
         raise SettingsError(f"{source.path}: the vocabulary has no strings except {UNKNOWN}; give another checkpoint")
 
     tokenizer: Tokenizer
-    known, left_out, dropped, segmentation = len(strings), 0, [], settings.segmentation
+    dropped: list[int] = []
+    known, left_out, segmentation = len(strings), 0, settings.segmentation
     if pieces is not None:
         tokenizer = SentencePieceTokenizer(pieces, lower_case, segmentation)
         rows, dropped = _rows_of_pieces(source, tokenizer, settings.exact)
