@@ -1,43 +1,150 @@
-"""Make the published models: prepare their text, train, score and pack them, and write their cards.
+"""Make the published models: prepare their text, train, pack and score them, and write their cards.
 
-    python recipes/release.py --texts texts --output release --plan
     python recipes/release.py --texts texts --output release --benchmarks eval --workers 2
+    python recipes/release.py --texts texts --output release --only p-sp-mini-float32
 
 `texts` has a file for each source and language, `texts/es/quran.tsv.xz` (rows `english TAB other`; `texts/en` has
-paraphrases), and recipes/release.yaml says what the models are and under which licence each source is offered.
-After a stop the same command resumes; models that are finished are not made again.
+paraphrases). recipes/release.yaml says what the models are and under which licence each source is offered.
+After a stop, the same command resumes. A folder that is there is skipped: remove it to rebuild the model.
 """
 
 import argparse
 import sys
+from dataclasses import replace
 from pathlib import Path
+from typing import Any, cast
 
+from huggingface_hub import ModelCard
+
+import st_paragram
+from st_paragram.cli.main import main as st_paragram_command
 from st_paragram.cli.main import run_reporting_errors
-from st_paragram.release.description import read_release
-from st_paragram.release.plan import plan, plan_table
-from st_paragram.release.run import Work, make_release
+from st_paragram.conversion.use_import import import_use
+from st_paragram.core.encoding.directory import CONFIG_FILE, read_configuration, table_note
+from st_paragram.core.encoding.record import read_training_record
+from st_paragram.core.files import write_text
+from st_paragram.core.settings import read_yaml
+from st_paragram.core.tables import markdown_table
+from st_paragram.core.text.parallel import TextSource
+from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
+from st_paragram.errors import SettingsError
+from st_paragram.hub import add_scores, scores_of
+from st_paragram.learning.models.card import blocks, from_record, render
+from st_paragram.learning.training.checkpoints import complete_checkpoints
+from st_paragram.learning.training.run import TrainingRun, run_training
+from st_paragram.tools.preparation.prepare import prepare_cached
+from st_paragram.tools.preparation.settings import PrepareSettings
 
-CONFIG = Path(__file__).with_name("release.yaml")
+#: What release.yaml may say of a model.
+KEYS = {"languages", "config", "settings", "preparation", "open_only", "leave_out", "begin_with", "pack", "licence"}
+
+
+def texts_of(name: str, model: dict[str, Any], sources: dict[str, Any], folder: Path) -> list[TextSource]:
+    """The texts that a model may be trained on, language by language."""
+    if unknown := sorted(set(model) - KEYS):
+        raise SettingsError(f"{name}: unknown entry {unknown[0]!r}; known are {', '.join(sorted(KEYS))}")
+    texts = []
+    for language in model["languages"]:
+        paths = {path: path.name.partition(".tsv")[0] for path in sorted((folder / language).glob("*.tsv*"))}
+        if nameless := [path for path, source in paths.items() if source not in sources]:
+            raise SettingsError(f"{nameless[0]}: a source without a licence; describe it under `sources`")
+        left_out = model.get("leave_out", [])
+        wanted = [path for path, source in paths.items() if source not in left_out]
+        if model.get("open_only"):
+            wanted = [path for path in wanted if sources[paths[path]].get("open")]
+        if not wanted:
+            raise SettingsError(f"{folder / language}: no text to train {name} on; put SOURCE.tsv files there")
+        texts += [TextSource((str(path),), ("en", language)) for path in wanted]
+    return texts
+
+
+def train(name: str, model: dict[str, Any], texts: list[TextSource], arguments: argparse.Namespace) -> None:
+    """Prepare the texts and train a model, or resume its training."""
+    language, settings, vocabulary = "-".join(model["languages"]), dict(model.get("settings", {})), None
+    if first := model.get("begin_with"):  # a model of the release: its pieces, and its rows
+        settings["init"] = str(arguments.output / first)
+        vocabulary = cast("SentencePieceTokenizer", st_paragram.Encoder(settings["init"]).tokenizer)
+    for key in ("init", "teacher"):
+        if settings.get(key) == "use":  # the published multilingual USE
+            settings[key] = str(arguments.output / "use")
+            if not Path(settings[key]).exists():
+                import_use(settings[key])
+    preparation = PrepareSettings(("en", language), **model.get("preparation", {}))
+    store = prepare_cached(texts, preparation, arguments.output / "stores", vocabulary, arguments.workers)
+    about = f"{len(texts)} texts of the sources below"
+    config = model.get("config", "short")
+    run = TrainingRun(language, arguments.output / name, [str(store)], about, config, overrides=settings)
+    run_training(replace(run, development=arguments.dev, resume=bool(complete_checkpoints(run.checkpoints))))
+
+
+def describe(
+    folder: Path, original: str, model: dict[str, Any], sources: dict[str, Any], benchmarks: Path | None
+) -> None:
+    """Score a model and write its card, unless that was done: the training's, with sources, licences and scores."""
+    readme, heading = folder / "README.md", "Sources"
+    if readme.exists() and f"\n## {heading}\n" in readme.read_text(encoding="utf-8"):
+        return
+    record, values = read_training_record(folder), read_configuration(folder).values
+    assert record is not None  # as `train` has written it
+    pairs: dict[str, list[str]] = {}
+    for text in record.preparation["report"]["sources"]:
+        path = Path(text["name"])
+        pairs.setdefault(path.name.partition(".tsv")[0], []).append(f"{path.parent.name} {text['rows']:,}")
+    rows = [(source, ", ".join(counts), sources[source]["licence"]) for source, counts in sorted(pairs.items())]
+    about = "What it was trained on, before preparation, and under which licence each source is offered."
+    notes = (sources[source].get("note", "") for source in sorted(pairs))
+    section = (heading, blocks(about, markdown_table(("source", "pairs", "licence"), rows), *notes))
+    card = from_record(
+        replace(record, name=folder.name), values["embedding_dimension"], model.get("licence", "other"), sources=False
+    )
+    copy = "" if folder.name == original else f"A smaller copy of {original}: its first components, rounded."
+    card = replace(
+        card,
+        summary=blocks(card.summary, copy),
+        stock=card.stock and values["table_type"] != "int4",
+        sections=(*card.sections, section),
+        languages=tuple(sorted({"en", *model["languages"]})),
+    )
+    written: Any = ModelCard(render(card) + table_note(values["table_type"]))
+    if benchmarks:
+        scores, others = folder.parent / "scores" / f"{folder.name}.json", {*model["languages"]} - {"en"}
+        wanted = ["sts", "tatoeba", "--languages", *sorted(others)] if others else ["sts"]
+        command = ["evaluate", str(folder), "--data", str(benchmarks), "--json", str(scores), "--benchmarks", *wanted]
+        if not scores.exists() and st_paragram_command(command):
+            raise SystemExit(1)
+        add_scores(written, folder.name, scores_of(folder, [scores]))
+    write_text(readme, str(written))
 
 
 def main() -> int:
-    """Tell what it will cost, make the models, and name them."""
+    """Make the models that are not there yet, and print their folders."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--texts", type=Path, required=True, metavar="DIR", help="the text, LANG/SOURCE.tsv")
     parser.add_argument("--output", type=Path, required=True, metavar="DIR", help="where the models are made")
-    parser.add_argument("--config", type=Path, default=CONFIG, help="what to make (%(default)s)")
-    parser.add_argument("--only", nargs="+", default=[], metavar="MODEL", help="of all models (all)")
-    parser.add_argument("--plan", action="store_true", help="only print what it will cost")
-    parser.add_argument("--dev", type=Path, metavar="FILE.tsv", help="development pairs (built-in ones)")
-    parser.add_argument("--benchmarks", type=Path, metavar="DIR", help="evaluation data, as `st-paragram evaluate`")
-    parser.add_argument("--workers", type=int, default=1, metavar="N", help="processes that prepare text (1)")
+    default = Path(__file__).with_name("release.yaml")
+    parser.add_argument("--config", type=Path, default=default, help="what to make (default: %(default)s)")
+    parser.add_argument("--only", nargs="+", default=[], metavar="MODEL", help="models to make (default: all)")
+    parser.add_argument("--dev", type=Path, metavar="FILE.tsv", help="development pairs (default: built-in ones)")
+    parser.add_argument("--benchmarks", type=Path, metavar="DIR", help="evaluation data, as of `st-paragram evaluate`")
+    parser.add_argument("--workers", type=int, default=1, metavar="N", help="processes that prepare text (default: 1)")
     arguments = parser.parse_args()
-    plans = plan(read_release(arguments.config).only(arguments.only), arguments.texts)
-    print(plan_table(plans), flush=True)
-    if not arguments.plan:
-        work = Work(arguments.output, arguments.dev, arguments.benchmarks, arguments.workers)
-        for folder in make_release(plans, work):
-            print(folder)
+    release = read_yaml(arguments.config)
+    models, sources = release["models"], release["sources"]
+    if unknown := [name for name in arguments.only if name not in models]:
+        raise SettingsError(f"no model {unknown[0]!r} in {arguments.config}; it has {', '.join(models)}")
+    chosen = {name: models[name] for name in arguments.only or models}
+    texts = {name: texts_of(name, model, sources, arguments.texts) for name, model in chosen.items()}
+    for name, model in chosen.items():
+        folder, packed = arguments.output / name, [arguments.output / copy["name"] for copy in model.get("pack", [])]
+        if not (folder / CONFIG_FILE).exists():
+            train(name, model, texts[name], arguments)
+        for output, copy in zip(packed, model.get("pack", []), strict=True):
+            if not (output / CONFIG_FILE).exists():
+                whole = st_paragram.load(folder, device="cpu", truncate_dim=copy.get("dim"))
+                st_paragram.save(whole, output, dtype=copy["dtype"], training=read_training_record(folder))
+        for output in (folder, *packed):
+            describe(output, name, model, sources, arguments.benchmarks)
+            print(output)
     return 0
 
 

@@ -10,9 +10,7 @@ from typing import Any
 
 # Modules of the package and the public names that each defines; `__init__.pyi` has the same for type checkers.
 _NAMES = {
-    "conversion.exports": ["ExportSettings", "export_model"],
-    "conversion.original_import": ["import_checkpoint"],
-    "conversion.original_settings": ["ImportSettings"],
+    "conversion.original_import": ["ImportSettings", "import_checkpoint"],
     "core.encoding.encoder": ["Encoder"],
     "core.pair_store": ["PairStore", "PairStoreWriter"],
     "core.sample": ["sample_pairs"],
@@ -23,7 +21,7 @@ _NAMES = {
     "families.muse.sentence_transformers_encoder": ["DualEncoder", "EncoderWithTowers"],
     "families.muse.side_by_side": ["SideBySide"],
     "families.muse.use_encoder": ["UseEncoder"],
-    "hub.push": ["push"],
+    "hub": ["push"],
     "learning.losses.margin_hard_negative": ["MarginHardNegativeLoss"],
     "learning.models.directory": ["load", "save"],
     "learning.models.sentence_transformers_encoder": ["ParagramEncoder", "pipeline"],

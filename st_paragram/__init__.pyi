@@ -1,7 +1,5 @@
-from st_paragram.conversion.exports import ExportSettings as ExportSettings
-from st_paragram.conversion.exports import export_model as export_model
+from st_paragram.conversion.original_import import ImportSettings as ImportSettings
 from st_paragram.conversion.original_import import import_checkpoint as import_checkpoint
-from st_paragram.conversion.original_settings import ImportSettings as ImportSettings
 from st_paragram.core.encoding.encoder import Encoder as Encoder
 from st_paragram.core.pair_store import PairStore as PairStore
 from st_paragram.core.pair_store import PairStoreWriter as PairStoreWriter
@@ -14,7 +12,7 @@ from st_paragram.families.muse.sentence_transformers_encoder import DualEncoder 
 from st_paragram.families.muse.sentence_transformers_encoder import EncoderWithTowers as EncoderWithTowers
 from st_paragram.families.muse.side_by_side import SideBySide as SideBySide
 from st_paragram.families.muse.use_encoder import UseEncoder as UseEncoder
-from st_paragram.hub.push import push as push
+from st_paragram.hub import push as push
 from st_paragram.learning.losses.margin_hard_negative import MarginHardNegativeLoss as MarginHardNegativeLoss
 from st_paragram.learning.models.directory import load as load
 from st_paragram.learning.models.directory import save as save

@@ -88,8 +88,6 @@ def test_commands(run, tmp_path, pairs):
 def test_copies(run, tmp_path):
     run("get", "p-sp-mini")
     run("export", "p-sp-mini", "small", "--dtype", "float16", "--dim", "100")
-    run("export", "p-sp-mini", "arrays", "--to", "numpy")
-    run("export", "p-sp-mini", "static", "--to", "model2vec")
     assert "and all numbers are finite" in run("info", "small", "--check")
     assert st_paragram.load(tmp_path / "small", device="cpu").get_embedding_dimension() == 100
 

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 
-from st_paragram.core.encoding.directory import CONFIG_FILE
+from st_paragram.core.encoding.directory import check_free
 from st_paragram.core.encoding.find import SHIPPED, SHIPPED_MODELS, shipped_folder
-from st_paragram.core.files import check_output_folder
-from st_paragram.errors import ModelDirectoryError
 
 DESCRIPTION = (
     f"Write {' or '.join(SHIPPED_MODELS)}, the models of eight languages that come with st_paragram, to a directory "
@@ -25,21 +22,16 @@ Where st_paragram is installed, `st_paragram.load("{SHIPPED}")` and `--model {SH
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    parser.add_argument(
-        "name", choices=SHIPPED_MODELS, metavar="NAME", help=f"model to write: {', '.join(SHIPPED_MODELS)}"
-    )
-    parser.add_argument("--output", type=Path, metavar="DIR", help="output directory (default: its name)")
+    names = ", ".join(SHIPPED_MODELS)
+    parser.add_argument("name", choices=SHIPPED_MODELS, metavar="NAME", help=f"model to write: {names}")
+    parser.add_argument("--output", metavar="DIR", help="output directory (default: its name)")
     parser.add_argument("--overwrite", action="store_true", help="replace an existing model directory")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Write the directory.
-
-    Raises:
-        ParagramError: The output is refused.
-    """
-    output = arguments.output or Path(arguments.name)
-    check_output_folder(output, arguments.overwrite, CONFIG_FILE, "model directory of st_paragram", ModelDirectoryError)
+    """Write the directory; returns the exit status."""
+    output = arguments.output or arguments.name
+    check_free(output, arguments.overwrite)
 
     from st_paragram.core.encoding.encoder import Encoder
     from st_paragram.core.encoding.record import training_text

@@ -6,15 +6,13 @@ import argparse
 import sys
 from pathlib import Path
 
-from st_paragram.core.encoding.directory import CONFIG_FILE
-from st_paragram.core.files import check_output_folder
-from st_paragram.errors import ModelDirectoryError, SettingsError
+from st_paragram.core.encoding.directory import check_free
+from st_paragram.errors import SettingsError
 from st_paragram.tools.options.common import check_input
 
-USE = "use"
-USE_PSP = "use-psp"
-_USE_PSP_OPTIONS = ("psp", "weight", "dim", "text")
-_USE_OPTIONS = ("weights", "use_model", "max_tokens", "precision", *_USE_PSP_OPTIONS)
+_OF_CHECKPOINTS = ("sentencepiece", "exact", "lower_case", "moses", "segment")
+_OF_USE = ("weights", "use_model", "max_tokens", "precision")
+_OF_USE_PSP = ("psp", "weight", "dim", "text")
 DESCRIPTION = (
     "Convert a checkpoint (.pt) of the original P-SP (EMNLP 2022) or SP (ACL 2019) code to a model "
     "directory. Embeddings are the same as in that code. The checkpoint is read without executing anything "
@@ -68,40 +66,41 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Write the directory and say what was imported; returns the exit status."""
-    kind = "model directory of st_paragram"
-    check_output_folder(arguments.output, arguments.overwrite, CONFIG_FILE, kind, ModelDirectoryError)
-    use = str(arguments.checkpoint) in (USE, USE_PSP)
-    _check_options(arguments, use)
-    inputs = (arguments.weights, arguments.use_model, arguments.text)
-    for path in filter(None, inputs if use else (arguments.checkpoint, arguments.sentencepiece)):
+    """Write the directory and print what was imported; returns the exit status."""
+    check_free(arguments.output, arguments.overwrite)
+    kind = str(arguments.checkpoint)
+    if kind not in ("use", "use-psp"):
+        _refuse(arguments, (*_OF_USE, *_OF_USE_PSP), "a checkpoint")
+        inputs, convert = [arguments.checkpoint, arguments.sentencepiece], _import_checkpoint
+    else:
+        _refuse(arguments, (*_OF_CHECKPOINTS, *(_OF_USE_PSP if kind == "use" else ())), kind)
+        for first, second in (("weights", "use_model"), ("dim", "text")):
+            if (getattr(arguments, first) is None) != (getattr(arguments, second) is None):
+                raise SettingsError(f"{_option(first)} and {_option(second)} belong together; give both, or neither")
+        if kind == "use-psp" and arguments.psp is None:
+            raise SettingsError("use-psp needs --psp: the directory of an averaging model, p-sp-mini or p-sp-base")
+        inputs, convert = [arguments.weights, arguments.use_model, arguments.text], _import_use
+    for path in filter(None, inputs):
         check_input(str(path))
-    for sentence in _import_use(arguments) if use else _import_checkpoint(arguments):
+    for sentence in convert(arguments):
         print(f"{arguments.output}: {sentence}", file=sys.stderr)
     return 0
 
 
-def _check_options(arguments: argparse.Namespace, use: bool) -> None:
+def _option(name: str) -> str:
+    known = {"sentencepiece": "SENTENCEPIECE", "use_model": "--sentencepiece"}
+    return known.get(name) or f"--{name.replace('_', '-')}"
+
+
+def _refuse(arguments: argparse.Namespace, names: tuple[str, ...], kind: str) -> None:
     """Refuse options of another kind of import."""
-    kind = str(arguments.checkpoint) if use else "a checkpoint"
-    foreign = ["sentencepiece", "exact", "lower_case", "moses", "segment"] if use else list(_USE_OPTIONS)
-    if kind == USE:
-        foreign += _USE_PSP_OPTIONS
-    for name in foreign:
+    for name in names:
         if getattr(arguments, name) is not None:
-            option = {"sentencepiece": "SENTENCEPIECE", "use_model": "--sentencepiece"}.get(name)
-            raise SettingsError(f"{option or '--' + name.replace('_', '-')} does not go with {kind}; leave it out")
-    if (arguments.weights is None) != (arguments.use_model is None):
-        raise SettingsError("--weights and --sentencepiece belong together; name both files, or neither")
-    if kind == USE_PSP and arguments.psp is None:
-        raise SettingsError("use-psp needs --psp: the directory of an averaging model, p-sp-mini or p-sp-base")
-    if (arguments.dim is None) != (arguments.text is None):
-        raise SettingsError("--dim and --text belong together; the projection is fitted on text")
+            raise SettingsError(f"{_option(name)} does not go with {kind}; leave it out")
 
 
 def _import_checkpoint(arguments: argparse.Namespace) -> list[str]:
-    from st_paragram.conversion.original_import import import_checkpoint
-    from st_paragram.conversion.original_settings import ImportSettings
+    from st_paragram.conversion.original_import import ImportSettings, import_checkpoint
 
     settings = ImportSettings(bool(arguments.exact), arguments.lower_case, arguments.moses, arguments.segment or "none")
     report = import_checkpoint(
@@ -111,21 +110,24 @@ def _import_checkpoint(arguments: argparse.Namespace) -> list[str]:
 
 
 def _import_use(arguments: argparse.Namespace) -> list[str]:
-    from st_paragram.conversion import use_import
+    from st_paragram.conversion.use_import import DEFAULT_WEIGHT, UseFiles, import_use
 
-    given = (arguments.weights, arguments.use_model)
-    files = use_import.UseFiles(*given) if arguments.weights else use_import.UseFiles.installed()
-    settings = use_import.UseSettings(arguments.max_tokens, arguments.precision or "float32")
-    more = (files, settings, arguments.name, arguments.overwrite)
-    licence = "published weights of multilingual USE, Apache-2.0"
-    if str(arguments.checkpoint) == USE:
-        use_import.import_use(arguments.output, *more)
-        return [licence]
-    projection = None if arguments.dim is None else use_import.Projection(arguments.dim, arguments.text)
-    weight = use_import.DEFAULT_WEIGHT if arguments.weight is None else arguments.weight
-    kept = use_import.import_use_psp(arguments.output, arguments.psp, weight, projection, *more)
-    said = [f"{licence}, and {arguments.psp}, {weight:g} to {1 - weight:g}"]
-    if kept is not None:
-        share = f"{kept.kept:.2%} of the squared length of {kept.lines:,} lines"
-        said.append(f"projected to {arguments.dim} components, which keep {share}")
-    return said
+    weight = DEFAULT_WEIGHT if arguments.weight is None else arguments.weight
+    kept = import_use(
+        arguments.output,
+        arguments.psp,
+        weight,
+        arguments.dim,
+        arguments.text,
+        UseFiles(arguments.weights, arguments.use_model) if arguments.weights else None,
+        arguments.max_tokens,
+        arguments.precision or "float32",
+        arguments.name,
+        arguments.overwrite,
+    )
+    both = f", and {arguments.psp}, {weight:g} to {1 - weight:g}" if arguments.psp else ""
+    done = [f"published weights of multilingual USE, Apache-2.0{both}"]
+    if kept:
+        lines, share = kept
+        done.append(f"projected to {arguments.dim} components: {share:.2%} of the squared length of {lines:,} lines")
+    return done

@@ -26,7 +26,7 @@ GROUPS = {
     "look at, copy and share models": {
         "info": "describe a model, a pair store, an index or this installation",
         "get": "write an included model to a directory that other software can also read",
-        "export": "write a copy of a model that is smaller, or that other software reads",
+        "export": "write a smaller copy of a model, or one of unit vectors",
         "import": "turn a checkpoint of the original P-SP or SP code into a model directory",
         "push": "upload a model to the Hugging Face hub",
     },

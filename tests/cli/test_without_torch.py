@@ -82,7 +82,7 @@ def test_index_and_search_without_faiss(texts, tmp_path):
 
 
 EXPORTS = """from st_paragram.cli.main import main
-for number, options in enumerate(["--dtype float16 --dim 50 --normalize", "--to numpy", "--to model2vec"]):
+for number, options in enumerate(["--dtype float16 --dim 50 --normalize", "--dtype int8"]):
     assert main(["export", "p-sp-mini", f"{sys.argv[1]}/{number}", *options.split()]) == 0
 """
 
@@ -90,7 +90,7 @@ for number, options in enumerate(["--dtype float16 --dim 50 --normalize", "--to 
 def test_export(tmp_path):
     done = run_without(EXPORTS, [tmp_path])
     assert done.returncode == 0, done.stderr
-    assert len(list(tmp_path.glob("*/README.md"))) == 3
+    assert len(list(tmp_path.glob("*/README.md"))) == 2
 
 
 def test_get_and_info(tmp_path):

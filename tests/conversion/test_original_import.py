@@ -13,8 +13,7 @@ from support.data import make_pairs
 from support.original import ODD, embed_by_hand, make_checkpoint, make_texts, vocabulary_of
 
 import st_paragram
-from st_paragram.conversion.original_import import import_checkpoint
-from st_paragram.conversion.original_settings import ImportSettings
+from st_paragram.conversion.original_import import ImportSettings, import_checkpoint
 from st_paragram.core.tokenizers.base import load_tokenizer
 from st_paragram.core.tokenizers.original import OriginalTokenizer
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary

@@ -63,10 +63,6 @@ class StubHub(ThreadingHTTPServer):
         repository.commit("main", {".gitattributes": GIT_ATTRIBUTES, **files}, "initial commit")
         return repository
 
-    def writes(self):
-        """Requests that change something."""
-        return [path for method, path in self.asked if method in ("PUT", "POST") and "validate-yaml" not in path]
-
 
 def _blob(content):
     return hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
@@ -152,7 +148,7 @@ class _Handler(BaseHTTPRequestHandler):
         if owner != OWNER:
             return self.say(403, {"error": f"You don't have the rights to create a model under the namespace {owner}"})
         if name in self.server.repositories:
-            return self.say(409, {"error": "You already created this model repo"})
+            return self.say(409, {"error": "You already created this model repo", "url": f"{self.server.url}/{name}"})
         told = asked.get("visibility") or ("private" if asked.get("private") else "public")  # as older clients say it
         self.server.new(name, told == "private")
         return self.say(200, {"url": f"{self.server.url}/{name}", "name": name})
@@ -164,9 +160,6 @@ class _Handler(BaseHTTPRequestHandler):
         if self.command == "POST" and not name.startswith(f"{OWNER}/"):
             return self.say(403, {"error": "You are not allowed to write here"})
         action, revision = (*rest, "revision", "main")[:2] if rest else ("revision", "main")
-        if action == "branch":
-            repository.branches.setdefault(revision, repository.branches["main"])
-            return self.say(200, {})
         commit = repository.resolved(revision)
         if commit is None:
             return self.say(404, {"error": "Invalid rev id"}, X_Error_Code="RevisionNotFound")

@@ -47,7 +47,7 @@ def processes(model: str, folder: Path, lines: int) -> list[Process]:
     Path(pair).write_text(f"{SENTENCE}\t¿Dónde está la estación?\n", encoding="utf-8")
     Path(text).write_text("".join(f"{each}\n" for each in islice(built_in_sentences(lines), lines)), encoding="utf-8")
     main(["export", model, plain])
-    main(["export", model, static, "--to", "model2vec"])
+    main(["export", model, static, "--dtype", "float32"])
     main(["index", text, "--output", index, "--model", model])
     encode = f".encode({SENTENCE!r})"
     first = "import, load, a sentence"

@@ -22,10 +22,11 @@ from st_paragram.learning.losses.paper import Paper
 AFTER = "after training"  # how a training record calls the model that was saved
 #: Follows a name in the snippets that stands for the model's own directory.
 PATH_COMMENT = "  # a path to this directory"
-#: Stands on a card until a licence is chosen.
+LICENCE = "The model is offered under the licence `{}`."
+#: On a card until a licence is chosen.
 NO_LICENCE = """\
-No licence has been stated for this model yet. Whoever publishes it chooses one that the licences of the training text
-allow: `st-paragram push --licence` puts it here."""
+No licence has been stated for this model yet. To publish it, choose one that the licences of the training text allow:
+`st-paragram push --licence` puts it here."""
 
 _OPENING = """\
 With {library}:
@@ -92,7 +93,7 @@ def render(card: Card) -> str:
         model_name=card.name if card.scores else None,
         eval_results=list(card.scores) or None,
     )
-    terms = f"The model is offered under the licence `{card.licence}`." if card.licence else NO_LICENCE
+    terms = LICENCE.format(card.licence) if card.licence else NO_LICENCE
     if card.licence == "other":
         terms = "The model's licence is none of those that the hub lists; the licences of its training text decide."
     sections = [f"## {title}\n\n{text}" for title, text in (("Licence", card.terms or terms), *card.sections)]
@@ -113,15 +114,15 @@ def citation(*papers: Paper) -> tuple[str, str]:
     return "Citation", "```bibtex\n" + blocks(*(paper.bibtex for paper in papers)) + "\n```"
 
 
-def score_entry(task: str, name: str, address: str, metric: str, share: float | None, **more: Any) -> list[EvalResult]:  # noqa: ANN401
+def score_entry(task: str, name: str, metric: str, share: float | None) -> list[EvalResult]:
     """A score, x 100, as an entry of the `model-index`, which the hub shows with the card; none if it does not exist.
 
-    `task` is a kind in the hub's words, such as "STS", `name` the data's for people and `address` on the hub, or a
-    short name. `share` is in -1 .. 1, and `more` are fields of `EvalResult`.
+    `task` is a kind in the hub's words, `name` that of the data; `share` is in -1 .. 1.
     """
     if share is None or not math.isfinite(share):
         return []
-    return [EvalResult(task, address, name, metric, round(100 * share, 2), **more)]
+    short_name = re.sub(r"[^a-z0-9]+", "-", name.partition(" (")[0].lower()).strip("-") or "data"
+    return [EvalResult(task, short_name, name, metric, round(100 * share, 2))]
 
 
 def from_record(
@@ -199,13 +200,12 @@ def _entries(record: TrainingRecord) -> Iterator[EvalResult]:
     for score in scores:
         if score.model != AFTER or score.data.startswith("built-in-"):
             continue
-        address = re.sub(r"[^a-z0-9]+", "-", score.data.lower()).strip("-") or "development"
-        names = f"{score.data} (development)", address
+        name = f"{score.data} (development)"
         if isinstance(score, TranslationScore):
-            yield from score_entry("translation", *names, "mean_accuracy", score.accuracy)
+            yield from score_entry("translation", name, "mean_accuracy", score.accuracy)
         else:
-            yield from score_entry("semantic-similarity", *names, "pearson_cosine", score.correlation.pearson)
-            yield from score_entry("semantic-similarity", *names, "spearman_cosine", score.correlation.spearman)
+            yield from score_entry("semantic-similarity", name, "pearson_cosine", score.correlation.pearson)
+            yield from score_entry("semantic-similarity", name, "spearman_cosine", score.correlation.spearman)
 
 
 def _cell(value: object) -> str:

@@ -144,15 +144,12 @@ def test_smaller_tables(model, tmp_path, kind, dimension):
     assert all(torch.equal(tensors[name], repeated[name]) for name in tensors) or kernels() is None
 
 
-def test_a_table_of_int4_is_not_for_sentence_transformers_alone(saved, tmp_path, capsys):
-    assert main(["export", str(saved), str(tmp_path / "y"), "--dtype", "int4", "--stock"]) == 1
-    assert "which sentence-transformers alone cannot open; export it without --stock" in capsys.readouterr().err
+def test_a_table_of_int4_is_exported_as_another_type_with_the_same_numbers(saved, tmp_path, capsys):
     assert main(["export", str(saved), str(tmp_path / "y"), "--dtype", "int4", "--dim", "5"]) == 1
     assert "two components per byte, but the table has 5; choose an even number" in capsys.readouterr().err
     assert not (tmp_path / "y").exists()
     assert main(["export", str(saved), str(tmp_path / "y"), "--dtype", "int4"]) == 0
-    assert main(["export", str(tmp_path / "y"), str(tmp_path / "z"), "--stock"]) == 1
-    assert main(["export", str(tmp_path / "y"), str(tmp_path / "z"), "--dtype", "int8", "--stock"]) == 0
+    assert main(["export", str(tmp_path / "y"), str(tmp_path / "z"), "--dtype", "int8"]) == 0
     assert main(["export", str(tmp_path / "y"), str(tmp_path / "w"), "--dtype", "float32"]) == 0
     assert ["## Table of int4" in (tmp_path / name / "README.md").read_text() for name in "yzw"] == [True, False, False]
     same = (st_paragram.load(tmp_path / name, device="cpu").encode(TEXTS) for name in "yz")

@@ -1,0 +1,221 @@
+"""Upload a model directory to the Hugging Face hub: checked before, private by default, in one commit."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import yaml
+from huggingface_hub import CommitOperationAdd, EvalResult, HfApi, ModelCard, constants
+from huggingface_hub.errors import HfHubHTTPError
+
+from st_paragram.core.encoding.directory import AVERAGING, MODULES_FILE, read_configuration, table_note
+from st_paragram.core.encoding.encoder import Encoder
+from st_paragram.core.encoding.find import find
+from st_paragram.core.encoding.record import read_training_record, training_text
+from st_paragram.core.tables import markdown_table
+from st_paragram.errors import (
+    EvaluationError,
+    ModelDirectoryError,
+    ParagramError,
+    SettingsError,
+    one_line,
+    refused,
+    short,
+)
+from st_paragram.learning.models import directory
+from st_paragram.learning.models.card import LICENCE, NO_LICENCE, Card, from_record, render, score_entry
+from st_paragram.tools.evaluation.bucc import BuccResult
+from st_paragram.tools.evaluation.record import read_records
+from st_paragram.tools.evaluation.results import MtebResult, StsResult
+from st_paragram.tools.evaluation.tatoeba import TatoebaResult
+
+TOKEN_VARIABLE = "HF_TOKEN"
+_TOKEN = re.compile(r"hf_[A-Za-z0-9]{4,}|(?<=Bearer )\S+")
+_SCORES = "Scores on test sets"
+
+
+class HubError(ParagramError):
+    """A model that was not uploaded: no token, a refusal of the hub, no network."""
+
+
+@dataclass(frozen=True)
+class PushReport:
+    """What was uploaded, or would be."""
+
+    repository: str  # `owner/name`
+    files: Mapping[str, int]  # name -> bytes of the model with its card
+    commit: str | None = None  # of the hub that holds the model; None for a dry run, as all that follows
+    url: str | None = None  # of this commit
+    private: bool | None = None  # only the owner sees the repository
+
+
+def push(
+    model: str | Path,
+    repository: str,
+    *,
+    public: bool = False,
+    message: str | None = None,
+    licence: str | None = None,
+    datasets: Sequence[str] = (),
+    scores: Sequence[str | Path] = (),
+    dry_run: bool = False,
+    token: str | None = None,
+) -> PushReport:
+    """Upload a model; files that the hub has already are not sent again, and none is removed there.
+
+    The directory is left as it is. Its card is uploaded with the repository's name in its snippets.
+
+    Args:
+        model: its directory, a name, or a hub id, as `st_paragram.load` takes it.
+        repository: `owner/name` on the hub; created if missing.
+        public: everybody may read the repository; without it a new one is private, and a public one is refused.
+        message: commit message.
+        licence: an identifier of the hub, such as "cc-by-4.0", to put on the card.
+        datasets: names on the hub of datasets that the model was trained on, for the card's metadata.
+        scores: files of records by `st-paragram evaluate --json`, whose scores go on the card.
+        dry_run: check the model and report what would be uploaded; nothing is sent, and no token is needed.
+        token: with the right to write; without one, that of the environment variable `HF_TOKEN`.
+
+    Raises:
+        SettingsError: the repository's name has no owner.
+        ModelDirectoryError: there is no such model, or it is damaged.
+        EvaluationError: a file of scores is none, or does not have this model.
+        HubError: there is no token, the hub refuses the upload or a name, or it cannot be reached.
+
+    Example:
+        >>> from st_paragram import push
+        >>> push("p-sp-es", "owner/p-sp-es", licence="cc-by-4.0")  # doctest: +SKIP
+    """
+    owner, _, name = repository.partition("/")
+    if not (owner and name):
+        raise SettingsError(f"{short(repository)} has no owner; give owner/name, where owner is you or an organization")
+    folder = find(model)
+    found = scores_of(model, scores)
+    token = token or os.environ.get(TOKEN_VARIABLE, "").strip()
+    if not (token or dry_run):
+        advice = f"create one with write access in the hub's settings, and put it into {TOKEN_VARIABLE}"
+        raise HubError(f"{repository}: no token; {advice}")
+    with TemporaryDirectory(prefix="st_paragram-push-") as temporary:
+        files = Path(temporary) / folder.resolve().name
+        dimension = _save_again(folder, files)
+        card = _card(folder, files, dimension, repository, licence)
+        card.data.datasets = _with(card.data.get("datasets"), datasets)
+        add_scores(card, name, found)
+        (files / "README.md").write_text(str(card), encoding="utf-8")
+        paths = {path.relative_to(files).as_posix(): path for path in sorted(files.rglob("*")) if path.is_file()}
+        report = PushReport(repository, {file: path.stat().st_size for file, path in paths.items()})
+        if dry_run:
+            return report
+        try:
+            api = HfApi(token=token)
+            api.create_repo(repository, private=not public, exist_ok=True)
+            before = api.model_info(repository)
+            if not (public or before.private):
+                raise HubError(f"{repository}: is public; push with --public (public=True), or choose another name")
+            added = [CommitOperationAdd(file, path) for file, path in paths.items()]
+            message = message or f"Upload {name}"
+            commit = api.create_commit(repository, added, commit_message=message, parent_commit=before.sha).oid
+        except HubError:
+            raise
+        except Exception as error:  # the client raises its own errors, httpx', OSError, ValueError and RuntimeError
+            raise HubError(f"{repository}: {_reason(error, token)}") from None
+    url = f"{constants.ENDPOINT}/{repository}/tree/{commit}"
+    return replace(report, commit=commit, url=url, private=bool(before.private))
+
+
+def _reason(error: Exception, token: str) -> str:
+    """What the hub or its client says, in one line without tokens, and what to do."""
+    cause = (isinstance(error, RuntimeError) and error.__cause__) or error  # an upload that breaks off
+    answer = str(cause)
+    if isinstance(cause, HfHubHTTPError) and cause.server_message:
+        answer = f"{cause.server_message} (HTTP {cause.response.status_code})"
+    answer = one_line(_TOKEN.sub("[token]", answer.replace(token, "[token]")), 300)
+    return f"not uploaded: {answer}; check the name, {TOKEN_VARIABLE} and the network, and push again"
+
+
+def _save_again(folder: Path, files: Path) -> int:
+    """Read a model and write it as every reader opens it, without what else is in its folder; returns its dimension."""
+    if read_configuration(folder).architecture == AVERAGING:
+        encoder = Encoder(folder)
+        encoder.save(files, training=training_text(folder))
+        return encoder.dimension
+    model = directory.load(folder, device="cpu")
+    directory.save(model, files, training=read_training_record(folder))
+    return int(model.get_embedding_dimension() or 0)
+
+
+def _card(folder: Path, files: Path, dimension: int, address: str, licence: str | None) -> Any:  # noqa: ANN401
+    """The directory's card, or a new one, with the repository's name in its snippets and the licence."""
+    path, modules, name = folder / "README.md", files / MODULES_FILE, address.partition("/")[2]
+    stock = modules.is_file() and b'"st_paragram.' not in modules.read_bytes()
+    if path.is_file():
+        with refused(ModelDirectoryError, path, "not a model card", "correct its metadata", yaml.YAMLError):
+            card: Any = ModelCard(path.read_text(encoding="utf-8"))
+            card.data.license = licence or card.data.get("license")
+    else:
+        record, summary = read_training_record(folder), f"Sentence embeddings of {dimension} components."
+        new = from_record(record, dimension) if record else Card(name, summary, stock)
+        new = replace(new, name=name, stock=new.stock and stock, address=address, licence=licence)
+        card = ModelCard(render(new) + table_note(read_configuration(files).values.get("table_type")))
+    own = re.escape(folder.resolve().name)  # in the snippets, perhaps with a comment that it is a path
+    card.text = re.sub(rf'\("{own}"\)(?:  #.*)?', f'("{address}")', card.text)
+    if licence:
+        stated = rf"{re.escape(NO_LICENCE)}|{LICENCE.format('[^`]+')}"
+        card.text = re.sub(stated, LICENCE.format(licence), card.text)
+    card.data.library_name = card.data.get("library_name") or ("sentence-transformers" if stock else "st_paragram")
+    card.data.pipeline_tag = card.data.get("pipeline_tag") or "sentence-similarity"
+    card.data.tags = _with(card.data.get("tags"), ["st_paragram"])
+    return card
+
+
+def _with(values: str | list[str] | None, more: Sequence[str]) -> list[str] | None:
+    """The values of a key, which may be one, and more."""
+    return list(dict.fromkeys([*([values] if isinstance(values, str) else values or []), *more])) or None
+
+
+def add_scores(card: Any, name: str, scores: Sequence[EvalResult]) -> None:  # noqa: ANN401 - a ModelCard
+    """Put scores on a card, in place of those of the same sets: a section of its text, and the `model-index`."""
+    if not scores:
+        return
+    old = {(each.dataset_name, each.metric_type): each for each in card.data.eval_results or []}
+    new = {(each.dataset_name, each.metric_type): each for each in scores}
+    card.data.model_name, card.data.eval_results = card.data.model_name or name, [*(old | new).values()]
+    table = markdown_table(("set", "measure", "x 100"), [(*key, f"{new[key].metric_value:.1f}") for key in new], left=2)
+    text = re.sub(rf"\n## {_SCORES}\n.*?(?=\n## |\Z)", "", card.text, flags=re.DOTALL)
+    card.text = f"{text.rstrip()}\n\n## {_SCORES}\n\n{table}\n"
+
+
+def scores_of(model: str | Path, files: Sequence[str | Path]) -> list[EvalResult]:
+    """A model's scores in files that `st-paragram evaluate --json` wrote, which know it by any path to its folder."""
+    wanted, scores = Path(str(model).partition("@")[0]).resolve().name, []
+    for file in files:
+        for record in read_records(file):
+            results = {
+                Path(name.partition("@")[0]).resolve().name: result for name, result in record.run.models.items()
+            }
+            if wanted not in results:
+                seen = f"scores of {one_line(', '.join(results))}, and none of {wanted}"
+                raise EvaluationError(f"{file}: {seen}; make it with `st-paragram evaluate {model} --json`")
+            scores += [entry for row in _rows(results[wanted]) for entry in score_entry("sentence-similarity", *row)]
+    return scores
+
+
+def _rows(result: object) -> list[tuple[str, str, float | None]]:
+    """Set, measure and share of each score of a benchmark that a card has a place for."""
+    if isinstance(result, StsResult):
+        return [(f"MTEB {name}", "cosine_spearman", share) for name, share in result.mteb.items()]
+    if isinstance(result, TatoebaResult):
+        return [(f"Tatoeba {name}-eng", "accuracy", 1 - of.cosine.mean) for name, of in result.languages.items()]
+    if isinstance(result, BuccResult):
+        each = [(name, kind, of.f1) for name, found in result.languages.items() for kind, of in found.margins.items()]
+        return [(f"BUCC 2018 {name}, {kind}", "f1", share) for name, kind, share in each]
+    if isinstance(result, MtebResult):
+        tasks = [(task, subset, of) for task, subsets in result.tasks.items() for subset, of in subsets.items()]
+        return [(f"MTEB {task}/{subset}", "main_score", scores.main_score) for task, subset, scores in tasks]
+    return []

@@ -1,1 +1,0 @@
-"""A family of models, trained, scored and packed from one description."""
