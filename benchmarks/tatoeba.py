@@ -2,7 +2,8 @@
 
     python benchmarks/tatoeba.py p-sp-mini p-sp-base --data eval --languages spa tur
 
-`faiss.IndexFlatIP` finds the candidates. The figures are those of `st-paragram evaluate --benchmarks tatoeba` by cosine.
+`faiss.IndexFlatIP` finds the candidates. The figures are those of `st-paragram evaluate --benchmarks tatoeba` by cosine,
+except in languages that a model cannot read, where a dozen sentences and more have the same vector.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def errors(model: TextEncoder, first: list[str], second: list[str]) -> tuple[flo
     for queries, corpus in (sides, sides[::-1]):
         with tempfile.TemporaryDirectory() as folder:
             index = Index("Flat", UnitRows(corpus), Path(folder), SearchSettings(index="Flat"))
-            found = index.search(queries, len(corpus))  # all rows: of equally near ones, the first counts
+            found = index.search(queries, 1)
         wrong.append(float((found.indices[:, 0] != np.arange(len(queries))).mean()))
     return wrong[0], wrong[1]
 

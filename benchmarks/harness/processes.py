@@ -56,7 +56,7 @@ class Program:
 
     def run(self) -> Run:
         """Run it to its end; SystemExit with what it printed if it fails."""
-        path = os.pathsep.join([str(_SOURCES / "benchmarks"), str(_SOURCES), os.environ.get("PYTHONPATH", "")])
+        path = os.pathsep.join([str(_SOURCES / "benchmarks"), os.environ.get("PYTHONPATH", ""), str(_SOURCES)])
         limits = {} if self.threads is None else dict.fromkeys(_THREADS, str(self.threads))
         environment = {**os.environ, "PYTHONPATH": path, "HF_HUB_OFFLINE": "1", **limits, **self.variables}
         started, anonymous, resident = time.perf_counter(), 0, 0
