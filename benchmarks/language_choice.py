@@ -104,7 +104,9 @@ def main() -> int:
             yield [language, f"{len(data):,}", f"{overlaps[language]:.3f}", *cells]
 
     with tempfile.TemporaryDirectory() as folder:
-        print_growing(["language", "pairs", "overlap", "STS, string: mean (range)", "STS, disjoint"], rows(Path(folder)))
+        print_growing(
+            ["language", "pairs", "overlap", "STS, string: mean (range)", "STS, disjoint"], rows(Path(folder))
+        )
     measures = {"overlap": overlaps}
     if arguments.distances:
         distances = dict(line.split("\t") for line in read_lines(arguments.distances))

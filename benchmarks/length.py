@@ -69,7 +69,8 @@ def untrained(folder: Path, sizes: list[str], longest: int) -> dict[str, str]:
 def exponent(lengths: list[int], values: list[float]) -> str:
     """The power of the length by which values grow, from `LONG` on."""
     points = [(length, value) for length, value in zip(lengths, values, strict=True) if length >= LONG and value > 0]
-    return f"{np.polyfit(*np.log(points).T, 1)[0]:.2f}" if len(points) > 1 else "-"
+    x, y = np.log(points).T if points else ((), ())
+    return f"{np.polyfit(x, y, 1)[0]:.2f}" if len(points) > 1 else "-"
 
 
 def main() -> int:

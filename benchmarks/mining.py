@@ -94,7 +94,9 @@ def main() -> int:
     add("--model", default="p-sp-mini", help="(%(default)s)")
     sizes = [10_000, 30_000, 100_000, 300_000, 1_000_000]
     add("--sizes", type=int, nargs="*", default=sizes, help="sentences per side for mining translations (%(default)s)")
-    add("--paraphrases", type=int, default=0, metavar="N", help="compare paraphrases of so many sentences (default: no)")
+    add(
+        "--paraphrases", type=int, default=0, metavar="N", help="compare paraphrases of so many sentences (default: no)"
+    )
     add("--top-k", type=int, default=20, help="neighbors for paraphrases (%(default)s)")
     add("--rounds", type=int, default=3, help="of the comparison (%(default)s)")
     add("--index", default="auto", help="see `st-paragram mine --help`")
@@ -134,7 +136,14 @@ def main() -> int:
             table = [[each, spread(seconds[each]), peaks[each]] for each in runs]
             print(f"\n{markdown_table(['paraphrases', 'seconds: median (range)', 'peak RssAnon, MB'], table)}\n")
             ours, theirs = map(read_pairs, outputs.values())
-            head = ["score from", "our pairs", "theirs", "% of ours that they have", "% of theirs", "largest difference"]
+            head = [
+                "score from",
+                "our pairs",
+                "theirs",
+                "% of ours that they have",
+                "% of theirs",
+                "largest difference",
+            ]
             print(markdown_table(head, [agreement(ours, theirs, least) for least in (-1, 0.7, 0.9)]))
             figures["paraphrases"] = seconds
     write_result(arguments.json, figures=figures)

@@ -4,8 +4,8 @@ All programs have the same weights (`--model`, in float32) and the same text, on
 every program runs once, in a new process, one after another. Tables show the median of the rounds and their range. A
 program that is not installed is left out, with the reason: `pip install model2vec`.
 
-encode   a list of strings to a matrix, in sentences/s, for sentences and for paragraphs of eight: the text seen for the
-         first time, and again; in the same process the milliseconds to load the model and to encode one new sentence
+encode   a list of strings to a matrix, for sentences and for paragraphs of eight sentences: a first pass over new text,
+         and later passes; also the milliseconds to load the model and to encode one new sentence
 train    pairs/s of whole trainers
 """
 
@@ -91,12 +91,12 @@ def encode_process(name: str, model: str, files: Sequence[str]) -> dict[str, flo
     for kind, some in texts.items():
         started = time.perf_counter()
         encode(some)
-        figures[f"{kind}, first pass"] = len(some) / (time.perf_counter() - started)
+        figures[f"{kind}/s, first pass"] = len(some) / (time.perf_counter() - started)
         started, passes = time.perf_counter(), 0
         while time.perf_counter() - started < LEAST_SECONDS:
             encode(some)
             passes += 1
-        figures[f"{kind}, later"] = passes * len(some) / (time.perf_counter() - started)
+        figures[f"{kind}/s, later"] = passes * len(some) / (time.perf_counter() - started)
     return figures
 
 
@@ -233,8 +233,8 @@ def main() -> int:
 
 
 def table(results: dict[str, list[dict[str, float]]]) -> str:
-    """The median and range of each figure of each program, and the medians of ours over those of others."""
-    head = list(results[OURS][0])
+    """The median and range of each figure of each program."""
+    head = list(next(iter(results.values()))[0])
     rows = [[name, *(spread([each[key] for each in rounds]) for key in head)] for name, rounds in results.items()]
     return markdown_table(["", *head], rows)
 

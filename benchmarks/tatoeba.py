@@ -2,8 +2,8 @@
 
     python benchmarks/tatoeba.py p-sp-mini p-sp-base --data eval --languages spa tur
 
-`faiss.IndexFlatIP` finds the candidates. The figures are those of `st-paragram evaluate --benchmarks tatoeba` by cosine,
-except in languages that a model cannot read, where a dozen sentences and more have the same vector.
+`faiss.IndexFlatIP` finds the candidates. The figures are those of `st-paragram evaluate --benchmarks tatoeba`, by
+cosine. They can differ only in languages that a model cannot read, where a dozen sentences have the same vector.
 """
 
 from __future__ import annotations

@@ -78,7 +78,7 @@ class Program:
         return Run(output, seconds, anonymous / 2**10, resident / 2**20)
 
 
-def command(*words: str | Path, threads: int | None = None) -> Program:
+def command(*words: object, threads: int | None = None) -> Program:
     """The command `st-paragram` with these arguments."""
     return Program(["-m", "st_paragram.cli.main", *map(str, words)], threads)
 
