@@ -1,10 +1,7 @@
-"""Speed and memory of preparing a pair store, next to a baseline: `python benchmarks/preparation.py --text F`.
+"""Speed and memory of preparing a pair store: `python benchmarks/preparation.py --text en-es.tsv --lang es`.
 
-F is a text of two tab-separated columns, plain or compressed. It is repeated, with a word changed in most repeats, to
-the sizes asked for. Each size is prepared by `st-paragram prepare` with each number of workers, in a process of its
-own; the first table has the pairs read per second and the peak of the memory of all its processes. The second
-compares it with a plain rendering of the steps, row by row (`speed/preparation_baseline.py` in harness/), with the
-same vocabulary, after both were found to have stored the same pairs: medians of several rounds, taken in turn.
+The text is repeated, with a word changed in most repeats, to the sizes wanted. `st-paragram prepare` makes a store of
+each size with each number of workers; the table has the pairs read per second and the peak memory of all processes.
 """
 
 from __future__ import annotations
@@ -12,42 +9,47 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 from harness.output import print_growing
-from harness.speed.preparation import COMPARED_HEAD, HEAD, Preparation, compare, row
+from harness.processes import command
+from harness.texts import write_repeats
 
 from st_paragram.cli.main import run_reporting_errors
-from st_paragram.core.tables import markdown_table
+from st_paragram.core.pair_store import PairStore
+
+HEAD = ["pairs", "workers", "stored", "seconds", "pairs/s", "peak RssAnon, MB", "peak RSS, MB"]
 
 
 def main() -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--text", type=Path, required=True, help="English TAB the other language")
-    parser.add_argument("--lang", default="xx", help="the other language (%(default)s)")
-    parser.add_argument("--vocab", type=Path, help="a sentencepiece model, instead of training one")
+    parser.add_argument("--text", required=True, metavar="FILE", help="English TAB the other language")
+    parser.add_argument("--lang", default="xx", metavar="CODE", help="the other language (%(default)s)")
+    parser.add_argument("--vocab", metavar="FILE", help="a sentencepiece model, instead of training one")
     parser.add_argument("--pairs", type=int, nargs="+", default=[500_000, 5_000_000], help="(%(default)s)")
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2], help="processes (%(default)s)")
-    parser.add_argument("--cleaning", help="for st-paragram prepare, in the first table")
-    parser.add_argument("--baseline-pairs", type=int, default=200_000, help="of the second table; 0 leaves it out")
-    parser.add_argument("--rounds", type=int, default=3, help="of the second table (%(default)s)")
+    parser.add_argument("--cleaning", help="filters, see `st-paragram prepare --help`")
     parser.add_argument("--folder", type=Path, default=Path(), help="for temporary files, some GB")
     arguments = parser.parse_args()
-    more = ["--cleaning", arguments.cleaning] if arguments.cleaning else []
+    options = ["--lang", arguments.lang, "--no-checks"]
+    for name in ("vocab", "cleaning"):
+        options += [f"--{name}", value] if (value := getattr(arguments, name)) else []
+
+    def rows(folder: Path) -> Iterator[list[str]]:
+        for pairs in arguments.pairs:
+            text, store = write_repeats(arguments.text, folder / f"{pairs}.tsv", pairs), folder / "store.h5"
+            for workers in arguments.workers:
+                words = ["--text", text, "--output", store, "--overwrite", "--workers", str(workers)]
+                run = command("prepare", *options, *words).run()
+                counts = [f"{pairs:,}", str(workers), f"{len(PairStore(store)):,}"]
+                figures = [run.seconds, pairs / run.seconds, run.peak_anonymous_mb, run.peak_resident_mb]
+                yield [*counts, *(f"{figure:,.0f}" for figure in figures)]
+            text.unlink()
+
     with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:
-        what = Preparation(arguments.text, arguments.lang, Path(folder), arguments.vocab)
-        texts = ((pairs, what.repeated(pairs)) for pairs in arguments.pairs)
-        runs = (row(pairs, count, what.run(text, count, more)) for pairs, text in texts for count in arguments.workers)
-        print_growing(HEAD, runs)
-        if arguments.baseline_pairs:
-            found = compare(what, arguments.baseline_pairs, arguments.workers, arguments.rounds)
-            print(
-                f"\n{found.pairs:,} pairs, {found.stored:,} stored, the same by all. Medians of {arguments.rounds}.\n"
-            )
-            print(markdown_table(COMPARED_HEAD, found.rows()))
-            steps = ", ".join(f"{name} {seconds:.1f}" for name, seconds in found.steps.items())
-            print(f"\nbaseline, seconds by step: {steps}")
+        print_growing(HEAD, rows(Path(folder)))
     return 0
 
 

@@ -1,54 +1,107 @@
-"""One report of many results: `python benchmarks/report.py RECORD.json... --output results.md`.
+"""One page of many results: `python benchmarks/report.py results/*.json --output report.md --plot report.png`.
 
-Takes what the other benchmarks write with `--json`, of any number of models, and `speed.json` of benchmarks/speed.py.
-Of figures that several records have, the newest count. Pictures need matplotlib: `pip install "st_paragram[plots]"`.
-What people wrote of the models by hand is in a separate file, which `--notes` names: reports/results_notes.md is
-that of records/2026-11/results.md, the record behind docs/results.md. Its text above the first heading goes on top,
-and that under `## Models` into that section.
+Reads what `st-paragram evaluate --json` writes, of any number of models and benchmarks. Of figures that several files
+have, those of the newest file count. For each benchmark and measure there is a table of models by sets, x 100, with the
+95 % interval where it is known. The picture, of one bar per model and table, needs `pip install "st_paragram[plots]"`.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-
-from reports.introduction import read_notes
-from reports.report import report_markdown
-from reports.sources import read_sources
+from statistics import fmean
+from typing import Any
 
 from st_paragram.cli.main import run_reporting_errors
 from st_paragram.core.files import write_text
+from st_paragram.core.tables import MISSING, hundredths, markdown_table
+from st_paragram.errors import EvaluationError
+
+Score = dict[str, Any]  # a row of `evaluate --json`: model, benchmark, set, measure, value, low, high, ...
+Tables = dict[tuple[str, str], dict[str, dict[str, Score]]]  # (benchmark, measure) -> model -> set -> score
 
 
-def main() -> int:
+def read_scores(paths: Iterable[Path]) -> Tables:
+    """The scores of files, those of newer files in place of those of older ones; comparisons are left out."""
+    tables: Tables = {}
+    for path in sorted(paths, key=lambda path: path.stat().st_mtime):
+        try:
+            rows = json.loads(path.read_text(encoding="utf-8"))
+            for row in rows:
+                if not row.get("against"):
+                    models = tables.setdefault((row["benchmark"], row["measure"]), {})
+                    models.setdefault(Path(row["model"]).name, {})[row["set"]] = row
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            seen = f"{path}: not a list of scores ({error!r})"
+            raise EvaluationError(f"{seen}; make it with `st-paragram evaluate --json`") from error
+    if not tables:
+        raise EvaluationError("the files have no scores; make them with `st-paragram evaluate --json`")
+    return tables
+
+
+def cell(score: Score | None) -> str:
+    """A figure x 100 with its interval."""
+    if score is None:
+        return MISSING
+    known = score.get("low") is not None
+    return hundredths(score["value"]) + (f" [{hundredths(score['low'])}, {hundredths(score['high'])}]" if known else "")
+
+
+def markdown(tables: Tables, picture: str = "") -> str:
+    """The page."""
+    parts = ["# Results\n", f"![Means over the sets]({picture})\n"] if picture else ["# Results\n"]
+    for (benchmark, measure), models in tables.items():
+        sets = list(dict.fromkeys(name for scores in models.values() for name in scores))
+        rows = [[model, *(cell(scores.get(name)) for name in sets)] for model, scores in models.items()]
+        parts.append(f"## {benchmark}: {measure} x 100\n\n{markdown_table(['model', *sets], rows)}\n")
+    return "\n".join(parts)
+
+
+def plot(tables: Tables, path: Path) -> None:
+    """Bars of the mean over the sets that all models of a table have, one group per table."""
+    from st_paragram.core.figures import COLOURS, new_figure, save, tidy
+
+    names = list(dict.fromkeys(model for models in tables.values() for model in models))
+    groups = {f"{benchmark}\n{measure}": _means(models) for (benchmark, measure), models in tables.items()}
+    figure = new_figure(max(5.0, 1.2 * len(groups) * len(names) ** 0.5), 4)
+    axes = figure.subplots()
+    width = 0.8 / len(names)
+    for number, name in enumerate(names):
+        places = [place + number * width for place, means in enumerate(groups.values()) if name in means]
+        heights = [100 * means[name] for means in groups.values() if name in means]
+        axes.bar(places, heights, width, label=name, color=COLOURS[number % len(COLOURS)])
+    axes.set_xticks([place + 0.4 - width / 2 for place in range(len(groups))], list(groups), fontsize=7)
+    axes.set_ylabel("x 100")
+    axes.legend(frameon=False, fontsize=8)
+    tidy(axes)
+    save(figure, path)
+
+
+def _means(models: dict[str, dict[str, Score]]) -> dict[str, float]:
+    common = set.intersection(*(set(scores) for scores in models.values()))
+    values = {model: [scores[name]["value"] for name in common] for model, scores in models.items()}
+    known = {model: [value for value in some if value is not None] for model, some in values.items()}
+    return {model: fmean(some) for model, some in known.items() if some}
+
+
+def main(given: Sequence[str] | None = None) -> int:
     """Read, draw and write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("records", nargs="+", metavar="RECORD.json")
-    parser.add_argument(
-        "--output",
-        type=Path,
-        default=Path("benchmarks/records/2026-11/results.md"),
-        metavar="FILE",
-        help="(%(default)s)",
-    )
-    parser.add_argument("--notes", type=Path, metavar="FILE.md", help="what the reader must know besides, by headings")
-    pictures = parser.add_mutually_exclusive_group()
-    pictures.add_argument("--plots", type=Path, metavar="FOLDER", help="of the pictures (images, beside the report)")
-    pictures.add_argument("--no-plots", action="store_true")
-    arguments = parser.parse_args()
-
-    records, speeds = read_sources(arguments.records)
-    notes = read_notes(arguments.notes) if arguments.notes else {}
-    plots: list[str] = []
-    report_markdown(records, speeds, notes=notes)  # refuses what cannot be reported before anything is written
-    if not arguments.no_plots:
-        from reports.plots import draw_plots
-
-        folder = arguments.plots or arguments.output.parent / "images"
-        plots = [plot.markdown(arguments.output) for plot in draw_plots(records, folder)]
-    write_text(arguments.output, report_markdown(records, speeds, plots, notes))
-    print(arguments.output)
+    parser.add_argument("scores", nargs="+", type=Path, metavar="FILE.json")
+    parser.add_argument("--output", type=Path, metavar="FILE.md", help="(default: print)")
+    parser.add_argument("--plot", type=Path, metavar="FILE.png", help="also draw the means over sets")
+    arguments = parser.parse_args(given)
+    tables = read_scores(arguments.scores)
+    if arguments.plot:
+        plot(tables, arguments.plot)
+    page = markdown(tables, str(arguments.plot or ""))
+    if arguments.output:
+        write_text(arguments.output, page)
+    else:
+        print(page)
     return 0
 
 

@@ -1,37 +1,242 @@
-"""Speed side by side with what else one could take: `python benchmarks/speed.py`.
+"""Speed side by side with other packages: `python benchmarks/speed.py`.
 
-Prints Markdown tables; writes them (`speed.md`), every single round with a description of the machine (`speed.json`)
-and a picture of each table into the folder `--output`. What the tables show, and what they do not: docs/speed.md. Peers
-that are not installed keep their row, with what to install: `pip install "st_paragram[peers,plots]"`.
+All programs have the same weights (`--model`, in float32) and the same text, on one thread and on two. In each round
+every program runs once, in a new process, one after another. Tables show the median of the rounds and their range. A
+program that is not installed is left out, with the reason: `pip install model2vec`.
+
+encode   a list of strings to a matrix, for sentences and for paragraphs of eight sentences: a first pass over new text,
+         and later passes; also the milliseconds to load the model and to encode one new sentence
+train    pairs/s of whole trainers
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
 
-from harness.speed.options import add_options, options_of
-from harness.speed.run import SECTIONS, run
+import numpy as np
+from harness.output import write_result
+from harness.processes import Program, command, in_turn, spread
+from harness.texts import sentences
 
 from st_paragram.cli.main import run_reporting_errors
-from st_paragram.errors import SettingsError
+from st_paragram.core.machine import describe_machine
+from st_paragram.core.sample import sample_pairs
+from st_paragram.core.tables import markdown_table
+
+OURS, PLAIN = "st_paragram", "sentence-transformers"
+PARAGRAPH = 8  # sentences
+SINGLES = 200  # sentences that are encoded one by one
+LEAST_SECONDS = 1.0  # of the later passes together
+TRAIN_SECONDS = 10  # that each trainer works, about: the number of its steps follows from RATES
+RATES = {OURS: 6000, PLAIN: 300}  # pairs/s on one thread, for 1,024 components
+BATCH, COMPONENTS = 128, 1024
+
+
+def load_ours(folder: str) -> Callable[[list[str]], Any]:
+    """`Encoder`, without torch."""
+    from st_paragram import Encoder
+
+    return Encoder(folder).encode
+
+
+def load_pipeline(folder: str) -> Callable[[list[str]], Any]:
+    """`st_paragram.load`: a SentenceTransformer."""
+    import st_paragram
+
+    return st_paragram.load(folder, device="cpu").encode
+
+
+def load_plain(folder: str) -> Callable[[list[str]], Any]:
+    """Sentence-transformers alone."""
+    from sentence_transformers import SentenceTransformer
+
+    return SentenceTransformer(folder, device="cpu").encode
+
+
+def load_model2vec(folder: str) -> Callable[[list[str]], Any]:
+    """model2vec, which encodes long lists in several processes unless it has one thread."""
+    import os
+
+    from model2vec import StaticModel
+
+    model = StaticModel.from_pretrained(folder)
+    several = os.environ["OMP_NUM_THREADS"] != "1"
+    return lambda texts: model.encode(texts, max_length=None, use_multiprocessing=several)
+
+
+ENCODERS = {OURS: load_ours, "st_paragram.load": load_pipeline, PLAIN: load_plain, "model2vec": load_model2vec}
+WITHOUT_KERNELS = "st_paragram, NumPy only"
+
+
+def encode_process(name: str, model: str, files: Sequence[str]) -> dict[str, float]:
+    """Load a model, encode single sentences, then each file twice; figures by what they are."""
+    texts = {Path(file).stem: json.loads(Path(file).read_text(encoding="utf-8")) for file in files}
+    ENCODERS[name](model)  # imports
+    started = time.perf_counter()
+    encode = ENCODERS[name](model)
+    figures = {"load, ms": 1000 * (time.perf_counter() - started)}
+    singles = []
+    for text in texts.pop("singles"):
+        started = time.perf_counter()
+        encode([text])
+        singles.append(time.perf_counter() - started)
+    figures["one sentence, ms"] = 1000 * float(np.median(singles))
+    for kind, some in texts.items():
+        started = time.perf_counter()
+        encode(some)
+        figures[f"{kind}/s, first pass"] = len(some) / (time.perf_counter() - started)
+        started, passes = time.perf_counter(), 0
+        while time.perf_counter() - started < LEAST_SECONDS:
+            encode(some)
+            passes += 1
+        figures[f"{kind}/s, later"] = passes * len(some) / (time.perf_counter() - started)
+    return figures
+
+
+def train_process(name: str, store: str, pairs: int) -> dict[str, float]:
+    """Train on so many pairs of a store; pairs/s."""
+    with tempfile.TemporaryDirectory() as folder:
+        return {"pairs/s": (_train_ours if name == OURS else _train_plain)(store, pairs, folder)}
+
+
+def _train_ours(store: str, pairs: int, folder: str) -> float:
+    from st_paragram import TrainingRun
+    from st_paragram.core.pair_store import PairStore
+    from st_paragram.learning.training.run import run_training
+
+    data = PairStore(store)
+    settings = {"dim": COMPONENTS, "batch_size": BATCH, "megabatch_size": 60, "anneal_interval": 0, "device": "cpu"}
+    settings["epochs"] = pairs / len(data)
+    run = TrainingRun(data.languages[1], Path(folder) / "model", [store], overrides=settings)
+    return run_training(run).pairs_per_second
+
+
+def _train_plain(store: str, pairs: int, folder: str) -> float:
+    from datasets import Dataset
+    from sentence_transformers import (
+        SentenceTransformer,
+        SentenceTransformerTrainer,
+        SentenceTransformerTrainingArguments,
+    )
+    from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
+    from sentence_transformers.sentence_transformer.modules import StaticEmbedding
+    from tokenizers import Tokenizer
+
+    from st_paragram.core.pair_store import PairStore
+
+    data, rows = PairStore(store), np.arange(pairs)
+    rows %= len(data)
+    tokenizer = Tokenizer.from_file(str(Path(store).with_name("model") / "tokenizer.json"))
+    model = SentenceTransformer(modules=[StaticEmbedding(tokenizer, embedding_dim=COMPONENTS)], device="cpu")
+    arguments = SentenceTransformerTrainingArguments(
+        folder,
+        max_steps=max(1, pairs // BATCH),
+        per_device_train_batch_size=BATCH,
+        dataloader_pin_memory=False,
+        save_strategy="no",
+        report_to="none",
+        disable_tqdm=True,
+        use_cpu=True,
+    )
+    texts = Dataset.from_dict({"anchor": list(data.texts("a", rows)), "positive": list(data.texts("b", rows))})
+    loss = MultipleNegativesRankingLoss(model)
+    trained = SentenceTransformerTrainer(model=model, args=arguments, train_dataset=texts, loss=loss).train()
+    return float(arguments.max_steps * BATCH / trained.metrics["train_runtime"])
+
+
+def encode_programs(folder: Path, text: Path | None, count: int, threads: int) -> dict[str, Program]:
+    """What is measured in the section `encode`; writes the texts."""
+    lines = sentences(text, count + SINGLES)
+    some = lines[:count]
+    starts = range(0, count - PARAGRAPH + 1, PARAGRAPH)
+    texts = {"sentences": some, "paragraphs": [" ".join(some[start : start + PARAGRAPH]) for start in starts]}
+    files = []
+    for kind, values in {"singles": lines[count:], **texts}.items():
+        files.append(str(folder / f"{kind}.json"))
+        Path(files[-1]).write_text(json.dumps(values), encoding="utf-8")
+    programs = {
+        name: Program([__file__, "--process", "encode", name, str(folder / "model"), *files], threads)
+        for name in ENCODERS
+    }
+    plain = Program(programs[OURS].arguments, threads, {"ST_PARAGRAM_NATIVE": "0"})
+    return programs | {WITHOUT_KERNELS: plain}
+
+
+def train_programs(folder: Path, bitext: str | None, seconds: float, threads: int) -> dict[str, Program]:
+    """What is measured in the section `train`; makes the store."""
+    store, texts = folder / "pairs.h5", folder / "pairs.tsv"
+    if not store.is_file():
+        texts.write_text("".join(f"{a}\t{b}\n" for a, b in sample_pairs("es")), encoding="utf-8")
+        vocabulary = ["--vocab", folder / "model" / "sentencepiece.model"]
+        made = ["prepare", "--lang", "xx", "--text", bitext or texts, "--output", store, "--no-checks", *vocabulary]
+        command(*made).run()
+    return {
+        name: Program([__file__, "--process", "train", name, str(store), str(int(seconds * rate))], threads)
+        for name, rate in RATES.items()
+    }
 
 
 def main() -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    add_options(parser)
-    parser.add_argument("--only", metavar="SECTIONS", help=f"some of {','.join(SECTIONS)}")
-    parser.add_argument(
-        "--resume", action="store_true", help="take what an interrupted run of the same options has made"
-    )
-    parser.add_argument("--no-plots", action="store_true", help="draw no pictures")
+    add = parser.add_argument
+    add("--model", default="p-sp-mini", help="averaging model (%(default)s)")
+    add("--text", type=Path, metavar="FILE", help="one sentence per line (default: the built-in sample, 8 languages)")
+    add("--count", type=int, default=40_000, help="sentences of it (%(default)s)")
+    add("--bitext", metavar="FILE", help="two tab-separated columns to train on (default: the built-in sample, en-es)")
+    add("--train-seconds", type=float, default=TRAIN_SECONDS, help="of each training, about (%(default)s)")
+    add("--rounds", type=int, default=7, help="(%(default)s)")
+    add("--threads", type=int, nargs="+", default=[1, 2], help="(%(default)s)")
+    add("--only", choices=["encode", "train"], help="one of the two sections")
+    add("--json", type=Path, metavar="FILE", help="also write every round")
+    add("--process", nargs="+", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
-    sections = arguments.only.split(",") if arguments.only else list(SECTIONS)
-    if unknown := [name for name in sections if name not in SECTIONS]:
-        raise SettingsError(f"no section {unknown[0]!r}; --only takes {', '.join(SECTIONS)}")
-    run(options_of(arguments), sections, arguments.resume, not arguments.no_plots)
+    if arguments.process:
+        section, name, path, *more = arguments.process
+        print(
+            json.dumps(
+                encode_process(name, path, more) if section == "encode" else train_process(name, path, int(more[0]))
+            )
+        )
+        return 0
+    results = {}
+    machine = describe_machine()
+    print(f"{machine.cpu}, {machine.cores} cores, {machine.instructions}; {arguments.rounds} rounds: median (range)")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        command("export", arguments.model, folder / "model", "--dtype", "float32").run()
+        for section in [arguments.only] if arguments.only else ["encode", "train"]:
+            for threads in arguments.threads:
+                if section == "encode":
+                    programs = encode_programs(folder, arguments.text, arguments.count, threads)
+                else:
+                    programs = train_programs(folder, arguments.bitext, arguments.train_seconds, threads)
+                runs = in_turn(programs, arguments.rounds)
+                results[f"{section}, threads: {threads}"] = {
+                    program: [run.figures | {"peak memory, MiB": run.peak_anonymous_mb} for run in some]
+                    for program, some in runs.items()
+                }
+                print(
+                    f"\n### {section}, threads: {threads}\n\n{table(results[f'{section}, threads: {threads}'])}",
+                    flush=True,
+                )
+    options = {name: str(value) for name, value in vars(arguments).items()}
+    write_result(arguments.json, options=options, rounds=results)
     return 0
+
+
+def table(results: dict[str, list[dict[str, float]]]) -> str:
+    """The median and range of each figure of each program."""
+    head = list(next(iter(results.values()))[0])
+    rows = [[name, *(spread([each[key] for each in rounds]) for key in head)] for name, rounds in results.items()]
+    return markdown_table(["", *head], rows)
 
 
 if __name__ == "__main__":

@@ -1,1 +1,1 @@
-"""What `benchmarks/speed.py` is built from: peers in separate processes, interleaved rounds, tables and plots."""
+"""What the benchmarks share: measured processes, texts, tables."""

@@ -1,26 +1,38 @@
-"""Large texts made of a small one: its rows again and again, most of them changed a little."""
+"""Texts to measure on: the built-in sample, the user's, and large texts made from small ones."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 from st_paragram.core.files import atomic
+from st_paragram.core.sample import LANGUAGES, sample_pairs
 from st_paragram.core.text.parallel import TextSource, read_pairs
+from st_paragram.core.text.streams import read_lines
 from st_paragram.errors import TextError
 
 _SAME = 0.1  # of the repeats are left as they are, to be found as repeated rows
-_MORE = 1.5  # rows made for each distinct sentence wanted: repeated ones fall out
+_MORE = 1.5  # rows for each distinct sentence wanted: repeated ones fall out
 
 
-def write_repeats(text: Path, path: Path, pairs: int, seed: int = 0) -> Path:
-    """Write `pairs` rows: those of a text in turn; from the second time on mostly with one word of each side changed.
+def sentences(text: Path | None, count: int) -> list[str]:
+    """The first lines of a text that are not blank; without a text, those of the built-in sample in eight languages."""
+    if text is not None:
+        found = list(islice((line for line in read_lines(str(text)) if line.strip()), count))
+    else:
+        columns = [[other for _, other in sample_pairs(language)] for language in LANGUAGES]
+        found = list(islice((sentence for row in zip(*columns, strict=False) for sentence in row), count))
+    if len(found) < count:
+        raise TextError(f"{text or 'built-in sample'}: {len(found)} sentences, where {count} are wanted")
+    return found
 
-    A changed word is one of another row's, so the vocabulary stays natural, followed by a number.
 
-    Returns:
-        `path`.
+def write_repeats(text: str | Path, path: Path, pairs: int, seed: int = 0) -> Path:
+    """Write `pairs` rows: those of a bitext in turn; from the second time on mostly with one word of each side changed.
+
+    A changed word is one of another row, so the vocabulary stays natural, followed by a number.
     """
     rng = random.Random(seed)
     rows = list(read_pairs(TextSource((str(text),), ("en", "xx"))))
@@ -34,29 +46,16 @@ def write_repeats(text: Path, path: Path, pairs: int, seed: int = 0) -> Path:
     return path
 
 
-def write_distinct(bitext: Path, folder: Path, count: int, seed: int = 0) -> tuple[Path, Path]:
-    """Write two texts of `count` distinct sentences, a line each, of a bitext that is repeated and perturbed.
-
-    Most of the sentences' translations are on the other side, some lines away. Memory: the hashes of the sentences.
-
-    Args:
-        bitext: Two tab-separated columns.
-        folder: For `<count>.source` and `<count>.target`; those that are there are taken as they are.
-        count: Of sentences on each side.
-        seed: Of the changes.
-
-    Raises:
-        TextError: The bitext has too few different sentences.
-    """
+def write_distinct(bitext: Path, folder: Path, count: int) -> tuple[Path, Path]:
+    """Write `count` distinct sentences of each side of a bitext, which is repeated and changed if it has fewer."""
+    rows = write_repeats(bitext, folder / "rows.tsv", int(_MORE * count) + 100)
     paths = folder / f"{count}.source", folder / f"{count}.target"
-    if not all(path.is_file() for path in paths):
-        rows = write_repeats(bitext, folder / f"{count}.tsv", int(_MORE * count) + 100, seed)
-        for column, path in enumerate(paths):
-            with atomic(path) as file:
-                written = sum(1 for sentence in _distinct(rows, column, count) if file.write(f"{sentence}\n".encode()))
-                if written < count:
-                    raise TextError(f"{bitext}: only {written} distinct sentences in column {column + 1}, not {count}")
-        rows.unlink()
+    for column, path in enumerate(paths):
+        with atomic(path) as file:
+            written = sum(1 for sentence in _distinct(rows, column, count) if file.write(f"{sentence}\n".encode()))
+            if written < count:
+                raise TextError(f"{bitext}: only {written} distinct sentences in column {column + 1}, not {count}")
+    rows.unlink()
     return paths
 
 
@@ -65,11 +64,9 @@ def _distinct(bitext: Path, column: int, count: int) -> Iterator[str]:
     seen = set[int]()
     for row in read_pairs(TextSource((str(bitext),), ("en", "xx"))):
         sentence = " ".join(row[column].split())
-        if hash(sentence) not in seen and sum(map(str.isalnum, sentence)) > 1:
+        if len(seen) < count and hash(sentence) not in seen and sum(map(str.isalnum, sentence)) > 1:
             seen.add(hash(sentence))
             yield sentence
-            if len(seen) == count:
-                return
 
 
 def _changed(sentence: str, other: str, rng: random.Random) -> str:

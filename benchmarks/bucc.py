@@ -1,0 +1,13 @@
+"""BUCC 2018: translations that are hidden in two texts, found by mining.
+
+    python benchmarks/bucc.py p-sp-mini --data eval --pair zh-en
+
+Takes what `st-paragram evaluate` takes, and prints its tables.
+"""
+
+import sys
+
+from st_paragram.cli.main import main
+
+if __name__ == "__main__":
+    sys.exit(main(["evaluate", *sys.argv[1:], "--benchmarks", "bucc"]))

@@ -1,0 +1,70 @@
+"""Tatoeba by faiss: how often the nearest neighbor is not the translation, in both directions (EMNLP 2022).
+
+    python benchmarks/tatoeba.py p-sp-mini p-sp-base --data eval --languages spa tur
+
+`faiss.IndexFlatIP` finds the candidates. The figures are those of `st-paragram evaluate --benchmarks tatoeba`, by
+cosine. They can differ only in languages that a model cannot read, where a dozen sentences have the same vector.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from st_paragram.cli.main import run_reporting_errors
+from st_paragram.core.encoding.models import TextEncoder, load_encoder
+from st_paragram.core.tables import hundredths, markdown_table
+from st_paragram.core.text.parallel import TextSource, read_pairs
+from st_paragram.errors import EvaluationError
+from st_paragram.tools.neighbors.inexact import Index
+from st_paragram.tools.neighbors.settings import SearchSettings
+from st_paragram.tools.neighbors.vectors import UnitRows, unit_rows
+
+
+def errors(model: TextEncoder, first: list[str], second: list[str]) -> tuple[float, float]:
+    """Shares of the sentences whose nearest neighbor is wrong: from the first side to the second, and back."""
+    sides = [
+        unit_rows(model.encode(texts, normalize_embeddings=True, show_progress_bar=False), "model")
+        for texts in (first, second)
+    ]
+    wrong = []
+    for queries, corpus in (sides, sides[::-1]):
+        with tempfile.TemporaryDirectory() as folder:
+            index = Index("Flat", UnitRows(corpus), Path(folder), SearchSettings(index="Flat"))
+            found = index.search(queries, 1)
+        wrong.append(float((found.indices[:, 0] != np.arange(len(queries))).mean()))
+    return wrong[0], wrong[1]
+
+
+def main() -> int:
+    """Score and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("models", nargs="+", metavar="MODEL")
+    parser.add_argument("--data", type=Path, required=True, metavar="DIR", help="folder with tatoeba/spa-eng.tsv, ...")
+    parser.add_argument("--languages", nargs="+", metavar="CODE", help="such as spa (default: all in DIR)")
+    arguments = parser.parse_args()
+    files = {path.name[:3]: path for path in sorted(arguments.data.glob("tatoeba/*-eng.tsv"))}
+    wanted = arguments.languages or list(files)
+    if not wanted or (missing := [code for code in wanted if code not in files]):
+        raise EvaluationError(f"{arguments.data}: no tatoeba/{missing[0] if wanted else 'spa'}-eng.tsv")
+
+    def rows(name: str) -> Iterator[list[str]]:
+        model = load_encoder(name)
+        for code in wanted:
+            first, second = zip(*read_pairs(TextSource((str(files[code]),), (code, "eng"))), strict=True)
+            forward, backward = errors(model, list(first), list(second))
+            figures = (forward, backward, (forward + backward) / 2)
+            yield [name, code, str(len(first)), *map(hundredths, figures)]
+
+    head = ["model", "language", "pairs", "error x 100 to English", "from English", "mean"]
+    print(markdown_table(head, [row for name in arguments.models for row in rows(name)]))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(run_reporting_errors("tatoeba", main))

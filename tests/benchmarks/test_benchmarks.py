@@ -1,0 +1,282 @@
+"""The benchmarks: arithmetic by hand, processes that are watched, and every script on little data."""
+
+import contextlib
+import io
+import json
+import os
+import random
+import runpy
+import sys
+from pathlib import Path
+
+import language_choice
+import length
+import mining
+import numpy as np
+import probing
+import pytest
+import report
+import speed
+import style_transfer
+import sweep
+import tatoeba
+from harness.processes import Program, command, in_turn, spread
+from harness.texts import sentences, write_distinct, write_repeats
+
+from st_paragram import Encoder, sample_pairs
+from st_paragram.cli.main import main
+from st_paragram.core.sample import held_out_pairs
+from st_paragram.core.tokenizers.bilingual import BilingualTokenizer, Sharing
+from st_paragram.core.tokenizers.words import WordTokenizer, train_words
+from st_paragram.errors import EvaluationError, SettingsError, TextError
+
+FOLDER = Path(speed.__file__).parent
+SCRIPTS = sorted(path.stem for path in FOLDER.glob("*.py"))
+linux = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+HOLD = "import sys, time; held = bytearray(int(sys.argv[1]) << 20); time.sleep(0.6); print('{\"held\": 1}')"
+PARENT = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {HOLD!r}, sys.argv[1]])"
+
+
+def run_script(monkeypatch, name, *words):
+    """What a script prints; it must succeed."""
+    monkeypatch.setattr(sys, "argv", [str(FOLDER / f"{name}.py"), *map(str, words)])
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed), pytest.raises(SystemExit) as ended:
+        runpy.run_path(sys.argv[0], run_name="__main__")
+    assert not ended.value.code, printed.getvalue()
+    return printed.getvalue()
+
+
+@pytest.fixture(scope="module")
+def bitext(tmp_path_factory):
+    path = tmp_path_factory.mktemp("bitext") / "en-es.tsv"
+    path.write_text("".join(f"{a}\t{b}\n" for a, b in sample_pairs("es", 1500)), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_scripts_have_help(script, monkeypatch):
+    assert "usage:" in run_script(monkeypatch, script, "--help")
+
+
+class TestProcesses:
+    @linux
+    def test_memory_of_a_process_and_its_children(self):
+        small, large = (Program(["-c", PARENT, str(mib)]).run() for mib in (1, 101))
+        for run in (small, large):
+            assert run.figures == {"held": 1} and 0.6 < run.seconds < 60
+            assert 0 < run.peak_anonymous_mb < run.peak_resident_mb
+        assert large.peak_anonymous_mb - small.peak_anonymous_mb == pytest.approx(100, abs=8)
+        assert large.peak_resident_mb - small.peak_resident_mb == pytest.approx(100, abs=8)
+
+    def test_threads_and_variables(self):
+        code = "import os; print(os.environ['OMP_NUM_THREADS'] + os.environ['MINE'])"
+        assert Program(["-c", code], 2, {"MINE": "x"}).run().output == "2x\n"
+
+    def test_a_failure_says_why(self):
+        with pytest.raises(SystemExit, match=r"-c .* failed:\n.*no such thing"):
+            Program(["-c", "raise SystemExit('no such thing')"]).run()
+        with pytest.raises(SystemExit, match="no such file"):
+            command("evaluate", "p-sp-mini", "--graded", "nowhere.tsv").run()
+
+    def test_programs_run_in_turn_and_what_is_absent_is_left_out(self, tmp_path, capfd):
+        log = tmp_path / "log"
+        programs = {name: Program(["-c", f"open({str(log)!r}, 'a').write({name!r})"]) for name in "ab"}
+        programs["absent"] = Program(["-c", "import no_such_module"])
+        runs = in_turn(programs, 2)
+        assert log.read_text() == "ababab" and {name: len(some) for name, some in runs.items()} == {"a": 2, "b": 2}
+        assert "absent is left out: ModuleNotFoundError" in capfd.readouterr().err
+
+    def test_a_spread_is_median_and_range(self):
+        assert spread([3, 1, 2000]) == "3 (1 - 2,000)" and spread([0.01234]) == "0.0123 (0.0123 - 0.0123)"
+
+
+class TestTexts:
+    def test_the_sample_is_in_eight_languages(self, tmp_path):
+        found = sentences(None, 16)
+        assert len(set(found)) == 16 and any("\u4e00" <= letter <= "\u9fff" for letter in "".join(found))
+        (tmp_path / "own.txt").write_text("one\n\ntwo\u2028still two\n", encoding="utf-8")
+        assert sentences(tmp_path / "own.txt", 2) == ["one", "two\u2028still two"]
+        with pytest.raises(TextError, match=r"own.txt: 2 sentences, where 3"):
+            sentences(tmp_path / "own.txt", 3)
+
+    def test_repeats_begin_with_the_text_and_are_mostly_changed(self, bitext, tmp_path):
+        lines = bitext.read_text(encoding="utf-8").split("\n")[:-1]
+        repeats = write_repeats(bitext, tmp_path / "more", 3000).read_text(encoding="utf-8").split("\n")[:-1]
+        assert repeats[:1500] == lines and len(repeats) == 3000
+        assert 0.05 < len(set(lines) & set(repeats[1500:])) / 1500 < 0.15
+
+    def test_distinct_sentences(self, bitext, tmp_path):
+        for path in write_distinct(bitext, tmp_path, 2000):
+            found = path.read_text(encoding="utf-8").split("\n")[:-1]
+            assert len(found) == len(set(found)) == 2000
+
+
+class TestScores:
+    def rows(self, path, model, value, **more):
+        row = {"model": model, "benchmark": "sts", "set": "2012", "measure": "Pearson", "value": value} | more
+        path.write_text(
+            json.dumps([row, row | {"set": "2013", "value": None, "low": None}, row | {"against": "other"}])
+        )
+        return path
+
+    def test_of_equal_scores_the_newest_counts(self, tmp_path):
+        old = self.rows(tmp_path / "old.json", "models/one", 0.5, low=0.4, high=0.6)
+        new = self.rows(tmp_path / "new.json", "models/one", 0.7, low=0.6, high=0.8)
+        other = self.rows(tmp_path / "other.json", "two", 0.25)
+        os.utime(old, (1, 1))
+        page = report.markdown(report.read_scores([new, old, other]))
+        assert "## sts: Pearson x 100" in page and "| one | 70.0 [60.0, 80.0] | - |" in page
+        assert "| two | 25.0 | - |" in page
+
+    def test_a_page_and_a_picture_are_written(self, tmp_path, monkeypatch):
+        files = [self.rows(tmp_path / f"{name}.json", name, 0.5) for name in ("one", "two")]
+        run_script(monkeypatch, "report", *files, "--output", tmp_path / "r.md", "--plot", tmp_path / "r.png")
+        assert f"({tmp_path / 'r.png'})" in (tmp_path / "r.md").read_text()
+        assert (tmp_path / "r.png").read_bytes().startswith(b"\x89PNG")
+
+    @pytest.mark.parametrize("content", ["{}", '{"benchmark": "sts"}', "[1]", '[{"set": 1}]', "not JSON"])
+    def test_other_files_are_refused(self, content, tmp_path):
+        (tmp_path / "x.json").write_text(content)
+        with pytest.raises(EvaluationError, match=r"x.json: not a list of scores|the files have no scores"):
+            report.read_scores([tmp_path / "x.json"])
+
+    def test_a_sweep_trains_and_scores_each_row_once(self, tmp_path, monkeypatch):
+        calls = []
+
+        class Done:
+            def __init__(self, *words):
+                self.words = [str(word) for word in words]
+
+            def run(self):
+                calls.append(self.words)
+                if self.words[0] == "train":
+                    folder = Path(self.words[self.words.index("--output") + 1])
+                    folder.mkdir()
+                    (folder / "modules.json").touch()
+                else:
+                    value = 0.2 if "margin" in self.words[1] else 0.1
+                    TestScores().rows(Path(self.words[-1]), self.words[1], value + 0.01 * len(calls))
+
+        monkeypatch.setattr(sweep, "command", Done)
+        file = tmp_path / "sweep.yaml"
+        file.write_text(
+            "train: bitext --lang es\nevaluate: --data eval\ncolumns: [sts 2012 Pearson]\n"
+            'rows: {default: "", margin 0.4: --margin 0.4}\n'
+        )
+        monkeypatch.setattr(sys, "argv", ["sweep", str(file), "--output", str(tmp_path / "out"), "--seeds", "1", "2"])
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            assert sweep.main() == sweep.main() == 0
+        assert [words[0] for words in calls] == ["train", "evaluate"] * 4
+        assert calls[2][:5] == ["train", "bitext", "--lang", "es", "--margin"] and calls[4][-2:] == ["--seed", "2"]
+        assert printed.getvalue().count("| margin 0.4 | 26.0 (24.0 - 28.0) |") == 2
+        file.write_text("train: bitext\nrows: {}\n")
+        with pytest.raises(SettingsError, match="keys train, rows; give train, evaluate"):
+            sweep.read_sweep(file)
+
+
+class TestQuality:
+    def test_errors_by_faiss_are_those_of_all_cosines(self):
+        first, second = map(list, zip(*held_out_pairs("en", "tr"), strict=True))
+        model = Encoder("p-sp-mini")
+        cosines = np.matmul(
+            *(model.encode(side, normalize_embeddings=True) for side in (first, second)[:1]),
+            model.encode(second, normalize_embeddings=True).T,
+        )
+        rows = np.arange(len(first))
+        wanted = tuple(float((cosines.argmax(axis=axis) != rows).mean()) for axis in (1, 0))
+        assert tatoeba.errors(model, first, second) == wanted and 0 < wanted[0] < 0.5
+
+    def test_tatoeba_agrees_with_evaluate(self, tmp_path, monkeypatch, capsys):
+        (tmp_path / "tatoeba").mkdir()
+        rows = "".join(f"{other}\t{english}\n" for english, other in held_out_pairs("en", "es"))
+        (tmp_path / "tatoeba" / "spa-eng.tsv").write_text(rows, encoding="utf-8")
+        printed = run_script(monkeypatch, "tatoeba", "p-sp-mini", "--data", tmp_path)
+        to_english, from_english, _ = [cell.strip() for cell in printed.split("\n")[2].split("|")[4:7]]
+        assert main(["evaluate", "p-sp-mini", "--data", str(tmp_path), "--benchmarks", "tatoeba"]) == 0
+        found = capsys.readouterr().out
+        assert f" {to_english} " in found and f" {from_english} " in found
+
+    def test_probing(self, tmp_path, monkeypatch):
+        text = "".join(f"{' '.join(['word'] * (5 + n % 12))} {n}{'.!?'[n % 3]}\n" for n in range(600))
+        (tmp_path / "text").write_text(text)
+        tasks = probing.text_tasks(tmp_path / "text", [100, 20, 30], random.Random(0))
+        assert [len(part) for part in tasks["first mark"]] == [100, 20, 30]
+        assert {label for label, _ in tasks["sentence length"][0]} == {"5-8", "9-12", "13-16", "17-20"}
+        texts = [text for part in tasks["first mark"] for _, text in part]
+        assert len(texts) == len(set(texts))
+        (tmp_path / "sub").mkdir()
+        rows = "".join(
+            f"{('tr', 'tr', 'va', 'te')[n % 4]}\t{n % 8 // 4}\t{'a' if n % 8 < 4 else 'b'} {n}\n" for n in range(400)
+        )
+        (tmp_path / "sub" / "odd.txt").write_text(rows)
+        out = run_script(monkeypatch, "probing", "p-sp-mini", "--senteval", tmp_path / "sub", "--sizes", 99, 50, 60)
+        assert "| odd | 99 / 50 / 60 |" in out
+        (tmp_path / "sub" / "bad.txt").write_text("tr\tlabel\n")
+        with pytest.raises(TextError, match="row 1 is not"):
+            probing.senteval_tasks(tmp_path / "sub", [9, 9, 9], random.Random(0))
+
+    def test_style_by_hand(self):
+        assert style_transfer.measures("a b, c.", "A b d", "c c!") == [2 / 3, 1 / 3, 2 / 3, 0.0]
+
+
+class TestSpeed:
+    @linux
+    def test_encoders_side_by_side(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(speed, "ENCODERS", {speed.OURS: speed.load_ours})
+        assert main(["export", "p-sp-mini", str(tmp_path / "model"), "--dtype", "float32"]) == 0
+        programs = speed.encode_programs(tmp_path, None, 40, 1)
+        runs = in_turn(programs, 1)
+        assert list(runs) == [speed.OURS, speed.WITHOUT_KERNELS]
+        table = speed.table({name: [run.figures for run in some] for name, some in runs.items()})
+        assert all(
+            f"{kind}/s, {which}" in table for kind in ("sentences", "paragraphs") for which in ("first", "later")
+        )
+
+    @linux
+    @pytest.mark.slow
+    def test_mining_finds_the_pairs_of_its_peer(self, bitext, monkeypatch, tmp_path):
+        words = ["--bitext", bitext, "--folder", tmp_path, "--sizes", 200, "--json", tmp_path / "figures.json"]
+        found = run_script(monkeypatch, "mining", *words, "--paraphrases", 200, "--top-k", 5, "--rounds", 1)
+        assert "| 200 |" in found
+        assert json.loads((tmp_path / "figures.json").read_text())["figures"]["200"]["pairs"] > 150
+        ours, theirs, *shares = [cell.strip() for cell in found.rstrip().split("\n")[-2].split("|")[2:6]]
+        assert ours == theirs != "0" and shares == ["100.000"] * 2
+
+    def test_agreement_by_hand(self):
+        ours, theirs = {("a", "b"): 0.9, ("c", "d"): 0.5}, {("a", "b"): 0.8}
+        assert mining.agreement(ours, theirs, 0.0)[1:5] == ["2", "1", "50.000", "100.000"]
+        assert mining.agreement(ours, theirs, 0.85) == ["0.85", "1", "0", "100.000", "0.000", "0.10000"]
+
+    def test_exponents(self):
+        assert length.exponent([8, 64, 128, 256], [9, 1, 4, 16]) == "2.00" and length.exponent([8, 64], [1, 2]) == "-"
+
+    @linux
+    @pytest.mark.slow
+    def test_memory_and_preparation(self, bitext, monkeypatch, tmp_path):
+        given = ["--text", bitext, "--lang", "es", "--folder", tmp_path, "--pairs", 1500]
+        assert run_script(monkeypatch, "preparation", *given, "--workers", 1).count("| 1,500 | 1 | 1,500 |") == 1
+        assert "| 1,500 |" in run_script(monkeypatch, "memory", *given, "--steps", 10, "--dim", 16)
+
+
+class TestLanguageChoice:
+    def test_texts_have_the_same_english(self, tmp_path):
+        texts = {}
+        for language, shift in (("es", 0), ("de", 50)):
+            texts[language] = str(tmp_path / language)
+            rows = "".join(f"english {n}\t{language} {n}\n" for n in range(shift, shift + 200))
+            Path(texts[language]).write_text(rows)
+        files = language_choice.same_english(texts, tmp_path)
+        columns = [[line.split("\t") for line in file.read_text().splitlines()] for file in files.values()]
+        assert len(columns[0]) == 150 and all(one[0] == two[0] for one, two in zip(*columns, strict=True))
+        assert [column[0][1].split()[0] for column in columns] == ["es", "de"]
+
+    @pytest.mark.parametrize("sharing", ["string", "disjoint"])
+    def test_overlap_counts_equal_pieces(self, sharing):
+        english, spanish = (WordTokenizer(train_words([text])) for text in ("a b c", "b c d e"))
+        both = BilingualTokenizer.of(english, spanish, Sharing(sharing), ("en", "es"))
+        assert language_choice.overlap(both, "es") == pytest.approx(2 / 3)
+
+    def test_correlation(self):
+        assert language_choice.correlation("x", [1, 2, 3, 4], [1, 2, 3, 5]) == ["x", "100.0", "4", "0.083"]
