@@ -59,7 +59,7 @@ class PrepareReport:
     sources: list[SourceReport]
     vocabulary_size: int = 0
     pieces: tuple[int, ...] = (0, 0)  # stored, of side a and side b
-    lengths: dict[str, LanguageLengths] = field(default_factory=dict)  # with few characters a piece, a language has few pieces
+    lengths: dict[str, LanguageLengths] = field(default_factory=dict)  # few characters a piece: it has few pieces
     max_pieces: int = 0  # where sentences were cut
     cut_sentences: int = 0  # of either side
 
