@@ -52,7 +52,7 @@ score a parallel corpus, to drop what is not translated
 train a model for your language
     st-paragram train bitext --lang es --data en-es.tsv
 evaluate a model
-    st-paragram evaluate p-sp-es --data eval --fetch --benchmarks sts
+    st-paragram evaluate p-sp-es --hub --benchmarks sts
 """
 START = f"""What would you like to do? The model p-sp-mini comes with st_paragram.
 

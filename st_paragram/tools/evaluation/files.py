@@ -1,4 +1,4 @@
-r"""Files of graded pairs, translations, retrieval sets and comparable texts, plain or compressed; rows end at ``\n``."""
+r"""Graded pairs, translations, retrieval sets and comparable texts, plain or compressed; rows end at ``\n``."""
 
 from __future__ import annotations
 
@@ -159,8 +159,8 @@ def read_senteval_pairs(sentences: Path, gold: Path) -> GradedPairs:
     rows, grades = (list(read_lines(str(path))) for path in (sentences, gold))
     if len(rows) != len(grades):
         raise TextError(f"{sentences} has {len(rows)} rows, {gold} has {len(grades)}; they must belong together")
-    together = ((number, [grade, *row.split("\t")[:2]]) for number, (row, grade) in enumerate(zip(rows, grades), 1))
-    kept = [(number, cells) for number, cells in together if cells[0].strip()]
+    together = ([grade, *row.split("\t")[:2]] for row, grade in zip(rows, grades, strict=True))
+    kept = [(number, cells) for number, cells in enumerate(together, 1) if cells[0].strip()]
     if short_row := next((number for number, cells in kept if len(cells) < 3), None):
         raise TextError(f"{sentences}: row {short_row}: expected `sentence TAB sentence`")
     return graded_pairs(str(sentences), kept)

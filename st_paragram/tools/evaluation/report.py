@@ -17,7 +17,7 @@ Label = Callable[[Score], str]
 
 @cache
 def published() -> Mapping[str, Mapping[str, Mapping[str, str]]]:
-    """The papers' figures: table -> label of a row -> column -> cell, as printed (`76.2`, or Pearson\\Spearman)."""
+    """The papers' figures x 100: table -> label of a row -> column -> cell, as printed."""
     text = Path(__file__).with_name("published.yaml").read_text(encoding="utf-8")
     tables: dict[str, dict[str, dict[str, str]]] = {}
     for table, groups in yaml.load(text, yaml.BaseLoader).items():

@@ -82,7 +82,7 @@ def search(queries: Vectors, corpus: Vectors, itself: Sequence[set[int]], cut: i
     Args:
         queries: float32 (n, D), rows of length 1.
         corpus: float32 (m, D), rows of length 1.
-        itself: for each query, rows of the corpus that are no candidates.
+        itself: for each query, rows of the corpus to leave out.
         cut: the most rows of a query.
     """
     wanted = min(cut + max(map(len, itself)), len(corpus))

@@ -71,16 +71,17 @@ def sts_scores(cosines: Mapping[str, Mapping[str, Floats]], data: StsData, compa
         scores += scores_of("sts", key, PEARSON, {model: of[key] for model, of in samples.items()}, len(pairs))
     scores += [score for model, of in cosines.items() for score in _rest(model, of, samples[model], data)]
     if compare:
-        values = {model: {key: value for key, (value, _) in of.items()} for model, of in samples.items()}
-        draws = {model: {key: of_set for key, (_, of_set) in of.items()} for model, of in samples.items()}
-        singles = {model: {k: v for k, v in of.items() if k[:4] not in YEARS} for model, of in values.items()}
-        means = {model: papers_means(of) | singles[model] for model, of in values.items()}
-        mean_draws = {model: papers_means(of) | of for model, of in draws.items()}
-        for label, value in next(iter(means.values())).items():
+        for label, value in _compared(next(iter(samples.values())), 0).items():
             if value is not None:
-                compared = {model: (of[label], mean_draws[model][label]) for model, of in means.items()}
-                scores += differences_of("sts", label, PEARSON if "/" in label else MEAN_PEARSON, compared, 0)
+                each = {m: (_compared(of, 0)[label], _compared(of, 1)[label]) for m, of in samples.items()}
+                scores += differences_of("sts", label, PEARSON if "/" in label else MEAN_PEARSON, each, 0)
     return scores
+
+
+def _compared(samples: Mapping[str, Sample], part: int) -> dict[str, Any]:
+    """The papers' means and single sets of a model: figures (part 0), or the same on resamples (part 1)."""
+    figures: dict[str, Any] = {key: sample[part] for key, sample in samples.items()}
+    return papers_means(figures) | {key: value for key, value in figures.items() if key[:4] not in YEARS}
 
 
 def _rest(model: str, cosines: Mapping[str, Floats], pearsons: Mapping[str, Sample], data: StsData) -> list[Score]:

@@ -123,7 +123,7 @@ def majority(splits: Mapping[str, Texts]) -> float:
 
 
 def accuracy(splits: Mapping[str, Examples]) -> float:
-    """Learn, choose the regularization and score: "" alone (cross-validation), or "train", perhaps "dev", and "test"."""
+    """Learn, choose the regularization and score, from "" alone (cross-validation) or train, dev and test."""
     from sklearn.model_selection import StratifiedKFold
 
     folds = StratifiedKFold(FOLDS, shuffle=True, random_state=0)
@@ -139,8 +139,8 @@ def accuracy(splits: Mapping[str, Examples]) -> float:
         return right / len(labels)
     (vectors, labels), test_examples = splits["train"], splits["test"]
     if "dev" in splits:
-        both = [np.concatenate(sides) for sides in zip(splits["train"], splits["dev"], strict=True)]
-        classifier = best_classifier(*both, np.arange(len(both[1])) >= len(labels), refit=False)
+        both, gold = (np.concatenate(sides) for sides in zip(splits["train"], splits["dev"], strict=True))
+        classifier = best_classifier(both, gold, np.arange(len(gold)) >= len(labels), refit=False)
     else:
         held_out = np.isin(np.arange(len(labels)), next(test for _, test in folds.split(vectors, labels)))
         classifier = best_classifier(vectors, labels, held_out)
