@@ -1,14 +1,13 @@
-"""Make the three files by which test sets are known, all of hashes alone.
+"""Make the two files by which test sets are known, both of hashes alone.
 
     python data_prep/make_known_test_sets.py DIR --retrieval RETRIEVAL
 
-DIR holds sts2012 .. sts2017/*.tsv and stsb/en-{train,dev,test}.tsv (`grade TAB sentence TAB sentence`, see
-docs/evaluation.md) and tatoeba/*.tsv (`foreign TAB english`, the files of version 1). RETRIEVAL, DIR itself if it is
-not given, holds {reqa_squad_dev,quora_sr,xquad_r/LANG}/{queries,corpus}.tsv (`id TAB text`) and nli/*.tsv (`label TAB
+DIR holds sts2012 .. sts2017/*.tsv and stsb/en-{train,dev,test}.tsv (`grade TAB sentence TAB sentence`)
+and tatoeba/*.tsv (`foreign TAB english`, the files of version 1). RETRIEVAL, DIR itself if it is not
+given, holds {reqa_squad_dev,quora_sr,xquad_r/LANG}/{queries,corpus}.tsv (`id TAB text`) and nli/*.tsv (`label TAB
 premise TAB hypothesis`), or .gz or .xz of them. Run it when a test set is added.
 st_paragram/tools/evaluation/known_test_sets.json separates test sets from development sets; with
-st_paragram/tools/cleaning/known_test_sentences.bin the sentences of all of them are kept out of training data, and
-st_paragram/tools/evaluation/published_test_sets.json says next to which data published figures may stand.
+st_paragram/tools/cleaning/known_test_sentences.bin the sentences of all of them are kept out of training data.
 """
 
 from __future__ import annotations
@@ -24,18 +23,13 @@ from st_paragram.core.text.parallel import TextSource, read_pairs
 from st_paragram.core.text.streams import open_stream, read_blocks
 from st_paragram.errors import EvaluationError
 from st_paragram.tools.cleaning.test_sentences import KNOWN_TEST_SENTENCES, SetFamily, write_known_sentences
-from st_paragram.tools.evaluation.base import inner_folder
-from st_paragram.tools.evaluation.graded_pairs import read_graded_pairs
+from st_paragram.tools.evaluation.files import read_graded_pairs
 from st_paragram.tools.evaluation.known_test_sets import (
     KNOWN_TEST_SETS,
     pair_hashes,
     sketch,
     write_known_test_sets,
 )
-from st_paragram.tools.evaluation.published_sets import PUBLISHED_SETS, set_digest, write_published_sets
-from st_paragram.tools.evaluation.sts.catalogue import BENCHMARKS, NOT_SCORED
-from st_paragram.tools.evaluation.sts.sts_files import find_sts
-from st_paragram.tools.evaluation.tatoeba import tatoeba_files
 
 # Files of each family in a folder, which may be packed by gzip or xz. Of queries and corpora the second column is the
 # sentence, of all others the last two columns are.
@@ -66,13 +60,9 @@ def main() -> int:
     union = set().union(*developments.values())
     tests = [sketch(name, pairs, union) for name, pairs in _test_sets(arguments.data)]
     if not tests:
-        raise EvaluationError(f"{arguments.data}: no sts20XX/*.tsv and no tatoeba/*.tsv; see docs/evaluation.md")
+        raise EvaluationError(f"{arguments.data}: no sts20XX/*.tsv and no tatoeba/*.tsv")
     write_known_test_sets(tests, developments, arguments.output)
     sys.stdout.write(f"{len(tests)} test sets, {len(developments)} development sets: {arguments.output}\n")
-    digests = dict(_digests(arguments.data))
-    published = arguments.output.with_name(PUBLISHED_SETS.name)
-    write_published_sets(digests, published)
-    sys.stdout.write(f"{len(digests)} digests: {published}\n")
     folders = {SetFamily.RETRIEVAL: arguments.retrieval or arguments.data}
     found = {kind: _sentences(folders.get(kind, arguments.data), kind) for kind in SetFamily}
     count = write_known_sentences(found, sentences)
@@ -100,13 +90,6 @@ def _test_sets(folder: Path) -> Iterator[tuple[str, set[int]]]:
     for path in sorted(folder.glob("tatoeba/*.tsv")):
         rows = list(read_pairs(TextSource((str(path),), ("xx", "en"))))
         yield f"Tatoeba {path.stem}", pair_hashes(*zip(*rows, strict=True))
-
-
-def _digests(folder: Path) -> Iterator[tuple[str, str]]:
-    for key, pairs in find_sts(folder, (*BENCHMARKS, *NOT_SCORED)).sets.items():
-        yield key, set_digest(pairs.first, pairs.second, pairs.grades)
-    for code, source in tatoeba_files(inner_folder(folder, "tatoeba")).items():
-        yield f"tatoeba/{code}", set_digest(*zip(*read_pairs(source), strict=True))
 
 
 def _graded(path: Path) -> set[int]:

@@ -21,9 +21,9 @@ from st_paragram.core.sample import held_out_pairs, sample_pairs
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.training.development import built_in_pairs
 from st_paragram.learning.training.training_data import BUILT_IN_PAIRS
-from st_paragram.tools.evaluation.correlation import correlate
-from st_paragram.tools.evaluation.graded_pairs import GradedPairs
-from st_paragram.tools.evaluation.tatoeba import retrieval_error
+from st_paragram.tools.evaluation.files import GradedPairs
+from st_paragram.tools.evaluation.scores import correlate, embed
+from st_paragram.tools.evaluation.tatoeba import ERROR, retrieval_errors
 
 BUILT_IN = """
 This model is a demonstration. It was trained for a few seconds on sentences from a small phrase grammar, and knows only
@@ -77,8 +77,9 @@ def show_retrieval(model: SentenceTransformer, lang: str, phrases: list[tuple[st
     """Print how many translations are found by nearest neighbor."""
     print(RETRIEVAL)
     for name, translations in (("simple", phrases), ("natural", held_out_pairs("en", lang))):
-        error = retrieval_error(model, [one for one, _ in translations], [other for _, other in translations])
-        print(f"  {100 * (1 - error.mean):5.1f} % right among {len(translations)} {name} sentences")
+        first, second = (embed(model, [pair[side] for pair in translations]) for side in (0, 1))
+        error = retrieval_errors(first, second)[ERROR]
+        print(f"  {100 * (1 - error):5.1f} % right among {len(translations)} {name} sentences")
 
 
 def main() -> int:

@@ -36,7 +36,7 @@ _NAMES = {
     "tools.comparison": ["compare"],
     "tools.distributed": ["CleanPairs", "EmbedTexts"],
     "tools.embed_files": ["embed_files", "read_embeddings"],
-    "tools.evaluation.mteb.model": ["model_meta"],
+    "tools.evaluation.mteb_model": ["model_meta"],
     "tools.preparation.prepare": ["prepare"],
     "tools.preparation.settings": ["PrepareSettings"],
     "tools.score_files": ["score_file"],

@@ -36,7 +36,7 @@ from st_paragram.tools.distributed import CleanPairs as CleanPairs
 from st_paragram.tools.distributed import EmbedTexts as EmbedTexts
 from st_paragram.tools.embed_files import embed_files as embed_files
 from st_paragram.tools.embed_files import read_embeddings as read_embeddings
-from st_paragram.tools.evaluation.mteb.model import model_meta as model_meta
+from st_paragram.tools.evaluation.mteb_model import model_meta as model_meta
 from st_paragram.tools.preparation.prepare import prepare as prepare
 from st_paragram.tools.preparation.settings import PrepareSettings as PrepareSettings
 from st_paragram.tools.score_files import score_file as score_file

@@ -81,7 +81,6 @@ OUTPUT_FOLDERS = {
     "prepare --keep-text": "prepare --lang es --text pairs.tsv --vocab-size 60 --keep-text {} --output o.h5",
     "train": "train bitext --lang es --data pairs.tsv --output {}",
     "towers": "towers p-sp-mini --qa qa --output {}",
-    "evaluate --mteb-results": "evaluate p-sp-mini --data folder --benchmarks mteb --mteb-results {}",
     "embed FOLDER": "embed lines.txt --output {}",
     "index": "index lines.txt --output {}",
     "export": "export p-sp-mini {}",
@@ -142,8 +141,6 @@ def said(place, monkeypatch, capsys):
 
 def packages(command):
     """Skip what needs packages that are not installed."""
-    if "--benchmarks mteb" in command:
-        pytest.importorskip("mteb")
     if command.startswith("serve"):
         pytest.importorskip("uvicorn")
     if command.startswith("demo"):

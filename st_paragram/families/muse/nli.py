@@ -7,47 +7,23 @@ and named like `snli_test.en.tsv` or `xnli_held.es.tsv.xz`, with the language be
 from __future__ import annotations
 
 import re
-import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from statistics import fmean
-from typing import Any, ClassVar
+from typing import Any
 
-from st_paragram.core.tables import hundredths, markdown_table
 from st_paragram.errors import EvaluationError, TextError, short
 from st_paragram.families.muse.tasks import LABELS
-from st_paragram.tools.evaluation.base import Request, inner_folder
+from st_paragram.tools.evaluation import report
+from st_paragram.tools.evaluation.benchmarks import Found, Request
+from st_paragram.tools.evaluation.files import inner_folder, read_cells
 from st_paragram.tools.evaluation.models import score_each
-from st_paragram.tools.evaluation.retrieval_files import cells_of
+from st_paragram.tools.evaluation.scores import Score
 from st_paragram.tools.evaluation.transfer import MAJORITY
 
 _FILE = re.compile(r"([^.]*nli[^.]*(?:\.[A-Za-z]{2,3})?)\.tsv(?:\.(?:xz|gz|bz2))?")
 
 Rows = list[tuple[int, str, str]]  # label, as its place in `LABELS`, premise, hypothesis
-
-
-@dataclass(frozen=True)
-class NliResult:
-    """A model: set -> accuracy, a share; seconds of all."""
-
-    sets: dict[str, float]
-    seconds: float | None = None
-
-
-@dataclass(frozen=True)
-class NliRun:
-    """Models on inference."""
-
-    benchmark: ClassVar[str] = "nli"
-    models: dict[str, NliResult]
-    pairs: dict[str, int]  # set -> their number
-    majority: dict[str, float]  # set -> the share of its most frequent label
-    left_out: tuple[str, ...] = ()  # models that have no classifier
-
-
-RUN = NliRun
 
 
 def has_data(data: Path) -> bool:
@@ -74,7 +50,7 @@ def read_nli_sets(data: str | Path, languages: Sequence[str] = ()) -> dict[str, 
 def read_nli(path: Path) -> Rows:
     """Read one file."""
     rows = []
-    for number, (label, premise, hypothesis) in cells_of(path, 3, 3):
+    for number, (label, premise, hypothesis) in read_cells(path, 3, 3):
         if label not in LABELS:
             raise TextError(f"{path}: row {number}: label {short(label)}; there are {', '.join(LABELS)}")
         if not (premise.strip() and hypothesis.strip()):
@@ -83,37 +59,35 @@ def read_nli(path: Path) -> Rows:
     return rows
 
 
-def run(request: Request) -> NliRun:
+def run(request: Request) -> Found:
     """Score the models that have a classifier on the sets of a folder; random embeddings have none."""
     sets = read_nli_sets(request.folder, request.languages)
     found = score_each(request.models, lambda model: score_nli(model, sets), untrained=False)
-    results = {name: result for name, result in found.items() if result is not None}
-    labels = {name: Counter(label for label, _, _ in rows) for name, rows in sets.items()}
-    majority = {name: max(counts.values()) / counts.total() for name, counts in labels.items()}
-    left_out = tuple(name for name in found if name not in results)
-    return NliRun(results, {name: len(rows) for name, rows in sets.items()}, majority, left_out)
+    counts = {name: Counter(label for label, _, _ in rows) for name, rows in sets.items()}
+    rows = {"majority": {name: max(of.values()) / of.total() for name, of in counts.items()}}
+    rows |= {model: shares for model, shares in found.items() if shares is not None}
+    scores = [
+        Score(model, "nli", name, "accuracy", value, items=len(sets[name]))
+        for model, shares in rows.items()
+        for name, value in shares.items()
+    ]
+    return scores, _tables(scores, [model for model, shares in found.items() if shares is None])
 
 
-def score_nli(model: Any, sets: Mapping[str, Rows]) -> NliResult | None:  # noqa: ANN401 - perhaps a `DualEncoder`
+def score_nli(model: Any, sets: Mapping[str, Rows]) -> dict[str, float] | None:  # noqa: ANN401 - perhaps a `DualEncoder`
     """Share of the pairs of each set whose likeliest label is theirs; None for a model without a classifier."""
     if not getattr(model, "has_classifier", False):
         return None
-    started, shares = time.perf_counter(), {}
+    shares = {}
     for name, rows in sets.items():
         labels, premises, hypotheses = zip(*rows, strict=True)
         found = model.classify(list(premises), list(hypotheses)).argmax(1)
         shares[name] = float((found == labels).mean())
-    return NliResult(shares, time.perf_counter() - started)
+    return shares
 
 
-def report(found: NliRun) -> Iterator[str]:
-    """One table of the majority and all models, and a line on those that were left out."""
-    sets = list(found.pairs)
-    rows = {"majority": list(found.majority.values())}
-    rows |= {name: [result.sets[each] for each in sets] for name, result in found.models.items()}
-    cells = [[name, *map(hundredths, figures), hundredths(fmean(figures))] for name, figures in rows.items()]
-    yield "## Inference: accuracy x 100 of the model's own classifier\n"
-    yield f"{MAJORITY}\n"
-    yield markdown_table(["model", *sets, "mean"], cells)
-    if found.left_out:
-        yield f"\nModels without a classifier, not trained on inference, were left out: {', '.join(found.left_out)}."
+def _tables(scores: list[Score], left_out: list[str]) -> Iterator[str]:
+    title = "Inference: accuracy x 100 of the model's own classifier"
+    yield from report.section(title, scores, note=MAJORITY)
+    if left_out:
+        yield f"Models without a classifier, not trained on inference, were left out: {', '.join(left_out)}."

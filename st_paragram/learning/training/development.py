@@ -16,8 +16,7 @@ from sentence_transformers.sentence_transformer.evaluation import (
 from st_paragram.core.sample import LANGUAGES, graded_pairs
 from st_paragram.core.text.parallel import TextSource
 from st_paragram.errors import EvaluationError
-from st_paragram.tools.evaluation.graded_pairs import GradedPairs, read_graded_pairs
-from st_paragram.tools.evaluation.translations import Translations, read_translations
+from st_paragram.tools.evaluation.files import GradedPairs, Translations, read_graded_pairs, read_translations
 
 logger = logging.getLogger(__name__)
 

@@ -1,134 +1,105 @@
-"""The benchmarks, a line each: the module of a benchmark, and what it needs.
+"""The benchmarks, one line each, and what they are asked for.
 
-The module of a benchmark has
-
-    has_data(folder)    whether a folder of evaluation data has files of it
-    run(request)        does what a `base.Request` asks for and returns a run (see `results.BenchmarkRun`)
-    RUN                 the dataclass of its runs, which records are read back as
-    report(run)         the Markdown of a run, part by part: tables with published rows, and notes
-
-and is imported when it is used, so that a command can refuse its options at once. Those of the user's own files are not
-found in a folder, and have no `has_data`.
+The module of a benchmark has `has_data(folder)` and `run(request)`, which returns the scores of all models and their
+Markdown, part by part. It is imported when it is used, so that a command can refuse its options at once.
 """
 
 from __future__ import annotations
 
 import importlib
 import importlib.util
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from st_paragram.core.families import FAMILIES
 from st_paragram.errors import SettingsError
-from st_paragram.tools.evaluation.base import Request
-from st_paragram.tools.evaluation.results import BenchmarkRun
+
+if TYPE_CHECKING:
+    from st_paragram.tools.evaluation.scores import Score
+
+Found = tuple[list["Score"], Iterator[str]]
 
 
 @dataclass(frozen=True)
-class Benchmark:
-    """A benchmark.
+class Request:
+    """What is to be scored; each benchmark takes what concerns it.
 
     Args:
-        module: its module.
-        needs: a package besides the core packages, and the extra that brings it.
-        on_hub: whether its data can come from the Hugging Face hub.
-        files: the field of a request that names the user's own files, if it scores such.
+        models: their names.
+        data: folder of evaluation data; None if everything comes from the hub or from the user's files.
+        hub: take from the hub what the folder lacks of STS and Tatoeba.
+        languages: of Tatoeba, BUCC, answer retrieval and inference; all that there are if empty.
+        untrained: add random embeddings.
+        compare: on STS, compare every model with the first.
+        limit: the first queries of each set of semantic retrieval only.
+        sets: STS benchmarks ("2012", "stsb") and sets ("2017/en-en"); all that there are if empty.
+        train_gold: gold in BUCC's form, next to its two texts, on which the thresholds of BUCC are chosen.
+        pairs: the user's files of translations.
+        graded: the user's files of graded pairs.
+        retrieval: the user's queries, corpus and qrels; or none.
+        columns: of tables, the names of the two texts of a pair, or of a score and two sentences.
     """
 
-    module: str
-    needs: tuple[str, str] | None = None
-    on_hub: bool = False
-    files: str = ""
+    models: Sequence[str]
+    data: Path | None = None
+    hub: bool = False
+    languages: Sequence[str] = ()
+    untrained: bool = False
+    compare: bool = False
+    limit: int | None = None
+    sets: Sequence[str] = ()
+    train_gold: str | None = None
+    pairs: Sequence[Path] = ()
+    graded: Sequence[Path] = ()
+    retrieval: Sequence[Path] = ()
+    columns: Sequence[str] = ()
 
-    def load(self) -> Any:  # noqa: ANN401 - a module
-        """Import the module."""
-        return importlib.import_module(self.module)
+    @property
+    def folder(self) -> Path:
+        """The folder of evaluation data."""
+        if self.data is None:
+            raise SettingsError("no folder of evaluation data; give --data DIR")
+        return self.data
 
 
-def _own(module: str, needs: tuple[str, str] | None = None, on_hub: bool = False) -> Benchmark:
-    return Benchmark(f"st_paragram.tools.evaluation.{module}", needs, on_hub)
-
-
-#: In the order in which they are run; families add theirs, see `core.families`.
+_ROOM = "st_paragram.tools.evaluation"
+#: Name -> module, in the order in which they are run; families add theirs, see `core.families`.
 BENCHMARKS = {
-    "sts": _own("sts.benchmark", on_hub=True),
-    "hard-sts": _own("sts.hard", on_hub=True),
-    "tatoeba": _own("tatoeba"),
-    "bucc": _own("bucc"),
-    "semantic-retrieval": _own("semantic_retrieval"),
-    "answer-retrieval": _own("answer_retrieval"),
-    "transfer": _own("transfer", needs=("sklearn", "probing")),
-    **{name: Benchmark(f"{entry.package}.{name}") for entry in FAMILIES.values() for name in entry.benchmarks},
-    "mteb": _own("mteb.benchmark", needs=("mteb", "eval"), on_hub=True),
+    "sts": f"{_ROOM}.sts",
+    "hard-sts": f"{_ROOM}.hard_sts",
+    "tatoeba": f"{_ROOM}.tatoeba",
+    "bucc": f"{_ROOM}.bucc",
+    "semantic-retrieval": f"{_ROOM}.semantic_retrieval",
+    "answer-retrieval": f"{_ROOM}.answer_retrieval",
+    "transfer": f"{_ROOM}.transfer",
+    **{name: f"{entry.package}.{name}" for entry in FAMILIES.values() for name in entry.benchmarks},
 }
+#: Those whose data can come from the Hugging Face hub.
+ON_HUB = ("sts", "hard-sts", "tatoeba")
 
-#: What is scored on the user's own files.
-OWN = {
-    "own-translations": Benchmark("st_paragram.tools.evaluation.own.translations", files="own_pairs"),
-    "own-graded": Benchmark("st_paragram.tools.evaluation.own.graded", files="graded"),
-    "own-retrieval": Benchmark("st_paragram.tools.evaluation.own.retrieval", files="retrieval"),
-}
+
+def module(name: str) -> Any:  # noqa: ANN401
+    """The module of a benchmark, or of the user's own data ("own")."""
+    return importlib.import_module(BENCHMARKS.get(name, f"{_ROOM}.{name}"))
 
 
 def benchmarks_in(folder: str | Path) -> list[str]:
-    """The benchmarks of which a folder has data.
-
-    Raises:
-        TextError: a file is broken.
-    """
-    return [name for name, benchmark in BENCHMARKS.items() if benchmark.load().has_data(Path(folder))]
+    """The benchmarks of which a folder has data."""
+    return [name for name in BENCHMARKS if module(name).has_data(Path(folder))]
 
 
 def missing_package(name: str) -> str | None:
-    """One line on the package that a benchmark needs and that is not installed; None if nothing is missing."""
-    package, extra = BENCHMARKS[name].needs or ("", "")
-    if not package or importlib.util.find_spec(package) is not None:
+    """One line on a package that a benchmark needs and that is not installed; None if nothing is missing."""
+    if name != "transfer" or importlib.util.find_spec("sklearn") is not None:
         return None
-    return f'{package} is not installed; pip install "st_paragram[{extra}]"'
+    return 'scikit-learn is not installed; pip install "st_paragram[probing]"'
 
 
-def own_files(request: Request) -> list[str]:
-    """The benchmarks on the user's own files that are asked for."""
-    return [name for name, benchmark in OWN.items() if getattr(request, benchmark.files)]
-
-
-def check_data(name: str, data: Path | None) -> None:
-    """Refuse a benchmark that has no place to take its data from.
-
-    Raises:
-        SettingsError: there is no folder, and the benchmark's data are not read from the hub.
-    """
-    if data is None and name not in OWN and not BENCHMARKS[name].on_hub:
+def run_benchmark(name: str, request: Request) -> Found:
+    """Score models on one benchmark, or on the user's own data ("own")."""
+    if request.data is None and name != "own" and not (request.hub and name in ON_HUB):
         raise SettingsError(f"{name}: its data is not read from the hub; give --data DIR")
-
-
-def run_benchmark(name: str, request: Request) -> BenchmarkRun:
-    """Score models on one benchmark.
-
-    Raises:
-        SettingsError: the hub has no data of this benchmark, or as the benchmark's `run`.
-        EvaluationError: the folder has no data of this benchmark.
-        TextError: a file is broken.
-        ModelDirectoryError, MissingExtraError: as the benchmark's `run`.
-    """
-    check_data(name, request.data)
-    run: BenchmarkRun = {**OWN, **BENCHMARKS}[name].load().run(request)
-    return run
-
-
-def report(run: BenchmarkRun) -> Iterator[str]:
-    """Tables with published rows, and notes, part by part, whichever benchmark a run is of."""
-    parts: Iterator[str] = {**OWN, **BENCHMARKS}[run.benchmark].load().report(run)
-    return parts
-
-
-def run_types() -> dict[str, type[Any]]:
-    """Published benchmark -> the type of its runs."""
-    return {name: benchmark.load().RUN for name, benchmark in BENCHMARKS.items()}
-
-
-def own_run_types() -> dict[str, type[Any]]:
-    """The same of what is scored on the user's own files."""
-    return {name: benchmark.load().RUN for name, benchmark in OWN.items()}
+    found: Found = module(name).run(request)
+    return found

@@ -1,42 +1,37 @@
 """English transfer tasks (SentEval, Conneau and Kiela 2018): a linear classifier on frozen embeddings.
 
 Logistic regression on standardized embeddings. MR, CR, SUBJ and MPQA are cross-validated: each of ten folds is scored
-by a classifier of the other nine, whose regularisation was chosen by learning from eight and scoring the ninth. TREC
+by a classifier of the other nine, whose regularization was chosen by learning from eight and scoring the ninth. TREC
 chooses it on a tenth of its training sentences, then learns from all of them; SST2 has a separate development set.
 SentEval chooses by an inner cross-validation of nine folds, on embeddings that are not standardized.
 
 Files are `label TAB text`: MR.tsv, CR.tsv, SUBJ.tsv and MPQA.tsv; TREC.train.tsv and .test.tsv; SST2.train.tsv,
-.dev.tsv and .test.tsv; each plain or compressed as .tsv.xz, .tsv.gz or .tsv.bz2. A text may be empty, as one of CR is.
+.dev.tsv and .test.tsv; each plain or compressed. A text may be empty, as one of CR is.
 """
 
 from __future__ import annotations
 
 import logging
-import time
+import warnings
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from statistics import fmean
-from typing import ClassVar
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from st_paragram.core.encoding.models import TextEncoder
-from st_paragram.core.extras import require
-from st_paragram.core.tables import MISSING, hundredths, markdown_table
 from st_paragram.errors import EvaluationError, TextError
-from st_paragram.tools.evaluation.base import Request, inner_folder
-from st_paragram.tools.evaluation.correlation import embed
-from st_paragram.tools.evaluation.linear_classifier import Examples, best_classifier, folds
+from st_paragram.tools.evaluation import report
+from st_paragram.tools.evaluation.benchmarks import Found, Request
+from st_paragram.tools.evaluation.files import inner_folder, packed, read_cells
 from st_paragram.tools.evaluation.models import score_each
-from st_paragram.tools.evaluation.published import Source, rows
-from st_paragram.tools.evaluation.published_sets import not_comparable
-from st_paragram.tools.evaluation.retrieval_files import cells_of, part
+from st_paragram.tools.evaluation.scores import Score, embed
 
 logger = logging.getLogger(__name__)
 
-#: Task -> its splits, in the order in which the papers print tasks; "" stands for the only file of a task without any.
+#: Task -> its splits, in the order in which the papers print tasks; "" is the only file of a task without any.
 TASKS = {
     "MR": ("",),
     "CR": ("",),
@@ -46,213 +41,136 @@ TASKS = {
     "SST2": ("train", "dev", "test"),
 }
 FOLDS = 10  # of cross-validation, and a tenth is held out
-
 #: Values of C that are tried. SentEval's 2^-2 ... 2^3 are for embeddings that are not standardized.
-STRENGTHS = tuple(2.0**power for power in range(-12, 0, 2))
-_SEED = 0  # of the folds
-
-# Accuracy, SentEval's protocol.
-PUBLISHED = rows(
-    Source.MUSE,
-    "MR CR SUBJ MPQA TREC SST2",
-    """
-    USE_CNN: 73.8 83.2 90.1 87.7 96.4 78.1
-    USE_Trans: 78.1 87.0 92.1 89.9 96.6 80.9
-    InferSent: 81.1 86.3 92.4 90.2 88.2 84.6
-    Skip-Thought LN: 79.4 83.1 93.7 89.3 - -
-    Quick-Thought: 82.4 86.0 94.8 90.2 92.4 87.6
-    USE_DAN, English: 72.2 78.5 92.1 86.9 88.1 77.5
-    """,
-)
-
+STRENGTHS = [2.0**power for power in range(-12, 0, 2)]
 #: Sentences that are scored, by which the published tasks are known.
 SENTENCES = {"MR": 10_662, "CR": 3_775, "SUBJ": 10_000, "MPQA": 10_606, "TREC": 500, "SST2": 1_821}
-
 MAJORITY = "The row *majority* is what the most frequent label alone would reach."
 
-
-@dataclass(frozen=True)
-class LabelledTexts:
-    """Sentences and as many labels."""
-
-    texts: tuple[str, ...]
-    labels: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class TransferTask:
-    """A task: its name, and split ("train", "dev", "test"; "" of a task without splits) -> sentences and labels."""
-
-    name: str
-    splits: dict[str, LabelledTexts]
-
-
-@dataclass(frozen=True)
-class TransferScore:
-    """Accuracy on a task, a share; how many sentences were scored; C of each classifier."""
-
-    accuracy: float
-    sentences: int
-    strengths: tuple[float, ...]
-
-
-@dataclass(frozen=True)
-class TransferResult:
-    """A model: task -> score, and the seconds of all."""
-
-    tasks: dict[str, TransferScore]
-    seconds: float | None = None
-
-
-@dataclass(frozen=True)
-class TransferRun:
-    """Models on the transfer tasks, and task -> what always answering the most frequent label has right."""
-
-    benchmark: ClassVar[str] = "transfer"
-    models: dict[str, TransferResult]
-    majority: dict[str, float]
-
-
-RUN = TransferRun
+Texts = tuple[list[str], list[str]]  # sentences and their labels
+Examples = tuple[NDArray[np.float32], NDArray[np.str_]]  # embeddings (n, D) and labels (n,)
 
 
 def has_data(data: Path) -> bool:
     """Whether a folder of evaluation data has all files of a task."""
-    return bool(transfer_tasks(inner_folder(data, "transfer")))
+    return bool(transfer_tasks(data))
 
 
-def transfer_tasks(folder: str | Path) -> list[str]:
-    """The tasks of which a folder has every file."""
-    return [task for task, splits in TASKS.items() if all(part(Path(folder), _stem(task, split)) for split in splits)]
-
-
-def read_transfer(data: str | Path) -> list[TransferTask]:
-    """Read the tasks of a folder of evaluation data; its folder `transfer` is taken if there is one.
-
-    Raises:
-        EvaluationError: there are none.
-        TextError: a file cannot be read, or a row is of another form (with its number); or a file has one label alone,
-            or fewer than 10 sentences of one where some are to be held out.
-    """
+def transfer_tasks(data: str | Path) -> dict[str, dict[str, Path]]:
+    """Task -> split -> file, of the tasks of which a folder (its folder `transfer`, or itself) has every file."""
     folder = inner_folder(data, "transfer")
-    if not (names := transfer_tasks(folder)):
-        raise EvaluationError(f"{folder}: no transfer tasks; files are named like MR.tsv and SST2.train.tsv")
-    return [TransferTask(name, {split: _read(folder, name, split) for split in TASKS[name]}) for name in names]
+    files = {
+        task: {split: packed(folder / f"{task}{split and '.'}{split}.tsv") for split in splits}
+        for task, splits in TASKS.items()
+    }
+    return {task: {s: p for s, p in of.items() if p} for task, of in files.items() if all(of.values())}
 
 
-def run(request: Request) -> TransferRun:
-    """Score models on the tasks of a folder.
-
-    Raises:
-        EvaluationError: the folder has no tasks, or a model's embeddings are not finite.
-        TextError: as `read_transfer`.
-        MissingExtraError: scikit-learn is not installed.
-        ModelDirectoryError: a model is not there or cannot be read.
-    """
-    tasks = read_transfer(request.folder)
-    require("sklearn", extra="probing", purpose="transfer")
-    results = score_each(request.models, lambda model: _score(model, tasks), request.untrained)
-    return TransferRun(results, {task.name: majority(task) for task in tasks})
+def read_transfer(data: str | Path) -> dict[str, dict[str, Texts]]:
+    """Task -> split -> sentences and labels."""
+    tasks = transfer_tasks(data)
+    if not tasks:
+        raise EvaluationError(f"{data}: no transfer tasks; files are named like MR.tsv, TREC.train.tsv and .test.tsv")
+    return {task: {split: _read(path, task, split) for split, path in files.items()} for task, files in tasks.items()}
 
 
-def score_task(splits: dict[str, Examples]) -> TransferScore:
-    """Learn, choose the regularisation and score, as the splits allow.
-
-    Args:
-        splits: "" alone (cross-validation), or "train", perhaps "dev", and "test".
-    """
-    if "" in splits:
-        return _cross_validated(splits[""])
-    train, test = splits["train"], splits["test"]
-    if "dev" in splits:
-        classifier = best_classifier(train, splits["dev"], STRENGTHS)
-    else:
-        parts = folds(train.labels, FOLDS, _SEED)
-        classifier = best_classifier(train.take(_joined(parts[1:])), train.take(parts[0]), STRENGTHS).learn_on(train)
-    count = len(test.labels)
-    return TransferScore(classifier.right(test) / count, count, (classifier.strength,))
-
-
-def majority(task: TransferTask) -> float:
-    """Share of the sentences scored that have the label most frequent in training, the first of equally frequent."""
-    train = task.splits.get("train") or task.splits[""]
-    test = task.splits.get("test", train)
-    counts = Counter(train.labels)
-    label = min(counts, key=lambda each: (-counts[each], each))
-    return test.labels.count(label) / len(test.labels)
-
-
-def report(found: TransferRun) -> Iterator[str]:
-    """One table of published rows, the majority and all models."""
-    tasks = list(found.majority)
-    first = next(iter(found.models.values())).tasks
-    same = [task for task in tasks if first[task].sentences == SENTENCES.get(task)]
-    figures: dict[str, list[float | None]] = {}
-    for row in PUBLISHED if same else ():
-        figures[row.label] = [row.scores.get(task) if task in same else None for task in tasks]
-    figures["majority"] = list(found.majority.values())
-    figures |= {name: [result.tasks[task].accuracy for task in tasks] for name, result in found.models.items()}
-    cells = [[name, *map(hundredths, row), _mean(row)] for name, row in figures.items()]
-    yield "## Transfer: accuracy x 100 of a logistic regression on frozen embeddings\n"
-    yield f"{MAJORITY}\n"
-    yield markdown_table(["model", *tasks, "mean"], cells)
-    if altered := [task for task in tasks if task not in same]:
-        yield f"\n{not_comparable(altered)}"
-    known = {name: result.seconds for name, result in found.models.items() if result.seconds is not None}
-    if known:
-        yield f"\nThis took {', '.join(f'{seconds:.0f} s for {name}' for name, seconds in known.items())}."
-
-
-def _cross_validated(examples: Examples) -> TransferScore:
-    """Every sentence is scored once."""
-    parts, right, strengths = folds(examples.labels, FOLDS, _SEED), 0, []
-    for number, test in enumerate(parts):
-        held_out = parts[(number + 1) % len(parts)]
-        others = [part for part in parts if part is not test and part is not held_out]
-        chosen = best_classifier(examples.take(_joined(others)), examples.take(held_out), STRENGTHS)
-        right += chosen.learn_on(examples.take(_joined([*others, held_out]))).right(examples.take(test))
-        strengths.append(chosen.strength)
-    return TransferScore(right / len(examples.labels), len(examples.labels), tuple(strengths))
-
-
-def _joined(parts: Sequence[np.ndarray[tuple[int], np.dtype[np.int64]]]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    return np.sort(np.concatenate(parts))
-
-
-def _score(model: TextEncoder, tasks: Sequence[TransferTask]) -> TransferResult:
-    started, scores = time.perf_counter(), {}
-    for task in tasks:
-        splits = {}
-        for name, split in task.splits.items():
-            vectors = embed(model, list(split.texts))
-            if not np.isfinite(vectors).all():
-                raise EvaluationError(f"{task.name}: embeddings are not finite; the model is broken")
-            splits[name] = Examples(vectors, np.array(split.labels))
-        scores[task.name] = score_task(splits)
-        logger.info(f"  {task.name}: {100 * scores[task.name].accuracy:.1f}")
-    return TransferResult(scores, time.perf_counter() - started)
-
-
-def _stem(task: str, split: str) -> str:
-    return f"{task}.{split}" if split else task
-
-
-def _read(folder: Path, task: str, split: str) -> LabelledTexts:
-    path = part(folder, _stem(task, split))
-    assert path is not None
-    rows = []
-    for number, (label, text) in cells_of(path, 2, 2):
-        if not label.strip():
-            raise TextError(f"{path}: row {number}: an empty label; expected `label TAB text`")
-        rows.append((label.strip(), text))
-    counts = Counter(label for label, _ in rows)
+def _read(path: Path, task: str, split: str) -> Texts:
+    rows = [(number, label.strip(), text) for number, (label, text) in read_cells(path, 2, 2)]
+    if empty := next((number for number, label, _ in rows if not label), None):
+        raise TextError(f"{path}: row {empty}: an empty label; expected `label TAB text`")
+    counts = Counter(label for _, label, _ in rows)
     least = FOLDS if split in ("", "train") and "dev" not in TASKS[task] else 1
     if split != "test" and (len(counts) < 2 or min(counts.values()) < least):
         seen = ", ".join(f"{count} of label {label}" for label, count in sorted(counts.items()))
         raise TextError(f"{path}: {seen}; two labels with {least} sentences or more each are needed")
-    return LabelledTexts(tuple(text for _, text in rows), tuple(label for label, _ in rows))
+    return [text for _, _, text in rows], [label for _, label, _ in rows]
 
 
-def _mean(figures: list[float | None]) -> str:
-    known = [figure for figure in figures if figure is not None]
-    return hundredths(fmean(known)) if len(known) == len(figures) else MISSING
+def run(request: Request) -> Found:
+    """Score models on the tasks of a folder."""
+    tasks = read_transfer(request.folder)
+    sizes = {task: len((splits.get("test") or splits[""])[1]) for task, splits in tasks.items()}
+    found = {"majority": {task: majority(splits) for task, splits in tasks.items()}}
+    found |= score_each(request.models, lambda model: _score(model, tasks), request.untrained)
+    scores = [
+        Score(model, "transfer", task, "accuracy", value, items=sizes[task])
+        for model, values in found.items()
+        for task, value in values.items()
+    ]
+    altered = [task for task in tasks if sizes[task] != SENTENCES[task]]
+    title = "Transfer: accuracy x 100 of a logistic regression on frozen embeddings"
+    parts = [*report.section(title, scores, known="" if altered else "transfer", note=MAJORITY)]
+    return scores, iter([*parts, report.not_comparable(altered)] if altered else parts)
+
+
+def _score(model: TextEncoder, tasks: Mapping[str, Mapping[str, Texts]]) -> dict[str, float]:
+    found = {}
+    for task, splits in tasks.items():
+        examples = {split: (embed(model, texts), np.array(labels)) for split, (texts, labels) in splits.items()}
+        if not all(np.isfinite(vectors).all() for vectors, _ in examples.values()):
+            raise EvaluationError(f"{task}: embeddings are not finite; the model is broken")
+        found[task] = accuracy(examples)
+        logger.info(f"  {task}: {100 * found[task]:.1f}")
+    return found
+
+
+def majority(splits: Mapping[str, Texts]) -> float:
+    """Share of the sentences scored that have the label most frequent in training, the first of equally frequent."""
+    train = (splits.get("train") or splits[""])[1]
+    test = splits["test"][1] if "test" in splits else train
+    counts = Counter(train)
+    return test.count(min(counts, key=lambda label: (-counts[label], label))) / len(test)
+
+
+def accuracy(splits: Mapping[str, Examples]) -> float:
+    """Learn, choose the regularization and score, from "" alone (cross-validation) or train, dev and test."""
+    from sklearn.model_selection import StratifiedKFold
+
+    folds = StratifiedKFold(FOLDS, shuffle=True, random_state=0)
+    if "" in splits:
+        vectors, labels = splits[""]
+        parts = [test for _, test in folds.split(vectors, labels)]
+        right = 0
+        for number, test in enumerate(parts):
+            rest = np.sort(np.concatenate([part for part in parts if part is not test]))
+            held_out = np.isin(rest, parts[(number + 1) % FOLDS])
+            classifier = best_classifier(vectors[rest], labels[rest], held_out)
+            right += int((classifier.predict(vectors[test]) == labels[test]).sum())
+        return right / len(labels)
+    (vectors, labels), test_examples = splits["train"], splits["test"]
+    if "dev" in splits:
+        both, gold = (np.concatenate(sides) for sides in zip(splits["train"], splits["dev"], strict=True))
+        classifier = best_classifier(both, gold, np.arange(len(gold)) >= len(labels), refit=False)
+    else:
+        held_out = np.isin(np.arange(len(labels)), next(test for _, test in folds.split(vectors, labels)))
+        classifier = best_classifier(vectors, labels, held_out)
+    return float((classifier.predict(test_examples[0]) == test_examples[1]).mean())
+
+
+def best_classifier(
+    vectors: NDArray[np.float32],
+    labels: NDArray[np.str_],
+    held_out: NDArray[np.bool_],
+    refit: bool = True,
+    strengths: Sequence[float] = STRENGTHS,
+) -> Any:  # noqa: ANN401 - scikit-learn's pipeline
+    """A logistic regression on standardized features, with the C that is best on the rows held out.
+
+    It has learned from all rows, or without `refit` from those that are not held out.
+    """
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.model_selection import GridSearchCV, PredefinedSplit
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    pipeline = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
+    splits = PredefinedSplit(np.where(held_out, 0, -1))
+    search = GridSearchCV(pipeline, {"logisticregression__C": list(strengths)}, cv=splits, refit=refit)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the last steps change next to nothing
+        search.fit(vectors, labels)
+        if refit:
+            return search.best_estimator_
+        best = pipeline.set_params(**search.cv_results_["params"][int(search.cv_results_["rank_test_score"].argmin())])
+        return best.fit(vectors[~held_out], labels[~held_out])

@@ -2,7 +2,6 @@
 
 import shutil
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,7 +16,6 @@ from st_paragram.errors import ModelDirectoryError
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
-from st_paragram.tools.evaluation.record import cached_commit, new_record
 
 
 @pytest.fixture
@@ -137,24 +135,27 @@ def test_a_hub_id_may_name_a_revision_and_the_commit_is_told(cache, name, commit
         assert find(name) == cache[0] / COMMITS[commit]
     assert cache[1][1] == COMMITS[commit]  # all files are of one commit, also when the branch moves meanwhile
     assert f"somebody/model: commit {COMMITS[commit]} of the hub" in caplog.text
-    assert cached_commit(name) == COMMITS[commit]
     assert with_commit(name, find(name)) == f"somebody/model@{COMMITS[commit]}"
 
 
-@pytest.mark.parametrize("name", ["somebody/model@v9", "a/b/c", "", "/a/b", "a/b\nc", "\0/x"])
-def test_other_names_are_of_no_commit(cache, name, tmp_path):
-    assert cached_commit(name) is None
+def test_an_unknown_revision_is_refused_in_a_line(cache):
+    with pytest.raises(ModelDirectoryError, match="no model 'somebody/model@v9'") as caught:
+        find("somebody/model@v9")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["a/b/c", "", "/a/b", "a/b\nc", "\0/x"])
+def test_other_names_are_of_no_commit(name, tmp_path):
     assert with_commit(name, tmp_path) == name
     with pytest.raises(ModelDirectoryError, match="no model") as caught:
         find(name or "nothing")
     assert "\n" not in str(caught.value)
 
 
-def test_an_index_and_a_record_name_the_commit_of_a_model(cache, tmp_path, model):
+def test_an_index_names_the_commit_of_a_model(cache, tmp_path, model):
     (tmp_path / "text").write_text("ba ce di\nfo gu ha\n")
     from st_paragram.tools.search.index import describe
 
     index = SearchIndex.build(tmp_path / "text", tmp_path / "i", "somebody/model@v1")
     assert describe(index.folder)["model"] == f"somebody/model@{COMMITS[0]}"
     assert SearchIndex(tmp_path / "i").model == cache[0] / COMMITS[0]
-    assert new_record(SimpleNamespace(models=["somebody/model@v1"])).commits == {"somebody/model@v1": COMMITS[0]}

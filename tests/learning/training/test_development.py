@@ -13,10 +13,9 @@ from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
 from st_paragram.learning.training import development
 from st_paragram.learning.training.development import development_evaluator, development_pairs, development_translations
 from st_paragram.tools.evaluation import known_test_sets
-from st_paragram.tools.evaluation.correlation import correlate
-from st_paragram.tools.evaluation.graded_pairs import GradedPairs
+from st_paragram.tools.evaluation.files import GradedPairs, Translations
 from st_paragram.tools.evaluation.known_test_sets import pair_hashes, sketch
-from st_paragram.tools.evaluation.translations import Translations
+from st_paragram.tools.evaluation.scores import correlate
 
 QUICK = "--dim 8 --epochs 2 --batch-size 16 --megabatch-size 4 --anneal-interval 5 --device cpu".split()  # noqa: SIM905
 TEST_SET = make_pairs(80, seed=5)

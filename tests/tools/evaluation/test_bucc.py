@@ -1,4 +1,3 @@
-import json
 import math
 
 import numpy as np
@@ -7,74 +6,42 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from st_paragram.cli.main import main
-from st_paragram.errors import TextError
+from st_paragram.errors import EvaluationError
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
 from st_paragram.tools.bitext_mining.candidates import ScoredPairs
 from st_paragram.tools.bitext_mining.margin import Margin
 from st_paragram.tools.bitext_mining.threshold import best_threshold, extract
-from st_paragram.tools.evaluation.bucc import extractions, half_extractions, in_gold, mine, thresholds
-from st_paragram.tools.evaluation.bucc_files import ComparableTexts, bucc_prefix, read_bucc
+from st_paragram.tools.evaluation.bucc import (
+    bucc_files,
+    extractions,
+    half_extractions,
+    in_gold,
+    mine,
+    read_bucc,
+    thresholds,
+)
+from st_paragram.tools.evaluation.files import ComparableTexts
+from st_paragram.tools.evaluation.scores import read_scores
 
-ZH = "zh-1\t一\nzh-2\t二\u2028二\nzh-3\t三\n"
-EN = "en-1\tone\r\nen-2\ttwo\nen-3\tthree\nen-4\tfour\n"
-GOLD = "zh-1\ten-1\nzh-3\ten-3\n"
 
-
-def write(folder, zh=ZH, en=EN, gold=GOLD, name="zh-en.sample"):
+def write(folder, zh, en, gold, name):
     for ending, text in (("zh", zh), ("en", en), ("gold", gold)):
-        if text is not None:
-            (folder / f"{name}.{ending}").write_bytes(text if isinstance(text, bytes) else text.encode())
-    return folder / name
-
-
-def test_texts_and_gold_are_read(tmp_path):
-    got = read_bucc(write(tmp_path), "zh-en")
-    assert got.name == "zh-en.sample" and got.source == ["一", "二\u2028二", "三"] and got.target[0] == "one"
-    assert got.source_ids == ["zh-1", "zh-2", "zh-3"] and got.target_ids == ["en-1", "en-2", "en-3", "en-4"]
-    assert got.gold.tolist() == [[0, 0], [2, 2]]
-
-
-def test_what_breaks_the_format_is_refused_by_file_and_row(tmp_path):
-    for files, message in (
-        ({"zh": ZH + "zh-2\t又\n"}, r"sample\.zh: row 4: the id zh-2 was given before"),
-        ({"en": "en-1\tone\nen-2\t \n"}, r"sample\.en: row 2: an empty sentence"),
-        ({"en": "\tone\n"}, r"sample\.en: row 1: an empty id"),
-        ({"en": "en-1\tone\nen-2 two\n"}, r"sample\.en: row 2: expected `id TAB sentence`, saw 1 columns"),
-        ({"en": "en-1\tone\tuno\n"}, r"sample\.en: row 1: .* saw 3 columns"),
-        ({"en": EN + "\n"}, r"sample\.en: row 5: .* saw 1 columns"),
-        ({"en": ZH}, r"sample\.en: row 1: the id zh-1 is of language zh, not en"),
-        ({"en": b"en-1\t\xff\n"}, r"sample\.en: row 1: not UTF-8"),
-        ({"en": ""}, r"sample\.en: empty"),
-        ({"gold": "zh-1\ten-1\nzh-9\ten-2\n"}, r"sample\.gold: row 2: the id zh-9 is not in the text"),
-        ({"gold": "zh-1\ten-9\n"}, r"sample\.gold: row 1: the id en-9 is not in the text"),
-        ({"gold": "zh-1\ten-1\nen-2\tzh-2\n"}, r"sample\.gold: row 2: en-2 TAB zh-2 is the wrong way round"),
-        ({"gold": GOLD + "zh-1\ten-1\n"}, r"sample\.gold: row 3: the pair zh-1 TAB en-1 was given before"),
-        ({"gold": "zh-1\n"}, r"sample\.gold: row 1: expected `id TAB id`, saw 1 columns"),
-    ):
-        with pytest.raises(TextError, match=message) as caught:
-            read_bucc(write(tmp_path, **files), "zh-en")
-        assert "\n" not in str(caught.value)
-    with pytest.raises(TextError, match=r"none\.zh: cannot be read"):
-        read_bucc(tmp_path / "none", "zh-en")
-    with pytest.raises(TextError, match="zhen: not a pair of languages"):
-        read_bucc(write(tmp_path), "zhen")
+        (folder / f"{name}.{ending}").write_text(text)
 
 
 def test_a_folder_gives_its_test_set_first(tmp_path):
-    with pytest.raises(TextError, match=r"no zh-en\.test\.gold"):
-        bucc_prefix(tmp_path, "zh-en")
-    write(tmp_path, name="zh-en.training")
-    assert bucc_prefix(tmp_path, "zh-en").name == "zh-en.training"
-    write(tmp_path)
-    assert bucc_prefix(tmp_path, "zh-en").name == "zh-en.sample"
-    write(tmp_path, name="zh-en.test")
-    assert bucc_prefix(tmp_path, "zh-en").name == "zh-en.test"
+    with pytest.raises(EvaluationError, match="no files of BUCC 2018; they are named like"):
+        read_bucc(tmp_path)
+    for name in ("training", "sample", "test"):
+        (tmp_path / f"zh-en.{name}.gold").touch()
+        assert bucc_files(tmp_path) == {"zh-en": tmp_path / f"zh-en.{name}"}
     (tmp_path / "de-en").mkdir()
     (tmp_path / "de-en" / "de-en.sample.gold").touch()
-    assert bucc_prefix(tmp_path, "de-en") == tmp_path / "de-en" / "de-en.sample"
-    assert bucc_prefix(tmp_path / "zh-en.sample", "zh-en") == tmp_path / "zh-en.sample"
+    assert bucc_files(tmp_path)["de-en"] == tmp_path / "de-en" / "de-en.sample"
+    with pytest.raises(EvaluationError, match="no texts of fr, only de-en, zh-en"):
+        read_bucc(tmp_path, ["fr"])
 
 
 def test_f1_by_hand():
@@ -116,8 +83,8 @@ def test_no_threshold_is_better(candidates, missed):
 
 
 def texts(n, gold):
-    ids = [[f"{language}-{row}" for row in range(n)] for language in ("zh", "en")]
-    return ComparableTexts("t", ids[0], ids[0], ids[1], ids[1], np.array(gold, dtype=np.int64))
+    source, target = ({f"{language}-{row}": "" for row in range(n)} for language in ("zh", "en"))
+    return ComparableTexts("t", source, target, np.array(gold, dtype=np.int64))
 
 
 def test_gold_is_matched_by_both_rows():
@@ -161,7 +128,7 @@ def test_the_counted_half_does_not_choose():
 
 def half_gold(known, row):
     """Whether a source sentence is in the half that is counted."""
-    alone = ComparableTexts("t", known.source_ids, known.source, known.target_ids, known.target, np.array([(row, row)]))
+    alone = ComparableTexts("t", known.source, known.target, np.array([(row, row)]))
     pairs = ScoredPairs(np.array([row]), np.array([row]), np.array([1.0]))
     return bool(half_extractions({Margin.RATIO: pairs}, alone)[Margin.RATIO].gold)
 
@@ -173,18 +140,13 @@ def test_planted_pairs_are_found_by_every_margin():
     source, target = (
         (side / np.linalg.norm(side, axis=1, keepdims=True)).astype(np.float32) for side in (source, target)
     )
-    ids = [f"zh-{row}" for row in range(60)], [f"en-{row}" for row in range(80)]
-    known = ComparableTexts("t", ids[0], ids[0], ids[1], ids[1], np.array([(row, row) for row in range(20)]))
+    known = texts(80, [(row, row) for row in range(20)])
     mined = mine(source, target)
     got = extractions(mined, known, thresholds(mined, known))
     assert set(got) == set(Margin)
     assert [row.f1 for row in got.values()] == [1, 1, 1]
     # half of the candidates decide as well as all do
     assert all(row.f1 == 1 for row in half_extractions(mined, known).values())
-
-
-def run(*arguments):
-    return main(["evaluate", *map(str, arguments), "--benchmarks", "bucc"])
 
 
 def test_the_benchmark_says_how_thresholds_were_chosen(tmp_path, capsys, vocabulary, pairs):
@@ -195,25 +157,23 @@ def test_the_benchmark_says_how_thresholds_were_chosen(tmp_path, capsys, vocabul
         zh = "".join(f"zh-{row}\t{text}\n" for row, text in enumerate(part[:40]))
         en = "".join(f"en-{row}\t{text}\n" for row, text in enumerate(part[:20] + part[40:]))
         write(tmp_path, zh, en, "".join(f"zh-{row}\ten-{row}\n" for row in range(20)), f"zh-en.{name}")
-    record, data = tmp_path / "bucc.json", ("--data", tmp_path, "--pair", "zh-en")
-    assert run(model, *data, "--json", record) == 0
+    file = tmp_path / "bucc.json"
+    command = ["evaluate", str(model), "--benchmarks", "bucc", "--data", str(tmp_path)]
+    assert main([*command, "--languages", "zh", "--json", str(file)]) == 0
     printed = capsys.readouterr().out
-    assert "BUCC zh-en.sample: oracle threshold (chosen on the same gold)\n\n" in printed and "rule *max*." in printed
+    assert "BUCC zh-en.sample: oracle threshold (chosen on the same gold)" in printed
     assert "threshold chosen on one half of the gold, scored on the other" in printed
-    languages = json.loads(record.read_text())["run"]["models"][str(model)]["languages"]
-    assert list(languages) == ["zh-en", "zh-en half"]
-    assert languages["zh-en"]["gold"] == 20 > languages["zh-en half"]["gold"] > 0
-    margins = languages["zh-en"]["margins"]
-    assert margins["cosine"]["f1"] == 1
-    assert all(margins[score]["f1"] > 0.8 for score in ("ratio", "distance"))
-    trained = ("--train-gold", tmp_path / "zh-en.training.gold")
-    assert run(model, *data, *trained) == 0
+    scores = {(score.set, score.measure): score for score in read_scores(file)}
+    assert list(dict.fromkeys(name for name, _ in scores)) == ["zh-en", "zh-en half"]
+    assert scores["zh-en", "ratio F1"].items == 20 > scores["zh-en half", "ratio F1"].items > 0
+    assert scores["zh-en", "cosine F1"].value == 1
+    assert all(scores["zh-en", f"{margin} F1"].value > 0.8 for margin in ("ratio", "distance"))
+    trained = ["--train-gold", str(tmp_path / "zh-en.training.gold")]
+    assert main([*command, *trained]) == 0
     printed = capsys.readouterr().out
-    assert "zh-en.sample: threshold chosen on zh-en.training\n\n" in printed
-    assert "oracle" not in printed
-    for code in ("de", "zh"):
-        for end in (code, "en", "gold"):
-            text = (tmp_path / f"zh-en.sample.{end.replace('de', 'zh')}").read_text()
-            (tmp_path / f"{code}-en.test.{end}").write_text(text.replace("zh-", f"{code}-"))
-    assert run(model, "--data", tmp_path, *trained) == 1
-    assert "--train-gold is of one pair of languages, not of de-en, zh-en; give --pair" in capsys.readouterr().err
+    assert "zh-en.sample: threshold chosen on zh-en.training" in printed and "oracle" not in printed
+    for end in ("zh", "en", "gold"):
+        text = (tmp_path / f"zh-en.sample.{end}").read_text()
+        (tmp_path / f"de-en.test.{end.replace('zh', 'de')}").write_text(text.replace("zh-", "de-"))
+    assert main([*command, *trained]) == 1
+    assert "--train-gold is of one pair of languages, not of de-en, zh-en" in capsys.readouterr().err

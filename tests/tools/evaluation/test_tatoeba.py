@@ -1,23 +1,18 @@
-import json
+import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from sentence_transformers.util import cos_sim
 
 from st_paragram.cli.main import main
-from st_paragram.core.text.parallel import TextSource
-from st_paragram.errors import EvaluationError, SettingsError, TextError
+from st_paragram.errors import EvaluationError, SettingsError
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
-from st_paragram.tools.evaluation.tatoeba import (
-    RetrievalError,
-    retrieval_error,
-    retrieval_scores,
-    tatoeba_sets,
-    weighted_f1,
-)
-from st_paragram.tools.evaluation.translations import Translations, read_translations
+from st_paragram.tools.evaluation.files import Translations
+from st_paragram.tools.evaluation.scores import read_scores
+from st_paragram.tools.evaluation.tatoeba import ERROR, read_tatoeba, retrieval_errors, weighted_f1
 
 FIRST = {"a": [1, 0, 0], "b": [0, 1, 0], "c": [0.9, 0.5, 0]}
 SECOND = {"x": [1, 0.1, 0], "y": [0.2, 1, 0], "z": [0.1, 0.9, 0.9]}
@@ -28,25 +23,13 @@ def unit(vectors):
     return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
 
-class Fixed:
-    """Stands for a model: texts are names of vectors."""
-
-    def encode(self, texts, **kwargs):
-        return unit({**FIRST, **SECOND}[text] for text in texts)
-
-
-def test_retrieval_error_by_hand():
-    got = retrieval_error(Fixed(), list(FIRST), list(SECOND), block=2)
+def test_retrieval_errors_by_hand():
+    got = retrieval_errors(unit(FIRST.values()), unit(SECOND.values()))
     # a -> x, b -> y, c -> x (wrong); x -> a, y -> b, z -> b (wrong)
-    assert (got.forward, got.backward, got.mean) == pytest.approx((1 / 3, 1 / 3, 1 / 3))
-
-
-def test_retrieval_scores_by_hand():
-    got = retrieval_scores(unit(FIRST.values()), unit(SECOND.values()))
-    assert got.pairs == 3 and got.accuracy == pytest.approx(2 / 3)
-    assert got.cosine == retrieval_error(Fixed(), list(FIRST), list(SECOND))
+    assert got[f"{ERROR} to English"] == got[f"{ERROR} from English"] == got[ERROR] == pytest.approx(1 / 3)
+    assert got["accuracy"] == pytest.approx(2 / 3)
     # x was chosen twice: precision 1/2, F1 2/3; y once: F1 1; z never: 0
-    assert got.f1 == pytest.approx((2 / 3 + 1 + 0) / 3)
+    assert got["F1"] == pytest.approx((2 / 3 + 1 + 0) / 3)
 
 
 def test_margin_finds_what_a_hub_hides():
@@ -54,20 +37,18 @@ def test_margin_finds_what_a_hub_hides():
     hub = [1, 1, 1, 0, 0, 0]
     first = unit([*np.eye(6)[:3], hub])
     second = unit([*(0.5 * np.eye(6)[:3] + 0.75**0.5 * np.eye(6)[3:]), hub])
-    got = retrieval_scores(first, second)
-    assert got.cosine == RetrievalError(0.75, 0)
-    assert got.margin == RetrievalError(0, 0)
+    got = retrieval_errors(first, second)
+    assert (got[f"{ERROR} to English"], got[f"{ERROR} from English"], got[ERROR]) == (0.75, 0, 0.375)
+    assert (got["margin error to English"], got["margin error from English"]) == (0, 0)
 
 
 def test_two_sides_of_unequal_number_and_nothing_are_refused():
     with pytest.raises(EvaluationError, match="3 sentences and 2 translations"):
-        retrieval_scores(unit(FIRST.values()), unit(SECOND.values())[:2])
+        retrieval_errors(unit(FIRST.values()), unit(SECOND.values())[:2])
     with pytest.raises(EvaluationError, match="at least one"):
-        retrieval_scores(np.zeros((0, 3), np.float32), np.zeros((0, 3), np.float32))
-
-
-def test_error_is_the_mean_of_both_directions():
-    assert RetrievalError(0.1, 0.3).mean == pytest.approx(0.2)
+        retrieval_errors(np.zeros((0, 3), np.float32), np.zeros((0, 3), np.float32))
+    with pytest.raises(SettingsError, match="0 neighbors"):
+        retrieval_errors(unit(FIRST.values()), unit(SECOND.values()), k=0)
 
 
 def test_weighted_f1_is_that_of_scikit_learn():
@@ -94,72 +75,54 @@ def test_accuracy_and_f1_are_those_of_mteb():
     first, second = unit(first), unit(second)
     found = search._similarity_search(None, first, second, Cosine())
     expected = task._compute_metrics(None, found, [(row, row) for row in range(250)])
-    got = retrieval_scores(first, second)
-    assert 0.2 < got.accuracy < 0.9
-    assert (got.accuracy, got.f1) == pytest.approx((expected["accuracy"], expected["f1"]), abs=1e-6)
+    got = retrieval_errors(first, second)
+    assert 0.2 < got["accuracy"] < 0.9
+    assert (got["accuracy"], got["F1"]) == pytest.approx((expected["accuracy"], expected["f1"]), abs=1e-6)
 
 
-def write(folder, **files):
-    for name, text in files.items():
-        (folder / name.replace("_", ".").replace("XX", "-eng")).write_text(text, encoding="utf-8", newline="\n")
+def write(folder, **texts):
+    folder.mkdir(exist_ok=True)
+    for code, text in texts.items():
+        (folder / f"{code}-eng.tsv").write_text(text, encoding="utf-8", newline="\n")
 
 
-def test_sets_are_found_by_language_in_either_form(tmp_path):
-    write(tmp_path, spaXX_tsv="uno\tone\ndos\ttwo\n", deuXX_tsv="eins\tone\n", README_md="no data")
-    write(tmp_path, tatoeba_araXX_ara="أ\nب\n", tatoeba_araXX_eng="a\u2028a\nb\n")
-    assert list(tatoeba_sets(tmp_path)) == ["ara", "deu", "spa"]
-    chosen = tatoeba_sets(tmp_path, ["es", "ara", "spa"])
-    assert list(chosen) == ["spa", "ara"]
-    assert read_translations(chosen["spa"], "spa") == Translations("spa", ["uno", "dos"], ["one", "two"])
-    assert read_translations(chosen["ara"], "ara").second == ["a a", "b"]
+def test_sets_are_found_by_language(tmp_path):
+    write(tmp_path / "tatoeba", spa="uno\tone\ndos\ttwo\n", deu="eins\tone\n", ara="a\u2028a\tb\n")
+    assert [each.name for each in read_tatoeba(tmp_path)] == ["ara", "deu", "spa"]
+    spanish, arabic = read_tatoeba(tmp_path / "tatoeba", ["es", "en", "ara", "spa"])
+    assert spanish == Translations("spa", ["uno", "dos"], ["one", "two"])
+    assert (arabic.name, arabic.first) == ("ara", ["a a"])
     with pytest.raises(EvaluationError, match="no test set for tur, xyz; there are 3: ara deu spa"):
-        tatoeba_sets(tmp_path, ["tr", "spa", "xyz"])
-
-
-def test_a_folder_without_sets_is_refused(tmp_path):
-    for folder in (tmp_path, tmp_path / "missing"):
+        read_tatoeba(tmp_path, ["tr", "spa", "xyz"])
+    for folder in (tmp_path / "missing", None):
         with pytest.raises(EvaluationError, match="no Tatoeba test sets"):
-            tatoeba_sets(folder)
+            read_tatoeba(folder)
 
 
-def test_rows_that_are_no_pair_are_refused_by_number(tmp_path):
-    path = tmp_path / "spa-eng.tsv"
-    for text, message in (
-        ("uno\tone\n\ttwo\n", "row 2: an empty sentence"),
-        ("uno\tone\n\ndos\ttwo\n", "row 2: an empty sentence"),
-        ("uno\tone\tx\n", "row 1 has 3 columns"),
-        ("", "empty"),
-    ):
-        path.write_text(text)
-        with pytest.raises(TextError, match=message):
-            read_translations(TextSource((str(path),), ("spa", "eng")), "spa")
-    write(tmp_path, tatoeba_araXX_ara="أ\nب\n", tatoeba_araXX_eng="a\n")
-    with pytest.raises(TextError, match=r"has 2 rows and .* has 1 row;"):
-        read_translations(tatoeba_sets(tmp_path, ["ar"])["ara"], "ara")
+def test_the_hub_has_the_sets_too(monkeypatch):
+    def load_dataset(path, subset, split, revision):
+        assert (path, split, len(revision)) == ("mteb/tatoeba-bitext-mining", "test", 40)
+        return {"sentence1": [f"uno {subset}", "dos"], "sentence2": ["one", "two"]}
+
+    monkeypatch.setitem(sys.modules, "datasets", SimpleNamespace(load_dataset=load_dataset))
+    (found,) = read_tatoeba(None, ["es"], hub=True)
+    assert found == Translations("spa", ["uno spa-eng", "dos"], ["one", "two"])
+    assert [each.name for each in read_tatoeba(None, hub=True)] == ["ara", "deu", "spa", "fra", "rus", "tur", "cmn"]
 
 
-def test_k_below_one_is_refused():
-    with pytest.raises(SettingsError, match="0 neighbors"):
-        retrieval_scores(unit(FIRST.values()), unit(SECOND.values()), k=0)
-
-
-def run(*arguments):
-    return main(["evaluate", *map(str, arguments), "--benchmarks", "tatoeba"])
-
-
-def test_the_benchmark_prints_tables_and_writes_a_record(tmp_path, capsys, vocabulary, pairs):
+def test_the_benchmark_prints_tables_and_writes_scores(tmp_path, capsys, vocabulary, pairs):
     model = model_directory.save(pipeline(SentencePieceEmbedding(vocabulary, 16), device="cpu"), tmp_path / "tiny")
     texts = list(dict.fromkeys(first for first, _ in pairs))[:20]
-    write(tmp_path, spaXX_tsv="".join(f"{text}\t{text}\n" for text in texts), xxxXX_tsv="da\tba\n")
-    record = tmp_path / "out" / "tatoeba.json"
-    data = ("--data", tmp_path)
-    assert run(model, *data, "--languages", "es", "xxx", "--untrained", "--json", record) == 0
+    write(tmp_path / "data", spa="".join(f"{text}\t{text}\n" for text in texts), xxx="da\tba\n")
+    file = tmp_path / "out" / "tatoeba.json"
+    command = ["evaluate", str(model), "--benchmarks", "tatoeba", "--data", str(tmp_path / "data"), "--languages"]
+    assert main([*command, "es", "xxx", "--untrained", "--json", str(file)]) == 0
     printed = capsys.readouterr().out
-    assert "| spa | 20 | 0.0 | 0.0 | 0.0 | 0.0 | 0.0 | 0.0 | 100.0 | 100.0 |" in printed
-    assert "| mean of 2 | 21 |" in printed and "P-SP (published" not in printed
+    assert "| spa (20) | 0.0 | 0.0 | 0.0 | 0.0 | 0.0 | 0.0 | 100.0 | 100.0 |" in printed
+    assert "| mean of 2 (21) |" in printed and "P-SP (published" not in printed
     assert "Published figures are left out where the data are not the published test set: spa." in printed
-    results = json.loads(record.read_text())["run"]["models"]
-    assert list(results) == [str(model), "untrained"] and list(results[str(model)]["languages"]) == ["spa", "xxx"]
-    assert results[str(model)]["languages"]["spa"]["margin"] == {"forward": 0, "backward": 0}
-    assert run(model, *data, "--languages", "de") == 1
+    scores = read_scores(file)
+    assert list(dict.fromkeys(s.model for s in scores)) == [str(model), "untrained"]
+    assert {s.set for s in scores} == {"spa", "xxx"} and {s.value for s in scores if "margin" in s.measure} == {0}
+    assert main([*command, "de"]) == 1
     assert "no test set for deu; there are 2: spa xxx" in capsys.readouterr().err

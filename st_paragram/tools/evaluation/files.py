@@ -1,0 +1,269 @@
+r"""Graded pairs, translations, retrieval sets and comparable texts, plain or compressed; rows end at ``\n``."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from st_paragram.core.text.parallel import TextSource, read_pairs
+from st_paragram.core.text.streams import read_lines
+from st_paragram.core.text.tables import TABBED, read_columns, table_form
+from st_paragram.core.words import counted
+from st_paragram.errors import EvaluationError, TextError, short
+
+logger = logging.getLogger(__name__)
+
+_MOST = 1_000_000  # a grade of relevance
+
+
+@dataclass(frozen=True)
+class GradedPairs:
+    """Pairs of sentences with a grade of similarity each."""
+
+    name: str
+    first: list[str]
+    second: list[str]
+    grades: list[float]
+
+    def __len__(self) -> int:
+        """The number of pairs, n."""
+        return len(self.grades)
+
+
+@dataclass(frozen=True)
+class Translations:
+    """Sentences and their translations, in the same order."""
+
+    name: str
+    first: list[str]
+    second: list[str]
+
+    def __len__(self) -> int:
+        """The number of pairs, n."""
+        return len(self.first)
+
+
+@dataclass(frozen=True)
+class RetrievalSet:
+    """Queries, and the documents among which they look.
+
+    Attributes:
+        name: such as "quora_sr" or "xquad_r/es".
+        queries: id -> text, of the n queries that have a relevant document.
+        corpus: id -> text, m documents.
+        contexts: the text around each document, such as its paragraph; empty where there is none.
+        relevant: for each query, row of a document -> grade, 1 or more.
+    """
+
+    name: str
+    queries: dict[str, str]
+    corpus: dict[str, str]
+    contexts: list[str]
+    relevant: list[dict[int, int]]
+
+
+@dataclass(frozen=True)
+class ComparableTexts:
+    """Two texts in which some sentences translate each other.
+
+    Args:
+        name: of the files, e.g. "zh-en.sample".
+        source: id -> sentence.
+        target: id -> sentence.
+        gold: rows of source and target that translate each other, int64 (g, 2), every pair once.
+    """
+
+    name: str
+    source: dict[str, str]
+    target: dict[str, str]
+    gold: NDArray[np.int64]
+
+
+def inner_folder(data: str | Path, name: str) -> Path:
+    """Where a folder of evaluation data keeps the files of a benchmark: its folder of that name, or itself."""
+    inner = Path(data) / name
+    return inner if inner.is_dir() else Path(data)
+
+
+def packed(path: Path) -> Path | None:
+    """A file, or the same compressed by xz, gzip or bzip2, whichever is there; None if none is."""
+    places = (path.with_name(path.name + ending) for ending in ("", ".xz", ".gz", ".bz2"))
+    return next((place for place in places if place.is_file()), None)
+
+
+def read_cells(path: Path, least: int, most: int) -> Iterator[tuple[int, list[str]]]:
+    """Yield number and cells of each row of a tab-separated file, which has at least one row."""
+    number, expected = 0, str(most) if least == most else f"{least} to {most}"
+    for number, line in enumerate(read_lines(str(path)), 1):
+        cells = line.split("\t")
+        if not least <= len(cells) <= most:
+            seen = f"{len(cells)} columns" if len(cells) > 1 else f"1 column, {short(line)}"
+            raise TextError(f"{path}: row {number} has {seen}, where {expected} are expected; put tabs between them")
+        yield number, cells
+    if not number:
+        raise TextError(f"{path}: empty; give a file with at least one row")
+
+
+def _filled(path: str | Path, number: int, *texts: str) -> None:
+    if not all(text.strip() for text in texts):
+        raise TextError(f"{path}: row {number}: an empty sentence or id; complete the row or take it out")
+
+
+def graded_pairs(name: str, rows: Sequence[tuple[int, Sequence[Any]]], score: int = 0) -> GradedPairs:
+    """Pairs from numbered rows of a score and two sentences; `score` is the place of the score."""
+    found = GradedPairs(Path(name).stem, [], [], [])
+    for number, cells in rows:
+        value, texts = _number(cells[score]), [cell for place, cell in enumerate(cells) if place != score]
+        if value is None or not math.isfinite(value):
+            advice = "give one score and two sentences in each row"
+            raise TextError(
+                f"{name}: row {number}: column {score + 1} has {short(cells[score])}, not a score; {advice}"
+            )
+        _filled(name, number, *texts)
+        found.grades.append(value)
+        found.first.append(texts[0])
+        found.second.append(texts[1])
+    if len(set(found.grades)) < 2:
+        raise TextError(f"{name}: {counted(len(found), 'pair')} of one score; a correlation needs different scores")
+    return found
+
+
+def read_graded_pairs(path: str | Path, columns: Sequence[str] = ()) -> GradedPairs:
+    """Read rows of a score and two sentences, in any order, or such columns (the score first) of a table.
+
+    The score is in the column with most numbers. A first row that alone has no number there is a header.
+    """
+    path = Path(path)
+    if columns:
+        table = read_columns(str(path), columns[1:], others=columns[:1])
+        rows: list[Any] = [(number, (value, *texts)) for number, (*texts, value) in enumerate(table, 1)]
+    else:
+        rows = list(read_cells(path, 3, 3))
+    numbers = [[_number(cells[place]) is not None for _, cells in rows] for place in range(3)]
+    score = max(range(3), key=lambda place: sum(numbers[place]))
+    if len(rows) > 1 and not numbers[score][0] and all(numbers[score][1:]):
+        logger.warning(f"{path}: the first row has no number in column {score + 1}, and counts as a header")
+        rows = rows[1:]
+    return graded_pairs(str(path), rows, score)
+
+
+def read_senteval_pairs(sentences: Path, gold: Path) -> GradedPairs:
+    """Read the tasks' own form: `STS.input.X.txt` and `STS.gs.X.txt`; rows without a grade were never graded."""
+    rows, grades = (list(read_lines(str(path))) for path in (sentences, gold))
+    if len(rows) != len(grades):
+        raise TextError(f"{sentences} has {len(rows)} rows, {gold} has {len(grades)}; they must belong together")
+    together = ([grade, *row.split("\t")[:2]] for row, grade in zip(rows, grades, strict=True))
+    kept = [(number, cells) for number, cells in enumerate(together, 1) if cells[0].strip()]
+    if short_row := next((number for number, cells in kept if len(cells) < 3), None):
+        raise TextError(f"{sentences}: row {short_row}: expected `sentence TAB sentence`")
+    return graded_pairs(str(sentences), kept)
+
+
+def _number(cell: object) -> float | None:
+    try:
+        return None if isinstance(cell, bool) else float(cell)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return None
+
+
+def read_translations(source: TextSource, name: str) -> Translations:
+    """Read the two sides of a text, none of whose sentences may be empty."""
+    pairs = list(read_pairs(source))
+    for number, pair in enumerate(pairs, 1):
+        _filled(source.name, number, *pair)
+    return Translations(name, [first for first, _ in pairs], [second for _, second in pairs])
+
+
+def read_retrieval_set(queries: Path, corpus: Path, qrels: Path, name: str = "") -> RetrievalSet:
+    """Read queries, documents and judgements.
+
+    Args:
+        queries: rows `id TAB text`, or JSON lines (or another table) with `_id` and `text`.
+        corpus: the same, with a third column for the context, or with a `title`, which is put before the text.
+        qrels: rows of query id, document id and grade (BEIR, with or without a header); of query id, anything, document
+            id and grade (TREC); or of both ids alone. A grade below 1 is of an irrelevant document.
+        name: of the set.
+    """
+    asked = {key: text for key, text, _ in _texts(queries, 2)}
+    documents, contexts = {}, []
+    for key, text, context in _texts(corpus, 3):
+        documents[key] = text
+        contexts.append(context)
+    rows, judged = {key: row for row, key in enumerate(documents)}, {key: dict[int, int]() for key in asked}
+    for number, query, document, grade in _judgements(qrels, asked):
+        for key, known, file in ((query, asked, queries), (document, rows, corpus)):
+            if key not in known:
+                raise TextError(f"{qrels}: row {number}: id {short(key)} is not in {file}; correct one of the files")
+        if rows[document] in judged[query]:
+            raise TextError(f"{qrels}: row {number}: {short(query)} and {short(document)} were there before; drop one")
+        judged[query][rows[document]] = grade
+    relevant = {key: {row: grade for row, grade in of.items() if grade > 0} for key, of in judged.items()}
+    kept = {key: text for key, text in asked.items() if relevant[key]}
+    if not kept:
+        raise TextError(f"{qrels}: no query has a document of grade 1 or more; give such judgements")
+    if left_out := len(asked) - len(kept):
+        logger.warning(f"{queries}: {left_out:,} of {len(asked):,} queries have no relevant document and are left out")
+    return RetrievalSet(name or str(queries), kept, documents, contexts, [relevant[key] for key in kept])
+
+
+def _texts(path: Path, most: int) -> Iterator[tuple[str, str, str]]:
+    """Yield id, text and context; documents (`most` is 3) may be empty, since published collections have such."""
+    seen = set[str]()
+    if table_form(str(path)) == TABBED:
+        rows: Iterator[Any] = ((number, *cells) for number, cells in read_cells(path, 2, most))
+    else:
+        table = read_columns(str(path), ["_id", "text"], others=["title"] if most == 3 else [])
+        rows = ((n, key, " ".join([*filter(None, titles), text])) for n, (key, text, *titles) in enumerate(table, 1))
+    for number, key, text, *context in rows:
+        _filled(path, number, key, text if most == 2 else key)
+        if key in seen:
+            raise TextError(f"{path}: row {number}: id {short(key)} was there before; ids must differ")
+        seen.add(key)
+        yield key, text.strip(), context[0] if context else ""
+    if not seen:
+        raise TextError(f"{path}: empty; give a file with at least one row")
+
+
+def _judgements(path: Path, queries: dict[str, str]) -> Iterator[tuple[int, str, str, int]]:
+    """Yield number of the row, ids and grade; columns are separated by tabs, or by spaces if there is no tab."""
+    for number, line in enumerate(read_lines(str(path)), 1):
+        cells = line.split("\t") if "\t" in line else line.split()
+        if len(cells) not in (2, 3, 4):
+            raise TextError(f"{path}: row {number}: {short(line)}; give query id, document id and grade")
+        query, document = cells[0], cells[2 if len(cells) == 4 else 1]
+        grade = 1.0 if len(cells) == 2 else _number(cells[-1])
+        if grade is None and number == 1 and query not in queries:  # a header
+            continue
+        if grade is None or not abs(grade) <= _MOST or grade != round(grade):
+            raise TextError(f"{path}: row {number}: the grade is {short(cells[-1])}; give a small whole number")
+        yield number, query, document, int(grade)
+
+
+def read_comparable_texts(prefix: str | Path, languages: str) -> ComparableTexts:
+    """Read texts in BUCC's form: PREFIX.zh and PREFIX.en, rows `id TAB sentence`, and PREFIX.gold, rows `id TAB id`.
+
+    Args:
+        prefix: of the files.
+        languages: codes of the two languages, e.g. "zh-en": the first column of the gold is the first language.
+    """
+    paths = [Path(f"{prefix}.{ending}") for ending in (*languages.split("-"), "gold")]
+    if absent := next((path for path in paths if not path.is_file()), None):
+        raise EvaluationError(f"{absent}: no such file; BUCC's files are named like zh-en.sample.zh, .en and .gold")
+    texts = [{key: text for key, text, _ in _texts(path, 2)} for path in paths[:2]]
+    rows = [{key: row for row, key in enumerate(text)} for text in texts]
+    gold: dict[tuple[int, int], None] = {}
+    for number, keys in read_cells(paths[2], 2, 2):
+        for key, known, path in zip(keys, rows, paths, strict=False):
+            if key not in known:
+                raise TextError(f"{paths[2]}: row {number}: id {short(key)} is not in {path}; correct one of the files")
+        if (pair := (rows[0][keys[0]], rows[1][keys[1]])) in gold:
+            raise TextError(f"{paths[2]}: row {number}: {' and '.join(keys)} were there before; drop one of the rows")
+        gold[pair] = None
+    return ComparableTexts(Path(prefix).name, texts[0], texts[1], np.array(list(gold), np.int64).reshape(-1, 2))

@@ -1,1 +1,0 @@
-"""Models and data of this package for the mteb package."""

@@ -1,0 +1,119 @@
+"""Scores as Markdown tables, with the papers' figures next to them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+
+import yaml
+
+from st_paragram.core.tables import MISSING, hundredths, markdown_table
+from st_paragram.core.words import listed
+from st_paragram.tools.evaluation.scores import Score
+
+Label = Callable[[Score], str]
+
+
+@cache
+def published() -> Mapping[str, Mapping[str, Mapping[str, str]]]:
+    """The papers' figures x 100: table -> label of a row -> column -> cell, as printed."""
+    text = Path(__file__).with_name("published.yaml").read_text(encoding="utf-8")
+    tables: dict[str, dict[str, dict[str, str]]] = {}
+    for table, groups in yaml.load(text, yaml.BaseLoader).items():
+        rows = tables.setdefault(table, {})
+        for group in groups:
+            columns = group["columns"].replace("all_sets", "all sets").split(" ")
+            columns = ["all sets"] if columns == ["all", "sets"] else columns
+            venue = group["source"].rpartition(", ")[2].removesuffix(" (demo)")
+            for model, cells in group["rows"].items():
+                rows[f"{model} (published, {venue})"] = dict(zip(columns, cells.split(), strict=True))
+    return tables
+
+
+def pivot(
+    scores: Iterable[Score],
+    column: Label = lambda score: score.set,
+    row: Label = lambda score: score.model,
+    known: str = "",
+    first: str = "model",
+    headings: Iterable[str] = (),
+) -> str:
+    """A table of scores x 100; those that share a cell are joined by a backslash.
+
+    Args:
+        scores: to be shown, in the order of rows and columns.
+        column: heading of a score.
+        row: label of a score's row.
+        known: table of published rows, whose columns are names of sets; rows with a figure in one of ours are added.
+        first: heading of the labels.
+        headings: names of sets that are columns in any case.
+    """
+    cells: dict[str, dict[str, list[Score]]] = {}
+    sets = {heading: heading for heading in headings}
+    for score in scores:
+        cells.setdefault(row(score), {}).setdefault(column(score), []).append(score)
+        sets[column(score)] = score.set
+    rows = [[label, *(_cell(of.get(heading, ())) for heading in sets)] for label, of in cells.items()]
+    for label, figures in published()[known].items() if known else ():
+        shown = [figures.get(name, MISSING) for name in sets.values()]
+        rows += [[label, *shown]] if set(shown) != {MISSING} else []
+    return markdown_table([first, *sets], rows)
+
+
+def section(
+    title: str,
+    scores: Sequence[Score],
+    column: Label = lambda score: score.set,
+    known: str = "",
+    note: str = "",
+    headings: Iterable[str] = (),
+) -> Iterator[str]:
+    """A headed table of models, see `pivot`; nothing if there are no scores."""
+    if scores:
+        yield f"### {title}\n\n{pivot(scores, column, known=known, headings=headings)}\n" + (
+            f"\n{note}\n" if note else ""
+        )
+
+
+def differences(scores: Iterable[Score]) -> Iterator[str]:
+    """A table of the comparisons among the scores, if there are any."""
+    compared = [score for score in scores if score.against]
+    if not compared:
+        return
+    rows = []
+    for score in compared:
+        ends = f"{_signed(score.low)} .. {_signed(score.high)}"
+        p = "undefined" if score.p_value is None else f"{score.p_value:.4f}"
+        rows.append([score.set, score.model, score.measure, _signed(score.value), ends, p])
+    head = ["set", "model", "measure", "difference", "95 % interval", "p"]
+    yield f"### Differences to {compared[0].against} x 100: paired bootstrap\n\n{markdown_table(head, rows, left=3)}\n"
+
+
+def not_comparable(names: Sequence[str]) -> str:
+    """The line that says why published figures are missing."""
+    return f"Published figures are left out where the data are not the published test set: {listed(names)}."
+
+
+def _cell(scores: Sequence[Score]) -> str:
+    if not scores:
+        return MISSING
+    if all(score.value is None for score in scores):
+        return "undefined"
+    first = scores[0]
+    ends = "" if first.low is None else f" [{hundredths(first.low)}, {hundredths(first.high)}]"
+    shown = (
+        f"{s.value:.4f}" if s.measure.endswith("threshold") and s.value is not None else hundredths(s.value)
+        for s in scores
+    )
+    return "\\".join(shown) + ends
+
+
+def _signed(value: float | None) -> str:
+    return "undefined" if value is None else f"{100 * value:+.1f}"
+
+
+def published_table(known: str, columns: Sequence[str]) -> str:
+    """Some columns of a table of published rows alone."""
+    rows = [[label, *(of.get(column, MISSING) for column in columns)] for label, of in published()[known].items()]
+    return markdown_table(["model", *columns], rows)

@@ -1,1 +1,0 @@
-"""STS 2012-2017, the STS Benchmark and Hard STS: files, protocols, scores, tables."""

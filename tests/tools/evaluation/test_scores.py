@@ -1,0 +1,139 @@
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from st_paragram.errors import EvaluationError
+from st_paragram.tools.evaluation.files import GradedPairs
+from st_paragram.tools.evaluation.scores import (
+    Score,
+    correlate,
+    correlation,
+    differences_of,
+    interval,
+    p_value,
+    pair_cosines,
+    pearson,
+    ranks,
+    read_scores,
+    resampled,
+    scores_of,
+    write_scores,
+)
+
+
+class Fixed:
+    """Stands for a model: texts are names of vectors."""
+
+    def __init__(self, **vectors):
+        self.vectors = vectors
+
+    def encode(self, texts, **kwargs):
+        rows = np.array([self.vectors[text] for text in texts], dtype=np.float32)
+        return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+def test_correlation_by_hand():
+    model = Fixed(a=[1, 0], b=[0, 1], c=[1, 1], d=[-1, 0])
+    # cosines 0, sqrt(1/2), -1, 1
+    pairs = GradedPairs("x", ["a", "a", "a", "b"], ["b", "c", "d", "b"], [1.0, 2.0, 1.5, 5.0])
+    got = correlate(model, pairs)
+    cosines = [0, 0.5**0.5, -1, 1]
+    assert got.pearson == pytest.approx(np.corrcoef(cosines, pairs.grades)[0, 1], abs=1e-6)
+    assert got.spearman == pytest.approx(1 - 6 * (1 + 0 + 1 + 0) / (4 * 15))  # ranks 2 3 1 4 against 1 3 2 4
+
+
+@given(st.lists(st.tuples(st.integers(-3, 3), st.floats(-2, 2)), min_size=2, max_size=40))
+@settings(max_examples=25)
+def test_correlations_are_those_of_scipy(pairs):
+    scores, grades = np.array(pairs, float).T
+    found = correlation(scores, grades)
+    if np.ptp(scores) == 0 or np.ptp(grades) < 1e-6:
+        return
+    assert found.pearson == pytest.approx(stats.pearsonr(scores, grades).statistic, abs=1e-9)
+    assert found.spearman == pytest.approx(stats.spearmanr(scores, grades).statistic, abs=1e-9)
+
+
+def test_constant_and_broken_scores_have_no_correlation():
+    for scores in ([1, 1, 1], [1, 2, math.inf], [1, math.nan, 2]):
+        assert math.isnan(correlation(scores, [1, 2, 3]).pearson)
+    assert math.isnan(correlation([1], [2]).spearman)
+    with pytest.raises(EvaluationError, match="x: the score of pair 2 is nan; the model is broken"):
+        correlate(Fixed(a=[1, 0], b=[math.nan, 1]), GradedPairs("x", ["a", "a"], ["a", "b"], [1.0, 2.0]))
+
+
+def test_equal_texts_tie_whatever_float32_makes_of_them():
+    vectors = {str(i): row for i, row in enumerate(np.random.default_rng(0).normal(size=(50, 300)))}
+    assert set(pair_cosines(Fixed(**vectors), GradedPairs("x", [*vectors], [*vectors], [0.0] * 50))) == {1.0}
+
+
+def test_resamples_are_scored_as_scipy_does():
+    random = np.random.default_rng(1)
+    x, y = random.normal(size=60), random.integers(0, 5, 60).astype(float)
+    seen = []
+
+    def statistic(rows):
+        seen.append(rows)
+        return pearson(x[rows], y[rows])
+
+    draws = resampled(statistic, 60, seed=3)
+    assert draws.shape == (10_000,)
+    rows = np.concatenate([each for each in seen if len(each) > 1])
+    for number in (0, 57, 9_999):
+        expected = stats.pearsonr(x[rows[number]], y[rows[number]]).statistic
+        assert draws[number] == pytest.approx(expected)
+    spearman = pearson(ranks(x[rows[:5]]), ranks(y[rows[:5]]))
+    assert spearman[4] == pytest.approx(stats.spearmanr(x[rows[4]], y[rows[4]]).statistic)
+    low, high = interval(draws)
+    fisher = stats.pearsonr(x, y).confidence_interval()
+    assert (low, high) == pytest.approx((fisher.low, fisher.high), abs=0.06)
+    np.testing.assert_array_equal(draws, resampled(statistic, 60, seed=3))
+    assert not np.array_equal(draws, resampled(statistic, 60, seed=4))
+
+
+def test_fewer_resamples_of_many_items_and_undefined_ones_left_out():
+    assert len(resampled(lambda rows: rows.mean(axis=-1), 10_000)) == 2_000
+    two = resampled(lambda rows: pearson(np.array([0.0, 1.0])[rows], np.array([1.0, 2.0])[rows]), 2)
+    assert 0.4 < np.isnan(two).mean() < 0.6 and np.nanmin(two) == pytest.approx(1)  # half draw one pair twice
+    assert interval(two) == pytest.approx((1, 1)) and interval(np.full(9, math.nan)) == (None, None)
+
+
+def test_p_value_by_hand():
+    # 3 of 9 resamples are at or below no difference, 7 at or above (one is equal): 2 (3 + 1) / (9 + 1)
+    assert p_value(np.array([-1, -2, 0, 1, 2, 3, 4, 5, 6.0])) == pytest.approx(0.8)
+    assert p_value(np.full(99, 1e-15)) == 1 and p_value(np.full(99, 0.1)) == pytest.approx(2 / 100)
+
+
+def test_models_are_compared_on_the_same_resamples():
+    random = np.random.default_rng(2)
+    grades = random.normal(size=300)
+    good = grades + random.normal(size=300)
+    cosines = {"worse": good + 3 * random.normal(size=300), "good": good, "same": good, "flat": np.ones(300)}
+    samples = {
+        name: (correlation(x, grades).pearson, resampled(lambda rows, x=x: pearson(x[rows], grades[rows]), 300))
+        for name, x in cosines.items()
+    }
+    scores = scores_of("b", "s", "Pearson", samples, 300)
+    assert [score.model for score in scores] == list(cosines) and scores[1].low < scores[1].value < scores[1].high
+    assert (scores[3].value, scores[3].low) == (None, None)
+    better, same, flat = differences_of("b", "s", "Pearson", samples, 300)
+    assert better.against == "worse" and 0 < better.low < better.value < better.high
+    assert better.value == pytest.approx(scores[1].value - scores[0].value) and better.p_value < 0.001
+    assert same == Score("same", *[getattr(better, name) for name in ("benchmark", "set", "measure", "value")],
+                         better.low, better.high, 300, "worse", better.p_value)  # fmt: skip
+    assert (flat.value, flat.low, flat.p_value) == (None, None, None)
+    (equal,) = differences_of("b", "s", "Pearson", {"a": samples["good"], "b": samples["same"]}, 300)
+    assert (equal.value, equal.low, equal.high, equal.p_value) == (0, 0, 0, 1)
+
+
+def test_scores_are_written_and_read(tmp_path):
+    scores = [Score("m", "sts", "2012", "mean Pearson", 0.5, 0.4, 0.6, 10), Score("m", "sts", "x", "Pearson", None)]
+    write_scores(scores, tmp_path / "out" / "scores.json")
+    assert read_scores(tmp_path / "out" / "scores.json") == scores
+    (tmp_path / "other.json").write_text('[{"model": "m"}]')
+    for name in ("other.json", "none.json", "out"):
+        with pytest.raises(EvaluationError, match="make it with `st-paragram evaluate --json`"):
+            read_scores(tmp_path / name)
