@@ -30,10 +30,7 @@ from st_paragram.errors import (
 )
 from st_paragram.learning.models import directory
 from st_paragram.learning.models.card import LICENCE, NO_LICENCE, Card, from_record, render, score_entry
-from st_paragram.tools.evaluation.bucc import BuccResult
-from st_paragram.tools.evaluation.record import read_records
-from st_paragram.tools.evaluation.results import MtebResult, StsResult
-from st_paragram.tools.evaluation.tatoeba import TatoebaResult
+from st_paragram.tools.evaluation.scores import Score, read_scores
 
 TOKEN_VARIABLE = "HF_TOKEN"
 _TOKEN = re.compile(r"hf_[A-Za-z0-9]{4,}|(?<=Bearer )\S+")
@@ -193,29 +190,28 @@ def add_scores(card: Any, name: str, scores: Sequence[EvalResult]) -> None:  # n
 
 def scores_of(model: str | Path, files: Sequence[str | Path]) -> list[EvalResult]:
     """A model's scores in files that `st-paragram evaluate --json` wrote, which know it by any path to its folder."""
-    wanted, scores = Path(str(model).partition("@")[0]).resolve().name, []
+    wanted, found = _last_part(str(model)), list[EvalResult]()
     for file in files:
-        for record in read_records(file):
-            results = {
-                Path(name.partition("@")[0]).resolve().name: result for name, result in record.run.models.items()
-            }
-            if wanted not in results:
-                seen = f"scores of {one_line(', '.join(results))}, and none of {wanted}"
-                raise EvaluationError(f"{file}: {seen}; make it with `st-paragram evaluate {model} --json`")
-            scores += [entry for row in _rows(results[wanted]) for entry in score_entry("sentence-similarity", *row)]
-    return scores
+        rows = read_scores(file)
+        own = [row for row in rows if _last_part(row.model) == wanted and not row.against]
+        if not own:
+            seen = f"scores of {one_line(', '.join(sorted({row.model for row in rows})))}, and none of {wanted}"
+            raise EvaluationError(f"{file}: {seen}; make it with `st-paragram evaluate {model} --json`")
+        places = filter(None, map(_place, own))
+        found += [entry for place in places for entry in score_entry("sentence-similarity", *place)]
+    return found
 
 
-def _rows(result: object) -> list[tuple[str, str, float | None]]:
-    """Set, measure and share of each score of a benchmark that a card has a place for."""
-    if isinstance(result, StsResult):
-        return [(f"MTEB {name}", "cosine_spearman", share) for name, share in result.mteb.items()]
-    if isinstance(result, TatoebaResult):
-        return [(f"Tatoeba {name}-eng", "accuracy", 1 - of.cosine.mean) for name, of in result.languages.items()]
-    if isinstance(result, BuccResult):
-        each = [(name, kind, of.f1) for name, found in result.languages.items() for kind, of in found.margins.items()]
-        return [(f"BUCC 2018 {name}, {kind}", "f1", share) for name, kind, share in each]
-    if isinstance(result, MtebResult):
-        tasks = [(task, subset, of) for task, subsets in result.tasks.items() for subset, of in subsets.items()]
-        return [(f"MTEB {task}/{subset}", "main_score", scores.main_score) for task, subset, scores in tasks]
-    return []
+def _last_part(name: str) -> str:
+    return Path(name.partition("@")[0]).resolve().name
+
+
+def _place(score: Score) -> tuple[str, str, float | None] | None:
+    """Set, measure and value of a score as a card names them; None for scores that it has no place for."""
+    if score.measure == "mteb Spearman":
+        return f"MTEB {score.set}", "cosine_spearman", score.value
+    if score.benchmark == "tatoeba" and score.measure == "accuracy":
+        return f"Tatoeba {score.set}-eng", "accuracy", score.value
+    if score.benchmark == "bucc" and score.measure.endswith(" F1"):
+        return f"BUCC 2018 {score.set}, {score.measure.removesuffix(' F1')}", "f1", score.value
+    return None
