@@ -32,11 +32,15 @@ from st_paragram.hub import add_scores, scores_of
 from st_paragram.learning.models.card import blocks, from_record, render
 from st_paragram.learning.training.checkpoints import complete_checkpoints
 from st_paragram.learning.training.run import TrainingRun, run_training
-from st_paragram.tools.preparation.prepare import prepare_cached
+from st_paragram.tools.embed_files import embed_files
+from st_paragram.tools.preparation.prepare import prepare
 from st_paragram.tools.preparation.settings import PrepareSettings
 
 #: What release.yaml may say of a model.
-KEYS = {"languages", "config", "settings", "preparation", "open_only", "leave_out", "begin_with", "pack", "licence"}
+KEYS = {
+    "languages", "config", "settings", "preparation", "open_only", "leave_out", "begin_with", "teacher", "pack",
+    "licence",
+}  # fmt: skip
 
 
 def texts_of(name: str, model: dict[str, Any], sources: dict[str, Any], folder: Path) -> list[TextSource]:
@@ -64,13 +68,21 @@ def train(name: str, model: dict[str, Any], texts: list[TextSource], arguments: 
     if first := model.get("begin_with"):  # a model of the release: its pieces, and its rows
         settings["init"] = str(arguments.output / first)
         vocabulary = cast("SentencePieceTokenizer", st_paragram.Encoder(settings["init"]).tokenizer)
-    for key in ("init", "teacher"):
-        if settings.get(key) == "use":  # the published multilingual USE
-            settings[key] = str(arguments.output / "use")
-            if not Path(settings[key]).exists():
-                import_use(settings[key])
+    use = arguments.output / "use"  # the published multilingual USE
+    if (settings.get("init") == "use" or model.get("teacher")) and not use.exists():
+        import_use(use)
+    if settings.get("init") == "use":
+        settings["init"] = str(use)
     preparation = PrepareSettings(("en", language), **model.get("preparation", {}))
-    store = prepare_cached(texts, preparation, arguments.output / "stores", vocabulary, arguments.workers)
+    store, kept = arguments.output / "stores" / f"{name}.h5", arguments.output / "stores" / f"{name}.text"
+    if not store.exists():
+        folder = kept if model.get("teacher") else None
+        prepare(texts, store, preparation, vocabulary, workers=arguments.workers, keep_text=folder, overwrite=True)
+    if model.get("teacher"):
+        settings["teacher"] = str(kept.with_suffix(".npy"))
+        if not Path(settings["teacher"]).exists():
+            sides = [kept / f"{side}.txt" for side in "ab"]
+            embed_files(use, sides, settings["teacher"], dtype="float16", normalize=True)
     about = f"{len(texts)} texts of the sources below"
     config = model.get("config", "short")
     run = TrainingRun(language, arguments.output / name, [str(store)], about, config, overrides=settings)

@@ -132,6 +132,6 @@ def _installed(words: list[str]) -> str | None:
     setup = ConfigParser()
     setup.read(ROOT / "setup.cfg")
     extras = setup["options.extras_require"]
-    asked = [extra for word in words for found in re.findall(r"\[(.+)\]", word) for extra in found.split(",")]
+    asked = [extra for word in words for found in re.findall(r"(?:^\.|st_paragram)\[(.+)\]", word) for extra in found.split(",")]
     unknown = [extra for extra in asked if extra not in extras]
     return f"no extra {unknown} in setup.cfg" if unknown else None

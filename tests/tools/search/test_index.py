@@ -232,7 +232,7 @@ def test_an_index_belongs_to_its_model_and_is_not_overwritten_unasked(tmp_path, 
     with pytest.raises(ModelDirectoryError, match="i: built with p-sp-xx; no model 'p-sp-xx'"):
         SearchIndex("i")
     assert SearchIndex("i", "moved").search(["one two"], 1)[0][0].line == 1
-    for name, message in [("lines.txt", "not a search index"), ("none", "no such index folder")]:
+    for name, message in [("lines.txt", "is a file, where an index"), ("none", "no such index folder")]:
         with pytest.raises(MiningError, match=message):
             SearchIndex(name)
     with pytest.raises(SettingsError, match="no question and answer towers"):
