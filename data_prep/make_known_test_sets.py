@@ -2,9 +2,9 @@
 
     python data_prep/make_known_test_sets.py DIR --retrieval RETRIEVAL
 
-DIR holds sts2012 .. sts2017/*.tsv and stsb/en-{train,dev,test}.tsv (`grade TAB sentence TAB sentence`)
-and tatoeba/*.tsv (`foreign TAB english`, the files of version 1). RETRIEVAL, DIR itself if it is not
-given, holds {reqa_squad_dev,quora_sr,xquad_r/LANG}/{queries,corpus}.tsv (`id TAB text`) and nli/*.tsv (`label TAB
+DIR holds sts2012 .. sts2017/*.tsv and stsb/en-{train,dev,test}.tsv (`grade TAB sentence TAB sentence`, see
+docs/evaluation.md) and tatoeba/*.tsv (`foreign TAB english`, the files of version 1). RETRIEVAL, DIR itself if it is
+not given, holds {reqa_squad_dev,quora_sr,xquad_r/LANG}/{queries,corpus}.tsv (`id TAB text`) and nli/*.tsv (`label TAB
 premise TAB hypothesis`), or .gz or .xz of them. Run it when a test set is added.
 st_paragram/tools/evaluation/known_test_sets.json separates test sets from development sets; with
 st_paragram/tools/cleaning/known_test_sentences.bin the sentences of all of them are kept out of training data.
@@ -60,7 +60,7 @@ def main() -> int:
     union = set().union(*developments.values())
     tests = [sketch(name, pairs, union) for name, pairs in _test_sets(arguments.data)]
     if not tests:
-        raise EvaluationError(f"{arguments.data}: no sts20XX/*.tsv and no tatoeba/*.tsv")
+        raise EvaluationError(f"{arguments.data}: no sts20XX/*.tsv and no tatoeba/*.tsv; see docs/evaluation.md")
     write_known_test_sets(tests, developments, arguments.output)
     sys.stdout.write(f"{len(tests)} test sets, {len(developments)} development sets: {arguments.output}\n")
     folders = {SetFamily.RETRIEVAL: arguments.retrieval or arguments.data}

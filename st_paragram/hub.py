@@ -190,27 +190,26 @@ def add_scores(card: Any, name: str, scores: Sequence[EvalResult]) -> None:  # n
 
 def scores_of(model: str | Path, files: Sequence[str | Path]) -> list[EvalResult]:
     """A model's scores in files that `st-paragram evaluate --json` wrote, which know it by any path to its folder."""
-    wanted, found = _last_part(str(model)), list[EvalResult]()
+    wanted, entries = _folder(str(model)), list[EvalResult]()
     for file in files:
-        rows = read_scores(file)
-        own = [row for row in rows if _last_part(row.model) == wanted and not row.against]
-        if not own:
-            seen = f"scores of {one_line(', '.join(sorted({row.model for row in rows})))}, and none of {wanted}"
+        scores = read_scores(file)
+        if wanted not in map(_folder, names := dict.fromkeys(score.model for score in scores)):
+            seen = f"scores of {one_line(', '.join(names))}, and none of {wanted}"
             raise EvaluationError(f"{file}: {seen}; make it with `st-paragram evaluate {model} --json`")
-        places = filter(None, map(_place, own))
-        found += [entry for place in places for entry in score_entry("sentence-similarity", *place)]
-    return found
+        rows = (_row(score) for score in scores if _folder(score.model) == wanted and not score.against)
+        entries += [entry for row in rows if row for entry in score_entry("sentence-similarity", *row)]
+    return entries
 
 
-def _last_part(name: str) -> str:
+def _folder(name: str) -> str:
     return Path(name.partition("@")[0]).resolve().name
 
 
-def _place(score: Score) -> tuple[str, str, float | None] | None:
-    """Set, measure and value of a score as a card names them; None for scores that it has no place for."""
-    if score.measure == "mteb Spearman":
+def _row(score: Score) -> tuple[str, str, float | None] | None:
+    """Set, measure and share of a score that a card has a place for."""
+    if (score.benchmark, score.measure) == ("sts", "mteb Spearman") and score.set != "STS12-16":
         return f"MTEB {score.set}", "cosine_spearman", score.value
-    if score.benchmark == "tatoeba" and score.measure == "accuracy":
+    if (score.benchmark, score.measure) == ("tatoeba", "accuracy"):
         return f"Tatoeba {score.set}-eng", "accuracy", score.value
     if score.benchmark == "bucc" and score.measure.endswith(" F1"):
         return f"BUCC 2018 {score.set}, {score.measure.removesuffix(' F1')}", "f1", score.value

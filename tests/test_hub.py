@@ -20,8 +20,7 @@ from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.card import from_record, render
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
-from st_paragram.tools.evaluation.record import new_record, write_records
-from st_paragram.tools.evaluation.results import HardStsResult, HardStsRun, StsResult, StsRun
+from st_paragram.tools.evaluation import scores
 
 NAME = "me/p-sp-xx"
 MODEL_FILES = {
@@ -137,8 +136,9 @@ def test_a_model_without_a_card_gets_one(hub, folder, pairs, dtype, record):
 def test_scores_go_on_the_card(hub, folder, capsys):
     readme = folder / "README.md"
     for share in (0.5, 0.6123):  # those of the second time take the place of the first ones
-        sts = StsRun({"./p-sp-xx": StsResult(mteb={"STS12": share, "STS17/es-en": None}), "other": StsResult()})
-        write_records([new_record(run) for run in (sts, HardStsRun({"p-sp-xx": HardStsResult({})}))], "scores.json")
+        rows = [("./p-sp-xx", "STS12", share), ("./p-sp-xx", "STS17/es-en", None), ("other", "STS12", 0.1)]
+        found = [scores.Score(name, "sts", task, "mteb Spearman", value) for name, task, value in rows]
+        scores.write_scores([*found, scores.Score("p-sp-xx", "hard-sts", "all", "Pearson", 0.5)], "scores.json")
         assert main(["push", "p-sp-xx", NAME, "--scores", "scores.json"]) == 0
         readme.write_bytes(hub.repositories[NAME].head()["README.md"])
     card = ModelCard.load(readme)
@@ -146,7 +146,7 @@ def test_scores_go_on_the_card(hub, folder, capsys):
     assert entries["MTEB STS12", "cosine_spearman"] == 61.23 and len(entries) == 3
     assert "| MTEB STS12 | cosine_spearman | 61.2 |" in card.text and card.text.count("## Scores on test sets") == 1
     assert "## Citation" in card.text
-    write_records([new_record(StsRun({"other": StsResult()}))], "other.json")
+    scores.write_scores([scores.Score("other", "sts", "STS12", "mteb Spearman", 0.1)], "other.json")
     assert main(["push", "p-sp-xx", NAME, "--scores", "other.json"]) == 1
     assert "other.json: scores of other, and none of p-sp-xx" in capsys.readouterr().err
 

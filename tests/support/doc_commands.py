@@ -132,6 +132,7 @@ def _installed(words: list[str]) -> str | None:
     setup = ConfigParser()
     setup.read(ROOT / "setup.cfg")
     extras = setup["options.extras_require"]
-    asked = [extra for word in words for found in re.findall(r"(?:^\.|st_paragram)\[(.+)\]", word) for extra in found.split(",")]
+    named = [found for word in words for found in re.findall(r"(?:^\.|st_paragram)\[(.+)\]", word)]
+    asked = [extra for names in named for extra in names.split(",")]
     unknown = [extra for extra in asked if extra not in extras]
     return f"no extra {unknown} in setup.cfg" if unknown else None
