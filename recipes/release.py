@@ -64,11 +64,10 @@ def train(name: str, model: dict[str, Any], texts: list[TextSource], arguments: 
     if first := model.get("begin_with"):  # a model of the release: its pieces, and its rows
         settings["init"] = str(arguments.output / first)
         vocabulary = cast("SentencePieceTokenizer", st_paragram.Encoder(settings["init"]).tokenizer)
-    for key in ("init", "teacher"):
-        if settings.get(key) == "use":  # the published multilingual USE
-            settings[key] = str(arguments.output / "use")
-            if not Path(settings[key]).exists():
-                import_use(settings[key])
+    if settings.get("init") == "use":  # the published multilingual USE
+        settings["init"] = str(arguments.output / "use")
+        if not Path(settings["init"]).exists():
+            import_use(settings["init"])
     preparation = PrepareSettings(("en", language), **model.get("preparation", {}))
     store = prepare_cached(texts, preparation, arguments.output / "stores", vocabulary, arguments.workers)
     about = f"{len(texts)} texts of the sources below"
