@@ -16,10 +16,13 @@ from statistics import fmean
 from typing import Any
 
 from st_paragram.cli.main import run_reporting_errors
-from st_paragram.core.files import write_text
+from st_paragram.core.extras import require
+from st_paragram.core.files import atomic, write_text
 from st_paragram.core.tables import MISSING, hundredths, markdown_table
 from st_paragram.errors import EvaluationError
 
+# Okabe and Ito's palette for the color-blind.
+COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#333333", "#999999")
 Score = dict[str, Any]  # a row of `evaluate --json`: model, benchmark, set, measure, value, low, high, ...
 Tables = dict[tuple[str, str], dict[str, dict[str, Score]]]  # (benchmark, measure) -> model -> set -> score
 
@@ -62,22 +65,24 @@ def markdown(tables: Tables, picture: str = "") -> str:
 
 def plot(tables: Tables, path: Path) -> None:
     """Bars of the mean over the sets that all models of a table have, one group per table."""
-    from st_paragram.core.figures import COLOURS, new_figure, save, tidy
+    require("matplotlib", "plots", "a picture")
+    from matplotlib.figure import Figure
 
     names = list(dict.fromkeys(model for models in tables.values() for model in models))
     groups = {f"{benchmark}\n{measure}": _means(models) for (benchmark, measure), models in tables.items()}
-    figure = new_figure(max(5.0, 1.2 * len(groups) * len(names) ** 0.5), 4)
+    figure = Figure(figsize=(max(5.0, 1.2 * len(groups) * len(names) ** 0.5), 4), layout="constrained")
     axes = figure.subplots()
     width = 0.8 / len(names)
     for number, name in enumerate(names):
         places = [place + number * width for place, means in enumerate(groups.values()) if name in means]
         heights = [100 * means[name] for means in groups.values() if name in means]
-        axes.bar(places, heights, width, label=name, color=COLOURS[number % len(COLOURS)])
+        axes.bar(places, heights, width, label=name, color=COLORS[number % len(COLORS)])
     axes.set_xticks([place + 0.4 - width / 2 for place in range(len(groups))], list(groups), fontsize=7)
     axes.set_ylabel("x 100")
     axes.legend(frameon=False, fontsize=8)
-    tidy(axes)
-    save(figure, path)
+    axes.spines[["top", "right"]].set_visible(False)
+    with atomic(path) as handle:
+        figure.savefig(handle, dpi=110, format="png", metadata={"Software": None})
 
 
 def _means(models: dict[str, dict[str, Score]]) -> dict[str, float]:

@@ -21,12 +21,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from harness.machine import describe_machine
 from harness.output import write_result
 from harness.processes import Program, command, in_turn, spread
 from harness.texts import sentences
 
 from st_paragram.cli.main import run_reporting_errors
-from st_paragram.core.machine import describe_machine
 from st_paragram.core.sample import sample_pairs
 from st_paragram.core.tables import markdown_table
 

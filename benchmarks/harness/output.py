@@ -7,8 +7,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from harness.machine import describe_machine
 from st_paragram.core.files import write_json
-from st_paragram.core.machine import describe_machine
 from st_paragram.core.tables import markdown_table
 
 

@@ -68,23 +68,13 @@ class CleanPairs(_FILTER):
 
     def filter_batch(self, batch: list[Document]) -> list[bool | tuple[bool, str]]:
         """Repair documents in place, and say of each what `filter` says."""
-        from st_paragram.tools.cleaning.base import RowFilter, RowRepair
+        from st_paragram.tools.cleaning.base import apply_steps
 
-        verdicts: list[bool | tuple[bool, str]] = [True] * len(batch)
-        left, rows = list(range(len(batch))), [self._row(document) for document in batch]
-        for step in self._steps:
-            if isinstance(step, RowRepair):
-                rows = step.repair(rows)
-            elif isinstance(step, RowFilter):
-                reasons = step.reject(rows)
-                for place, reason in zip(left, reasons, strict=True):
-                    verdicts[place] = (False, reason) if reason else True
-                kept = [not reason for reason in reasons]
-                left = [place for place, keep in zip(left, kept, strict=True) if keep]
-                rows = [row for row, keep in zip(rows, kept, strict=True) if keep]
-        for place, row in zip(left, rows, strict=True):
-            batch[place].text, batch[place].metadata[self.translation] = row
-        return verdicts
+        rows, reasons, _ = apply_steps(self._steps, [self._row(document) for document in batch])
+        for document, row, reason in zip(batch, rows, reasons, strict=True):
+            if reason is None:
+                document.text, document.metadata[self.translation] = row
+        return [(False, reason) if reason else True for reason in reasons]
 
     def _row(self, document: Document) -> tuple[str, ...]:
         first, second = document.text, _text_of(document, self.translation)

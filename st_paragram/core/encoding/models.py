@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, Protocol, cast
 
@@ -45,9 +44,3 @@ def batch_size(model: TextEncoder) -> int:
     if isinstance(model, Encoder):
         return BATCH_SIZE
     return int(importlib.import_module(f"{_MODELS}.sentence_transformers_encoder").batch_size(model))
-
-
-@lru_cache(maxsize=1)
-def cached_model(path: Path, fingerprint: str, threads: int) -> TextEncoder:
-    """The model in a directory, which keeps its place while its fingerprint is the same."""
-    return load_encoder(path, num_threads=threads)

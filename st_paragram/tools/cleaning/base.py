@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 from enum import Enum
@@ -75,3 +76,25 @@ class RowRepair(RowStep):
     @abstractmethod
     def repair(self, rows: Sequence[Row]) -> list[Row]:
         """Return as many rows, in their order; those that are not changed are the same objects."""
+
+
+def apply_steps(steps: Sequence[RowStep], rows: Sequence[Row]) -> tuple[list[Row], list[str | None], Counter[str]]:
+    """Run steps one after the other, each over the rows that are left.
+
+    Returns:
+        The rows, a dropped one as the filter that dropped it saw it; for each row the reason, or None if it is kept;
+        and how many rows each repair changed.
+    """
+    rows, repaired = list(rows), Counter[str]()
+    reasons: list[str | None] = [None] * len(rows)
+    for step in steps:
+        left = [place for place, reason in enumerate(reasons) if reason is None]
+        seen = [rows[place] for place in left]
+        if isinstance(step, RowRepair):
+            for place, row in zip(left, step.repair(seen), strict=True):
+                repaired[step.name] += row is not rows[place]
+                rows[place] = row
+        elif isinstance(step, RowFilter):
+            for place, reason in zip(left, step.reject(seen), strict=True):
+                reasons[place] = reason
+    return rows, reasons, repaired

@@ -9,10 +9,8 @@ import gc
 import importlib
 import logging
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TypeVar
 
-from st_paragram.core.encoding.directory import CONFIG_FILE
 from st_paragram.core.encoding.find import find
 from st_paragram.core.encoding.models import TextEncoder, load_encoder
 
@@ -22,11 +20,6 @@ logger = logging.getLogger(__name__)
 
 _Result = TypeVar("_Result")
 _UNTRAINED = "st_paragram.learning.models.untrained"
-
-
-def is_foreign(name: str) -> bool:
-    """Whether this is a directory of sentence-transformers that is none of ours."""
-    return (Path(name) / "modules.json").is_file() and not (Path(name) / CONFIG_FILE).is_file()
 
 
 def random_model(name: str) -> TextEncoder:

@@ -22,7 +22,7 @@ from st_paragram.core.text.parallel import ReadCounts, TextSource, read_rows
 from st_paragram.core.tokenizers.sentencepiece import Segmentation, normalizer
 from st_paragram.core.version import installed_version
 from st_paragram.errors import TextError
-from st_paragram.tools.cleaning.base import RowFilter, RowRepair, RowStep
+from st_paragram.tools.cleaning.base import Row, RowRepair, RowStep, apply_steps
 from st_paragram.tools.cleaning.config import Cleaning, Key
 from st_paragram.tools.preparation.buckets import BUCKETS, Buckets, row_keys
 from st_paragram.tools.preparation.report import COLUMNS, INVALID, NUL, REPAIRS, SourceReport
@@ -32,8 +32,6 @@ from st_paragram.tools.work import in_processes
 _BLOCK_ROWS = 4096  # of which filters look at a quarter at a time
 _BATCH_ROWS = 1024
 _NOTED = 16  # blocks between two notes
-
-Row = tuple[str, ...]
 
 
 def identity(sources: Sequence[TextSource], settings: PrepareSettings) -> str:
@@ -116,19 +114,14 @@ class Cleaner:
         return cleaned
 
     def _clean(self, rows: list[Row], pair: tuple[str, str], cleaned: Cleaned) -> list[Row]:
-        for step in self.steps(pair):
-            if isinstance(step, RowRepair):
-                before, rows = rows, step.repair(rows)
-                cleaned.repaired[step.name] += sum(new is not old for old, new in zip(before, rows, strict=True))
-            elif isinstance(step, RowFilter):
-                reasons = step.reject(rows)
-                cleaned.dropped.update(reason for reason in reasons if reason is not None)
-                if self.carry:
-                    for row, reason in zip(rows, reasons, strict=True):
-                        if reason is not None:
-                            cleaned.rejects.setdefault(reason, []).append("\t".join(row) + "\n")
-                rows = [row for row, reason in zip(rows, reasons, strict=True) if reason is None]
-        return rows
+        seen, reasons, repaired = apply_steps(self.steps(pair), rows)
+        cleaned.repaired += repaired
+        cleaned.dropped.update(reason for reason in reasons if reason is not None)
+        if self.carry:
+            for row, reason in zip(seen, reasons, strict=True):
+                if reason is not None:
+                    cleaned.rejects.setdefault(reason, []).append("\t".join(row) + "\n")
+        return [row for row, reason in zip(seen, reasons, strict=True) if reason is None]
 
 
 @dataclass
