@@ -23,15 +23,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     documents = parser.add_argument_group("documents")
     add = documents.add_argument
+    add("unnamed", nargs="*", help=argparse.SUPPRESS)
     add("--source", metavar="A.txt", help="a document")
     add("--target", metavar="B.txt", help="its translation")
-    add(
-        "--documents",
-        metavar="LIST.tsv",
-        help="list of document pairs instead: rows `source file TAB target file`, with paths relative to its folder",
-    )
+    about = "list of document pairs instead: rows `source file TAB target file`, with paths relative to its folder"
+    add("--documents", metavar="LIST.tsv", help=about)
     add_model_option(documents)
-    add("--output", required=True, metavar="OUT.tsv", help="output file")
+    add("--output", metavar="OUT.tsv", help="output file")
     add("--overwrite", action="store_true", help="replace an existing output")
     add_setting_options(parser.add_argument_group("alignment"), AlignmentSettings)
 
@@ -40,11 +38,14 @@ def run(arguments: argparse.Namespace) -> int:
     """Align and say what was done."""
     from st_paragram.tools.alignment.documents import align_documents, read_list
 
-    named = tuple(name is not None for name in (arguments.source, arguments.target, arguments.documents))
-    if named not in ((True, True, False), (False, False, True)):
-        raise SettingsError("give --source and --target, or --documents with a list of both")
-    for path in filter(None, (arguments.source, arguments.target, arguments.documents)):
-        check_input(path)
+    options = {"--source": arguments.source, "--target": arguments.target, "--documents": arguments.documents}
+    named = [name for name, path in options.items() if path]
+    if arguments.unnamed or not arguments.output or named not in (["--source", "--target"], ["--documents"]):
+        seen = " and ".join([*arguments.unnamed, *named]) or "nothing"
+        missing = "--source FILE and --target FILE, or --documents LIST, and --output FILE"
+        raise SettingsError(f"{seen} given; give {missing}")
+    for name in named:
+        check_input(options[name])
     documents = read_list(arguments.documents) if arguments.documents else [(arguments.source, arguments.target, "")]
     settings = AlignmentSettings(**given(arguments, AlignmentSettings))
     report = align_documents(documents, arguments.output, model_name(arguments), settings, arguments.overwrite)

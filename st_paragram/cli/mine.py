@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import shutil
+from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -52,52 +53,45 @@ resumes it. With --output -, it can do so only if --work names a folder: results
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     add = parser.add_argument
+    add("unnamed", nargs="*", help=argparse.SUPPRESS)
     add("--source", metavar="FILE", help="sentences in one language")
     add("--target", metavar="FILE", help="sentences in the other language")
     add("--paraphrase", dest="one_text", metavar="FILE", help="text to find paraphrases in, instead of translations")
     add_columns_option(parser, "for tables (CSV, JSON lines, Parquet, or TSV with a header): sentence columns")
     add_model_option(parser)
-    add("--output", type=Path, required=True, metavar="PAIRS.tsv", help="output file; `-`: standard output")
+    add("--output", type=Path, metavar="PAIRS.tsv", help="output file; `-`: standard output")
     add("--overwrite", action="store_true", help="replace an existing output")
     add_setting_options(parser, MiningSettings, only=("with_ids", "most_repeats"))
     pairs, search = (parser.add_argument_group(title) for title in ("pairs", "search"))
     add_setting_options(pairs, MiningSettings, only=("neighbors", "margin", "candidates", "threshold"))
     add_setting_options(search, MiningSettings, only=("index", "recall", "vector_type", "memory", "seed"))
-    search.add_argument(
-        "--work",
-        type=Path,
-        metavar="DIR",
-        help="folder to work in, which stays: later runs take from it what has not changed",
-    )
+    about = "folder to work in, which stays: later runs take from it what has not changed"
+    search.add_argument("--work", type=Path, metavar="DIR", help=about)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Mine and print the numbers; returns the exit status."""
-    if not is_standard_output(arguments.output):
-        return _run(arguments, arguments.output)
-    with TemporaryDirectory(prefix="st-paragram-") as folder:
-        output = Path(folder) / "pairs.tsv"
-        status = _run(arguments, output)
-        with standard_output() as stream, output.open("rb") as pairs:
-            shutil.copyfileobj(pairs, stream)
-    return status
-
-
-def _run(arguments: argparse.Namespace, output: Path) -> int:
     from st_paragram.tools.bitext_mining.miner import mine
 
     options = {"--source": arguments.source, "--target": arguments.target, "--paraphrase": arguments.one_text}
-    texts = {name: text for name, text in options.items() if text}
-    if list(texts) not in (["--source", "--target"], ["--paraphrase"]):
-        seen = " and ".join(texts) or "nothing"
-        raise SettingsError(f"{seen} given; give --source and --target, or --paraphrase")
-    for text in texts.values():
+    named = [name for name, text in options.items() if text]
+    if arguments.unnamed or not arguments.output or named not in (["--source", "--target"], ["--paraphrase"]):
+        seen = " and ".join([*arguments.unnamed, *named]) or "nothing"
+        missing = "--source FILE and --target FILE, or --paraphrase FILE, and --output FILE"
+        raise SettingsError(f"{seen} given; give {missing}")
+    texts = [options[name] for name in named]
+    for text in texts:
         check_input(text)
-    columns = columns_of(arguments.columns, list(texts.values()))
-    values = given(arguments, MiningSettings)
+    columns, values = columns_of(arguments.columns, texts), given(arguments, MiningSettings)
     if arguments.one_text:
         values = {"candidates": Candidates.ALL} | values | {"paraphrase": True}
-    settings, model = MiningSettings(**values), model_name(arguments)
-    report = mine(list(texts.values()), output, model, settings, arguments.overwrite, arguments.work, columns)
+    settings, model, output = MiningSettings(**values), model_name(arguments), arguments.output
+    with ExitStack() as stack:
+        if is_standard_output(output):
+            output = Path(stack.enter_context(TemporaryDirectory(prefix="st-paragram-"))) / "pairs.tsv"
+        report = mine(texts, output, model, settings, arguments.overwrite, arguments.work, columns)
+        if output is not arguments.output:
+            with standard_output() as stream, output.open("rb") as pairs:
+                shutil.copyfileobj(pairs, stream)
     say(f"{report.table()}\n{output_name(arguments.output)}: {counted(report.pairs, 'pair')}")
     return 0

@@ -109,7 +109,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     from st_paragram.core.encoding.models import load_encoder
     from st_paragram.tools import score_files
-    from st_paragram.tools.bitext_mining.labels import read_labels, suggest, table
+    from st_paragram.tools.bitext_mining.threshold import read_labels, suggest, table
 
     pairs, right = read_labels(arguments.labels) if arguments.labels else ([], None)
     kept = array("d")

@@ -70,15 +70,12 @@ class CleanPairs(_FILTER):
         """Repair documents in place, and say of each what `filter` says."""
         from st_paragram.tools.cleaning.base import apply_steps
 
-        rows, reasons, _ = apply_steps(self._steps, [self._row(document) for document in batch])
+        pairs = ((document.text, _text_of(document, self.translation)) for document in batch)
+        rows, reasons, _ = apply_steps(self._steps, [(" ".join(a.split()), " ".join(b.split())) for a, b in pairs])
         for document, row, reason in zip(batch, rows, reasons, strict=True):
             if reason is None:
                 document.text, document.metadata[self.translation] = row
         return [(False, reason) if reason else True for reason in reasons]
-
-    def _row(self, document: Document) -> tuple[str, ...]:
-        first, second = document.text, _text_of(document, self.translation)
-        return " ".join(first.split()), " ".join(second.split())
 
     @cached_property
     def _steps(self) -> list[RowStep]:
@@ -88,8 +85,7 @@ class CleanPairs(_FILTER):
 class EmbedTexts(_STEP):
     """Write the embeddings of documents to Parquet, one file for each task, and pass the documents on.
 
-    A file `00000.parquet`, ... has the columns `id`, `text` and `embedding` (a list of D numbers), and takes its name
-    when it is complete.
+    A file `00000.parquet`, ... has the columns `id`, `text` and `embedding` (a list), and is there when it is complete.
 
     Args:
         model: Directory, name or hub id of a model, on every machine.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -18,28 +18,19 @@ from st_paragram.core.files import atomic, check_output, digest, file_digest, is
 from st_paragram.core.text.streams import read_lines
 from st_paragram.core.version import installed_version
 from st_paragram.errors import MiningError, ParagramError
-from st_paragram.tools.alignment.align import align, check_size
-from st_paragram.tools.alignment.scores import Embed
+from st_paragram.tools.alignment.align import Embed, align, check_size
 from st_paragram.tools.alignment.settings import AlignmentSettings
-from st_paragram.tools.neighbors.results import Vectors
 from st_paragram.tools.work import make, work_folder
 
 
 @dataclass(frozen=True)
 class DocumentReport:
-    """What was done.
+    """What was done."""
 
-    Attributes:
-        documents: Pairs of documents.
-        source: Sentences of the source documents, blank lines apart.
-        target: Sentences of the target documents.
-        pairs: Pairs of sentences that were written, or of joined sentences.
-    """
-
-    documents: int
-    source: int
-    target: int
-    pairs: int
+    documents: int  # pairs of documents
+    source: int  # sentences of the source documents, blank lines apart
+    target: int  # and of the target documents
+    pairs: int  # of sentences, or of joined sentences, that were written
 
 
 def read_list(path: str) -> list[tuple[str, str, str]]:
@@ -67,18 +58,9 @@ def align_documents(
 ) -> DocumentReport:
     """Align pairs of documents, and write them to one file; a run that was interrupted goes on where it stopped.
 
-    Args:
-        documents: Source, target, and where they were named, for messages (see `read_list`). A document is plain or
-            compressed text, one sentence per line.
-        output: The file to make, `score TAB source TAB target`, in the order of the documents. Two sentences of a
-            block are joined by a space.
-        model: Directory, name or hub id of a model.
-        settings: How to align.
-        overwrite: Replace an output that exists.
-
-    Raises:
-        ParagramError: A document is missing, empty, unreadable or too large: all are looked at before the first is
-            aligned. Settings, model or output are refused, or another run is writing the output.
+    A document is plain or compressed text, one sentence per line. `documents` has source, target, and where they were
+    named, for messages (see `read_list`). The output has rows `score TAB source TAB target`, in the order of the
+    documents. Two sentences of a block are joined by a space. All documents are looked at before the first is aligned.
     """
     settings, output, pairs, count = settings or AlignmentSettings(), Path(output), list(documents), 0
     check_output(output, overwrite)
@@ -86,12 +68,8 @@ def align_documents(
     for source, target, where in pairs:
         with _named(where):
             sizes += _sizes(source, target)
-    encoder = load_encoder(found := find(model))
+    embed = partial(load_encoder(found := find(model)).encode, show_progress_bar=False)
     how = digest(installed_version(), fingerprint(found), repr(settings))
-
-    def embed(texts: Sequence[str]) -> Vectors:
-        return np.asarray(encoder.encode(list(texts), show_progress_bar=False), np.float32)
-
     with work_folder(output, overwrite) as folder, atomic(output) as file:
         for source, target, where in tqdm(pairs, desc="align", unit=" documents", disable=None, leave=False):
             path = folder / f"{digest(how, file_digest(source), file_digest(target))}.tsv"

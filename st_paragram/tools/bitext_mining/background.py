@@ -22,9 +22,8 @@ from st_paragram.core.text.tables import read_texts
 from st_paragram.errors import MiningError, SettingsError
 from st_paragram.tools.bitext_mining.margin import Margin, Scores, margin_scores
 from st_paragram.tools.bitext_mining.settings import MarginSettings
-from st_paragram.tools.neighbors.effort import find_effort
 from st_paragram.tools.neighbors.exact import exact
-from st_paragram.tools.neighbors.inexact import Index, choose_index
+from st_paragram.tools.neighbors.inexact import Index, choose_index, find_effort
 from st_paragram.tools.neighbors.results import Vectors
 from st_paragram.tools.neighbors.sentences import Sentences, write_sentences
 from st_paragram.tools.neighbors.vectors import Rows, embed_sentences
@@ -34,19 +33,12 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Background:
-    """A scorer of pairs for `score_files.score_pairs` and `score_files.score_file`.
+    """A scorer of pairs for `score_files.score_pairs` and `score_files.score_file`."""
 
-    Attributes:
-        source: Sentences of the first language, or an index of them.
-        target: Sentences of the second language, or an index of them.
-        margin: RATIO or DISTANCE.
-        k: Neighbors.
-    """
-
-    source: Rows | Index
-    target: Rows | Index
-    margin: Margin
-    k: int
+    source: Rows | Index  # sentences of the first language
+    target: Rows | Index  # and of the second
+    margin: Margin  # RATIO or DISTANCE
+    k: int  # neighbors
 
     def __call__(self, first: Vectors, second: Vectors) -> Scores:
         """Scores of pairs of embeddings of length 1, float32 (n, D) twice to float64 (n,)."""
@@ -60,14 +52,9 @@ class Background:
 
 
 def background_of_texts(source: str, target: str, model: Path, settings: MarginSettings, work: Path) -> Background:
-    """A background of two texts.
+    """A background of two texts; the same one twice for paraphrases.
 
-    Args:
-        source: Of the first language.
-        target: Of the second one; the same path as `source` for paraphrases.
-        model: Directory of the model.
-        settings: How to search, and how to set a cosine against what is found.
-        work: A folder for the texts' vectors, which must stay there while the background is used.
+    The folder `work` gets their vectors, and must stay there while the background is used.
     """
     if source == target == STDIN:
         raise SettingsError("both backgrounds are standard input; give at least one by its path")
@@ -78,14 +65,9 @@ def background_of_texts(source: str, target: str, model: Path, settings: MarginS
 def background_of_pairs(
     pairs: TextSource, model: Path, settings: MarginSettings, work: Path, others: Sequence[tuple[str, str]] = ()
 ) -> Background:
-    """A background of the two sides of the pairs themselves, which are read twice more.
+    """A background of the two sides of the pairs themselves, see `background_of_texts`; they are read twice more.
 
-    Args:
-        pairs: Files, which can be read again.
-        model: As for `background_of_texts`.
-        settings: As for `background_of_texts`.
-        work: As for `background_of_texts`.
-        others: More pairs that will be scored: their partners must be among the neighbors, too.
+    If `others` will be scored, they belong to it, too: their partners must be among the neighbors.
     """
     if not all(Path(path).is_file() for path in pairs.paths):
         raise SettingsError(f"{pairs.name}: must be read again to serve as its own background; give a file")

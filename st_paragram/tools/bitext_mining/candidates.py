@@ -31,13 +31,7 @@ class Candidates(str, Enum):
 
 @dataclass(frozen=True)
 class ScoredPairs:
-    """c pairs of rows, best first; pairs of equal score in the order of their rows.
-
-    Args:
-        source: Rows of the source side, int64 (c,).
-        target: Rows of the target side, int64 (c,).
-        scores: float64 (c,).
-    """
+    """c pairs of rows, int64 (c,) for each side, and scores, float64 (c,), best first; of equal ones by their rows."""
 
     source: Rows
     target: Rows
@@ -55,14 +49,7 @@ class ScoredPairs:
 def candidate_pairs(
     forward: Neighbors, backward: Neighbors, margin: Margin = DEFAULT_MARGIN, candidates: Candidates = Candidates.MAX
 ) -> ScoredPairs:
-    """Candidate translations with their scores.
-
-    Args:
-        forward: Target neighbors of the source rows.
-        backward: Source neighbors of the target rows.
-        margin: Which score.
-        candidates: Which pairs.
-    """
+    """Candidate translations with their scores, of the target neighbors of source rows, and the reverse."""
     if candidates is Candidates.ALL:
         return _all_pairs(forward, backward, margin)
     found, scores = best_neighbors(forward, backward, margin)
@@ -85,16 +72,7 @@ def candidate_pairs(
 
 
 def best_neighbors(own: Neighbors, other: Neighbors, margin: Margin) -> tuple[Rows, Scores]:
-    """For each row of one side the neighbor of the highest margin score, and that score.
-
-    Args:
-        own: Neighbors of the n rows.
-        other: Neighbors of the other side's rows.
-        margin: Which score.
-
-    Returns:
-        int64 (n,) and float64 (n,).
-    """
+    """For each of n rows of one side the neighbor of the highest margin score, int64 (n,), and that score, (n,)."""
     cosines = own.similarities.astype(np.float64)
     scores = margin_scores(cosines, own.means[:, None], other.means[own.indices], margin)
     best = scores.argmax(axis=1)[:, None]  # the nearer of equally good ones

@@ -34,13 +34,9 @@ DEFAULT_MARGIN = Margin.DISTANCE
 
 
 def margin_scores(cosines: Scores, own: Scores, other: Scores, margin: Margin) -> Scores:
-    """Score cosines against their backgrounds; the arguments broadcast.
+    """Score cosines of pairs against their backgrounds: mean cosines of either sentence with its k neighbors.
 
-    Args:
-        cosines: Of pairs.
-        own: Mean cosine of each pair's first sentence with its k neighbors.
-        other: Mean cosine of each pair's second sentence with its k neighbors.
-        margin: Which score.
+    The arrays broadcast.
     """
     if margin is Margin.ABSOLUTE:
         return cosines

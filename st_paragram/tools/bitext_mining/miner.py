@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from zipfile import BadZipFile
@@ -24,13 +25,11 @@ from st_paragram.core.version import installed_version
 from st_paragram.core.words import counted
 from st_paragram.errors import MiningError, SettingsError, refused
 from st_paragram.tools.bitext_mining.candidates import Candidates, ScoredPairs, candidate_pairs, one_to_one, unordered
-from st_paragram.tools.bitext_mining.report import MiningReport, Searched
 from st_paragram.tools.bitext_mining.settings import MiningSettings
-from st_paragram.tools.neighbors.effort import find_effort
 from st_paragram.tools.neighbors.exact import exact_both_ways, exact_within
-from st_paragram.tools.neighbors.inexact import Index, choose_index
+from st_paragram.tools.neighbors.inexact import Effort, Index, choose_index, find_effort
 from st_paragram.tools.neighbors.results import Neighbors, joined, united
-from st_paragram.tools.neighbors.sentences import Sentences, write_sentences
+from st_paragram.tools.neighbors.sentences import SentenceCounts, Sentences, write_sentences
 from st_paragram.tools.neighbors.vectors import Rows, blocks, embed_sentences
 from st_paragram.tools.work import make, work_folder
 
@@ -40,6 +39,59 @@ _STEPS = ("sentences", "embed", "search", "pairs")
 _QUERIES = 1 << 15  # searched for at a time: what an interruption can cost
 _WRITTEN = 1 << 16  # pairs at a time
 _SHARES = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
+
+
+@dataclass(frozen=True)
+class Searched:
+    """How one side was searched: everything with everything, or by `parts` indexes, one after another."""
+
+    index: str | None = None  # a factory string
+    parts: int = 1
+    effort: Effort | None = None  # of an index
+
+    def __str__(self) -> str:
+        """In words."""
+        parts = f" in {self.parts} parts" if self.parts > 1 else ""
+        return f"index {self.index}{parts}, {self.effort}" if self.effort else "exact"
+
+
+@dataclass(frozen=True)
+class MiningReport:
+    """The numbers of a mining run.
+
+    Attributes:
+        texts: Names of the texts.
+        counts: What became of their lines.
+        searched: One for each direction.
+        pairs: Written.
+        scores: What some shares of the pairs reach, best first: {"0": the best score, ..., "1": the worst}.
+        seconds: What each part of the work took: sentences, embed, search, pairs.
+    """
+
+    texts: tuple[str, ...]
+    counts: tuple[SentenceCounts, ...]
+    searched: tuple[Searched, ...]
+    pairs: int
+    scores: dict[str, float]
+    seconds: dict[str, float]
+
+    def table(self) -> str:
+        """Render plain text."""
+        lines = []
+        for name, counts in zip(self.texts, self.counts, strict=True):
+            read = f"{counted(counts.lines, 'line')}, {counted(counts.sentences, 'sentence')}"
+            left_out = f"{counts.blank:,} blank, {counts.near_empty:,} near-empty, {counts.repeated:,} repeated"
+            often = f", {counts.boilerplate:,} too frequent" if counts.boilerplate else ""
+            most = f"the most frequent occurs {counted(counts.most_repeated, 'time')}"
+            lines.append(f"{name}: {read} ({left_out}{often}; {most})")
+        ways = ("among themselves",) if len(self.texts) == 1 else ("source to target", "target to source")
+        lines += [f"{way}: {searched}" for way, searched in zip(ways, self.searched, strict=True)]
+        if self.scores:
+            best, *others = self.scores.items()
+            shown = ", ".join(f"{float(share):.0%} {score:.3f}" for share, score in others)
+            lines.append(f"scores: best {best[1]:.3f}; reached by this share of the pairs: {shown}")
+        took = ", ".join(f"{name} {seconds:.1f}" for name, seconds in self.seconds.items())
+        return "\n".join([*lines, f"seconds: {took}"])
 
 
 def mine(
@@ -61,12 +113,7 @@ def mine(
         overwrite: Replace an output that exists.
         work: Folder for sentences, vectors and neighbors, which stay there. None: a hidden one next to the output,
             which is removed when all is done.
-        columns: Of each text its column, if it is a table (`tables.read_columns`); None, or nothing at all, for plain
-            text.
-
-    Raises:
-        ParagramError: Texts, settings, model or output are refused, faiss is needed and not installed, or another run
-            is writing the output or working in the folder.
+        columns: Of each text its column, if it is a table (`tables.read_columns`); None, or no list, for plain text.
 
     Example:
         >>> from st_paragram import MiningSettings, mine
@@ -94,7 +141,12 @@ def mine(
         times.append(time.perf_counter())
         forward, backward, searched = _search(folder, vectors, keys, settings)
         times.append(time.perf_counter())
-        pairs = _choose(forward, backward, settings)
+        pairs = candidate_pairs(forward, backward, settings.margin, settings.candidates)
+        if settings.paraphrase:
+            pairs = unordered(pairs)
+            pairs = one_to_one(pairs) if settings.candidates is Candidates.MAX else pairs
+        if settings.threshold is not None:
+            pairs = pairs.at(pairs.scores >= settings.threshold)
         _write(pairs, (sides[0], sides[-1]), settings.with_ids, output)
         times.append(time.perf_counter())
     scores = {f"{share:g}": float(np.quantile(pairs.scores, 1 - share)) for share in _SHARES if len(pairs)}
@@ -120,11 +172,7 @@ def _search(
 ) -> tuple[Neighbors, Neighbors, tuple[Searched, ...]]:
     """Neighbors of the source rows, of the target rows, and how they were found; for paraphrases the same twice.
 
-    Args:
-        folder: To work in.
-        vectors: Of the two texts; for paraphrases of one.
-        keys: Digests of what they depend on.
-        settings: Of the run.
+    There are `vectors` of two texts, for paraphrases of one, and `keys`, digests of what they depend on.
     """
     source, target, k = vectors[0], vectors[-1], settings.neighbors
     if factory := choose_index(settings.index, len(source), len(target), source.dim):
@@ -172,14 +220,6 @@ def _blocks(place: Path, count: int, search: _Write) -> Iterator[tuple[int, list
         with refused(MiningError, path, "damaged", "remove it and start again", BadZipFile), np.load(path) as file:
             arrays = [file[name] for name in file.files]
         yield begin, [Neighbors(*each) for each in zip(arrays[::2], arrays[1::2], strict=True)]
-
-
-def _choose(forward: Neighbors, backward: Neighbors, settings: MiningSettings) -> ScoredPairs:
-    pairs = candidate_pairs(forward, backward, settings.margin, settings.candidates)
-    if settings.paraphrase:
-        pairs = unordered(pairs)
-        pairs = one_to_one(pairs) if settings.candidates is Candidates.MAX else pairs
-    return pairs if settings.threshold is None else pairs.at(pairs.scores >= settings.threshold)
 
 
 def _write(pairs: ScoredPairs, sides: Sequence[Sentences], with_ids: bool, output: Path) -> None:

@@ -1,29 +1,31 @@
-"""Where to cut a list of scored pairs, and how good the part above the cut is."""
+"""Where to cut a list of scored pairs, and how good the part above the cut is, by pairs that are known or judged."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from st_paragram.core.tables import markdown_table
+from st_paragram.core.text.parallel import ReadCounts, TextSource, read_rows
+from st_paragram.errors import TextError
+from st_paragram.tools.bitext_mining.margin import Scores
+
+_Z = 1.959964  # normal quantile of a two-sided interval of 95 %
+_HEAD = ("threshold for", "score", "good in the sample", "precision", "at least (95 %)", "recall", "F1", "pairs kept")
+
 
 @dataclass(frozen=True)
 class Extraction:
-    """What was extracted above a threshold, counted as the BUCC shared task does.
+    """What was extracted above a threshold, counted as the BUCC shared task does."""
 
-    Args:
-        threshold: Pairs of this score or a higher one were extracted.
-        right: Extracted pairs that are gold pairs.
-        extracted: All extracted pairs.
-        gold: All gold pairs, found or not.
-    """
-
-    threshold: float
-    right: int
+    threshold: float  # pairs of this score or a higher one were extracted
+    right: int  # extracted pairs that are gold pairs
     extracted: int
-    gold: int
+    gold: int  # all gold pairs, found or not
 
     @property
     def precision(self) -> float:
@@ -46,16 +48,11 @@ class Extraction:
         return {"threshold": self.threshold, "precision": self.precision, "recall": self.recall, "f1": self.f1}
 
 
-def best_threshold(scores: NDArray[np.float64], right: NDArray[np.bool_], gold: int) -> float:
+def best_threshold(scores: Scores, right: NDArray[np.bool_], gold: int) -> float:
     """The threshold of the highest F1: halfway between the last score taken and the first one left.
 
     Of equally good cuts the one that takes fewest. Pairs of one score are taken or left together. Infinite if no pair
-    is right.
-
-    Args:
-        scores: Of the candidate pairs, (c,), in any order.
-        right: Whether each is a gold pair, (c,).
-        gold: Number of gold pairs, found or not.
+    is right. `right` says whether each pair is one of the `gold` pairs, which may not all be among them.
     """
     order = np.argsort(-scores, kind="stable")
     scores, found = scores[order], np.cumsum(right[order])
@@ -70,7 +67,85 @@ def best_threshold(scores: NDArray[np.float64], right: NDArray[np.bool_], gold: 
     return middle if middle > scores[cut + 1] else float(scores[cut])
 
 
-def extract(scores: NDArray[np.float64], right: NDArray[np.bool_], gold: int, threshold: float) -> Extraction:
+def extract(scores: Scores, right: NDArray[np.bool_], gold: int, threshold: float) -> Extraction:
     """Count what a threshold takes; arguments as `best_threshold`."""
     taken = scores >= threshold
     return Extraction(threshold, int(right[taken].sum()), int(taken.sum()), gold)
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A threshold and what it does."""
+
+    name: str  # what it was chosen for
+    sample: Extraction  # of the judged pairs; the threshold is infinite if none is enough
+    kept: int  # pairs of the file with this score or a higher one
+    pairs: int  # all pairs of the file
+
+    def row(self) -> list[str]:
+        """Of a table: shares in per cent, precision with the lower end of its 95 % interval."""
+        sample = self.sample
+        if math.isinf(sample.threshold):
+            return [self.name, "none", *"------"]
+        least = float(wilson_lower(np.array(sample.right), np.array(sample.extracted)))
+        shares = (f"{100 * share:.1f}" for share in (sample.precision, least, sample.recall, sample.f1))
+        kept = f"{self.kept:,} ({100 * self.kept / max(self.pairs, 1):.1f} %)"
+        return [self.name, f"{sample.threshold:.6f}", f"{sample.right} of {sample.extracted}", *shares, kept]
+
+
+def read_labels(path: str) -> tuple[list[tuple[str, str]], NDArray[np.bool_]]:
+    """Read `label TAB first TAB second`, label 1 for a good pair and 0 for a bad one: n pairs, and which are good."""
+    pairs, right, counts = [], [], ReadCounts()
+    for label, first, second in read_rows(TextSource((path,), ("label", "first"), further_columns=1), counts):
+        if label.strip() not in ("0", "1"):
+            raise TextError(f"{path}: row {counts.rows} has the label {label[:30]!r}; give 1 (good) or 0 (bad)")
+        pairs.append((first, second))
+        right.append(label.strip() == "1")
+    if len(set(right)) < 2:
+        seen = f"all {len(right)} pairs have one label"
+        raise TextError(f"{path}: {seen}; a threshold needs both good and bad pairs, sampled at random from the file")
+    return pairs, np.array(right)
+
+
+def wilson_lower(right: NDArray[np.int64], taken: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Lower ends of 95 % intervals of shares (Wilson, JASA 1927), float64; 0 where nothing was taken."""
+    n = np.maximum(taken, 1)
+    share, z2 = right / n, _Z * _Z
+    low = (share + z2 / (2 * n) - _Z * np.sqrt(share * (1 - share) / n + z2 / (4 * n * n))) / (1 + z2 / n)
+    return np.where(taken > 0, np.maximum(low, 0), 0.0)
+
+
+def lowest_threshold(scores: Scores, right: NDArray[np.bool_], precision: float, surely: bool = False) -> float:
+    """The lowest score at and above which the share of good pairs reaches `precision`; infinite if there is none.
+
+    With `surely`, the lower end of its 95 % interval must reach it.
+    """
+    order = np.argsort(-scores, kind="stable")
+    scores, found = scores[order], np.cumsum(right[order], dtype=np.int64)
+    last = np.append(scores[1:] < scores[:-1], True)  # pairs of one score are taken or left together
+    taken = np.arange(1, len(scores) + 1)
+    share = wilson_lower(found, taken) if surely else found / taken
+    enough = np.flatnonzero(last & (share >= precision))
+    return float(scores[enough[-1]]) if len(enough) else math.inf
+
+
+def suggest(sample: Scores, right: NDArray[np.bool_], precision: float, scores: Scores) -> list[Cut]:
+    """Thresholds for a precision, for the same beyond reasonable doubt, and for the best F1.
+
+    `sample` has the scores of the judged pairs, `right` whether each is good, and `scores` those of the whole file.
+    """
+    gold = int(right.sum())
+    thresholds = {
+        f"precision {precision:g}": lowest_threshold(sample, right, precision),
+        f"precision {precision:g}, surely": lowest_threshold(sample, right, precision, surely=True),
+        "best F1": best_threshold(sample, right, gold),
+    }
+    return [
+        Cut(name, extract(sample, right, gold, threshold), int((scores >= threshold).sum()), len(scores))
+        for name, threshold in thresholds.items()
+    ]
+
+
+def table(cuts: Sequence[Cut]) -> str:
+    """The cuts as a Markdown table."""
+    return markdown_table(_HEAD, [cut.row() for cut in cuts])

@@ -1,7 +1,7 @@
 """Exact search: every query is compared with every row, by products of blocks.
 
 Products are computed in float32 and rounded differently at different places, so they only choose candidates: some more
-than are asked for, whose cosines are then computed again from what is stored (see `cosines`). Results do not depend on
+than are asked for, whose cosines are then computed again from what is stored (`Rows.cosines`). Results do not depend on
 blocks, shards or threads. One product serves both directions of a search.
 """
 
@@ -27,24 +27,18 @@ _LENGTH_TOLERANCE = 0.01
 
 
 def nearest_neighbors(queries: Vectors, corpus: Vectors, k: int) -> Neighbors:
-    """The k nearest rows of a corpus for each query, in memory, on as many threads as `OMP_NUM_THREADS` says.
+    """The k nearest rows of a corpus, float32 (m, D), for each query, float32 (n, D), all of length 1; k in 1 .. m.
 
-    Args:
-        queries: float32 (n, D), rows of length 1.
-        corpus: float32 (m, D), rows of length 1.
-        k: Neighbors of each query, 1 .. m.
+    `OMP_NUM_THREADS` says on how many threads.
     """
     queries, corpus = _checked(queries, corpus, k)
     return exact(queries, UnitRows(corpus), k)
 
 
 def nearest_both_ways(source: Vectors, target: Vectors, k: int) -> tuple[Neighbors, Neighbors]:
-    """The k nearest target rows of every source row, and the reverse: what two searches find, from one product.
+    """The k nearest target rows, float32 (m, D), of every source row, float32 (n, D), and the reverse.
 
-    Args:
-        source: float32 (n, D), rows of length 1.
-        target: float32 (m, D), rows of length 1.
-        k: Neighbors, at least 1; all there are where they are fewer.
+    That is what two searches find, from one product. There may be fewer than k rows.
     """
     source, target = _checked(source, target, min(k, len(source), len(target)))
     return exact_both_ways(source, UnitRows(target), k)
@@ -69,13 +63,7 @@ def _checked(queries: Vectors, corpus: Vectors, k: int) -> tuple[Vectors, Vector
 
 
 def exact(queries: Vectors, corpus: Rows, k: int) -> Neighbors:
-    """Find the k nearest rows of a corpus for each query.
-
-    Args:
-        queries: float32 (n, D), of length 1.
-        corpus: m rows.
-        k: At most m.
-    """
+    """The k nearest rows, at most all, of a corpus for each query, float32 (n, D) of length 1."""
     best = BestRows(len(queries), min(k + SPARE, len(corpus)))
     for begin, part in _parts(corpus, 0):
         for row, column, tile in _tiles(queries, part):
@@ -84,12 +72,7 @@ def exact(queries: Vectors, corpus: Rows, k: int) -> Neighbors:
 
 
 def exact_both_ways(queries: Vectors, corpus: Rows, k: int) -> tuple[Neighbors, Neighbors]:
-    """Find the nearest rows of a corpus for each query, and the nearest queries for each row.
-
-    Args:
-        queries: float32 (n, D), of length 1.
-        corpus: m rows.
-        k: Neighbors wanted; all there are, if they are fewer.
+    """The nearest of m rows for each query, float32 (n, D), and of the queries for each row.
 
     Returns:
         Of the queries, (n, min(k, m)), and of the rows, (m, min(k, n)).
@@ -144,10 +127,7 @@ def _parts(corpus: Rows, first: int) -> Iterator[tuple[int, Vectors]]:
 def _tiles(queries: Vectors, part: Vectors, symmetric: bool = False) -> Iterator[tuple[int, int, Vectors]]:
     """Similarities of blocks of queries with blocks of rows: first query, first row, and an array that is used again.
 
-    Args:
-        queries: float32 (n, D).
-        part: float32 (m, D).
-        symmetric: Leave out the tiles below the diagonal.
+    If the two are the same, `symmetric` leaves out the tiles below the diagonal.
     """
     height = min(_SIDE, len(queries))
     width = _SIDE if symmetric else _SIDE * _SIDE // height  # few queries: as large a product as otherwise
@@ -171,13 +151,9 @@ def _nearest(best: BestRows, queries: Vectors, corpus: Rows, k: int) -> Neighbor
 
 
 def ranked(queries: Vectors, corpus: Rows, rows: NDArray[np.int64], k: int) -> Neighbors:
-    """The k nearest of given rows, by cosines from what is stored.
+    """The k nearest of given rows, int64 (n, c >= k), -1 for none, by cosines from what is stored.
 
-    Args:
-        queries: float32 (n, D), of length 1.
-        corpus: The rows' vectors.
-        rows: int64 (n, c), c >= k, -1 for none.
-        k: To keep; places that are not filled have cosine -1 and row 0.
+    Places that are not filled have cosine -1 and row 0.
     """
     cosines = corpus.cosines(queries, rows)
     order = np.lexsort((rows, -cosines), axis=1)[:, :k]

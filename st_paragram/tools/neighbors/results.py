@@ -42,9 +42,8 @@ class Neighbors:
 
     def without_self(self, rows: NDArray[np.int64]) -> Neighbors:
         """One neighbor fewer, where queries are the rows (n,) of the corpus: none is its own neighbor."""
-        return self.at(
-            np.argsort(self.indices == rows[:, None], axis=1, kind="stable")[:, :-1]
-        )  # its own row goes last
+        own_last = np.argsort(self.indices == rows[:, None], axis=1, kind="stable")
+        return self.at(own_last[:, :-1])
 
 
 def joined(parts: Iterable[Neighbors]) -> Neighbors:

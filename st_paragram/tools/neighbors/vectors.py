@@ -15,15 +15,18 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from st_paragram.core.encoding.models import TextEncoder, load_encoder
+from st_paragram.core.native import kernels
+from st_paragram.core.threads import usable_threads
 from st_paragram.errors import MiningError, refused
-from st_paragram.tools.neighbors.cosines import candidate_cosines, divided
-from st_paragram.tools.neighbors.results import Vectors
+from st_paragram.tools.neighbors.results import NONE, Vectors
 from st_paragram.tools.neighbors.sentences import Sentences
 from st_paragram.tools.neighbors.settings import VectorType
 from st_paragram.tools.work import make
 
 SHARD = 1 << 15  # rows of a shard: what an interruption can cost
 _BLOCK = 1 << 12
+_LANES = 16
+_NUMBERS = 1 << 21  # of double precision at a time
 
 
 class Rows:
@@ -40,7 +43,11 @@ class Rows:
     @cached_property
     def lengths(self) -> Vectors:
         """What stored rows are divided by to become unit vectors, float32 (m,)."""
-        return np.concatenate([row_lengths(stored) for stored in self.shards])
+        lengths = np.empty(len(self), np.float32)
+        for begin, end in blocks(len(self), _BLOCK):
+            rows = self._stored(begin, end)
+            lengths[begin:end] = np.sqrt(np.einsum("nd,nd->n", rows, rows))
+        return lengths
 
     def __len__(self) -> int:
         """Number of rows, m."""
@@ -53,20 +60,44 @@ class Rows:
 
     def rows(self, begin: int, end: int) -> Vectors:
         """The rows `begin` to `end`, float32 (end - begin, D)."""
+        rows = self._stored(begin, end)
+        rows /= self.lengths[begin:end, None]
+        return rows
+
+    def _stored(self, begin: int, end: int) -> Vectors:
         result, size = np.empty((end - begin, self.dim), np.float32), len(self.shards[0])
         for number in range(begin // size, -(-end // size)):
             first, last = max(begin, number * size), min(end, (number + 1) * size)
             result[first - begin : last - begin] = self.shards[number][first - number * size : last - number * size]
-        result /= self.lengths[begin:end, None]
         return result
 
     def take(self, rows: NDArray[np.int64]) -> Vectors:
         """Rows by their numbers, float32 (len(rows), D)."""
-        return divided(self.shards, self.lengths, rows)
+        numbers, places = np.divmod(rows, len(self.shards[0]))
+        vectors = np.empty((len(rows), self.dim), np.float32)
+        for number in np.unique(numbers):
+            vectors[numbers == number] = self.shards[number][places[numbers == number]]
+        vectors /= self.lengths[rows, None]
+        return vectors
 
     def cosines(self, queries: Vectors, rows: NDArray[np.int64]) -> Vectors:
-        """Cosine of each query with the rows given for it, see `candidate_cosines`."""
-        return candidate_cosines(queries, self.shards, self.lengths, rows)
+        """Cosine of each query, float32 (n, D), with the rows given for it, int64 (n, c), -1 for none: (n, c).
+
+        They are summed in float64, always in the same order, and rounded once. So they are the same bit by bit in both
+        directions, for equal vectors wherever these are, and with or without the compiled kernels.
+        """
+        queries, rows = np.ascontiguousarray(queries), np.ascontiguousarray(rows)
+        result, native = np.full(rows.shape, NONE, dtype=np.float32), kernels()
+        if native is not None and all(shard.flags.aligned for shard in self.shards):
+            bits = [shard.view(np.uint16) if shard.dtype == np.float16 else shard for shard in self.shards]
+            native.candidate_cosines(queries, bits, self.lengths, rows, result, usable_threads())
+            return result
+        for begin, end in blocks(len(rows), max(1, _NUMBERS // max(1, rows.shape[1] * self.dim))):
+            distinct, places = np.unique(rows[begin:end], return_inverse=True)
+            vectors = self.take(np.maximum(distinct, 0))[places.reshape(-1, rows.shape[1])]
+            found = sums_in_lanes(queries[begin:end, None], vectors)
+            result[begin:end] = np.where(rows[begin:end] < 0, NONE, found)
+        return result
 
 
 class UnitRows(Rows):
@@ -75,15 +106,23 @@ class UnitRows(Rows):
     def __init__(self, vectors: Vectors) -> None:
         """Take them."""
         super().__init__([vectors])
-
-    @cached_property
-    def lengths(self) -> Vectors:
-        """Ones."""
-        return np.ones(len(self), np.float32)
+        self.lengths = np.ones(len(vectors), np.float32)
 
     def rows(self, begin: int, end: int) -> Vectors:
         """A view."""
         return np.asarray(self.shards[0][begin:end])
+
+
+def sums_in_lanes(one: Vectors, other: Vectors) -> NDArray[np.float64]:
+    """Products of vectors along the last axis; component d is added to lane d % 16, then the lanes by halves."""
+    dim = other.shape[-1]
+    lanes = np.zeros((*np.broadcast_shapes(one.shape[:-1], other.shape[:-1]), _LANES))
+    for begin, end in blocks(dim, _LANES):
+        lanes[..., : end - begin] += one[..., begin:end].astype(np.float64) * other[..., begin:end]
+    while lanes.shape[-1] > 1:
+        half = lanes.shape[-1] // 2
+        lanes = lanes[..., :half] + lanes[..., half:]
+    return lanes[..., 0]
 
 
 def embed_sentences(sentences: Sentences, folder: Path, model: Path, kind: VectorType, name: str) -> Rows:
@@ -122,12 +161,9 @@ def pack(vectors: Vectors, kind: VectorType, where: str, first: int = 0) -> NDAr
 
 
 def unit_rows(vectors: Vectors, where: str, first: int = 0) -> Vectors:
-    """Embeddings at length 1.
+    """Embeddings, float32 (n, D) of any length but 0, at length 1.
 
-    Args:
-        vectors: float32 (n, D), of any length but 0.
-        where: What they are embeddings of, for messages.
-        first: Number of the first, from 0.
+    `where` says, for messages, what they are embeddings of, and `first` is the number of the first, from 0.
     """
     vectors = np.asarray(vectors, dtype=np.float32)
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -136,15 +172,6 @@ def unit_rows(vectors: Vectors, where: str, first: int = 0) -> Vectors:
         seen = f"the embedding of number {first + bad[0] + 1} has length {float(lengths[bad[0], 0]):.3g}"
         raise MiningError(f"{where}: {seen}; the model is damaged or was not trained properly; use another")
     return vectors / lengths
-
-
-def row_lengths(stored: NDArray[Any]) -> Vectors:
-    """Lengths of rows (n, D) of any type, float32 (n,)."""
-    lengths = np.empty(len(stored), np.float32)
-    for begin, end in blocks(len(stored), _BLOCK):
-        rows = stored[begin:end].astype(np.float32)
-        lengths[begin:end] = np.sqrt(np.einsum("nd,nd->n", rows, rows))
-    return lengths
 
 
 def blocks(count: int, size: int) -> Iterator[tuple[int, int]]:

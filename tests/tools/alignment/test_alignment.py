@@ -8,9 +8,7 @@ from hypothesis import strategies as st
 
 from st_paragram.errors import MiningError, SettingsError
 from st_paragram.tools.alignment import align as alignment
-from st_paragram.tools.alignment import scores as alignment_scores
-from st_paragram.tools.alignment.align import Block, align, best_path
-from st_paragram.tools.alignment.scores import KINDS
+from st_paragram.tools.alignment.align import KINDS, Block, align, best_path
 from st_paragram.tools.alignment.settings import SKIP, AlignmentSettings
 from st_paragram.tools.bitext_mining.margin import Margin
 
@@ -70,7 +68,7 @@ def gain(rows, way):
 @given(st.data(), st.integers(1, 4), st.integers(1, 4))
 def test_the_best_path_is_the_best_of_all(data, n, m):
     rows = gain_matrices(data.draw, n, m)
-    found = [(step.source, step.target, step.kind) for step in best_path(iter(rows), n, m)]
+    found = [(i, j, kind) for kind, i, j in best_path(iter(rows), n, m)]
     every = ways(n, m)
     assert tuple(found) in {tuple(way) for way in every}
     assert gain(rows, found) == max(gain(rows, way) for way in every)
@@ -101,7 +99,7 @@ def plain_path(rows, n, m):
 @given(st.data(), st.integers(1, 8), st.integers(1, 8))
 def test_of_equally_good_paths_the_rule_chooses(data, n, m):
     rows = gain_matrices(data.draw, n, m)
-    found = [(step.source, step.target, step.kind) for step in best_path(iter(rows), n, m)]
+    found = [(i, j, kind) for kind, i, j in best_path(iter(rows), n, m)]
     assert found == plain_path(rows, n, m)
 
 
@@ -198,7 +196,7 @@ def test_results_do_not_depend_on_how_much_is_scored_at_a_time(monkeypatch):
     source, target, _ = planted(np.random.default_rng(7), 30)
     expected = align(source, target, bag)
     for numbers in (1, 70, 1000):
-        monkeypatch.setattr(alignment_scores, "_SCORES_AT_A_TIME", numbers)
+        monkeypatch.setattr(alignment, "_SCORES_AT_A_TIME", numbers)
         assert align(source, target, bag) == expected
 
 

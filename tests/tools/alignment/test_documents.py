@@ -156,4 +156,4 @@ def test_command(model, listed, tmp_path, capsys):
 
     for wrong in (one[:2], [*one, "--documents", listed], []):
         assert command(*wrong, "--overwrite") == 1
-        assert "give --source and --target, or --documents" in capsys.readouterr().err
+        assert "give --source FILE and --target FILE, or --documents LIST, and --output FILE" in capsys.readouterr().err

@@ -275,8 +275,10 @@ def test_the_command(model, texts, tmp_path, capfd):
     assert capfd.readouterr().out == (tmp_path / "p.tsv").read_text()
     assert run("--paraphrase", texts[0], *arguments, "--overwrite", "--margin", "absolute", "--index", "IVF4,Flat") == 0
     assert "among themselves: index IVF4,Flat, effort" in capfd.readouterr().err
-    assert run("--source", texts[0], *arguments) == 1
-    assert "--source given; give --source and --target, or --paraphrase\n" in capfd.readouterr().err
+    for wrong, seen in ((["--source", texts[0], *arguments], "--source"), (["a.txt", "b.txt"], "a.txt and b.txt")):
+        assert run(*wrong) == 1
+        missing = "give --source FILE and --target FILE, or --paraphrase FILE, and --output FILE"
+        assert f"mine: {seen} given; {missing}\n" in capfd.readouterr().err
 
 
 def test_a_full_disk(model, texts, tmp_path, capsys):

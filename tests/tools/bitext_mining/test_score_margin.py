@@ -14,9 +14,9 @@ from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
 from st_paragram.tools import score_files
 from st_paragram.tools.bitext_mining.background import Background, background_of_pairs, background_of_texts
-from st_paragram.tools.bitext_mining.labels import lowest_threshold, read_labels, suggest, table, wilson_lower
 from st_paragram.tools.bitext_mining.margin import Margin
 from st_paragram.tools.bitext_mining.settings import MarginSettings
+from st_paragram.tools.bitext_mining.threshold import lowest_threshold, read_labels, suggest, table, wilson_lower
 from st_paragram.tools.neighbors.vectors import UnitRows
 
 pytest.importorskip("faiss")

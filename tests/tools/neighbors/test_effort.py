@@ -6,9 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from st_paragram.errors import MiningError, SettingsError
-from st_paragram.tools.neighbors import effort as module
-from st_paragram.tools.neighbors.effort import Effort, find_effort, recall
-from st_paragram.tools.neighbors.inexact import Index, choose_index
+from st_paragram.tools.neighbors import inexact
+from st_paragram.tools.neighbors.inexact import Effort, Index, choose_index, find_effort, recall
 from st_paragram.tools.neighbors.results import Neighbors
 from st_paragram.tools.neighbors.settings import SearchSettings, VectorType
 from st_paragram.tools.neighbors.vectors import Rows, pack
@@ -65,7 +64,7 @@ def test_it_ends_where_nothing_more_can_be_found(tmp_path, corpus, queries):
 
 
 def test_the_sample_is_limited_and_of_the_seed(tmp_path, corpus, queries, monkeypatch):
-    monkeypatch.setattr(module, "_SAMPLE", 50)
+    monkeypatch.setattr(inexact, "_SAMPLE", 50)
     index = Index("IVF32,Flat", corpus, tmp_path, SearchSettings())
 
     def tried(seed):

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from st_paragram.core.native import kernels
 from st_paragram.errors import MiningError
-from st_paragram.tools.neighbors import cosines, exact
-from st_paragram.tools.neighbors.cosines import candidate_cosines, sums_in_lanes
+from st_paragram.tools.neighbors import exact
+from st_paragram.tools.neighbors import vectors as vectors_module
 from st_paragram.tools.neighbors.exact import (
     BestRows,
     exact_both_ways,
@@ -19,7 +19,7 @@ from st_paragram.tools.neighbors.exact import (
 )
 from st_paragram.tools.neighbors.results import Neighbors, united
 from st_paragram.tools.neighbors.settings import VectorType
-from st_paragram.tools.neighbors.vectors import Rows, UnitRows, pack, unit_rows
+from st_paragram.tools.neighbors.vectors import Rows, UnitRows, pack, sums_in_lanes, unit_rows
 
 COUNTS = st.integers(1, 40)
 
@@ -35,7 +35,7 @@ def way(request, monkeypatch):
 
 
 def without_kernels(monkeypatch):
-    for module in (exact, cosines):
+    for module in (exact, vectors_module):
         monkeypatch.setattr(module, "kernels", lambda: None)
 
 
@@ -130,11 +130,12 @@ def test_cosines_are_the_same_bit_by_bit_without_kernels(count, dim, kind, size,
     stored = (rng.normal(size=(count, dim)) * 30).astype(kind)
     lengths = rng.uniform(1, 9, count).astype(np.float32)
     shards = [stored[begin : begin + size] for begin in range(0, count, size)]
-    rows, queries = rng.integers(-1, count, (7, 5)), unit(7, dim, seed)
-    found = candidate_cosines(queries, shards, lengths, rows)
+    rows, queries, corpus = rng.integers(-1, count, (7, 5)), unit(7, dim, seed), Rows(shards)
+    corpus.lengths = lengths
+    found = corpus.cosines(queries, rows)
     with pytest.MonkeyPatch.context() as patch:
         without_kernels(patch)
-        assert candidate_cosines(queries, shards, lengths, rows).tobytes() == found.tobytes()
+        assert corpus.cosines(queries, rows).tobytes() == found.tobytes()
     vectors = stored.astype(np.float32) / lengths[:, None]
     expected = np.einsum("nd,nkd->nk", queries.astype(float), vectors[rows].astype(float))
     np.testing.assert_allclose(found, np.where(rows < 0, -1, expected), rtol=1e-5, atol=1e-5)
@@ -153,8 +154,7 @@ def test_stored_vectors_are_the_vectors(count, size, kind, seed):
     np.testing.assert_array_equal(read.take(picks), whole[picks])
     np.testing.assert_array_equal(read.rows(begin, count), whole[begin:])
     rows, queries = rng.integers(-1, count, (7, 5)), unit(7, 8, seed)
-    expected = candidate_cosines(queries, [whole], np.ones(count, np.float32), rows)
-    assert read.cosines(queries, rows).tobytes() == expected.tobytes()
+    assert read.cosines(queries, rows).tobytes() == UnitRows(whole).cosines(queries, rows).tobytes()
 
 
 def test_embeddings_without_a_direction_are_refused():

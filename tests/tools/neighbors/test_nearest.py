@@ -74,4 +74,4 @@ def test_an_exact_search_needs_no_faiss(monkeypatch):
     vectors = unit(9, 4)
     assert nearest_neighbors(vectors, vectors, 1).indices[:, 0].tolist() == list(range(9))
     with pytest.raises(MissingExtraError, match=r'pip install "st_paragram\[mining\]"'):
-        inexact.import_faiss()
+        inexact._faiss()
