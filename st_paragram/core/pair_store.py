@@ -84,7 +84,7 @@ class PairStore:
         self.path = Path(path)
         with refused(StoreError, self.path, "not a readable pair store", _REMAKE), h5py.File(self.path, "r") as file:
             attributes = file.attrs
-            if attributes.get("format") != FORMAT or attributes["format_version"] not in (1, FORMAT_VERSION):
+            if attributes.get("format") != FORMAT or attributes["format_version"] != FORMAT_VERSION:
                 raise StoreError(f"{self.path}: HDF5, but no pair store of format version {FORMAT_VERSION}; {_REMAKE}")
             self.digest, head = str(attributes["content_sha256"]), _head(file)
             self._stored = _stored_tokenizers(file)
@@ -306,11 +306,8 @@ def _content_sha256(file: h5py.File) -> str:
         "arrays": {name: [data.dtype.str, len(data), _sha256(_mapped(data).data)] for name, data in arrays.items()},
         "tokenizers": [[kind, options, _sha256(content)] for kind, content, options in _stored_tokenizers(file)],
     }
-    return _sha256(
-        json.dumps(content, sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode(
-            "utf-8", "surrogateescape"
-        )
-    )
+    text = json.dumps(content, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return _sha256(text.encode("utf-8", "surrogateescape"))
 
 
 def _sha256(data: bytes | memoryview) -> str:
@@ -326,9 +323,6 @@ def _head(file: h5py.File) -> dict[str, Any]:
 
 
 def _stored_tokenizers(file: h5py.File) -> list[_Stored]:
-    if "sentencepiece_model" in file:  # version 1, which knew this tokenizer alone
-        options = {"lower_case": bool(file.attrs["lower_case"]), "segmentation": file.attrs["segmentation"]}
-        return [("sentencepiece", file["sentencepiece_model"][()].tobytes(), options)]
     stored = [file[name] for name in ("tokenizer", "a/tokenizer", "b/tokenizer") if name in file]
     return [(each.attrs["kind"], each[()].tobytes(), json.loads(each.attrs["options"])) for each in stored]
 

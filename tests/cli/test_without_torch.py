@@ -111,7 +111,7 @@ def test_the_paraphrase_filter(texts):
 
 
 def test_a_model_that_needs_torch_says_so(tmp_path):
-    (tmp_path / "st_paragram.json").write_text('{"format_version": 3, "architecture": "stock"}')
+    (tmp_path / "st_paragram.json").write_text('{"format_version": 3, "architecture": "modules"}')
     done = run_without(COMMAND, ["export", tmp_path, tmp_path / "copy"])
     assert done.returncode == 1 and "only averaging models" in done.stderr
 

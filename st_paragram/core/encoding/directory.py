@@ -24,7 +24,6 @@ WEIGHTS_FILE = "model.safetensors"  # the table of an averaging model; other arc
 TRAINING_FILE = "training.json"  # the record of the training run
 FORMAT_VERSION = 3
 AVERAGING, PIPELINE = "averaging", "modules"
-_EARLIER = {"stock": PIPELINE}  # names of architectures that are no longer written
 
 #: Patterns of the files that make a model, in the order in which its fingerprint is computed.
 FILES = {
@@ -67,7 +66,7 @@ def read_configuration(folder: Path) -> Configuration:
         values: dict[str, Any] = read_json(path)
         version, architecture = values.pop("format_version"), values.pop("architecture", None)
         if version == FORMAT_VERSION and isinstance(architecture, str):
-            return Configuration(_EARLIER.get(architecture, architecture), values)
+            return Configuration(architecture, values)
     seen = f"format version {short(version)}, architecture {short(architecture)}"
     raise ModelDirectoryError(f"{path}: {seen}, this st_paragram reads version {FORMAT_VERSION}; update it")
 
@@ -76,11 +75,6 @@ def configured(folder: Path, *others: type[Exception]) -> AbstractContextManager
     """A `with` block that reads what `st_paragram.json` says, see `refused`."""
     where, what = folder / CONFIG_FILE, "not a configuration of st_paragram"
     return refused(ModelDirectoryError, where, what, "save the model again", *others)
-
-
-def damaged(folder: Path, reason: object) -> ModelDirectoryError:
-    """The error to raise where `st_paragram.json` is not what is written there."""
-    return ModelDirectoryError(f"{folder / CONFIG_FILE}: not a configuration ({reason}); save the model again")
 
 
 def file_of(folder: Path, name: str) -> Path:

@@ -104,8 +104,10 @@ def read(folder: Path, values: Mapping[str, Any], truncate_dim: int | None = Non
 
 
 def write(model: AveragingModel, folder: Path, dtype: TableType | str | None = None, dim: int | None = None) -> None:
-    """Write the files of both readers, or of this package's alone, into a folder that is made; see `stored_table`."""
-    table, tokenizer = stored_table(model.table, dtype, dim), model.tokenizer
+    """Write the files of both readers, or of this package's alone, into a folder that is made; never rounded twice."""
+    check_dimension(dim)
+    table, tokenizer = model.table.truncated(dim), model.tokenizer
+    table = table.converted(table.kind if dtype is None else TableType.of(dtype))
     first = {"embedding_dimension": table.dimension, "tokenizer_kind": tokenizer.kind}
     first |= {"tokenizer_options": tokenizer.options, "dropout": model.dropout}
     stock = None if table.kind is TableType.INT4 else stock_tokenizer(tokenizer)
@@ -134,12 +136,6 @@ def _write_modules(folder: Path, kinds: Mapping[str, str], unit_vectors: bool) -
         write_json(folder / list(kinds)[-1] / "config.json", names)
     modules = [{"idx": i, "name": str(i), "path": path, "type": kind} for i, (path, kind) in enumerate(kinds.items())]
     write_json(folder / MODULES_FILE, modules, indent=2)
-
-
-def stored_table(table: Table, dtype: TableType | str | None = None, dim: int | None = None) -> Table:
-    """A table in another type and with fewer columns, if asked for; it is never rounded twice."""
-    check_dimension(dim)
-    return table.truncated(dim).converted(table.kind if dtype is None else TableType.of(dtype))
 
 
 def tokenizer_file(kind: str) -> str:

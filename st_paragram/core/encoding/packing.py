@@ -1,4 +1,4 @@
-"""Vectors in fewer bytes: how they are rounded to float16, int8 or int4, and read back.
+"""Vectors in fewer bytes: how they are rounded to int8 or int4, and read back.
 
 A row of integers has a scale. In int8 it is the row's largest component, in absolute value, divided by 127. In int4 it
 is the one with the least squared error, and of byte j the lower four bits are component 2j and the upper four 2j + 1,
@@ -7,8 +7,6 @@ in two's complement; rounding gives -7 to 7, and -8 is read as such.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -20,8 +18,6 @@ Vectors = NDArray[np.float32]
 
 #: What `encode(..., precision=...)` of sentence-transformers takes.
 PRECISIONS = ("float32", "int8", "uint8", "binary", "ubinary")
-#: Rows converted at a time: they stay in the cache, and no second matrix of float32 is in memory.
-BLOCK = 1 << 10
 
 _LARGEST, _LARGEST_INT4 = 127, 7  # their negative counterparts are the smallest
 # The largest int4 stands for these shares of the largest component, and what is above is cut. The squared error of
@@ -30,56 +26,16 @@ _SHARES = np.linspace(0.5, 1, 11, dtype=np.float32)
 _SMALLEST = np.float32(1e-25)  # scales below become 0: kernels divide them by 2^28
 
 
-class NumberType(str, Enum):
-    """Types of stored numbers."""
-
-    FLOAT32 = "float32"
-    FLOAT16 = "float16"
-    INT8 = "int8"
-
-
-@dataclass(frozen=True, eq=False)
-class Packed:
-    """Vectors as they are stored; row i stands for `numbers[i]` or `numbers[i] * scales[i]`."""
-
-    numbers: NDArray[Any]  # float32, float16 or int8 (n, D)
-    scales: NDArray[np.float32] | None = None  # (n,) if the numbers are int8
-
-    def __getitem__(self, rows: Any) -> Packed:  # noqa: ANN401 - whatever indexes an array
-        """Some of the rows."""
-        return Packed(self.numbers[rows], None if self.scales is None else self.scales[rows])
-
-
-def pack(rows: Packed, kind: NumberType) -> Packed:
-    """Store rows (n, D), finite, in another type; above 65,504, components become infinite in float16."""
-    if rows.numbers.dtype == kind.value:
-        return rows
-    numbers, count = np.empty(rows.numbers.shape, kind.value), len(rows.numbers)
-    scales = np.empty(count, np.float32) if kind is NumberType.INT8 else None
-    for some in (slice(begin, begin + BLOCK) for begin in range(0, count, BLOCK)):
-        block = unpack(rows[some])
-        if scales is None:
-            with np.errstate(over="ignore"):
-                numbers[some] = block
-        else:
-            scales[some] = np.abs(block).max(axis=1, initial=0) / np.float32(_LARGEST)
-            numbers[some] = to_int8(block, scales[some])
-    return Packed(numbers, scales)
+def int8_scales(rows: Vectors) -> NDArray[np.float32]:
+    """The scales (n,) of rows (n, D)."""
+    scales: NDArray[np.float32] = np.abs(rows).max(axis=1, initial=0) / np.float32(_LARGEST)
+    return scales
 
 
 def to_int8(rows: Vectors, scales: NDArray[np.float32]) -> NDArray[np.int8]:
     """Round rows (..., D) by the given scales (...)."""
     divisors = np.where(scales > 0, scales, np.float32(1))[..., None]
     return np.clip(np.rint(rows / divisors), -_LARGEST, _LARGEST).astype(np.int8)
-
-
-def unpack(packed: Packed, out: Vectors | None = None) -> Vectors:
-    """The vectors that were stored, float32 (n, D), in new memory or in an array of this shape."""
-    rows = np.empty(packed.numbers.shape, np.float32) if out is None else out
-    rows[...] = packed.numbers
-    if packed.scales is not None:
-        rows *= np.asarray(packed.scales)[..., None]
-    return rows
 
 
 def check_even(dimension: int) -> None:

@@ -11,10 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from st_paragram.core.encoding import packing
-from st_paragram.core.encoding.packing import BLOCK, NumberType, Packed, Vectors, unpack
+from st_paragram.core.encoding.packing import Vectors
 from st_paragram.core.native import kernels
 from st_paragram.errors import SettingsError
 
+#: Rows converted at a time: they stay in the cache, and no second matrix of float32 is in memory.
+_BLOCK = 1 << 10
 _SHORTEST = 1e-12  # vectors are divided by at least this length
 
 Ids = NDArray[np.integer[Any]]
@@ -72,8 +74,11 @@ class Table:
 
     def rows(self, ids: Any) -> Vectors:  # noqa: ANN401 - whatever indexes an array
         """Rows, float32 (..., D), for ids of any shape (...)."""
-        rows = Packed(self.weight, self.scale)[ids]
-        return unpack(Packed(packing.from_int4(rows.numbers), rows.scales) if self.kind is TableType.INT4 else rows)
+        numbers = self.weight[ids]
+        rows: Vectors = (packing.from_int4(numbers) if self.kind is TableType.INT4 else numbers).astype(np.float32)
+        if self.scale is not None:
+            rows *= np.asarray(self.scale[ids])[..., None]
+        return rows
 
     def is_finite(self) -> bool:
         """Whether no component is infinite or NaN."""
@@ -97,10 +102,8 @@ class Table:
             return Table(packing.from_int4(self.weight), self.scale).converted(kind)
         if kind is TableType.INT4:
             packing.check_even(self.dimension)
-            parts = [packing.to_int4(self.rows(slice(at, at + BLOCK))) for at in range(0, len(self), BLOCK)]
-            return Table(*map(np.concatenate, zip(*parts, strict=True)))
-        packed = packing.pack(Packed(self.weight, self.scale), NumberType(kind.value))
-        table = Table(packed.numbers, packed.scales)
+        parts = [_stored(self.rows(slice(at, at + _BLOCK)), kind) for at in range(0, len(self), _BLOCK)]
+        table = Table(*map(np.concatenate, zip(*parts, strict=True)))
         if kind is TableType.FLOAT16 and not table.is_finite():
             raise SettingsError("components above 65,504 do not fit in float16; choose int8 or float32")
         return table
@@ -135,6 +138,17 @@ class Table:
         for count in np.unique(counts[counts > 0]):
             texts = np.flatnonzero(counts == count)
             out[texts] = rows[places[offsets[texts, None] + np.arange(count)]].mean(axis=1)
+
+
+def _stored(rows: Vectors, kind: TableType) -> tuple[NDArray[Any], ...]:
+    """The numbers that stand for rows, and scales of integers."""
+    if kind is TableType.INT4:
+        return packing.to_int4(rows)
+    if kind is TableType.INT8:
+        scales = packing.int8_scales(rows)
+        return packing.to_int8(rows, scales), scales
+    with np.errstate(over="ignore"):
+        return (rows.astype(kind.value),)
 
 
 def normalize(vectors: Vectors) -> Vectors:

@@ -189,7 +189,7 @@ def test_what_an_encoder_refuses_to_open(tmp_path, folders):
         Encoder(truncate_dim=0)
     with pytest.raises(ModelDirectoryError, match="nothing': no such folder"):
         Encoder(tmp_path / "nothing")
-    (tmp_path / "st_paragram.json").write_text('{"format_version": 3, "architecture": "stock"}')
+    (tmp_path / "st_paragram.json").write_text('{"format_version": 3, "architecture": "modules"}')
     with pytest.raises(ModelDirectoryError, match="needs torch; open it with"):
         Encoder(tmp_path)
 

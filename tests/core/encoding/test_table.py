@@ -69,9 +69,10 @@ def test_means_against_plain_arithmetic(texts, kind, normalized, dimension, nati
 
 def test_without_kernels_each_row_is_unpacked_once(rng, monkeypatch):
     monkeypatch.setattr("st_paragram.core.encoding.table.kernels", lambda: None)
-    table, unpacked, rows = Table(rng.standard_normal((50, 4)).astype(np.float32)), [], Table.rows
+    table = Table(rng.standard_normal((50, 4)).astype(np.float32)).converted(TableType.INT8)
+    unpacked, rows = [], Table.rows
     monkeypatch.setattr(Table, "rows", lambda table, ids: unpacked.extend(np.ravel(ids)) or rows(table, ids))
-    table.converted(TableType.INT8).means(rng.integers(0, 40, 5000), np.arange(0, 5001, 10))
+    table.means(rng.integers(0, 40, 5000), np.arange(0, 5001, 10))
     assert len(unpacked) == len(set(unpacked)) <= 40
 
 

@@ -1,17 +1,14 @@
 import math
-from array import array
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from st_paragram import Encoder
 from st_paragram.cli.main import main
 from st_paragram.core.text.parallel import TextSource
 from st_paragram.errors import MiningError, SettingsError, TextError
-from st_paragram.learning.models import directory as model_directory
-from st_paragram.learning.models.sentence_transformers_encoder import pipeline
-from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
 from st_paragram.tools import score_files
 from st_paragram.tools.bitext_mining.background import Background, background_of_pairs, background_of_texts
 from st_paragram.tools.bitext_mining.margin import Margin
@@ -20,21 +17,8 @@ from st_paragram.tools.bitext_mining.threshold import lowest_threshold, read_lab
 from st_paragram.tools.neighbors.vectors import UnitRows
 
 pytest.importorskip("faiss")
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory, vocabulary):
-    import torch
-
-    torch.manual_seed(0)
-    path = tmp_path_factory.mktemp("models") / "p-sp-xx"
-    model_directory.save(pipeline(SentencePieceEmbedding(vocabulary, 12), device="cpu"), path)
-    return path
-
-
-@pytest.fixture(scope="module")
-def model(folder):
-    return model_directory.load(folder)
+MODEL = Encoder()
+FOLDER = "p-sp-mini"
 
 
 @pytest.fixture
@@ -44,17 +28,17 @@ def file(tmp_path, pairs):
     return path
 
 
-def units(model, texts):
-    rows = model.encode(texts).astype(float)
+def units(texts):
+    rows = MODEL.encode(texts).astype(float)
     return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
-def plain_scores(model, pairs, source, target, k, margin):
+def plain_scores(pairs, source, target, k, margin):
     """Sentence by sentence, as the paper has it."""
-    source, target = units(model, list(dict.fromkeys(source))), units(model, list(dict.fromkeys(target)))
+    source, target = units(list(dict.fromkeys(source))), units(list(dict.fromkeys(target)))
     scores = []
     for first, second in pairs:
-        x, y = units(model, [first, second])
+        x, y = units([first, second])
         around = (np.sort(target @ x)[-k:].sum() + np.sort(source @ y)[-k:].sum()) / (2 * k)
         scores.append(x @ y / max(around, 1e-6) if margin is Margin.RATIO else x @ y - around)
     return np.array(scores)
@@ -85,76 +69,53 @@ def test_scores_computed_by_hand():
     np.testing.assert_allclose(distance, [1 - around[0], 0.5 - around[1]], atol=1e-6)
 
 
-@pytest.mark.parametrize("margin", [Margin.RATIO, Margin.DISTANCE])
-@pytest.mark.parametrize("block", [7, 1 << 14])
-def test_scores_are_those_of_a_plain_computation(tmp_path, folder, model, pairs, file, margin, block, monkeypatch):
+@pytest.mark.parametrize(("margin", "block"), [(Margin.RATIO, 7), (Margin.DISTANCE, 1 << 14)])
+def test_scores_are_those_of_a_plain_computation(tmp_path, pairs, file, margin, block, monkeypatch):
     monkeypatch.setattr(score_files, "_PAIRS", block)
     texts = [[pair[side] for pair in pairs[300:500]] for side in (0, 1)]
     for name, lines in zip(("a", "b"), texts, strict=True):
         (tmp_path / name).write_text("\n".join(lines), encoding="utf-8")
     settings = MarginSettings(neighbors=3, margin=margin)
-    scorer = background_of_texts(str(tmp_path / "a"), str(tmp_path / "b"), folder, settings, tmp_path)
-    score_files.score_file(model, TextSource((str(file),), ("a", "b")), tmp_path / "y.tsv", scorer=scorer)
-    want = plain_scores(model, pairs[:200], *texts, 3, margin)
+    scorer = background_of_texts(str(tmp_path / "a"), str(tmp_path / "b"), FOLDER, settings, tmp_path)
+    score_files.score_file(MODEL, TextSource((str(file),), ("a", "b")), tmp_path / "y.tsv", scorer=scorer)
+    want = plain_scores(pairs[:200], *texts, 3, margin)
     np.testing.assert_allclose(read_scores(tmp_path / "y.tsv"), want, rtol=2e-3, atol=2e-3)
     rows = (tmp_path / "y.tsv").read_text(encoding="utf-8").split("\n")[:-1]
     assert [tuple(row.split("\t")[1:]) for row in rows] == pairs[:200]
 
 
-def test_a_files_own_sides_are_its_background(tmp_path, folder, model, pairs, file):
+def test_a_files_own_sides_are_its_background(tmp_path, pairs, file):
     settings, source = MarginSettings(margin=Margin.RATIO), TextSource((str(file),), ("a", "b"))
-    scorer = background_of_pairs(source, folder, settings, tmp_path, pairs[200:220])
+    scorer = background_of_pairs(source, FOLDER, settings, tmp_path, pairs[200:220])
     assert [len(scorer.source), len(scorer.target)] == [len({pair[side] for pair in pairs[:220]}) for side in (0, 1)]
-    got = [score for score, _, _ in score_files.score_pairs(model, pairs[:200], scorer=scorer)]
+    got = [score for score, _, _ in score_files.score_pairs(MODEL, pairs[:200], scorer=scorer)]
     sides = [[pair[side] for pair in pairs[:220]] for side in (0, 1)]
-    np.testing.assert_allclose(got, plain_scores(model, pairs[:200], *sides, 4, Margin.RATIO), rtol=2e-3, atol=2e-3)
+    np.testing.assert_allclose(got, plain_scores(pairs[:200], *sides, 4, Margin.RATIO), rtol=2e-3, atol=2e-3)
 
 
-def test_a_background_of_one_text_and_one_through_an_index(tmp_path, folder, model, pairs, file):
+def test_a_background_of_one_text_and_one_through_an_index(tmp_path, pairs, file):
     names, scores = [str(tmp_path / name) for name in "ab"], []
     for side, name in enumerate(names):
         (tmp_path / name).write_text("\n".join(pair[side] for pair in pairs), encoding="utf-8")
     for number, settings in enumerate((MarginSettings(), MarginSettings(index="IVF4,Flat", recall=1.0))):
         (tmp_path / str(number)).mkdir()
-        scorer = background_of_texts(*names, folder, settings, tmp_path / str(number))
-        scores.append([score for score, _, _ in score_files.score_pairs(model, pairs[:50], scorer=scorer)])
+        scorer = background_of_texts(*names, FOLDER, settings, tmp_path / str(number))
+        scores.append([score for score, _, _ in score_files.score_pairs(MODEL, pairs[:50], scorer=scorer)])
     np.testing.assert_allclose(scores[0], scores[1], atol=1e-6)
     (tmp_path / "one").mkdir()
-    alone = background_of_texts(names[0], names[0], folder, MarginSettings(), tmp_path / "one")
+    alone = background_of_texts(names[0], names[0], FOLDER, MarginSettings(), tmp_path / "one")
     assert alone.source is alone.target and len(alone.source) == len({a for a, _ in pairs})
 
 
-def test_backgrounds_that_cannot_be_one_are_refused(tmp_path, folder, file):
+def test_backgrounds_that_cannot_be_one_are_refused(tmp_path, file):
     few = tmp_path / "few"
     few.write_text("ba ce\nfo gu\nba ce\n")
     with pytest.raises(MiningError, match="few: 2 distinct sentences, but 4 neighbors are needed; give more text"):
-        background_of_texts(str(few), str(few), folder, MarginSettings(), tmp_path)
+        background_of_texts(str(few), str(few), FOLDER, MarginSettings(), tmp_path)
     with pytest.raises(SettingsError, match="both backgrounds are standard input"):
-        background_of_texts("-", "-", folder, MarginSettings(), tmp_path)
+        background_of_texts("-", "-", FOLDER, MarginSettings(), tmp_path)
     with pytest.raises(SettingsError, match="must be read again"):
-        background_of_pairs(TextSource(("-",), ("a", "b")), folder, MarginSettings(), tmp_path)
-
-
-def test_sorted_output_has_the_same_rows_best_first(tmp_path, model, pairs, file):
-    source = TextSource((str(file),), ("a", "b"))
-    file.write_text(file.read_text(encoding="utf-8") * 2, encoding="utf-8")  # every score twice: ties
-    score_files.score_file(model, source, tmp_path / "plain.tsv")
-    scores = array("d")
-    score_files.score_file(model, source, tmp_path / "sorted.tsv", scores=scores, sort=True)
-    rows = (tmp_path / "plain.tsv").read_text(encoding="utf-8").split("\n")[:-1]
-    want = sorted(rows, key=lambda row: -float(row.split("\t")[0]))  # stable
-    assert (tmp_path / "sorted.tsv").read_text(encoding="utf-8") == "".join(f"{row}\n" for row in want) != rows
-    assert list(scores) == read_scores(tmp_path / "plain.tsv")
-    assert not list(tmp_path.glob("*.part*"))
-
-
-def test_a_score_that_is_no_number_is_refused(tmp_path, model, file):
-    def scorer(first, second):
-        return np.where(np.arange(len(first)) == 3, np.nan, 1.0)
-
-    with pytest.raises(MiningError, match="pair 4: its score is nan"):
-        score_files.score_file(model, TextSource((str(file),), ("a", "b")), tmp_path / "y.tsv", scorer=scorer)
-    assert not list(tmp_path.glob("y.tsv*"))
+        background_of_pairs(TextSource(("-",), ("a", "b")), FOLDER, MarginSettings(), tmp_path)
 
 
 samples = st.lists(st.tuples(st.integers(0, 8), st.booleans()), min_size=1, max_size=40)
@@ -207,21 +168,21 @@ def test_labels_are_checked(tmp_path, rows, message):
         read_labels(str(tmp_path / "gold.tsv"))
 
 
-def test_the_command(tmp_path, folder, pairs, file, capsys):
+def test_the_command(tmp_path, pairs, file, capsys):
     wrong = [(a, pairs[(i + 7) % 200][1]) for i, (a, _) in enumerate(pairs[:40])]
     gold = [f"1\t{a}\t{b}" for a, b in pairs[:40]] + [f"0\t{a}\t{b}" for a, b in wrong]
     (tmp_path / "gold.tsv").write_text("\n".join(gold), encoding="utf-8")
     out = tmp_path / "y.tsv"
     extra = ["--labels", tmp_path / "gold.tsv", "--precision", "0.6"]
-    assert run(file, "--model", folder, "--output", out, "--background", "self", "--sort", *extra) == 0
+    assert run(file, "--model", FOLDER, "--output", out, "--background", "self", "--sort", *extra) == 0
     said = capsys.readouterr()
     assert "| precision 0.6 |" in said.out and "| best F1 |" in said.out and "200 pairs" in said.err
     scores = read_scores(out)
     assert len(scores) == 200 and scores == sorted(scores, reverse=True)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["gold.tsv", "pairs.tsv", "y.tsv"]
-    assert run(file, "--model", folder, "--output", tmp_path / "cosines.tsv") == 0  # as it always was
+    assert run(file, "--model", FOLDER, "--output", tmp_path / "cosines.tsv") == 0  # as it always was
     assert capsys.readouterr() == ("", f"{tmp_path / 'cosines.tsv'}: 200 pairs; 0 with a blank side\n")
-    want = [f"{score:.6f}" for score, _, _ in score_files.score_pairs(model_directory.load(folder), pairs[:200])]
+    want = [f"{score:.6f}" for score, _, _ in score_files.score_pairs(MODEL, pairs[:200])]
     got = (tmp_path / "cosines.tsv").read_text(encoding="utf-8").split("\n")[:-1]
     assert [row.split("\t")[0] for row in got] == want
 
@@ -239,8 +200,8 @@ def test_the_command(tmp_path, folder, pairs, file, capsys):
         (["--background", "self", "--neighbors", "900"], "pairs.tsv, first side: "),
     ],
 )
-def test_bad_commands_are_refused_in_a_line_and_leave_nothing(tmp_path, folder, file, arguments, message, capsys):
-    assert run(file, "--model", folder, "--output", tmp_path / "y.tsv", *arguments) == 1
+def test_bad_commands_are_refused_in_a_line_and_leave_nothing(tmp_path, file, arguments, message, capsys):
+    assert run(file, "--model", FOLDER, "--output", tmp_path / "y.tsv", *arguments) == 1
     said = capsys.readouterr().err
     assert message in said and said.count("\n") == 1
     assert [path.name for path in tmp_path.iterdir()] == ["pairs.tsv"]
