@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from st_paragram.errors import MiningError, SettingsError
+from st_paragram.errors import MiningError
 from st_paragram.tools.alignment import align as alignment
 from st_paragram.tools.alignment.align import KINDS, Block, align, best_path
-from st_paragram.tools.alignment.settings import SKIP, AlignmentSettings
+from st_paragram.tools.alignment.settings import AlignmentSettings
 from st_paragram.tools.bitext_mining.margin import Margin
 
 
@@ -24,18 +24,6 @@ def _word(word):
     seeds = [sum(ord(c) * 257**i for i, c in enumerate(name)) for name in (base, base + "'")]
     vectors = [np.random.default_rng(seed % 2**32).standard_normal(24) for seed in seeds]
     return vectors[0] + 0.3 * foreign * vectors[1]
-
-
-def ways(n, m):
-    """All alignments as lists of (first source, first target, kind)."""
-    if n == 0 or m == 0:
-        return [[]]
-    found = set()
-    for kind, (ahead, across) in enumerate(KINDS):
-        if n >= ahead and m >= across:
-            found |= {(*way, (n - ahead, m - across, kind)) for way in ways(n - ahead, m - across)}
-    found |= set(map(tuple, ways(n - 1, m))) | set(map(tuple, ways(n, m - 1)))
-    return sorted(found)
 
 
 def plain_score(source, target, block, embed, margin, k):
@@ -57,21 +45,6 @@ def gain_matrices(draw, n, m):
     value = st.sampled_from([-1.0, -0.5, 0.0, 0.25, 0.5, 1.0])  # ties are frequent, and sums exact
     rows = [tuple(np.array(draw(st.lists(value, min_size=w, max_size=w))) for w in (m, m - 1, m)) for _ in range(n)]
     return rows
-
-
-def gain(rows, way):
-    """Blocks of two source sentences stand with the row they end with."""
-    return sum(rows[i + KINDS[kind][0] - 1][kind][j] for i, j, kind in way)
-
-
-@settings(max_examples=50)
-@given(st.data(), st.integers(1, 4), st.integers(1, 4))
-def test_the_best_path_is_the_best_of_all(data, n, m):
-    rows = gain_matrices(data.draw, n, m)
-    found = [(i, j, kind) for kind, i, j in best_path(iter(rows), n, m)]
-    every = ways(n, m)
-    assert tuple(found) in {tuple(way) for way in every}
-    assert gain(rows, found) == max(gain(rows, way) for way in every)
 
 
 def plain_path(rows, n, m):
@@ -97,7 +70,7 @@ def plain_path(rows, n, m):
 
 @settings(max_examples=60)
 @given(st.data(), st.integers(1, 8), st.integers(1, 8))
-def test_of_equally_good_paths_the_rule_chooses(data, n, m):
+def test_the_best_path_and_of_equally_good_ones_the_first_by_the_rule(data, n, m):
     rows = gain_matrices(data.draw, n, m)
     found = [(i, j, kind) for kind, i, j in best_path(iter(rows), n, m)]
     assert found == plain_path(rows, n, m)
@@ -117,25 +90,27 @@ def test_alignments_are_optimal_by_the_book(source, target, margin, k, skip):
         expected = plain_score(source, target, block, bag, margin, k)
         assert block.score == pytest.approx(expected, rel=1e-5, abs=1e-5)
         assert (len(block.source), len(block.target)) in KINDS
-    scored = {}
-    for way in ways(len(source), len(target)):
-        for i, j, kind in way:
-            if (i, j, kind) not in scored:
-                ahead, across = KINDS[kind]
-                block = Block(tuple(range(i, i + ahead)), tuple(range(j, j + across)), 0.0)
-                scored[i, j, kind] = plain_score(source, target, block, bag, margin, k) - chosen.least
-    best = max(sum(scored[step] for step in way) for way in ways(len(source), len(target)))
+
+    def gain(i, j, kind):
+        """Of the block that ends with source sentence i and begins with target sentence j."""
+        ahead, across = KINDS[kind]
+        block = Block(tuple(range(max(i - ahead + 1, 0), i + 1)), tuple(range(j, j + across)), 0.0)
+        return plain_score(source, target, block, bag, margin, k) - chosen.least
+
+    n, m = len(source), len(target)
+    rows = [[[gain(i, j, kind) for j in range(m - KINDS[kind][1] + 1)] for kind in range(3)] for i in range(n)]
+    best = sum(rows[i + KINDS[kind][0] - 1][kind][j] for i, j, kind in plain_path(rows, n, m))
     assert sum(block.score - chosen.least for block in blocks) == pytest.approx(best, rel=1e-4, abs=1e-4)
 
 
-def planted(rng, units, blank_lines=True):
+def planted(rng, units):
     """Documents of units of the same words with merged, dropped and blank rows, and their true blocks."""
     documents, blocks = ([], []), []
 
     def add(side, *texts):
         rows = []
         for text in texts:
-            if blank_lines and rng.random() < 0.1:
+            if rng.random() < 0.1:
                 documents[side].append(" " * int(rng.integers(3)))
             rows.append(len(documents[side]))
             documents[side].append(text)
@@ -158,18 +133,14 @@ def planted(rng, units, blank_lines=True):
 
 
 @pytest.mark.parametrize("margin", list(Margin))
-@pytest.mark.parametrize("seed", range(3))
-def test_planted_merges_and_skips_are_found(margin, seed):
-    source, target, blocks = planted(np.random.default_rng(seed), 60)
-    assert [
-        (block.source, block.target) for block in align(source, target, bag, AlignmentSettings(margin=margin))
-    ] == blocks
-
-
-def test_skipped_sentences_are_given_where_they_stand_if_asked_for():
-    source, target, true = planted(np.random.default_rng(5), 40)
-    blocks = align(source, target, bag, AlignmentSettings(with_skipped=True))
-    assert [(block.source, block.target) for block in blocks if block.source and block.target] == true
+@pytest.mark.parametrize("seed", range(2))
+def test_planted_merges_and_skips_are_found_in_their_places(margin, seed, monkeypatch):
+    source, target, true = planted(np.random.default_rng(seed), 60)
+    found = align(source, target, bag, AlignmentSettings(margin=margin))
+    assert [(block.source, block.target) for block in found] == true
+    monkeypatch.setattr(alignment, "_SCORES_AT_A_TIME", 70)  # changes nothing
+    blocks = align(source, target, bag, AlignmentSettings(margin=margin, with_skipped=True))
+    assert [block for block in blocks if block.source and block.target] == found
     for side, document in enumerate((source, target)):
         rows = [row for block in blocks for row in (block.source, block.target)[side]]
         assert rows == [row for row, text in enumerate(document) if text.strip()]
@@ -183,41 +154,8 @@ def test_nothing_to_align():
     assert skipped == [Block((0,), (), 0.0)]
 
 
-def test_identical_documents_align_one_to_one():
-    document = [f"a{i} b{i} c{i % 3}" for i in range(30)]
-    assert [(block.source, block.target) for block in align(document, document, bag)] == [
-        ((i,), (i,)) for i in range(30)
-    ]
-    same = ["a b"] * 6  # everything is as good as everything else
-    assert [(block.source, block.target) for block in align(same, same, bag)] == [((i,), (i,)) for i in range(6)]
-
-
-def test_results_do_not_depend_on_how_much_is_scored_at_a_time(monkeypatch):
-    source, target, _ = planted(np.random.default_rng(7), 30)
-    expected = align(source, target, bag)
-    for numbers in (1, 70, 1000):
-        monkeypatch.setattr(alignment, "_SCORES_AT_A_TIME", numbers)
-        assert align(source, target, bag) == expected
-
-
-@pytest.mark.parametrize("value", [0.0, np.nan, np.inf])
-def test_embeddings_without_a_direction_are_refused(value):
-    def bad(texts):
-        return np.array([[value, 0.0] if text == "b" else [1.0, 1.0] for text in texts], dtype=np.float32)
-
-    with pytest.raises(MiningError, match=r"target sentences: the embedding of number 2 has length (0|nan|inf)"):
-        align(["a"], ["a", "b"], bad)
-
-
 def test_documents_that_are_too_large_are_refused(monkeypatch):
     monkeypatch.setattr(alignment, "MOST_CELLS", 6)
     assert len(align(["a", "b"], ["a", "b", "c"], bag)) > 0
     with pytest.raises(MiningError, match="2 and 4 sentences are too many to align"):
         align(["a", "b"], ["a", "b", "c", "d"], bag)
-
-
-@pytest.mark.parametrize("bad", [{"neighbors": 0}, {"skip": float("nan")}, {"skip": float("inf")}])
-def test_settings_out_of_range_are_refused(bad):
-    with pytest.raises(SettingsError, match=next(iter(bad))):
-        AlignmentSettings(**bad)
-    assert AlignmentSettings(margin=Margin.DISTANCE).least == SKIP[Margin.DISTANCE]

@@ -1,13 +1,15 @@
 """Exact search by products of blocks, compared with a plain one, with and without the compiled kernels."""
 
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from st_paragram.core.native import kernels
-from st_paragram.errors import MiningError
-from st_paragram.tools.neighbors import exact
+from st_paragram.errors import EvaluationError, MiningError, MissingExtraError, SettingsError
+from st_paragram.tools.neighbors import exact, inexact
 from st_paragram.tools.neighbors import vectors as vectors_module
 from st_paragram.tools.neighbors.exact import (
     BestRows,
@@ -15,7 +17,6 @@ from st_paragram.tools.neighbors.exact import (
     exact_within,
     nearest_both_ways,
     nearest_neighbors,
-    ranked,
 )
 from st_paragram.tools.neighbors.results import Neighbors, united
 from st_paragram.tools.neighbors.settings import VectorType
@@ -70,12 +71,14 @@ def test_blocks_and_parts_find_what_a_plain_search_finds(way, monkeypatch, side,
     assert same(found[0], expected) and same(found[1], back)
 
 
-@given(COUNTS, COUNTS, st.integers(1, 9), st.integers(0, 9))
-def test_one_product_is_two_searches(n, m, k, seed):
-    one, other = unit(n, seed=seed), unit(m, seed=seed + 100)
+@given(COUNTS, COUNTS, st.integers(2, 20), st.integers(1, 9), st.integers(0, 9))
+def test_one_product_is_two_searches(n, m, dim, k, seed):
+    one, other = unit(n, dim, seed), unit(m, dim, seed + 100)
     forward, backward = nearest_both_ways(one, other, k)
     assert same(forward, nearest_neighbors(one, other, min(k, m)))
     assert same(backward, nearest_neighbors(other, one, min(k, n)))
+    assert same(forward, plain(one, other, k)) and (forward.similarities.dtype, forward.indices.dtype) == ("f4", "i8")
+    np.testing.assert_allclose(forward.means, forward.similarities.astype(float).mean(1))
 
 
 @pytest.mark.parametrize("levels", [None, 2])
@@ -91,13 +94,6 @@ def test_a_corpus_among_itself_is_searched_once(way, monkeypatch, shard, side, l
         assert len(found.indices) == end - begin and len(back.indices) == 50 - end
         parts += [(begin, found), (end, back)]
     assert same(united(parts, 50, 5), plain(vectors, vectors, 5))
-
-
-def test_a_symmetric_product_is_half_of_one(monkeypatch):
-    monkeypatch.setattr(exact, "_SIDE", 4)
-    vectors = unit(16)
-    tiles = [(row, column) for row, column, _ in exact._tiles(vectors, vectors, symmetric=True)]
-    assert len(tiles) == len(set(tiles)) == 10 and all(column >= row for row, column in tiles)
 
 
 @given(st.lists(st.tuples(COUNTS, COUNTS), min_size=1, max_size=4), st.integers(1, 50), st.booleans(), st.data())
@@ -165,21 +161,6 @@ def test_embeddings_without_a_direction_are_refused():
             pack(spoilt, VectorType.FLOAT16, "x", 10)
 
 
-@given(st.integers(2, 40), st.integers(1, 3), st.integers(0, 9))
-def test_given_rows_are_ranked_wherever_none_stand_among_them(count, k, seed):
-    rng = np.random.default_rng(seed)
-    vectors = unit(count, 4, seed, levels=5)
-    rows = np.stack([rng.permutation(count) for _ in range(count)])
-    rows[rng.random(rows.shape) < 0.4] = -1
-    k = min(k, count)
-    cosines = (vectors.astype(np.float64) @ vectors.astype(np.float64).T).astype(np.float32)
-    found = ranked(vectors, UnitRows(vectors), rows, k)
-    for query, given_rows in enumerate(rows):
-        best = sorted((-cosines[query, row], row) for row in given_rows if row >= 0)[:k]
-        expected = [(-minus, row) for minus, row in best] + [(-1, 0)] * (k - len(best))
-        np.testing.assert_allclose(found.similarities[query], [cosine for cosine, _ in expected], atol=1e-6)
-
-
 def test_parts_are_united_with_the_earlier_of_equal_rows_first():
     one = Neighbors(np.array([[0.9, 0.5], [0.8, 0.1]], np.float32), np.array([[0, 1], [1, 0]]))
     other = Neighbors(np.array([[0.8, 0.7]], np.float32), np.array([[5, 4]]))
@@ -193,3 +174,41 @@ def test_a_sentence_is_not_its_own_neighbor():
     rest = neighbors.without_self(np.array([3, 4]))
     assert rest.indices.tolist() == [[7, 1], [5, 6]]  # row 4 was found last
     assert rest.similarities.tolist() == [[1, 0.5], pytest.approx([1, 0.9])]
+
+
+def test_equal_vectors_have_equal_cosines_wherever_they_stand_and_either_way():
+    queries, corpus = unit(130, 37), unit(500, 37, seed=1)
+    corpus[[100, 333, 499]] = corpus[7]
+    got, back = nearest_neighbors(queries, corpus, 100), nearest_neighbors(corpus, queries, 130)
+    row = [np.flatnonzero(found == 7) for found in got.indices]
+    assert sum(map(len, row)) > 10
+    for query, place in enumerate(row):
+        if len(place) and place[0] <= 96:
+            chosen = slice(place[0], place[0] + 4)
+            assert got.indices[query, chosen].tolist() == [7, 100, 333, 499]
+            assert len(set(got.similarities[query, chosen].tolist())) == 1
+            assert got.similarities[query, place[0]] == back.similarities[7, back.indices[7] == query]
+
+
+def test_what_cannot_be_searched_is_refused():
+    three, broken = unit(3, 4), unit(3, 4)
+    broken[1, 2] = np.nan
+    for queries, corpus, k, error, message in (
+        (unit(0, 4), three, 1, EvaluationError, r"queries: vectors of shape \(0, 4\)"),
+        (three, three[0], 1, EvaluationError, r"corpus: vectors of shape \(4,\)"),
+        (three, unit(3, 5), 1, EvaluationError, "queries have 4 components, the corpus has 5"),
+        (three, broken, 1, EvaluationError, "corpus: vector 2 of 3 has length nan"),
+        (2 * three, three, 1, EvaluationError, "queries: vector 1 of 3 has length 2, not 1"),
+        (three, three, 4, SettingsError, "4 neighbors requested in a corpus of 3"),
+        (three, three, 0, SettingsError, "0 neighbors requested"),
+    ):
+        with pytest.raises(error, match=message):
+            nearest_neighbors(queries, corpus, k)
+
+
+def test_an_exact_search_needs_no_faiss(monkeypatch):
+    monkeypatch.setitem(sys.modules, "faiss", None)
+    vectors = unit(9, 4)
+    assert nearest_neighbors(vectors, vectors, 1).indices[:, 0].tolist() == list(range(9))
+    with pytest.raises(MissingExtraError, match=r'pip install "st_paragram\[mining\]"'):
+        inexact._faiss()

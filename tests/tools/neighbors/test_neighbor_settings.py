@@ -1,10 +1,8 @@
 import argparse
 
 import pytest
-from hypothesis import given as examples
-from hypothesis import strategies as st
 
-from st_paragram.core.settings import add_setting_options, given, table
+from st_paragram.core.settings import add_setting_options, given
 from st_paragram.errors import SettingsError
 from st_paragram.tools.bitext_mining.margin import Margin
 from st_paragram.tools.bitext_mining.settings import MiningSettings
@@ -14,11 +12,6 @@ from st_paragram.tools.neighbors.settings import SearchSettings, Size, VectorTyp
 @pytest.mark.parametrize(("size", "shown"), [(4 << 30, "4G"), (512 << 20, "512M"), (1000, "1000"), (3 << 29, "1536M")])
 def test_sizes_are_shown_as_they_are_given(size, shown):
     assert str(Size(size)) == shown and parse_memory(shown) == size == parse_memory(size)
-
-
-@examples(st.integers(1, 1 << 50))
-def test_what_is_shown_can_be_given(size):
-    assert parse_memory(str(Size(size))) == size
 
 
 def test_settings_of_a_command_line():
@@ -50,8 +43,3 @@ def test_settings_are_checked(change, message):
     with pytest.raises(SettingsError) as caught:
         SearchSettings(**change)
     assert message in str(caught.value)
-
-
-def test_settings_as_a_table():
-    rows = [row for row in table(SearchSettings).split("\n") if row.startswith("| `memory`")]
-    assert len(rows) == 1 and "| 4G |" in rows[0]
