@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import errno
 import threading
 import time
-from functools import partial
 
 import pytest
 from filelock import FileLock
@@ -48,12 +46,10 @@ def test_an_output_is_one_runs(tmp_path):
         FileLock(tmp_path / ".x.npy.lock", timeout=0).acquire()
 
 
-@pytest.mark.parametrize("spelling", ["x.npy", "sub/../x.npy", "./x.npy"])
-def test_a_run_may_take_its_lock_again_by_any_path(tmp_path, monkeypatch, spelling):
-    monkeypatch.chdir(tmp_path)
+def test_a_run_may_take_its_lock_again_by_any_path(tmp_path):
     (tmp_path / "sub").mkdir()
     with output_lock(tmp_path / "x.npy"):
-        with output_files(tmp_path / spelling, overwrite=False):
+        with output_files(tmp_path / "sub/../x.npy", overwrite=False):
             pass
         assert ".x.npy.lock" in names(tmp_path)
         with pytest.raises(TimeoutError):
@@ -94,18 +90,6 @@ def test_what_killed_runs_have_left_goes(tmp_path):
     assert names(tmp_path) == sorted(["x.part", ".x.part", ".x.work"])
 
 
-@pytest.mark.parametrize("error", [OSError(errno.ENOLCK, "No locks available"), NotImplementedError()])
-def test_without_locks_all_goes_on_and_nothing_of_others_goes(tmp_path, monkeypatch, error):
-    def refuse(*_, **__):
-        raise error
-
-    leave_behind(tmp_path, ".x.0123456789ab.part")
-    monkeypatch.setattr(FileLock, "acquire", refuse)
-    with output_lock(tmp_path / "x"):
-        write_text(tmp_path / "x", "made")
-    assert names(tmp_path) == [".x.0123456789ab.part", "x"]
-
-
 def test_unfinished_files_and_folders_are_of_the_kind_that_is_removed(tmp_path):
     with pytest.raises(ZeroDivisionError), atomic(tmp_path / "x") as file, temporary_folder(tmp_path / "x"):
         left = names(tmp_path)
@@ -140,17 +124,9 @@ def test_a_folder_that_could_not_be_replaced_stays(tmp_path):
 def test_a_folder_whose_run_was_killed_while_it_was_replaced_comes_back(tmp_path):
     (tmp_path / ".m.0123456789ab.part" / "old").mkdir(parents=True)
     (tmp_path / ".m.0123456789ab.part" / "old" / "precious").touch()
-    with (
-        pytest.raises(ParagramError, match="exists"),
-        output_lock(tmp_path / "m", partial(refuse_what_exists, tmp_path / "m")),
-    ):
-        pass
+    with output_lock(tmp_path / "m"):
+        assert (tmp_path / "m" / "precious").exists()
     assert names(tmp_path) == ["m"] and names(tmp_path / "m") == ["precious"]
-
-
-def refuse_what_exists(path):
-    if path.exists():
-        raise ParagramError(f"{path} exists")
 
 
 def test_another_run_is_waited_for_where_that_is_asked_for(tmp_path):

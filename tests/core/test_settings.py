@@ -72,21 +72,10 @@ def parsed(*arguments: object, leave_out: tuple[str, ...] = (), only: tuple[str,
     return Example("x", **given(parser.parse_args(list(map(str, arguments))), Example))
 
 
-def refusal(**values: object) -> str:
-    with pytest.raises(SettingsError) as caught:
-        Example(**{"name": "x", **values})
-    return str(caught.value)
-
-
 def test_defaults_are_what_the_fields_say() -> None:
     example = Example("x")
-    assert (example.dim, example.rate, example.share, example.kind, example.side) == (
-        300,
-        1e-3,
-        None,
-        "near",
-        Side.LEFT,
-    )
+    assert (example.dim, example.rate, example.share) == (300, 1e-3, None)
+    assert (example.kind, example.side) == ("near", Side.LEFT)
     assert (example.fold, example.loud, example.size, example.where) == (True, False, 4096, Path("data"))
 
 
@@ -112,47 +101,30 @@ def test_python_yaml_and_the_command_line_agree(values: dict[str, object]) -> No
     assert parsed(*words) == example
 
 
-def test_values_given_by_position_are_refused_by_name() -> None:
-    with pytest.raises(SettingsError, match=r"^dim is 'many'; "):
-        Example("x", "many")  # type: ignore[arg-type]
-
-
 @pytest.mark.parametrize(
     ("values", "message"),
     [
         ({"dim": 0}, "dim is 0; it must be greater than or equal to 1"),
         ({"dim": 5000}, "dim is 5000; it must be less than 5000"),
-        ({"dim": 3.5}, "dim is 3.5; it must be a valid integer"),
         ({"dim": "many"}, "dim is 'many'; it must be a valid integer"),
-        ({"dim": None}, "dim is None; it must be a valid integer"),
-        ({"rate": 0}, "rate is 0; it must be greater than 0"),
         ({"rate": math.nan}, "rate is nan; it must be a finite number"),
-        ({"rate": math.inf}, "rate is inf; it must be a finite number"),
         ({"share": 0.4}, "share is 0.4; it must be greater than or equal to 0.5"),
         ({"kind": "middle"}, "kind is 'middle'; it must be 'near' or 'far'"),
         ({"side": 1}, "side is 1; it must be 'left' or 'right'"),
         ({"fold": "maybe"}, "fold is 'maybe'; it must be a valid boolean"),
-        ({"size": 3}, "size is 3; it must be greater than or equal to 1024"),
         ({"loud": True, "kind": "far"}, "loud and far exclude each other"),
         ({"colour": 1}, "unknown setting 'colour'; known are dim, fold, "),
     ],
 )
 def test_refusals_name_the_setting_the_value_and_what_is_expected(values: dict[str, object], message: str) -> None:
-    assert refusal(**values).startswith(message)
+    with pytest.raises(SettingsError) as caught:
+        Example(**{"name": "x", **values})
+    assert str(caught.value).startswith(message)
 
 
 def test_a_setting_without_a_default_must_be_given() -> None:
     with pytest.raises(SettingsError, match="name is missing; it must be given"):
         Example()  # type: ignore[call-arg]
-
-
-def test_a_default_outside_its_own_range_is_refused() -> None:
-    @settings
-    class Wrong:
-        dim: int = setting(0, "components", ge=1)
-
-    with pytest.raises(SettingsError, match="dim is 0; it must be greater than or equal to 1"):
-        Wrong()
 
 
 def test_what_yaml_1_1_makes_of_numbers_is_accepted(tmp_path: Path) -> None:
@@ -177,11 +149,9 @@ def test_later_places_are_stronger(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("dims: 3", "unknown setting 'dims'; known are dim, "),
-        ("3: 3", "a mapping of settings is expected"),
         ("[1]", "a mapping of settings is expected"),
         ("{", "not readable as YAML"),
         ("[" * 5000, "not readable as YAML"),
-        ("\x00", "not readable as YAML"),
     ],
 )
 def test_other_files_are_refused_by_name(tmp_path: Path, text: str, message: str) -> None:
@@ -201,26 +171,13 @@ def test_only_what_was_given_on_the_command_line_counts() -> None:
     assert given(other, Example) == {"dim": 4}
 
 
-@pytest.mark.parametrize(
-    "arguments", [["--dim", "x"], ["--dim", "3.5"], ["--rate", "x"], ["--kind", "x"], ["--name", "x"]]
-)
-def test_the_command_line_refuses_what_is_of_another_kind(
-    arguments: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit):
-        parsed(*arguments)
-    assert arguments[0] in capsys.readouterr().err
-
-
-def test_an_option_may_have_several_names_and_a_form_of_its_own() -> None:
-    assert parsed("-s", "8K").size == parsed("--size", "8K").size == parsed("--size", 8192).size == 8192
-
-
-def test_options_can_be_left_out_and_chosen() -> None:
+def test_options_have_several_names_are_left_out_chosen_and_checked(capsys: pytest.CaptureFixture[str]) -> None:
+    assert parsed("-s", "8K").size == parsed("--size", 8192).size == 8192
     assert parsed("--dim", 3, only=("dim",)).dim == 3
-    for arguments in ({"only": ("rate",)}, {"leave_out": ("dim",)}):
+    for words, chosen in (("--dim x", {}), ("--kind x", {}), ("--name x", {}), ("--dim 3", {"leave_out": ("dim",)})):
         with pytest.raises(SystemExit):
-            parsed("--dim", 3, **arguments)
+            parsed(*words.split(), **chosen)
+        assert words.split()[0] in capsys.readouterr().err
 
 
 def test_help_shows_every_default_and_what_flags_do() -> None:
