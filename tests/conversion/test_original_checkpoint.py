@@ -8,8 +8,6 @@ import pickle
 
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from support.original import make_checkpoint
 
 from st_paragram.conversion.original_checkpoint import read_checkpoint
@@ -88,7 +86,7 @@ def test_malicious_pickles_are_refused_without_being_executed(tmp_path, legacy, 
 
 
 @pytest.mark.parametrize("legacy", [False, True])
-@pytest.mark.parametrize("share", [0, 0.01, 0.3, 0.9, 0.999])
+@pytest.mark.parametrize("share", [0, 0.3, 0.999])
 def test_files_that_were_cut_off_are_refused(tmp_path, legacy, share):
     whole = save(tmp_path / "whole.pt", make_checkpoint(VOCABULARY, dim=200), legacy).read_bytes()
     path = tmp_path / "model.pt"
@@ -112,22 +110,14 @@ def test_other_files_are_refused(tmp_path):
         ({"state_dict": {"embedding.weight": torch.zeros(4)}}, r"of shape \(4,\); rows of numbers are expected"),
         ({"state_dict": {"embedding.weight": torch.zeros(4, 2, dtype=torch.int64)}}, "torch.int64"),
         ({"state_dict": {"embedding.weight": torch.zeros(1).expand(4, 1 << 40)}}, "is larger than the file"),
-        ({"state_dict": {"embedding.weight": torch.zeros(4, 2, device="meta")}}, "rows of numbers"),
-        (
-            {"state_dict": {"embedding.weight": torch.full((4, 2), float("nan"))}},
-            "row 0: NaN, infinite or huge",
-        ),
-        ({"state_dict": {"embedding.weight": torch.full((4, 2), -3e38)}}, "NaN, infinite or huge numbers"),
+        ({"state_dict": {"embedding.weight": torch.full((4, 2), float("nan"))}}, "row 0: NaN, infinite or huge"),
         (
             {"state_dict": {"embedding.weight": torch.zeros(4, 2), "lstm.weight_ih_l0": torch.zeros(1)}},
             r"\['lstm.weight_ih_l0'\].*only checkpoints that average",
         ),
         ({"vocab": ["▁ba"]}, "is not a dictionary of strings with a row for UUUNKKK"),
-        ({"vocab": {"▁ba": 0}}, "is not a dictionary of strings with a row for UUUNKKK"),
         ({"vocab": {**VOCABULARY, "x": 4}}, "vocab maps 'x' to 4; give strings, and rows below 4"),
-        ({"vocab": {**VOCABULARY, "x": -1}}, "to -1"),
         ({"vocab": {**VOCABULARY, "x": 1.0}}, r"maps 'x' to 1\.0; give strings"),
-        ({"vocab": {**VOCABULARY, 7: 1}}, "maps 7 to 1"),
         ({"vocab": {**VOCABULARY, "a\ud800": 1}}, r"vocab names 'a\\ud800', which is not text \(half a character\)"),
         ({"args": 3}, "its args are a int"),
     ],
@@ -168,28 +158,3 @@ def test_what_is_asked_for_goes_before_what_the_checkpoint_says(tmp_path):
     ):
         report = import_checkpoint(path, tmp_path / "new", settings=wanted, overwrite=True)
         assert (report.lower_case, report.moses) == found
-
-
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("mutated")
-    checkpoint = make_checkpoint(VOCABULARY, dim=2)
-    return folder, [save(folder / f"{kind}.pt", checkpoint, kind).read_bytes() for kind in (False, True)]
-
-
-@settings(max_examples=150)
-@given(st.data())
-def test_damaged_bytes_are_refused_or_read(whole, data):
-    folder, contents = whole
-    content = bytearray(data.draw(st.sampled_from(contents)))
-    for _ in range(data.draw(st.integers(1, 3))):
-        content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
-    path = folder / "model.pt"
-    path.write_bytes(content)
-    try:
-        found = read_checkpoint(path)
-    except ModelDirectoryError as error:
-        assert "\n" not in str(error)
-    else:
-        assert found.table.ndim == 2 and found.table.isfinite().all()
-        assert 0 <= found.unknown_row < len(found.table)

@@ -91,23 +91,6 @@ def test_a_killed_task_is_done_again(folder: Path) -> None:
     assert made(folder / "killed") == expected and not list(folder.rglob("*.part"))
 
 
-@pytest.mark.slow
-def test_two_workers_of_ray(folder: Path) -> None:
-    ray = pytest.importorskip("ray")
-    from datatrove.executor import RayPipelineExecutor
-
-    executor(folder, "whole", 1).run()
-    ray.init(num_cpus=2, object_store_memory=80 * 2**20, include_dashboard=False, log_to_driver=False)
-    try:
-        logs = f"{folder}/ray/logs"
-        RayPipelineExecutor(
-            pipeline(folder, "ray"), tasks=4, workers=2, logging_dir=logs, mem_per_cpu_gb=0.25, time=3600
-        ).run()
-    finally:
-        ray.shutdown()
-    assert made(folder / "ray") == made(folder / "whole")
-
-
 def document(text: str, **metadata: object) -> Document:
     return Document(text, "7", metadata=metadata)
 

@@ -1,8 +1,6 @@
-"""The pool of threads: it only grows, survives forks, and passes exceptions on; threads keep their buffers."""
+"""The pool of threads: it only grows, survives forks, and passes exceptions on."""
 
 import multiprocessing
-import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -17,19 +15,6 @@ needs_linux = pytest.mark.skipif(sys.platform != "linux", reason="threads and li
 
 TABLE = np.random.default_rng(0).normal(size=(500, 8)).astype(np.float32)
 IDS, OFFSETS = np.arange(400, dtype=np.int32), np.arange(0, 401, 4)
-# Allocations of 64 KB and more are new memory, of which every page is a fault when it is first written.
-FAULTS = """
-import resource
-import numpy as np
-from st_paragram.core.native import kernels
-
-first, second = np.random.default_rng(0).standard_normal((2, 6000, 16)).astype(np.float32)
-none, found = np.empty(0, np.int64), np.empty((2, 6000), np.int64)
-for threads in (1, 2):
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-    kernels().hardest_negatives(first, second, none, none, np.empty(0, np.uint8), False, threads, *found)
-    print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
-"""
 
 
 def means(threads):
@@ -51,15 +36,6 @@ def test_loops_of_different_numbers_of_threads_start_none_anew():
     for threads in (2, 3, 4, 2, 4):
         means(threads)
         assert set(Path("/proc/self/task").iterdir()) == running
-
-
-@needs_linux
-@pytest.mark.skipif(not (kernels() and kernels().has_byte_products()), reason="no 8-bit products here")
-def test_a_search_on_two_threads_allocates_for_a_thread_and_not_for_a_block():
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "MALLOC_MMAP_THRESHOLD_": "65536"}
-    done = subprocess.run([sys.executable, "-c", FAULTS], env=environment, capture_output=True, text=True, check=True)
-    one, two = map(int, done.stdout.split())
-    assert two < 4 * one + 1000  # a block for each 64 rows: 35,000
 
 
 @needs_linux

@@ -10,7 +10,6 @@ import re
 import tempfile
 import tracemalloc
 from collections.abc import Callable, Sequence
-from itertools import islice
 from pathlib import Path
 
 import pyarrow as pa
@@ -116,7 +115,6 @@ def test_csv_that_is_refused(tmp_path: Path, content: bytes, seen: str) -> None:
 JSON_REFUSED = [
     (b'{"text": null}', "has no value in column 'text'"),
     (b'{"text": 3}', "has 3 in column 'text'"),
-    (b'{"texts": "a"}', "has no value in column 'text'"),
     (b'["a"]', "is not a JSON object"),
     (b'{"text": "\xff"}', "is not UTF-8 in column 'text'"),
     (b'{"text": "\\ud800"}', "is not UTF-8 in column 'text'"),
@@ -156,14 +154,12 @@ def test_parquet_that_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("ending", FORMS)
 def test_memory_does_not_grow_with_a_table(tmp_path: Path, ending: str) -> None:
-    rows = [("a" * 100, "b" * 100, str(number)) for number in range(20_000)]
     path = tmp_path / f"p{ending}"
-    path.write_bytes(FORMS[ending](rows))
-    del rows
+    path.write_bytes(FORMS[ending]([("a" * 100, "b" * 100, str(number)) for number in range(20_000)]))
     found = read_columns(str(path), NAMES)
-    assert len(list(islice(found, 100))) == 100
+    next(found)
     tracemalloc.start()
-    assert sum(1 for _ in found) == 19_900
+    assert sum(1 for _ in found) == 19_999
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 3_000_000  # the table has 4.5 MB, its cells as text 7.5 MB

@@ -1,4 +1,4 @@
-"""The protocol of tokenizers: made from kind, content and options, and equal by them."""
+"""The protocol of tokenizers: made from kind, content and options, equal by them, and refused in one line."""
 
 import copy
 import pickle
@@ -6,23 +6,34 @@ import pickle
 import pytest
 
 from st_paragram.core.tokenizers.base import load_tokenizer
-from st_paragram.core.tokenizers.sentencepiece import Segmentation, SentencePieceTokenizer
+from st_paragram.core.tokenizers.character_trigrams import CharacterTrigramTokenizer
+from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
+from st_paragram.core.tokenizers.words import WordTokenizer
 from st_paragram.errors import SettingsError
 
-
-def test_equal_by_content_and_options(vocabulary):
-    same = SentencePieceTokenizer(bytes(bytearray(vocabulary.content)))
-    cased = SentencePieceTokenizer(vocabulary.content, lower_case=False)
-    assert same == vocabulary and hash(same) == hash(vocabulary)
-    assert cased != vocabulary and len({same, vocabulary, cased}) == 2
-    assert vocabulary != vocabulary.content
+WORD_OPTIONS = {"lower_case": True, "splitter": "regex", "language": "en"}
 
 
-@pytest.mark.parametrize("copied", [copy.deepcopy, lambda tokenizer: pickle.loads(pickle.dumps(tokenizer))])
-def test_copies_are_equal(vocabulary, copied):
-    tokenizer = SentencePieceTokenizer(vocabulary.content, lower_case=False)
-    tokenizer.encode(["ba"])  # what it has learnt stays behind
-    assert copied(tokenizer) == tokenizer
+@pytest.mark.parametrize(
+    ("kind", "content", "options"),
+    [
+        (SentencePieceTokenizer, None, {"lower_case": False, "segmentation": "none"}),
+        (SentencePieceTokenizer, None, {"lower_case": True, "segmentation": "jieba"}),
+        (SentencePieceTokenizer, None, {"lower_case": True, "segmentation": "none", "dropped": [4, 7]}),
+        (WordTokenizer, b'["the","river"]', WORD_OPTIONS),
+        (CharacterTrigramTokenizer, b'[" ab"]', {"lower_case": False}),
+    ],
+)
+def test_equal_by_content_and_options(vocabulary, kind, content, options):
+    if options.get("segmentation") == "jieba":
+        pytest.importorskip("jieba")
+    content = content or vocabulary.content
+    tokenizer = kind(content, **options)
+    tokenizer.encode(["ba"])  # what it has learned stays behind
+    copies = [kind(bytes(bytearray(content)), **options), load_tokenizer(kind.kind, content, options)]
+    for same in (*copies, copy.deepcopy(tokenizer), pickle.loads(pickle.dumps(tokenizer))):
+        assert same == tokenizer and hash(same) == hash(tokenizer) and same.options == options
+    assert tokenizer != kind(content, lower_case=not options["lower_case"]) and tokenizer != content
 
 
 @pytest.mark.parametrize(
@@ -32,16 +43,19 @@ def test_copies_are_equal(vocabulary, copied):
         ("sentencepiece", b"nonsense", {}, "not a sentencepiece model"),
         ("sentencepiece", None, {"stemming": True}, "cannot have the options {'stemming': True}"),
         ("sentencepiece", None, {"segmentation": "mecab"}, "cannot have the options .*'mecab' is not a valid"),
+        ("sentencepiece", None, {"dropped": ["a"]}, "cannot have the options"),
+        ("word", b"\xff", {}, "not a list of words"),
+        ("word", b'{"a": 1}', {}, "is not a list"),
+        ("word", b'["a", ""]', {}, "is not a list of strings"),
+        ("word", b'["a", "b", "a"]', {}, "1 are there twice"),
+        ("word", b'["a", "\\ud800"]', {}, "surrogates"),
+        ("word", b'["a"]', {"lower_case": "no"}, "lower_case is 'no'"),
+        ("word", b'["a"]', {"splitter": "axe"}, "'axe' is not a valid"),
+        ("trigram", b'["abc", "ab"]', {}, "'ab' has 2 characters"),
+        ("trigram", b'["abc"]', {"splitter": "regex"}, "splitter"),
     ],
 )
 def test_refused_by_name(vocabulary, kind, content, options, message):
-    with pytest.raises(SettingsError, match=message):
+    with pytest.raises(SettingsError, match=message) as caught:
         load_tokenizer(kind, vocabulary.content if content is None else content, options)
-
-
-def test_segmentation_by_name(vocabulary):
-    pytest.importorskip("jieba")
-    options = SentencePieceTokenizer(vocabulary.content, True, Segmentation.JIEBA).options
-    assert options == {"lower_case": True, "segmentation": "jieba"}
-    made = load_tokenizer("sentencepiece", vocabulary.content, options)
-    assert made.segmentation is Segmentation.JIEBA and made.options == options
+    assert "\n" not in str(caught.value)

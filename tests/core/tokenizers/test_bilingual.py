@@ -55,16 +55,15 @@ def test_the_two_share_rows_and_differ():
     english = made(Sharing.STRING)
     other = english.in_language("xx")
     assert english != other and english.shares_rows(other) and other.shares_rows(english)
-    assert not english.shares_rows(made(Sharing.DISJOINT)) and not english.shares_rows(
-        made(Sharing.STRING, ("en", "yy"))
-    )
+    for stranger in (made(Sharing.DISJOINT), made(Sharing.STRING, ("en", "yy"))):
+        assert not english.shares_rows(stranger)
     assert english == other.in_language("en") and hash(english) == hash(other.in_language("en"))
     again = pickle.loads(pickle.dumps(other))
     assert again == other and np.array_equal(again.encode(OTHER)[0], other.encode(OTHER)[0])
     assert load_tokenizer("bilingual", other.content, other.options) == other
 
 
-@pytest.mark.parametrize("cut", [0, 5, 8, 20])
+@pytest.mark.parametrize("cut", [0, 8, 20])
 def test_damaged_content_is_refused(cut):
     tokenizer = made(Sharing.STRING)
     with pytest.raises(SettingsError, match=re.compile("^[^\n]+$")):

@@ -2,16 +2,14 @@
 
 import itertools
 import json
-import pickle
 from collections import Counter
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from st_paragram.core.tokenizers.base import load_tokenizer
 from st_paragram.core.tokenizers.character_trigrams import CharacterTrigramTokenizer, train_trigrams
-from st_paragram.errors import SettingsError, TextError
+from st_paragram.errors import TextError
 
 ANY_TEXTS = st.lists(st.text(st.characters() | st.sampled_from("ab AΣ\ud800\U0001f600"), max_size=8), max_size=6)
 
@@ -90,25 +88,3 @@ def test_decode_gives_the_text_back(text):
 def test_decode_where_trigrams_are_missing():
     tokenizer = CharacterTrigramTokenizer(content(" ab", "cd ", "ab "))
     assert [tokenizer.decode(ids) for ids in ([], [0, 1], [0, 3, 2])] == ["", "abcd", "ab⁇ab"]
-
-
-def test_equality_and_pickle():
-    tokenizer = CharacterTrigramTokenizer(content(" ab"), lower_case=False)
-    assert (len(tokenizer), tokenizer.unknown_id, tokenizer.options) == (2, 1, {"lower_case": False})
-    assert load_tokenizer("trigram", tokenizer.content, tokenizer.options) == tokenizer
-    assert pickle.loads(pickle.dumps(tokenizer)) == tokenizer != CharacterTrigramTokenizer(content(" ab"))
-
-
-@pytest.mark.parametrize(
-    ("damaged", "options", "message"),
-    [
-        (b"\xff\xfe", {}, "not a list of trigrams"),
-        (b'["abc", "ab"]', {}, "'ab' has 2 characters"),
-        (b'["abc"]', {"lower_case": 1}, "lower_case is 1"),
-        (b'["abc"]', {"splitter": "regex"}, "splitter"),
-    ],
-)
-def test_damaged_content_and_wrong_options_are_refused(damaged, options, message):
-    with pytest.raises(SettingsError, match=message) as caught:
-        load_tokenizer("trigram", damaged, options)
-    assert "\n" not in str(caught.value)

@@ -139,10 +139,13 @@ def test_other_models_are_refused(options, named):
     assert "\n" not in str(caught.value)
 
 
-def test_rules_of_ones_own_are_refused(tmp_path: Path):
+def test_rules_of_ones_own_and_moses_are_refused(tmp_path: Path):
     (tmp_path / "rules.tsv").write_text("72 69\t65\n", encoding="utf-8")  # "ri" -> "e"
     with pytest.raises(ModelDirectoryError, match="other rules"):
         convert_tokenizer(SentencePieceTokenizer(trained(normalization_rule_tsv=str(tmp_path / "rules.tsv"))))
+    pytest.importorskip("sacremoses")
+    with pytest.raises(ModelDirectoryError, match=r"Moses cannot be written as a tokenizer.json; .*regex"):
+        convert_words(WordTokenizer(b'["a"]', splitter="moses"))
 
 
 @pytest.mark.parametrize("lower_case", [True, False])
@@ -156,9 +159,3 @@ def test_words(lower_case):
         tokens = [every.piece(each) for each in every.encode([text])[0]]
         expected = [own.strings.index(token) if token in own.strings else own.unknown_id for token in tokens if token]
         assert stock.encode(text).ids == expected, ascii(text)
-
-
-def test_moses_has_no_stock_form():
-    pytest.importorskip("sacremoses")
-    with pytest.raises(ModelDirectoryError, match=r"Moses cannot be written as a tokenizer.json; .*regex"):
-        convert_words(WordTokenizer(b'["a"]', splitter="moses"))

@@ -7,9 +7,8 @@ import random
 
 import pytest
 
-from st_paragram.core.tokenizers.base import load_tokenizer
 from st_paragram.core.tokenizers.words import Splitter, WordTokenizer, train_words
-from st_paragram.errors import SettingsError, TextError
+from st_paragram.errors import TextError
 
 
 def rows_of(encoded):
@@ -61,32 +60,6 @@ def test_decode_and_pieces(tokenizer):
     assert tokenizer.decode(tokenizer.encode(["The river, runs."])[0]) == "the river runs ."
     assert tokenizer.decode([0, 4]) == "the ⁇"
     assert [tokenizer.piece(each) for each in range(5)] == ["the", ".", "river", "runs", None]
-
-
-def test_equality_and_pickle(tokenizer):
-    options = {"lower_case": True, "splitter": "regex", "language": "en"}
-    assert tokenizer.options == options
-    assert load_tokenizer("word", tokenizer.content, options) == pickle.loads(pickle.dumps(tokenizer)) == tokenizer
-    assert WordTokenizer(tokenizer.content, lower_case=False) != tokenizer
-
-
-@pytest.mark.parametrize(
-    ("content", "options", "message"),
-    [
-        (b"\xff", {}, "not a list of words"),
-        (b'{"a": 1}', {}, "is not a list"),
-        (b'["a", ""]', {}, "is not a list of strings"),
-        (b'["a", "b", "a"]', {}, "1 are there twice"),
-        (b'["a", "\\ud800"]', {}, "surrogates"),
-        (b'["a"]', {"lower_case": "no"}, "lower_case is 'no'"),
-        (b'["a"]', {"splitter": "axe"}, "'axe' is not a valid"),
-        (b'["a"]', {"stemming": True}, "stemming"),
-    ],
-)
-def test_damaged_content_and_wrong_options_are_refused(content, options, message):
-    with pytest.raises(SettingsError, match=message) as caught:
-        load_tokenizer("word", content, options)
-    assert "\n" not in str(caught.value)
 
 
 def test_moses_splits_as_sacremoses_does():
