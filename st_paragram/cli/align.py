@@ -29,7 +29,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     about = "list of document pairs instead: rows `source file TAB target file`, with paths relative to its folder"
     add("--documents", metavar="LIST.tsv", help=about)
     add_model_option(documents)
-    add("--output", metavar="OUT.tsv", help="output file")
+    add("--output", metavar="OUT.tsv", help="output file (required)")
     add("--overwrite", action="store_true", help="replace an existing output")
     add_setting_options(parser.add_argument_group("alignment"), AlignmentSettings)
 

@@ -59,7 +59,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--paraphrase", dest="one_text", metavar="FILE", help="text to find paraphrases in, instead of translations")
     add_columns_option(parser, "for tables (CSV, JSON lines, Parquet, or TSV with a header): sentence columns")
     add_model_option(parser)
-    add("--output", type=Path, metavar="PAIRS.tsv", help="output file; `-`: standard output")
+    add("--output", type=Path, metavar="PAIRS.tsv", help="output file (required); `-`: standard output")
     add("--overwrite", action="store_true", help="replace an existing output")
     add_setting_options(parser, MiningSettings, only=("with_ids", "most_repeats"))
     pairs, search = (parser.add_argument_group(title) for title in ("pairs", "search"))

@@ -92,9 +92,3 @@ def test_steps_and_seeds_are_uncorrelated(p):
 def test_refuses_what_makes_no_mask(arguments, message):
     with pytest.raises(ValueError, match=message):
         kernels().dropout_mask(1, 1, *arguments)
-
-
-@pytest.mark.parametrize("shape", [(0, 2**62), (2**40, 2**30), (2**30, 2**10)])
-def test_a_mask_of_more_bytes_than_there_are(shape):
-    with pytest.raises(MemoryError):
-        kernels().dropout_mask(1, 1, *shape, 0.1)

@@ -147,13 +147,6 @@ def test_planted_merges_and_skips_are_found_in_their_places(margin, seed, monkey
     assert {block.score for block in blocks if not (block.source and block.target)} == {0.0}
 
 
-def test_nothing_to_align():
-    failing = lambda texts: 1 / 0  # noqa: E731
-    assert align([], ["a"], failing) == align(["a", " "], ["", "\t"], failing) == align([], [], failing) == []
-    skipped = align(["a", ""], [], failing, AlignmentSettings(with_skipped=True))
-    assert skipped == [Block((0,), (), 0.0)]
-
-
 def test_documents_that_are_too_large_are_refused(monkeypatch):
     monkeypatch.setattr(alignment, "MOST_CELLS", 6)
     assert len(align(["a", "b"], ["a", "b", "c"], bag)) > 0

@@ -156,10 +156,8 @@ def test_suggested_thresholds_by_hand():
     ("rows", "message"),
     [
         ("1\ta\tb\nyes\ta\tb\n", "row 2 has the label 'yes'"),
-        ("1\ta\tb\n\n0\tc\td\n", "row 2 has the label ''"),
         ("1\ta\tb\n1\tc\td\n", "one label"),
         ("a\tb\n", "row 1 has 2 columns"),
-        ("", "empty"),
     ],
 )
 def test_labels_are_checked(tmp_path, rows, message):
@@ -196,7 +194,6 @@ def test_the_command(tmp_path, pairs, file, capsys):
         (["--background", "self", "--background-source", "x", "--background-target", "y"], "exclude each other"),
         (["--background-source", "x", "--background-target", "y"], "No such file"),
         (["--precision", "95"], "precision is 95"),
-        (["--neighbors", "0"], "neighbors is 0"),
         (["--background", "self", "--neighbors", "900"], "pairs.tsv, first side: "),
     ],
 )

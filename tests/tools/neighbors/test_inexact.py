@@ -2,13 +2,10 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from st_paragram.errors import MiningError, SettingsError
 from st_paragram.tools.neighbors import inexact
-from st_paragram.tools.neighbors.inexact import Effort, Index, choose_index, find_effort, recall
-from st_paragram.tools.neighbors.results import Neighbors
+from st_paragram.tools.neighbors.inexact import Index, choose_index, find_effort
 from st_paragram.tools.neighbors.settings import SearchSettings, VectorType
 from st_paragram.tools.neighbors.vectors import Rows, pack
 
@@ -72,20 +69,6 @@ def test_the_sample_is_limited_and_of_the_seed(tmp_path, corpus, queries, monkey
 
     assert tried(0) == tried(0) != tried(1)
     assert all((50 * nearest).is_integer() for nearest, _ in tried(0).values())
-
-
-@given(st.lists(st.lists(st.integers(0, 5), min_size=3, max_size=3), min_size=1, max_size=20))
-def test_equally_near_rows_stand_for_each_other(rows):
-    true = Neighbors(np.sort(-np.array(rows, np.float32)) * -1, np.zeros((len(rows), 3), np.int64))
-    other_rows = Neighbors(true.similarities, true.indices + 7)
-    assert recall(other_rows, true) == 1
-    worse = Neighbors(true.similarities - np.array([0, 0, 9], np.float32), true.indices)
-    assert recall(worse, true) == pytest.approx(2 / 3)
-
-
-def test_recalls_in_words():
-    words = "effort 8, finds the nearest neighbor of 95.1 % of a sample, and 84.0 % of its nearest 4"
-    assert str(Effort(8, 0.951, 0.84, 4, {})) == words
 
 
 @pytest.mark.parametrize("factory", ["Flat", "HNSW8", "IVF4,Flat"])
