@@ -9,13 +9,11 @@ import pytest
 from filelock import FileLock
 
 from st_paragram.core.files import (
-    atomic,
     atomic_folder,
     check_output,
     output_files,
     output_lock,
     remove_unfinished,
-    temporary_folder,
     write_text,
 )
 from st_paragram.errors import ParagramError
@@ -90,18 +88,6 @@ def test_what_killed_runs_have_left_goes(tmp_path):
     assert names(tmp_path) == sorted(["x.part", ".x.part", ".x.work"])
 
 
-def test_unfinished_files_and_folders_are_of_the_kind_that_is_removed(tmp_path):
-    with pytest.raises(ZeroDivisionError), atomic(tmp_path / "x") as file, temporary_folder(tmp_path / "x"):
-        left = names(tmp_path)
-        file.write(b"torn")
-        raise ZeroDivisionError
-    assert names(tmp_path) == []
-    leave_behind(tmp_path, *left)
-    assert len(left) == 2
-    with output_lock(tmp_path / "x"):
-        assert names(tmp_path) == [".x.lock"]
-
-
 def test_a_folder_takes_its_name_whole(tmp_path):
     path = tmp_path / "m"
     with atomic_folder(path) as new:
@@ -111,14 +97,6 @@ def test_a_folder_takes_its_name_whole(tmp_path):
     with atomic_folder(path) as new:
         new.mkdir()
     assert names(tmp_path) == ["m"] and names(path) == []
-
-
-def test_a_folder_that_could_not_be_replaced_stays(tmp_path):
-    (tmp_path / "m").mkdir()
-    (tmp_path / "m" / "precious").touch()
-    with pytest.raises(FileNotFoundError), atomic_folder(tmp_path / "m"):
-        pass  # nothing is there to take its place
-    assert names(tmp_path) == ["m"] and names(tmp_path / "m") == ["precious"]
 
 
 def test_a_folder_whose_run_was_killed_while_it_was_replaced_comes_back(tmp_path):

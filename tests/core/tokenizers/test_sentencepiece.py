@@ -1,14 +1,10 @@
 import itertools
 import struct
 
-import numpy as np
 import pytest
 import sentencepiece
-from hypothesis import given
-from hypothesis import strategies as st
 
 from st_paragram.core.tokenizers.base import load_tokenizer
-from st_paragram.core.tokenizers.flat_ids import drop_unknown
 from st_paragram.core.tokenizers.model_file import SCORE_STEP, round_scores
 from st_paragram.core.tokenizers.sentencepiece import Segmentation, SentencePieceTokenizer, train_vocabulary
 from st_paragram.errors import SettingsError, TextError
@@ -32,14 +28,6 @@ def test_unknown_pieces_are_dropped_and_empty_texts_are_the_unknown_id(vocabular
     assert rows[0] == rows[1] == [vocabulary.unknown_id]
     assert rows[2] == known
     assert vocabulary.unknown_id not in rows[3] and set(known) <= set(rows[3])
-
-
-@given(st.lists(st.lists(st.integers(0, 5), max_size=6), max_size=8))
-def test_drop_unknown_matches_a_plain_loop(rows):
-    counts = np.array([len(row) for row in rows], dtype=np.int64)
-    ids = np.array([i for row in rows for i in row], dtype=np.int64)
-    expected = [[i for i in row if i != 2] or [2] for row in rows]
-    assert rows_of(*drop_unknown(ids, counts, 2)) == expected
 
 
 def test_what_a_model_may_be(vocabulary, tmp_path):

@@ -30,23 +30,14 @@ TEXT = (
 )
 WORDS = TEXT.split()
 HARD_CASES = [
-    "",
-    " ",
-    "\t\n\u3000",
-    "\x01 a \x01 b\x01",
-    "\u064b\u0651a \u05bc",
+    "", " ", "\t\n\u3000", "\x01 a \x01 b\x01", "\u064b\u0651a \u05bc",
     "tie\u0302\u0301ng Vie\u0323\u0302t ra\u0302\u0301t cafe\u0301",
     "İSTANBUL Iğdır ISPARTA i\u0307 ΟΔΟΣ ΟΔΥΣΣΕΥΣ Σ ΑΣ'Α ΑΣ. ΣΑΣ\u00ad ʰΣ ΑΣ\u0301 1Σ",
-    "😀👩\u200d👧 👍🏽 🇹🇷 ☃\ufe0f a\u200db a\u200cb",
-    "ａｂｃ　１２３！ ～ 〜 ~ ①⑳ ㎏ ﷺ Ⅷ",
-    "مُدَرِّسٌ كِتَــــابٌ لِلَّهِ ﷲ ﻻ ا\u0653 ا\u0654",
-    "か\u3099 ｶﾞ カ\u3099 ハ\u309a",
-    "a\u00a0b\u200bc\u00add\ufeffe\u2028f\u0085h\r\ni",
-    "▁a ▁▁ b▁ ▁",
-    "<s> </s> <unk> <pad>",
-    "x" * 5000,
+    "😀👩\u200d👧 👍🏽 🇹🇷 ☃\ufe0f a\u200db a\u200cb", "ａｂｃ　１２３！ ～ 〜 ~ ①⑳ ㎏ ﷺ Ⅷ",
+    "مُدَرِّسٌ كِتَــــابٌ لِلَّهِ ﷲ ﻻ ا\u0653 ا\u0654", "か\u3099 ｶﾞ カ\u3099 ハ\u309a",
+    "a\u00a0b\u200bc\u00add\ufeffe\u2028f\u0085h\r\ni", "▁a ▁▁ b▁ ▁", "<s> </s> <unk> <pad>", "x" * 5000,
     "река" * 700 + "中" * 500 + "☃" * 300,
-]
+]  # fmt: skip
 
 
 def trained(**options: Any) -> bytes:
@@ -123,16 +114,13 @@ def test_other_convertible_models(options):
 @pytest.mark.parametrize(
     ("options", "named"),
     [
-        ({"model_type": "bpe"}, "is not a unigram model"),
-        ({"byte_fallback": True, "vocab_size": 900}, "byte fallback"),
-        ({"user_defined_symbols": ["<x>"]}, "user-defined"),
-        ({"add_dummy_prefix": False}, "dummy prefix"),
-        ({"remove_extra_whitespaces": False}, "extra spaces"),
-        ({"treat_whitespace_as_suffix": True}, "behind words"),
+        ({"model_type": "bpe"}, "is not a unigram model"), ({"add_dummy_prefix": False}, "dummy prefix"),
+        ({"byte_fallback": True, "vocab_size": 900}, "byte fallback"), ({"user_defined_symbols": ["<x>"]}, "user-def"),
+        ({"remove_extra_whitespaces": False}, "extra spaces"), ({"treat_whitespace_as_suffix": True}, "behind words"),
         ({"normalization_rule_name": "nmt_nfkc_cf"}, "other rules than nmt_nfkc"),
     ],
-    ids=lambda value: value if isinstance(value, str) else "-".join(map(str, value)),
-)
+    ids=str,
+)  # fmt: skip
 def test_other_models_are_refused(options, named):
     with pytest.raises(ModelDirectoryError, match=named) as caught:
         convert_tokenizer(SentencePieceTokenizer(trained(**options)))
