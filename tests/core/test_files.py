@@ -8,14 +8,7 @@ import time
 import pytest
 from filelock import FileLock
 
-from st_paragram.core.files import (
-    atomic_folder,
-    check_output,
-    output_files,
-    output_lock,
-    remove_unfinished,
-    write_text,
-)
+from st_paragram.core.files import atomic_folder, check_output, output_files, output_lock, remove_unfinished, write_text
 from st_paragram.errors import ParagramError
 
 

@@ -96,7 +96,11 @@ class AveragingValues:
 def read(folder: Path, values: Mapping[str, Any], truncate_dim: int | None = None) -> AveragingModel:
     """Read a model, whose `st_paragram.json` has `values`; all rows, or copies of their first components."""
     stored = checked(folder, values)
-    tokenizer = read_tokenizer(folder, stored)
+    path = file_of(folder, tokenizer_file(stored.tokenizer_kind))
+    with refused(ModelDirectoryError, path, "not the tokenizer of the model", _SAVE_AGAIN, SettingsError):
+        tokenizer = load_tokenizer(stored.tokenizer_kind, path.read_bytes(), stored.tokenizer_options)
+        if len(tokenizer) != stored.vocabulary_size:
+            raise ValueError(f"{len(tokenizer)} ids, st_paragram.json says {stored.vocabulary_size}")
     shape = len(tokenizer), stored.embedding_dimension
     table = map_table(file_of(folder, WEIGHTS_FILE), shape, stored.table_type, tokenizer.unknown_id)
     table, settings = table.truncated(truncate_dim), read_pipeline_settings(folder)
@@ -161,16 +165,6 @@ def table_type(folder: Path) -> TableType:
         rule = "only averaging models have a table to store in another way"
         raise ModelDirectoryError(f"{folder}: a model of architecture {found.architecture!r}; {rule}")
     return checked(folder, found.values).table_type
-
-
-def read_tokenizer(folder: Path, stored: AveragingValues) -> Tokenizer:
-    """The tokenizer in a folder."""
-    path = file_of(folder, tokenizer_file(stored.tokenizer_kind))
-    with refused(ModelDirectoryError, path, "not the tokenizer of the model", _SAVE_AGAIN, SettingsError):
-        tokenizer = load_tokenizer(stored.tokenizer_kind, path.read_bytes(), stored.tokenizer_options)
-        if len(tokenizer) != stored.vocabulary_size:
-            raise ValueError(f"{len(tokenizer)} ids, st_paragram.json says {stored.vocabulary_size}")
-        return tokenizer
 
 
 def read_pipeline_settings(folder: Path) -> dict[str, Any]:

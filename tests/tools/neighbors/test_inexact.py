@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from st_paragram.errors import MiningError, SettingsError
-from st_paragram.tools.neighbors import inexact
 from st_paragram.tools.neighbors.inexact import Index, choose_index, find_effort
 from st_paragram.tools.neighbors.settings import SearchSettings, VectorType
 from st_paragram.tools.neighbors.vectors import Rows, pack
@@ -58,17 +57,6 @@ def test_it_ends_where_nothing_more_can_be_found(tmp_path, corpus, queries):
     index = Index("IVF8,PQ2x4", corpus, tmp_path, SearchSettings())  # codes so coarse that they lose rows
     found = find_effort(queries, index, 1, SearchSettings(recall=1.0))
     assert list(found.tried) == ["4", "8"] and found.effort == 8 and found.recall < 1
-
-
-def test_the_sample_is_limited_and_of_the_seed(tmp_path, corpus, queries, monkeypatch):
-    monkeypatch.setattr(inexact, "_SAMPLE", 50)
-    index = Index("IVF32,Flat", corpus, tmp_path, SearchSettings())
-
-    def tried(seed):
-        return find_effort(queries, index, 5, SearchSettings(recall=1.0, seed=seed)).tried
-
-    assert tried(0) == tried(0) != tried(1)
-    assert all((50 * nearest).is_integer() for nearest, _ in tried(0).values())
 
 
 @pytest.mark.parametrize("factory", ["Flat", "HNSW8", "IVF4,Flat"])
