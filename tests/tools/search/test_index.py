@@ -201,7 +201,7 @@ def test_what_the_model_knows_nothing_of_is_left_out_and_no_query(tmp_path, monk
     assert index.search([]) == [] and index.search_vectors(np.empty((0, 256))) == []
     for vectors, message in [
         (np.zeros((1, 256)), "has length 0"),
-        (np.full((2, 256), np.nan), "vector 1 has length nan"),
+        (np.full((2, 256), np.nan), "number 1 has length nan"),
         (np.ones((1, 3)), "vectors of 256 components"),
         (np.ones(256), "queries are"),
     ]:
@@ -257,6 +257,8 @@ def test_the_rows_go_to_parquet_and_damage_is_told_in_a_line(tmp_path):
 CHILD = """
 import sys
 from st_paragram import SearchIndex
+from st_paragram.tools.search import index as module
+module._ROWS = 5
 index, name = SearchIndex(sys.argv[1]), sys.argv[2]
 print("ready", flush=True)
 for number in range(int(sys.argv[3])):
@@ -272,27 +274,33 @@ def child(folder, *words):
 
 def test_two_processes_add_and_one_searches(tmp_path):
     index = built(tmp_path, ["the first one"])
-    children = [child(index.folder, name, "8") for name in ("left", "right")]
+    children = [child(index.folder, name, "4") for name in ("left", "right")]
     while any(each.poll() is None for each in children):
         assert index.search(["the first one"], 1)[0][0].line == 1
-    assert [each.returncode for each in children] == [0, 0] and len(index) == 1 + 2 * 8 * 20 + 8
+    assert [each.returncode for each in children] == [0, 0] and len(index) == 1 + 2 * 4 * 20 + 4
     lines = [hit.line for hit in index.search(["sentence"], 1000)[0]]
-    assert len(set(lines)) == len(lines) and max(lines) <= 1 + 2 * 8 * 21
+    assert len(set(lines)) == len(lines) and max(lines) <= 1 + 2 * 4 * 21
 
 
 def test_a_killed_writer_leaves_whole_additions(tmp_path):
-    index, rng = built(tmp_path, ["the first one"]), random.Random(0)
+    """Of several versions of the table each, of which readers see the last one only, before and after the kill."""
+    index, rng = built(tmp_path, ["the first one"], {"by": "me"}), random.Random(0)
+
+    def groups(name):
+        return [
+            hit.sentence.split()[2] for hit in index.search(["one"], 10**5, where=f"text like 'sentence {name} %'")[0]
+        ]
+
     for name in "ab":
         process = child(index.folder, name, "1000")
         process.stdout.readline()
-        time.sleep(rng.uniform(0.05, 0.4))
+        time.sleep(rng.uniform(0.2, 0.8))
+        while_alive = groups(name)
         process.send_signal(signal.SIGKILL)
         process.wait()
-        index = SearchIndex(tmp_path / "i")
-        groups = [hit.sentence.split()[1:3] for hit in index.search(["sentence"], 10**5, where=f"by = '{name}'")[0]]
-        own = [number for by, number in groups if by == name]
-        assert len(own) % 20 == 0 and len(own) == 20 * len(set(own))
-        assert index.add([f"after {name}"]) == 1
+        for own in (while_alive, groups(name)):
+            assert len(own) == 20 * len(set(own))
+        assert index.add([f"after {name}"]) == 1 and len(groups(name)) == 20 * len(set(groups(name)))
     index.compact()
 
 
