@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -137,7 +137,7 @@ def _vocabulary(tokenizer: Tokenizer, ordinary: NDArray[np.bool_], pieces: Count
 
 def _examples(store: PairStore, count: int) -> list[dict[str, Any]]:
     rows = np.array(sorted(random.Random(0).sample(range(len(store)), min(count, len(store)))), np.int64)
-    found: dict[str, list[Any]] = {
+    found: dict[str, Iterable[Any]] = {
         "row": rows.tolist(),
         "languages": list(map("-".join, store.row_languages(rows))),
         "first": store.texts("a", rows),

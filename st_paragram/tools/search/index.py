@@ -249,7 +249,10 @@ class SearchIndex:
         """Give the table to one writer at a time; what one has left unfinished is undone by the next."""
         with locked(self.folder, wait=True):
             table = _opened(self.folder)
-            table.restore()
+            whole = table.version
+            table.checkout_latest()
+            if table.version != whole:
+                table.restore(whole)
             yield table
             table.tags.update(WHOLE, table.version)
 
