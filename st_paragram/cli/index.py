@@ -95,8 +95,8 @@ def run(arguments: argparse.Namespace) -> int:
     elif action == "add_to":
         index.add(*_source(arguments, index.fields))
     elif action == "delete_from":
-        source = _source(arguments, {})[0] if arguments.file else None
-        count = index.delete(_ranges(arguments.lines) if arguments.lines else arguments.where, source)
+        where = _ranges(arguments.lines) if arguments.lines else arguments.where
+        count = index.delete(where, _source(arguments, {})[0] if arguments.file else None)
         say(f"{index.folder}: {counted(count, 'sentence')} deleted")
     if arguments.approximate:
         index.approximate()

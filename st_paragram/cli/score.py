@@ -104,8 +104,10 @@ def run(arguments: argparse.Namespace) -> int:
         if settings.margin is not Margin.ABSOLUTE:
             from st_paragram.tools.bitext_mining import background
 
-            place = temporary_folder(output) if output else TemporaryDirectory(prefix="st-paragram-")
-            work = Path(stack.enter_context(place))
+            if output:
+                work = stack.enter_context(temporary_folder(output))
+            else:
+                work = Path(stack.enter_context(TemporaryDirectory(prefix="st-paragram-")))
             if arguments.background:
                 scorer = background.background_of_pairs(source, folder, settings, work, pairs)
             else:
@@ -115,7 +117,7 @@ def run(arguments: argparse.Namespace) -> int:
         target = output or stack.enter_context(standard_output())
         report = score_files.score_file(model, source, target, arguments.overwrite, scorer, kept, arguments.sort)
     say(f"{output_name(output)}: {counted(report.pairs, 'pair')}; {report.blank:,} with a blank side")
-    if kept is not None:
+    if right is not None and kept is not None:
         cuts = suggest(sample, right, arguments.precision, np.frombuffer(kept))
         print(table(cuts), file=sys.stderr if output is None else sys.stdout)
     return 0

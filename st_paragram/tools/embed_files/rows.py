@@ -115,7 +115,7 @@ def fingerprint_of(model: TextEncoder) -> str:
     result = hashlib.sha256(repr((probe.shape, rounded.tolist())).encode())
     if isinstance(model, Encoder):
         table = model.model.table
-        parts = {
+        parts: dict[str, Any] = {
             "weight": table.weight,
             "scale": table.scale,
             "vocabulary": np.frombuffer(model.tokenizer.content, "u1"),

@@ -209,7 +209,7 @@ class SearchIndex:
         """Delete what one of a filter, sentences and line numbers selects; returns how many there were."""
         if sum(each is not None for each in (where, sentences, lines)) != 1:
             raise SettingsError("select what to delete by exactly one of where, sentences and lines")
-        filters = [where]
+        filters: list[Any] = [where]
         if sentences is not None:
             filters = _filters("text", [_quoted(text) for text, _ in rows_of(sentences, None)])
         elif lines is not None:
