@@ -114,12 +114,8 @@ def fingerprint_of(model: TextEncoder) -> str:
     rounded = np.round(probe / max(np.abs(probe).max(), np.float32(1e-20)), 2)
     result = hashlib.sha256(repr((probe.shape, rounded.tolist())).encode())
     if isinstance(model, Encoder):
-        table = model.model.table
-        parts: dict[str, Any] = {
-            "weight": table.weight,
-            "scale": table.scale,
-            "vocabulary": np.frombuffer(model.tokenizer.content, "u1"),
-        }
+        table, vocabulary = model.model.table, np.frombuffer(model.tokenizer.content, "u1")
+        parts: dict[str, Any] = {"weight": table.weight, "scale": table.scale, "vocabulary": vocabulary}
     else:
         state: Any = model.state_dict()  # type: ignore[attr-defined]
         parts = {name: part.detach().cpu().float() for name, part in state.items() if hasattr(part, "detach")}

@@ -68,7 +68,7 @@ class TextSearch:
                 lines.setdefault(text, number)
         self.model = model
         self.vectors, known = embed(model, list(lines))
-        self.sentences = [(line, text) for text, line in compress(lines.items(), known)]
+        self.sentences = [Hit(0.0, line, text, {}) for text, line in compress(lines.items(), known)]
 
     def search(self, queries: Sequence[str], k: int = 10, threshold: float | None = None) -> list[list[Hit]]:
         """The k sentences nearest to each query, best first, of equally good ones the earlier."""
@@ -78,6 +78,6 @@ class TextSearch:
         found = nearest_neighbors(vectors, self.vectors, min(k, len(self.sentences)))
         least = -np.inf if threshold is None else threshold
         return [
-            [Hit(cosine, *self.sentences[row], {}) for cosine, row in zip(*best, strict=True) if cosine >= least]
+            [self.sentences[row]._replace(score=cosine) for cosine, row in zip(*best, strict=True) if cosine >= least]
             for best in zip(found.similarities.tolist(), found.indices.tolist(), strict=True)
         ]
