@@ -33,7 +33,7 @@ class EmbeddingSettings:
     dim: int | None = setting(None, "number of leading components to keep", ge=1, metavar="D")
     normalize: bool = setting(False, "scale embeddings to length 1, after cutting to --dim components")
     shard_lines: int = setting(
-        100_000, "maximum lines per matrix of a folder; of other outputs, lines saved at a time", ge=1, le=100_000_000
+        100_000, "maximum lines per matrix of a folder, or saved at a time", ge=1, le=100_000_000
     )
 
 
