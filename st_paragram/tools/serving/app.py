@@ -297,16 +297,11 @@ class _Service:
 
     async def info(self, _: Request) -> Response:
         """As text-embeddings-inference; but `max_input_length` counts characters."""
-        about: dict[str, Any] = {
-            "model_id": self.name,
-            "model_sha": None,
-            "model_dtype": "float32",
-            "version": installed_version(),
-        }
+        about: dict[str, Any] = {"model_id": self.name, "model_sha": None, "model_dtype": "float32"}
         about |= {"model_type": {"embedding": {"pooling": "mean"}}, "auto_truncate": False}
         limits = {"max_input_length": self.job.max_characters, "max_client_batch_size": self.job.max_texts}
         limits |= {"max_batch_requests": self.job.batch_texts, "max_concurrent_requests": self.job.max_waiting}
-        return _json(about | limits)
+        return _json(about | limits | {"version": installed_version()})
 
     async def health(self, _: Request) -> Response:
         sentences = None if self.index is None else await to_thread(len, self.index)
