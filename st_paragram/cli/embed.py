@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from contextlib import nullcontext
 
 from st_paragram.core.settings import add_setting_options, given
 from st_paragram.core.words import counted
@@ -41,12 +42,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("files", metavar="FILE", nargs="+", help="files with one text per line")
     add_columns_option(parser)
     add_model_option(parser)
-    parser.add_argument(
-        "--output",
-        required=True,
-        metavar="X.npy|X.parquet|X.jsonl|FOLDER",
-        help="output file or folder; `-`: standard output, as JSON lines",
-    )
+    output = "output file or folder; `-`: standard output, as JSON lines"
+    parser.add_argument("--output", required=True, metavar="X.npy|X.parquet|X.jsonl|FOLDER", help=output)
     parser.add_argument("--overwrite", action="store_true", help="replace an existing output")
     add_setting_options(parser, EmbeddingSettings)
 
@@ -59,11 +56,9 @@ def run(arguments: argparse.Namespace) -> int:
         check_input(file)
     options = given(arguments, EmbeddingSettings)
     options |= {"columns": columns_of(arguments.columns, arguments.files), "overwrite": arguments.overwrite}
-    if is_standard_output(arguments.output):
-        with standard_output() as stream:
-            report = embed_files(model_name(arguments), arguments.files, stream, **options)
-    else:
-        report = embed_files(model_name(arguments), arguments.files, arguments.output, **options)
+    to_stdout = is_standard_output(arguments.output)
+    with standard_output() if to_stdout else nullcontext(arguments.output) as output:
+        report = embed_files(model_name(arguments), arguments.files, output, **options)
     lines = f"{counted(report.lines, 'line')} in {counted(report.files, 'file')}"
     resumed = f", {report.resumed:,} of them by an earlier run" if report.resumed else ""
     say(f"{output_name(arguments.output)}: {lines}{resumed}; {report.blank:,} blank (they have the unknown embedding)")

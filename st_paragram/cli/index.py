@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,6 @@ from st_paragram.tools.options.columns import add_columns_option, columns_of
 from st_paragram.tools.options.common import add_model_option, check_input, model_name, say
 
 if TYPE_CHECKING:
-    from st_paragram.tools.search.index import SearchIndex
     from st_paragram.tools.search.rows import Fields, Source
 
 DESCRIPTION = (
@@ -47,13 +46,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_model_option(parser)
     add("--output", type=Path, metavar="FOLDER", help="output folder; with --export, output file")
     folder = parser.add_mutually_exclusive_group()
-    change = [
-        ("add-to", "add the sentences to; line numbers continue, and known sentences get the given fields"),
-        ("delete-from", "delete sentences from: those of FILE, or those selected by --lines or --where"),
-        ("compact", "rewrite without deleted sentences, also on disk"),
-        ("export", "write to a Parquet file (--output), with vectors and fields"),
-    ]
-    for name, what in change:
+    changes = {
+        "add-to": "add the sentences to; line numbers continue, and known sentences get the given fields",
+        "delete-from": "delete sentences from: those of FILE, or those selected by --lines or --where",
+        "compact": "rewrite without deleted sentences, also on disk",
+        "export": "write to a Parquet file (--output), with vectors and fields",
+    }
+    for name, what in changes.items():
         folder.add_argument(f"--{name}", type=Path, metavar="FOLDER", help=f"index to {what}")
     add("--lines", nargs="+", metavar="N", help="lines to delete: numbers as shown by search, and ranges such as 10-20")
     add("--where", metavar="SQL", help="condition that deleted sentences fulfill, as in st-paragram search")
@@ -86,8 +85,7 @@ def run(arguments: argparse.Namespace) -> int:
     if action == "output":
         check_output_folder(arguments.output, arguments.overwrite, FOLDER, "search index", MiningError)
         model, (source, fields) = model_name(arguments), _source(arguments, {})
-        options = arguments.answers, arguments.overwrite
-        index = SearchIndex.build(source, arguments.output, model, fields, *options)
+        index = SearchIndex.build(source, arguments.output, model, fields, arguments.answers, arguments.overwrite)
     else:
         index = SearchIndex(getattr(arguments, action), arguments.model)
     if action == "export":
@@ -97,7 +95,9 @@ def run(arguments: argparse.Namespace) -> int:
     elif action == "add_to":
         index.add(*_source(arguments, index.fields))
     elif action == "delete_from":
-        _delete(index, arguments)
+        where = _ranges(arguments.lines) if arguments.lines else arguments.where
+        count = index.delete(where, _source(arguments, {})[0] if arguments.file else None)
+        say(f"{index.folder}: {counted(count, 'sentence')} deleted")
     if arguments.approximate:
         index.approximate()
     if counts := index.counts:
@@ -141,17 +141,13 @@ def _source(arguments: argparse.Namespace, known: Mapping[str, str]) -> tuple[So
     return arguments.file, tags
 
 
-def _delete(index: SearchIndex, arguments: argparse.Namespace) -> None:
-    """Delete what was asked for, and say how much that was."""
-    if not arguments.lines:
-        count = index.delete(arguments.where, _source(arguments, {})[0] if arguments.file else None)
-        say(f"{index.folder}: {counted(count, 'sentence')} deleted")
-        return
+def _ranges(words: Sequence[str]) -> str:
+    """The condition that lines fulfill whose numbers or ranges of numbers are given."""
     ranges = []
-    for word in arguments.lines:
+    for word in words:
         match = re.fullmatch(r"(\d{1,15})(?:-(\d{1,15}))?", word)
         begin, end = (int(match[1]), int(match[2] or match[1])) if match else (0, 0)
         if not 1 <= begin <= end:
             raise SettingsError(f"--lines {word}: give numbers from 1, as search shows them, or ranges like 10-20")
         ranges.append(f"line between {begin} and {end}")
-    say(f"{index.folder}: {counted(index.delete(' or '.join(ranges)), 'sentence')} deleted")
+    return " or ".join(ranges)

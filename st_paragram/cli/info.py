@@ -53,7 +53,7 @@ def _describe(name: str, check: bool) -> tuple[str, dict[str, Any]]:
     """The kind of thing that a name is, and its description, with the result of a check."""
     kind, path, describe, check_content = _kind(name)
     found = describe(path)
-    values = {**(found if isinstance(found, dict) else asdict(found))}
+    values = found if isinstance(found, dict) else asdict(found)
     if files := values.get("files"):
         values["files"] = {name: file if isinstance(file, dict) else asdict(file) for name, file in files.items()}
     return kind, values | {"checked": check_content(path)} if check else values

@@ -57,20 +57,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("file", metavar="PAIRS.tsv", help="the pairs, rows `first TAB second`")
     add_model_option(parser)
-    add(
-        "--columns",
-        nargs=2,
-        metavar="NAME",
-        help="for a table (CSV, JSON lines, Parquet, or TSV with a header): columns of the two sentences, by "
-        "name; numbers from 1 for a CSV or TSV without a header",
-    )
+    table = "for a table (CSV, JSON lines, Parquet, or TSV with a header): columns of the two sentences, by name"
+    add("--columns", nargs=2, metavar="NAME", help=f"{table}; numbers from 1 for a CSV or TSV without a header")
     add("--output", type=Path, metavar="Y.tsv", help="output file (default, and `-`: standard output)")
     add("--overwrite", action="store_true", help="replace an existing output")
-    add(
-        "--sort",
-        action="store_true",
-        help="write the best pairs first (takes 40 bytes of memory per pair, and twice the disk space)",
-    )
+    sort = "write the best pairs first (takes 40 bytes of memory per pair, and twice the disk space)"
+    add("--sort", action="store_true", help=sort)
     margin = parser.add_argument_group("margin (with a background; without one, the score is the cosine)")
     add = margin.add_argument
     add("--background", choices=("self",), help="use the two sides of the file itself as background")
@@ -78,17 +70,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--background-target", metavar="TEXT", help="background of the second side")
     add_setting_options(margin, MarginSettings, only=("neighbors", "margin", "index", "memory"))
     add = parser.add_argument_group("threshold").add_argument
-    add(
-        "--labels",
-        metavar="GOLD.tsv",
-        help="labeled sample, rows `label TAB first TAB second`, 1 for good pairs, 0 for bad pairs",
-    )
-    add(
-        "--precision",
-        type=float,
-        default=0.95,
-        help="share of good pairs that a threshold must reach (default: %(default)s)",
-    )
+    labels = "labeled sample, rows `label TAB first TAB second`, 1 for good pairs, 0 for bad pairs"
+    add("--labels", metavar="GOLD.tsv", help=labels)
+    share = "share of good pairs that a threshold must reach (default: %(default)s)"
+    add("--precision", type=float, default=0.95, help=share)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -112,8 +97,7 @@ def run(arguments: argparse.Namespace) -> int:
     from st_paragram.tools.bitext_mining.threshold import read_labels, suggest, table
 
     pairs, right = read_labels(arguments.labels) if arguments.labels else ([], None)
-    kept = array("d")
-
+    kept = None if right is None else array("d")
     with ExitStack() as stack:
         stack.enter_context(output_files(output, overwrite=arguments.overwrite))
         model, scorer = load_encoder(folder), score_files.cosines
@@ -130,14 +114,10 @@ def run(arguments: argparse.Namespace) -> int:
                 texts = arguments.background_source, arguments.background_target
                 scorer = background.background_of_texts(*texts, folder, settings, work)
         sample = np.round([score for score, _, _ in score_files.score_pairs(model, pairs, scorer=scorer)], 6)
-        scores = kept if right is not None else None
-        if output is None:
-            with standard_output() as stream:
-                report = score_files.score_to_stream(model, source, stream, scorer, scores, arguments.sort)
-        else:
-            report = score_files.score_file(model, source, output, arguments.overwrite, scorer, scores, arguments.sort)
+        target = output or stack.enter_context(standard_output())
+        report = score_files.score_file(model, source, target, arguments.overwrite, scorer, kept, arguments.sort)
     say(f"{output_name(output)}: {counted(report.pairs, 'pair')}; {report.blank:,} with a blank side")
-    if right is not None:
+    if right is not None and kept is not None:
         cuts = suggest(sample, right, arguments.precision, np.frombuffer(kept))
         print(table(cuts), file=sys.stderr if output is None else sys.stdout)
     return 0
@@ -153,13 +133,10 @@ def _settings(arguments: argparse.Namespace) -> MarginSettings:
     if any(files) and arguments.background:
         raise SettingsError("--background self and background texts exclude each other; give one")
     background = bool(arguments.background or any(files))
-    values = given(arguments, MarginSettings)
-    settings = MarginSettings(**({} if background else {"margin": Margin.ABSOLUTE}) | values)
+    settings = MarginSettings(**({} if background else {"margin": Margin.ABSOLUTE}) | given(arguments, MarginSettings))
     if background and settings.margin is Margin.ABSOLUTE:
         raise SettingsError("--margin absolute uses no background; leave one of the two out")
     if not background and settings.margin is not Margin.ABSOLUTE:
-        raise SettingsError(
-            f"--margin {settings.margin.value} needs a background; give --background self, or --background-source and "
-            "--background-target"
-        )
+        needed = "give --background self, or --background-source and --background-target"
+        raise SettingsError(f"--margin {settings.margin.value} needs a background; {needed}")
     return settings

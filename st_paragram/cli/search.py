@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterator
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -89,10 +89,7 @@ def _check(arguments: argparse.Namespace) -> None:
 def _queries(path: str) -> Iterator[str]:
     from st_paragram.core.text.streams import read_lines
 
-    found = 0
-    for line in read_lines(path):
-        if line.strip():
-            found += 1
-            yield line
-    if not found:
+    queries = (line for line in read_lines(path) if line.strip())
+    if (first := next(queries, None)) is None:
         raise SettingsError(f"{path}: no queries; give a file with one sentence per line")
+    yield from chain([first], queries)

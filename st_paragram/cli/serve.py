@@ -56,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
     for package in packages.replace("-", "_").split():
         require(package, "serve", "the server", packages)
 
-    from st_paragram.tools.serving.run import serve
+    from st_paragram.tools.serving.app import serve
 
     serve(job)
     return 0

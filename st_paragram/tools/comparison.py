@@ -57,10 +57,6 @@ class Comparison:
 def compare(model: TextEncoder, first: str, second: str) -> Comparison:
     """Compare two sentences; a model with one vocabulary per language reads the first sentence in its first language.
 
-    Raises:
-        TextError: A sentence has more than 100 words, and the model reads it once for each word.
-        EvaluationError: The embedding of a sentence has length 0, or is not finite.
-
     Example:
         >>> import st_paragram
         >>> found = st_paragram.compare(st_paragram.Encoder("p-sp-mini"), "the train is late", "el tren llega tarde")
@@ -74,8 +70,9 @@ def compare(model: TextEncoder, first: str, second: str) -> Comparison:
     (names, rows), (other_names, other_rows) = sides
     u, v = rows.mean(axis=0), other_rows.mean(axis=0)
     scale = _length(u) * _length(v)
-    parts = _parts(names, rows @ v / len(rows) / scale), _parts(other_names, other_rows @ u / len(other_rows) / scale)
-    return Comparison(float(u @ v / scale), *parts, exact=True)
+    first_parts = map(Part, names, (rows @ v / len(rows) / scale).tolist())
+    second_parts = map(Part, other_names, (other_rows @ u / len(other_rows) / scale).tolist())
+    return Comparison(float(u @ v / scale), tuple(first_parts), tuple(second_parts), exact=True)
 
 
 def languages_of(model: TextEncoder) -> tuple[str, ...]:
@@ -125,12 +122,8 @@ def _by_words(model: TextEncoder, sentences: Sequence[str]) -> Comparison:
             rows = _embed(model, rests)
             lengths = np.linalg.norm(rows, axis=1)
             np.divide(rows @ other, lengths, out=cosines, where=lengths > 0)
-        sides.append(_parts([word.group() for word in words], u @ v - cosines))
+        sides.append(tuple(map(Part, [word.group() for word in words], (u @ v - cosines).tolist())))
     return Comparison(float(u @ v), sides[0], sides[1], False)
-
-
-def _parts(names: Sequence[str], values: Floats) -> tuple[Part, ...]:
-    return tuple(map(Part, names, values.tolist()))
 
 
 def _embed(model: TextEncoder, texts: Sequence[str]) -> Floats:

@@ -68,17 +68,8 @@ def launch(names: Sequence[str], host: str = "127.0.0.1", port: int | None = Non
     """
     page = build(names)
     try:
-        page.launch(
-            server_name=host,
-            server_port=port,
-            inbrowser=show,
-            prevent_thread_lock=True,
-            quiet=True,
-            share=False,
-            ssr_mode=False,
-            footer_links=[],
-            max_file_size=1,  # nothing is uploaded
-        )
+        options = {"prevent_thread_lock": True, "quiet": True, "share": False, "ssr_mode": False, "footer_links": []}
+        page.launch(server_name=host, server_port=port, inbrowser=show, max_file_size=1, **options)  # no uploads
     except (OSError, ValueError) as error:
         where = f"{host}, port {port}" if port else host
         raise SettingsError(f"the page cannot listen on {where}; choose another --port or --host") from error
@@ -164,10 +155,9 @@ def show_comparison(model: TextEncoder, first: str, second: str) -> list[Any]:
 def nearest(model: TextEncoder, query: str, text: str) -> list[list[str]]:
     """Rows of cosine, sentence and line number of the ten nearest sentences of a list; of equal ones the earlier."""
     query, lines = _sentence(query, "query"), _lines(text, "list", MAX_LINES)
-    first, second = readers(model)
     asked, rows = (
         each.encode(texts, normalize_embeddings=True, show_progress_bar=False)
-        for each, texts in ((first, [query]), (second, lines))
+        for each, texts in zip(readers(model), ([query], lines), strict=True)
     )
     cosines = (rows @ asked[0]).round(5)
     best = (-cosines).argsort(kind="stable")[:_NEAREST]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from st_paragram.core.extras import require
 from st_paragram.errors import TextError
-from st_paragram.tools.embed_files.folder import ParquetTable
+from st_paragram.tools.embed_files.embed import ParquetTable
 
 _PURPOSE = "a pipeline of datatrove"
 _STEP: Any = require("datatrove.pipeline.base", "distributed", _PURPOSE).PipelineStep

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +45,9 @@ def inspect(path: str | Path, examples: int = 3) -> dict[str, Any]:
         languages.update(map("-".join, store.row_languages(rows)))
         if (values := store.labels(rows)) is not None:
             labels.append((float(values.min()), float(values.sum(dtype=np.float64)), float(values.max())))
+    vocabularies = [_vocabulary(store.tokenizer(side.name), side.ordinary, side.pieces) for side in sides]
+    if store.shared_tokenizer:
+        vocabularies = [_vocabulary(store.tokenizer(), sides[0].ordinary, sides[0].pieces + sides[1].pieces)]
     ratio = np.array(sorted(ratios.items()))
     low, sums, high = zip(*labels, strict=True) if labels else ((), (), ())
     return {
@@ -58,7 +61,7 @@ def inspect(path: str | Path, examples: int = 3) -> dict[str, Any]:
         "sides": [side.description() for side in sides],
         "ratio_of_lengths": _quantiles(ratio[:, 0], ratio[:, 1]),
         "labels": {"minimum": min(low), "mean": sum(sums) / len(store), "maximum": max(high)} if labels else None,
-        "vocabularies": _vocabularies(store, sides),
+        "vocabularies": vocabularies,
         "settings": store.settings,
         "examples": _examples(store, examples),
         "content_sha256": store.digest,
@@ -119,12 +122,6 @@ def _quantiles(values: NDArray[Any], counts: NDArray[Any]) -> dict[str, Any]:
     return {f"{share:.0%}": value for share, value in zip(SHARES, values[places].tolist(), strict=True)}
 
 
-def _vocabularies(store: PairStore, sides: Sequence[_Side]) -> list[dict[str, Any]]:
-    if not store.shared_tokenizer:
-        return [_vocabulary(store.tokenizer(side.name), side.ordinary, side.pieces) for side in sides]
-    return [_vocabulary(store.tokenizer(), sides[0].ordinary, sides[0].pieces + sides[1].pieces)]
-
-
 def _vocabulary(tokenizer: Tokenizer, ordinary: NDArray[np.bool_], pieces: Counts) -> dict[str, Any]:
     counts = np.where(ordinary, pieces, 0)
     frequent = [piece for piece in np.argsort(-counts, kind="stable")[:_FREQUENT].tolist() if counts[piece]]
@@ -140,14 +137,12 @@ def _vocabulary(tokenizer: Tokenizer, ordinary: NDArray[np.bool_], pieces: Count
 
 def _examples(store: PairStore, count: int) -> list[dict[str, Any]]:
     rows = np.array(sorted(random.Random(0).sample(range(len(store)), min(count, len(store)))), np.int64)
-    texts = zip(store.texts("a", rows), store.texts("b", rows), strict=True)
-    labels = store.labels(rows)
-    found = [
-        {"row": row, "languages": "-".join(languages), "first": first, "second": second}
-        for row, languages, (first, second) in zip(rows.tolist(), store.row_languages(rows), texts, strict=True)
-    ]
-    return (
-        found
-        if labels is None
-        else [each | {"label": label} for each, label in zip(found, labels.tolist(), strict=True)]
-    )
+    found: dict[str, Iterable[Any]] = {
+        "row": rows.tolist(),
+        "languages": list(map("-".join, store.row_languages(rows))),
+        "first": store.texts("a", rows),
+        "second": store.texts("b", rows),
+    }
+    if (labels := store.labels(rows)) is not None:
+        found["label"] = labels.tolist()
+    return [dict(zip(found, values, strict=True)) for values in zip(*found.values(), strict=True)]

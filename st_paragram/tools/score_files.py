@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import islice
 from mmap import ACCESS_READ, mmap
@@ -41,10 +42,7 @@ def cosines(first: Vectors, second: Vectors) -> NDArray[np.floating[Any]]:
 
 
 def score_pairs(
-    model: TextEncoder,
-    pairs: Iterable[tuple[str, str]],
-    report: ScoringReport | None = None,
-    scorer: Scorer = cosines,
+    model: TextEncoder, pairs: Iterable[tuple[str, str]], report: ScoringReport | None = None, scorer: Scorer = cosines
 ) -> Iterator[tuple[float, str, str]]:
     """Yield (score, first, second) for pairs of texts, in order.
 
@@ -53,9 +51,6 @@ def score_pairs(
         pairs: Of texts.
         report: Counts pairs, and those with a blank side.
         scorer: Scores pairs of embeddings of length 1.
-
-    Raises:
-        MiningError: A score is not finite.
     """
     report, at_once = report or ScoringReport(), batch_size(model)
     pairs = iter(pairs)
@@ -74,7 +69,7 @@ def score_pairs(
 def score_file(
     model: TextEncoder,
     source: TextSource,
-    output: str | Path,
+    output: str | Path | IO[bytes],
     overwrite: bool = False,
     scorer: Scorer = cosines,
     scores: array[float] | None = None,
@@ -85,65 +80,37 @@ def score_file(
     Args:
         model: An `Encoder` or any SentenceTransformer.
         source: The pairs.
-        output: The file to make.
+        output: The file to make, or a binary stream.
         overwrite: Replace an existing output.
         scorer: Scores pairs of embeddings of length 1.
         scores: The scores are appended to it, as they are written: 8 bytes per pair.
         sort: Best pairs first, equally good ones in their order, instead of all in their order. Takes 40 bytes of
             memory a pair, and room on disk for the output twice.
 
-    Raises:
-        ParagramError: The output exists, cannot be written, or another run is writing it.
-        TextError: The pairs cannot be read.
-        MiningError: A score is not finite.
-
     Example:
         >>> from st_paragram import Encoder, parse_source, score_file
         >>> source = parse_source("pairs.tsv", ("en", "es"))
         >>> report = score_file(Encoder("p-sp-mini"), source, "scored.tsv")
     """
-    output = Path(output)
-    with output_files(output, overwrite=overwrite), atomic(output) as file:
-        return score_to_stream(model, source, file, scorer, scores, sort, output.parent)
-
-
-def score_to_stream(
-    model: TextEncoder,
-    source: TextSource,
-    stream: IO[bytes],
-    scorer: Scorer = cosines,
-    scores: array[float] | None = None,
-    sort: bool = False,
-    folder: Path | None = None,
-) -> ScoringReport:
-    """Score a file of pairs as `score_file` does, and write them to a stream.
-
-    Args:
-        model: As of `score_file`.
-        source: As of `score_file`.
-        stream: Takes the rows.
-        scorer: As of `score_file`.
-        scores: As of `score_file`.
-        sort: As of `score_file`.
-        folder: Where rows are that are still to be sorted; None: the folder for temporary files.
-
-    Raises:
-        TextError: The pairs cannot be read.
-        MiningError: A score is not finite.
-    """
     report, counts = ScoringReport(), ReadCounts()
-    pairs = score_pairs(model, read_pairs(source, counts), report, scorer)
-    scored = tqdm(pairs, unit="pair", unit_scale=True, disable=None)
-    if sort:
-        _write_sorted(stream, scored, array("d") if scores is None else scores, folder)
-    else:
-        for score, row in _rows(scored):
-            stream.write(row)
-            if scores is not None:
-                scores.append(score)
-    if counts.nul_rows:
-        seen = f"{counts.nul_rows} rows hold NUL bytes and cannot be scored"
-        raise TextError(f"{source.name}: {seen}; remove the bytes")
+    with ExitStack() as stack:
+        file, folder = output, None
+        if isinstance(file, str | Path):
+            path = Path(file)
+            stack.enter_context(output_files(path, overwrite=overwrite))
+            file, folder = stack.enter_context(atomic(path)), path.parent
+        pairs = score_pairs(model, read_pairs(source, counts), report, scorer)
+        scored = tqdm(pairs, unit="pair", unit_scale=True, disable=None)
+        if sort:
+            _write_sorted(file, scored, array("d") if scores is None else scores, folder)
+        else:
+            for score, row in _rows(scored):
+                file.write(row)
+                if scores is not None:
+                    scores.append(score)
+        if counts.nul_rows:
+            seen = f"{counts.nul_rows} rows hold NUL bytes and cannot be scored"
+            raise TextError(f"{source.name}: {seen}; remove the bytes")
     return report
 
 

@@ -70,12 +70,7 @@ class ParagramVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         self.num_threads = num_threads
 
     def fit(self, X: Any = None, y: Any = None) -> ParagramVectorizer:  # noqa: ANN401
-        """Open the model; the texts are not looked at.
-
-        Raises:
-            ModelDirectoryError: the model is not found, is damaged, or is not an averaging model.
-            SettingsError: a wrong setting.
-        """
+        """Open the model; the texts are not looked at."""
         self.encoder_ = Encoder(self.model, self.truncate_dim, self.num_threads)
         self._n_features_out = self._encode([]).shape[1]
         return self
@@ -88,10 +83,6 @@ class ParagramVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
 
         Returns:
             float32 (n, D), or the data frame that `set_output` asked for.
-
-        Raises:
-            NotFittedError: `fit` was not called.
-            SettingsError: a text that is not a string, with its position from 0, or one string in place of several.
         """
         check_is_fitted(self, "encoder_")
         if isinstance(X, str):

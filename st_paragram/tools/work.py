@@ -30,7 +30,11 @@ _function: Callable[[Any], Any]  # of a worker process
 
 @contextmanager
 def work_folder(
-    output: Path, overwrite: bool = False, folder: Path | None = None, keep: bool = False
+    output: Path,
+    overwrite: bool = False,
+    folder: Path | None = None,
+    keep: bool = False,
+    check: Callable[[], None] | None = None,
 ) -> Iterator[Path]:
     """Give a folder to work in; it and the output are kept to one run at a time.
 
@@ -38,13 +42,14 @@ def work_folder(
     else, such as a full disk or Ctrl-C, it stays, and the same run goes on from there.
 
     Args:
-        output: The file to make.
-        overwrite: It may be replaced.
+        output: The file or folder to make.
+        overwrite: A file may be replaced.
         folder: Where to work; by default hidden next to the output.
         keep: The folder stays in any case.
+        check: Refuses an output, by default an existing file without `overwrite`.
     """
     place = folder or output.with_name(f".{output.name}.work")
-    with output_lock(output, partial(check_output, output, overwrite)), locked(place):
+    with output_lock(output, check or partial(check_output, output, overwrite)), locked(place):
         try:
             yield place
         except ParagramError:

@@ -3,8 +3,6 @@
 import gzip
 import io
 import json
-import lzma
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +17,7 @@ from st_paragram.errors import ParagramError, SettingsError, StoreError, TextErr
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
-from st_paragram.tools.embed_files import embed_files, read_embeddings, rows
+from st_paragram.tools.embed_files import embed, embed_files, read_embeddings, rows
 
 FORMS = ("x.npy", "x.jsonl", "x.parquet", "x")
 
@@ -75,38 +73,26 @@ def made_by(encode, texts, output, **options):
     return content(output), report
 
 
-@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize(("dtype", "dim", "normalize"), [("float32", None, False), ("float16", 4, True)])
-def test_rows_are_the_lines_in_order(encoder, texts, lines, tmp_path, form, dtype, dim, normalize):
-    report = made_by(encoder, texts, tmp_path / form, dtype=dtype, dim=dim, normalize=normalize)[1]
-    assert (report.lines, report.blank, report.resumed, report.files) == (90, 2, 0, 7 if form == "x" else 1)
+def test_all_forms_hold_the_lines_in_order(encoder, texts, lines, tmp_path, dtype, dim, normalize):
     expected = encoder.encode(lines)[:, :dim].astype(np.float64)
     if normalize:
         expected /= np.linalg.norm(expected, axis=1, keepdims=True)
-    np.testing.assert_allclose(matrix(tmp_path / form), expected, atol=1e-6 if dtype == "float32" else 1e-3)
-    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(["a.txt", "b.gz", "empty.txt", form])
-
-
-def test_all_forms_hold_the_same_numbers(model, texts, lines, tmp_path):
     for form in FORMS:
-        made_by(Encoder(model), texts, tmp_path / form, dtype="float16")
-    expected = matrix(tmp_path / "x.npy")
-    assert (expected.dtype, expected.shape) == (np.float16, (90, 6))
-    for form in FORMS[1:]:
-        np.testing.assert_array_equal(matrix(tmp_path / form).astype(np.float16), expected)
+        report = made_by(encoder, texts, tmp_path / form, dtype=dtype, dim=dim, normalize=normalize)[1]
+        assert (report.lines, report.blank, report.resumed, report.files) == (90, 2, 0, 7 if form == "x" else 1)
+        np.testing.assert_allclose(matrix(tmp_path / form), expected, atol=1e-6 if dtype == "float32" else 1e-3)
+        np.testing.assert_array_equal(matrix(tmp_path / form).astype(dtype), matrix(tmp_path / "x.npy"))
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(["a.txt", "b.gz", "empty.txt", *FORMS])
     objects = [json.loads(line) for line in (tmp_path / "x.jsonl").read_bytes().splitlines()]
     assert [(each["line"], each["text"]) for each in objects] == list(enumerate(lines, 1))
+    stream = io.BytesIO()
+    embed_files(encoder, texts, stream, dtype=dtype, dim=dim, normalize=normalize)
+    assert stream.getvalue() == (tmp_path / "x.jsonl").read_bytes()
     table = pq.read_table(tmp_path / "x.parquet")
-    assert table["text"].to_pylist() == lines
-    assert str(table.schema.field("embedding").type) == "fixed_size_list<element: halffloat not null>[6]"
-
-
-@pytest.mark.parametrize("pack", [gzip, lzma])
-def test_one_text_plain_or_packed(encoder, lines, tmp_path, pack):
-    name = tmp_path / ("lines.gz" if pack is gzip else "lines.xz")
-    name.write_bytes(pack.compress("\n".join(lines).encode()))
-    embed_files(encoder, name, tmp_path / "x.npy")
-    np.testing.assert_allclose(np.load(tmp_path / "x.npy"), encoder.encode(lines), atol=1e-6)
+    number = {"float32": "float", "float16": "halffloat"}[dtype]
+    assert table["text"].to_pylist() == lines and matrix(tmp_path / "x.npy").dtype == dtype
+    assert str(table.schema.field("embedding").type) == f"fixed_size_list<element: {number} not null>[{dim or 6}]"
 
 
 def test_a_folder_is_read_from_any_row(model, texts, tmp_path):
@@ -121,20 +107,19 @@ def test_a_folder_is_read_from_any_row(model, texts, tmp_path):
         with pytest.raises(IndexError):
             wrong()
     manifest = stored.manifest
-    assert manifest.model.name == model and len(manifest.model.fingerprint) == 64
+    assert manifest.model == model and len(manifest.fingerprint) == 64
     counts = [(text.path, text.lines, text.blank) for text in manifest.texts]
     assert counts == [(texts[0], 40, 1), (texts[1], 0, 0), (texts[2], 50, 1), (texts[0], 40, 1)]
-    places = [(shard.text, shard.first_line, shard.rows) for shard in manifest.shards[:5]]
-    assert places == [(0, 1, 16), (0, 17, 16), (0, 33, 8), (2, 1, 16), (2, 17, 16)]
+    assert [shard.rows for shard in manifest.shards] == [16, 16, 8, 16, 16, 16, 2, 16, 16, 8]
 
 
-def interrupted(encode, texts, output, patch, error=MemoryError, calls=6, **options):
-    """A run that ends in the middle, as a killed one leaves it: nobody cleans up."""
+def interrupted(encode, texts, output, patch, error=MemoryError, **options):
+    """A run that ends after 42 lines, as a killed one leaves it: nobody cleans up."""
     original, done = rows.RowEncoder.embedded, []
 
     def failing(self, *arguments):
         for made in original(self, *arguments):
-            if len(done) == calls:
+            if len(done) == 6:
                 raise error
             done.append(len(made[0]))
             yield made
@@ -152,17 +137,19 @@ def test_an_interrupted_run_goes_on(model, texts, tmp_path, monkeypatch, form, e
     (tmp_path / "whole").mkdir()
     whole, _ = made_by(Encoder(model), texts, tmp_path / "whole" / form)
     interrupted(Encoder(model), texts, tmp_path / form, monkeypatch, error)
-    if (part := tmp_path / f"{form}.part").exists():
-        with part.open("ab") as file:
-            file.write(b"torn row")
     (tmp_path / f".{form}.0123456789ab.part" / "new").mkdir(parents=True)  # of a run that was killed at its very end
+    with monkeypatch.context() as patched:  # and one that is killed while shards become the output
+        patched.setattr(embed, "_used", lambda shards: (_ for _ in [shards.popitem()[0].unlink()]).throw(error))
+        if form != "x":
+            with pytest.raises(error):
+                made_by(Encoder(model), texts, tmp_path / form)
     made, report = made_by(Encoder(model), texts, tmp_path / form)
     assert made == whole
-    assert (report.lines, report.blank, report.resumed) == (90, 2, 40 if form in FORMS[:2] else 32)
-    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".") or "part" in path.name[-5:]]
+    assert (report.lines, report.blank, report.resumed) == (90, 2, 32 if form == "x" else 88)
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", ["x.npy", "x"])
 @pytest.mark.parametrize("change", ["weights", "model", "normalize", "dim", "text", "column"])
 def test_nothing_is_taken_over_from_other_work(model, encoder, texts, tmp_path, monkeypatch, form, change):
     """Above all not from another model, whose rows would be in one matrix with those of this one."""
@@ -176,9 +163,8 @@ def test_nothing_is_taken_over_from_other_work(model, encoder, texts, tmp_path, 
     elif change == "text":
         Path(texts[0]).write_text("ba\nce\n")
     made, report = made_by(encoder, texts, tmp_path / form, **options.get(change, {}))
-    assert report.resumed == 0
     again, _ = made_by(encoder, texts, tmp_path / form, **options.get(change, {}))
-    assert made == again
+    assert report.resumed == 0 and made == again
 
 
 def test_models_are_told_apart_by_what_they_are(model, encoder, vocabulary):
@@ -197,15 +183,12 @@ def test_standard_input(encoder, texts, lines, tmp_path, monkeypatch):
     np.testing.assert_allclose(matrix(tmp_path / "x"), encoder.encode(lines), atol=1e-6)
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_bad_input_is_refused_in_one_line_and_leaves_nothing(encoder, texts, tmp_path, form):
-    bad, cut = tmp_path / "bad.txt", tmp_path / "cut.gz"
+def test_bad_input_is_refused_in_one_line_and_leaves_nothing(encoder, texts, tmp_path):
+    bad, output = tmp_path / "bad.txt", tmp_path / "x.npy"
     bad.write_bytes(b"ba\nce\n\xff\n")
-    cut.write_bytes(gzip.compress(b"ba\n" * 9000)[:-20])
     before = sorted(path.name for path in tmp_path.iterdir())
     for files, options, error, message in [
         ([texts[0], bad], {}, TextError, r"bad\.txt: line 3 is not UTF-8"),
-        ([texts[0], cut], {}, TextError, "cannot be read"),
         ([texts[1]], {}, TextError, r"empty\.txt: empty"),
         ([tmp_path / "none"], {}, TextError, "No such file"),
         ([tmp_path], {}, TextError, "is a folder, where a file is expected"),
@@ -216,14 +199,14 @@ def test_bad_input_is_refused_in_one_line_and_leaves_nothing(encoder, texts, tmp
         (texts, {"dtype": "int8"}, SettingsError, "dtype is 'int8'; it must be 'float32' or 'float16'"),
     ]:
         with pytest.raises(error, match=message) as raised:
-            embed_files(encoder, files, tmp_path / form, **options)
+            embed_files(encoder, files, output, **options)
         assert "\n" not in str(raised.value)
-    with FileLock(tmp_path / f".{form}.lock"), pytest.raises(ParagramError, match="another run is writing"):
-        embed_files(encoder, texts, tmp_path / form)
+    with FileLock(tmp_path / ".x.npy.lock"), pytest.raises(ParagramError, match="another run is writing"):
+        embed_files(encoder, texts, output)
     assert sorted(path.name for path in tmp_path.iterdir() if path.suffix != ".lock") == before
 
 
-def test_what_is_there_stays(encoder, texts, tmp_path, monkeypatch):
+def test_what_is_there_stays(encoder, texts, tmp_path):
     for form in FORMS:
         path = tmp_path / form
         path.write_text("precious") if path.suffix else path.mkdir()
@@ -233,10 +216,6 @@ def test_what_is_there_stays(encoder, texts, tmp_path, monkeypatch):
         embed_files(encoder, texts, tmp_path / "x", overwrite=True)
     with pytest.raises(SettingsError, match=r"x\.csv: unknown ending \.csv; name X\.npy \(a matrix\)"):
         embed_files(encoder, texts, tmp_path / "x.csv")
-    monkeypatch.chdir(tmp_path)
-    for wrong in ("a.txt/x.npy", "a.txt/x"):
-        with pytest.raises(ParagramError, match="where a folder is expected"):
-            embed_files(encoder, texts, wrong)
 
 
 @pytest.mark.parametrize(
@@ -250,37 +229,29 @@ def test_numbers_that_cannot_be_stored_are_told_by_line(encoder, texts, tmp_path
     monkeypatch.setattr(encoder, "encode", lambda lines, **_: np.full((len(lines), 6), value, np.float32))
     with pytest.raises(error, match=message):
         embed_files(encoder, texts, tmp_path / "x.npy", dtype="float16")
-    assert not list(tmp_path.glob("x.npy*"))
+    assert not list(tmp_path.glob("*x.npy*"))
 
 
 def test_damaged_folders_are_refused_in_one_line(model, texts, tmp_path):
-    made_by(model, texts, tmp_path / "good")
+    folder = tmp_path / "bad"
 
-    def refused(damage):
-        folder = tmp_path / "bad"
-        shutil.rmtree(folder, ignore_errors=True)
-        shutil.copytree(tmp_path / "good", folder)
-        damage(folder)
-        with pytest.raises(StoreError) as raised:
+    def manifest(**values):
+        (folder / "embeddings.json").write_text(json.dumps(json.loads(described) | values))
+
+    made_by(model, texts, folder)
+    described = (folder / "embeddings.json").read_text()
+    for damage, message in [
+        (lambda: (folder / "shard-00001.npy").write_bytes(b"\x93NUMPY"), "missing or damaged"),
+        (lambda: (folder / "shard-00001.npy").unlink(), "missing or damaged"),
+        (lambda: manifest(dimension=7), "missing or damaged"),
+        (lambda: manifest(format_version=2), "format_version"),
+        (lambda: (folder / "embeddings.json").write_text("{"), "damaged"),
+        (lambda: (folder / "embeddings.json").unlink(), "no embeddings.json"),
+    ]:
+        damage()
+        with pytest.raises(StoreError, match=message) as raised:
             read_embeddings(folder).rows(0, 90)
         assert "\n" not in str(raised.value)
-        return str(raised.value)
-
-    def described(**values):
-        def change(folder):
-            path = folder / "embeddings.json"
-            path.write_text(json.dumps(json.loads(path.read_text()) | values))
-
-        return change
-
-    assert "no embeddings.json" in refused(lambda folder: (folder / "embeddings.json").unlink())
-    assert "damaged" in refused(lambda folder: (folder / "embeddings.json").write_text("{"))
-    assert "format_version" in refused(described(format_version=1))
-    assert "missing or damaged" in refused(described(dimension=7))
-    assert "missing or damaged" in refused(lambda folder: (folder / "shard-00001.npy").write_bytes(b"\x93NUMPY"))
-    assert "missing or damaged" in refused(lambda folder: (folder / "shard-00001.npy").unlink())
-    with pytest.raises(StoreError, match="is a file"):
-        read_embeddings(texts[0])
 
 
 def test_the_command(model, texts, tmp_path, capsys):
@@ -292,8 +263,3 @@ def test_the_command(model, texts, tmp_path, capsys):
     assert "exists; choose another name or give --overwrite" in capsys.readouterr().err
     assert main(["embed", *texts, *shared, one]) == 0
     np.testing.assert_array_equal(np.load(one), read_embeddings(out).rows(0, 90))
-    assert main(["embed", *texts, *shared, one, "--overwrite", "--normalize"]) == 0
-    np.testing.assert_allclose(np.linalg.norm(np.load(one).astype(np.float32), axis=1), 1, atol=1e-3)
-    assert main(["embed", texts[0], "--model", "p-sp-nowhere", "--output", "x.npy"]) == 1
-    said = capsys.readouterr().err.splitlines()[-1]
-    assert said.startswith("st-paragram embed: no model 'p-sp-nowhere'")

@@ -1,32 +1,47 @@
-"""Embed the lines of texts of any size; the ending of the output says what it becomes."""
+"""Embed the lines of texts of any size; the ending of the output says what it becomes.
+
+Some lines of a text at a time become a shard, in the folder `.<output>.work`, and shards become the output at the end.
+A run that was interrupted goes on from its shards, if it has the same model, texts and settings.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import json
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
 from functools import partial
+from itertools import chain, islice
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.lib import format as npy
 
 from st_paragram.core.extras import require
 from st_paragram.core.files import (
     STDIN,
-    check_output,
+    atomic,
+    atomic_folder,
     check_output_folder,
+    content_digest,
+    digest,
     file_digest,
     folder_for_file,
-    output_lock,
+    write_json,
 )
+from st_paragram.core.text.streams import stream_name
+from st_paragram.core.text.tables import read_texts
 from st_paragram.errors import SettingsError, TextError
-from st_paragram.tools.embed_files.folder import embed_to_folder, embed_to_parquet
-from st_paragram.tools.embed_files.one_file import JsonRows, NpyRows, embed_to_file, embed_to_stream
-from st_paragram.tools.embed_files.reader import MANIFEST
-from st_paragram.tools.embed_files.rows import EmbeddingReport, EmbeddingSettings, RowEncoder, Text
+from st_paragram.tools.embed_files.reader import MANIFEST, EmbeddedText, Manifest, Shard
+from st_paragram.tools.embed_files.rows import Batch, EmbeddingReport, EmbeddingSettings, RowEncoder
+from st_paragram.tools.work import make, work_folder
 
 if TYPE_CHECKING:
     from st_paragram.core.encoding.models import TextEncoder
 
-_FORMS = ("", ".npy", ".jsonl", ".parquet")
 _NAMES = "X.npy (a matrix), X.parquet (a table), X.jsonl (JSON lines), or a folder without an ending"
+_DIGITS = {"float32": "%.9g", "float16": "%.5g"}  # as many as distinguish all numbers of a type
 
 
 def embed_files(
@@ -60,7 +75,7 @@ def embed_files(
         dtype: Type of the numbers, float32 or float16.
         dim: Keep the first components only; None: all.
         normalize: Scale embeddings to length 1.
-        shard_lines: Maximum lines of a matrix of a folder.
+        shard_lines: Maximum lines of a matrix of a folder; of other outputs, lines that are saved at a time.
         columns: The column of each text if it is a table; None, or nothing at all, for plain text.
         overwrite: Replace an existing output.
 
@@ -73,48 +88,167 @@ def embed_files(
     paths = [str(text) for text in ([texts] if isinstance(texts, str | Path) else texts)]
     if columns and len(columns) != len(paths):
         raise SettingsError(f"{len(columns)} columns for {len(paths)} texts; name one per text, None for plain text")
-    inputs = [Text(path, column) for path, column in zip(paths, columns or [None] * len(paths), strict=True)]
-    _check_inputs(paths)
-    if not isinstance(output, str | Path):
-        encode = _encoder(model, settings)
-        embed_to_stream(inputs, output, encode, JsonRows(encode))
-        return encode.report
-    output = Path(output)
-    check = _check(output, overwrite)
-    check()
-    encode = _encoder(model, settings)
-    with output_lock(output, check):
-        if output.suffix == ".parquet":
-            embed_to_parquet(inputs, output, encode)
-        elif output.suffix:
-            embed_to_file(inputs, output, encode, NpyRows if output.suffix == ".npy" else JsonRows)
-        else:
-            embed_to_folder(inputs, output, encode, str(model) if isinstance(model, str | Path) else None)
-    return encode.report
-
-
-def _check_inputs(paths: Sequence[str]) -> None:
     if not paths or paths.count(STDIN) > 1:
         raise SettingsError(f"{'standard input twice' if paths else 'no text'} to embed; give each text once")
     for path in paths:
-        if path != STDIN:
-            if wrong := folder_for_file(path):
-                raise TextError(f"{wrong}; name a file")
-            file_digest(path)
-
-
-def _check(output: Path, overwrite: bool) -> Callable[[], None]:
-    """What refuses an output, before any work and again when nobody else can write it."""
-    if output.suffix not in _FORMS:
+        if path != STDIN and (wrong := folder_for_file(path)):
+            raise TextError(f"{wrong}; name a file")
+    inputs = list(zip(paths, columns or [None] * len(paths), strict=True))
+    digests = [[file_digest(path), column] for path, column in inputs]  # which refuses what is not there
+    if not isinstance(output, str | Path):
+        encode = _encoder(model, settings)
+        for path, column in inputs:
+            first = encode.report.lines + 1
+            _write_json_lines(output, encode, encode.embedded(read_texts(path, column), stream_name(path), 1), first)
+        _check_not_empty(encode.report, paths)
+        return encode.report
+    output = Path(output)
+    if output.suffix not in ("", *_FORMS):
         raise SettingsError(f"{output}: unknown ending {output.suffix}; name {_NAMES}")
     if output.suffix == ".parquet":
         require("pyarrow.parquet", "parquet", f"{output}: a Parquet table")
-    if output.suffix:
-        return partial(check_output, output, overwrite)
-    return partial(check_output_folder, output, overwrite, MANIFEST, "folder of embeddings")
+    check = partial(check_output_folder, output, overwrite, MANIFEST, "folder of embeddings")
+    with work_folder(output, overwrite, check=None if output.suffix else check) as work:
+        encode = _encoder(model, settings)
+        place = work / digest(encode.fingerprint, encode.dimension, asdict(settings), output.suffix, digests)
+        for other in work.glob("*/"):
+            if other != place:
+                shutil.rmtree(other)
+        shards, embedded = _make_shards(inputs, place, encode, output.suffix or ".npy")
+        _check_not_empty(encode.report, paths)
+        if output.suffix:
+            with atomic(output) as file:
+                _FORMS[output.suffix][1](file, encode, _used(shards))
+            return encode.report
+        named = str(model) if isinstance(model, str | Path) else None
+        kinds = (encode.report.lines, encode.dimension, dtype, normalize, named, encode.fingerprint, tuple(embedded))
+        described = tuple(Shard(path.name, rows, content_digest(path)) for path, rows in shards.items())
+        write_json(place / MANIFEST, asdict(Manifest(1, *kinds, described)))  # type: ignore[arg-type]
+        with atomic_folder(output) as folder:
+            place.rename(folder)
+    encode.report.files = len(shards)
+    return encode.report
 
 
 def _encoder(model: TextEncoder | str | Path, settings: EmbeddingSettings) -> RowEncoder:
     from st_paragram.core.encoding.models import load_encoder
 
     return RowEncoder(load_encoder(model) if isinstance(model, str | Path) else model, settings)
+
+
+def _check_not_empty(report: EmbeddingReport, paths: Sequence[str]) -> None:
+    if not report.lines:
+        raise TextError(f"{', '.join(map(stream_name, paths))}: empty; give a text with a line")
+
+
+def _make_shards(
+    inputs: Sequence[tuple[str, str | None]], folder: Path, encode: RowEncoder, suffix: str
+) -> tuple[dict[Path, int], list[EmbeddedText]]:
+    """Make the shards that are not there, each of lines of one text; returns their rows, and what each text has."""
+    shards, texts, report = dict[Path, int](), list[EmbeddedText](), encode.report
+    for name, column in inputs:
+        lines, before, blank = read_texts(name, column), report.lines, report.blank
+        for line in lines:
+            path, start = folder / f"shard-{len(shards):05d}{suffix}", report.lines
+            part = chain([line], islice(lines, encode.settings.shard_lines - 1))
+            if path.exists():
+                report.count(part, resumed=True)
+            else:
+                batches = encode.embedded(part, stream_name(name), start - before + 1)
+                make(path, partial(_write_shard, encode, batches, start + 1, suffix))
+            shards[path] = report.lines - start
+        texts.append(EmbeddedText(name, report.lines - before, report.blank - blank))
+    return shards, texts
+
+
+def _write_shard(encode: RowEncoder, batches: Iterator[Batch], first: int, suffix: str, path: Path) -> None:
+    with path.open("wb") as file:
+        _FORMS[suffix][0](file, encode, batches, first)
+
+
+def _used(shards: Iterable[Path]) -> Iterator[Path]:
+    """Remove each shard after its use, so that shards and output together take no more room than one of them."""
+    for path in shards:
+        yield path
+        path.unlink()
+
+
+def _begin_npy(file: IO[bytes], encode: RowEncoder, rows: int) -> None:
+    """Write what comes before so many rows; its size is the same for any number."""
+    shape = {"descr": np.dtype(encode.settings.dtype).str, "fortran_order": False, "shape": (rows, encode.dimension)}
+    npy.write_array_header_1_0(file, shape)  # which leaves room for the digits of larger numbers
+
+
+def _write_npy(file: IO[bytes], encode: RowEncoder, batches: Iterator[Batch], first: int) -> None:
+    _begin_npy(file, encode, 0)
+    for _, rows in batches:
+        file.write(rows.data)
+    file.seek(0)
+    _begin_npy(file, encode, encode.report.lines - first + 1)
+
+
+def _join_npy(file: IO[bytes], encode: RowEncoder, shards: Iterator[Path]) -> None:
+    _begin_npy(file, encode, encode.report.lines)
+    for path in shards:
+        file.write(np.load(path, mmap_mode="r").data)
+
+
+def _write_json_lines(file: IO[bytes], encode: RowEncoder, batches: Iterator[Batch], first: int) -> None:
+    numbers = ", ".join([_DIGITS[encode.settings.dtype]] * encode.dimension)
+    for lines, rows in batches:
+        for number, (line, row) in enumerate(zip(lines, rows.tolist(), strict=True), first):
+            text = json.dumps(line, ensure_ascii=False)
+            file.write(f'{{"line": {number}, "text": {text}, "embedding": [{numbers % tuple(row)}]}}\n'.encode())
+        first += len(lines)
+
+
+def _join_json_lines(file: IO[bytes], encode: RowEncoder, shards: Iterator[Path]) -> None:
+    for path in shards:
+        with path.open("rb") as shard:
+            shutil.copyfileobj(shard, file)
+
+
+class ParquetTable:
+    """Tables with columns of text, and with embeddings as lists of D numbers."""
+
+    def __init__(self, encode: RowEncoder, texts: Sequence[str] = ("text",)) -> None:
+        """Take type and dimension from the encoder, and names for columns of text."""
+        arrow, self.parquet = (require(name, "parquet", "a Parquet table") for name in ("pyarrow", "pyarrow.parquet"))
+        number = arrow.field("element", arrow.from_numpy_dtype(encode.settings.dtype), nullable=False)
+        self._arrow, self._vectors = arrow, arrow.list_(number, encode.dimension)
+        columns = [(name, arrow.string()) for name in texts] + [("embedding", self._vectors)]
+        self.schema = arrow.schema([arrow.field(*column, nullable=False) for column in columns])
+
+    def writer(self, file: IO[bytes]) -> Any:  # noqa: ANN401 - pyarrow has no types
+        """A writer of such tables; vectors hardly shrink, and nobody looks for the smallest of their components."""
+        options = {"use_dictionary": False, "compression": {"text": "zstd"}, "write_statistics": False}
+        return self.parquet.ParquetWriter(file, self.schema, **options)
+
+    def of(self, embeddings: Any, *texts: list[str]) -> Any:  # noqa: ANN401
+        """A batch of rows: embeddings (n, D), and the texts of each column (n,)."""
+        vectors = self._arrow.FixedSizeListArray.from_arrays(embeddings.reshape(-1), type=self._vectors)
+        return self._arrow.record_batch([*texts, vectors], schema=self.schema)
+
+
+def _write_parquet(file: IO[bytes], encode: RowEncoder, batches: Iterator[Batch], first: int) -> None:
+    table = ParquetTable(encode)
+    with table.writer(file) as writer:
+        for lines, rows in batches:
+            writer.write_batch(table.of(rows, lines))
+
+
+def _join_parquet(file: IO[bytes], encode: RowEncoder, shards: Iterator[Path]) -> None:
+    table = ParquetTable(encode)
+    with table.writer(file) as writer:
+        for path in shards:
+            with table.parquet.ParquetFile(path) as shard:
+                for group in range(shard.num_row_groups):
+                    writer.write_table(shard.read_row_group(group))
+
+
+#: What writes a shard, and what makes the output from shards, by endings.
+_FORMS: dict[str, tuple[Any, Any]] = {
+    ".npy": (_write_npy, _join_npy),
+    ".jsonl": (_write_json_lines, _join_json_lines),
+    ".parquet": (_write_parquet, _join_parquet),
+}

@@ -6,26 +6,17 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from st_paragram.core.files import FileDescription, check_files, file_for_folder, read_record
+from st_paragram.core.files import FileDescription, check_files, read_record
 from st_paragram.errors import StoreError, refused
 
 #: The file that every folder of embeddings has; it is written last.
 MANIFEST = "embeddings.json"
-FORMAT_VERSION: Final = 2
 _AGAIN = "make the embeddings again"
-
-
-@dataclass(frozen=True)
-class ModelName:
-    """A model by its name or path, None for one that was in memory, and its fingerprint."""
-
-    name: str | None
-    fingerprint: str
 
 
 @dataclass(frozen=True)
@@ -39,33 +30,30 @@ class EmbeddedText:
 
 @dataclass(frozen=True)
 class Shard:
-    """A matrix: its rows are of the lines of text number `text` from `first_line` on, which is at least 1."""
+    """A matrix of so many rows."""
 
     file: str
-    text: int
-    first_line: int
     rows: int
     sha256: str
 
 
 @dataclass(frozen=True)
 class Manifest:
-    """What `embeddings.json` says."""
+    """What `embeddings.json` says; `model` is a name or path, None for a model that was in memory."""
 
-    format_version: Literal[2]
+    format_version: Literal[1]
     rows: int
     dimension: int
     dtype: Literal["float32", "float16"]
     normalized: bool
-    model: ModelName
+    model: str | None
+    fingerprint: str
     texts: tuple[EmbeddedText, ...]
     shards: tuple[Shard, ...]
 
 
 def read_manifest(folder: Path) -> Manifest:
     """Read `embeddings.json`."""
-    if wrong := file_for_folder(folder, "a folder of embeddings"):
-        raise StoreError(f"{wrong}; give a folder that st-paragram embed made")
     if not (folder / MANIFEST).is_file():
         raise StoreError(f"{folder}: no {MANIFEST}; give a folder that st-paragram embed made")
     with refused(StoreError, folder / MANIFEST, "damaged, or of another version of st_paragram", _AGAIN):
@@ -89,11 +77,13 @@ class StoredEmbeddings:
 
     Attributes:
         manifest: What `embeddings.json` says.
+        dimension: Components of a row, D.
     """
 
     def __init__(self, folder: Path) -> None:
         """Read the manifest; shards are mapped when they are needed."""
         self.manifest = read_manifest(folder)
+        self.dimension = self.manifest.dimension
         self._folder, self._shard = folder, lru_cache(maxsize=64)(self._map)
         self._starts = np.cumsum([0, *(shard.rows for shard in self.manifest.shards)])
 
@@ -101,20 +91,9 @@ class StoredEmbeddings:
         """Number of rows."""
         return int(self._starts[-1])
 
-    @property
-    def dimension(self) -> int:
-        """Components of a row, D."""
-        return self.manifest.dimension
-
     def rows(self, begin: int, end: int) -> NDArray[np.float32]:
         """Neighboring rows, float32 (end - begin, D); `end` may be beyond the last row."""
-        if begin < 0:
-            raise IndexError(f"rows from {begin}; the first one is 0")
-        result = [np.empty((0, self.dimension), np.float32)]
-        for number, first in enumerate(self._starts[:-1]):
-            if max(begin, first) < min(end, self._starts[number + 1]):
-                result.append(self._shard(number)[max(0, begin - first) : end - first])
-        return np.concatenate(result, dtype=np.float32)
+        return self.take(np.arange(begin, min(end, len(self))))
 
     def take(self, rows: ArrayLike) -> NDArray[np.float32]:
         """Rows by their numbers, in any order, float32 (len(rows), D)."""

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from st_paragram.core.files import folder_for_file
 from st_paragram.core.settings import add_setting_options, given
 from st_paragram.errors import SettingsError
 from st_paragram.tools.options.common import add_no_checks
@@ -22,8 +21,6 @@ if TYPE_CHECKING:
 
 _OF_THE_VOCABULARY = ("vocab_size", "character_coverage", "sample_pairs", "max_sentence_bytes", "vocab_threads")
 
-# Measured with the default filters on two cores (docs/data.md, "Speed and memory"), a vocabulary of 50,000 pieces.
-
 
 def add_store_options(parser: argparse.ArgumentParser) -> None:
     """Add options of the store and its vocabulary."""
@@ -33,9 +30,8 @@ def add_store_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--overwrite", action="store_true", help="replace an existing output")
     add_setting_options(group, PrepareSettings, leave_out=_OF_THE_VOCABULARY)
     group = parser.add_argument_group("vocabulary")
-    group.add_argument(
-        "--vocab", type=Path, metavar="FILE.model", help="sentencepiece model to use instead of training one"
-    )
+    vocabulary = "sentencepiece model to use instead of training one"
+    group.add_argument("--vocab", type=Path, metavar="FILE.model", help=vocabulary)
     add_setting_options(group, PrepareSettings, only=_OF_THE_VOCABULARY)
 
 
@@ -44,50 +40,29 @@ def add_work_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("work").add_argument
     add("--work", type=Path, metavar="DIR", help="folder for unfinished work (default: hidden, next to the output)")
     add("--workers", type=int, default=1, metavar="N", help="processes that clean rows (default: %(default)s)")
-    add(
-        "--rejects",
-        type=Path,
-        metavar="DIR",
-        help="folder for dropped rows, one file per reason",
-    )
-    add(
-        "--keep-text",
-        type=Path,
-        metavar="DIR",
-        help="folder for the text of the pairs, in order, in a.txt and b.txt, for a teacher to embed",
-    )
+    add("--rejects", type=Path, metavar="DIR", help="folder for dropped rows, one file per reason")
+    text = "folder for the text of the pairs, in order, in a.txt and b.txt, for a teacher to embed"
+    add("--keep-text", type=Path, metavar="DIR", help=text)
     add_no_checks(parser)
 
 
 def settings_from(arguments: argparse.Namespace, languages: tuple[str, str], cleaning: Cleaning) -> PrepareSettings:
-    """The settings that the options describe.
-
-    Raises:
-        SettingsError: One of them is refused.
-    """
+    """The settings that the options describe."""
     from st_paragram.tools.preparation.settings import PrepareSettings
 
     return PrepareSettings(languages, cleaning, **given(arguments, PrepareSettings))
 
 
 def vocabulary_from(arguments: argparse.Namespace, settings: PrepareSettings) -> SentencePieceTokenizer | None:
-    """The vocabulary that was given, if one was.
-
-    Raises:
-        SettingsError: It cannot be read.
-    """
+    """The vocabulary that was given, if one was."""
     from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
 
     if arguments.vocab is None:
         return None
-    if wrong := folder_for_file(arguments.vocab, "a .model file"):
-        raise SettingsError(f"{wrong}; name the file")
     try:
-        model = arguments.vocab.read_bytes()
+        return SentencePieceTokenizer(arguments.vocab.read_bytes(), settings.lower_case, settings.segmentation)
     except OSError as error:
         raise SettingsError(f"{arguments.vocab}: cannot be read ({error.strerror}); give a .model file") from error
-    try:
-        return SentencePieceTokenizer(model, settings.lower_case, settings.segmentation)
     except SettingsError as error:
         raise SettingsError(f"{arguments.vocab}: {error}") from error
 

@@ -17,37 +17,16 @@ if TYPE_CHECKING:
 def add_text_options(parser: argparse.ArgumentParser) -> None:
     """Add options that name texts."""
     add = parser.add_argument_group("text").add_argument
-    add(
-        "--text",
-        action="append",
-        default=[],
-        metavar="[LANG-LANG:]FILE",
-        help="two-column text, with a prefix unless the columns are English and --lang; repeatable",
+    text = "two-column text, with a prefix unless the columns are English and --lang; repeatable"
+    add("--text", action="append", default=[], metavar="[LANG-LANG:]FILE", help=text)
+    columns = (
+        "for tables (CSV, JSON lines, Parquet, or TSV with a header): columns of the two languages, by name; numbers "
+        "from 1 for a CSV or TSV without a header; once for all --text options, or once per --text"
     )
-    add(
-        "--columns",
-        action="append",
-        default=[],
-        nargs=2,
-        metavar="NAME",
-        help="for tables (CSV, JSON lines, Parquet, or TSV with a header): columns of the two languages, by "
-        "name; numbers from 1 for a CSV or TSV without a header; once for all --text options, or once per "
-        "--text",
-    )
-    add(
-        "--moses",
-        action="append",
-        default=[],
-        nargs=2,
-        metavar=("EN", "XX"),
-        help="text in two files, one per language; repeatable",
-    )
-    add(
-        "--cap",
-        type=int,
-        metavar="N",
-        help="maximum pairs per text, drawn at random (default: all)",
-    )
+    add("--columns", action="append", default=[], nargs=2, metavar="NAME", help=columns)
+    moses = "text in two files, one per language; repeatable"
+    add("--moses", action="append", default=[], nargs=2, metavar=("EN", "XX"), help=moses)
+    add("--cap", type=int, metavar="N", help="maximum pairs per text, drawn at random (default: all)")
 
 
 def add_cleaning_options(parser: argparse.ArgumentParser, default: str) -> None:
@@ -55,21 +34,13 @@ def add_cleaning_options(parser: argparse.ArgumentParser, default: str) -> None:
     from st_paragram.tools.cleaning.shape import Length
 
     group = parser.add_argument_group("filters")
-    group.add_argument(
-        "--cleaning",
-        metavar="NAME|FILE.yaml",
-        help=f"list of filters: `default`, `paper`, `paranmt`, or your own file (default: {default})",
-    )
+    about = f"list of filters: `default`, `paper`, `paranmt`, or your own file (default: {default})"
+    group.add_argument("--cleaning", metavar="NAME|FILE.yaml", help=about)
     add_setting_options(group, Length)
 
 
 def sources_from(arguments: argparse.Namespace, languages: tuple[str, str], further: int = 0) -> list[TextSource]:
-    """The texts named, with so many columns behind the two texts that filters read.
-
-    Raises:
-        SettingsError: One is of other languages, or columns are refused.
-        TextError: One is a table whose columns were not named.
-    """
+    """The texts named, with so many columns behind the two texts that filters read."""
     from st_paragram.core.text.parallel import TextSource, parse_source, with_columns
 
     sources = with_columns([parse_source(spec, languages) for spec in arguments.text], arguments.columns)
@@ -88,7 +59,6 @@ def cleaning_from(arguments: argparse.Namespace, otherwise: str | None = None) -
         return only_length(**lengths)
     if lengths:
         flags = ", ".join("--" + name.replace("_", "-") for name in lengths)
-        raise SettingsError(
-            f"{flags} cannot be combined with --cleaning {chosen}; set the lengths in the list of filters"
-        )
+        seen = f"{flags} cannot be combined with --cleaning {chosen}"
+        raise SettingsError(f"{seen}; set the lengths in the list of filters")
     return named_cleaning(chosen)

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import compress
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from st_paragram.core.encoding.models import TextEncoder
-from st_paragram.errors import MiningError, SettingsError, short
+from st_paragram.errors import SettingsError, short
+from st_paragram.tools.neighbors.exact import nearest_neighbors
+from st_paragram.tools.neighbors.results import Vectors
+from st_paragram.tools.neighbors.vectors import unit_rows
 from st_paragram.tools.search.rows import Source, has_words, rows_of
 
-Vectors = NDArray[np.float32]
 _NOTHING = ["", "\ue000"]  # texts of which no model knows a part: no character, and one that nobody uses
-_QUERIES = 32  # compared with all texts at a time
 
 
 class Hit(NamedTuple):
@@ -31,17 +33,6 @@ class Hit(NamedTuple):
     line: int
     sentence: str
     metadata: dict[str, Any]
-
-
-def unit_rows(vectors: Any, what: str) -> Vectors:  # noqa: ANN401 - anything that NumPy makes an array of
-    """Vectors (n, D) at length 1, float32; those without a direction are refused."""
-    rows = np.asarray(vectors, np.float32)
-    lengths = np.linalg.norm(rows, axis=-1, keepdims=True)
-    if len(bad := np.flatnonzero(~(np.isfinite(lengths) & (lengths > 0)))):
-        seen = f"vector {bad[0] + 1} has length {lengths.ravel()[bad[0]]:.3g}"
-        raise MiningError(f"{what}: {seen}; the model is damaged or was not trained properly: use another")
-    units: Vectors = rows / lengths
-    return units
 
 
 def embed(model: TextEncoder, texts: Sequence[str], method: str = "encode") -> tuple[Vectors, NDArray[np.bool_]]:
@@ -73,18 +64,20 @@ class TextSearch:
     def __init__(self, source: Source, model: TextEncoder) -> None:
         lines: dict[str, int] = {}
         for number, (text, _) in enumerate(rows_of(source, None), 1):
-            lines.setdefault(text, number)
-        self.model, texts = model, [text for text in lines if has_words(text)]
-        self.vectors, known = embed(model, texts)
-        self.sentences = [(text, lines[text]) for text, each in zip(texts, known.tolist(), strict=True) if each]
+            if has_words(text):
+                lines.setdefault(text, number)
+        self.model = model
+        self.vectors, known = embed(model, list(lines))
+        self.sentences = [Hit(0.0, line, text, {}) for text, line in compress(lines.items(), known)]
 
     def search(self, queries: Sequence[str], k: int = 10, threshold: float | None = None) -> list[list[Hit]]:
         """The k sentences nearest to each query, best first, of equally good ones the earlier."""
-        hits = []
         vectors = embed_queries(self.model, queries)
-        for begin in range(0, len(vectors), _QUERIES):
-            for scores in vectors[begin : begin + _QUERIES] @ self.vectors.T:
-                best = np.argsort(-scores, kind="stable")[:k].tolist()
-                found = [Hit(float(scores[row]), self.sentences[row][1], self.sentences[row][0], {}) for row in best]
-                hits.append([hit for hit in found if threshold is None or hit.score >= threshold])
-        return hits
+        if not self.sentences:
+            return [[] for _ in queries]
+        found = nearest_neighbors(vectors, self.vectors, min(k, len(self.sentences)))
+        least = -np.inf if threshold is None else threshold
+        return [
+            [self.sentences[row]._replace(score=cosine) for cosine, row in zip(*best, strict=True) if cosine >= least]
+            for best in zip(found.similarities.tolist(), found.indices.tolist(), strict=True)
+        ]

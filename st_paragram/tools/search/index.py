@@ -1,8 +1,8 @@
 """A search index: distinct sentences, their vectors and their fields in a table of LanceDB, made by one model.
 
 The folder holds the table `sentences`: `vector` (float16, length 1), `text`, `line` (from 1) and a column per field.
-Readers go on while somebody writes; a lock in the folder keeps it to one writer at a time, for the line numbers.
-LanceDB does not survive a fork: start processes by spawning.
+Its tag `whole` is the version that readers see. A lock lets one writer at a time make further versions, and the tag
+moves when a change is complete. LanceDB does not survive a fork: start processes by spawning.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from functools import cached_property, partial
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -35,16 +35,18 @@ from st_paragram.core.files import (
 )
 from st_paragram.core.text.streams import stream_name
 from st_paragram.errors import MiningError, ModelDirectoryError, SettingsError, one_line, short
-from st_paragram.tools.search.embedding import Hit, Vectors, embed, embed_queries, unit_rows
+from st_paragram.tools.neighbors.results import Vectors
+from st_paragram.tools.neighbors.vectors import unit_rows
+from st_paragram.tools.search.embedding import Hit, embed, embed_queries
 from st_paragram.tools.search.rows import Fields, Source, has_words, rows_of
 
 lancedb = require("lancedb", "search", "a search index", install="lancedb")  # which brings pyarrow
 pa, compute = require("pyarrow", "search"), require("pyarrow.compute", "search")
 
-TABLE = "sentences"
+TABLE, WHOLE = "sentences", "whole"
 FOLDER = f"{TABLE}.lance"  # of the table
-_OWN = ("vector", "text", "line", "query_index")
-_ROWS, _TEXTS, _QUERIES = 1 << 16, 10_000, 64  # added, deleted and searched for at a time
+_OWN = ("vector", "text", "line", "query_index", "_distance")
+_ROWS, _TEXTS, _QUERIES = 1 << 16, 10_000, 64  # added, selected by a filter, and searched for at a time
 _KINDS = {"string": "text", "int64": "integer", "double": "number", "bool": "boolean"}  # of Arrow's types
 _MANY = 100  # sentences, which some lists may not have
 _TRIES = 5  # to read a table while others compact it
@@ -72,7 +74,8 @@ class SearchIndex:
         """Open a folder; `model` is the directory, name or hub id of its model, by default the recorded one."""
         self.folder, self.counts = Path(folder), Counter[str]()
         self.effort: int | None = None
-        self.table, about = _opened(self.folder)
+        self._table = _opened(self.folder)
+        about = _about(self._table)
         try:
             self.model = find(model or about["model"])
         except ModelDirectoryError as error:
@@ -116,16 +119,21 @@ class SearchIndex:
             vectors = pa.list_(pa.float16(), encoder.get_embedding_dimension())
             columns = {"vector": vectors, "text": pa.string(), "line": pa.int64()}
             schema = pa.schema(columns.items(), metadata={"st_paragram": json.dumps(about)})
-            lancedb.connect(str(new)).create_table(TABLE, schema=schema)
+            table = lancedb.connect(str(new)).create_table(TABLE, schema=schema)
+            table.tags.create(WHOLE, table.version)
             made = cls(new, path)
             made.encoder = encoder
-            made._fill(rows_of(source, metadata))
-            if not len(made):
+            if not made.add(source, metadata):
                 name = stream_name(str(source)) if isinstance(source, (str, Path)) else "source"
                 raise MiningError(f"{name}: no sentences in {made.counts['lines']} lines; give one sentence per line")
-        opened = cls(folder, path)
-        opened.encoder, opened.counts = encoder, made.counts
-        return opened
+        made.folder, made._table = folder, _opened(folder)
+        return made
+
+    @property
+    def table(self) -> Any:  # noqa: ANN401
+        """The table of LanceDB, for reading, at its last whole version."""
+        _again(lambda: self._table.checkout(WHOLE))
+        return self._table
 
     def __len__(self) -> int:
         return int(self.table.count_rows())
@@ -161,19 +169,26 @@ class SearchIndex:
         self, vectors: Vectors, k: int = 10, threshold: float | None = None, where: str | None = None
     ) -> list[list[Hit]]:
         """The same for vectors of queries, (q, D), by this index's model and of any length but 0."""
-        queries, schema = unit_rows(vectors, "queries"), self.table.schema
-        dim = schema.field("vector").type.list_size
+        queries, dim = np.asarray(vectors, np.float32), self.table.schema.field("vector").type.list_size
         if queries.ndim != 2 or queries.shape[1] != dim:
             raise MiningError(f"{self.folder}: has vectors of {dim} components, and queries are {queries.shape}")
         if k < 1:
             raise SettingsError(f"k is {k}; give at least 1")
-        lists, hits = self.effort or max(20, int(len(self) ** 0.5) // 2), list[list[Hit]]()
+        queries, hits = unit_rows(queries, "queries"), list[list[Hit]]()
+        lists = self.effort or max(20, int(len(self) ** 0.5) // 2)
         most = lists if where is None and k <= _MANY else 0  # 0: as many as it takes to find k
-        for some in np.split(queries, range(_QUERIES, len(queries), _QUERIES)) if len(queries) else []:
-            query = self.table.search(list(some), vector_column_name="vector").distance_type("dot").limit(k)
-            query = query.select([*schema.names, "_distance"]).minimum_nprobes(lists).maximum_nprobes(most)
+        for begin in range(0, len(queries), _QUERIES):
+            some = queries[begin : begin + _QUERIES]
+
+            def find(some: Vectors = some) -> Any:  # noqa: ANN401
+                table = self.table
+                query = table.search(list(some), vector_column_name="vector").distance_type("dot").limit(k)
+                query = query.select([*table.schema.names, "_distance"])
+                query = query.minimum_nprobes(lists).maximum_nprobes(most)
+                return (query if where is None else query.where(where)).to_arrow()
+
             with _refused(self.folder, where):
-                found = _read(query if where is None else query.where(where))
+                found = _again(find)
             hits += _hits(some, found, -np.inf if threshold is None else threshold)
         return hits
 
@@ -181,11 +196,11 @@ class SearchIndex:
         """Add sentences, as `build` takes them, and return how many are new.
 
         Lines are counted on from the last one. A known sentence keeps its line and vector, and its new fields replace
-        those of the same names. An addition that fails is undone; one that is killed may be there in part.
+        those of the same names. An addition that fails or is killed changes nothing.
         """
         before = self.counts["added"]
-        with self._changing():
-            self._fill(rows_of(sentences, metadata))
+        with self._changing() as table:
+            self._fill(table, rows_of(sentences, metadata))
         return self.counts["added"] - before
 
     def delete(
@@ -195,28 +210,29 @@ class SearchIndex:
         if sum(each is not None for each in (where, sentences, lines)) != 1:
             raise SettingsError("select what to delete by exactly one of where, sentences and lines")
         filters: list[Any] = [where]
-        if where is None:
-            texts = () if sentences is None else {text.replace("'", "''") for text, _ in rows_of(sentences, None)}
-            values = iter([f"'{text}'" for text in texts] or [str(int(line)) for line in set(lines or ())])
-            column, filters = "line" if sentences is None else "text", []
-            while some := list(islice(values, _TEXTS)):
-                filters.append(f"{column} in ({', '.join(some)})")
-        with self._changing(), _refused(self.folder, where):
-            return sum(int(self.table.delete(each).num_deleted_rows) for each in filters)
+        if sentences is not None:
+            filters = _filters("text", [_quoted(text) for text, _ in rows_of(sentences, None)])
+        elif lines is not None:
+            filters = _filters("line", [str(int(line)) for line in lines])
+        with self._changing() as table, _refused(self.folder, where):
+            return sum(int(table.delete(each).num_deleted_rows) for each in filters)
 
     def compact(self) -> None:
         """Rewrite small files as large ones; deleted sentences and earlier versions go from the disk."""
-        with self._changing():  # nobody else writes: files of no version are remains (0 would make LanceDB warn)
-            if int(self.table.list_versions()[-1]["metadata"]["total_deletion_file_rows"]):
-                self.table.update(values_sql={"line": "line"})  # writes all rows: optimize leaves a few deleted ones
-            self.table.optimize(cleanup_older_than=timedelta(milliseconds=1), delete_unverified=True)
+        with self._changing() as table:
+            if int(table.list_versions()[-1]["metadata"]["total_deletion_file_rows"]):
+                table.update(values_sql={"line": "line"})  # writes all rows: optimize leaves a few deleted ones
+            table.optimize()
+            table.tags.update(WHOLE, table.version)
+            # Nobody else writes: files of no version are remains. An age of 0 would make LanceDB warn.
+            table.optimize(cleanup_older_than=timedelta(milliseconds=1), delete_unverified=True)
 
     def approximate(self) -> None:
         """Sort the vectors into lists by k-means, so that a search visits some of them only."""
         ivf_flat = require("lancedb.index", "search").IvfFlat
-        with self._changing():
-            lists = max(1, int(len(self) ** 0.5))
-            self.table.create_index("vector", config=ivf_flat("dot", num_partitions=lists, sample_rate=64))
+        with self._changing() as table:
+            lists = max(1, int(table.count_rows() ** 0.5))
+            table.create_index("vector", config=ivf_flat("dot", num_partitions=lists, sample_rate=64))
 
     def export(self, path: str | Path, overwrite: bool = False) -> None:
         """Write all rows to a Parquet file, with vectors as float32."""
@@ -229,73 +245,91 @@ class SearchIndex:
                     writer.write_batch(batch.set_column(0, field, batch["vector"].cast(field.type)))
 
     @contextmanager
-    def _changing(self) -> Iterator[None]:
-        """Keep other writers out; what fails is undone."""
+    def _changing(self) -> Iterator[Any]:
+        """Give the table to one writer at a time; what one has left unfinished is undone by the next."""
         with locked(self.folder, wait=True):
-            before = self.table.version
-            try:
-                yield
-            except BaseException:
-                if self.table.version != before:
-                    self.table.restore(before)
-                raise
+            table = _opened(self.folder)
+            whole = table.version
+            table.checkout_latest()
+            if table.version != whole:
+                table.restore(whole)
+            yield table
+            table.tags.update(WHOLE, table.version)
 
-    def _fill(self, rows: Iterator[tuple[str, Fields]]) -> None:
-        """Add rows, block by block: fields to sentences that are there, then new sentences."""
-        counts, last = self.counts, int((self.table.schema.field("line").metadata or {}).get(b"last", 0))
+    def _fill(self, table: Any, rows: Iterator[tuple[str, Fields]]) -> None:  # noqa: ANN401
+        """Add rows, block by block: new sentences, and known ones with further fields."""
+        counts, last = self.counts, int((table.schema.field("line").metadata or {}).get(b"last", 0))
+        method = "encode_document" if self.answers else "encode"
         while block := list(islice(rows, _ROWS)):
             lines = [(line, text, fields) for line, (text, fields) in enumerate(block, last + 1) if has_words(text)]
             given: dict[str, tuple[int, dict[str, Any]]] = {}  # line and fields by sentence
             for line, text, values in lines:
                 given.setdefault(text, (line, {}))[1].update(values)
-            counts.update(lines=len(block), blank=len(block) - len(lines), repeated=len(lines) - len(given))
             last += len(block)
-            fields = self._columns([fields for _, fields in given.values()])
-            self.table.update_field_metadata({"path": "line", "metadata": {"last": str(last)}})
+            fields = _columns(table, [values for _, values in given.values()])
             numbers = pa.array([line for line, _ in given.values()], "int64")
             new = pa.table({"text": pa.array(given, "string"), "line": numbers, **fields})
-            known = compute.is_in(new["text"], _read(self.table.search().select(["text"]))["text"])
-            for name, values in fields.items():  # without `line` and `vector`, which therefore stay
-                changed = new.select(["text", name]).filter(compute.and_(known, values.is_valid()))
-                if len(changed):
-                    self.table.merge_insert("text").when_matched_update_all().execute(changed)
-            new = new.filter(compute.invert(known))
-            texts, method = new["text"].to_pylist(), "encode_document" if self.answers else "encode"
-            vectors, understood = embed(self.encoder, texts, method)
-            counts.update(known=len(given) - len(texts), added=len(vectors), unknown=len(texts) - len(vectors))
-            if len(vectors):
-                components = pa.array(vectors.astype(np.float16).ravel())
-                column = pa.FixedSizeListArray.from_arrays(components, vectors.shape[1])
-                self.table.add(new.filter(pa.array(understood)).append_column("vector", column))
+            known = _known(table, new["text"])
+            places = compute.index_in(known["text"], new["text"])
+            for name in fields:
+                values = compute.coalesce(new[name].take(places), known[name])
+                known = known.set_column(known.schema.get_field_index(name), name, values)
+            new = new.filter(compute.invert(compute.is_in(new["text"], known["text"])))
+            vectors, understood = embed(self.encoder, new["text"].to_pylist(), method)
+            column = pa.FixedSizeListArray.from_arrays(vectors.astype(np.float16).ravel(), vectors.shape[1])
+            counts.update(lines=len(block), blank=len(block) - len(lines), repeated=len(lines) - len(given))
+            counts.update(known=len(known), added=len(vectors), unknown=len(new) - len(vectors))
+            new = new.filter(pa.array(understood)).append_column("vector", column)
+            changed = pa.concat_tables([known, new] if fields else [new], promote_options="default")
+            if len(changed):
+                table.merge_insert("text").when_matched_update_all().when_not_matched_insert_all().execute(changed)
+        table.update_field_metadata({"path": "line", "metadata": {"last": str(last)}})
 
-    def _columns(self, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
-        """Arrow arrays of the fields of n sentences, (n,) each; the table gets columns for new fields."""
-        types = {field.name: field.type for field in self.table.schema if field.name not in _OWN}
-        columns = {}
-        for name in dict.fromkeys(name for row in rows for name in row):
-            if name not in types and (name in _OWN or not re.fullmatch(r"[^\W_][^.`]*", name)):
-                raise SettingsError(f"field {short(name)}: use another name, without full stops and backticks")
-            try:
-                column = pa.array([row.get(name) for row in rows])
-            except (TypeError, ValueError, OverflowError) as error:
-                raise SettingsError(f"field {name}: {one_line(error)}; give values of one kind") from error
-            before = types.get(name, column.type)
-            seen, kept = (_KINDS.get(str(kind), str(kind)) for kind in (column.type, before))
-            if seen not in _KINDS.values() or (seen != kept and (seen, kept) != ("integer", "number")):
-                raise SettingsError(
-                    f"field {name}: a value is {seen}, {kept} was expected; give text, numbers or booleans"
-                )
-            columns[name] = column.cast(before)
-        if new := [pa.field(name, column.type) for name, column in columns.items() if name not in types]:
-            self.table.add_columns(pa.schema(new))
-        return columns
+
+def _known(table: Any, texts: Any) -> Any:  # noqa: ANN401
+    """The rows of those sentences that a table has."""
+    few = ["true"] if len(texts) > _TEXTS else _filters("text", map(_quoted, texts.to_pylist())) or ["false"]
+    found = pa.concat_tables(table.search().where(each).select(["text"]).with_row_id(True).to_arrow() for each in few)
+    return table.take_row_ids(found["_rowid"].filter(compute.is_in(found["text"], texts)).to_pylist()).to_arrow()
+
+
+def _filters(column: str, values: Iterable[str]) -> list[str]:
+    """Conditions that some of a column's values fulfill, of so many values that SQL reads them quickly."""
+    values = iter(dict.fromkeys(values))
+    return [f"{column} in ({', '.join(some)})" for some in iter(lambda: list(islice(values, _TEXTS)), [])]
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _columns(table: Any, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:  # noqa: ANN401
+    """Arrow arrays of the fields of n sentences, (n,) each; the table gets columns for new fields."""
+    types = {field.name: field.type for field in table.schema if field.name not in _OWN}
+    columns = {}
+    for name in dict.fromkeys(chain.from_iterable(rows)):
+        if name not in types and (name in _OWN or not re.fullmatch(r"[^\W_][^.`]*", name)):
+            raise SettingsError(f"field {short(name)}: use another name, without full stops and backticks")
+        try:
+            column = pa.array([row.get(name) for row in rows])
+        except (TypeError, ValueError, OverflowError) as error:
+            raise SettingsError(f"field {name}: {one_line(error)}; give values of one kind") from error
+        kept = types.get(name, column.type)
+        seen, wanted = (_KINDS.get(str(kind), str(kind)) for kind in (column.type, kept))
+        if seen not in _KINDS.values() or (seen != wanted and (seen, wanted) != ("integer", "number")):
+            seen = f"a value is {seen}, {wanted} was expected"
+            raise SettingsError(f"field {name}: {seen}; give text, numbers or booleans")
+        columns[name] = column.cast(kept)
+    if new := [pa.field(name, column.type) for name, column in columns.items() if name not in types]:
+        table.add_columns(pa.schema(new))
+    return columns
 
 
 def describe(folder: Path) -> dict[str, Any]:
     """What an index is, for `st-paragram info`; its model is not needed."""
-    table, about = _opened(folder)
+    table = _opened(folder)
     types = {field.name: str(field.type) for field in table.schema}
-    found = {"name": folder.resolve().name, **about, "sentences": table.count_rows(), "columns": types}
+    found = {"name": folder.resolve().name, **_about(table), "sentences": table.count_rows(), "columns": types}
     how = {"search": "approximate" if table.list_indices() else "exact"}
     return found | how | {"version": table.version, "versions_kept": len(table.list_versions())}
 
@@ -303,47 +337,50 @@ def describe(folder: Path) -> dict[str, Any]:
 def check(folder: Path) -> str:
     """Read all rows of an index; says how many there are."""
     with _refused(folder):
-        rows = sum(batch.num_rows for batch in _opened(folder)[0].search().to_batches())
+        rows = sum(batch.num_rows for batch in _opened(folder).search().to_batches())
     return f"all {rows:,} sentences can be read"
 
 
-def _opened(folder: Path) -> tuple[Any, dict[str, Any]]:
-    """The table of an index folder, and what was recorded when it was built."""
+def _opened(folder: Path) -> Any:  # noqa: ANN401
+    """The table of an index folder, at its last whole version."""
     if not (folder / FOLDER).is_dir():
         seen = file_for_folder(folder, "an index folder") or f"{folder}: not a search index"
         seen = seen if folder.exists() else f"{folder}: no such index folder"
         raise MiningError(f"{seen}; build one with st-paragram index")
     with _refused(folder):
-        table = lancedb.connect(str(folder), read_consistency_interval=timedelta(0)).open_table(TABLE)
-        return table, json.loads((table.schema.metadata or {})[b"st_paragram"])
+        table = lancedb.connect(str(folder)).open_table(TABLE)
+        _again(lambda: table.checkout(WHOLE))
+        return table
 
 
-def _read(query: Any) -> Any:  # noqa: ANN401
-    """An Arrow table of what a query finds; again, if a compaction removed the files of its version meanwhile."""
+def _again(ask: Callable[[], Any]) -> Any:  # noqa: ANN401
+    """Ask a table; several times, if a compaction removes the files of its version meanwhile."""
     for _ in range(_TRIES):
         try:
-            return query.to_arrow()
-        except RuntimeError as error:
-            if "Not found" not in str(error):
+            return ask()
+        except (RuntimeError, ValueError) as error:
+            if not re.search("(?i)not found|no longer exists", str(error)):
                 raise
-    return query.to_arrow()
+    return ask()
+
+
+def _about(table: Any) -> dict[str, Any]:  # noqa: ANN401
+    """What was recorded when an index was built."""
+    about: dict[str, Any] = json.loads(table.schema.metadata[b"st_paragram"])
+    return about
 
 
 def _hits(queries: Vectors, found: Any, threshold: float) -> list[list[Hit]]:  # noqa: ANN401
     """Hits of each query, with exact cosines: LanceDB rounds queries to float16."""
     numbers = found["query_index"].to_numpy() if len(queries) > 1 else np.zeros(len(found), np.int64)
-    rows = (
-        found["vector"].combine_chunks().flatten().to_numpy().astype(np.float32).reshape(len(found), queries.shape[1])
-    )
+    rows = found["vector"].combine_chunks().flatten().to_numpy().astype(np.float32).reshape(-1, queries.shape[1])
     scores = np.einsum("nd,nd->n", queries[numbers], rows) / np.linalg.norm(rows, axis=1)
-    names = [name for name in found.schema.names if name not in (*_OWN, "_distance")]
-    fields = [
-        {name: value for name, value in row.items() if value is not None} for row in found.select(names).to_pylist()
-    ]
+    fields = found.select([name for name in found.schema.names if name not in _OWN]).to_pylist()
     lines, texts, hits = found["line"].to_pylist(), found["text"].to_pylist(), [list[Hit]() for _ in queries]
     for row in np.lexsort([lines, -scores]).tolist():
         if scores[row] >= threshold:
-            hits[numbers[row]].append(Hit(min(float(scores[row]), 1.0), lines[row], texts[row], fields[row]))
+            values = {name: value for name, value in fields[row].items() if value is not None}
+            hits[numbers[row]].append(Hit(min(float(scores[row]), 1.0), lines[row], texts[row], values))
     return hits
 
 

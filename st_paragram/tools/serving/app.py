@@ -1,4 +1,4 @@
-"""The ASGI application: one model, and perhaps an index, behind the APIs of OpenAI, Cohere, Jina and Hugging Face."""
+"""A server of one model, and perhaps an index, behind the APIs of OpenAI, Cohere, Jina and Hugging Face."""
 
 from __future__ import annotations
 
@@ -8,10 +8,14 @@ import logging
 import multiprocessing
 import os
 import signal
+import socket
+import sys
+import tempfile
 import threading
 import time
 from asyncio import Lock, to_thread
 from binascii import b2a_base64
+from contextlib import suppress
 from html import escape
 from pathlib import Path
 from traceback import extract_tb
@@ -31,6 +35,8 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn import Config, Server
+from uvicorn.supervisors import Multiprocess
 
 from st_paragram.core.encoding.find import find
 from st_paragram.core.version import installed_version
@@ -93,6 +99,50 @@ def build_worker() -> Starlette:
 
     threading.Thread(target=follow, daemon=True).start()
     return build(TypeAdapter(schemas.Job).validate_json(os.environ[VARIABLE]))
+
+
+def serve(job: schemas.Job) -> None:
+    """Open model and index, announce the address, and answer requests until SIGINT or SIGTERM.
+
+    A client may connect from the announcement on, and is answered as soon as the workers have started.
+    """
+    app = build(job)  # also for several workers, so that what cannot be served is refused once and in a line
+    about = app.state.about
+    try:
+        family = socket.AF_INET6 if ":" in job.host else socket.AF_INET
+        listening = socket.create_server((job.host, job.port), family=family, backlog=1024)
+    except OSError as error:
+        seen = f"cannot listen on {job.host}, port {job.port} ({error.strerror or error})"
+        raise SettingsError(f"{seen}; choose another --host or --port") from error
+    with listening, tempfile.TemporaryDirectory(prefix="st_paragram-metrics-") as counts:
+        # Connections inherit it. asyncio sets it only for sockets of `getaddrinfo`; small answers would wait for 40 ms.
+        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        host, port = listening.getsockname()[:2]
+        sys.stdout.write(f"{about} answers at http://{f'[{host}]' if ':' in host else host}:{port} until Ctrl-C.\n")
+        sys.stdout.flush()
+        config = Config(
+            app if job.workers == 1 else "st_paragram.tools.serving.app:build_worker",
+            factory=job.workers > 1,
+            workers=job.workers,
+            http="httptools",
+            loop="asyncio",  # under load, uvloop keeps new connections waiting for seconds
+            ws="none",
+            lifespan="off",
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            timeout_keep_alive=30,
+            timeout_graceful_shutdown=job.stop_seconds,
+            timeout_worker_healthcheck=60,  # a worker may be deaf for a while, as when it imports torch
+        )
+        with suppress(KeyboardInterrupt):  # uvicorn raises the signal again when it has stopped
+            if job.workers == 1:
+                Server(config).run([listening])
+            else:
+                del app
+                os.environ[VARIABLE] = TypeAdapter(schemas.Job).dump_json(job).decode()
+                os.environ["PROMETHEUS_MULTIPROC_DIR"] = counts
+                Multiprocess(config, [listening]).run()
 
 
 class Guard:
@@ -164,8 +214,7 @@ class _Service:
                 if len(body) > most:
                     raise too_large
             asked = schema.model_validate_json(body)
-            if asked.model not in (None, self.name):
-                raise HTTPException(404, f"this server has one model, {self.name}")
+            self._check_model(asked.model)
             return await answer(asked)
 
         return endpoint
@@ -242,32 +291,21 @@ class _Service:
 
     async def models(self, request: Request) -> Response:
         about = {"id": self.name, "object": "model", "created": 0, "owned_by": "st_paragram"}
-        if (name := request.path_params.get("name")) is None:
-            return _json({"object": "list", "data": [about]})
-        if name != self.name:
-            raise HTTPException(404, f"this server has one model, {self.name}")
-        return _json(about)
+        name = request.path_params.get("name")
+        self._check_model(name)
+        return _json(about if name else {"object": "list", "data": [about]})
 
     async def info(self, _: Request) -> Response:
         """As text-embeddings-inference; but `max_input_length` counts characters."""
-        about = {
-            "model_id": self.name,
-            "model_sha": None,
-            "model_dtype": "float32",
-            "model_type": {"embedding": {"pooling": "mean"}},
-            "max_concurrent_requests": self.job.max_waiting,
-            "max_input_length": self.job.max_characters,
-            "max_batch_requests": self.job.batch_texts,
-            "max_client_batch_size": self.job.max_texts,
-            "auto_truncate": False,
-            "version": installed_version(),
-        }
-        return _json(about)
+        about: dict[str, Any] = {"model_id": self.name, "model_sha": None, "model_dtype": "float32"}
+        about |= {"model_type": {"embedding": {"pooling": "mean"}}, "auto_truncate": False}
+        limits = {"max_input_length": self.job.max_characters, "max_client_batch_size": self.job.max_texts}
+        limits |= {"max_batch_requests": self.job.batch_texts, "max_concurrent_requests": self.job.max_waiting}
+        return _json(about | limits | {"version": installed_version()})
 
     async def health(self, _: Request) -> Response:
         sentences = None if self.index is None else await to_thread(len, self.index)
-        about = {"status": "ok", "model": self.name, "dimensions": self.model.dimension, "sentences": sentences}
-        return _json(about)
+        return _json({"status": "ok", "model": self.name, "dimensions": self.model.dimension, "sentences": sentences})
 
     async def start_page(self, request: Request) -> Response:
         key = ' -H "Authorization: Bearer $KEY"' if self.job.key else ""
@@ -278,6 +316,10 @@ class _Service:
         page += f"<p>Sentence embeddings of {self.model.dimension} components, served by st_paragram."
         return HTMLResponse(f"{page}<pre>{escape(curl)}</pre><ul>{paths}</ul>")
 
+    def _check_model(self, name: str | None) -> None:
+        if name not in (None, self.name):
+            raise HTTPException(404, f"this server has one model, {self.name}")
+
     def _check(self, texts: list[str], name: str, dimensions: int | None = None) -> None:
         """Refuse no text, too many, empty and too long ones, and more components than there are."""
         if not 1 <= len(texts) <= self.job.max_texts:
@@ -286,11 +328,11 @@ class _Service:
             if not text.strip():
                 raise HTTPException(400, f"text {number} of {name} is empty")
             if len(text) > (most := self.job.max_characters):
-                seen = f"text {number} of {name} has {len(text)} characters"
-                raise HTTPException(400, f"{seen}; at most {most} are allowed")
-        if dimensions is not None and dimensions > self.model.dimension:
-            known = f"{self.name} has {self.model.dimension} components"
-            raise HTTPException(400, f"dimensions is {dimensions}; {known}")
+                raise HTTPException(
+                    400, f"text {number} of {name} has {len(text)} characters; at most {most} are allowed"
+                )
+        if dimensions is not None and dimensions > (known := self.model.dimension):
+            raise HTTPException(400, f"dimensions is {dimensions}; {self.name} has {known} components")
 
     def _index(self, writable: bool = False) -> Any:  # noqa: ANN401
         if self.index is None:

@@ -41,11 +41,8 @@ class Model:
         self.encoder: Any = load_encoder(folder)
         self.dimension = int(self.encoder.get_embedding_dimension() or 0)
         self.short = 0  # characters that are encoded within about half a millisecond
-        self._batch_size, self._counts, self._counting = (
-            batch_size(self.encoder),
-            list[NDArray[np.int64]](),
-            self.encoder,
-        )
+        self._batch_size, self._counting = batch_size(self.encoder), self.encoder
+        self._counts = list[NDArray[np.int64]]()
         if isinstance(self.encoder, Encoder):
             tokenizer: Any = SimpleNamespace(encode=self._tokenize)
             self._counting = Encoder(replace(self.encoder.model, tokenizer=tokenizer), None, self.encoder.num_threads)
