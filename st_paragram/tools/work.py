@@ -33,7 +33,7 @@ def work_folder(
 ) -> Iterator[Path]:
     """Give a folder to work in, by default hidden next to the output; it and the output are kept to one run at a time.
 
-    Unless it is to be kept, it is removed when all is done or when nothing can come of the work, which a `ParagramError`
+    Unless it is to be kept, it is removed when all is done or when nothing can come of the work, that is, after a
     `ParagramError`. After anything else, such as a full disk or Ctrl-C, it stays, and the same run goes on from there.
     """
     place, ended = folder or output.with_name(f".{output.name}.work"), True

