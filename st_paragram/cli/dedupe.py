@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from contextlib import ExitStack
 from pathlib import Path
+from typing import get_args
 
 from st_paragram.core.files import STDIN, atomic, check_output, output_files
 from st_paragram.core.settings import add_setting_options, given
@@ -72,8 +73,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--method",
         nargs="+",
-        choices=[method.value for method in Method],
-        default=[Method.EXACT.value, Method.MINHASH.value],
+        choices=get_args(Method),
+        default=get_args(Method),
         help="methods that find duplicates (default: exact minhash)",
     )
     add_setting_options(group, DeduplicationSettings)
@@ -140,4 +141,4 @@ def _settings(arguments: argparse.Namespace) -> DeduplicationSettings:
     values = given(arguments, DeduplicationSettings)
     if "sides" in values and _columns(arguments) == 1:
         raise SettingsError("--sides is for parallel text; give --pairs or --moses, or leave it out")
-    return DeduplicationSettings(methods=tuple(Method(name) for name in arguments.method), **values)
+    return DeduplicationSettings(methods=tuple(arguments.method), **values)

@@ -46,6 +46,6 @@ def run(arguments: argparse.Namespace) -> int:
     with output_files(arguments.output, arguments.json, overwrite=True):
         report = pivot(sources, arguments.output, settings, arguments.drop_invalid)
         if arguments.json:
-            write_json(arguments.json, report.as_json())
+            write_json(arguments.json, vars(report))
     sys.stdout.write(f"{report.table()}\n")
     return 0

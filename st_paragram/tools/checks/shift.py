@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -10,7 +11,8 @@ from numpy.typing import NDArray
 
 from st_paragram.core.encoding.encoder import Encoder
 from st_paragram.core.encoding.find import shipped_folder
-from st_paragram.tools.checks.sample import RUN, Sample
+
+Pair = tuple[str, str]
 
 #: What p-sp-mini was trained on.
 MODEL_LANGUAGES = frozenset(("ar", "de", "en", "es", "fr", "ru", "tr", "zh"))
@@ -22,6 +24,39 @@ _TRANSLATED, _FEWEST_PAIRS = 0.75, 100
 # A run of rows is shifted if the mean cosine grows so much when one side is moved, and a text if such a share of its
 # runs is. In our texts, at most 7 % of the runs are.
 _MARGIN, _SHIFTED = 0.05, 0.1
+
+
+_ROWS, _CHARACTERS = 20_000, 1 << 24  # of a text are read at most
+_RUN, _RUNS = 50, 40  # rows that follow each other; how many runs of them
+_LONGEST = 300  # characters of a sentence that are looked at
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Runs of 50 rows that follow each other, and how many rows come before each; a short text is one run."""
+
+    starts: Sequence[int]
+    runs: Sequence[Sequence[Pair]]
+
+    @property
+    def rows(self) -> list[Pair]:
+        """All rows."""
+        return [row for run in self.runs for row in run]
+
+
+def take_sample(rows: Iterable[Pair]) -> Sample:
+    """Take 40 runs of 50 rows out of the first 20,000 rows, fewer where lines are long; of a short text all rows."""
+    head, left = [], _CHARACTERS
+    for first, second in rows:
+        head.append((first[:_LONGEST], second[:_LONGEST]))
+        left -= len(first) + len(second)
+        if len(head) == _ROWS or left <= 0:
+            break
+    if len(head) < 2 * _RUN:
+        return Sample([0], [head])
+    count = min(_RUNS, len(head) // _RUN)
+    starts = [index * (len(head) - _RUN) // (count - 1) for index in range(count)]
+    return Sample(starts, [head[start : start + _RUN] for start in starts])
 
 
 @dataclass(frozen=True)
@@ -39,9 +74,8 @@ class Similarity:
     def __init__(self, sample: Sample) -> None:
         self._starts = sample.starts
         shape = len(sample.runs), len(sample.runs[0]), -1
-        # (runs, rows per run, dimension)
-        self._first, self._second = (
-            _encoder().encode(sample.side(side), normalize_embeddings=True).reshape(shape) for side in (0, 1)
+        self._first, self._second = (  # (runs, rows per run, dimension)
+            _encoder().encode(side, normalize_embeddings=True).reshape(shape) for side in zip(*sample.rows, strict=True)
         )
         self._cosines = (self._first * self._second).sum(-1)
         others = self._second.reshape(self._cosines.size, -1)
@@ -59,7 +93,7 @@ class Similarity:
 
     def shift(self) -> Shift | None:
         """The shift of the sides, if enough runs, and two if there are, fit clearly better when moved by the same."""
-        if self._cosines.shape[1] < RUN:
+        if self._cosines.shape[1] < _RUN:
             return None
         least = self._cosines.mean(axis=1) + _MARGIN
         moved = {offset: self._moved(offset) for offset in _OFFSETS}

@@ -6,7 +6,6 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
-from enum import Enum
 from typing import Annotated, Any, ClassVar, TypeVar
 
 from pydantic import BeforeValidator
@@ -19,12 +18,12 @@ Row = tuple[str, ...]
 """Two texts in their original case, words parted by single spaces; then whatever further columns the text has."""
 
 _Options = TypeVar("_Options")
-_Choice = TypeVar("_Choice", bound=Enum)
+_Choice = TypeVar("_Choice")
 AnyOf = Annotated[
     tuple[_Choice, ...],
     BeforeValidator(lambda value: tuple(dict.fromkeys(value if isinstance(value, (tuple, list)) else (value,)))),
 ]
-"""Members of an enum, each once, in the order given; a single one need not be in a list."""
+"""Choices, each once, in the order given; a single one need not be in a list."""
 
 
 @dataclass_transform(frozen_default=True)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from enum import Enum
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import yaml
 from pydantic_core import to_jsonable_python
@@ -34,19 +33,10 @@ STEPS: dict[str, type[RowStep]] = {
 }  # fmt: skip
 
 
-class Key(str, Enum):
-    """What makes two rows the same: both sides, or one of them."""
-
-    PAIR = "pair"
-    FIRST = "first"
-    SECOND = "second"
-
-
-class Copies(str, Enum):
-    """How many of the rows that are the same stay: one, or none, as with `sort | uniq -u` in the authors' script."""
-
-    ONE = "one"
-    NONE = "none"
+Key = Literal["pair", "first", "second"]
+"""What makes two rows the same: both sides, or one of them."""
+Copies = Literal["one", "none"]
+"""How many of the rows that are the same stay: one, or none, as with `sort | uniq -u` in the authors' script."""
 
 
 @options
@@ -55,8 +45,8 @@ class Duplicates:
 
     name: ClassVar[str] = "duplicates"
 
-    on: AnyOf[Key] = setting((Key.PAIR,), "criteria for equal rows, applied in order; an empty list keeps all rows")
-    copies: Copies = setting(Copies.ONE, "equal rows to keep")
+    on: AnyOf[Key] = setting(("pair",), "criteria for equal rows, applied in order; an empty list keeps all rows")
+    copies: Copies = setting("one", "equal rows to keep")
 
 
 @dataclass(frozen=True)
@@ -163,7 +153,7 @@ def default_cleaning() -> Cleaning:
 
 def only_length(*values: Any, **options: Any) -> Cleaning:  # noqa: ANN401
     """Filter by length alone, with the options of `Length`, and keep one of equal pairs."""
-    return Cleaning((Step(Length.name, Length(*values, **options).identity()),), Duplicates((Key.PAIR,)))
+    return Cleaning((Step(Length.name, Length(*values, **options).identity()),), Duplicates(("pair",)))
 
 
 class _Loader(yaml.SafeLoader):

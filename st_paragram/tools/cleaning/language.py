@@ -3,21 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import Enum
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from st_paragram.core.settings import setting
 from st_paragram.tools.cleaning.base import Row, RowFilter, options
 from st_paragram.tools.cleaning.languages import short_code
 from st_paragram.tools.language_identification import identify, labels
-
-
-class Sides(str, Enum):
-    """The sides to look at."""
-
-    BOTH = "both"
-    FIRST = "first"
-    SECOND = "second"
 
 
 @options
@@ -32,7 +23,7 @@ class Language(RowFilter):
     reasons: ClassVar[tuple[str, ...]] = ("wrong language",)
 
     languages: tuple[str, str]
-    sides: Sides = setting(Sides.BOTH, "sides to check")
+    sides: Literal["both", "first", "second"] = setting("both", "sides to check")
     min_probability: float = setting(0.1, "minimum probability of the right language", ge=0, le=1)
     min_other: float = setting(
         0.7, "minimum probability of a wrong language; below it, the language is a guess", ge=0, le=1
@@ -43,7 +34,7 @@ class Language(RowFilter):
 
     def reject(self, rows: Sequence[Row]) -> list[str | None]:
         """Return "wrong language" for rows with such a side."""
-        sides = {Sides.BOTH: (0, 1), Sides.FIRST: (0,), Sides.SECOND: (1,)}[self.sides]
+        sides = {"both": (0, 1), "first": (0,), "second": (1,)}[self.sides]
         right = [labels(short_code(code)) for code in self.languages]
         return [self.reasons[0] if any(self._wrong(row[side], right[side]) for side in sides) else None for row in rows]
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from enum import Enum
 from functools import cache
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import regex
 
@@ -30,13 +29,6 @@ _WORD = 5  # letters that count as a word where words cannot be counted
 _FEWEST_LETTERS, _FEWEST_WORDS = 3, 4  # of a word, and of a side, to count as copied: a few names may be all there is
 
 
-class LengthOn(str, Enum):
-    """The sides whose length counts."""
-
-    BOTH = "both"
-    ENGLISH = "english"
-
-
 @options
 class Length(RowFilter):
     """Drop pairs with a side that is too short or too long.
@@ -51,8 +43,8 @@ class Length(RowFilter):
     min_length: int = setting(3, "minimum words per side, or characters in a script without spaces", ge=1)
     max_length: int = setting(100, "maximum words per side", ge=1)
     max_characters: int = setting(200, "maximum characters per side in a script without spaces", ge=1)
-    length_on: LengthOn = setting(
-        LengthOn.BOTH,
+    length_on: Literal["both", "english"] = setting(
+        "both",
         "sides whose length is checked; english is the first side; rows with an empty side are always dropped",
     )
 
@@ -64,7 +56,7 @@ class Length(RowFilter):
 
     def reject(self, rows: Sequence[Row]) -> list[str | None]:
         """Return for each row the reason to drop it, or None to keep it."""
-        checked = 1 if self.length_on is LengthOn.ENGLISH else 2
+        checked = 1 if self.length_on == "english" else 2
         return [
             next(filter(None, map(self._reason, row[:checked])), None) if row[0] and row[1] else self.reasons[0]
             for row in rows

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import field, fields
-from enum import Enum
 from typing import Any, Literal
 
 from pydantic import InstanceOf
+from pydantic_core import to_jsonable_python
 
 from st_paragram.core.settings import setting, settings
 from st_paragram.core.tokenizers.bilingual import Sharing
@@ -19,6 +19,7 @@ Tokens = Literal["sentencepiece", "word", "trigram"]
 VocabSample = Literal["even", "rows"]
 
 _MANY_CHARACTERS = {"zh", "ja"}
+# Settings that stores of sentencepiece leave out.
 _LATER = {"tokens": "sentencepiece", "sharing": "joint", "splitter": "regex", "vocab_sample": "rows"}
 
 
@@ -101,23 +102,17 @@ class PrepareSettings:
     seed: int = setting(0, "seed of the shuffle and of the vocabulary", ge=0, lt=1 << 32)
 
     def __post_init__(self) -> None:
-        """Check the languages.
-
-        Raises:
-            SettingsError: One is missing, vocabularies are to be separate where they cannot be, or words are to be
-                found where there are none.
-        """
-        if not all(self.languages):
-            raise SettingsError(f"languages is {self.languages!r}; give two codes, e.g. ('en', 'es')")
+        """Check what concerns several settings."""
         first, second = self.languages
+        if not (first and second):
+            raise SettingsError(f"languages is {self.languages!r}; give two codes, e.g. ('en', 'es')")
         if self.sharing is not Sharing.JOINT and (first == second or "-" in second):
             seen = f"sharing is {self.sharing.value} for {first} and {second}"
             raise SettingsError(f"{seen}; separate vocabularies need two languages; use joint")
-        if self.segmentation is not Segmentation.NONE and self.tokens != "sentencepiece":
-            seen = f"segmentation is {self.segmentation.value} for tokens {self.tokens}"
-            raise SettingsError(f"{seen}; only sentencepiece models segment texts; leave it out")
-        if self.splitter is not Splitter.REGEX and self.tokens != "word":
-            raise SettingsError(f"splitter is {self.splitter.value} for tokens {self.tokens}; it is for tokens word")
+        for name, kind in (("segmentation", "sentencepiece"), ("splitter", "word")):
+            value = getattr(self, name)
+            if value not in (Segmentation.NONE, Splitter.REGEX) and self.tokens != kind:
+                raise SettingsError(f"{name} is {value.value} for tokens {self.tokens}; it is for tokens {kind}")
 
     def pieces(self, pairs: int) -> int:
         """The size of the vocabulary in force for so many pairs; with little text few pieces occur often enough."""
@@ -152,10 +147,8 @@ class PrepareSettings:
 
     def as_json(self) -> dict[str, Any]:
         """Return the settings, which all shape the content of a store, as JSON values."""
-        values = {each.name: getattr(self, each.name) for each in fields(self)}
-        values |= {"languages": list(self.languages), "character_coverage": self.coverage}
-        values["cleaning"] = self.cleaning.as_json()
+        values: dict[str, Any] = {each.name: getattr(self, each.name) for each in fields(self)}
+        values |= {"cleaning": self.cleaning.as_json(), "character_coverage": self.coverage}
         values["vocab_sample"] = "even" if self.even_sample else "rows"
-        values = {name: value.value if isinstance(value, Enum) else value for name, value in values.items()}
-        # Stores of sentencepiece say nothing of these, as those of before did.
+        values = to_jsonable_python(values)
         return {name: value for name, value in values.items() if name not in _LATER or _LATER[name] != value}

@@ -16,7 +16,7 @@ from support.data import make_pairs
 from st_paragram.core.sample import LANGUAGES, held_out_pairs, sample_pairs
 from st_paragram.core.text.parallel import TextSource, parse_source
 from st_paragram.tools import language_identification
-from st_paragram.tools.checks.sample import take_sample
+from st_paragram.tools.checks.shift import take_sample
 from st_paragram.tools.checks.suspicions import suspicions, warn_of_suspicions
 
 OTHERS = LANGUAGES[1:]

@@ -9,6 +9,7 @@ import threading
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ from st_paragram.core.pair_store import PairStore
 from st_paragram.core.text.parallel import TextSource, parse_source
 from st_paragram.core.tokenizers.sentencepiece import Segmentation
 from st_paragram.errors import ParagramError, SettingsError, TextError
-from st_paragram.tools.cleaning.config import Copies, Duplicates, Key, parse_cleaning
+from st_paragram.tools.cleaning.config import Cleaning, Copies, Duplicates, Key, parse_cleaning
 from st_paragram.tools.preparation.buckets import SOURCE, Buckets, row_keys, texts_of
 from st_paragram.tools.preparation.order import order_rows, quotas
 from st_paragram.tools.preparation.prepare import prepare
@@ -39,13 +40,13 @@ def write_text(path: Path, count: int = 900, words: str = "uno dos tres cuatro c
     return str(path)
 
 
-@given(ROWS, st.sampled_from(Key), st.sampled_from(Copies))
+@given(ROWS, st.sampled_from(get_args(Key)), st.sampled_from(get_args(Copies)))
 def test_repeated_rows_against_a_plain_count(rows: list[tuple[int, tuple[str, str]]], by: Key, copies: Copies) -> None:
     def key(pair: tuple[str, str]) -> object:
-        return {Key.PAIR: pair, Key.FIRST: pair[0], Key.SECOND: pair[1]}[by]
+        return {"pair": pair, "first": pair[0], "second": pair[1]}[by]
 
     counts = Counter(key(pair) for _, pair in rows)
-    expected = [value for value, count in counts.items() if copies is Copies.ONE or count == 1]
+    expected = [value for value, count in counts.items() if copies == "one" or count == 1]
     report = PrepareReport([SourceReport("x", rows=len(rows), kept=len(rows)) for _ in range(3)])
     with tempfile.TemporaryDirectory() as folder:
         texts = ["\t".join(pair).encode() for _, pair in rows]
@@ -53,7 +54,8 @@ def test_repeated_rows_against_a_plain_count(rows: list[tuple[int, tuple[str, st
             keys = row_keys(texts, by, 5)
             buckets.add(b"%s\t%04d\t%s\n" % (k, n, t) for k, (n, _), t in zip(keys, rows, texts, strict=True))
         (Path(folder) / "rejects").mkdir()
-        order = order_rows(Path(folder), Duplicates((by,), copies), [source()] * 3, report, 1, 5, rejects=False)
+        settings = replace(PLAIN, cleaning=Cleaning((), Duplicates((by,), copies)), seed=5)
+        order = order_rows(Path(folder), [source()] * 3, settings, report, carry=False)
         kept = [row for bucket in order for row in bucket]
     assert kept == sorted(kept)
     pairs = [(int(row[SOURCE]), (a, b)) for row, (a, b) in zip(kept, texts_of(kept), strict=True)]

@@ -263,7 +263,7 @@ MOMENTS = [
     ("clean", "row_keys", 9),
     ("clean.Buckets", "add", 4),
     ("clean.Buckets", "sizes", 2),
-    ("order", "read_bucket", 1),
+    ("order", "read_buckets", 1),
     ("order.Buckets", "add", 70),
     ("vocabulary", "train_vocabulary", 1),
     ("prepare", "texts_of", 3),
