@@ -80,26 +80,14 @@ OPTIONS = {
     "threshold": st.sampled_from([0.5, 0.6, 0.8, 1.0]),
     "unit": st.sampled_from(["word", "character"]),
     "ngram": st.sampled_from([None, 1, 2, 3]),
+    "sides": st.sampled_from(list(ONE_OF)),
 }
-PAIR_OPTIONS = OPTIONS | {"sides": st.sampled_from(list(ONE_OF))}
+ROWS = st.lists(st.tuples(TEXTS), min_size=1, max_size=12) | st.lists(st.tuples(TEXTS, TEXTS), min_size=1, max_size=9)
 
 
-def sure(options):
-    """Settings by which all rows with an n-gram in common are compared, but for one of a million."""
-    return DeduplicationSettings(**options, bands=60)
-
-
-@given(st.lists(TEXTS, min_size=1, max_size=12), st.fixed_dictionaries(OPTIONS))
-def test_a_text_against_the_reference(place, texts, options):
-    rows, settings = [(text,) for text in texts], sure(options)
-    with patch.object(DeduplicationSettings, "minima", 1):
-        found = find(place, rows, settings)
-    assert np.flatnonzero(found.kept).tolist() == reference(rows, settings)
-
-
-@given(st.lists(st.tuples(TEXTS, TEXTS), min_size=1, max_size=10), st.fixed_dictionaries(PAIR_OPTIONS))
-def test_a_parallel_text_against_the_reference(place, rows, options):
-    settings = sure(options)
+@given(ROWS, st.fixed_dictionaries(OPTIONS))
+def test_a_text_against_the_reference(place, rows, options):
+    settings = DeduplicationSettings(**options, bands=60)  # all rows with an n-gram in common are compared
     with patch.object(DeduplicationSettings, "minima", 1):
         found = find(place, rows, settings)
     assert np.flatnonzero(found.kept).tolist() == reference(rows, settings)

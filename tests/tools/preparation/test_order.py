@@ -83,18 +83,6 @@ def test_quotas_by_hand() -> None:
         quotas([1, 10_000_000], two, 1e9)
 
 
-@given(st.lists(st.integers(1, 10_000), min_size=2, max_size=6), st.floats(1, 5))
-def test_quotas_keep_the_total_and_approach_equal_shares(kept: list[int], temperature: float) -> None:
-    sources = [source(("en", code)) for code in "ab cd ef gh ij kl".split()[: len(kept)]]  # noqa: SIM905
-    result = quotas(kept, sources, temperature)
-    assert abs(sum(result) - sum(kept)) <= len(kept)
-    ratios = [quota / count for quota, count in zip(result, kept, strict=True)]
-    for (count, ratio), (other, other_ratio) in zip(
-        sorted(zip(kept, ratios, strict=True)), sorted(zip(kept, ratios, strict=True))[1:], strict=False
-    ):
-        assert count == other or ratio >= other_ratio - 1.5 / count  # smaller languages gain, up to rounding
-
-
 def store_texts(path: Path) -> list[tuple[str, str]]:
     store = PairStore(path)
     rows = np.arange(len(store))
@@ -138,12 +126,6 @@ def test_temperature_repeats_small_languages_and_spreads_the_copies(tmp_path: Pa
     assert PairStore(tmp_path / "s.h5").settings["temperature"] == 2.0
 
 
-def test_a_text_of_several_languages_needs_to_be_named(tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match="ambiguous language, one of es, de"):
-        parse_source("x.tsv", ("en", "es-de"))
-    assert parse_source("de-en:x.tsv", ("en", "es-de")).swapped
-
-
 def test_rejects_are_written_by_reason(tmp_path: Path) -> None:
     text = write_text(tmp_path / "a.tsv", 300)
     with Path(text).open("a") as handle:
@@ -178,18 +160,6 @@ def test_rejects_are_rows_as_they_were_read_and_change_nothing_in_the_store(tmp_
     both = [{rows[3], again[0]}, {rows[4], again[1]}]  # which of two stays is not laid down
     assert sorted(len(pair & {tuple(row.split("\t")) for row in dropped}) for pair in both) == [1, 1]
     assert (tmp_path / "out" / "too-short.tsv").read_text(encoding="utf-8") == "Kurz\t嗨\t0\n"
-
-
-def test_copies_none_drops_every_copy(tmp_path: Path) -> None:
-    (tmp_path / "a.tsv").write_text("a b c\td e f\na b c\td e f\n" + "".join(f"x y {i}\tz w {i}\n" for i in range(60)))
-    options = replace(
-        PLAIN,
-        vocab_size=30,
-        cleaning=parse_cleaning(["length", {"duplicates": {"on": "pair", "copies": "none"}}], "test"),
-    )
-    report = prepare([parse_source(str(tmp_path / "a.tsv"), PLAIN.languages)], tmp_path / "s.h5", options)
-    assert (report.total.kept, report.total.dropped["duplicate"]) == (60, 2)
-    assert "a b c" not in dict(store_texts(tmp_path / "s.h5"))
 
 
 def test_a_pipe_is_read_once_and_by_this_process(tmp_path: Path) -> None:
