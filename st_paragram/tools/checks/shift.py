@@ -59,15 +59,6 @@ def take_sample(rows: Iterable[Pair]) -> Sample:
     return Sample(starts, [head[start : start + _RUN] for start in starts])
 
 
-@dataclass(frozen=True)
-class Shift:
-    """A side that is some rows ahead: the second side of row i fits the first side of row i + `rows`."""
-
-    rows: int
-    first_row: int  # from 1, as far as the sample shows
-    share: float  # of the runs that are shifted
-
-
 class Similarity:
     """Cosines of the sides of a sample."""
 
@@ -91,8 +82,13 @@ class Similarity:
         better = (self._cosines > self._shuffled) + 0.5 * (self._cosines == self._shuffled)
         return better.size >= _FEWEST_PAIRS and bool(better.mean() < _TRANSLATED)
 
-    def shift(self) -> Shift | None:
-        """The shift of the sides, if enough runs, and two if there are, fit clearly better when moved by the same."""
+    def shift(self) -> tuple[int, int, float] | None:
+        """The shift of the sides, if enough runs, and two if there are, fit clearly better when moved by the same.
+
+        Returns:
+            Rows s, the second side of row i fitting the first side of row i + s; the first row shifted, from 1, as far
+            as the sample shows; and the share of the runs that are shifted.
+        """
         if self._cosines.shape[1] < _RUN:
             return None
         least = self._cosines.mean(axis=1) + _MARGIN
@@ -101,7 +97,7 @@ class Similarity:
         better = moved[offset] > least
         if better.sum() < min(2, len(better)) or better.mean() < _SHIFTED:
             return None
-        return Shift(-offset, self._starts[int(better.argmax())] + 1, float(better.mean()))
+        return -offset, self._starts[int(better.argmax())] + 1, float(better.mean())
 
     def _moved(self, offset: int) -> NDArray[np.float32]:
         """Mean cosines of first sides with the second sides `offset` rows later, for each run."""

@@ -140,10 +140,11 @@ def _wrong_rows(sample: Sample, found: Sequence[Seen], languages: tuple[str, str
             return []
     similarity = Similarity(sample)
     shift, unrelated = similarity.shift(), similarity.unrelated()
-    if shift and (shift.share >= 0.5 or not unrelated):
-        ahead = f"{counted(abs(shift.rows), 'row')} {'later' if shift.rows > 0 else 'earlier'}"
-        fits = f"the second text of a row fits the first text of the row {ahead} (in {shift.share:.0%} of the sample)"
-        return [f"rows look shifted from row {shift.first_row:,} on: {fits}; is a line missing?"]
+    if shift and (shift[2] >= 0.5 or not unrelated):
+        rows, start, share = shift
+        ahead = f"{counted(abs(rows), 'row')} {'later' if rows > 0 else 'earlier'}"
+        fits = f"the second text of a row fits the first text of the row {ahead} (in {share:.0%} of the sample)"
+        return [f"rows look shifted from row {start:,} on: {fits}; is a line missing?"]
     if unrelated:
         return [f"the sides do not look like translations of each other: {similarity}; are rows shifted?"]
     return []

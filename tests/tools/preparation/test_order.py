@@ -16,11 +16,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from st_paragram.core.files import locked
 from st_paragram.core.pair_store import PairStore
 from st_paragram.core.text.parallel import TextSource, parse_source
 from st_paragram.core.tokenizers.sentencepiece import Segmentation
-from st_paragram.errors import ParagramError, SettingsError, TextError
+from st_paragram.errors import SettingsError, TextError
 from st_paragram.tools.cleaning.config import Cleaning, Copies, Duplicates, Key, parse_cleaning
 from st_paragram.tools.preparation.buckets import SOURCE, Buckets, row_keys, texts_of
 from st_paragram.tools.preparation.order import order_rows, quotas
@@ -126,23 +125,6 @@ def test_temperature_repeats_small_languages_and_spreads_the_copies(tmp_path: Pa
     assert PairStore(tmp_path / "s.h5").settings["temperature"] == 2.0
 
 
-def test_rejects_are_written_by_reason(tmp_path: Path) -> None:
-    text = write_text(tmp_path / "a.tsv", 300)
-    with Path(text).open("a") as handle:
-        handle.write("Too  short\tes  corto\n" + "the row number 0\tTHE SAME\n" * 3)
-    options = replace(
-        PLAIN,
-        cleaning=parse_cleaning([{"length": {"min_length": 2}}, {"duplicates": {"on": ["pair", "first"]}}], "test"),
-    )
-    source = parse_source(text, PLAIN.languages)
-    report = prepare([source], tmp_path / "s.h5", options, rejects=tmp_path / "out")
-    files = {path.name: path.read_text().split("\n")[:-1] for path in (tmp_path / "out").iterdir()}
-    assert set(files) == {"duplicate.tsv", "repeated-first-side.tsv"}
-    assert files["duplicate.tsv"] == ["the row number 0\tTHE SAME"] * 2
-    assert len(files["repeated-first-side.tsv"]) == report.total.dropped["repeated first side"] == 151
-    assert report.total.kept == len({a for a, _ in store_texts(tmp_path / "s.h5")}) == 151
-
-
 def test_rejects_are_rows_as_they_were_read_and_change_nothing_in_the_store(tmp_path: Path) -> None:
     path = tmp_path / "a.tsv"
     rows = [(f"Row Number {i}", f"这是 第 {i} 行 哦", f"0.{i}") for i in range(40)]
@@ -172,16 +154,6 @@ def test_a_pipe_is_read_once_and_by_this_process(tmp_path: Path) -> None:
     writer.join()
     prepare([parse_source(str(tmp_path / "a.tsv"), PLAIN.languages)], tmp_path / "file.h5", PLAIN)
     assert store_texts(tmp_path / "pipe.h5") == store_texts(tmp_path / "file.h5")
-
-
-def test_only_one_run_works_in_a_folder(tmp_path: Path) -> None:
-    source = parse_source(write_text(tmp_path / "a.tsv"), PLAIN.languages)
-    with locked(tmp_path / "work"):
-        with pytest.raises(ParagramError, match="another run is using it"):
-            prepare([source], tmp_path / "s.h5", PLAIN, work=tmp_path / "work")
-        assert (tmp_path / "work").is_dir()
-    prepare([source], tmp_path / "s.h5", PLAIN, work=tmp_path / "work")
-    assert not (tmp_path / "work").exists()
 
 
 def test_a_filter_that_misses_a_column_says_where(tmp_path: Path) -> None:
