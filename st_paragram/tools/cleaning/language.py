@@ -25,12 +25,8 @@ class Language(RowFilter):
     languages: tuple[str, str]
     sides: Literal["both", "first", "second"] = setting("both", "sides to check")
     min_probability: float = setting(0.1, "minimum probability of the right language", ge=0, le=1)
-    min_other: float = setting(
-        0.7, "minimum probability of a wrong language; below it, the language is a guess", ge=0, le=1
-    )
-    min_characters: int = setting(
-        30, "minimum length of a side to check; names and exclamations have no language", ge=0
-    )
+    min_other: float = setting(0.7, "minimum probability of a wrong language; below it, it is a guess", ge=0, le=1)
+    min_characters: int = setting(30, "minimum length of a side to check, since names have no language", ge=0)
 
     def reject(self, rows: Sequence[Row]) -> list[str | None]:
         """Return "wrong language" for rows with such a side."""

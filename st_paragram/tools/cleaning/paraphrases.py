@@ -76,9 +76,7 @@ class ParaphraseScore(RowFilter):
 
     low: float = setting(0.4, "minimum score")
     high: float = setting(1.0, "maximum score")
-    column: int | None = setting(
-        0, "column of the score; 0: the first after the two texts; ignored if a model is given", ge=0
-    )
+    column: int | None = setting(0, "column of the score behind the two texts, from 0, unless a model is given", ge=0)
     model: str | None = setting(None, "directory, name or hub id of a model from this package to score the texts")
 
     def __post_init__(self) -> None:

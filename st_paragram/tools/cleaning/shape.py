@@ -13,15 +13,7 @@ from st_paragram.core.settings import setting
 from st_paragram.errors import SettingsError
 from st_paragram.tools.cleaning.base import Row, RowFilter, options
 from st_paragram.tools.cleaning.languages import scripts
-from st_paragram.tools.cleaning.text import (
-    HAN_LETTERS,
-    KANA_LETTERS,
-    characters,
-    is_unsegmented,
-    letters,
-    normalized_key,
-    words,
-)
+from st_paragram.tools.cleaning.text import HAN_LETTERS, KANA_LETTERS, is_unsegmented, letters, normalized_key, words
 
 logger = logging.getLogger(__name__)
 
@@ -43,10 +35,7 @@ class Length(RowFilter):
     min_length: int = setting(3, "minimum words per side, or characters in a script without spaces", ge=1)
     max_length: int = setting(100, "maximum words per side", ge=1)
     max_characters: int = setting(200, "maximum characters per side in a script without spaces", ge=1)
-    length_on: Literal["both", "english"] = setting(
-        "both",
-        "sides whose length is checked; english is the first side; rows with an empty side are always dropped",
-    )
+    length_on: Literal["both", "english"] = setting("both", "sides whose length is checked; english is the first side")
 
     def __post_init__(self) -> None:
         """Check that the limits leave something."""
@@ -64,7 +53,8 @@ class Length(RowFilter):
 
     def _reason(self, text: str) -> str | None:
         unsegmented = is_unsegmented(text)
-        length, most = (characters(text), self.max_characters) if unsegmented else (words(text), self.max_length)
+        length = len(text) - text.count(" ") if unsegmented else words(text)
+        most = self.max_characters if unsegmented else self.max_length
         _, short, long = self.reasons
         return short if length < self.min_length else long if length > most else None
 
@@ -108,9 +98,7 @@ class Copied(RowFilter):
     name: ClassVar[str] = "copied"
     reasons: ClassVar[tuple[str, ...]] = ("identical sides", "mostly copied")
 
-    max_share: float = setting(
-        0.8, "maximum share of words that both sides have; 1 drops only identical sides", ge=0, le=1
-    )
+    max_share: float = setting(0.8, "maximum share of words on both sides; 1 drops only identical sides", ge=0, le=1)
 
     def reject(self, rows: Sequence[Row]) -> list[str | None]:
         """Return for each row the reason to drop it, or None to keep it."""
@@ -146,8 +134,7 @@ class Script(RowFilter):
     def __post_init__(self) -> None:
         """Warn, once, about a language that is not known here."""
         for code in self.languages:
-            if not scripts(code):
-                _warn_unknown(code)
+            _warn_if_unknown(code)
 
     def reject(self, rows: Sequence[Row]) -> list[str | None]:
         """Return for each row the reason to drop it, or None to keep it."""
@@ -158,11 +145,11 @@ class Script(RowFilter):
         no_letters, wrong = self.reasons
         if text.isascii() and names[:1] == ("Latn",):
             return None if any(map(str.isalpha, text)) else no_letters
-        letters = len(_OF_ANY_SCRIPT.findall(text))
-        if not letters or not names:
-            return None if letters else no_letters
+        count = len(_OF_ANY_SCRIPT.findall(text))
+        if not count or not names:
+            return None if count else no_letters
         own = len(_of_scripts(names).findall(text))
-        foreign = letters - own
+        foreign = count - own
         own *= KANA_LETTERS if "Hira" in names else HAN_LETTERS if "Hani" in names else 1
         return wrong if own < self.min_share * (own + foreign) else None
 
@@ -177,5 +164,6 @@ def _of_scripts(names: tuple[str, ...]) -> regex.Pattern[str]:
 
 
 @cache
-def _warn_unknown(code: str) -> None:
-    logger.warning("script: no script is known for the language %s; its sides need only have letters", code)
+def _warn_if_unknown(code: str) -> None:
+    if not scripts(code):
+        logger.warning("script: no script is known for the language %s; its sides need only have letters", code)

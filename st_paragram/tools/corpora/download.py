@@ -159,10 +159,7 @@ def _attempt(file: CorpusFile, part: Path, stop: threading.Event) -> None:
     have, expected = _size(part) if known else 0, None
     headers = {"Range": f"bytes={have}-", "If-Range": known} if known else {}
     try:
-        with (
-            new_session() as session,
-            session.get(file.url, headers=headers, stream=True, timeout=TIMEOUT) as answer,
-        ):
+        with new_session() as session, session.get(file.url, headers=headers, stream=True, timeout=TIMEOUT) as answer:
             _check_status(answer, file)
             etag = answer.headers.get("ETag", "")
             strong = etag if not etag.startswith("W/") else ""

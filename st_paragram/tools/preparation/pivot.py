@@ -33,16 +33,10 @@ class PivotSettings:
 
     min_words: int = setting(3, "minimum words per sentence", ge=1)
     min_pivot_letters: int = setting(
-        12,
-        "minimum letters, digits and marks of a translation (a Han character counts as 3), because a text "
-        "like `Ja.` translates too many sentences",
-        ge=1,
+        12, "minimum letters, digits and marks of a translation, where a Han character counts as 3", ge=1
     )
     most_sentences: int = setting(
-        20,
-        "maximum different sentences with the same translation; a translation with more is too general or "
-        "a mistake and gives no pairs",
-        ge=2,
+        20, "maximum different sentences per translation; a translation with more gives no pairs", ge=2
     )
     most_pairs: int = setting(10, "maximum pairs per translation; extras are sampled at random", ge=1)
     seed: int = setting(0, "random seed for the sampling and for which sentence of a pair comes first", ge=0)
@@ -93,10 +87,7 @@ def pivot_source(spec: str, language: str = "en") -> TextSource:
 
 
 def pivot(
-    sources: Sequence[TextSource],
-    output: str | Path,
-    settings: PivotSettings | None = None,
-    drop_invalid: bool = False,
+    sources: Sequence[TextSource], output: str | Path, settings: PivotSettings | None = None, drop_invalid: bool = False
 ) -> PivotReport:
     """Write the pairs of sentences of the first language that share a translation, two columns with a tab between.
 

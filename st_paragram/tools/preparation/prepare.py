@@ -20,15 +20,7 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from st_paragram.core.extras import require
-from st_paragram.core.files import (
-    atomic,
-    digest,
-    folder_for_file,
-    locked,
-    not_writable,
-    output_lock,
-    remove_unfinished,
-)
+from st_paragram.core.files import atomic, digest, folder_for_file, locked, not_writable, output_lock, remove_unfinished
 from st_paragram.core.pair_store import FORMAT_VERSION, SIDES, PairStore, PairStoreWriter
 from st_paragram.core.text.parallel import TextSource
 from st_paragram.core.tokenizers.bilingual import Sharing

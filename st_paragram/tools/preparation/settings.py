@@ -47,38 +47,33 @@ class PrepareSettings:
         Segmentation.NONE, "word segmentation of Chinese before sentencepiece", option="--segment"
     )
     drop_invalid: bool = setting(
-        False,
-        "drop and count rows that are not UTF-8 or have a wrong number of columns, instead of refusing the text",
+        False, "drop and count rows that are not UTF-8 or have a wrong number of columns, instead of refusing the text"
     )
     tokens: Tokens = setting("sentencepiece", "tokens: sentencepiece pieces, words, or character trigrams")
     sharing: Sharing = setting(
         Sharing.JOINT,
-        "one vocabulary for both languages (joint), or one per language, where equal pieces share an "
-        "embedding (string) or none do (disjoint)",
+        "one vocabulary for both languages (joint), or one each: equal pieces share an embedding (string) or not "
+        "(disjoint)",
     )
     splitter: Splitter = setting(
-        Splitter.REGEX,
-        "word splitter: a regular expression (regex), or Moses' English tokenizer (moses), which only this "
-        "package can read",
+        Splitter.REGEX, "word splitter: a regular expression, or Moses' English tokenizer (only for this package)"
     )
     temperature: float = setting(
         1.0,
-        "balance of several languages: each share is proportional to the number of pairs to the power of 1 "
-        "/ temperature; rows of large languages are dropped, rows of small languages repeated; 1: no change",
+        "balance of several languages: the share of each is its number of pairs to the power of 1 / temperature; rows "
+        "are dropped or repeated; 1: no change",
         ge=1,
     )
     vocab_size: int | None = setting(
         None,
-        "vocabulary size; default: 8,000 for up to 50,000 pairs, 20,000 for up to 1,000,000, above that "
-        "50,000 (as in the paper) or 12,000 per language, whichever is more; for words or trigrams, the "
-        "200,000 most frequent; little text may give fewer",
+        "vocabulary size; default: 8,000 for up to 50,000 pairs, 20,000 for up to 1,000,000, above that 50,000 (as in "
+        "the paper) or 12,000 per language if that is more; for words or trigrams 200,000; little text may give fewer",
         ge=8,
     )
     character_coverage: float | None = setting(
         None,
-        "share of the text's characters that the vocabulary must cover; rarer characters are dropped; "
-        "default: 0.9995, 0.9999 with Chinese or Japanese, 0.99995 with several languages other than "
-        "English",
+        "share of the text's characters that the vocabulary must cover; default: 0.9995, 0.9999 with Chinese or "
+        "Japanese, 0.99995 with several languages other than English",
         ge=0.9,
         le=1,
     )
@@ -86,18 +81,14 @@ class PrepareSettings:
         300_000, "random pairs on which the vocabulary is trained; 4 KB of memory per pair", ge=1
     )
     vocab_sample: VocabSample = setting(
-        "even",
-        "training sample for a vocabulary of several languages: equally many sentences per language "
-        "(even), or the first rows of the store (rows)",
+        "even", "sample for a vocabulary of several languages: equally many sentences of each, or the first rows"
     )
     max_sentence_bytes: int = setting(4192, "maximum bytes of a sentence for vocabulary training", ge=16)
     vocab_threads: int = setting(
         8, "threads for vocabulary training; a different number gives slightly different pieces", ge=1
     )
     max_pieces: int = setting(
-        100,
-        "maximum pieces or words per sentence, or four times as many trigrams; longer sentences are cut",
-        ge=1,
+        100, "maximum pieces or words per sentence, or four times as many trigrams; longer sentences are cut", ge=1
     )
     seed: int = setting(0, "seed of the shuffle and of the vocabulary", ge=0, lt=1 << 32)
 

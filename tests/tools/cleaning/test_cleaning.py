@@ -204,7 +204,7 @@ def test_script(languages, second, reason):
 
 
 def test_an_unknown_language_is_warned_of_once(caplog):
-    shape._warn_unknown.cache_clear()
+    shape._warn_if_unknown.cache_clear()
     with caplog.at_level(logging.WARNING):
         Script(("en", "qq")), Script(("qq", "en"))
     assert [record.getMessage().split(";")[0] for record in caplog.records] == [
