@@ -24,12 +24,7 @@ from st_paragram.core.text.streams import open_stream, read_blocks
 from st_paragram.errors import EvaluationError
 from st_paragram.tools.cleaning.test_sentences import KNOWN_TEST_SENTENCES, SetFamily, write_known_sentences
 from st_paragram.tools.evaluation.files import read_graded_pairs
-from st_paragram.tools.evaluation.known_test_sets import (
-    KNOWN_TEST_SETS,
-    pair_hashes,
-    sketch,
-    write_known_test_sets,
-)
+from st_paragram.tools.evaluation.known_test_sets import KNOWN_TEST_SETS, pair_hashes, sketch, write_known_test_sets
 
 # Files of each family in a folder, which may be packed by gzip or xz. Of queries and corpora the second column is the
 # sentence, of all others the last two columns are.
@@ -51,11 +46,10 @@ def main() -> int:
     parser.add_argument("data", type=Path, metavar="DIR")
     parser.add_argument("--retrieval", type=Path, metavar="DIR", help="the folder of retrieval and inference (DIR)")
     parser.add_argument("--output", type=Path, default=KNOWN_TEST_SETS, help="the file to make (the installed one)")
-    parser.add_argument("--sentences", type=Path, help="the file of sentences (the installed one, or next to --output)")
     arguments = parser.parse_args()
-    beside = arguments.output.with_name(KNOWN_TEST_SENTENCES.name)
-    sentences = arguments.sentences or (KNOWN_TEST_SENTENCES if arguments.output == KNOWN_TEST_SETS else beside)
-
+    sentences = KNOWN_TEST_SENTENCES  # or next to the other file
+    if arguments.output != KNOWN_TEST_SETS:
+        sentences = arguments.output.with_name(KNOWN_TEST_SENTENCES.name)
     developments = {name: _graded(arguments.data / path) for name, path in DEVELOPMENT.items()}
     union = set().union(*developments.values())
     tests = [sketch(name, pairs, union) for name, pairs in _test_sets(arguments.data)]

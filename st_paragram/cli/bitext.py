@@ -38,9 +38,9 @@ If a run is interrupted, whatever the reason, the same command resumes it where 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    add = parser.add_argument
-    add("--lang", required=True, metavar="CODE[-CODE...]", help="languages other than English, e.g. es or fr-es-de")
-    add("--output", type=Path, metavar="FILE.h5", help="output pair store (default: data/en-LANG.h5)")
+    lang = "languages other than English, e.g. es or fr-es-de"
+    parser.add_argument("--lang", required=True, metavar="CODE[-CODE...]", help=lang)
+    parser.add_argument("--output", type=Path, metavar="FILE.h5", help="output pair store (default: data/en-LANG.h5)")
     group = parser.add_argument_group("download")
     add_corpus_options(group, "corpus to take instead of the default corpora; repeatable")
     group.add_argument("--no-download", action="store_true", help="download nothing; use only --text and --moses")
@@ -51,7 +51,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Do all of it and print the table; returns the exit status."""
+    """Do all of it and print the table."""
     from st_paragram.tools.corpora.resolve import corpora_for, language_pairs, text_source
     from st_paragram.tools.preparation.prepare import prepare
 

@@ -5,21 +5,15 @@ from __future__ import annotations
 import argparse
 from contextlib import ExitStack
 from pathlib import Path
+from typing import get_args
 
-from st_paragram.core.files import STDIN, atomic, check_output, output_files
+from st_paragram.core.files import STDIN, atomic, output_files
 from st_paragram.core.settings import add_setting_options, given
 from st_paragram.core.text.tables import check_plain
 from st_paragram.errors import SettingsError
 from st_paragram.tools.deduplication.settings import DeduplicationSettings, Method
 from st_paragram.tools.options.columns import add_columns_option
-from st_paragram.tools.options.common import (
-    STDOUT,
-    check_input,
-    is_standard_output,
-    output_name,
-    say,
-    standard_output,
-)
+from st_paragram.tools.options.common import STDOUT, check_input, is_standard_output, output_name, say, standard_output
 
 DESCRIPTION = (
     "Remove exact and near-duplicates from a text with one sentence per line, or from a parallel corpus. "
@@ -54,66 +48,46 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "for a table (CSV, TSV, JSON lines or Parquet): name of the text column, or of the two columns of "
         "a parallel corpus, as in the first row; the output has only these, tab-separated",
     )
-    add(
-        "--output",
-        nargs="+",
-        default=[STDOUT],
-        metavar="OUT",
-        help="output file (default, and `-`: standard output); with --moses two files",
-    )
-    add(
-        "--removed",
-        type=Path,
-        metavar="TSV",
-        help="list of removed lines: rows `line TAB kept line TAB reason TAB text`, lines counted from 1",
-    )
+    output = "output file (default, and `-`: standard output); with --moses two files"
+    add("--output", nargs="+", default=[STDOUT], metavar="OUT", help=output)
+    removed = "list of removed lines: rows `line TAB kept line TAB reason TAB text`, lines counted from 1"
+    add("--removed", type=Path, metavar="TSV", help=removed)
     add("--overwrite", action="store_true", help="replace existing outputs")
     group = parser.add_argument_group("duplicates")
-    group.add_argument(
-        "--method",
-        nargs="+",
-        choices=[method.value for method in Method],
-        default=[Method.EXACT.value, Method.MINHASH.value],
-        help="methods that find duplicates (default: exact minhash)",
-    )
+    methods = "methods that find duplicates (default: exact minhash)"
+    group.add_argument("--method", nargs="+", choices=get_args(Method), default=get_args(Method), help=methods)
     add_setting_options(group, DeduplicationSettings)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Remove duplicates and say how many; returns the exit status.
-
-    Raises:
-        ParagramError: Text, settings, model or output are refused.
-    """
-    paths, outputs, settings = _paths(arguments), _outputs(arguments), _settings(arguments)
+    """Remove duplicates and say how many."""
+    columns = 2 if arguments.pairs or arguments.moses or len(arguments.columns or ()) == 2 else 1
+    paths, outputs = _paths(arguments, columns), _outputs(arguments)
+    values = given(arguments, DeduplicationSettings)
+    if "sides" in values and columns == 1:
+        raise SettingsError("--sides is for parallel text; give --pairs or --moses, or leave it out")
+    settings = DeduplicationSettings(methods=tuple(arguments.method), **values)
     for text in paths:
         check_input(text)
         if not arguments.columns:
             check_plain(text)
-    for path in (*outputs, *([arguments.removed] if arguments.removed else [])):
-        check_output(path, arguments.overwrite)
     with ExitStack() as stack:
         from st_paragram.tools.deduplication.dedupe import deduplicate
 
         stack.enter_context(output_files(*outputs, arguments.removed, overwrite=arguments.overwrite))
-        found = deduplicate(paths, _columns(arguments), settings, arguments.columns or ())
+        found = deduplicate(paths, columns, settings, arguments.columns or ())
         files = [stack.enter_context(atomic(path)) for path in outputs] or [stack.enter_context(standard_output())]
         found.write(files, stack.enter_context(atomic(arguments.removed)) if arguments.removed else None)
     say(f"{' and '.join(map(output_name, arguments.output))}: {found.summary()}")
     return 0
 
 
-def _columns(arguments: argparse.Namespace) -> int:
-    return 2 if arguments.pairs or arguments.moses or len(arguments.columns or ()) == 2 else 1
-
-
-def _paths(arguments: argparse.Namespace) -> list[str]:
+def _paths(arguments: argparse.Namespace, columns: int) -> list[str]:
     if bool(arguments.file) == bool(arguments.moses) or (arguments.pairs and arguments.moses):
-        seen = ["FILE"] * bool(arguments.file) + ["--pairs"] * arguments.pairs + ["--moses"] * bool(arguments.moses)
-        raise SettingsError(f"{' and '.join(seen) or 'nothing'} given; give FILE, FILE with --pairs, or --moses EN XX")
+        raise SettingsError("give one text: FILE, FILE with --pairs, or --moses EN XX")
     if arguments.moses == [STDIN, STDIN]:
         raise SettingsError("only one file of a Moses pair can be standard input; give the other by its path")
-    if arguments.columns and (arguments.moses or len(arguments.columns) != _columns(arguments)):
+    if arguments.columns and (arguments.moses or len(arguments.columns) != columns):
         how = "with --moses" if arguments.moses else f"with {len(arguments.columns)} names"
         raise SettingsError(f"--columns is given {how}; name the column of a text, or the two of a parallel corpus")
     return arguments.moses or [arguments.file]
@@ -123,9 +97,8 @@ def _outputs(arguments: argparse.Namespace) -> list[Path]:
     """The files to make; none for standard output."""
     outputs, wanted = list(map(Path, arguments.output)), 2 if arguments.moses else 1
     if len(outputs) != wanted:
-        raise SettingsError(
-            f"--output names {len(outputs)} files; give {'two with' if wanted == 2 else 'one without'} --moses"
-        )
+        how = "two with" if wanted == 2 else "one without"
+        raise SettingsError(f"--output names {len(outputs)} files; give {how} --moses")
     if any(map(is_standard_output, outputs)):
         if wanted == 2:
             raise SettingsError("a Moses pair cannot go to standard output; name two files")
@@ -134,10 +107,3 @@ def _outputs(arguments: argparse.Namespace) -> list[Path]:
     if len(set(named)) < len(named):
         raise SettingsError("two outputs have the same name; give each a name")
     return outputs
-
-
-def _settings(arguments: argparse.Namespace) -> DeduplicationSettings:
-    values = given(arguments, DeduplicationSettings)
-    if "sides" in values and _columns(arguments) == 1:
-        raise SettingsError("--sides is for parallel text; give --pairs or --moses, or leave it out")
-    return DeduplicationSettings(methods=tuple(Method(name) for name in arguments.method), **values)

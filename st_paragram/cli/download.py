@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import argparse
 import sys
-from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from st_paragram.errors import SettingsError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from st_paragram.tools.corpora.catalogue import CorpusFile
 
 DESCRIPTION = (
@@ -35,8 +32,7 @@ FOLDER/manifest.json. It is up to you to respect it.
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    add = parser.add_argument
-    lang = "languages to fetch, each paired with --source, e.g. es or fr-es-de"
+    add, lang = parser.add_argument, "languages to fetch, each paired with --source, e.g. es or fr-es-de"
     add("--lang", metavar="CODE[-CODE...]", help=lang)
     add("--source", default="en", metavar="CODE", help="source language (default: %(default)s)")
     add_corpus_options(parser, "corpus to fetch instead of the default corpora; repeatable")
@@ -56,7 +52,7 @@ def add_corpus_options(parser: argparse.ArgumentParser | argparse._ArgumentGroup
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Fetch the files, or show what would be fetched; returns the exit status."""
+    """Fetch the files, or show what would be fetched."""
     from st_paragram.tools.corpora.resolve import corpora_for, language_pairs, set_files
 
     pairs = language_pairs(arguments.lang, arguments.source) if arguments.lang else []
@@ -76,17 +72,15 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def table(files: Sequence[CorpusFile]) -> str:
+def table(files: list[CorpusFile]) -> str:
     """What would be fetched: the addresses of each corpus, its license and citation."""
+    corpora: dict[tuple[str, str], list[CorpusFile]] = {}
+    for file in files:
+        corpora.setdefault((file.name, file.entry.version), []).append(file)
     lines = []
-    for (name, version), group in groupby(sorted(files, key=_corpus), key=_corpus):
-        block = list(group)
+    for (name, version), block in sorted(corpora.items()):
         entry = block[0].entry
         cap = f", at most {entry.cap:,} pairs per language used" if entry.cap else ""
         lines += [f"{name} {version}{cap}", *(f"  {file.url}" for file in block), f"  license: {entry.license}"]
         lines += [f"  cite: {entry.citation}", *([f"  note: {entry.note}"] if entry.note else [])]
     return "\n".join(lines)
-
-
-def _corpus(file: CorpusFile) -> tuple[str, str]:
-    return file.name, file.entry.version

@@ -16,7 +16,7 @@ EPILOG = ""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options, for the command and for the script that does the same."""
+    """Add the options."""
     from st_paragram.tools.preparation.pivot import PivotSettings
 
     add = parser.add_argument
@@ -24,20 +24,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--lang", default="en", help="language to find paraphrases in (default: %(default)s)")
     add("--output", type=Path, required=True, metavar="FILE.tsv", help="output file; an existing file is replaced")
     add_setting_options(parser, PivotSettings)
-    add(
-        "--drop-invalid",
-        action="store_true",
-        help="drop rows that are not UTF-8 or have the wrong number of columns, instead of refusing the text",
-    )
+    invalid = "drop rows that are not UTF-8 or have the wrong number of columns, instead of refusing the text"
+    add("--drop-invalid", action="store_true", help=invalid)
     add("--json", type=Path, metavar="FILE", help="also write the numbers to this file (default: nowhere)")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Make the pairs and print the numbers; returns the exit status.
-
-    Raises:
-        ParagramError: A text, a setting or the output is refused.
-    """
+    """Make the pairs and print the numbers."""
     from st_paragram.core.files import output_files, write_json
     from st_paragram.tools.preparation.pivot import PivotSettings, pivot, pivot_source
 
@@ -46,6 +39,6 @@ def run(arguments: argparse.Namespace) -> int:
     with output_files(arguments.output, arguments.json, overwrite=True):
         report = pivot(sources, arguments.output, settings, arguments.drop_invalid)
         if arguments.json:
-            write_json(arguments.json, report.as_json())
+            write_json(arguments.json, vars(report))
     sys.stdout.write(f"{report.table()}\n")
     return 0

@@ -42,12 +42,8 @@ of filters, `--cleaning paper` the paper's list, and `--cleaning FILE.yaml` your
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    parser.add_argument(
-        "--lang",
-        required=True,
-        metavar="CODE[-CODE...]",
-        help="language other than English, e.g. es; en for English paraphrases",
-    )
+    lang = "language other than English, e.g. es; en for English paraphrases"
+    parser.add_argument("--lang", required=True, metavar="CODE[-CODE...]", help=lang)
     parser.add_argument("--output", type=Path, required=True, metavar="FILE.h5", help="output pair store")
     add_text_options(parser)
     add_cleaning_options(parser, "length alone")
@@ -56,11 +52,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Make the store and print the table; returns the exit status.
-
-    Raises:
-        ParagramError: The text, the settings or the output are refused.
-    """
+    """Make the store and print the table."""
     from st_paragram.tools.preparation.prepare import prepare
 
     settings = settings_from(arguments, ("en", arguments.lang), cleaning_from(arguments))

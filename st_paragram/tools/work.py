@@ -6,16 +6,15 @@ import logging
 import os
 import shutil
 import signal
-import threading
-import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from functools import partial
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from pathlib import Path
+from threading import Thread
 from typing import Any, TypeVar
 
 from st_paragram.core.files import check_output, locked, output_lock
@@ -36,31 +35,24 @@ def work_folder(
     keep: bool = False,
     check: Callable[[], None] | None = None,
 ) -> Iterator[Path]:
-    """Give a folder to work in; it and the output are kept to one run at a time.
+    """Give a folder to work in, by default hidden next to the output; it and the output are kept to one run at a time.
 
-    It is removed when all is done or when nothing can come of the work, which a `ParagramError` says. After anything
-    else, such as a full disk or Ctrl-C, it stays, and the same run goes on from there.
-
-    Args:
-        output: The file or folder to make.
-        overwrite: A file may be replaced.
-        folder: Where to work; by default hidden next to the output.
-        keep: The folder stays in any case.
-        check: Refuses an output, by default an existing file without `overwrite`.
+    Unless it is to be kept, it is removed when all is done or when nothing can come of the work, that is, after a
+    `ParagramError`. After anything else, such as a full disk or Ctrl-C, it stays, and the same run goes on from there.
+    `check` refuses an output in place of `check_output`, which refuses an existing file without `overwrite`.
     """
-    place = folder or output.with_name(f".{output.name}.work")
+    place, ended = folder or output.with_name(f".{output.name}.work"), True
     with output_lock(output, check or partial(check_output, output, overwrite)), locked(place):
         try:
             yield place
-        except ParagramError:
-            if not keep:
+        except BaseException as error:
+            ended = isinstance(error, ParagramError)
+            if isinstance(error, KeyboardInterrupt):
+                logger.warning("what is done stays in %s; the same command goes on from there", place)
+            raise
+        finally:
+            if ended and not keep:
                 shutil.rmtree(place, ignore_errors=True)
-            raise
-        except KeyboardInterrupt:
-            logger.warning("what is done stays in %s; the same command goes on from there", place)
-            raise
-        if not keep:
-            shutil.rmtree(place, ignore_errors=True)
 
 
 def make(path: Path, write: Callable[[Path], object]) -> Path:
@@ -84,16 +76,13 @@ def in_processes(function: Callable[[Item], Result], items: Iterable[Item], work
 
     With one worker, all is done in this process. Others are started by "spawn": call this under
     ``if __name__ == "__main__":``.
-
-    Raises:
-        ParagramError: A worker was killed, for example because memory ran out.
     """
     if workers < 1:
         raise SettingsError(f"workers is {workers}; it must be at least 1")
     if workers == 1:
         yield from map(function, items)
         return
-    pool = ProcessPoolExecutor(workers, get_context("spawn"), initializer=_start, initargs=(os.getpid(), function))
+    pool = ProcessPoolExecutor(workers, get_context("spawn"), initializer=_start, initargs=(function,))
     pending: deque[Future[Result]] = deque()
     try:
         for item in items:
@@ -111,19 +100,17 @@ def in_processes(function: Callable[[Item], Result], items: Iterable[Item], work
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _start(parent: int, function: Callable[[Item], Result]) -> None:
+def _start(function: Callable[[Any], Any]) -> None:
     global _function
     _function = function
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent alone answers Ctrl-C and shuts its workers down
-    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+    Thread(target=_end_with_parent, daemon=True).start()
 
 
 def _call(item: Any) -> Any:  # noqa: ANN401 - whatever the function takes and gives
     return _function(item)
 
 
-def _end_with(parent: int) -> None:
-    """End this process when its parent is gone: a killed parent cannot notify its workers."""
-    while os.getppid() == parent:
-        time.sleep(1)
+def _end_with_parent() -> None:
+    parent_process().join()  # type: ignore[union-attr] # a killed parent cannot notify its workers
     os._exit(1)

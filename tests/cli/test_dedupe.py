@@ -105,8 +105,8 @@ def test_a_text_may_be_replaced_by_what_stays(here):
 
 
 REFUSED = [
-    ([], "nothing given; give FILE, FILE with --pairs, or --moses EN XX"),
-    (["a", "--moses", "a", "a"], "FILE and --moses given; give"),
+    ([], "give one text: FILE, FILE with --pairs, or --moses EN XX"),
+    (["a", "--moses", "a", "a"], "give one text: FILE"),
     (["--moses", "-", "-"], "only one file of a Moses pair can be standard input"),
     (["--moses", "a", "a"], "--output names 1 files; give two with --moses"),
     (["a", "--sides", "first"], "--sides is for parallel text"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -10,7 +11,8 @@ from numpy.typing import NDArray
 
 from st_paragram.core.encoding.encoder import Encoder
 from st_paragram.core.encoding.find import shipped_folder
-from st_paragram.tools.checks.sample import RUN, Sample
+
+Pair = tuple[str, str]
 
 #: What p-sp-mini was trained on.
 MODEL_LANGUAGES = frozenset(("ar", "de", "en", "es", "fr", "ru", "tr", "zh"))
@@ -24,13 +26,37 @@ _TRANSLATED, _FEWEST_PAIRS = 0.75, 100
 _MARGIN, _SHIFTED = 0.05, 0.1
 
 
-@dataclass(frozen=True)
-class Shift:
-    """A side that is some rows ahead: the second side of row i fits the first side of row i + `rows`."""
+_ROWS, _CHARACTERS = 20_000, 1 << 24  # of a text are read at most
+_RUN, _RUNS = 50, 40  # rows that follow each other; how many runs of them
+_LONGEST = 300  # characters of a sentence that are looked at
 
-    rows: int
-    first_row: int  # from 1, as far as the sample shows
-    share: float  # of the runs that are shifted
+
+@dataclass(frozen=True)
+class Sample:
+    """Runs of 50 rows that follow each other, and how many rows come before each; a short text is one run."""
+
+    starts: Sequence[int]
+    runs: Sequence[Sequence[Pair]]
+
+    @property
+    def rows(self) -> list[Pair]:
+        """All rows."""
+        return [row for run in self.runs for row in run]
+
+
+def take_sample(rows: Iterable[Pair]) -> Sample:
+    """Take 40 runs of 50 rows out of the first 20,000 rows, fewer where lines are long; of a short text all rows."""
+    head, left = [], _CHARACTERS
+    for first, second in rows:
+        head.append((first[:_LONGEST], second[:_LONGEST]))
+        left -= len(first) + len(second)
+        if len(head) == _ROWS or left <= 0:
+            break
+    if len(head) < 2 * _RUN:
+        return Sample([0], [head])
+    count = min(_RUNS, len(head) // _RUN)
+    starts = [index * (len(head) - _RUN) // (count - 1) for index in range(count)]
+    return Sample(starts, [head[start : start + _RUN] for start in starts])
 
 
 class Similarity:
@@ -39,9 +65,8 @@ class Similarity:
     def __init__(self, sample: Sample) -> None:
         self._starts = sample.starts
         shape = len(sample.runs), len(sample.runs[0]), -1
-        # (runs, rows per run, dimension)
-        self._first, self._second = (
-            _encoder().encode(sample.side(side), normalize_embeddings=True).reshape(shape) for side in (0, 1)
+        self._first, self._second = (  # (runs, rows per run, dimension)
+            _encoder().encode(side, normalize_embeddings=True).reshape(shape) for side in zip(*sample.rows, strict=True)
         )
         self._cosines = (self._first * self._second).sum(-1)
         others = self._second.reshape(self._cosines.size, -1)
@@ -57,9 +82,14 @@ class Similarity:
         better = (self._cosines > self._shuffled) + 0.5 * (self._cosines == self._shuffled)
         return better.size >= _FEWEST_PAIRS and bool(better.mean() < _TRANSLATED)
 
-    def shift(self) -> Shift | None:
-        """The shift of the sides, if enough runs, and two if there are, fit clearly better when moved by the same."""
-        if self._cosines.shape[1] < RUN:
+    def shift(self) -> tuple[int, int, float] | None:
+        """The shift of the sides, if enough runs, and two if there are, fit clearly better when moved by the same.
+
+        Returns:
+            Rows s, the second side of row i fitting the first side of row i + s; the first row shifted, from 1, as far
+            as the sample shows; and the share of the runs that are shifted.
+        """
+        if self._cosines.shape[1] < _RUN:
             return None
         least = self._cosines.mean(axis=1) + _MARGIN
         moved = {offset: self._moved(offset) for offset in _OFFSETS}
@@ -67,7 +97,7 @@ class Similarity:
         better = moved[offset] > least
         if better.sum() < min(2, len(better)) or better.mean() < _SHIFTED:
             return None
-        return Shift(-offset, self._starts[int(better.argmax())] + 1, float(better.mean()))
+        return -offset, self._starts[int(better.argmax())] + 1, float(better.mean())
 
     def _moved(self, offset: int) -> NDArray[np.float32]:
         """Mean cosines of first sides with the second sides `offset` rows later, for each run."""

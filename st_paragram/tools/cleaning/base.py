@@ -6,10 +6,10 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
-from enum import Enum
 from typing import Annotated, Any, ClassVar, TypeVar
 
 from pydantic import BeforeValidator
+from pydantic_core import to_jsonable_python
 from typing_extensions import dataclass_transform
 
 from st_paragram.core.settings import settings
@@ -18,28 +18,18 @@ Row = tuple[str, ...]
 """Two texts in their original case, words parted by single spaces; then whatever further columns the text has."""
 
 _Options = TypeVar("_Options")
-_Choice = TypeVar("_Choice", bound=Enum)
+_Choice = TypeVar("_Choice")
 AnyOf = Annotated[
     tuple[_Choice, ...],
     BeforeValidator(lambda value: tuple(dict.fromkeys(value if isinstance(value, (tuple, list)) else (value,)))),
 ]
-"""Members of an enum, each once, in the order given; a single one need not be in a list."""
+"""Choices, each once, in the order given; a single one need not be in a list."""
 
 
 @dataclass_transform(frozen_default=True)
 def options(cls: type[_Options]) -> type[_Options]:
-    """Make a class with fields made by `setting` a frozen dataclass whose options are checked, see `settings`.
-
-    A wrong value raises `SettingsError`, which begins with the name of the step: `ratio: max is 0.5; ...`.
-    """
+    """Make a class of `settings`, whose errors begin with the name of the step: `ratio: max is 0.5; ...`."""
     return settings(cls, f"{cls.name}: ")  # type: ignore[attr-defined]
-
-
-def plain(value: Any) -> Any:  # noqa: ANN401
-    """The value of an option as JSON holds it."""
-    if isinstance(value, Enum):
-        return value.value
-    return [plain(part) for part in value] if isinstance(value, (tuple, list)) else value
 
 
 class RowStep(ABC):
@@ -57,7 +47,7 @@ class RowStep(ABC):
 
     def identity(self) -> dict[str, Any]:
         """All that the results depend on, as JSON values: the options, and digests of files that are read."""
-        return {name: plain(value) for name, value in asdict(self).items()}  # type: ignore[call-overload]
+        return dict(to_jsonable_python(asdict(self)))  # type: ignore[call-overload]
 
 
 class RowFilter(RowStep):

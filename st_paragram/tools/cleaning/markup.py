@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from enum import Enum
 from html.entities import html5
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal, get_args
 
 from pydantic import Field
 
@@ -42,18 +41,7 @@ _MISREAD = re.compile(
 _NO_TEXT = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\ue000-\uf8ff\ufdd0-\ufdef\ufffc-\uffff\U000f0000-\U0010ffff]")
 
 
-class Kind(str, Enum):
-    """Kinds of markup.
-
-    Tags and templates that are the same on both sides are the content of documentation and stay.
-    """
-
-    TAGS = "tags"
-    ENTITIES = "entities"
-    SUBTITLES = "subtitles"
-    TEMPLATES = "templates"
-    ADDRESSES = "addresses"
-    CHARACTERS = "characters"
+Kind = Literal["tags", "entities", "subtitles", "templates", "addresses", "characters"]
 
 
 @options
@@ -69,29 +57,31 @@ class Markup(RowFilter):
     name: ClassVar[str] = "markup"
     reasons: ClassVar[tuple[str, ...]] = (MARKUP, BROKEN)
 
-    which: Annotated[AnyOf[Kind], Field(min_length=1)] = setting(tuple(Kind), "kinds to look for")
+    which: Annotated[AnyOf[Kind], Field(min_length=1)] = setting(get_args(Kind), "kinds to look for")
 
     def reject(self, rows: Sequence[Row]) -> list[str | None]:
-        """Return for each row the reason to drop it, or None to keep it."""
+        """Return "markup" or "broken characters" for rows with either."""
         return [self._reason(row[0], row[1]) for row in rows]
 
     def _reason(self, first: str, second: str) -> str | None:
-        if (_MAY_BE.search(first) or _MAY_BE.search(second)) and self._has_markup(first, second):
+        if (_MAY_BE.search(first) or _MAY_BE.search(second)) and (
+            any(map(self._has_markup, (first, second)))
+            or ("tags" in self.which and _differ(_TAG, first, second))
+            or ("templates" in self.which and _differ(_TEMPLATE, first, second))
+        ):
             return MARKUP
-        broken = Kind.CHARACTERS in self.which and (has_broken_characters(first) or has_broken_characters(second))
+        broken = "characters" in self.which and (has_broken_characters(first) or has_broken_characters(second))
         return BROKEN if broken else None
 
-    def _has_markup(self, first: str, second: str) -> bool:
-        for text in (first, second):
-            if Kind.ENTITIES in self.which and any(not name or name in html5 for name in _ENTITY.findall(text)):
-                return True
-            if Kind.SUBTITLES in self.which and _SUBTITLE.search(text):
-                return True
-            if Kind.ADDRESSES in self.which and ("://" in text or "@" in text) and _nothing_but_addresses(text):
-                return True
-        if Kind.TAGS in self.which and _differ(_TAG, first, second):
+    def _has_markup(self, text: str) -> bool:
+        if "entities" in self.which and any(not name or name in html5 for name in _ENTITY.findall(text)):
             return True
-        return Kind.TEMPLATES in self.which and _differ(_TEMPLATE, first, second)
+        if "subtitles" in self.which and _SUBTITLE.search(text):
+            return True
+        if "addresses" not in self.which or not ("://" in text or "@" in text):
+            return False
+        rest, found = _ADDRESS.subn("", text)
+        return found > 0 and not any(map(str.isalpha, rest))  # nothing else
 
 
 def has_broken_characters(text: str) -> bool:
@@ -100,11 +90,6 @@ def has_broken_characters(text: str) -> bool:
     Marks of direction, joiners, soft hyphens and the like are part of good text.
     """
     return _NO_TEXT.search(text) is not None or (not text.isascii() and _MISREAD.search(text) is not None)
-
-
-def _nothing_but_addresses(text: str) -> bool:
-    rest, found = _ADDRESS.subn("", text)
-    return found > 0 and not any(map(str.isalpha, rest))
 
 
 def _differ(pattern: re.Pattern[str], first: str, second: str) -> bool:

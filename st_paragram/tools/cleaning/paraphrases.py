@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import multiprocessing
 from collections.abc import Sequence
 from functools import cached_property
@@ -24,6 +23,7 @@ _QUOTES = str.maketrans("‘’‚‛ʼ“”„‟«»", "'" * 5 + '"' * 6)
 _WORD = regex.compile(
     rf"[{UNSEGMENTED}]|'?{_JOINED}(?:{_JOINED}|[-./_](?={_JOINED})|(?<=\d)[,:](?=\d))*|[^\s]", regex.VERSION1
 )
+_NUMBER = regex.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?\s*", regex.IGNORECASE)
 
 
 @options
@@ -42,13 +42,14 @@ class Overlap(RowFilter):
 
     def reject(self, rows: Sequence[Row]) -> list[str | None]:
         """Return "n-gram overlap" for rows above the limit."""
-        overlaps = (trigram_overlap(row[0], row[1], self.lower_case) for row in rows)
-        return [self.reasons[0] if overlap > self.max_overlap else None for overlap in overlaps]
+        over = (trigram_overlap(row[0], row[1], self.lower_case) > self.max_overlap for row in rows)
+        return [self.reasons[0] if each else None for each in over]
 
 
 def trigram_overlap(first: str, second: str, lower_case: bool = True) -> float:
     """The share of distinct trigrams of the text that has fewer of them which the other has, too; 0 without any."""
-    one, other = (_trigrams(text.lower() if lower_case else text) for text in (first, second))
+    words = (tokens(text.lower() if lower_case else text) for text in (first, second))
+    one, other = (set(zip(each, each[1:], each[2:], strict=False)) for each in words)
     return len(one & other) / max(min(len(one), len(other)), 1)
 
 
@@ -63,11 +64,6 @@ def tokens(text: str) -> list[str]:
     return _WORD.findall(text.translate(_QUOTES))
 
 
-def _trigrams(text: str) -> set[tuple[str, str, str]]:
-    words = tokens(text)
-    return set(zip(words, words[1:], words[2:], strict=False))
-
-
 @options
 class ParaphraseScore(RowFilter):
     """Drop rows whose score is below `low` or above `high` (EMNLP 2022, ParaNMT: 0.4 and 1).
@@ -80,9 +76,7 @@ class ParaphraseScore(RowFilter):
 
     low: float = setting(0.4, "minimum score")
     high: float = setting(1.0, "maximum score")
-    column: int | None = setting(
-        0, "column of the score; 0: the first after the two texts; ignored if a model is given", ge=0
-    )
+    column: int | None = setting(0, "column of the score behind the two texts, from 0, unless a model is given", ge=0)
     model: str | None = setting(None, "directory, name or hub id of a model from this package to score the texts")
 
     def __post_init__(self) -> None:
@@ -93,16 +87,12 @@ class ParaphraseScore(RowFilter):
             raise SettingsError(f"model is {self.model!r} and column is {self.column!r}; give one of them")
 
     def reject(self, rows: Sequence[Row]) -> list[str | None]:
-        """Return "score too low" or "score too high" for rows outside the limits.
-
-        Raises:
-            TextError: A row has no score, or one that is not a number.
-        """
+        """Return "score too low" or "score too high" for rows outside the limits; a score must be a number."""
         low, high = self.reasons
         return [None if self.low <= s <= self.high else low if s < self.low else high for s in self.scores(rows)]
 
     def scores(self, rows: Sequence[Row]) -> list[float]:
-        """The scores of rows; raises what `reject` raises."""
+        """The scores of rows."""
         if self.model is None:
             return [self._given(row) for row in rows]
         first, second = (
@@ -125,22 +115,17 @@ class ParaphraseScore(RowFilter):
 
     def _given(self, row: Row) -> float:
         text = further_column(row, self.column or 0, self.name)
-        try:
-            score = math.nan if "_" in text else float(text)
-        except ValueError:
-            score = math.nan
-        if not math.isfinite(score):
+        if not _NUMBER.fullmatch(text):
             seen = f"{short(text, 40)} in column {self.column} after the two texts is not a number"
             raise TextError(f"{self.name}: {seen}; check the columns")
-        return score
+        return float(text)
 
     @cached_property
     def _encoder(self) -> TextEncoder:
         from st_paragram.core.encoding.models import load_encoder
 
-        if multiprocessing.parent_process() is not None:
-            return load_encoder(self.model or "", num_threads=1)  # a worker: the other cores have their own workers
-        return load_encoder(self.model or "")
+        threads = 1 if multiprocessing.parent_process() else None  # the other cores have their own workers
+        return load_encoder(self.model or "", threads)
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the model behind: every process loads its own."""
@@ -158,11 +143,7 @@ class Label(RowFilter):
     value: str = setting(..., "required label, compared exactly")
 
     def reject(self, rows: Sequence[Row]) -> list[str | None]:
-        """Return "other label" for rows with another value.
-
-        Raises:
-            TextError: A row has too few columns.
-        """
+        """Return "other label" for rows with another value."""
         labels = (further_column(row, self.column, self.name) for row in rows)
         return [None if label == self.value else self.reasons[0] for label in labels]
 

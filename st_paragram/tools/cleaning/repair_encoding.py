@@ -6,6 +6,7 @@ Source: R. Speer (2019), ftfy, Zenodo, doi:10.5281/zenodo.2591652; https://ftfy.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import ModuleType
 from typing import Any, ClassVar
 
 from st_paragram.core.extras import require
@@ -26,28 +27,23 @@ class RepairEncoding(RowRepair):
     note: ClassVar[str] = "rows that had been read in a wrong encoding (repaired)"
 
     def repair(self, rows: Sequence[Row]) -> list[Row]:
-        """Return the rows with repaired texts; rows without a repair are the same objects as before.
-
-        Raises:
-            MissingExtraError: ftfy is not installed.
-        """
-        require("ftfy", "repair", 'the entry "repair_encoding"')  # before the first broken text, not after hours
-        return [self._repaired(row) for row in rows]
-
-    def _repaired(self, row: Row) -> Row:
-        texts = tuple(_repaired(text) if not text.isascii() else text for text in row[:2])
-        return row if texts == row[:2] else texts + row[2:]
+        """Return the rows with repaired texts; rows without a repair are the same objects as before."""
+        _ftfy()  # before the first broken text, not after hours
+        repaired = [(*(text if text.isascii() else _repaired(text) for text in row[:2]), *row[2:]) for row in rows]
+        return [row if new == row else new for row, new in zip(rows, repaired, strict=True)]
 
     def identity(self) -> dict[str, Any]:
         """The version of ftfy."""
-        return {"ftfy": require("ftfy", "repair", 'the entry "repair_encoding"').__version__}
+        return {"ftfy": _ftfy().__version__}
+
+
+def _ftfy() -> ModuleType:
+    return require("ftfy", "repair", 'the entry "repair_encoding"')
 
 
 def _repaired(text: str) -> str:
     if not has_broken_characters(text):
         return text
-    import ftfy
-
-    config = ftfy.TextFixerConfig(replace_lossy_sequences=False, explain=False)
-    fixed = " ".join(ftfy.fix_encoding(text, config).split())
+    config = _ftfy().TextFixerConfig(replace_lossy_sequences=False, explain=False)
+    fixed = " ".join(_ftfy().fix_encoding(text, config).split())
     return text if has_broken_characters(fixed) else fixed

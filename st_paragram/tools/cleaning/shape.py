@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from enum import Enum
 from functools import cache
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import regex
 
@@ -14,32 +13,12 @@ from st_paragram.core.settings import setting
 from st_paragram.errors import SettingsError
 from st_paragram.tools.cleaning.base import Row, RowFilter, options
 from st_paragram.tools.cleaning.languages import scripts
-from st_paragram.tools.cleaning.text import (
-    HAN_LETTERS,
-    KANA_LETTERS,
-    characters,
-    is_unsegmented,
-    letters,
-    normalized_key,
-    words,
-)
+from st_paragram.tools.cleaning.text import HAN_LETTERS, KANA_LETTERS, is_unsegmented, letters, normalized_key, words
 
 logger = logging.getLogger(__name__)
 
-EMPTY, SHORT, LONG = "empty side", "too short", "too long"
-LENGTH_RATIO = "length ratio"
-IDENTICAL, COPIED = "identical sides", "mostly copied"
-NO_LETTERS, WRONG_SCRIPT = "no letters", "wrong script"
-
 _WORD = 5  # letters that count as a word where words cannot be counted
 _FEWEST_LETTERS, _FEWEST_WORDS = 3, 4  # of a word, and of a side, to count as copied: a few names may be all there is
-
-
-class LengthOn(str, Enum):
-    """The sides whose length counts."""
-
-    BOTH = "both"
-    ENGLISH = "english"
 
 
 @options
@@ -51,15 +30,12 @@ class Length(RowFilter):
     """
 
     name: ClassVar[str] = "length"
-    reasons: ClassVar[tuple[str, ...]] = (EMPTY, SHORT, LONG)
+    reasons: ClassVar[tuple[str, ...]] = ("empty side", "too short", "too long")
 
     min_length: int = setting(3, "minimum words per side, or characters in a script without spaces", ge=1)
     max_length: int = setting(100, "maximum words per side", ge=1)
     max_characters: int = setting(200, "maximum characters per side in a script without spaces", ge=1)
-    length_on: LengthOn = setting(
-        LengthOn.BOTH,
-        "sides whose length is checked; english is the first side; rows with an empty side are always dropped",
-    )
+    length_on: Literal["both", "english"] = setting("both", "sides whose length is checked; english is the first side")
 
     def __post_init__(self) -> None:
         """Check that the limits leave something."""
@@ -69,18 +45,18 @@ class Length(RowFilter):
 
     def reject(self, rows: Sequence[Row]) -> list[str | None]:
         """Return for each row the reason to drop it, or None to keep it."""
-        checked = 1 if self.length_on is LengthOn.ENGLISH else 2
+        checked = 1 if self.length_on == "english" else 2
         return [
-            EMPTY if not (row[0] and row[1]) else next(filter(None, map(self._reason, row[:checked])), None)
+            next(filter(None, map(self._reason, row[:checked])), None) if row[0] and row[1] else self.reasons[0]
             for row in rows
         ]
 
     def _reason(self, text: str) -> str | None:
         unsegmented = is_unsegmented(text)
-        length = characters(text) if unsegmented else words(text)
-        if length < self.min_length:
-            return SHORT
-        return LONG if length > (self.max_characters if unsegmented else self.max_length) else None
+        length = len(text) - text.count(" ") if unsegmented else words(text)
+        most = self.max_characters if unsegmented else self.max_length
+        _, short, long = self.reasons
+        return short if length < self.min_length else long if length > most else None
 
 
 @options
@@ -92,14 +68,14 @@ class Ratio(RowFilter):
     """
 
     name: ClassVar[str] = "ratio"
-    reasons: ClassVar[tuple[str, ...]] = (LENGTH_RATIO,)
+    reasons: ClassVar[tuple[str, ...]] = ("length ratio",)
 
     max: float = setting(2.5, "maximum ratio of the two sides' numbers of words", ge=1)
     slack: float = setting(3.0, "words allowed on top of the ratio, for short sentences", ge=0)
 
     def reject(self, rows: Sequence[Row]) -> list[str | None]:
-        """Return for each row the reason to drop it, or None to keep it."""
-        return [LENGTH_RATIO if self._differ(row[0], row[1]) else None for row in rows]
+        """Return "length ratio" for rows above it."""
+        return [self.reasons[0] if self._differ(row[0], row[1]) else None for row in rows]
 
     def _differ(self, first: str, second: str) -> bool:
         if is_unsegmented(first) or is_unsegmented(second):
@@ -120,23 +96,21 @@ class Copied(RowFilter):
     """
 
     name: ClassVar[str] = "copied"
-    reasons: ClassVar[tuple[str, ...]] = (IDENTICAL, COPIED)
+    reasons: ClassVar[tuple[str, ...]] = ("identical sides", "mostly copied")
 
-    max_share: float = setting(
-        0.8, "maximum share of words that both sides have; 1 drops only identical sides", ge=0, le=1
-    )
+    max_share: float = setting(0.8, "maximum share of words on both sides; 1 drops only identical sides", ge=0, le=1)
 
     def reject(self, rows: Sequence[Row]) -> list[str | None]:
         """Return for each row the reason to drop it, or None to keep it."""
         return [self._reason(row[0], row[1]) for row in rows]
 
     def _reason(self, first: str, second: str) -> str | None:
-        key = normalized_key(first)
-        if key and key == normalized_key(second):
-            return IDENTICAL
+        identical, copied = self.reasons
+        if normalized_key(first) == normalized_key(second) != "":
+            return identical
         one, other = _counted(first), _counted(second)
         most = max(len(one), len(other))
-        return COPIED if most >= _FEWEST_WORDS and len(one & other) > self.max_share * most else None
+        return copied if most >= _FEWEST_WORDS and len(one & other) > self.max_share * most else None
 
 
 def _counted(text: str) -> set[str]:
@@ -152,7 +126,7 @@ class Script(RowFilter):
     """
 
     name: ClassVar[str] = "script"
-    reasons: ClassVar[tuple[str, ...]] = (NO_LETTERS, WRONG_SCRIPT)
+    reasons: ClassVar[tuple[str, ...]] = ("no letters", "wrong script")
 
     languages: tuple[str, str]
     min_share: float = setting(0.25, "minimum share of a side's letters in the scripts of its language", ge=0, le=1)
@@ -160,8 +134,7 @@ class Script(RowFilter):
     def __post_init__(self) -> None:
         """Warn, once, about a language that is not known here."""
         for code in self.languages:
-            if not scripts(code):
-                _warn_unknown(code)
+            _warn_if_unknown(code)
 
     def reject(self, rows: Sequence[Row]) -> list[str | None]:
         """Return for each row the reason to drop it, or None to keep it."""
@@ -169,21 +142,20 @@ class Script(RowFilter):
         return [self._reason(row[0], first) or self._reason(row[1], second) for row in rows]
 
     def _reason(self, text: str, names: tuple[str, ...]) -> str | None:
+        no_letters, wrong = self.reasons
         if text.isascii() and names[:1] == ("Latn",):
-            return None if any(map(str.isalpha, text)) else NO_LETTERS
-        foreign = len(_FOREIGN.findall(text))
-        own = len(_of_scripts(names).findall(text)) if names else 0
-        if not foreign:
-            return NO_LETTERS
-        if not names:
-            return None
-        foreign -= own
+            return None if any(map(str.isalpha, text)) else no_letters
+        count = len(_OF_ANY_SCRIPT.findall(text))
+        if not count or not names:
+            return None if count else no_letters
+        own = len(_of_scripts(names).findall(text))
+        foreign = count - own
         own *= KANA_LETTERS if "Hira" in names else HAN_LETTERS if "Hani" in names else 1
-        return WRONG_SCRIPT if own < self.min_share * (own + foreign) else None
+        return wrong if own < self.min_share * (own + foreign) else None
 
 
 # Letters of a script; those of none are symbols like the micro sign, letters of formulas or modifiers of others.
-_FOREIGN = regex.compile(r"[\p{L}--\p{Script=Zyyy}--\p{Script=Zinh}]", regex.VERSION1)
+_OF_ANY_SCRIPT = regex.compile(r"[\p{L}--\p{Script=Zyyy}--\p{Script=Zinh}]", regex.VERSION1)
 
 
 @cache
@@ -192,5 +164,6 @@ def _of_scripts(names: tuple[str, ...]) -> regex.Pattern[str]:
 
 
 @cache
-def _warn_unknown(code: str) -> None:
-    logger.warning("script: no script is known for the language %s; its sides need only have letters", code)
+def _warn_if_unknown(code: str) -> None:
+    if not scripts(code):
+        logger.warning("script: no script is known for the language %s; its sides need only have letters", code)

@@ -21,7 +21,7 @@ from pydantic import Field
 
 from st_paragram.core.files import atomic
 from st_paragram.core.settings import setting
-from st_paragram.errors import EvaluationError
+from st_paragram.errors import EvaluationError, refused
 from st_paragram.tools.cleaning.base import AnyOf, Row, RowFilter, options
 from st_paragram.tools.cleaning.text import is_unsegmented, normalized_key
 
@@ -60,7 +60,7 @@ class KnownTestSentences(RowFilter):
     sets: Annotated[AnyOf[SetFamily], Field(min_length=1)] = setting(DEFAULT_FAMILIES, "families of test sets")
 
     def reject(self, rows: Sequence[Row]) -> list[str | None]:
-        """Return for each row the reason to drop it, or None to keep it."""
+        """Return "test sentence" for rows with a known sentence on either side."""
         known = KnownSentences(self.sets)
         found = known([row[0] for row in rows]) | known([row[1] for row in rows])
         return [self.reasons[0] if each else None for each in found.tolist()]
@@ -71,15 +71,10 @@ class KnownTestSentences(RowFilter):
 
 
 class KnownSentences:
-    """Sentences of families of test sets, known by their hashes: all families, retrieval included, if none is named.
-
-    Attributes:
-        name: What they are, for messages.
-        identity: A digest of the hashes.
-    """
+    """Sentences of families of test sets, known by their hashes: all families, retrieval included, if none is named."""
 
     def __init__(self, families: Sequence[SetFamily] = tuple(SetFamily)) -> None:
-        """Read the hashes."""
+        """Read the hashes; `name` says what they are, and `identity` is a digest of them."""
         self.name = f"test sets ({', '.join(kind.value for kind in families)})"
         self._hashes = _known(tuple(families))
         self.identity = f"{self.name} {hashlib.sha256(self._hashes.tobytes()).hexdigest()}"
@@ -118,16 +113,11 @@ def write_known_sentences(sentences: Mapping[SetFamily, Iterable[str]], path: Pa
 
 @cache
 def _known(families: tuple[SetFamily, ...], path: Path = KNOWN_TEST_SENTENCES) -> NDArray[np.uint64]:
-    try:
-        data = path.read_bytes()
-        if not data.startswith(_HEADER):
-            raise ValueError("another format")
-        line, _, packed = data[len(_HEADER) :].partition(b"\n")
-        counts = {str(name): int(count) for name, count in json.loads(line).items()}
+    with refused(EvaluationError, path, "not readable", "install st_paragram again"):
+        line, _, packed = path.read_bytes().removeprefix(_HEADER).partition(b"\n")
+        counts = json.loads(line)
         parts = dict(zip(counts, np.split(_unpacked(packed), np.cumsum([*counts.values()])[:-1]), strict=True))
         return np.unique(np.concatenate([parts[kind.value] for kind in families]))
-    except (OSError, ValueError, KeyError) as error:
-        raise EvaluationError(f"{path}: not readable ({error}); install st_paragram again") from error
 
 
 def _unpacked(data: bytes) -> NDArray[np.uint64]:

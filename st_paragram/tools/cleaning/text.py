@@ -33,17 +33,12 @@ def words(text: str) -> int:
     return text.count(" ") + 1
 
 
-def characters(text: str) -> int:
-    """Characters that are not spaces."""
-    return len(text) - text.count(" ")
-
-
 def letters(text: str) -> int:
     """Characters that are not spaces, where Han counts as 3 and kana as 2, to compare scripts."""
+    count = len(text) - text.count(" ")
     if text.isascii():
-        return characters(text)
-    more = (HAN_LETTERS - 1) * len(_HAN.findall(text)) + (KANA_LETTERS - 1) * len(_KANA.findall(text))
-    return characters(text) + more
+        return count
+    return count + (HAN_LETTERS - 1) * len(_HAN.findall(text)) + (KANA_LETTERS - 1) * len(_KANA.findall(text))
 
 
 def normalized_key(text: str) -> str:

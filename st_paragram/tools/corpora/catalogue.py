@@ -9,9 +9,6 @@ from pathlib import Path
 import pydantic
 
 from st_paragram.core.settings import read_yaml
-from st_paragram.errors import SettingsError, one_line
-
-PATH = Path(__file__).with_name("corpora.yaml")
 
 
 class Entry(pydantic.BaseModel, extra="forbid", frozen=True, strict=True):
@@ -22,7 +19,6 @@ class Entry(pydantic.BaseModel, extra="forbid", frozen=True, strict=True):
     citation: str
     note: str = ""
     codes: dict[str, str] = {}  # our language code -> the code in its addresses, where they differ
-    sizes: dict[str, int] = {}  # file name -> bytes, where known
     sha256: dict[str, str] = {}  # file name -> SHA-256 in hexadecimal digits, where known
     cap: int | None = None  # maximum pairs to use per language
 
@@ -38,25 +34,14 @@ class Catalogue(pydantic.BaseModel, extra="forbid", frozen=True):
 
     opus: str  # pattern of addresses at OPUS
     corpora: dict[str, Entry]
-    languages: dict[str, list[str]] = {}  # language -> corpora to take by default
-    sets: dict[str, FileSet] = {}
-
-    @pydantic.model_validator(mode="after")
-    def _languages_name_corpora(self) -> Catalogue:
-        if unknown := {name for names in self.languages.values() for name in names} - self.corpora.keys():
-            raise ValueError(f"languages name {', '.join(sorted(unknown))}, missing from corpora")
-        return self
+    languages: dict[str, list[str]]  # language -> corpora to take by default
+    sets: dict[str, FileSet]
 
 
 @cache
-def load_catalogue(path: Path = PATH) -> Catalogue:
-    """Read a catalog; a mistake is a `SettingsError` that names its place."""
-    try:
-        return Catalogue.model_validate(read_yaml(path))
-    except pydantic.ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        place = ".".join(map(str, first["loc"]))
-        raise SettingsError(f"{path}: {place}: {one_line(first['msg'])}; correct this entry") from error
+def load_catalogue() -> Catalogue:
+    """Read the catalog."""
+    return Catalogue.model_validate(read_yaml(Path(__file__).with_name("corpora.yaml")))
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 import socket
 import threading
 import zipfile
@@ -13,7 +12,6 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
-from typing import Any
 from urllib.parse import urljoin
 
 import requests
@@ -21,7 +19,7 @@ import urllib3
 from tqdm import tqdm
 
 from st_paragram.core.files import check_output, content_digest, output_lock, read_json, write_json
-from st_paragram.errors import DAMAGED, DownloadError, SettingsError, one_line, refused
+from st_paragram.errors import DownloadError, SettingsError, one_line, refused
 from st_paragram.tools.corpora.catalogue import CorpusFile
 
 logger = logging.getLogger(__name__)
@@ -31,7 +29,6 @@ FIRST_WAIT, LONGEST_WAIT = 1.0, 120.0  # seconds between tries, which double
 TIMEOUT = 30.0  # seconds for a connection and for each block
 _PROGRESS, _BLOCK = 1 << 20, 1 << 18  # bytes: after which earlier failures do not count; read at a time
 _PASSING = (408, 425, 429, 500, 502, 503, 504)
-_OUTSIDE = re.compile(r"/|[A-Za-z]:|(.*/)?\.\.(/|$)|.*[\\\0]", re.DOTALL)  # names that lead out of an archive
 
 
 @dataclass(frozen=True)
@@ -61,11 +58,9 @@ def download(files: Sequence[CorpusFile], folder: str | Path, parallel: int = 4)
     After a failure or Ctrl-C, parts stay, and the next call resumes them. Optional files that the server lacks are left
     out with a warning if there is another text of the same languages. One `DownloadError` names all other failures.
     """
-    folder = Path(folder)
+    folder, files = Path(folder), list({file.filename: file for file in files}.values())
     if parallel < 1:
         raise SettingsError(f"--parallel {parallel}: use at least 1")
-    if len({file.filename for file in files}) < len(files):
-        raise SettingsError("a file is asked for twice; name each corpus once")
     manifest, stop = folder / "manifest.json", threading.Event()
     with output_lock(manifest, partial(check_output, manifest, overwrite=True)):
         with ThreadPoolExecutor(parallel) as pool:
@@ -113,29 +108,39 @@ def _record(fetched: Sequence[Fetched], manifest: Path) -> None:
     if manifest.exists():
         with refused(DownloadError, manifest, "not readable as a manifest", "move it away"):
             entries = dict(read_json(manifest)["files"])
-    for each in fetched:
-        if each.fresh or each.path.name not in entries:
-            entries[each.path.name] = {
-                "url": each.file.url,
-                "size": _size(each.path),
-                "sha256": content_digest(each.path),
-                "fetched": datetime.now(timezone.utc).isoformat(timespec="seconds"),
-                "corpus": f"{each.file.name} {each.file.entry.version}",
-                "license": each.file.entry.license,
-                "citation": each.file.entry.citation,
-            }
+    for file, path in ((each.file, each.path) for each in fetched if each.fresh or each.path.name not in entries):
+        entries[path.name] = {
+            "url": file.url,
+            "size": path.stat().st_size,
+            "sha256": content_digest(path),
+            "fetched": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+            "corpus": f"{file.name} {file.entry.version}",
+            "license": file.entry.license,
+            "citation": file.entry.citation,
+        }
     write_json(manifest, {"files": dict(sorted(entries.items()))})
 
 
 def _fetch(file: CorpusFile, path: Path, stop: threading.Event) -> Fetched | DownloadError:
-    """One file; one that is there, fetched earlier or saved by hand, is only checked."""
+    """One file, tried again as long as that may help; one that is there, perhaps saved by hand, is only checked."""
     if path.exists():
         wrong = _wrong(file, path)
         return DownloadError(f"{path}: {wrong}; remove it to fetch it again") if wrong else Fetched(file, path, False)
-    part = path.with_name(f"{path.name}.part")
+    part, failures, whole = path.with_name(f"{path.name}.part"), 0, False
     try:
-        _fetch_part(file, part, stop)
-        _origin(part).unlink(missing_ok=True)
+        while not whole:
+            before = _size(part)
+            try:
+                _attempt(file, part, stop)
+                whole = True
+            except _TryAgain as error:
+                failures = 1 if _size(part) >= before + _PROGRESS else failures + 1
+                if failures >= TRIES:
+                    kept = f"; {_size(part):,} bytes are kept, and the next run resumes" if _known(file, part) else ""
+                    return DownloadError(f"given up after {failures} tries ({error}){kept}")
+                if stop.wait(min(LONGEST_WAIT, max(error.seconds, FIRST_WAIT * 2 ** (failures - 1)))):
+                    return DownloadError("interrupted")
+        _origin(part).unlink()
         if wrong := _wrong(file, part):
             part.unlink()
             return DownloadError(f"{wrong}; nothing is kept")
@@ -148,60 +153,41 @@ def _fetch(file: CorpusFile, path: Path, stop: threading.Event) -> Fetched | Dow
     return Fetched(file, path, True)
 
 
-def _fetch_part(file: CorpusFile, part: Path, stop: threading.Event) -> None:
-    """Fetch all of a part, tried again as long as that may help."""
-    failures = 0
-    with (
-        new_session() as session,
-        tqdm(desc=file.filename, unit="B", unit_scale=True, disable=None, leave=False) as bar,
-    ):
-        while True:
-            before = _size(part)
-            try:
-                return _attempt(session, file, part, stop, bar)
-            except _TryAgain as error:
-                failures = 1 if _size(part) >= before + _PROGRESS else failures + 1
-                if failures >= TRIES:
-                    kept = f"; {_size(part):,} bytes are kept, and the next run resumes" if _known(file, part) else ""
-                    raise DownloadError(f"given up after {failures} tries ({error}){kept}") from error
-                if stop.wait(min(LONGEST_WAIT, max(error.seconds, FIRST_WAIT * 2 ** (failures - 1)))):
-                    raise DownloadError("interrupted") from error
-
-
-def _attempt(session: requests.Session, file: CorpusFile, part: Path, stop: threading.Event, bar: tqdm[Any]) -> None:
+def _attempt(file: CorpusFile, part: Path, stop: threading.Event) -> None:
     """Fetch what the part lacks, or the whole file if the part cannot be resumed."""
     known = _known(file, part)
-    have = _size(part) if known else 0
+    have, expected = _size(part) if known else 0, None
     headers = {"Range": f"bytes={have}-", "If-Range": known} if known else {}
     try:
-        with session.get(file.url, headers=headers, stream=True, timeout=TIMEOUT) as answer:
-            _check_status(answer)
+        with new_session() as session, session.get(file.url, headers=headers, stream=True, timeout=TIMEOUT) as answer:
+            _check_status(answer, file)
             etag = answer.headers.get("ETag", "")
             strong = etag if not etag.startswith("W/") else ""
             validator = strong or answer.headers.get("Last-Modified", "")  # what If-Range takes (RFC 9110, 13.1.5)
             if answer.status_code == 200:
-                if "text/html" in answer.headers.get("Content-Type", ""):
-                    raise DownloadError(f"a web page (HTML) came instead of {file.filename}; open it in a browser")
                 have = 0
                 part.unlink(missing_ok=True)
                 _origin(part).write_text(f"{file.url}\n{validator}", encoding="utf-8")
             elif f"bytes {have}-" not in answer.headers.get("Content-Range", "") or validator not in ("", known):
                 part.unlink(missing_ok=True)
                 raise _TryAgain("the server does not continue the part that is there")
-            length = answer.headers.get("Content-Length", "")
-            bar.n, bar.total = have, have + int(length) if length.isdecimal() else None
-            with part.open("ab") as out:
+            if (length := answer.headers.get("Content-Length", "")).isdecimal():
+                expected = have + int(length)
+            bar = tqdm(
+                desc=file.filename, initial=have, total=expected, unit="B", unit_scale=True, disable=None, leave=False
+            )
+            with bar, part.open("ab") as out:
                 for block in answer.raw.stream(_BLOCK, decode_content=False):
                     if stop.is_set():
                         raise DownloadError("interrupted")
                     bar.update(out.write(block))
     except (requests.RequestException, urllib3.exceptions.HTTPError) as error:
         raise _failure(error) from error
-    if bar.total not in (None, _size(part)):
-        raise _TryAgain(f"broke off after {_size(part):,} of {bar.total:,} bytes")
+    if expected not in (None, _size(part)):
+        raise _TryAgain(f"broke off after {_size(part):,} of {expected:,} bytes")
 
 
-def _check_status(answer: requests.Response) -> None:
+def _check_status(answer: requests.Response, file: CorpusFile) -> None:
     status, reason = answer.status_code, f"HTTP {answer.status_code} ({one_line(answer.reason)})"
     if status in (404, 410):
         raise _NotThere(f"not there ({reason})")
@@ -209,20 +195,18 @@ def _check_status(answer: requests.Response) -> None:
         raise _TryAgain(reason, urllib3.Retry().get_retry_after(answer.raw) or 0.0)
     if status not in (200, 206, 416):
         raise DownloadError(reason)
-    if (coding := answer.headers.get("Content-Encoding", "identity")) != "identity":
-        raise DownloadError(f"the server sends it packed once more ({one_line(coding)})")
+    if "text/html" in answer.headers.get("Content-Type", ""):
+        raise DownloadError(f"a web page (HTML) came instead of {file.filename}; open it in a browser")
 
 
 def _failure(error: BaseException) -> Exception:
     """What to raise for an error of the libraries: it may pass unless certificate, name or address are wrong."""
-    certificate, address = isinstance(error, requests.exceptions.SSLError), isinstance(error, ValueError)
+    lasting = isinstance(error, requests.exceptions.SSLError | ValueError)
     while (cause := error.__cause__ or error.__context__) is not None:
         error = cause
-    if certificate:
-        return DownloadError(f"the server's certificate cannot be trusted ({one_line(error)})")
     if isinstance(error, socket.gaierror):
         return DownloadError(f"no address is known for this server ({error.strerror}); check the network")
-    return DownloadError(one_line(error)) if address else _TryAgain(error)
+    return DownloadError(one_line(error)) if lasting else _TryAgain(error)
 
 
 def _origin(part: Path) -> Path:
@@ -244,20 +228,9 @@ def _size(path: Path) -> int:
 
 def _wrong(file: CorpusFile, path: Path) -> str:
     """What is wrong with a complete file; empty if nothing is."""
-    size, sha256 = file.entry.sizes.get(file.filename), file.entry.sha256.get(file.filename)
-    if size not in (None, _size(path)):
-        return f"{_size(path):,} bytes, where {size:,} are known"
-    if sha256 is not None and (found := content_digest(path)) != sha256:
-        return f"SHA-256 {found}, where {sha256} is known"
-    with path.open("rb") as handle:
-        head = handle.read(200).lstrip().lower()
-    if head.startswith((b"<!doctype html", b"<html")):
-        return f"a web page (HTML) instead of {file.filename}"
-    if not file.filename.endswith(".zip"):
-        return "" if head else "an empty file"
-    try:
-        with zipfile.ZipFile(path) as archive:
-            outside = [member.orig_filename for member in archive.infolist() if _OUTSIDE.match(member.orig_filename)]
-    except (zipfile.BadZipFile, *DAMAGED) as error:
-        return f"not a whole zip file ({one_line(error)})"
-    return f"member {one_line(outside[0])!r} points outside the archive" if outside else ""
+    known = file.entry.sha256.get(file.filename)
+    if known and (found := content_digest(path)) != known:
+        return f"SHA-256 {found}, where {known} is known"
+    if file.filename.endswith(".zip") and not zipfile.is_zipfile(path):
+        return "not a whole zip file"
+    return "" if _size(path) else "an empty file"

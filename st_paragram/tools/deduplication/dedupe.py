@@ -1,13 +1,18 @@
-"""Removing duplicates from a text, or from a parallel text, in memory: lines are written again byte by byte."""
+"""Removing duplicates from a text, or from a parallel text, in memory: lines are written again byte by byte.
+
+A row is removed only if it is a duplicate of one that stays.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import IO
 
 import numpy as np
+from numpy.typing import NDArray
 from tqdm import tqdm
 
 from st_paragram.core.text.parallel import unequal, wrong_columns
@@ -15,40 +20,68 @@ from st_paragram.core.text.streams import BYTE_ORDER_MARK, decode, read_blocks, 
 from st_paragram.core.text.tables import open_columns
 from st_paragram.core.words import counted
 from st_paragram.errors import TextError
-from st_paragram.tools.deduplication.decide import Decisions, decide
-from st_paragram.tools.deduplication.keys import keys
-from st_paragram.tools.deduplication.settings import DeduplicationSettings, Keep
+from st_paragram.tools.cleaning.text import normalized_key
+from st_paragram.tools.deduplication.keys import Hashes, keys, ngrams
+from st_paragram.tools.deduplication.settings import DeduplicationSettings
+
+#: In words, why a text is a duplicate.
+REASONS = ("exact", "normalized", "minhash")
+_EXACT, _NORMALIZED, _MINHASH = range(3)
+_COMPARED = 200  # rows with one key: bounds the work on very common keys
+_HELD = 1 << 14  # texts whose n-grams are remembered
+
+Links = NDArray[np.int32]
+Found = tuple[int, float]  # a reason and the similarity
 
 
 @dataclass(frozen=True)
 class Deduplicated:
-    """Rows, and what became of them."""
+    """Rows of a text, and what became of them."""
 
     files: list[list[bytes]]  # the lines of each file, as they were read
-    columns: list[list[str]]  # the texts of rows
-    decisions: Decisions
+    columns: list[list[str]]  # the texts of n rows
+    kept_row: NDArray[np.int32]  # (n,): the row that a removed row is a duplicate of; -1 for a row that stays
+    reasons: NDArray[np.int8]  # (n, sides): of `REASONS`; -1 for a side that was not needed
+    similarities: NDArray[np.float32]  # (n, sides)
+
+    @property
+    def kept(self) -> NDArray[np.bool_]:
+        """Which rows stay, bool (n,)."""
+        return self.kept_row < 0
+
+    def counts(self) -> dict[str, int]:
+        """Removed rows by reason; of two sides, the reason that comes later in `REASONS` counts."""
+        numbers = np.bincount(self.reasons.max(axis=1)[~self.kept], minlength=len(REASONS))
+        return dict(zip(REASONS, numbers.tolist(), strict=True))
+
+    def why(self, row: int) -> str:
+        """In words why a row was removed: "first exact, second minhash 0.87"; one side needs no name."""
+        sides = ("first ", "second ") if len(self.columns) == 2 else ("",)
+        parts = zip(sides, self.reasons[row].tolist(), self.similarities[row].tolist(), strict=True)
+        return ", ".join(
+            f"{side}{REASONS[reason]}" + f" {int(value * 100 + 1e-4) / 100:.2f}" * (reason == _MINHASH)
+            for side, reason, value in parts
+            if reason >= 0
+        )
 
     def write(self, outputs: Sequence[IO[bytes]], removed: IO[bytes] | None = None) -> None:
-        """Write the rows that stay to one output for each file that was read, and list the others.
+        """Write the rows that stay to one output for each file that was read.
 
-        Args:
-            outputs: One for each file.
-            removed: Gets rows `line TAB kept line TAB reason TAB text`, with lines from 1, in their order.
+        The others go to `removed`, in rows `line TAB kept line TAB reason TAB text` with lines counted from 1.
         """
-        kept = self.decisions.kept.tolist()
+        kept = self.kept.tolist()
         for lines, output in zip(self.files, outputs, strict=True):
             output.writelines(line + b"\n" for line, stays in zip(lines, kept, strict=True) if stays)
-        names = ("first", "second") if len(self.columns) == 2 else ("",)
-        for row in np.flatnonzero(~self.decisions.kept).tolist() if removed else ():
-            other, why = int(self.decisions.kept_row[row]), self.decisions.why(row, names)
-            text = "\t".join(column[row] for column in self.columns)
-            removed.write(f"{row + 1}\t{other + 1}\t{why}\t{text}\n".encode())  # type: ignore[union-attr]
+        if removed:
+            for row in np.flatnonzero(~self.kept).tolist():
+                text = "\t".join(column[row] for column in self.columns)
+                removed.write(f"{row + 1}\t{self.kept_row[row] + 1}\t{self.why(row)}\t{text}\n".encode())
 
     def summary(self) -> str:
         """In words how many rows stay, and why the others go."""
-        kept, thing = int(self.decisions.kept.sum()), "line" if len(self.columns) == 1 else "pair"
-        parts = [f"{count:,} {reason}" for reason, count in self.decisions.counts().items() if count]
-        return f"{kept:,} of {counted(len(self.columns[0]), thing)} kept; removed: {', '.join(parts) or 'none'}"
+        thing = "line" if len(self.columns) == 1 else "pair"
+        parts = [f"{count:,} {reason}" for reason, count in self.counts().items() if count]
+        return f"{self.kept.sum():,} of {counted(len(self.kept), thing)} kept; removed: {', '.join(parts) or 'none'}"
 
 
 def deduplicate(
@@ -64,10 +97,6 @@ def deduplicate(
         columns: Texts of a row, 1 or 2.
         settings: What counts as a duplicate.
         names: Columns of a table that have the texts, as many as `columns`; none for plain text.
-
-    Raises:
-        TextError: A file is missing, empty, cut off or not UTF-8, has a row without two columns, or has another number
-            of lines than the other file. The message names file and row.
     """
     settings = settings or DeduplicationSettings()
     files = [_lines(path, names) for path in paths]
@@ -77,10 +106,14 @@ def deduplicate(
     for column in texts:
         column[0] = column[0].removeprefix("\ufeff")
     if columns > len(files):
-        texts = _sides(stream_name(paths[0]), texts[0])
+        for number, line in enumerate(texts[0], 1):
+            if line.count("\t") != 1 and line.strip():
+                raise TextError(wrong_columns(stream_name(paths[0]), number, line))
+        pairs = [line.partition("\t") for line in texts[0]]  # a blank line has two empty texts
+        texts = [[pair[0] for pair in pairs], [pair[2] for pair in pairs]]
     sizes = np.sum([np.fromiter(map(len, lines), np.int64) for lines in files], axis=0)
-    order = np.argsort(-sizes, kind="stable") if settings.keep is Keep.LONGEST else np.arange(len(sizes))
-    return Deduplicated(files, texts, decide(texts, list(keys(texts, settings)), settings, order))
+    order = np.argsort(-sizes, kind="stable") if settings.keep == "longest" else np.arange(len(sizes))
+    return Deduplicated(files, texts, *_decide(texts, settings, order))
 
 
 def _lines(path: str, names: Sequence[str]) -> list[bytes]:
@@ -97,10 +130,76 @@ def _lines(path: str, names: Sequence[str]) -> list[bytes]:
     return lines
 
 
-def _sides(name: str, lines: Sequence[str]) -> list[list[str]]:
-    """The two columns of lines; a blank line has two empty ones."""
-    for number, line in enumerate(lines, 1):
-        if line.count("\t") != 1 and line.strip():
-            raise TextError(wrong_columns(name, number, line))
-    pairs = [line.partition("\t") for line in lines]
-    return [[pair[0] for pair in pairs], [pair[2] for pair in pairs]]
+def _decide(
+    columns: Sequence[Sequence[str]], settings: DeduplicationSettings, order: NDArray[np.int64]
+) -> tuple[NDArray[np.int32], NDArray[np.int8], NDArray[np.float32]]:
+    """Decide in an order, int64 (n,), which of n rows stay: the arrays of `Deduplicated`."""
+    count, views = len(columns[0]), settings.views(len(columns))
+    kept_row = np.full(count, -1, np.int32)
+    reasons = np.full((count, len(columns)), -1, np.int8)
+    similarities = np.zeros((count, len(columns)), np.float32)
+    kept, compare = bytearray(b"\1") * count, _comparison(columns, settings)
+    links = [[_link(column, order) for column in of_view] for of_view in keys(columns, settings)]
+    linked = np.logical_or.reduce([each >= 0 for of_view in links for each in of_view])
+    rows = order[linked[order]].tolist()
+    for row in tqdm(rows, desc="compare", unit=" rows", unit_scale=True, disable=None, leave=False):
+        pairs = ((view, other) for view, of in zip(views, links, strict=True) for other in _candidates(row, of, kept))
+        for view, other in pairs:
+            found = [compare(row, other, side) for side in view]
+            if all(found):
+                kept[row], kept_row[row] = 0, other
+                reasons[row, list(view)], similarities[row, list(view)] = zip(*found, strict=True)  # type: ignore[arg-type]
+                break
+    return kept_row, reasons, similarities
+
+
+def _link(keys: Hashes, order: NDArray[np.int64]) -> Links:
+    """For each row the last row before it, in an order, that has the same key, int32 (n,); -1 for none."""
+    rows = order[np.argsort(keys[order], kind="stable")]
+    same = (keys[rows[1:]] == keys[rows[:-1]]) & (keys[rows[1:]] > 0)
+    links = np.full(len(keys), -1, np.int32)
+    links[rows[1:][same]] = rows[:-1][same]
+    return links
+
+
+def _candidates(row: int, links: Sequence[Links], kept: bytearray) -> Iterator[int]:
+    """The rows that stay and share a key with a row, each once."""
+    seen = set[int]()
+    for link in links:
+        first = other = int(link[row])
+        while other >= 0 and not kept[other]:
+            other = int(link[other])
+        if other != first:
+            link[row] = other  # so that no removed row is passed twice
+        for _ in range(_COMPARED):
+            if other < 0:
+                break
+            if other not in seen:
+                seen.add(other)
+                yield other
+            other = int(link[other])
+
+
+def _comparison(
+    columns: Sequence[Sequence[str]], settings: DeduplicationSettings
+) -> Callable[[int, int, int], Found | None]:
+    """Compares a side of two rows: why they are duplicates there; None if they are not."""
+    grams = lru_cache(_HELD)(lambda row, side: ngrams(columns[side][row], settings))
+
+    def compare(row: int, other: int, side: int) -> Found | None:
+        one, two = columns[side][row], columns[side][other]
+        if "exact" in settings.methods:
+            if one == two:
+                return _EXACT, 1.0
+            same = settings.normalize and (key := normalized_key(one)) == normalized_key(two)
+            if same and (key or one.strip() == two.strip()):
+                return _NORMALIZED, 1.0
+        if "minhash" in settings.methods:
+            first, second = grams(row, side), grams(other, side)
+            shared = len(first & second)
+            union = len(first) + len(second) - shared
+            if shared and shared >= settings.threshold * union:
+                return _MINHASH, shared / union
+        return None
+
+    return compare

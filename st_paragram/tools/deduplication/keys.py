@@ -8,7 +8,7 @@ this set, since a/b >= t and c/d >= t give (a + c) / (b + d) >= t.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from hashlib import blake2b
 from zlib import crc32
 
@@ -17,7 +17,7 @@ import regex
 from numpy.typing import NDArray
 
 from st_paragram.tools.cleaning.text import normalized_key
-from st_paragram.tools.deduplication.settings import DeduplicationSettings, Method, Unit
+from st_paragram.tools.deduplication.settings import DeduplicationSettings
 
 Hashes = NDArray[np.uint64]
 
@@ -30,35 +30,27 @@ _BLOCK = 1024  # rows looked at together: few enough for their arrays to stay in
 
 def ngrams(text: str, settings: DeduplicationSettings) -> frozenset[str]:
     """The n-grams of a text in lower case; a text that is shorter than an n-gram is one itself."""
-    lower, size = text.lower(), settings.size
-    parts = _WORDS.findall(lower) if settings.unit is Unit.WORD else lower
-    glue = " " if settings.unit is Unit.WORD else ""
+    words, lower = settings.unit == "word", text.lower()
+    parts, glue, size = (_WORDS.findall(lower), " ", 1) if words else (lower, "", 5)
+    size = settings.ngram or size
     count = max(len(parts) - size + 1, 1 if parts else 0)
     return frozenset(glue.join(parts[start : start + size]) for start in range(count))
 
 
-def keys(columns: Sequence[Sequence[str]], settings: DeduplicationSettings) -> Iterator[Hashes]:
-    """For each view (see `DeduplicationSettings.views`) its keys of n rows, uint64 (keys, n); 0 for none.
-
-    Args:
-        columns: One or two texts of each row.
-        settings: What counts as a duplicate.
-    """
-    blocks = [
-        [_of_block([column[start : start + _BLOCK] for column in columns], view, settings) for view in views]
-        for views in [settings.views(len(columns))]
-        for start in range(0, len(columns[0]), _BLOCK)
+def keys(columns: Sequence[Sequence[str]], settings: DeduplicationSettings) -> list[Hashes]:
+    """For each view (see `DeduplicationSettings.views`) the keys of n rows of texts, uint64 (keys, n); 0 for none."""
+    views, starts = settings.views(len(columns)), range(0, len(columns[0]), _BLOCK)
+    return [
+        np.hstack([_of_block([columns[side][start : start + _BLOCK] for side in view], settings) for start in starts])
+        for view in views
     ]
-    for parts in zip(*blocks, strict=True):
-        yield np.hstack(parts)
 
 
-def _of_block(columns: Sequence[Sequence[str]], view: tuple[int, ...], settings: DeduplicationSettings) -> Hashes:
-    rows = list(zip(*(columns[side] for side in view), strict=True))
-    found = []
-    if Method.EXACT in settings.methods:
+def _of_block(columns: Sequence[Sequence[str]], settings: DeduplicationSettings) -> Hashes:
+    rows, found = list(zip(*columns, strict=True)), []
+    if "exact" in settings.methods:
         found.append(np.array([_exact_key(row, settings.normalize) for row in rows], np.uint64)[None])
-    if Method.MINHASH in settings.methods:
+    if "minhash" in settings.methods:
         sets = [
             [crc32(f"{side}{each}".encode("utf-8", "replace")) for side, text in enumerate(row) for each in
              ngrams(text, settings)]

@@ -3,53 +3,26 @@
 from __future__ import annotations
 
 import math
-from enum import Enum
+from typing import Literal
 
 from st_paragram.core.settings import setting, settings
 from st_paragram.errors import SettingsError
 
 _FOUND = 0.99  # the least probability that two texts are compared whose similarity is just the threshold
 _OF_EQUAL_SETS = 16  # minimum hashes of a key where only equal sets are looked for
-_NGRAM = {"word": 1, "character": 5}
 
-
-class Method(str, Enum):
-    """How duplicates are found."""
-
-    EXACT = "exact"
-    MINHASH = "minhash"
-
-
-class Sides(str, Enum):
-    """The sides of a pair that must be duplicates of those of another pair."""
-
-    BOTH = "both"
-    EITHER = "either"
-    FIRST = "first"
-    SECOND = "second"
-
-
-class Keep(str, Enum):
-    """Which one of several duplicates stays."""
-
-    FIRST = "first"
-    LONGEST = "longest"
-
-
-class Unit(str, Enum):
-    """The unit of n-grams."""
-
-    WORD = "word"
-    CHARACTER = "character"
+Method = Literal["exact", "minhash"]
 
 
 @settings
 class DeduplicationSettings:
     """What counts as a duplicate, and which one of several stays."""
 
-    methods: tuple[Method, ...] = (Method.EXACT, Method.MINHASH)
-    sides: Sides = setting(Sides.BOTH, "sides of a pair that must duplicate those of another pair for it to be removed")
-    keep: Keep = setting(Keep.FIRST, "duplicate to keep: the first, or the longest (in bytes)")
+    methods: tuple[Method, ...] = ("exact", "minhash")
+    sides: Literal["both", "either", "first", "second"] = setting(
+        "both", "sides of a pair that must duplicate those of another pair for it to be removed"
+    )
+    keep: Literal["first", "longest"] = setting("first", "duplicate to keep: the first, or the longest (in bytes)")
     normalize: bool = setting(
         True,
         "exact duplicates have the same letters and digits",
@@ -59,7 +32,7 @@ class DeduplicationSettings:
     threshold: float = setting(
         0.8, "minhash: minimum Jaccard similarity of near-duplicates, the share of n-grams in common", gt=0, le=1
     )
-    unit: Unit = setting(Unit.WORD, "minhash: unit of n-grams")
+    unit: Literal["word", "character"] = setting("word", "minhash: unit of n-grams")
     ngram: int | None = setting(
         None, "minhash: length of an n-gram (default: 1 for words, 5 for characters)", ge=1, le=100
     )
@@ -69,11 +42,6 @@ class DeduplicationSettings:
         """Check what a range cannot say."""
         if not self.methods:
             raise SettingsError("no method is given; give exact or minhash")
-
-    @property
-    def size(self) -> int:
-        """Words, or characters, of an n-gram."""
-        return self.ngram or _NGRAM[self.unit.value]
 
     @property
     def minima(self) -> int:
@@ -91,5 +59,4 @@ class DeduplicationSettings:
         """The groups of sides of 1 or 2 that must be duplicates together; one of the groups is enough."""
         if columns == 1:
             return ((0,),)
-        both, either, first, second = ((0, 1),), ((0,), (1,)), ((0,),), ((1,),)
-        return {Sides.BOTH: both, Sides.EITHER: either, Sides.FIRST: first, Sides.SECOND: second}[self.sides]
+        return {"both": ((0, 1),), "either": ((0,), (1,)), "first": ((0,),), "second": ((1,),)}[self.sides]

@@ -15,7 +15,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from hashlib import blake2b
 from pathlib import Path
-from types import TracebackType
 
 from st_paragram.tools.cleaning.config import Key
 
@@ -30,15 +29,14 @@ def row_keys(texts: Iterable[bytes], by: Key, seed: int) -> Iterator[bytes]:
     hasher = blake2b(digest_size=KEY_DIGITS // 2, key=seed.to_bytes(8, "little"))
     for text in texts:
         keyed = hasher.copy()
-        keyed.update(text if by is Key.PAIR else text.split(b"\t")[by is Key.SECOND])
+        keyed.update(text if by == "pair" else text.split(b"\t")[by == "second"])
         yield keyed.hexdigest().encode()
 
 
-def keyed_again(rows: Iterable[bytes], by: Key, seed: int) -> Iterator[bytes]:
+def keyed_again(rows: Sequence[bytes], by: Key, seed: int) -> Iterator[bytes]:
     """Rows with keys of another kind."""
-    for row in rows:
-        texts = b"\t".join(row[TEXTS:-1].split(b"\t", 2)[:2])
-        yield next(row_keys([texts], by, seed)) + row[KEY_DIGITS:]
+    texts = (b"\t".join(row[TEXTS:-1].split(b"\t", 2)[:2]) for row in rows)
+    return (key + row[KEY_DIGITS:] for key, row in zip(row_keys(texts, by, seed), rows, strict=True))
 
 
 def texts_of(rows: Iterable[bytes]) -> list[list[str]]:
@@ -52,27 +50,22 @@ def row_as_seen(row: bytes) -> bytes:
     return row[TEXTS:].split(b"\t", 2)[2]
 
 
-def bucket_paths(folder: Path) -> list[Path]:
-    """The files of a folder, in the order of their keys."""
-    return [folder / f"{number:02d}" for number in range(BUCKETS)]
+def read_buckets(folder: Path) -> Iterator[list[bytes]]:
+    """The rows of each file, sorted, in the order of the keys."""
+    for number in range(BUCKETS):
+        yield sorted((folder / f"{number:02d}").read_bytes().splitlines(keepends=True))  # no row has a carriage return
 
 
-def read_bucket(path: Path) -> list[bytes]:
-    """The rows of a file, sorted."""
-    return sorted(path.read_bytes().splitlines(keepends=True))  # no row has a carriage return
-
-
-class Buckets:
+class Buckets(ExitStack):
     """The files of a folder, open for rows to be added behind the first `sizes` bytes of each, none by default."""
 
     def __init__(self, folder: Path, sizes: Sequence[int] = (0,) * BUCKETS) -> None:
         """Open the files, which are made if they are not there, and cut off what is behind."""
+        super().__init__()
         folder.mkdir(parents=True, exist_ok=True)
-        with ExitStack() as stack:
-            self._files = [stack.enter_context(path.open("ab")) for path in bucket_paths(folder)]
-            for file, size in zip(self._files, sizes, strict=True):
-                file.truncate(size)
-            self._stack = stack.pop_all()
+        self._files = [self.enter_context((folder / f"{number:02d}").open("ab")) for number in range(BUCKETS)]
+        for file, size in zip(self._files, sizes, strict=True):
+            file.truncate(size)
 
     def add(self, rows: Iterable[bytes]) -> None:
         """Append each row to the file of its key."""
@@ -85,13 +78,3 @@ class Buckets:
         for file in self._files:
             file.flush()
         return [file.tell() for file in self._files]
-
-    def __enter__(self) -> Buckets:
-        """Close the files at the end of the block."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        """Close the files."""
-        self._stack.close()

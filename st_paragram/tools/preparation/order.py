@@ -19,21 +19,22 @@ from tqdm import tqdm
 
 from st_paragram.core.text.parallel import TextSource
 from st_paragram.errors import SettingsError
-from st_paragram.tools.cleaning.config import Copies, Duplicates, Key
+from st_paragram.tools.cleaning.config import Copies, Key
 from st_paragram.tools.preparation.buckets import (
+    BUCKETS,
     KEY_DIGITS,
     SOURCE,
     Buckets,
-    bucket_paths,
     keyed_again,
-    read_bucket,
+    read_buckets,
     row_as_seen,
 )
 from st_paragram.tools.preparation.clean import rejects_name
 from st_paragram.tools.preparation.report import NOT_TAKEN, PrepareReport
+from st_paragram.tools.preparation.settings import PrepareSettings
 
 MOST_COPIES = 1000
-_REASONS = {Key.PAIR: "duplicate", Key.FIRST: "repeated first side", Key.SECOND: "repeated second side"}
+_REASONS = {"pair": "duplicate", "first": "repeated first side", "second": "repeated second side"}
 
 
 @dataclass(frozen=True)
@@ -46,112 +47,72 @@ class Order:
     def __iter__(self) -> Iterator[list[bytes]]:
         """The rows of a bucket at a time."""
         left = list(self.quotas)
-        for path in bucket_paths(self.folder):
-            rows = read_bucket(path)
+        for rows in read_buckets(self.folder):
             counts = Counter(int(row[SOURCE]) for row in rows)
-            if any(count > left[source] for source, count in counts.items()):
-                rows = list(_first(rows, left))
-            else:
-                for source, count in counts.items():
-                    left[source] -= count
-            yield rows
-
-
-def first_key(duplicates: Duplicates) -> Key:
-    """What rows are scattered by when they have been cleaned."""
-    return duplicates.on[0] if duplicates.on else Key.PAIR
+            yield rows if all(count <= left[source] for source, count in counts.items()) else list(_first(rows, left))
+            for source, count in counts.items():
+                left[source] = max(0, left[source] - count)
 
 
 def order_rows(
-    work: Path,
-    duplicates: Duplicates,
-    sources: Sequence[TextSource],
-    report: PrepareReport,
-    temperature: float,
-    seed: int,
-    rejects: bool,
+    work: Path, sources: Sequence[TextSource], settings: PrepareSettings, report: PrepareReport, carry: bool
 ) -> Order:
-    """Drop repeated rows of `<work>/cleaned` and share out the rest.
+    """Drop repeated rows of `<work>/cleaned`, share out the rest, and add the numbers to the report.
 
     Of equal rows that of the first text stays; within a text, where one side makes them equal, the one whose other side
-    comes first in the alphabet.
-
-    Args:
-        work: The folder; rows dropped go to `<work>/rejects`, if `rejects` says so.
-        duplicates: Which rows go.
-        sources: The texts, with their caps.
-        report: The numbers are added to it.
-        temperature: See `quotas`.
-        seed: Of the keys.
-        rejects: Rows carry their columns along.
-
-    Raises:
-        TextError: Fewer than two pairs are left.
-        SettingsError: As in `quotas`.
+    comes first in the alphabet. With `carry`, rows dropped go to `<work>/rejects`.
     """
+    duplicates = settings.cleaning.duplicates
     steps: list[tuple[Key, Copies | None]] = [(key, duplicates.copies) for key in duplicates.on]
-    if not steps or steps[-1][0] is not Key.PAIR:
-        steps.append((Key.PAIR, None))  # brings the order of the store
+    if not steps or steps[-1][0] != "pair":
+        steps.append(("pair", None))  # brings the order of the store
     folder, kept = work / "cleaned", Counter[int]()
     for number, (key, copies) in enumerate(steps):
-        into = work / f"ordered-{number}"
-        then = steps[number + 1][0] if number + 1 < len(steps) else key
+        into, reason = work / f"ordered-{number}", _REASONS[key]
+        then = steps[min(number + 1, len(steps) - 1)][0]
         kept, lost = Counter(), Counter[int]()
-        lost_rows = work / "rejects" / rejects_name(_REASONS[key])
-        with Buckets(into) as buckets, lost_rows.open("wb") if rejects and copies else nullcontext() as lost_file:
-            for path in tqdm(bucket_paths(folder), desc=_REASONS[key], disable=None, leave=False):
-                rows = read_bucket(path)
+        dropped_rows = work / "rejects" / rejects_name(reason)
+        with Buckets(into) as buckets, dropped_rows.open("wb") if carry and copies else nullcontext() as file:
+            for rows in tqdm(read_buckets(folder), desc=reason, total=BUCKETS, disable=None, leave=False):
                 keep = list(_keep(rows, copies))
                 staying = [row for row, stays in zip(rows, keep, strict=True) if stays]
                 dropped = [row for row, stays in zip(rows, keep, strict=True) if not stays]
-                buckets.add(staying if then is key else keyed_again(staying, then, seed))
+                buckets.add(staying if then is key else keyed_again(staying, then, settings.seed))
                 kept.update(int(row[SOURCE]) for row in staying)
                 lost.update(int(row[SOURCE]) for row in dropped)
-                if lost_file:
-                    lost_file.writelines(map(row_as_seen, dropped))
-        if copies is not None:
-            for source, text in enumerate(report.sources):
-                text.drop(_REASONS[key], lost[source])
+                if file:
+                    file.writelines(map(row_as_seen, dropped))
+        for source, text in enumerate(report.sources if copies else ()):
+            text.drop(reason, lost[source])
         folder = into
     report.check_enough()
-    return _shared_out(folder, [kept[source] for source in range(len(sources))], sources, report, temperature)
-
-
-def _shared_out(
-    folder: Path, kept: list[int], sources: Sequence[TextSource], report: PrepareReport, temperature: float
-) -> Order:
-    wanted = quotas(kept, sources, temperature)
-    for text, count, quota in zip(report.sources, kept, wanted, strict=True):
+    counts = [kept[source] for source in range(len(sources))]
+    wanted = quotas(counts, sources, settings.temperature)
+    for text, count, quota in zip(report.sources, counts, wanted, strict=True):
         text.drop(NOT_TAKEN, max(count - quota, 0))
-        text.repeated = max(quota - count, 0)
-        text.kept = quota
-    if all(quota <= count for quota, count in zip(wanted, kept, strict=True)):
-        return Order(folder, wanted)
-    into = folder.with_name("repeated")
+        text.repeated, text.kept = max(quota - count, 0), quota
+    if any(quota > count for quota, count in zip(wanted, counts, strict=True)):
+        folder = _with_copies(folder, counts, wanted)
+    return Order(folder, wanted)
+
+
+def _with_copies(folder: Path, kept: Sequence[int], wanted: Sequence[int]) -> Path:
+    """Write rows again, as many of each text as are wanted."""
+    into, place = folder.with_name("repeated"), [0] * len(kept)
     with Buckets(into) as buckets:
-        place = [0] * len(kept)
-        for path in bucket_paths(folder):
-            for row in read_bucket(path):
-                source = int(row[SOURCE])
-                each, more = divmod(wanted[source], kept[source])
-                buckets.add(_copies(row, each + (place[source] < more)))
-                place[source] += 1
-    return Order(into, wanted)
+        for row in (row for rows in read_buckets(folder) for row in rows):
+            source = int(row[SOURCE])
+            each, more = divmod(wanted[source], kept[source])
+            buckets.add(_copies(row, each + (place[source] < more)))
+            place[source] += 1
+    return into
 
 
 def quotas(kept: Sequence[int], sources: Sequence[TextSource], temperature: float) -> list[int]:
-    """Rows of each text for the store, copies included.
+    """Rows of each text for the store, copies included, given its deduplicated rows.
 
     With a temperature T, the pairs of one language (texts with the same languages) get a share of all pairs in
     proportion to their number to the power of 1 / T; the total stays what it is.
-
-    Args:
-        kept: Deduplicated rows of each text.
-        sources: Their caps and languages.
-        temperature: T >= 1.
-
-    Raises:
-        SettingsError: A language would have to be repeated more than `MOST_COPIES` times.
     """
     capped = [count if each.cap is None else min(count, each.cap) for count, each in zip(kept, sources, strict=True)]
     if temperature == 1:
@@ -177,16 +138,17 @@ def _keep(rows: Sequence[bytes], copies: Copies | None) -> Iterator[bool]:
     """Whether each of the sorted rows stays; neighbors with one key are equal."""
     for _, group in groupby(rows, key=lambda row: row[:KEY_DIGITS]):
         count = sum(1 for _ in group)
-        yield copies is not Copies.NONE or count == 1
+        yield copies != "none" or count == 1
         yield from [copies is None] * (count - 1)
 
 
-def _first(rows: Sequence[bytes], left: list[int]) -> Iterator[bytes]:
+def _first(rows: Sequence[bytes], left: Sequence[int]) -> Iterator[bytes]:
     """The rows for which there is room; `left` says how much, by source."""
+    taken = Counter[int]()
     for row in rows:
         source = int(row[SOURCE])
-        if left[source]:
-            left[source] -= 1
+        taken[source] += 1
+        if taken[source] <= left[source]:
             yield row
 
 

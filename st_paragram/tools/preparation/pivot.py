@@ -11,18 +11,17 @@ import random
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from hashlib import blake2b
-from itertools import groupby
+from itertools import combinations, groupby
 from pathlib import Path
-from typing import Any
 
 from st_paragram.core.files import output_files, temporary_folder
 from st_paragram.core.settings import setting, settings
 from st_paragram.core.text.parallel import ReadCounts, TextSource, parse_source, read_pairs
 from st_paragram.errors import SettingsError, TextError
 from st_paragram.tools.cleaning.text import normalized_key
-from st_paragram.tools.preparation.buckets import KEY_DIGITS, Buckets, bucket_paths, read_bucket
+from st_paragram.tools.preparation.buckets import KEY_DIGITS, Buckets, read_buckets
 
 _PREFIX = re.compile(r"([A-Za-z_]+)-([A-Za-z_]+):.")
 _HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f]")
@@ -34,16 +33,10 @@ class PivotSettings:
 
     min_words: int = setting(3, "minimum words per sentence", ge=1)
     min_pivot_letters: int = setting(
-        12,
-        "minimum letters, digits and marks of a translation (a Han character counts as 3), because a text "
-        "like `Ja.` translates too many sentences",
-        ge=1,
+        12, "minimum letters, digits and marks of a translation, where a Han character counts as 3", ge=1
     )
     most_sentences: int = setting(
-        20,
-        "maximum different sentences with the same translation; a translation with more is too general or "
-        "a mistake and gives no pairs",
-        ge=2,
+        20, "maximum different sentences per translation; a translation with more gives no pairs", ge=2
     )
     most_pairs: int = setting(10, "maximum pairs per translation; extras are sampled at random", ge=1)
     seed: int = setting(0, "random seed for the sampling and for which sentence of a pair comes first", ge=0)
@@ -61,29 +54,25 @@ class PivotReport:
     shared: int = 0  # those with two sentences or more that differ in letters or digits
     sentences: int = 0  # of the shared ones
     too_general: int = 0  # shared ones left out because they have too many sentences
+    not_drawn: int = 0  # pairs left out because their translation has too many
+    repeated: int = 0  # pairs left out because another translation makes them too
     pairs: int = 0  # written
-    not_drawn: int = 0  # left out because their translation has too many
-    repeated: int = 0  # left out because another translation makes them too
-
-    def as_json(self) -> dict[str, Any]:
-        """The numbers as JSON values."""
-        return asdict(self)
 
     def table(self) -> str:
         """The numbers as plain text, a line each."""
-        lines = (
-            (self.rows, "rows read"),
-            (self.bad_rows, "rows not read: NUL byte, not UTF-8, wrong number of columns"),
-            (self.short, "rows left out: sentence too short"),
-            (self.short_pivots, "rows left out: translation too short"),
-            (self.groups, "translations"),
-            (self.shared, f"translations shared by {self.sentences:,} sentences"),
-            (self.too_general, "of them left out: too many sentences"),
-            (self.not_drawn, "pairs left out: too many of one translation"),
-            (self.repeated, "pairs left out: repeated"),
-            (self.pairs, "pairs written"),
-        )
-        return "\n".join(f"{count:>13,}  {text}" for count, text in lines)
+        labels = {
+            "rows": "rows read",
+            "bad_rows": "rows not read: NUL byte, not UTF-8, wrong number of columns",
+            "short": "rows left out: sentence too short",
+            "short_pivots": "rows left out: translation too short",
+            "groups": "translations",
+            "shared": f"translations shared by {self.sentences:,} sentences",
+            "too_general": "of them left out: too many sentences",
+            "not_drawn": "pairs left out: too many of one translation",
+            "repeated": "pairs left out: repeated",
+            "pairs": "pairs written",
+        }
+        return "\n".join(f"{getattr(self, name):>13,}  {label}" for name, label in labels.items())
 
 
 def pivot_source(spec: str, language: str = "en") -> TextSource:
@@ -98,10 +87,7 @@ def pivot_source(spec: str, language: str = "en") -> TextSource:
 
 
 def pivot(
-    sources: Sequence[TextSource],
-    output: str | Path,
-    settings: PivotSettings | None = None,
-    drop_invalid: bool = False,
+    sources: Sequence[TextSource], output: str | Path, settings: PivotSettings | None = None, drop_invalid: bool = False
 ) -> PivotReport:
     """Write the pairs of sentences of the first language that share a translation, two columns with a tab between.
 
@@ -115,14 +101,8 @@ def pivot(
         output: The file to make; one that exists is replaced.
         settings: Which sentences make pairs.
         drop_invalid: Leave out rows that are not UTF-8 or have a wrong number of columns instead of refusing the text.
-
-    Raises:
-        TextError: A text cannot be read, or no two sentences share a translation.
-        ParagramError: The output cannot be written, or another run is writing it.
     """
     settings = settings or PivotSettings()
-    if not sources:
-        raise SettingsError("no text; give at least one")
     output, report = Path(output), PivotReport()
     with output_files(output, overwrite=True), temporary_folder(output) as folder:
         with Buckets(folder / "rows") as buckets:
@@ -130,19 +110,18 @@ def pivot(
                 buckets.add(_rows(source, settings, report, drop_invalid))
         with Buckets(folder / "pairs") as buckets:
             for key, sentences in _groups(folder / "rows"):
-                for pair in _pairs(key, sentences, settings, report):
-                    buckets.add([_row(_key(*pair), "\t".join(pair))])
-        made, part = report.pairs, folder / "output"
+                pairs = _pairs(key, sentences, settings, report)
+                buckets.add(_row(_key(*pair), "\t".join(pair)) for pair in pairs)
+        part = folder / "output"
         with part.open("wb") as file:
-            for _, pairs in _groups(folder / "pairs"):
-                file.write(f"{pairs[0]}\n".encode("utf-8", "surrogatepass"))
-                report.repeated += len(pairs) - 1
-        report.pairs = made - report.repeated
-        if not made:
+            for _, same in _groups(folder / "pairs"):
+                file.write(f"{same[0]}\n".encode("utf-8", "surrogatepass"))
+                report.pairs += 1
+                report.repeated += len(same) - 1
+        if not report.pairs:
             names = ", ".join(source.name for source in sources[:3])
-            raise TextError(
-                f"{names}: no two of {report.rows:,} rows share a translation; give more text, or other limits"
-            )
+            seen = f"{names}: no two of {report.rows:,} rows share a translation"
+            raise TextError(f"{seen}; give more text, or other limits")
         part.replace(output)
     return report
 
@@ -180,12 +159,10 @@ def _pairs(
     if len(distinct) > settings.most_sentences:
         report.too_general += 1
         return
-    texts = list(distinct.values())
-    pairs = [(one, other) for place, one in enumerate(texts) for other in texts[place + 1 :]]
-    report.not_drawn += max(0, len(pairs) - settings.most_pairs)
+    pairs = list(combinations(distinct.values(), 2))
     if len(pairs) > settings.most_pairs:
+        report.not_drawn += len(pairs) - settings.most_pairs
         pairs = _random(settings.seed, key).sample(pairs, settings.most_pairs)
-    report.pairs += len(pairs)
     for pair in pairs:
         yield pair if _random(settings.seed, *pair).random() < 0.5 else pair[::-1]
 
@@ -200,10 +177,10 @@ def _row(key: str, text: str) -> bytes:
 
 def _groups(folder: Path) -> Iterator[tuple[str, list[str]]]:
     """Texts by their keys, which come in their order."""
-    for path in bucket_paths(folder):
-        rows = [row[:-1].decode("utf-8", "surrogatepass") for row in read_bucket(path)]
-        for key, group in groupby(rows, key=lambda row: row[:KEY_DIGITS]):
-            yield key, [row[KEY_DIGITS:] for row in group]
+    for rows in read_buckets(folder):
+        texts = (row[:-1].decode("utf-8", "surrogatepass") for row in rows)
+        for key, group in groupby(texts, key=lambda text: text[:KEY_DIGITS]):
+            yield key, [text[KEY_DIGITS:] for text in group]
 
 
 def _random(seed: int, *texts: str) -> random.Random:

@@ -11,8 +11,8 @@ import hashlib
 import logging
 import shutil
 from collections import defaultdict
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -20,15 +20,7 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from st_paragram.core.extras import require
-from st_paragram.core.files import (
-    atomic,
-    digest,
-    folder_for_file,
-    locked,
-    not_writable,
-    output_lock,
-    remove_unfinished,
-)
+from st_paragram.core.files import atomic, digest, folder_for_file, locked, not_writable, output_lock, remove_unfinished
 from st_paragram.core.pair_store import FORMAT_VERSION, SIDES, PairStore, PairStoreWriter
 from st_paragram.core.text.parallel import TextSource
 from st_paragram.core.tokenizers.bilingual import Sharing
@@ -38,8 +30,8 @@ from st_paragram.core.tokenizers.words import Splitter
 from st_paragram.errors import SettingsError, StoreError, TextError
 from st_paragram.tools.preparation import vocabulary as vocabularies
 from st_paragram.tools.preparation.buckets import SOURCE, row_as_seen, texts_of
-from st_paragram.tools.preparation.clean import Cleaner, clean, identity
-from st_paragram.tools.preparation.order import Order, first_key, order_rows
+from st_paragram.tools.preparation.clean import clean, identity
+from st_paragram.tools.preparation.order import Order, order_rows
 from st_paragram.tools.preparation.report import LanguageLengths, PrepareReport
 from st_paragram.tools.preparation.settings import PrepareSettings
 from st_paragram.tools.work import work_folder
@@ -81,12 +73,6 @@ def prepare(
     Returns:
         The numbers of the preparation, which the store keeps as well (`PairStore.settings["report"]`).
 
-    Raises:
-        TextError: If a text cannot be read, or fewer than two pairs are left.
-        StoreError: If the output exists, or cannot be written.
-        SettingsError: If settings are refused, or the vocabulary does not go with them.
-        ParagramError: Another run is at work in the folder.
-
     Example:
         >>> from st_paragram import PrepareSettings, parse_source, prepare
         >>> languages = ("en", "es")
@@ -97,13 +83,9 @@ def prepare(
     dropped, texts = (Path(folder) if folder else None for folder in (rejects, keep_text))
     _check(sources, output, settings, vocabulary, overwrite, dropped, texts)
     carry = dropped is not None or texts is not None
-    duplicates = settings.cleaning.duplicates
-    cleaner = Cleaner(
-        settings.cleaning, settings.lower_case, settings.segmentation, first_key(duplicates), settings.seed, carry
-    )
     with work_folder(output, overwrite, Path(work) if work else None) as folder:
-        report = PrepareReport(clean(sources, settings, cleaner, folder, workers))
-        order = order_rows(folder, duplicates, sources, report, settings.temperature, settings.seed, carry)
+        report = PrepareReport(clean(sources, settings, folder, carry, workers))
+        order = order_rows(folder, sources, settings, report, carry)
         described = settings.as_json() | {"vocabulary_given": vocabulary is not None}
         if texts:
             described["texts"] = _write_texts(order, texts)
@@ -124,12 +106,8 @@ def prepare_cached(
 ) -> Path:
     """Return a store of these texts and settings from a cache folder, made first if it is not there yet.
 
-    The texts, and files that filters read, are identified by absolute path, size and time of change.
-
-    Raises:
-        TextError: If a text is missing or is not a regular file (standard input cannot be cached).
-        StoreError: As in `prepare`.
-        SettingsError: As in `prepare`.
+    The texts, and files that filters read, are identified by absolute path, size and time of change. So texts must be
+    regular files.
     """
     for text in (text for source in sources for text in source.paths if not Path(text).is_file()):
         raise TextError(f"{text}: not a regular file; a text must be one for its store to be cached")
@@ -171,17 +149,15 @@ def _check(
             raise StoreError(f"{path} exists; choose another folder for --keep-text or give --overwrite")
     if settings.splitter is Splitter.MOSES:
         require("sacremoses", "moses", 'splitter "moses"')  # before the text is read, not after hours
-    if vocabulary is None:
-        return
-    if (settings.tokens, settings.sharing) != ("sentencepiece", Sharing.JOINT):
-        seen = f"tokens is {settings.tokens} and sharing {settings.sharing.value}, and a sentencepiece model is given"
-        raise SettingsError(f"{seen}; one serves for joint sentencepiece alone, leave it out")
-    convert_tokenizer(vocabulary)  # a model that no directory can hold should fail here, not after hours
-    has = (vocabulary.lower_case, vocabulary.segmentation.value)
-    wanted = (settings.lower_case, settings.segmentation.value)
-    if has != wanted:
-        seen = f"the vocabulary has (lower_case, segmentation) {has}, the settings have {wanted}"
-        raise SettingsError(f"{seen}; make them agree")
+    if vocabulary is not None:
+        if (settings.tokens, settings.sharing) != ("sentencepiece", Sharing.JOINT):
+            seen = f"tokens {settings.tokens}, sharing {settings.sharing.value} and a sentencepiece model"
+            raise SettingsError(f"{seen}; the model serves for joint sentencepiece alone, leave it out")
+        convert_tokenizer(vocabulary)  # a model that no directory can hold should fail here, not after hours
+        has = (vocabulary.lower_case, vocabulary.segmentation)
+        if has != (wanted := (settings.lower_case, settings.segmentation)):
+            seen = f"the vocabulary has (lower_case, segmentation) {has}, the settings have {wanted}"
+            raise SettingsError(f"{seen}; make them agree")
 
 
 def _write_store(
@@ -235,23 +211,16 @@ def _lengths(pairs: Sequence[tuple[str, str]], counts: NDArray[np.int64]) -> dic
 
 
 def _write_texts(order: Order, folder: Path) -> dict[str, str]:
-    """Write `a.txt` and `b.txt`: line i is of row i of the store, as the filters saw it, in its case.
-
-    Returns:
-        The SHA-256 of each file, by side.
-    """
+    """Write `a.txt` and `b.txt`: line i is of row i of the store, as the filters saw it; return their SHA-256."""
     hashes = {side: hashlib.sha256() for side in SIDES}
-    with output_lock(folder):
-        folder.mkdir(exist_ok=True)
-        remove_unfinished(folder)
-        with ExitStack() as stack:
-            files = {side: stack.enter_context(atomic(folder / f"{side}.txt")) for side in SIDES}
-            for bucket in order:
-                rows = [row_as_seen(row)[:-1].split(b"\t", 2) for row in bucket]
-                for column, side in enumerate(SIDES):
-                    text = b"".join(row[column] + b"\n" for row in rows)
-                    files[side].write(text)
-                    hashes[side].update(text)
+    with _output_folder(folder), ExitStack() as stack:
+        files = {side: stack.enter_context(atomic(folder / f"{side}.txt")) for side in SIDES}
+        for bucket in order:
+            rows = [row_as_seen(row)[:-1].split(b"\t", 2) for row in bucket]
+            for column, side in enumerate(SIDES):
+                text = b"".join(row[column] + b"\n" for row in rows)
+                files[side].write(text)
+                hashes[side].update(text)
     return {side: each.hexdigest() for side, each in hashes.items()}
 
 
@@ -261,10 +230,17 @@ def _write_rejects(work: Path, folder: Path) -> None:
     The rows are as the steps of the cleaning saw them: in their original case, with single spaces, and repaired where a
     repair came first; further columns are there, too.
     """
-    with output_lock(folder):
-        folder.mkdir(exist_ok=True)
-        remove_unfinished(folder)
+    with _output_folder(folder):
         for path in sorted(work.iterdir()):
             if path.stat().st_size:
                 with path.open("rb") as source, atomic(folder / path.name) as target:
                     shutil.copyfileobj(source, target)
+
+
+@contextmanager
+def _output_folder(folder: Path) -> Iterator[None]:
+    """Keep a folder, which is made, to this run, and remove what killed runs have left there."""
+    with output_lock(folder):
+        folder.mkdir(exist_ok=True)
+        remove_unfinished(folder)
+        yield

@@ -11,7 +11,7 @@ from st_paragram.tools.cleaning.base import RowRepair
 from st_paragram.tools.cleaning.config import STEPS
 
 NUL, INVALID, COLUMNS = "NUL byte", "not UTF-8", "wrong number of columns"
-NOT_TAKEN, REPEATED = "over the cap", "repeated for balance"
+NOT_TAKEN = "over the cap"
 #: Fields of `ReadCounts` that count repaired characters, in words.
 REPAIRS = {
     "trailing_returns": "lines that ended in a carriage return (removed)",
@@ -71,9 +71,8 @@ class PrepareReport:
             total.rows += source.rows
             total.kept += source.kept
             total.repeated += source.repeated
-            for counts, more in ((total.dropped, source.dropped), (total.repairs, source.repairs)):
-                for name, count in more.items():  # `+=` would lose what is zero
-                    counts[name] += count
+            total.dropped.update(source.dropped)  # which keeps what is zero
+            total.repairs.update(source.repairs)
         return total
 
     def as_json(self) -> dict[str, Any]:
@@ -88,61 +87,41 @@ class PrepareReport:
 
     def table(self) -> str:
         """Render a plain text table, a column per text, and below it what was repaired and cut."""
-        columns = [*self.sources, self.total] if len(self.sources) > 1 else self.sources
-        names = [str(number) for number in range(1, len(self.sources) + 1)] + ["all"]
-        lines = [["", *names[: len(columns)]] if len(columns) > 1 else ["", "rows"]]
+        total, columns = self.total, self.sources
+        lines = [["", "rows"]]
+        if len(columns) > 1:
+            lines = [["", *(str(number) for number in range(1, len(columns) + 1)), "all"]]
+            columns = [*columns, total]
         lines += [["read", *(f"{each.rows:,}" for each in columns)]]
-        lines += [
-            [f"- {reason}", *(f"{each.dropped[reason]:,}" for each in columns)]
-            for reason, count in self.total.dropped.items()
-            if count
-        ]
-        if self.total.repeated:
-            lines += [[f"+ {REPEATED}", *(f"{each.repeated:,}" for each in columns)]]
+        for reason in (reason for reason, count in total.dropped.items() if count):
+            lines += [[f"- {reason}", *(f"{each.dropped[reason]:,}" for each in columns)]]
+        if total.repeated:
+            lines += [["+ repeated for balance", *(f"{each.repeated:,}" for each in columns)]]
         lines += [["stored", *(f"{each.kept:,}" for each in columns)]]
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-        rendered = [
+        table = [
             "  ".join([label.ljust(widths[0]), *(cell.rjust(w) for cell, w in zip(cells, widths[1:], strict=True))])
             for label, *cells in lines
         ]
-        texts = [f"{number}: {each.name}" for number, each in enumerate(self.sources, 1)]
-        return "\n".join([*rendered, *texts, *self._notes()])
-
-    def _notes(self) -> list[str]:
-        total = self.total
-        notes = [f"{count:,} {_repair_note(name)}" for name, count in total.repairs.items() if count]
+        table += [f"{number}: {each.name}" for number, each in enumerate(self.sources, 1)]
+        notes = REPAIRS | {name: step.note for name, step in STEPS.items() if issubclass(step, RowRepair)}
+        table += [f"{count:,} {notes[name]}" for name, count in total.repairs.items() if count]
         if self.cut_sentences:
-            notes.append(f"{self.cut_sentences:,} of {2 * total.kept:,} sentences cut at {self.max_pieces} pieces")
+            table.append(f"{self.cut_sentences:,} of {2 * total.kept:,} sentences cut at {self.max_pieces} pieces")
         if self.vocabulary_size:
-            notes.append(f"{self.vocabulary_size:,} pieces in the vocabulary")
+            table.append(f"{self.vocabulary_size:,} pieces in the vocabulary")
         for language, each in self.lengths.items():
             characters = f", {each.characters / each.pieces:.2f} characters per piece" if each.pieces else ""
-            notes.append(f"{language}: {each.pieces / each.sentences:.1f} pieces per sentence{characters}")
-        return notes
+            table.append(f"{language}: {each.pieces / each.sentences:.1f} pieces per sentence{characters}")
+        return "\n".join(table)
 
     def check_enough(self) -> None:
-        """Refuse a preparation that leaves fewer than two pairs.
-
-        Raises:
-            TextError: With the names of the texts and where their rows went.
-        """
+        """Refuse a preparation that leaves fewer than two pairs, and say where the rows went."""
         total = self.total
-        if total.kept >= 2:
-            return
-        names = ", ".join(source.name for source in self.sources[:3])
-        if len(self.sources) > 3:
-            names += f" and {len(self.sources) - 3} more"
-        losses = ", ".join(f"{count:,} {reason}" for reason, count in total.dropped.items() if count)
-        raise TextError(
-            f"{names}: {total.kept} of {total.rows:,} rows left (dropped: {losses or 'none'}), at least 2 needed; "
-            "give more text or widen the filters"
-        )
-
-
-def _repair_note(name: str) -> str:
-    """What was repaired, in words."""
-    if name in REPAIRS:
-        return REPAIRS[name]
-    step = STEPS[name]
-    assert issubclass(step, RowRepair)
-    return step.note
+        if total.kept < 2:
+            names = ", ".join(source.name for source in self.sources[:3]) + ", ..." * (len(self.sources) > 3)
+            losses = ", ".join(f"{count:,} {reason}" for reason, count in total.dropped.items() if count)
+            raise TextError(
+                f"{names}: {total.kept} of {total.rows:,} rows left (dropped: {losses or 'none'}), at least 2 needed; "
+                "give more text or widen the filters"
+            )

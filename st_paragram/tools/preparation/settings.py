@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import field, fields
-from enum import Enum
 from typing import Any, Literal
 
 from pydantic import InstanceOf
+from pydantic_core import to_jsonable_python
 
 from st_paragram.core.settings import setting, settings
 from st_paragram.core.tokenizers.bilingual import Sharing
@@ -19,6 +19,7 @@ Tokens = Literal["sentencepiece", "word", "trigram"]
 VocabSample = Literal["even", "rows"]
 
 _MANY_CHARACTERS = {"zh", "ja"}
+# Settings that stores of sentencepiece leave out.
 _LATER = {"tokens": "sentencepiece", "sharing": "joint", "splitter": "regex", "vocab_sample": "rows"}
 
 
@@ -46,38 +47,33 @@ class PrepareSettings:
         Segmentation.NONE, "word segmentation of Chinese before sentencepiece", option="--segment"
     )
     drop_invalid: bool = setting(
-        False,
-        "drop and count rows that are not UTF-8 or have a wrong number of columns, instead of refusing the text",
+        False, "drop and count rows that are not UTF-8 or have a wrong number of columns, instead of refusing the text"
     )
     tokens: Tokens = setting("sentencepiece", "tokens: sentencepiece pieces, words, or character trigrams")
     sharing: Sharing = setting(
         Sharing.JOINT,
-        "one vocabulary for both languages (joint), or one per language, where equal pieces share an "
-        "embedding (string) or none do (disjoint)",
+        "one vocabulary for both languages (joint), or one each: equal pieces share an embedding (string) or not "
+        "(disjoint)",
     )
     splitter: Splitter = setting(
-        Splitter.REGEX,
-        "word splitter: a regular expression (regex), or Moses' English tokenizer (moses), which only this "
-        "package can read",
+        Splitter.REGEX, "word splitter: a regular expression, or Moses' English tokenizer (only for this package)"
     )
     temperature: float = setting(
         1.0,
-        "balance of several languages: each share is proportional to the number of pairs to the power of 1 "
-        "/ temperature; rows of large languages are dropped, rows of small languages repeated; 1: no change",
+        "balance of several languages: the share of each is its number of pairs to the power of 1 / temperature; rows "
+        "are dropped or repeated; 1: no change",
         ge=1,
     )
     vocab_size: int | None = setting(
         None,
-        "vocabulary size; default: 8,000 for up to 50,000 pairs, 20,000 for up to 1,000,000, above that "
-        "50,000 (as in the paper) or 12,000 per language, whichever is more; for words or trigrams, the "
-        "200,000 most frequent; little text may give fewer",
+        "vocabulary size; default: 8,000 for up to 50,000 pairs, 20,000 for up to 1,000,000, above that 50,000 (as in "
+        "the paper) or 12,000 per language if that is more; for words or trigrams 200,000; little text may give fewer",
         ge=8,
     )
     character_coverage: float | None = setting(
         None,
-        "share of the text's characters that the vocabulary must cover; rarer characters are dropped; "
-        "default: 0.9995, 0.9999 with Chinese or Japanese, 0.99995 with several languages other than "
-        "English",
+        "share of the text's characters that the vocabulary must cover; default: 0.9995, 0.9999 with Chinese or "
+        "Japanese, 0.99995 with several languages other than English",
         ge=0.9,
         le=1,
     )
@@ -85,39 +81,29 @@ class PrepareSettings:
         300_000, "random pairs on which the vocabulary is trained; 4 KB of memory per pair", ge=1
     )
     vocab_sample: VocabSample = setting(
-        "even",
-        "training sample for a vocabulary of several languages: equally many sentences per language "
-        "(even), or the first rows of the store (rows)",
+        "even", "sample for a vocabulary of several languages: equally many sentences of each, or the first rows"
     )
     max_sentence_bytes: int = setting(4192, "maximum bytes of a sentence for vocabulary training", ge=16)
     vocab_threads: int = setting(
         8, "threads for vocabulary training; a different number gives slightly different pieces", ge=1
     )
     max_pieces: int = setting(
-        100,
-        "maximum pieces or words per sentence, or four times as many trigrams; longer sentences are cut",
-        ge=1,
+        100, "maximum pieces or words per sentence, or four times as many trigrams; longer sentences are cut", ge=1
     )
     seed: int = setting(0, "seed of the shuffle and of the vocabulary", ge=0, lt=1 << 32)
 
     def __post_init__(self) -> None:
-        """Check the languages.
-
-        Raises:
-            SettingsError: One is missing, vocabularies are to be separate where they cannot be, or words are to be
-                found where there are none.
-        """
-        if not all(self.languages):
-            raise SettingsError(f"languages is {self.languages!r}; give two codes, e.g. ('en', 'es')")
+        """Check what concerns several settings."""
         first, second = self.languages
+        if not (first and second):
+            raise SettingsError(f"languages is {self.languages!r}; give two codes, e.g. ('en', 'es')")
         if self.sharing is not Sharing.JOINT and (first == second or "-" in second):
             seen = f"sharing is {self.sharing.value} for {first} and {second}"
             raise SettingsError(f"{seen}; separate vocabularies need two languages; use joint")
-        if self.segmentation is not Segmentation.NONE and self.tokens != "sentencepiece":
-            seen = f"segmentation is {self.segmentation.value} for tokens {self.tokens}"
-            raise SettingsError(f"{seen}; only sentencepiece models segment texts; leave it out")
-        if self.splitter is not Splitter.REGEX and self.tokens != "word":
-            raise SettingsError(f"splitter is {self.splitter.value} for tokens {self.tokens}; it is for tokens word")
+        for name, kind in (("segmentation", "sentencepiece"), ("splitter", "word")):
+            value = getattr(self, name)
+            if value not in (Segmentation.NONE, Splitter.REGEX) and self.tokens != kind:
+                raise SettingsError(f"{name} is {value.value} for tokens {self.tokens}; it is for tokens {kind}")
 
     def pieces(self, pairs: int) -> int:
         """The size of the vocabulary in force for so many pairs; with little text few pieces occur often enough."""
@@ -152,10 +138,8 @@ class PrepareSettings:
 
     def as_json(self) -> dict[str, Any]:
         """Return the settings, which all shape the content of a store, as JSON values."""
-        values = {each.name: getattr(self, each.name) for each in fields(self)}
-        values |= {"languages": list(self.languages), "character_coverage": self.coverage}
-        values["cleaning"] = self.cleaning.as_json()
+        values: dict[str, Any] = {each.name: getattr(self, each.name) for each in fields(self)}
+        values |= {"cleaning": self.cleaning.as_json(), "character_coverage": self.coverage}
         values["vocab_sample"] = "even" if self.even_sample else "rows"
-        values = {name: value.value if isinstance(value, Enum) else value for name, value in values.items()}
-        # Stores of sentencepiece say nothing of these, as those of before did.
+        values = to_jsonable_python(values)
         return {name: value for name, value in values.items() if name not in _LATER or _LATER[name] != value}

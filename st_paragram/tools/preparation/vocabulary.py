@@ -1,8 +1,4 @@
-"""The vocabulary of a store: trained on the first rows of the order, one or one for each language.
-
-A vocabulary of several languages is trained on as many sentences of each, since pieces go to the languages that the
-sample is full of.
-"""
+"""The vocabulary of a store: trained on the first rows of the order, one or one for each language."""
 
 from __future__ import annotations
 
@@ -25,11 +21,7 @@ def train(order: Order, sources: Sequence[TextSource], settings: PrepareSettings
     """The content of a tokenizer, trained on the first `sample_pairs` pairs, a uniform sample of all.
 
     With several languages, it takes twice as many sentences as `sample_pairs`, the same number of each language, and
-    all of a language that has fewer.
-
-    Raises:
-        TextError: Too little text for a vocabulary.
-        SettingsError: The vocabulary is too small for the characters of the text.
+    all of a language that has fewer, since pieces go to the languages that the sample is full of.
     """
     size = settings.pieces(sum(order.quotas))
     if settings.sharing is not Sharing.JOINT:
@@ -52,11 +44,9 @@ def tokenizers(content: bytes, settings: PrepareSettings) -> tuple[Tokenizer, To
         return tokenizer, tokenizer
     inner = {"kind": settings.tokens, "options": own}
     options = {"inner": inner, "sharing": settings.sharing.value, "languages": settings.languages}
-    first, second = (
-        load_tokenizer(BilingualTokenizer.kind, content, options | {"language": language})
-        for language in settings.languages
-    )
-    return first, second
+    first, second = ({**options, "language": language} for language in settings.languages)
+    kind = BilingualTokenizer.kind
+    return load_tokenizer(kind, content, first), load_tokenizer(kind, content, second)
 
 
 def _sample(order: Order, settings: PrepareSettings) -> Iterator[list[str]]:

@@ -9,14 +9,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from support.data import make_pairs
 
 from st_paragram.core.sample import LANGUAGES, held_out_pairs, sample_pairs
 from st_paragram.core.text.parallel import TextSource, parse_source
 from st_paragram.tools import language_identification
-from st_paragram.tools.checks.sample import take_sample
+from st_paragram.tools.checks.shift import take_sample
 from st_paragram.tools.checks.suspicions import suspicions, warn_of_suspicions
 
 OTHERS = LANGUAGES[1:]
@@ -25,12 +23,6 @@ Pairs = list[tuple[str, str]]
 
 def seen(pairs: Pairs, first: str = "en", second: str = "es") -> list[str]:
     return suspicions(take_sample(pairs), (first, second))
-
-
-def text(path: Path, pairs: Pairs) -> str:
-    data = "".join(f"{one}\t{other}\n" for one, other in pairs).encode()
-    path.write_bytes(lzma.compress(data) if path.suffix == ".xz" else data)
-    return str(path)
 
 
 def shifted(pairs: Pairs, rows: int, start: int = 0) -> Pairs:
@@ -43,12 +35,7 @@ def shifted(pairs: Pairs, rows: int, start: int = 0) -> Pairs:
 @pytest.mark.parametrize("language", OTHERS)
 def test_good_text_is_not_suspicious(language: str) -> None:
     assert seen(held_out_pairs("en", language), "en", language) == []
-    assert seen(list(sample_pairs(language, 500)), "en", language) == []
-
-
-@pytest.mark.parametrize("language", ["es", "xx", "zh", "ka"])
-def test_invented_languages_are_not_suspicious(language: str) -> None:
-    assert seen(make_pairs(1000), "en", language) == []
+    assert seen(list(sample_pairs(language, 500)), "en", language) == seen(make_pairs(1000), "en", language) == []
 
 
 @pytest.mark.parametrize("language", OTHERS)
@@ -60,19 +47,11 @@ def test_swapped_columns(language: str) -> None:
     assert f"give their order as en-{language}:FILE" in line
 
 
-def test_swapped_columns_of_a_language_that_is_not_known() -> None:
-    english = [one for one, _ in held_out_pairs("en", "es")]
-    (line,) = seen([(made, real) for (_, made), real in zip(make_pairs(300), english, strict=False)], "en", "xx")
-    assert "swapped: xx where English is expected, and English where xx is expected" in line
-
-
-@pytest.mark.parametrize("wanted", [*OTHERS, "pt", "it", "da", "hr", "id", "el", "ja", "uk", "oc", "gl"])
-@pytest.mark.parametrize("language", OTHERS)
-def test_wrong_language(language: str, wanted: str) -> None:
-    if language != wanted:
-        (line,) = seen(held_out_pairs("en", language), "en", wanted)
-        names = {"ar": "Arabic", "de": "German", "es": "Spanish", "fr": "French", "ru": "Russian", "tr": "Turkish"}
-        assert line.startswith(f"{names.get(language, 'Chinese')} where") and f"({wanted}) is expected" in line
+@pytest.mark.parametrize(("language", "name"), [("es", "Spanish"), ("ru", "Russian"), ("zh", "Chinese")])
+@pytest.mark.parametrize("wanted", ["de", "pt", "hr", "id", "el", "ja", "uk", "gl"])
+def test_wrong_language(language: str, name: str, wanted: str) -> None:
+    (line,) = seen(held_out_pairs("en", language), "en", wanted)
+    assert line.startswith(f"{name} where") and f"({wanted}) is expected" in line
 
 
 @pytest.mark.parametrize(("language", "wanted"), [("es", "es_mx"), ("es", "spa"), ("zh", "zh_tw"), ("zh", "yue")])
@@ -93,21 +72,9 @@ def test_languages_are_not_checked_without_the_package(monkeypatch: pytest.Monke
         assert "shifted" in seen(shifted(held_out_pairs("en", "es"), 1))[0]
 
 
-def test_identified_languages() -> None:
-    first, *_ = language_identification.identify("Das ist ein kurzer Satz auf Deutsch.\n\ud800")
-    assert first[0] == "de" and 0.9 < first[1] <= 1
-    assert language_identification.labels("nb") == ("no", "nn", "da") and language_identification.labels("es") == (
-        "es",
-    )
-
-
-HEADERS = (
-    "en,es eng,spa English,Spanish english,Español source,target src,tgt Sentence1,sentence2 text_en,text_es "
-    "en_text,es_text sentence_en,sentence_es source_lang,target_lang"
+@pytest.mark.parametrize(
+    "header", ["en,es", "eng,spa", "english,Español", "source,target", "Sentence1,sentence2", "text_en,text_es"]
 )
-
-
-@pytest.mark.parametrize("header", HEADERS.split())
 def test_header(header: str) -> None:
     first, _, second = header.partition(",")
     (line,) = seen([(first, second), *held_out_pairs("en", "es")])
@@ -115,20 +82,17 @@ def test_header(header: str) -> None:
 
 
 def test_header_of_paraphrases() -> None:
-    (line,) = seen([("sentence1", "sentence2"), *sample_pairs("en", 300)], "en", "en")
-    assert "header" in line
-    assert "header" in seen([("en", "en"), *sample_pairs("en", 300)], "en", "en")[0]
+    for names in (("sentence1", "sentence2"), ("en", "en")):
+        assert "header" in seen([names, *sample_pairs("en", 300)], "en", "en")[0]
 
 
-@pytest.mark.parametrize(
-    "row", ["Source\tFuente", "Text\tText", "Spanish\tEnglish", "English\tInglés", "es\ten", "Yes\tSí", "\t", "1\t2"]
-)
+@pytest.mark.parametrize("row", ["Source\tFuente", "Text\tText", "English\tInglés", "es\ten", "Yes\tSí", "\t", "1\t2"])
 def test_first_rows_that_are_pairs(row: str) -> None:
     first, _, second = row.partition("\t")
     assert seen([(first, second), *held_out_pairs("en", "es")]) == []
 
 
-@pytest.mark.parametrize(("share", "reported"), [(0.25, False), (0.5, True), (1.0, True)])
+@pytest.mark.parametrize(("share", "reported"), [(0.25, False), (0.5, True)])
 def test_identical_sides(share: float, reported: bool) -> None:
     pairs = held_out_pairs("en", "es")
     copied = [(one, one.upper()) if i < share * len(pairs) else (one, other) for i, (one, other) in enumerate(pairs)]
@@ -167,18 +131,6 @@ def test_sides_that_are_not_translations() -> None:
     assert seen(shuffled[:90], "en", "fr") == []
 
 
-words = st.text(st.characters(exclude_characters="\t\n", exclude_categories=["Cs"]), max_size=12)
-
-
-@given(
-    st.lists(st.tuples(words, words), max_size=8),
-    st.integers(1, 40),
-    st.sampled_from(["es", "ja", "th", "xx", "zh_cn"]),
-)
-def test_any_text_can_be_checked(pairs: Pairs, times: int, language: str) -> None:
-    assert all(line == " ".join(line.split()) or "header" in line for line in seen(pairs * times, "en", language))
-
-
 def test_a_sample_is_spread_and_bounded() -> None:
     rows = [(str(i), "x" * 999) for i in range(25_000)]
     taken = take_sample(iter(rows))
@@ -190,17 +142,18 @@ def test_a_sample_is_spread_and_bounded() -> None:
 
 
 def test_warnings_name_the_text(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    swapped, good = [(b, a) for a, b in held_out_pairs("en", "es")], held_out_pairs("en", "es")
-    sources = [parse_source(text(tmp_path / "swapped.tsv.xz", swapped), ("en", "es"))]
-    sources += [parse_source("es-en:" + text(tmp_path / "turned.tsv", swapped), ("en", "es"))]
-    sources += [parse_source(text(tmp_path / "good.tsv", good), ("en", "es"))]
-    (tmp_path / "m.en").write_text("".join(f"{one}\n" for one, _ in swapped), encoding="utf-8")
-    (tmp_path / "m.es").write_text("".join(f"{other}\n" for _, other in swapped), encoding="utf-8")
+    swapped = [(b, a) for a, b in held_out_pairs("en", "es")]
+    for name, rows in (("swapped", swapped), ("good", held_out_pairs("en", "es"))):
+        (tmp_path / name).write_text("".join(f"{one}\t{other}\n" for one, other in rows), encoding="utf-8")
+    for side, name in enumerate(("m.en", "m.es")):
+        (tmp_path / name).write_text("".join(f"{row[side]}\n" for row in swapped), encoding="utf-8")
+    specs = [f"{tmp_path / 'swapped'}", f"es-en:{tmp_path / 'swapped'}", f"{tmp_path / 'good'}"]
+    sources = [parse_source(spec, ("en", "es")) for spec in specs]
     sources += [TextSource((str(tmp_path / "m.en"), str(tmp_path / "m.es")), ("en", "es"))]
     with caplog.at_level(logging.WARNING):
         warn_of_suspicions(sources)
     first, second = caplog.messages
-    assert first.startswith(f"WARNING: {tmp_path / 'swapped.tsv.xz'}: the columns look swapped")
+    assert first.startswith(f"WARNING: {tmp_path / 'swapped'}: the columns look swapped")
     assert first.endswith("(--no-checks skips this check)") and "\n" not in first
     assert "m.en" in second and "exchange the files" in second
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import logging
 import pickle
 import re
-import subprocess
-import sys
 import time
 import unicodedata
+from typing import get_args
 
 import pytest
 from hypothesis import given
@@ -19,7 +18,7 @@ from st_paragram.tools.cleaning import language, shape
 from st_paragram.tools.cleaning.language import Language
 from st_paragram.tools.cleaning.languages import scripts, short_code
 from st_paragram.tools.cleaning.markup import Kind, Markup
-from st_paragram.tools.cleaning.shape import Copied, Length, LengthOn, Ratio, Script
+from st_paragram.tools.cleaning.shape import Copied, Length, Ratio, Script
 from st_paragram.tools.cleaning.text import is_unsegmented, normalized_key
 
 FILTERS = [
@@ -63,21 +62,6 @@ def test_sides_have_equal_rights(rule, rows):
     assert [reason is None for reason in swapped] == [reason is None for reason in rule.reject(rows)]
 
 
-def test_reasons_are_each_of_one_filter():
-    reasons = [
-        reason for rule in (Length(), Ratio(), Copied(), Script(("en", "es")), Markup()) for reason in rule.reasons
-    ]
-    assert len(reasons) == len(set(reasons)) == 10
-    assert all(rule.reject([]) == [] for rule in FILTERS)
-
-
-def test_no_filter_needs_torch():
-    code = "import sys; from st_paragram.tools.cleaning.config import default_cleaning as d; "
-    code += "d().make_steps(('en', 'de')); "
-    code += "sys.exit('torch' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
-
-
 # ---- length
 
 
@@ -88,16 +72,11 @@ def test_no_filter_needs_torch():
         ("", "uno dos tres", "empty side"),
         ("one", "", "empty side"),
         ("one two", "uno dos tres", "too short"),
-        ("one two three", "uno dos", "too short"),
         ("w " * 99 + "w", "uno dos tres", None),
         ("w " * 100 + "w", "uno dos tres", "too long"),
-        ("one two three", "w " * 100 + "w", "too long"),
-        ("w " * 100 + "w", "uno", "too long"),
         ("one two three", "你好", "too short"),
-        ("one two three", "你好吗", None),
         ("one two three", "你" * 200, None),
         ("one two three", "你" * 201, "too long"),
-        ("one two three", "สวัสดี", None),
         ("one two three", "Python 中 的 list", None),  # two characters, two words: words are counted
     ],
 )
@@ -105,25 +84,20 @@ def test_length(first, second, reason):
     assert verdict(Length(), first, second) == reason
     expected = reason if verdict(Length(), first, "uno dos tres") or not second else None
     assert verdict(Length(length_on="english"), first, second) == expected
-    assert Length(length_on="english").length_on is LengthOn.ENGLISH
+    assert Length(length_on="english").length_on == "english"
 
 
 @pytest.mark.parametrize(
     ("text", "answer"),
     [
         ("", False),
-        ("hello world", False),
-        ("123 456", False),
         ("你好", True),
         ("a 你", False),
         ("a 你好", True),
         ("ภาษาไทย", True),
-        ("ကို", True),
         ("안녕 하세요", False),
         ("使用Python写代码", True),
-        ("see 中 and more", False),
         ("a1b2 中文", True),
-        ("a-b 中", False),
     ],
 )
 def test_scripts_without_spaces(text, answer):
@@ -166,8 +140,6 @@ def test_ratio(first, second, keep):
         ("Hello, World!", "hello world", "identical sides"),
         ("Ｈｅｌｌｏ　world", "Hello world", "identical sides"),
         ("e\u0301te", "étE", "identical sides"),
-        ("“Straße”", "STRASSE", "identical sides"),
-        ("don't go", "do n't go .", "identical sides"),
         ("你好。", "你好", "identical sides"),
         ("...", "!!!", None),
         ("", "", None),
@@ -176,7 +148,6 @@ def test_ratio(first, second, keep):
         ("Use tf.keras.layers.Dense here instead", "Utilice tf.keras.layers.Dense aquí", None),
         ("My name is Dan Ford.", "Mein Name ist Dan Ford.", None),
         ("TFLite C++ API", "API C++ TFLite", None),  # three names
-        ("1 2 3 4 5 6", "1 2 3 4 5 6 7", None),
     ],
 )
 def test_copied(first, second, reason):
@@ -210,42 +181,30 @@ def test_copied_by_definition(first, second):
     [
         ("en-ru", "Привет, мир", None),
         ("en-ru", "Hello world", "wrong script"),
-        ("en-ru", "Deutsche Welle", "wrong script"),
         ("en-ru", "Donate to Mozilla: пожертвовать", None),
         ("en-ru", "12 345, 6!", "no letters"),
         ("en-de", "Größe", None),
         ("en-de", "Привет", "wrong script"),
         ("en-de", "... ?", "no letters"),
-        ("en-de", "α → β", "wrong script"),
         ("en-zh", "使用 TensorFlow", None),
         ("en-zh", "これはかなだけ", "wrong script"),
-        ("en-zh_cn", "你好", None),
         ("en-ja", "これはかなだけ", None),
-        ("en-ko", "안녕하세요", None),
         ("en-sr", "Zdravo svete", None),
         ("en-sr_Latn", "Здраво свете", "wrong script"),
-        ("en-hi", "नमस्ते दुनिया", None),
-        ("en-th", "สวัสดีชาวโลก", None),
-        ("en-ar", "مرحبا", None),
-        ("en-pt_br", "Olá", None),
         ("en-spa", "Привет", "wrong script"),
         ("en-qqq", "Привет", None),
         ("en-qqq", "123", "no letters"),
-        ("en-de", "", "no letters"),
         ("en-de", "\ud800 \x00", "no letters"),
     ],
 )
 def test_script(languages, second, reason):
-    assert verdict(Script(tuple(languages.split("-"))), "Some English", second) == reason
-
-
-def test_script_checks_the_first_side_too():
-    assert verdict(Script(("en", "ru")), "Привет", "Привет") == "wrong script"
-    assert verdict(Script(("ru", "en")), "Привет", "Hello") is None
+    first, other = languages.split("-")
+    assert verdict(Script((first, other)), "Some English", second) == reason
+    assert verdict(Script((other, first)), second, "Some English") == reason
 
 
 def test_an_unknown_language_is_warned_of_once(caplog):
-    shape._warn_unknown.cache_clear()
+    shape._warn_if_unknown.cache_clear()
     with caplog.at_level(logging.WARNING):
         Script(("en", "qq")), Script(("qq", "en"))
     assert [record.getMessage().split(";")[0] for record in caplog.records] == [
@@ -271,27 +230,21 @@ def test_languages():
         ("Plain text, 3 < 5 & 7 > 2 {really} [sic]", "Also plain.", None),
         ("<i>Hello</i>", "<i>Hola</i>", "markup"),
         ("Hello", '<font color="#fff">Hola', "markup"),
-        ("Hello<br/>you", "Hola", "markup"),
         ("The <p> element", "El elemento <p>", None),
-        ("Press <Tab> now", "Pulse <Tab> ahora", None),
         ("a vector<int> it is", "un vector<int> es", None),
         ("<!-- note --> yes", "sí", "markup"),
         ("Tom &amp; Jerry", "Tom y Jerry", "markup"),
-        ("caf&#233;", "café", "markup"),
         ("caf&#xE9;", "café", "markup"),
         ("AT&T; and R&D;", "AT&T; y R&D;", None),
         (r"{\an8}Hello", "Hola", "markup"),
-        ("{y:i}Hello", "Hola", "markup"),
         ("♪ la la la ♪", "la la la", "markup"),
         ("Hello {{name}}", "Hola {{name}}", None),
         ("Hello {{name}}", "Hola", "markup"),
         ("${count} files", "archivos", "markup"),
         ("See [[Paris]]", "Véase París", "markup"),
         ("The array [[1, 2], [3, 4]]", "La matriz", None),
-        ("%s of %d files", "%s de %d archivos", None),
         ("https://example.org/a", "Hola", "markup"),
         ("www.example.org, https://a.b", "Hola", "markup"),
-        ("Hello", "Ana@example.org", "markup"),
         ("See https://example.org for more", "Véase https://example.org", None),
         ("caf\ufffd", "café", "broken characters"),
         ("one\x00two", "uno", "broken characters"),
@@ -299,13 +252,10 @@ def test_languages():
         ("icon \ue000", "icono", "broken characters"),
         ("half \ud83d", "medio", "broken characters"),
         ("CafÃ© olÃ©", "x", "broken characters"),
-        ("Ã©tÃ© here", "x", "broken characters"),
         ("itâ€™s", "x", "broken characters"),
         ("Ð¿Ñ€Ð¸Ð²ÐµÑ‚", "x", "broken characters"),
         ("РџСЂРёРІРµС‚ мир", "x", "broken characters"),
-        ("ä¸­æ–‡", "x", "broken characters"),
         ("„Ö“, „Ä“ und „Ü“", "AMANHÃ”, LIBERTÉ»", None),
-        ("Île-de-France «â»", "naïve façade – “À”", None),
         ("СССР, Россия и РФ", "Руслан «Р»", None),
         ("\u200fمرحبا\u200e", "می\u200cخواهم", None),
         ("Smile 😀 👩\u200d👩", "soft\xadhyphen", None),
@@ -324,17 +274,17 @@ def test_time_grows_with_the_length_of_a_word_and_no_faster():
 @pytest.mark.parametrize(
     ("kind", "text"),
     [
-        (Kind.TAGS, "<div>"),
-        (Kind.ENTITIES, "&nbsp;"),
-        (Kind.SUBTITLES, r"{\an8}"),
-        (Kind.TEMPLATES, "{{x}}"),
-        (Kind.ADDRESSES, "http://a.b"),
-        (Kind.CHARACTERS, "\x07"),
+        ("tags", "<div>"),
+        ("entities", "&nbsp;"),
+        ("subtitles", r"{\an8}"),
+        ("templates", "{{x}}"),
+        ("addresses", "http://a.b"),
+        ("characters", "\x07"),
     ],
 )
 def test_markup_can_look_for_some_kinds_alone(kind, text):
-    assert verdict(Markup(which=[kind.value]), text, "x") in Markup.reasons
-    assert verdict(Markup(which=[other for other in Kind if other is not kind]), text, "x") is None
+    assert verdict(Markup(which=[kind]), text, "x") in Markup.reasons
+    assert verdict(Markup(which=[other for other in get_args(Kind) if other != kind]), text, "x") is None
 
 
 @given(st.text(alphabet="abcdefàéîöüßñçãõœáъыжαβγ中文かなمر .,!?«»“”„‘’–—…¿¡", max_size=60))
@@ -375,14 +325,10 @@ def identified(monkeypatch):
         ("en-es", "es:0.9 en:0.05", True),
         ("en-es", "en:0.9 es:0.05", False),
         ("en-es", "en:0.6 es:0.05", True),  # a guess
-        ("en-es", "en:0.8 es:0.15", True),
         ("en-zh_cn", "zh:0.9", True),
-        ("en-zh", "ja:0.9", True),
         ("en-zh", "ko:0.9", False),
         ("en-nb", "no:0.9", True),
         ("en-sr_latn", "hr:0.9", True),
-        ("en-spa", "es:0.9", True),
-        ("en-fil", "tl:0.9", True),
         ("en-es", "en:0.9 \ud800 \n", False),
     ],
 )
@@ -422,20 +368,12 @@ def test_language_with_the_real_model():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Length(min_length=0), "length: min_length is 0; it must be greater than or equal to 1"),
         (lambda: Length(max_length=2.5), "length: max_length is 2.5"),
         (lambda: Length(min_length=9, max_length=8), r"length: max_length is 8; it must be at least min_length \(9\)"),
-        (lambda: Length(length_on="french"), "length: length_on is 'french'; it must be 'both'"),
         (lambda: Ratio(max=0.5), "ratio: max is 0.5; it must be greater than or equal to 1"),
-        (lambda: Ratio(max=float("nan")), "ratio: max is nan"),
-        (lambda: Ratio(slack="x"), "ratio: slack is 'x'"),
-        (lambda: Copied(max_share=1.5), "copied: max_share is 1.5; it must be less than or equal to 1"),
-        (lambda: Script(("en", "es"), min_share=-1), "script: min_share is -1"),
         (lambda: Markup(which="bold"), "markup: which is 'bold'; it must be 'tags', 'entities'"),
         (lambda: Markup(which=()), r"markup: which is \(\); Value should have at least 1 item"),
         (lambda: Language(("en", "es"), sides="left"), "language: sides is .left.; it must be 'both'"),
-        (lambda: Language(("en", "es"), min_probability=2), "language: min_probability is 2"),
-        (lambda: Language(("en", "es"), min_characters=-1), "language: min_characters is -1"),
     ],
 )
 def test_options_are_checked(make, message):

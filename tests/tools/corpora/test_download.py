@@ -5,7 +5,6 @@ import json
 import re
 import ssl
 import subprocess
-import threading
 import time
 from dataclasses import replace
 
@@ -13,7 +12,7 @@ import pytest
 from support.http_server import Answer, opus_zip, serving
 
 from st_paragram.core.text.parallel import read_pairs
-from st_paragram.errors import DownloadError, InUseError, SettingsError
+from st_paragram.errors import DownloadError, SettingsError
 from st_paragram.tools.corpora import download as module
 from st_paragram.tools.corpora.download import download
 from st_paragram.tools.corpora.resolve import corpora_for, text_source
@@ -75,19 +74,21 @@ def test_two_languages_in_full_and_then_nothing_again(tmp_path, server):
 def test_a_broken_connection_is_resumed(tmp_path, server):
     data = server.files[PATH]
     server.script[PATH] = [Answer(cut=5000), Answer(cut=700)]
-    known = {"sizes": {NAME: len(data)}, "sha256": {NAME: hashlib.sha256(data).hexdigest()}}
-    assert fetch(server, tmp_path, **known).path.read_bytes() == data
+    assert fetch(server, tmp_path, sha256={NAME: hashlib.sha256(data).hexdigest()}).path.read_bytes() == data
     assert server.ranges() == [None, "bytes=5000-", "bytes=5700-"]
     assert names(tmp_path) == [NAME, "manifest.json"]
 
 
-def test_the_next_run_resumes_where_the_first_gave_up(tmp_path, server):
+@pytest.mark.parametrize("changed", [False, True])
+def test_the_next_run_resumes_a_file_unless_it_has_changed(tmp_path, server, changed):
     server.script[PATH] = [Answer(cut=5000), Answer(status=503), Answer(status=503)]
     with pytest.raises(DownloadError, match=r"Tanzil v1 en-es \(http.*given up after 3 tries.*5,000 bytes are kept"):
         fetch(server, tmp_path)
+    if changed:
+        server.files[PATH] = opus_zip("Tanzil", "en", "es", rows(310, seed=1))
     server.asked.clear()
     assert fetch(server, tmp_path).path.read_bytes() == server.files[PATH]
-    assert server.ranges() == ["bytes=5000-"] and names(tmp_path) == [NAME, "manifest.json"]
+    assert server.ranges() == ["bytes=5000-"] and names(tmp_path) == [NAME, "manifest.json"]  # asked with If-Range
 
 
 @pytest.mark.parametrize(
@@ -111,15 +112,6 @@ def test_whatever_the_server_does_the_file_comes_whole(tmp_path, server, first, 
     assert server.ranges() == asked and names(tmp_path) == [NAME, "manifest.json"]
 
 
-def test_a_file_that_changes_between_its_halves_is_fetched_whole(tmp_path, server):
-    server.script[PATH] = [Answer(cut=5000)] + [Answer(status=503)] * 2
-    with pytest.raises(DownloadError):
-        fetch(server, tmp_path)
-    server.files[PATH] = opus_zip("Tanzil", "en", "es", rows(310, seed=1))
-    assert fetch(server, tmp_path).path.read_bytes() == server.files[PATH]
-    assert server.ranges()[-1] == "bytes=5000-"  # asked with If-Range, answered with all of it
-
-
 def test_retry_after_is_heeded_within_limits(tmp_path, server):
     server.script[PATH] = [Answer(status=429, headers={"Retry-After": "3600"})]
     start = time.monotonic()
@@ -133,28 +125,14 @@ def test_progress_is_not_counted_as_failing(tmp_path, server, monkeypatch):
     assert fetch(server, tmp_path).path.read_bytes() == server.files[PATH]
 
 
-def zipped(*members):
-    data = opus_zip("Tanzil", "en", "es", rows(2))
-    for name in members:  # of the same length as the name it replaces, in both places
-        data = data.replace(b"Tanzil.en-es.xml", name.ljust(16, "x").encode())
-    return data
-
-
 @pytest.mark.parametrize(
     ("answer", "known", "says"),
     [
         (Answer(), {"sha256": {NAME: "0" * 64}}, "SHA-256 .*, where 0000.* is known; nothing is kept"),
-        (Answer(), {"sizes": {NAME: 77}}, "bytes, where 77 are known; nothing is kept"),
         (Answer(body=b"<p>log in</p>", headers={"Content-Type": "text/html; charset=utf-8"}), {}, r"web page \(HTML\)"),
-        (Answer(body=b"\n <!DOCTYPE html>" + b" " * 999), {}, r"a web page \(HTML\) instead of Tanzil"),
-        (Answer(body=b"plain text " * 100), {}, "not a whole zip file"),
-        (Answer(body=zipped()[:-60]), {}, "not a whole zip file"),
+        (Answer(body=opus_zip("Tanzil", "en", "es", rows(2))[:-60]), {}, "not a whole zip file"),
         (Answer(body=b""), {}, "not a whole zip file"),
-        (Answer(body=zipped("../../xxxxxxx.en")), {}, "points outside the archive; nothing is kept"),
-        (Answer(body=zipped("/etc/xxxxxxxx.en")), {}, "points outside the archive; nothing is kept"),
-        (Answer(body=zipped("C:/xxxxxxxxxx.en")), {}, "points outside the archive; nothing is kept"),
         (Answer(status=404), {}, "not there"),
-        (Answer(status=410), {}, "not there"),
         (Answer(status=403), {}, r"HTTP 403 \(Forbidden\)"),
     ],
 )
@@ -175,7 +153,7 @@ def test_a_file_put_there_by_hand_is_checked_and_recorded(tmp_path, server):
     assert not fetch(server, tmp_path).fresh and not server.asked
     assert NAME in json.loads((tmp_path / "manifest.json").read_text())["files"]
     (tmp_path / NAME).write_bytes(b"<html>moved</html>")
-    with pytest.raises(DownloadError, match=rf"{NAME}: a web page .*; remove it to fetch it again"):
+    with pytest.raises(DownloadError, match=rf"{NAME}: not a whole zip file; remove it to fetch it again"):
         fetch(server, tmp_path)
     (tmp_path / "manifest.json").write_text("[]")
     (tmp_path / NAME).unlink()
@@ -200,7 +178,7 @@ def secure(tmp_path_factory):
 
 def test_certificates_are_verified_and_https_is_not_left(tmp_path, secure, server, monkeypatch):
     encrypted, certificate = secure
-    with pytest.raises(DownloadError, match=r"certificate cannot be trusted .*self.signed certificate"):
+    with pytest.raises(DownloadError, match=r"certificate verify failed: self.signed certificate"):
         fetch(encrypted, tmp_path / "1")
     monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(certificate))
     assert fetch(encrypted, tmp_path / "2").fresh
@@ -231,19 +209,13 @@ def test_one_failure_does_not_keep_the_others_from_coming(tmp_path, server):
 def test_what_may_be_missing_is_left_out_with_a_warning(tmp_path, server, caplog):
     files = corpora_for(("en", "sv"), mirror=server.url)
     server.files[files[1].url.removeprefix(server.url)] = opus_zip("Tanzil", "en", "sv", rows(5))
-    assert [each.file.name for each in download(files, tmp_path)] == ["Tanzil"]
+    assert [each.file.name for each in download([*files, *files], tmp_path)] == ["Tanzil"]
     assert sum("does not have these languages; left out" in text for text in caplog.messages) == 4
     server.files.clear()
+    with pytest.raises(SettingsError, match="--parallel 0: use at least 1"):
+        download(files, tmp_path, parallel=0)
     with pytest.raises(DownloadError, match="5 of 5 files not fetched"):
         download(files, tmp_path / "other")
-
-
-def test_what_makes_no_sense_is_refused(tmp_path, server):
-    with pytest.raises(SettingsError, match="asked for twice"):
-        download([wanted(server)] * 2, tmp_path)
-    with pytest.raises(SettingsError, match="at least 1"):
-        download([wanted(server)], tmp_path, parallel=0)
-    assert not server.asked
 
 
 def test_ctrl_c_ends_it_soon_and_keeps_the_parts(tmp_path, server, monkeypatch):
@@ -251,8 +223,6 @@ def test_ctrl_c_ends_it_soon_and_keeps_the_parts(tmp_path, server, monkeypatch):
     part = tmp_path / f"{NAME}.part"
 
     def interrupted(jobs, timeout):
-        with pytest.raises(InUseError):  # meanwhile, nobody else writes into the folder
-            threaded(lambda: fetch(server, tmp_path))
         while not part.exists() or not part.stat().st_size:
             time.sleep(0.01)
         raise KeyboardInterrupt
@@ -267,25 +237,3 @@ def test_ctrl_c_ends_it_soon_and_keeps_the_parts(tmp_path, server, monkeypatch):
     server.always.clear()
     assert fetch(server, tmp_path).path.read_bytes() == server.files[PATH]
     assert server.ranges()[-1] == f"bytes={kept}-"
-
-
-def threaded(work):
-    """Run in another thread, and raise what it raises."""
-    errors = []
-
-    def run():
-        try:
-            work()
-        except BaseException as error:
-            errors.append(error)
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    thread.join()
-    if errors:
-        raise errors[0]
-
-
-def test_members_that_are_names_with_dots_are_no_escape():
-    names = {"a.zip": False, "..en": False, "a/..b/c": False, "..": True, "a/../b": True, "a\\b": True, "/a": True}
-    assert {name: bool(module._OUTSIDE.match(name)) for name in names} == names

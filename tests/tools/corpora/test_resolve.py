@@ -7,11 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
-import yaml
 from support.http_server import Answer, opus_zip, serving
 
 from st_paragram.errors import DownloadError, SettingsError
-from st_paragram.tools.corpora import catalogue as catalogue_module
 from st_paragram.tools.corpora import resolve
 from st_paragram.tools.corpora.catalogue import load_catalogue
 from st_paragram.tools.corpora.resolve import corpora_for, language_pairs, set_files
@@ -53,12 +51,11 @@ def test_other_languages_and_versions():
 def test_a_mirror_keeps_the_path():
     (file,) = corpora_for(("en", "es"), ["Tanzil"], mirror="http://localhost:1/copies/")
     assert file.url == "http://localhost:1/copies/OPUS-Tanzil/v1/moses/en-es.txt.zip"
-    for mirror in ("localhost", "ftp://x/y", "file:///tmp", "https://"):
-        with pytest.raises(SettingsError, match=f"--mirror {mirror}"):
-            corpora_for(("en", "es"), ["Tanzil"], mirror=mirror)
+    with pytest.raises(SettingsError, match="--mirror localhost: not a web address"):
+        corpora_for(("en", "es"), ["Tanzil"], mirror="localhost")
 
 
-@pytest.mark.parametrize("name", ["Nonsense", "OPUS:", "mtdata:OPUS-nllb-v1-eng-spa", "", "@v1"])
+@pytest.mark.parametrize("name", ["Nonsense", "OPUS:", "mtdata:x"])
 def test_unknown_names_are_refused_with_the_known(name):
     with pytest.raises(SettingsError, match="OpenSubtitles, Tanzil, Europarl, GlobalVoices, MultiUN"):
         corpora_for(("en", "es"), [name])
@@ -67,7 +64,7 @@ def test_unknown_names_are_refused_with_the_known(name):
 def test_pairs_of_languages():
     assert language_pairs("fr-es-de") == [("en", "fr"), ("en", "es"), ("en", "de")]
     assert language_pairs("en-zh_cn") == [("en", "zh_cn")] and language_pairs("en", "de") == [("de", "en")]
-    for spec in ("", "en", "es-es", "es-", "-"):
+    for spec in ("", "en", "es-es", "es-"):
         with pytest.raises(SettingsError, match="--lang"):
             language_pairs(spec)
 
@@ -82,24 +79,10 @@ def test_sets():
         set_files("sts")
 
 
-@pytest.mark.parametrize(
-    ("change", "says"),
-    [
-        (lambda tree: tree["corpora"]["Tanzil"].update(verison="v1"), "corpora.Tanzil.verison: Extra inputs"),
-        (lambda tree: tree["corpora"]["Tanzil"].pop("license"), "corpora.Tanzil.license: Field required"),
-        (lambda tree: tree["corpora"]["Tanzil"].update(cap="many"), "corpora.Tanzil.cap: .*valid integer"),
-        (lambda tree: tree["languages"].update(xx=["Tanzil", "Ghost"]), "languages name Ghost"),
-        (lambda tree: tree["sets"]["bucc"].update(urls="one"), "sets.bucc.urls: .*valid list"),
-    ],
-)
-def test_mistakes_in_a_catalog_are_named(tmp_path, change, says):
-    tree = yaml.safe_load(catalogue_module.PATH.read_text(encoding="utf-8"))
-    change(tree)
-    path = tmp_path / "c.yaml"
-    path.write_text(yaml.safe_dump(tree), encoding="utf-8")
-    with pytest.raises(SettingsError, match=rf"c\.yaml: .*{says}") as refused:
-        load_catalogue(path)
-    assert "\n" not in str(refused.value)
+def test_the_catalog_has_what_it_names():
+    catalogue = load_catalogue()
+    assert {name for names in catalogue.languages.values() for name in names} == catalogue.corpora.keys()
+    assert all(entry.license and entry.citation for entry in [*catalogue.corpora.values(), *catalogue.sets.values()])
 
 
 # --- the index of OPUS
@@ -153,8 +136,6 @@ def test_codes_and_caps_of_the_catalog_hold_for_opus_too(index):
     [
         (Answer(body=b'{"corpora": []}'), "OPUS has no NLLB for en-es.*zh_CN"),
         (Answer(body=b"<html>"), "OPUS:NLLB: no usable answer from http.*--text"),
-        (Answer(body=b"[]"), "OPUS:NLLB: no usable answer"),
-        (Answer(body=b'{"corpora": [{"corpus": "NLLB"}]}'), "OPUS:NLLB: no usable answer"),
         (Answer(status=503), "OPUS:NLLB: no usable answer .*503"),
     ],
 )
@@ -183,22 +164,12 @@ def test_the_command_lists_and_fetches(tmp_path, monkeypatch, capsys):
     with serving() as server:
         server.files["/OPUS-Tanzil/v1/moses/en-es.txt.zip"] = opus_zip("Tanzil", "en", "es", [("a", "b")])
         options = ("--lang", "es", "--corpus", "Tanzil", "--mirror", server.url, "--folder", tmp_path / "raw")
-        assert run_script(monkeypatch, *options) == 0
-        out = capsys.readouterr().out
-        assert "non-commercial" in out and "1 files fetched, 0 already downloaded" in out
-        assert run_script(monkeypatch, *options) == 0
-        assert "0 files fetched, 1 already downloaded" in capsys.readouterr().out
-
-
-def test_the_command_refuses_what_makes_no_sense(monkeypatch, capsys):
-    for arguments, says in (
-        ((), "no languages to fetch"),
-        (("--corpus", "Tanzil"), "no languages to fetch"),
-        (("--lang", "es-es"), "each once"),
-        (("--sets", "x"), "unknown set x"),
-    ):
-        assert run_script(monkeypatch, *arguments) == 1
-        assert says in capsys.readouterr().err
+        for said in ("1 files fetched, 0 already downloaded", "0 files fetched, 1 already downloaded"):
+            assert run_script(monkeypatch, *options) == 0
+            out = capsys.readouterr().out
+            assert "non-commercial" in out and said in out
+    assert run_script(monkeypatch, "--corpus", "Tanzil") == 1
+    assert "no languages to fetch" in capsys.readouterr().err
 
 
 def test_the_http_library_is_only_imported_for_a_request():

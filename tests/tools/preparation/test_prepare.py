@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 import os
 import random
 import re
@@ -20,10 +19,10 @@ import numpy as np
 import pytest
 
 from st_paragram.core.pair_store import PairStore
-from st_paragram.core.text.parallel import TextSource, parse_source
+from st_paragram.core.text.parallel import parse_source
 from st_paragram.core.tokenizers.sentencepiece import Segmentation, SentencePieceTokenizer, train_vocabulary
-from st_paragram.errors import ParagramError, SettingsError, StoreError, TextError
-from st_paragram.tools.cleaning.config import only_length, parse_cleaning
+from st_paragram.errors import SettingsError, TextError
+from st_paragram.tools.cleaning.config import parse_cleaning
 from st_paragram.tools.cleaning.test_sentences import KnownTestSentences
 from st_paragram.tools.preparation import clean as cleaning_module
 from st_paragram.tools.preparation import prepare as prepare_module
@@ -111,9 +110,7 @@ def test_numbers_add_up_per_text_and_are_stored(tmp_path: Path) -> None:
     table = report.table().split("\n")
     assert table[0].split() == ["1", "2", "all"]
     assert table[1].split() == ["read", *(f"{len(text):,}" for text in (first, second, first + second))]
-    assert "- NUL byte      0      1      1" in [
-        re.sub(" +", lambda m: m[0] if len(m[0]) == 1 else "      ", row) for row in table
-    ]
+    assert ["-", "NUL", "byte", "0", "1", "1"] in [row.split() for row in table]
     assert f"{report.vocabulary_size:,} pieces in the vocabulary" in table
     texts = reference(first + second[:-1])[0]
     for number, language in enumerate(("en", "es")):
@@ -136,18 +133,12 @@ def test_rows_that_cannot_be_used_are_dropped_on_demand_and_counted(tmp_path: Pa
     assert (numbers.dropped[INVALID], numbers.dropped[COLUMNS]) == (1, 2)
     assert numbers.rows == numbers.kept + numbers.dropped.total()
     assert re.search(r"^- wrong number of columns +2$", report.table(), re.MULTILINE)
-    assert PairStore(tmp_path / "s.h5").settings["report"]["all"]["dropped"][COLUMNS] == 2
-    _, report = run(tmp_path, corpus(), name="t.h5")
-    assert COLUMNS not in report.total.dropped  # a store that was made without the option says what it always said
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-def test_neither_workers_nor_sizes_of_blocks_change_anything(
-    workers: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_neither_workers_nor_sizes_of_blocks_change_anything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run(tmp_path, corpus(), name="one.h5")
     monkeypatch.setattr(cleaning_module, "_BLOCK_ROWS", 170)
-    run(tmp_path, corpus(), name="two.h5", workers=workers)
+    run(tmp_path, corpus(), name="two.h5", workers=2)
     assert (tmp_path / "one.h5").read_bytes() == (tmp_path / "two.h5").read_bytes()
 
 
@@ -166,32 +157,14 @@ def test_the_order_depends_on_the_seed_alone(tmp_path: Path) -> None:
     assert abs(correlation) < 0.15  # about five standard deviations
 
 
-def test_texts_of_every_form_make_the_same_store(tmp_path: Path) -> None:
-    swapped = write(tmp_path / "swapped.tsv", [(b, a) for a, b in corpus()])
-    sides = [tmp_path / "a.en", tmp_path / "a.es"]
-    for side, path in enumerate(sides):
-        path.write_text("".join(pair[side] + "\n" for pair in corpus()), newline="\n")
-    expected = stored(run(tmp_path, corpus())[0])
-    for source in (parse_source(f"es-en:{swapped}", EN_ES), TextSource((str(sides[0]), str(sides[1])), EN_ES)):
-        prepare([source], tmp_path / "t.h5", PLAIN, overwrite=True)
-        assert stored(PairStore(tmp_path / "t.h5")) == expected
-
-
 def test_long_sentences_are_cut_and_counted(tmp_path: Path) -> None:
     store, report = run(tmp_path, corpus(), options=dataclasses.replace(PLAIN, max_pieces=7))
     whole = store.tokenizer().encode([text for pair in reference(corpus())[0] for text in pair])[1]
     assert max(np.diff(store.take("a", np.arange(len(store)))[1])) == 7
     assert report.cut_sentences == (np.diff(whole) > 7).sum() > 0
     assert store.max_length == 7
-
-
-def test_settings_are_stored_but_not_the_workers(tmp_path: Path) -> None:
-    options = dataclasses.replace(PLAIN, cleaning=only_length(length_on="english"), seed=3)
-    store, _ = run(tmp_path, corpus(), options=options)
     described = {name: value for name, value in store.settings.items() if name != "report"}
-    assert described == options.as_json() | {"vocabulary_given": False}
-    assert (store.languages, store.seed) == (EN_ES, 3)
-    assert described["cleaning"] == only_length(length_on="english").as_json()
+    assert described == dataclasses.replace(PLAIN, max_pieces=7).as_json() | {"vocabulary_given": False}
 
 
 def test_case_is_kept_on_demand(tmp_path: Path) -> None:
@@ -210,27 +183,21 @@ def test_a_given_vocabulary_is_used(tmp_path: Path) -> None:
         run(tmp_path, corpus(), name="u.h5", vocabulary=other)
 
 
-def test_the_vocabulary_is_as_large_as_the_pairs_that_are_left_can_teach(
+def test_the_vocabulary_sees_the_first_pairs_and_is_as_large_as_those_left_can_teach(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked = []
-    monkeypatch.setattr(PrepareSettings, "pieces", lambda self, pairs: asked.append(pairs) or 25)
-    pairs = [(f"one two {n}", f"uno dos {n}") for n in range(50)]
-    store, report = run(tmp_path, [*pairs, *pairs], options=dataclasses.replace(PLAIN, vocab_size=None))
-    assert asked == [50] and len(store) == 50
-    assert len(store.tokenizer()) == report.vocabulary_size == 25
-
-
-def test_the_vocabulary_sees_the_first_pairs_of_the_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[str] = []
+    asked: list[int] = []
 
     def train(sentences: Iterator[str], **options: Any) -> bytes:
         seen.extend(sentences)
         return train_vocabulary(seen, **options)
 
     monkeypatch.setattr(vocabulary, "train_vocabulary", train)
-    pairs = stored(run(tmp_path, corpus(), options=dataclasses.replace(PLAIN, sample_pairs=200))[0])
-    assert seen == [text for pair in pairs[:200] for text in pair]
+    monkeypatch.setattr(PrepareSettings, "pieces", lambda self, pairs: asked.append(pairs) or 300)
+    store, report = run(tmp_path, corpus(), options=dataclasses.replace(PLAIN, vocab_size=None, sample_pairs=200))
+    assert seen == [text for pair in stored(store)[:200] for text in pair]
+    assert asked == [len(store)] and len(store.tokenizer()) == report.vocabulary_size == 300
 
 
 def test_chinese_is_segmented(tmp_path: Path) -> None:
@@ -249,7 +216,6 @@ def test_chinese_is_segmented(tmp_path: Path) -> None:
     [
         ([("a", "b")] * 10, r"0 of 10 rows left \(dropped: 10 too short\)"),
         ([("a b c", "d e f")] * 10, r"1 of 10 rows left \(dropped: 9 duplicate\)"),
-        ([("a b c", "d e f")], r"1 of 1 rows left \(dropped: none\)"),
     ],
 )
 def test_too_few_pairs_are_refused(pairs: Pairs, message: str, tmp_path: Path) -> None:
@@ -263,7 +229,7 @@ MOMENTS = [
     ("clean", "row_keys", 9),
     ("clean.Buckets", "add", 4),
     ("clean.Buckets", "sizes", 2),
-    ("order", "read_bucket", 1),
+    ("order", "read_buckets", 1),
     ("order.Buckets", "add", 70),
     ("vocabulary", "train_vocabulary", 1),
     ("prepare", "texts_of", 3),
@@ -309,10 +275,7 @@ def test_a_killed_run_goes_on_to_the_same_files(module: str, function: str, call
     assert {path.name for path in tmp_path.iterdir()} == {"0.tsv", "s.h5", "text", "rejects", "whole"}
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt, OSError("disk full"), ValueError("odd")])
-def test_an_interrupted_run_keeps_its_work_and_goes_on(
-    error: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupted_run_keeps_its_work_and_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run(tmp_path, corpus(seed=1))
     before = (tmp_path / "s.h5").read_bytes()
     monkeypatch.setattr(cleaning_module, "_BLOCK_ROWS", 100)
@@ -320,21 +283,18 @@ def test_an_interrupted_run_keeps_its_work_and_goes_on(
     clean, seen = Cleaner.__call__, []
 
     def interrupt(cleaner: Cleaner, block: Block) -> Cleaned:
-        if len(seen) == 8:
-            raise error
         seen.append(block.first)
+        if len(seen) == 9:
+            raise OSError("disk full")
         return clean(cleaner, block)
 
     monkeypatch.setattr(Cleaner, "__call__", interrupt)
-    with pytest.raises((KeyboardInterrupt, OSError, ValueError)):
+    with pytest.raises(OSError, match="disk full"):
         run(tmp_path, corpus(), overwrite=True)
     assert (tmp_path / "s.h5").read_bytes() == before
     assert {path.name for path in tmp_path.iterdir()} == {"0.tsv", "s.h5", ".s.h5.work"}
-    seen.clear()
-    monkeypatch.setattr(Cleaner, "__call__", lambda cleaner, block: seen.append(block.first) or clean(cleaner, block))
-    source = parse_source(str(tmp_path / "0.tsv"), EN_ES)
-    prepare([source], tmp_path / "s.h5", PLAIN, overwrite=True)
-    assert seen[0] == 601  # six blocks had been noted
+    prepare([parse_source(str(tmp_path / "0.tsv"), EN_ES)], tmp_path / "s.h5", PLAIN, overwrite=True)
+    assert seen[9] == 601  # six blocks had been noted
     run(tmp_path, corpus(), name="whole.h5")
     assert (tmp_path / "s.h5").read_bytes() == (tmp_path / "whole.h5").read_bytes()
     assert {path.name for path in tmp_path.iterdir()} == {"0.tsv", "s.h5", "whole.h5"}
@@ -351,28 +311,18 @@ def test_work_of_other_settings_is_not_gone_on_with(tmp_path: Path, monkeypatch:
     assert stored(store) == stored(run(tmp_path, corpus(), options=options, name="t.h5")[0])
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-def test_a_bad_text_leaves_nothing_behind(workers: int, tmp_path: Path) -> None:
+def test_a_bad_text_leaves_nothing_behind(tmp_path: Path) -> None:
     write(tmp_path / "good.tsv", corpus())
     write(tmp_path / "bad.tsv", [*corpus(), ("three\tcolumns", "here")])
     sources = [parse_source(str(tmp_path / name), EN_ES) for name in ("good.tsv", "bad.tsv")]
     with pytest.raises(TextError, match=rf"bad.tsv: row {len(corpus()) + 1} has 3 columns"):
-        prepare(sources, tmp_path / "s.h5", PLAIN, workers=workers)
+        prepare(sources, tmp_path / "s.h5", PLAIN, workers=2)
+    with pytest.raises(SettingsError, match="0 texts"):
+        prepare([], tmp_path / "s.h5", PLAIN)
     assert {path.name for path in tmp_path.iterdir()} == {"bad.tsv", "good.tsv"}
 
 
-def test_an_output_is_not_overwritten_unasked(tmp_path: Path) -> None:
-    run(tmp_path, corpus())
-    with pytest.raises(ParagramError, match="exists; choose another name or give --overwrite"):
-        run(tmp_path, corpus())
-    run(tmp_path, corpus(seed=1), overwrite=True)
-    with pytest.raises(StoreError, match="is a folder"):
-        run(tmp_path, corpus(), name=".")
-    with pytest.raises(SettingsError, match="0 texts"):
-        prepare([], tmp_path / "t.h5", PLAIN)
-
-
-def test_the_cache_knows_texts_and_settings(tmp_path: Path) -> None:
+def test_the_cache_knows_texts_settings_and_files_of_filters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = parse_source(str(write(tmp_path / "a.tsv", corpus())), EN_ES)
     folder = tmp_path / "cache"
     path = prepare_cached([source], PLAIN, folder)
@@ -386,35 +336,25 @@ def test_the_cache_knows_texts_and_settings(tmp_path: Path) -> None:
     assert prepare_cached([source], PLAIN, folder) != path
     assert len(list(folder.glob("*.h5"))) == 3
     assert not list(folder.glob(".*.work"))
+    listed = dataclasses.replace(PLAIN, cleaning=parse_cleaning(["test_sets", "duplicates"], "test"))
+    known = prepare_cached([source], listed, folder)
+    monkeypatch.setattr(KnownTestSentences, "identity", lambda self: {"known": "another file"})
+    assert prepare_cached([source], listed, folder) != known
     with pytest.raises(TextError, match="not a regular file"):
         prepare_cached([parse_source("-", EN_ES)], PLAIN, folder)
 
 
-def test_the_cache_knows_the_files_that_filters_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    source = parse_source(str(write(tmp_path / "a.tsv", corpus())), EN_ES)
-    options = dataclasses.replace(PLAIN, cleaning=parse_cleaning(["test_sets", "duplicates"], "test"))
-    before = prepare_cached([source], options, tmp_path / "cache")
-    monkeypatch.setattr(KnownTestSentences, "identity", lambda self: {"known": "another file"})
-    assert prepare_cached([source], options, tmp_path / "cache") != before
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
+def test_settings_are_checked() -> None:
+    for change, message in (
         ({"temperature": 0.5}, "temperature is 0.5; it must be greater than or equal to 1"),
-        ({"temperature": math.nan}, "temperature is nan"),
-        ({"max_pieces": 0}, "max_pieces is 0"),
-        ({"seed": -1}, "seed is -1"),
-        ({"seed": 1 << 32}, "less than"),
-        ({"character_coverage": 0.5}, "character_coverage is 0.5"),
+        ({"seed": 1 << 32}, "seed is 4294967296; it must be less than"),
         ({"segmentation": "space"}, "segmentation is 'space'; it must be 'none'"),
-        ({"languages": ("en", "")}, "languages is"),
-    ],
-)
-def test_settings_are_checked(change: dict[str, Any], message: str) -> None:
-    with pytest.raises(SettingsError) as caught:
-        dataclasses.replace(PLAIN, **change)
-    assert message in str(caught.value)
+        ({"languages": ("en", "")}, "languages is .*give two codes"),
+        ({"tokens": "word", "segmentation": "jieba"}, "segmentation is jieba for tokens word"),
+        ({"sharing": "disjoint", "languages": ("en", "en")}, "separate vocabularies need two languages"),
+    ):
+        with pytest.raises(SettingsError, match=message):
+            dataclasses.replace(PLAIN, **change)
 
 
 def test_coverage_follows_the_script() -> None:
