@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 
 from st_paragram.core.encoding.directory import check_free
 from st_paragram.core.encoding.find import find
 from st_paragram.core.words import counted
+from st_paragram.tools.options.common import MODEL, say
 
 DESCRIPTION = (
     "Copy an averaging model: with its embedding matrix in another number type, with fewer dimensions, or with vectors "
@@ -32,7 +32,7 @@ original.
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     add = parser.add_argument
-    add("model", metavar="MODEL", help="model directory, name or hub id")
+    add("model", metavar="MODEL", help=MODEL)
     add("output", metavar="OUTPUT", help="output directory")
     types = ("float32", "float16", "int8", "int4")
     add("--dtype", choices=types, help="number type of the embedding matrix (default: unchanged)")
@@ -63,5 +63,5 @@ def run(arguments: argparse.Namespace) -> int:
     encoder.save(output, card, arguments.overwrite, kind, arguments.dim, arguments.normalize, training_text(folder))
     size = weights_size(output)
     share = f"{size / 1e6:.1f} MB of weights, {size / old_size:.0%} of the original"
-    print(f"{output}: {counted(dimension, 'component')}, {kind}{unit}; {share}", file=sys.stderr)
+    say(f"{output}: {counted(dimension, 'component')}, {kind}{unit}; {share}")
     return 0

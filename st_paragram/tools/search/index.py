@@ -38,7 +38,7 @@ from st_paragram.errors import MiningError, ModelDirectoryError, SettingsError, 
 from st_paragram.tools.search.embedding import Hit, Vectors, embed, embed_queries, unit_rows
 from st_paragram.tools.search.rows import Fields, Source, has_words, rows_of
 
-lancedb = require("lancedb", "search", "a search index", install="lancedb")  # which brings pyarrow
+lancedb = require("lancedb", "search", "a search index")
 pa, compute = require("pyarrow", "search"), require("pyarrow.compute", "search")
 
 TABLE = "sentences"
