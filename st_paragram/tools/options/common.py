@@ -35,7 +35,7 @@ def add_model_option(parser: Parser) -> None:
 def with_model(parser: argparse.ArgumentParser, words: list[str]) -> list[str]:
     """The words of a command with its model where the parser has it: as `--model NAME`, or as the argument MODEL."""
     if "--model" in parser._option_string_actions:
-        return ["--model", *words] if _names_model(words[0]) else words
+        return ["--model", *words] if len(words) > 1 and _names_model(words[0]) else words
     if not any(str(action.metavar).startswith("MODEL") for action in parser._get_positional_actions()):
         return words
     models, others, left = list[str](), list[str](), iter(words)
