@@ -7,8 +7,8 @@ import argparse
 from st_paragram.tools.options.common import MODEL, say
 
 DESCRIPTION = (
-    "Upload a model to the Hugging Face hub, in one commit. The model is checked first; only its files and its card are "
-    "uploaded, nothing else in its directory. A new repository is private unless --public is given."
+    "Upload a model to the Hugging Face hub, in one commit. The model is checked first; only its files and its card "
+    "are uploaded, nothing else in its directory. A new repository is private unless --public is given."
 )
 EPILOG = """\
   st-paragram push p-sp-es owner/p-sp-es --dry-run                # what would be uploaded; nothing is sent

@@ -101,7 +101,11 @@ def test_a_model_of_words_begins_with_another_ones_rows():
         (train, "--data pairs.tsv --encoder blstm --init w --output x", "init is 'w', but only an averaging model"),
         (prepare, "--lang en --output x.h5 --sharing disjoint", "separate vocabularies need two languages"),
         (prepare, "--output x.h5 --segment jieba --tokens word", "segmentation is jieba for tokens word; only"),
-        (prepare, "--output x.h5 --splitter moses", "splitter is moses for tokens sentencepiece; it is for tokens word"),
+        (
+            prepare,
+            "--output x.h5 --splitter moses",
+            "splitter is moses for tokens sentencepiece; it is for",
+        ),
         (prepare, "--output x.h5 --splitter moses --tokens word", 'pip install "st_paragram[moses]"'),
     ],
 )

@@ -160,7 +160,7 @@ def test_a_closed_pipe_ends_quietly():
     write("many.txt", [f"line {number}" for number in range(3000)])
     reading, writing = os.pipe()
     os.close(reading)
-    command = [sys.executable, "-m", "st_paragram.cli.main", *"embed p-sp-mini many.txt --output -".split()]
+    command = [sys.executable, "-m", "st_paragram.cli.main", "embed", "p-sp-mini", "many.txt", "--output", "-"]
     root = str(Path(main.__globals__["__file__"]).parents[2])
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([root, os.environ.get("PYTHONPATH", "")])}
     done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, check=False, env=environment)

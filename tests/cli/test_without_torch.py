@@ -76,7 +76,9 @@ def test_an_index_is_made_changed_and_searched(texts):
 
 
 def test_models_are_copied_and_described(texts, tmp_path):
-    copies = [f"export p-sp-mini {number} {more}" for number, more in enumerate(("--dim 50 --normalize", "--dtype int8"))]
+    copies = [
+        f"export p-sp-mini {number} {more}" for number, more in enumerate(("--dim 50 --normalize", "--dtype int8"))
+    ]
     said = run(*copies, "get p-sp-mini --output mini", "info mini --check", "info")
     assert "averaging" in said and "st_paragram" in said and len(list(tmp_path.glob("*/README.md"))) == 3
     assert st_paragram.load("mini", device="cpu").get_embedding_dimension() == 256

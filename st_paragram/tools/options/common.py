@@ -49,7 +49,7 @@ def with_model(parser: argparse.ArgumentParser, words: list[str]) -> list[str]:
 
 
 def _names_model(word: str) -> bool:
-    """Whether a word is the name of a model and not of a file: data/lines.txt is not a hub id where data is a folder."""
+    """Whether a word names a model and not a file: data/lines.txt is not a hub id where data is a folder."""
     path = Path(word)
     on_hub = HUB_ID.fullmatch(word) and not path.parent.is_dir()
     return word in SHIPPED_MODELS or (path / CONFIG_FILE).is_file() or bool(on_hub)
