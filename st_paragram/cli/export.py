@@ -53,11 +53,10 @@ def run(arguments: argparse.Namespace) -> int:
     from st_paragram.core.encoding.record import training_text
 
     kind = arguments.dtype or table_type(folder).value  # refuses a model without a table
-    encoder = Encoder(folder)
-    check_components(arguments.dim, encoder.model.table.dimension)
-    dimension = arguments.dim or encoder.model.table.dimension
+    encoder, old_size, readme = Encoder(folder), weights_size(folder), folder / "README.md"
+    check_components(arguments.dim, encoder.dimension)
+    dimension = arguments.dim or encoder.dimension
     unit = ", vectors of length 1" if arguments.normalize or encoder.model.unit_vectors else ""
-    old_size, readme = weights_size(folder), folder / "README.md"
     card = readme.read_text(encoding="utf-8", errors="replace") if readme.is_file() else ""
     card += _PROVENANCE.format(name=folder.name, kind=kind, dimension=dimension, unit=unit)
     encoder.save(output, card, arguments.overwrite, kind, arguments.dim, arguments.normalize, training_text(folder))

@@ -68,7 +68,7 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """End with usage and the message, which names a misspelled option."""
-        known = _options(self)
+        known = self._option_string_actions
         options = [word.partition("=")[0] for word in self._given if word.startswith("--")]
         unknown = [word for word in options if not any(option.startswith(word) for option in known)]
         if unknown and not message.startswith("argument "):
@@ -80,12 +80,6 @@ class _Parser(argparse.ArgumentParser):
             seen = f"there is no {str(action.metavar).lower()} {value!r}"
             self.error(_guess(seen, value, action.choices) or f"{seen}; `{self.prog} --help` lists them")
         super()._check_value(action, value)
-
-
-def _options(parser: argparse.ArgumentParser) -> set[str]:
-    """The options of a parser and of its subcommands."""
-    nested = [action.choices.values() for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
-    return {*parser._option_string_actions, *(option for some in nested for each in some for option in _options(each))}
 
 
 def _guess(seen: str, word: str, known: Iterable[str]) -> str:
