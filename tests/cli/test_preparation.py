@@ -65,13 +65,6 @@ def test_filters_follow_the_lengths_or_a_list():
         filters("--max-length 5 --cleaning paper")
 
 
-@pytest.mark.parametrize(
-    ("pairs", "pieces"), [(2, 8_000), (50_000, 8_000), (50_001, 20_000), (1_000_000, 20_000), (1_000_001, 50_000)]
-)
-def test_a_vocabulary_is_as_large_as_the_text_can_teach(pairs, pieces):
-    assert PrepareSettings(("en", "es")).pieces(pairs) == pieces
-
-
 def test_a_store_and_a_table(capsys):
     Path("m.en").write_text("one more row\ntwo\n")
     Path("m.es").write_text("una fila más\ndos\n", encoding="utf-8")

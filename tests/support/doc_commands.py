@@ -32,7 +32,7 @@ def problem(words: list[str]) -> str | None:
 
 def mention_problem(words: list[str]) -> str | None:
     """What is wrong with a command of ours in a sentence, which may leave out what is required."""
-    if words[0] != "st-paragram" or words[1] in ("COMMAND", "--help", "--version"):
+    if words[0] != "st-paragram" or words[1] in ("COMMAND", "--help", "--version") or "..." in words:
         return None
     if words[1] not in COMMANDS:
         return f"no command {words[1]}"

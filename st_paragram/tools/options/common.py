@@ -35,7 +35,8 @@ def add_model_option(parser: Parser) -> None:
 def with_model(parser: argparse.ArgumentParser, words: list[str]) -> list[str]:
     """The words of a command with its model where the parser has it: as `--model NAME`, or as the argument MODEL."""
     if "--model" in parser._option_string_actions:
-        return ["--model", *words] if len(words) > 1 and _names_model(words[0]) else words
+        named = any(word.partition("=")[0] == "--model" for word in words)
+        return words if named or len(words) < 2 or not _names_model(words[0]) else ["--model", *words]
     if not any(str(action.metavar).startswith("MODEL") for action in parser._get_positional_actions()):
         return words
     models, others, left = list[str](), list[str](), iter(words)
@@ -49,9 +50,9 @@ def with_model(parser: argparse.ArgumentParser, words: list[str]) -> list[str]:
 
 
 def _names_model(word: str) -> bool:
-    """Whether a word names a model and not a file: data/lines.txt is not a hub id where data is a folder."""
+    """Whether a word names a model and not a file: a hub id has no ending of letters, and its owner is not a folder."""
     path = Path(word)
-    on_hub = HUB_ID.fullmatch(word) and not path.parent.is_dir()
+    on_hub = HUB_ID.fullmatch(word) and not (path.suffix[1:].isalpha() or path.parent.is_dir())
     return word in SHIPPED_MODELS or (path / CONFIG_FILE).is_file() or bool(on_hub)
 
 
