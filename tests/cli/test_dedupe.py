@@ -52,23 +52,23 @@ def test_standard_input_and_output(here, capfdbinary, monkeypatch):
     assert dedupe("a", "--output", "a", "--overwrite") == 0 and (here / "a").read_text() == "x\ny\n"
 
 
-@pytest.mark.parametrize(
-    ("sides", "kept"), [("both", [0, 1, 2, 4]), ("first", [0, 2, 4]), ("second", [0, 1, 4]), ("either", [0, 4])]
-)
-def test_sides_of_pairs_in_a_file_and_in_two(here, sides, kept):
+def test_sides_and_methods_of_pairs_in_a_file_and_in_two(here):
     first = [LINE, LINE, "another text", LINE.upper(), "last"]
     second = ["uno dos tres", "otra cosa", "uno dos tres", "Uno, dos, tres", "fin"]
     rows = [f"{one}\t{other}\n" for one, other in zip(first, second, strict=True)]
-    (here / "pairs").write_text("".join(rows))
-    (here / "a").write_text("".join(f"{line}\n" for line in first))
-    (here / "b").write_text("".join(f"{line}\n" for line in second))
-    assert dedupe("pairs", "--pairs", "--sides", sides, "--output", "out") == 0
-    assert (here / "out").read_text() == "".join(rows[row] for row in kept)
-    moses = ["--moses", "a", "b", "--sides", sides, "--output", "out.a", "out.b", "--removed", "removed"]
-    assert dedupe(*moses) == 0
-    assert (here / "out.a").read_text() == "".join(f"{first[row]}\n" for row in kept)
-    assert (here / "out.b").read_text() == "".join(f"{second[row]}\n" for row in kept)
-    assert (here / "removed").read_text().endswith(f"\t{rows[3]}")
+    for name, lines in (("pairs", rows), ("a", first), ("b", second)):
+        (here / name).write_text("".join(f"{line.rstrip()}\n" for line in lines))
+    for sides, kept in (("both", [0, 1, 2, 4]), ("first", [0, 2, 4]), ("second", [0, 1, 4]), ("either", [0, 4])):
+        assert dedupe("pairs", "--pairs", "--sides", sides, "--output", "out", "--overwrite") == 0
+        assert (here / "out").read_text() == "".join(rows[row] for row in kept)
+        moses = ["--moses", "a", "b", "--sides", sides, "--output", "out.a", "out.b", "--removed", "removed"]
+        assert dedupe(*moses, "--overwrite") == 0
+        assert (here / "out.a").read_text() == "".join(f"{first[row]}\n" for row in kept)
+        assert (here / "out.b").read_text() == "".join(f"{second[row]}\n" for row in kept)
+        assert (here / "removed").read_text().endswith(f"\t{rows[3]}")
+    for options, count in (([], 3), (["--method", "exact"], 3), (["--method", "exact", "--no-normalize"], 4)):
+        assert dedupe("a", "--output", "out", "--overwrite", *options) == 0
+        assert len((here / "out").read_text().splitlines()) == count
 
 
 def test_blank_rows_and_columns_of_a_table(here):
@@ -81,26 +81,11 @@ def test_blank_rows_and_columns_of_a_table(here):
     assert (here / "pairs").read_text() == "One, two\tuno dos\none two\totro\n"
 
 
-def test_methods_and_the_longest(here):
-    (here / "a").write_text(f"{LINE}\n{LINE} yet\n{LINE.upper()}\n{LINE}\n")
-    for options, kept in (
-        ([], [0]),
-        (["--keep", "longest"], [1]),
-        (["--method", "exact"], [0, 1]),
-        (["--method", "exact", "--no-normalize"], [0, 1, 2]),
-        (["--method", "minhash", "--threshold", "0.9"], [0, 1]),
-        (["--method", "minhash", "--unit", "character", "--ngram", "3"], [0]),
-    ):
-        assert dedupe("a", "--output", "out", "--overwrite", *options) == 0
-        lines = (here / "a").read_text().splitlines()
-        assert (here / "out").read_text().splitlines() == [lines[row] for row in kept]
-
-
 REFUSED = [
     (["--moses", "a", "three", "--output", "c", "d"], "a has 1 row and three has 2 rows; the files of a pair need"),
     (["--moses", "a", "a", "--output", "-", "d"], "a Moses pair cannot go to standard output"),
-    ([], "nothing given; give FILE, FILE with --pairs, or --moses EN XX"),
-    (["a", "--moses", "a", "a"], "FILE and --moses given; give"),
+    ([], "FILE, FILE with --pairs, or --moses EN XX"),
+    (["a", "--moses", "a", "a"], "FILE, FILE with --pairs, or --moses EN XX"),
     (["--moses", "-", "-"], "only one file of a Moses pair can be standard input"),
     (["--moses", "a", "a"], "--output names 1 files; give two with --moses"),
     (["a", "--sides", "first"], "--sides is for parallel text"),

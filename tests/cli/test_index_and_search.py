@@ -49,16 +49,9 @@ def test_sentences_are_added_deleted_and_the_index_compacted(folder, capsys):
     assert run("index", "--export", "i", "--output", "o.parquet") == 0 and (folder / "o.parquet").exists()
 
 
-@pytest.mark.parametrize("table", ["table.jsonl", "table.csv", "table.parquet"])
+@pytest.mark.parametrize("table", ["table.jsonl", "table.csv"])
 def test_fields_come_from_tables_and_tags_and_are_filtered(folder, capsys, table):
-    if table.endswith("parquet"):
-        import pyarrow
-        from pyarrow import parquet
-
-        values = [json.loads(line) for line in (folder / "table.jsonl").read_text().splitlines()]
-        parquet.write_table(pyarrow.Table.from_pylist([{"year": None, **value} for value in values]), folder / table)
     words = [table, "--columns", "text", "--metadata", "lang", "year", "--tag", "source=web", "--tag", "ok=true"]
-    assert run("index", *words, "--output", "j") == 0
     assert run("index", *words, "--add-to", "i") == 0
     assert SearchIndex("i").fields == {"source": "text", "ok": "boolean", "lang": "text", "year": "integer"}
     capsys.readouterr()
@@ -66,15 +59,8 @@ def test_fields_come_from_tables_and_tags_and_are_filtered(folder, capsys, table
     (row,) = rows(capsys)
     assert row[1:3] == ["6", "una casa roja"]
     assert json.loads(row[3]) == {"lang": "es", "ok": True, "source": "web", "year": 2021}
-    assert SearchIndex("j").search(["casa"], where="lang = 'es'")[0][0].metadata == json.loads(row[3])
     assert run("index", "--delete-from", "i", "--where", "year is null or year != 2021") == 0
     assert len(SearchIndex("i")) == 1
-
-
-def test_values_of_a_csv_stay_text_where_the_index_has_text(folder):
-    SearchIndex.build(["one two"], "j", "p-sp-mini", metadata={"year": "unknown"})
-    assert run("index", "table.csv", "--columns", "text", "--metadata", "year", "--add-to", "j") == 0
-    assert SearchIndex("j").search(["una casa roja"], 1)[0][0].metadata == {"year": "2021"}
 
 
 def test_a_text_is_searched_without_an_index_or_lancedb(folder, capsys, monkeypatch):

@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import time
+import urllib.error
 import urllib.request
 
 import pytest
@@ -77,23 +78,15 @@ def can_connect(url):
 
 
 @pytest.mark.slow
-def test_a_server_answers_openais_client_and_stops_when_requests_are_answered(tmp_path):
-    openai = pytest.importorskip("openai")
+def test_a_server_stops_when_requests_are_answered(tmp_path):
     (tmp_path / "key.txt").write_text("sesame\n")
     command = [sys.executable, "-m", "st_paragram.cli.main", "serve", "p-sp-mini", "--port", "0"]
-    server = subprocess.Popen(
-        [*command, "--api-key-file", str(tmp_path / "key.txt")],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    command += ["--api-key-file", str(tmp_path / "key.txt")]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         url = re.search(r"http://\S+", server.stdout.readline())[0]
-        client = openai.OpenAI(base_url=f"{url}/v1", api_key="sesame", max_retries=0)
-        answer = client.embeddings.create(model="p-sp-mini", input=["hello", "hola"], dimensions=50)
-        assert [len(each.embedding) for each in answer.data] == [50, 50]
-        with pytest.raises(openai.AuthenticationError):
-            openai.OpenAI(base_url=f"{url}/v1", api_key="x", max_retries=0).models.list()
+        with pytest.raises(urllib.error.HTTPError, match="401"):
+            urllib.request.urlopen(f"{url}/v1/models")
         body = json.dumps({"model": "p-sp-mini", "input": "good morning"}).encode()
         with half_sent(url, body) as connection:
             assert urllib.request.urlopen(f"{url}/health").status == 200

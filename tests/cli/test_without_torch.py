@@ -82,7 +82,7 @@ def test_models_are_copied_and_described(texts, tmp_path):
     said = run(*copies, "get p-sp-mini --output mini", "info mini --check", "info")
     assert "averaging" in said and "st_paragram" in said and len(list(tmp_path.glob("*/README.md"))) == 3
     assert st_paragram.load("mini", device="cpu").get_embedding_dimension() == 256
-    (tmp_path / "mini" / "st_paragram.json").write_text('{"format_version": 3, "architecture": "stock"}')
+    (tmp_path / "mini" / "st_paragram.json").write_text('{"format_version": 3, "architecture": "modules"}')
     done = run_without(COMMAND, ["export", "mini", "copy"])
     assert done.returncode == 1 and "only averaging models" in done.stderr
 

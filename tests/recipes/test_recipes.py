@@ -13,11 +13,8 @@ from support.data import make_pairs
 
 import st_paragram
 from st_paragram.core.families import family_named
-from st_paragram.core.settings import read
-from st_paragram.errors import SettingsError
 from st_paragram.families.psp import tune
 from st_paragram.learning.training import training_data
-from st_paragram.learning.training.settings import TrainingSettings
 
 RECIPES = Path(__file__).parents[2] / "recipes"
 QUICK = "--dim 8 --epochs 2 --batch-size 16 --megabatch-size 4 --anneal-interval 5 --device cpu".split()  # noqa: SIM905
@@ -110,17 +107,6 @@ def test_a_store_of_another_language_and_a_missing_checkpoint_are_refused(folder
     assert "pairs of en and es, not of de" in capsys.readouterr().err
     assert recipe("train_bitext", "--lang", "es", "--data", "pairs.tsv", *QUICK, "--resume") == 1
     assert "checkpoint to resume from" in capsys.readouterr().err
-
-
-def test_settings_come_from_yaml_and_the_command_line(tmp_path):
-    path = tmp_path / "my.yaml"
-    path.write_text("dim: 10\nepochs: 3\n")
-    settings = read(TrainingSettings, path, {"dim": 20}, {"seed": 3, "epochs": 9})
-    assert (settings.dim, settings.epochs, settings.dropout, settings.seed) == (20, 3, 0.0, 3)
-    for text, message in (("dims: 3", "unknown setting 'dims'"), ("[1]", "a mapping"), ("{", "not readable")):
-        path.write_text(text)
-        with pytest.raises(SettingsError, match=message):
-            read(TrainingSettings, path)
 
 
 def test_configurations_are_valid_and_the_papers_is_the_papers():
