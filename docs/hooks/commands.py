@@ -15,6 +15,7 @@ _INTRODUCTION = """# All commands
 
 `st-paragram COMMAND --help` prints the same in the terminal. A command ends with status 0 if all went well, 1 with one
 line on stderr if it refuses something, 2 if its options are wrong, and 130 after Ctrl-C.
+In every command, the model is the first argument or `--model NAME`: `embed p-sp-es lines.txt`, `serve --model p-sp-es`.
 """
 
 

@@ -105,9 +105,9 @@ def _import_use(arguments: argparse.Namespace) -> list[str]:
 
     weight = DEFAULT_WEIGHT if arguments.weight is None else arguments.weight
     files = UseFiles(arguments.weights, arguments.use_model) if arguments.weights else None
-    combined = arguments.psp, weight, arguments.dim, arguments.text
-    network = files, arguments.max_tokens, arguments.precision or "float32"
-    kept = import_use(arguments.output, *combined, *network, arguments.name, arguments.overwrite)
+    combined = arguments.psp, weight, arguments.dim, arguments.text, files, arguments.max_tokens
+    how = arguments.name, arguments.overwrite
+    kept = import_use(arguments.output, *combined, arguments.precision or "float32", *how)
     both = f", and {arguments.psp}, {weight:g} to {1 - weight:g}" if arguments.psp else ""
     done = [f"published weights of multilingual USE, Apache-2.0{both}"]
     if kept:
