@@ -46,7 +46,6 @@ demo: $(VENV)/.installed
 	@echo "a model that was trained on real text gives. Next: docs/five_minutes.md, and README.md."
 
 docs: $(VENV)/.installed-docs
-	PYTHONPATH=tests $(BIN)/python -m support.commands_pages
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict  # --quiet would hide what --strict counts
 	@echo "site/index.html"
 
@@ -59,7 +58,6 @@ test-slow: install
 lint: install
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	PYTHONPATH=tests $(BIN)/python -m support.english
 	$(BIN)/lint-imports
 	$(BIN)/mypy
 

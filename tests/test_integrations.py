@@ -18,7 +18,6 @@ from support.dual_encoder import new_model, unlike_new, write_bitext
 from support.requirements import required
 
 import st_paragram
-from st_paragram import Encoder
 from st_paragram.learning.models import directory as model_directory
 
 PAGE = Path(__file__).parents[1] / "docs" / "integrations.md"
@@ -81,10 +80,6 @@ def first(tmp_path_factory):
     return folder, names
 
 
-def test_each_section_with_an_example_is_tested():
-    assert {title for title, code in sections().items() if code} == {"Sentences and vectors", *PACKAGES}
-
-
 @pytest.fixture(scope="module")
 def ran(first):
     """Run the example of a section, once: what it prints, and its names."""
@@ -107,6 +102,7 @@ def ran(first):
 
 @pytest.mark.parametrize("title", titles(PACKAGES))
 def test_an_example_prints_what_the_page_says(title, ran):
+    assert {name for name, code in sections().items() if code} == {"Sentences and vectors", *PACKAGES}
     expected = PRINTED.findall(sections()[title])
     assert expected
     assert ran(title)[0][-len(expected) :] == expected  # trainers also print
@@ -131,63 +127,18 @@ def dual_encoder(tmp_path_factory, vocabulary):
     return folder / "muse"
 
 
-def test_langchain_goes_through_the_towers(dual_encoder, first):
-    pytest.importorskip("langchain_huggingface")
-    code = sections()["LangChain"].replace('"p-sp-mini"', repr(str(dual_encoder)))
-    names = dict(first[1])
-    run(code, names)
-    same_towers(names["embeddings"].embed_query, names["embeddings"].embed_documents, dual_encoder)
-
-
-def test_llamaindex_goes_through_the_towers(dual_encoder, first):
-    pytest.importorskip("llama_index.core")
-    names = dict(first[1])
-    names["model"] = SentenceTransformer(str(dual_encoder), device="cpu")
-    run(sections()["LlamaIndex"], names)
-    embed = names["embed_model"]
-    same_towers(embed.get_query_embedding, embed.get_text_embedding_batch, dual_encoder)
-
-
-def same_towers(embed_query, embed_texts, folder):
-    """Both ways are those of the model's towers, which differ."""
-    model, text = SentenceTransformer(str(folder), device="cpu"), make_pairs(1)[0][0]
-    question, answer = model.encode_query(text), model.encode_document(text)
-    assert abs(question - answer).max() > 1e-3
-    assert embed_query(text) == pytest.approx(question.tolist(), abs=1e-5)
-    assert embed_texts([text])[0] == pytest.approx(answer.tolist(), abs=1e-5)
-
-
-def test_llamaindex_has_not_learnt_to_open_averaging_models(first):
-    """If this fails, the page need no longer show a class of its own."""
-    base = pytest.importorskip("llama_index.embeddings.huggingface")
-    folder = str(first[0] / "p-sp-mini")
-    with pytest.raises(ValueError, match="finite number"):
-        base.HuggingFaceEmbedding(folder, device="cpu")
-    with pytest.raises(AttributeError, match="max_seq_length"):
-        base.HuggingFaceEmbedding(folder, device="cpu", max_length=512)
-
-
-@pytest.mark.slow
-def test_keybert_and_bertopic_take_models_of_all_classes(dual_encoder):
-    backends = [pytest.importorskip(f"{library}.backend._utils") for library in ("keybert", "bertopic")]
-    for model in (
-        st_paragram.load("p-sp-mini"),
-        st_paragram.load(dual_encoder),
-        SentenceTransformer(str(dual_encoder)),
-    ):
-        for backend in backends:
-            assert backend.select_backend(model).embedding_model is model
-
-
-@pytest.mark.slow
-def test_keybert_and_bertopic_have_not_learnt_to_take_an_encoder(monkeypatch):
-    """If this fails, the page need no longer warn of it."""
-    backends = [pytest.importorskip(f"{library}.backend._utils") for library in ("keybert", "bertopic")]
-    asked = []
-    monkeypatch.setattr(SentenceTransformer, "__init__", lambda self, name, *args, **kwargs: asked.append(name))
-    for backend in backends:
-        assert not isinstance(backend.select_backend(Encoder("p-sp-mini")).embedding_model, Encoder)
-    assert [name.rpartition("/")[2] for name in asked] == ["paraphrase-multilingual-MiniLM-L12-v2", "all-MiniLM-L6-v2"]
+@pytest.mark.parametrize("title", ["LangChain", "LlamaIndex"])
+def test_queries_and_texts_go_through_their_towers(title, dual_encoder, first):
+    pytest.importorskip(PACKAGES[title])
+    model, text = SentenceTransformer(str(dual_encoder), device="cpu"), make_pairs(1)[0][0]
+    names = dict(first[1]) | {"model": model}
+    run(sections()[title].replace('"p-sp-mini"', repr(str(dual_encoder))), names)
+    if title == "LangChain":
+        asked, answered = names["embeddings"].embed_query(text), names["embeddings"].embed_documents([text])[0]
+    else:
+        asked, answered = (getattr(names["embed_model"], f"get_{kind}_embedding")(text) for kind in ("query", "text"))
+    assert asked == pytest.approx(model.encode_query(text).tolist(), abs=1e-5)
+    assert answered == pytest.approx(model.encode_document(text).tolist(), abs=1e-5) != asked
 
 
 @pytest.mark.slow

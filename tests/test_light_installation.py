@@ -36,6 +36,12 @@ def build_wheel(folder: Path) -> Path:
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory):
     """Its folder of programs; skips where no package registry can be reached."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("PYTHONPATH", raising=False)  # it would lead to these sources
+        yield installed(tmp_path_factory)
+
+
+def installed(tmp_path_factory):
     folder = tmp_path_factory.mktemp("light")
     wheel = build_wheel(folder)
     subprocess.run([sys.executable, "-m", "venv", folder / "env"], check=True)

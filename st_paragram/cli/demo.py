@@ -6,6 +6,7 @@ import argparse
 
 from st_paragram.core.encoding.find import SHIPPED
 from st_paragram.errors import SettingsError
+from st_paragram.tools.options.common import MODEL
 
 DESCRIPTION = (
     "Open a page that shows in the browser what models do: the cosine of two sentences and what each token contributes "
@@ -21,8 +22,7 @@ EPILOG = """\
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     add = parser.add_argument
-    models = f"models to choose from on the page: directories, names or hub ids (default: {SHIPPED})"
-    add("models", nargs="*", metavar="MODEL", help=models)
+    add("models", nargs="*", metavar="MODEL", help=f"{MODEL}; repeatable, to choose from (default: {SHIPPED})")
     add("--host", default="127.0.0.1", help="address to listen on (default: %(default)s, this machine only)")
     add("--port", type=int, help="port to listen on (default: the first free port from 7860 up)")
     add("--open", action="store_true", help="open the page in a browser")

@@ -9,6 +9,7 @@ from typing import Any
 
 from st_paragram.core.words import counted
 from st_paragram.errors import EvaluationError, MissingExtraError, ModelDirectoryError, SettingsError
+from st_paragram.tools.options.common import MODEL
 
 DESCRIPTION = (
     "Score models on your own data, or on published benchmarks. The command prints Markdown tables. On "
@@ -55,8 +56,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     from st_paragram.tools.options.columns import add_columns_option
 
     add = parser.add_argument
-    models = "model directory, name or hub id; any SentenceTransformer directory works"
-    add("models", nargs="+", metavar="MODEL", help=models)
+    add("models", nargs="+", metavar="MODEL", help=f"{MODEL}; any SentenceTransformer directory works")
     group = parser.add_argument_group("your own data")
     own = group.add_argument
     several: dict[str, Any] = {"type": Path, "nargs": "+", "action": "extend", "default": [], "metavar": "FILE"}

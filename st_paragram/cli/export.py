@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 
 from st_paragram.core.encoding.directory import check_free
 from st_paragram.core.encoding.find import find
 from st_paragram.core.words import counted
+from st_paragram.tools.options.common import MODEL, say
 
 DESCRIPTION = (
     "Copy an averaging model: with its embedding matrix in another number type, with fewer dimensions, or with vectors "
@@ -32,7 +32,7 @@ original.
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     add = parser.add_argument
-    add("model", metavar="MODEL", help="model directory, name or hub id")
+    add("model", metavar="MODEL", help=MODEL)
     add("output", metavar="OUTPUT", help="output directory")
     types = ("float32", "float16", "int8", "int4")
     add("--dtype", choices=types, help="number type of the embedding matrix (default: unchanged)")
@@ -53,15 +53,14 @@ def run(arguments: argparse.Namespace) -> int:
     from st_paragram.core.encoding.record import training_text
 
     kind = arguments.dtype or table_type(folder).value  # refuses a model without a table
-    encoder = Encoder(folder)
-    check_components(arguments.dim, encoder.model.table.dimension)
-    dimension = arguments.dim or encoder.model.table.dimension
+    encoder, old_size, readme = Encoder(folder), weights_size(folder), folder / "README.md"
+    check_components(arguments.dim, encoder.dimension)
+    dimension = arguments.dim or encoder.dimension
     unit = ", vectors of length 1" if arguments.normalize or encoder.model.unit_vectors else ""
-    old_size, readme = weights_size(folder), folder / "README.md"
     card = readme.read_text(encoding="utf-8", errors="replace") if readme.is_file() else ""
     card += _PROVENANCE.format(name=folder.name, kind=kind, dimension=dimension, unit=unit)
     encoder.save(output, card, arguments.overwrite, kind, arguments.dim, arguments.normalize, training_text(folder))
     size = weights_size(output)
     share = f"{size / 1e6:.1f} MB of weights, {size / old_size:.0%} of the original"
-    print(f"{output}: {counted(dimension, 'component')}, {kind}{unit}; {share}", file=sys.stderr)
+    say(f"{output}: {counted(dimension, 'component')}, {kind}{unit}; {share}")
     return 0

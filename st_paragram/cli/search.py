@@ -40,7 +40,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--show-metadata", action="store_true", help="end each row with the sentence's fields, as JSON")
     add("--output", type=Path, metavar="OUT.tsv", help="output file; - or nothing for standard output")
     add("--overwrite", action="store_true", help="replace an existing output")
-    add("--model", metavar="NAME", help="model (default: for an index, its own; for a text, as of st-paragram index)")
+    about = "model, here or as the first argument (default: of an index, its own; of a text, as in st-paragram index)"
+    add("--model", metavar="NAME", help=about)
     add("--effort", type=int, metavar="N", help="lists of an approximate index to visit (default: half of them)")
 
 

@@ -11,6 +11,7 @@ from st_paragram.core.encoding.find import SHIPPED
 from st_paragram.core.extras import require
 from st_paragram.core.settings import add_setting_options, given
 from st_paragram.errors import SettingsError, one_line, short
+from st_paragram.tools.options.common import MODEL
 
 DESCRIPTION = (
     "Answer requests for embeddings (in the form of OpenAI's API and of text-embeddings-inference, so that their "
@@ -35,8 +36,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     from st_paragram.tools.serving.schemas import Job
 
     add = parser.add_argument
-    model = "model directory, name or hub id (default: %(default)s)"
-    add("model", nargs="?", default=SHIPPED, metavar="MODEL", help=model)
+    add("model", nargs="?", default=SHIPPED, metavar="MODEL", help=f"{MODEL} (default: %(default)s)")
     add("--api-key-file", type=Path, metavar="FILE", help="a file with a key that clients must send")
     cors = "origins of web pages that may use the server, such as https://app.example.org; '*': all pages"
     add("--cors", nargs="+", default=[], metavar="ORIGIN", help=cors)
@@ -52,9 +52,8 @@ def run(arguments: argparse.Namespace) -> int:
         raise SettingsError(f"{short(wrong[0])} is not an origin; --cors takes such as https://app.example.org, or '*'")
     key = _read_key(arguments.api_key_file) if arguments.api_key_file else os.environ.get(KEY_VARIABLE) or None
     job = Job(model=arguments.model, origins=origins, key=key, **given(arguments, Job))
-    packages = "httptools orjson prometheus-client starlette uvicorn"
-    for package in packages.replace("-", "_").split():
-        require(package, "serve", "the server", packages)
+    for package in ("httptools", "orjson", "prometheus_client", "starlette", "uvicorn"):
+        require(package, "serve", "the server")
 
     from st_paragram.tools.serving.app import serve
 

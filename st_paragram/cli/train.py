@@ -12,21 +12,20 @@ if TYPE_CHECKING:
     from st_paragram.learning.training.family import TrainingKind
     from st_paragram.learning.training.run import TrainingRun
 
-DESCRIPTION = "Train a model. KIND is the kind of training; `st-paragram train KIND --help` shows the options of each."
+DESCRIPTION = (
+    "Train a model. KIND is the kind of training (without it: bitext); `st-paragram train KIND --help` shows the "
+    "options of each."
+)
 EPILOG = ""
+FIRST_WORD = "bitext"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add a subcommand for each kind of training; the family of the one that is called is imported, and no other."""
-    kinds = parser.add_subparsers(dest="kind", required=True, metavar="KIND", parser_class=_filled_later(type(parser)))
-    for name, (_, about) in training_kinds().items():
-        kinds.add_parser(name, help=about, formatter_class=parser.formatter_class).kind = name
 
+    class KindParser(type(parser)):  # type: ignore[misc]
+        """Gets the options of its kind when it is first used."""
 
-def _filled_later(parser_class: type[argparse.ArgumentParser]) -> Any:  # noqa: ANN401 - a class of parsers
-    """A class of parsers that get the options of their `kind` when they are first used."""
-
-    class KindParser(parser_class):  # type: ignore[valid-type, misc]
         kind = ""
 
         def fill(self) -> None:
@@ -35,17 +34,21 @@ def _filled_later(parser_class: type[argparse.ArgumentParser]) -> Any:  # noqa: 
                 self.description, self.epilog = kind.description, kind.epilog
                 kind.add_options(self)
 
-        def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:  # noqa: ANN401
+        def format_help(self) -> str:
             self.fill()
-            parsed: tuple[Any, list[str]] = super().parse_known_args(args, namespace)
-            return parsed
+            return str(super().format_help())
 
-    return KindParser
+        def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # noqa: ANN401
+            self.fill()
+            return super().parse_known_args(args, namespace)
+
+    kinds = parser.add_subparsers(dest="kind", required=True, metavar="KIND", parser_class=KindParser)
+    for name, (_, about) in training_kinds().items():
+        kinds.add_parser(name, help=about, formatter_class=parser.formatter_class).kind = name
 
 
 def _kind(name: str) -> TrainingKind:
-    family, _ = training_kinds()[name]
-    kind: TrainingKind = family_named(family).kinds[name]
+    kind: TrainingKind = family_named(training_kinds()[name][0]).kinds[name]
     return kind
 
 
@@ -60,19 +63,21 @@ def run(arguments: argparse.Namespace) -> int:
         from st_paragram.families.psp.tune import tune as train
     else:
         from st_paragram.learning.training.run import run_training as train
-    record = train(run)
-    print(_text(record, run))
+    print(_summary(train(run), run))
     return 0
 
 
-def _text(record: TrainingRecord, run: TrainingRun) -> str:
-    """What came of a run, as text."""
-    before, after = (100 * score.correlation.pearson for score in record.scores)
-    hint = "" if run.development else " (rough built-in pairs, to see that it learns; --dev takes your own)"
-    lines = [f"{record.scores[0].data}, Pearson x 100: {before:.1f} before training, {after:.1f} after{hint}"]
-    lines += [
-        f"{each.data}, translations found {each.model}: {100 * each.accuracy:.1f} %" for each in record.translations
-    ]
+def _summary(record: TrainingRecord, run: TrainingRun) -> str:
+    """What came of a run: translations found where pairs were held out, a correlation where none were, and the rate."""
+    if record.translations:
+        before, after = (100 * each.accuracy for each in record.translations)
+        found, kind = record.translations[0], "paraphrases" if run.language == "en" else "translations"
+        what = f"{found.pairs:,} pairs of {found.data}" if run.translations else f"{found.pairs:,} pairs held out"
+        lines = [f"{what}, {kind} found: {before:.1f} % before training, {after:.1f} % after"]
+    else:
+        before, after = (100 * each.correlation.pearson for each in record.scores)
+        hint = "" if run.development else " (rough built-in pairs, to see that it learns; --dev takes your own)"
+        lines = [f"{record.scores[0].data}, Pearson x 100: {before:.1f} before training, {after:.1f} after{hint}"]
     rate = f"{record.seconds:.0f} s with evaluation and checkpoints, {record.pairs_per_second:,.0f} pairs/s in between"
     lines.append(f"{rate}; model in {run.output}")
     if run.source.built_in:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+from contextlib import suppress
+from importlib.util import find_spec
 from types import ModuleType
 
 from st_paragram.errors import MissingExtraError
@@ -20,15 +22,26 @@ def missing_from_light(error: ImportError) -> str | None:
     return f"{seen}; for a full installation in a clone: pip install -e ."
 
 
-def require(package: str, extra: str, purpose: str = "", install: str = "") -> ModuleType:
-    """Import an optional package, or one of its modules, that an `extra` of setup.cfg brings and a `purpose` needs.
-
-    `install` names what to install, for extras that the light installation uses, too: `st_paragram[...]` brings torch.
-    """
+def require(package: str, extra: str, purpose: str = "") -> ModuleType:
+    """Import an optional package, or one of its modules, that an `extra` of setup.cfg brings and a `purpose` needs."""
     try:
         return importlib.import_module(package)
     except ImportError as error:
         missing = (error.name or package).partition(".")[0]
         needs = f"{purpose} needs {missing}" if purpose else f"{missing} is needed"
-        advice = f"pip install {install} (extra {extra})" if install else f'pip install "st_paragram[{extra}]"'
-        raise MissingExtraError(f"{needs}, which cannot be imported ({error}); {advice}") from error
+        raise MissingExtraError(f"{needs}, which cannot be imported ({error}); {_advice(extra)}") from error
+
+
+def _advice(extra: str) -> str:
+    """How to install an extra: by its packages where torch is absent, since `st_paragram[...]` would bring torch."""
+    if find_spec("torch") is not None:
+        return f'pip install "st_paragram[{extra}]"'
+    from importlib.metadata import PackageNotFoundError, requires  # takes longer to import than all else here
+
+    from packaging.requirements import Requirement
+
+    with suppress(PackageNotFoundError):
+        needed = map(Requirement, requires("st_paragram") or ())
+        if names := [each.name for each in needed if f'extra == "{extra}"' in str(each.marker)]:
+            return f"pip install {' '.join(names)} (extra {extra})"
+    return f"install the packages of the extra {extra} in setup.cfg"

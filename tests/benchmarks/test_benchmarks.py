@@ -8,6 +8,7 @@ import random
 import runpy
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import language_choice
 import length
@@ -69,11 +70,9 @@ class TestProcesses:
         assert large.peak_anonymous_mb - small.peak_anonymous_mb == pytest.approx(100, abs=8)
         assert large.peak_resident_mb - small.peak_resident_mb == pytest.approx(100, abs=8)
 
-    def test_threads_and_variables(self):
+    def test_variables_and_failures(self):
         code = "import os; print(os.environ['OMP_NUM_THREADS'] + os.environ['MINE'])"
         assert Program(["-c", code], 2, {"MINE": "x"}).run().output == "2x\n"
-
-    def test_a_failure_says_why(self):
         with pytest.raises(SystemExit, match=r"-c .* failed:\n.*no such thing"):
             Program(["-c", "raise SystemExit('no such thing')"]).run()
         with pytest.raises(SystemExit, match="no such file"):
@@ -86,8 +85,6 @@ class TestProcesses:
         runs = in_turn(programs, 2)
         assert log.read_text() == "ababab" and {name: len(some) for name, some in runs.items()} == {"a": 2, "b": 2}
         assert "absent is left out: ModuleNotFoundError" in capfd.readouterr().err
-
-    def test_a_spread_is_median_and_range(self):
         assert spread([3, 1, 2000]) == "3 (1 - 2,000)" and spread([0.01234]) == "0.0123 (0.0123 - 0.0123)"
 
 
@@ -100,16 +97,15 @@ class TestTexts:
         with pytest.raises(TextError, match=r"own.txt: 2 sentences, where 3"):
             sentences(tmp_path / "own.txt", 3)
 
-    def test_repeats_begin_with_the_text_and_are_mostly_changed(self, bitext, tmp_path):
-        lines = bitext.read_text(encoding="utf-8").split("\n")[:-1]
-        repeats = write_repeats(bitext, tmp_path / "more", 3000).read_text(encoding="utf-8").split("\n")[:-1]
-        assert repeats[:1500] == lines and len(repeats) == 3000
-        assert 0.05 < len(set(lines) & set(repeats[1500:])) / 1500 < 0.15
+    def test_repeats_are_mostly_changed_and_distinct_sentences_are(self, bitext, tmp_path):
+        def lines(path):
+            return path.read_text(encoding="utf-8").split("\n")[:-1]
 
-    def test_distinct_sentences(self, bitext, tmp_path):
+        repeats = lines(write_repeats(bitext, tmp_path / "more", 3000))
+        assert repeats[:1500] == lines(bitext) and len(repeats) == 3000
+        assert 0.05 < len({*lines(bitext)} & set(repeats[1500:])) / 1500 < 0.15
         for path in write_distinct(bitext, tmp_path, 2000):
-            found = path.read_text(encoding="utf-8").split("\n")[:-1]
-            assert len(found) == len(set(found)) == 2000
+            assert len(lines(path)) == len(set(lines(path))) == 2000
 
 
 class TestScores:
@@ -134,31 +130,24 @@ class TestScores:
         run_script(monkeypatch, "report", *files, "--output", tmp_path / "r.md", "--plot", tmp_path / "r.png")
         assert f"({tmp_path / 'r.png'})" in (tmp_path / "r.md").read_text()
         assert (tmp_path / "r.png").read_bytes().startswith(b"\x89PNG")
-
-    @pytest.mark.parametrize("content", ["{}", '{"benchmark": "sts"}', "[1]", '[{"set": 1}]', "not JSON"])
-    def test_other_files_are_refused(self, content, tmp_path):
-        (tmp_path / "x.json").write_text(content)
-        with pytest.raises(EvaluationError, match=r"x.json: not a list of scores|the files have no scores"):
-            report.read_scores([tmp_path / "x.json"])
+        for content in ("{}", "[1]", '[{"set": 1}]', "not JSON"):
+            files[0].write_text(content)
+            with pytest.raises(EvaluationError, match=r"one.json: not a list of scores|the files have no scores"):
+                report.read_scores(files[:1])
 
     def test_a_sweep_trains_and_scores_each_row_once(self, tmp_path, monkeypatch):
         calls = []
 
-        class Done:
-            def __init__(self, *words):
-                self.words = [str(word) for word in words]
+        def done(*words):
+            words = [str(word) for word in words]
+            calls.append(words)
+            if words[0] == "train":
+                (folder := Path(words[words.index("--output") + 1])).mkdir()
+                (folder / "modules.json").touch()
+            else:
+                self.rows(Path(words[-1]), words[1], (0.2 if "margin" in words[1] else 0.1) + 0.01 * len(calls))
 
-            def run(self):
-                calls.append(self.words)
-                if self.words[0] == "train":
-                    folder = Path(self.words[self.words.index("--output") + 1])
-                    folder.mkdir()
-                    (folder / "modules.json").touch()
-                else:
-                    value = 0.2 if "margin" in self.words[1] else 0.1
-                    TestScores().rows(Path(self.words[-1]), self.words[1], value + 0.01 * len(calls))
-
-        monkeypatch.setattr(sweep, "command", Done)
+        monkeypatch.setattr(sweep, "command", lambda *words: SimpleNamespace(run=lambda: done(*words)))
         file = tmp_path / "sweep.yaml"
         file.write_text(
             "train: bitext --lang es\nevaluate: --data eval\ncolumns: [sts 2012 Pearson]\n"
@@ -204,21 +193,15 @@ class TestQuality:
         tasks = probing.text_tasks(tmp_path / "text", [100, 20, 30], random.Random(0))
         assert [len(part) for part in tasks["first mark"]] == [100, 20, 30]
         assert {label for label, _ in tasks["sentence length"][0]} == {"5-8", "9-12", "13-16", "17-20"}
-        texts = [text for part in tasks["first mark"] for _, text in part]
-        assert len(texts) == len(set(texts))
         (tmp_path / "sub").mkdir()
-        rows = "".join(
-            f"{('tr', 'tr', 'va', 'te')[n % 4]}\t{n % 8 // 4}\t{'a' if n % 8 < 4 else 'b'} {n}\n" for n in range(400)
-        )
-        (tmp_path / "sub" / "odd.txt").write_text(rows)
+        parts = "tr", "tr", "va", "te"
+        rows = (f"{parts[n % 4]}\t{n % 8 // 4}\t{'a' if n % 8 < 4 else 'b'} {n}\n" for n in range(400))
+        (tmp_path / "sub" / "odd.txt").write_text("".join(rows))
         out = run_script(monkeypatch, "probing", "p-sp-mini", "--senteval", tmp_path / "sub", "--sizes", 99, 50, 60)
         assert "| odd | 99 / 50 / 60 |" in out
         (tmp_path / "sub" / "bad.txt").write_text("tr\tlabel\n")
         with pytest.raises(TextError, match="row 1 is not"):
             probing.senteval_tasks(tmp_path / "sub", [9, 9, 9], random.Random(0))
-
-    def test_style_by_hand(self):
-        assert style_transfer.measures("a b, c.", "A b d", "c c!") == [2 / 3, 1 / 3, 2 / 3, 0.0]
 
 
 class TestSpeed:
@@ -244,13 +227,13 @@ class TestSpeed:
         ours, theirs, *shares = [cell.strip() for cell in found.rstrip().split("\n")[-2].split("|")[2:6]]
         assert ours == theirs != "0" and shares == ["100.000"] * 2
 
-    def test_agreement_by_hand(self):
+    def test_figures_by_hand(self):
         ours, theirs = {("a", "b"): 0.9, ("c", "d"): 0.5}, {("a", "b"): 0.8}
         assert mining.agreement(ours, theirs, 0.0)[1:5] == ["2", "1", "50.000", "100.000"]
         assert mining.agreement(ours, theirs, 0.85) == ["0.85", "1", "0", "100.000", "0.000", "0.10000"]
-
-    def test_exponents(self):
         assert length.exponent([8, 64, 128, 256], [9, 1, 4, 16]) == "2.00" and length.exponent([8, 64], [1, 2]) == "-"
+        assert language_choice.correlation("x", [1, 2, 3, 4], [1, 2, 3, 5]) == ["x", "100.0", "4", "0.083"]
+        assert style_transfer.measures("a b, c.", "A b d", "c c!") == [2 / 3, 1 / 3, 2 / 3, 0.0]
 
     @linux
     @pytest.mark.slow
@@ -277,6 +260,3 @@ class TestLanguageChoice:
         english, spanish = (WordTokenizer(train_words([text])) for text in ("a b c", "b c d e"))
         both = BilingualTokenizer.of(english, spanish, Sharing(sharing), ("en", "es"))
         assert language_choice.overlap(both, "es") == pytest.approx(2 / 3)
-
-    def test_correlation(self):
-        assert language_choice.correlation("x", [1, 2, 3, 4], [1, 2, 3, 5]) == ["x", "100.0", "4", "0.083"]

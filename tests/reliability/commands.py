@@ -6,7 +6,7 @@ import hashlib
 import random
 import subprocess
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,27 +21,17 @@ from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
 
 @dataclass(frozen=True)
 class Command:
-    """A command line and its output: `{in}` is the folder of inputs, `{n}` the kind of input, `{out}` the output.
-
-    Attributes:
-        words: Of the command line.
-        output: Name of the file or folder that it writes.
-        keeps: Folders next to the output that are kept for later runs.
-        dated: Files of the output that hold times.
-    """
+    """A command line and its output: `{in}` is the folder of inputs, `{n}` the kind of input, `{out}` the output."""
 
     words: str
     output: str
-    keeps: tuple[str, ...] = ()
-    dated: tuple[str, ...] = ()
+    keeps: tuple[str, ...] = ()  # folders next to the output that are kept for later runs
+    dated: tuple[str, ...] = ()  # files of the output that hold times
 
     def line(self, kind: int, inputs: Path, folder: Path) -> list[str]:
         """The words of the command line for one kind of input and an output in `folder`."""
-        values = {"{in}": str(inputs), "{out}": str(folder / self.output), "{n}": str(kind)}
-        words = self.words.split()
-        for name, value in values.items():
-            words = [word.replace(name, value) for word in words]
-        return words
+        values = {"in": inputs, "out": folder / self.output, "n": kind}
+        return [word.format(**values) for word in self.words.split()]
 
     def contents(self, folder: Path) -> dict[str, str]:
         """Digests of the files below a folder by their paths, without what is kept and the locks."""
@@ -93,16 +83,12 @@ def make_inputs(folder: Path, rows: int) -> None:
 
 def _write_texts(folder: Path, kind: int, pairs: Sequence[tuple[str, str]], rows: int) -> None:
     random.Random(kind).shuffle(many := [text for pair in pairs for text in pair])
-    _write(folder / f"many-{kind}.txt", ((line,) for line in many))
-    _write(folder / f"pairs-{kind}.tsv", pairs)
+    texts = {f"many-{kind}.txt": many, f"pairs-{kind}.tsv": map("\t".join, pairs)}
     for side, language in enumerate(("en", "es")):
-        _write(folder / f"few-{kind}.{language}", ((pair[side],) for pair in pairs[:rows]))
-        for number in range(20):
-            part = ((pair[side],) for pair in pairs[number:rows:20])
-            _write(folder / f"documents-{kind}" / f"{number}.{language}", part)
-    _write(folder / f"documents-{kind}" / "list.tsv", ((f"{number}.en", f"{number}.es") for number in range(20)))
-
-
-def _write(path: Path, rows: Iterable[Sequence[str]]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join("\t".join(row) + "\n" for row in rows), encoding="utf-8", newline="\n")
+        sentences = [pair[side] for pair in pairs[:rows]]
+        texts[f"few-{kind}.{language}"] = sentences
+        texts |= {f"documents-{kind}/{number}.{language}": sentences[number::20] for number in range(20)}
+    texts[f"documents-{kind}/list.tsv"] = [f"{number}.en\t{number}.es" for number in range(20)]
+    (folder / f"documents-{kind}").mkdir()
+    for name, lines in texts.items():
+        (folder / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8", newline="\n")

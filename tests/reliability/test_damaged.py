@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import random
 import shutil
@@ -20,7 +21,7 @@ from st_paragram.errors import ParagramError
 _KINDS = ("float32", "float16", "int8", "int4", "store.h5")
 _READ = ("st_paragram.json", "config_sentence_transformers.json", "sentencepiece.model", "model.safetensors")
 _TEXTS = ["", "ba ce di", "xo yo zu " * 50, "naïve 한국어", "\ud800\x00"]
-_CHUNK, _LIMIT = 50, 60  # examples of a process, and its seconds
+_LIMIT = 60  # seconds for an example
 _MEMORY = 8 << 30  # address space of a process: asking for more fails there, and not on a machine with more memory
 
 
@@ -91,31 +92,18 @@ def work(seeds, originals, folder, pipe):
             pipe.send((seed, f"FAILED with {type(error).__name__}: {error}"))
 
 
-def outcomes(seeds, originals, folder):
-    """What became of each seed, tried in a separate process; after a crash or a hang, another one goes on."""
-    context, found = multiprocessing.get_context("spawn"), {}
-    while left := [seed for seed in seeds if seed not in found]:
-        receiver, sender = context.Pipe(duplex=False)
-        process = context.Process(target=work, args=(left, originals, folder, sender))
-        process.start()
-        sender.close()
-        seed, said = left[0], None
-        try:
-            while receiver.poll(_LIMIT):
-                seed, said = receiver.recv()
-                found[seed] = said
-        except EOFError:  # the process has ended
-            process.join(_LIMIT)
-        if said is None:
-            found[seed] = f"FAILED: exit status {process.exitcode}" if process.exitcode else "FAILED: it hung"
-        process.kill()
-    return found
-
-
 def test_a_damaged_file_is_refused_in_one_line_or_read_as_it_was(originals, tmp_path, pytestconfig):
     count, found = pytestconfig.getoption("examples"), {}
-    for first in range(0, count, _CHUNK):
-        found |= outcomes(range(first, min(first + _CHUNK, count)), originals, tmp_path)
+    context = multiprocessing.get_context("spawn")
+    receiver, sender = context.Pipe(duplex=False)
+    process = context.Process(target=work, args=(range(count), originals, tmp_path, sender))
+    process.start()
+    sender.close()
+    with contextlib.suppress(EOFError):  # when the process has ended
+        while receiver.poll(_LIMIT):
+            seed, said = receiver.recv()
+            found[seed] = said or "FAILED: it hung or crashed"
+    process.kill()
     failed = {seed: said for seed, said in found.items() if "FAILED" in said}
     print(*sorted(Counter(found.values()).items()), sep="\n")  # noqa: T201 - seen with `-s`
     assert len(found) == count and not failed, failed

@@ -9,19 +9,14 @@ import io
 import re
 import runpy
 import sys
-from collections.abc import Callable, Iterator
-from configparser import ConfigParser
+from collections.abc import Callable
 from pathlib import Path
 from unittest import mock
 
 from st_paragram.cli.main import COMMANDS, build_parser
+from support.requirements import required
 
 ROOT = Path(__file__).parents[2]
-#: Programs that are not ours: nothing is asked about them.
-OTHERS = {"cat", "cd", "cmp", "curl", "docker", "git", "gunzip", "head", "jupyter", "less", "ls", "mkdir", "mv"}
-OTHERS |= {"mount", "mtdata", "node", "npm", "paste", "pre-commit", "ray", "rm", "sha256sum", "sort", "source", "tar"}
-OTHERS |= {"unzip", "wget", "wc", "xz", "zip", "export", "hf", "echo", "printf", "time", "nproc", "uv", "chroot"}
-OTHERS |= {"debootstrap"}
 
 
 class _AcceptedError(BaseException):
@@ -29,33 +24,29 @@ class _AcceptedError(BaseException):
 
 
 def problem(words: list[str]) -> str | None:
-    """What is wrong with a command; None if it is one that can be given."""
+    """What is wrong with a command; None if it can be given, or is of a program of others."""
     name, *given = words
-    name = re.sub(r"^(?:\S*/bin/)?(python3?|pip|st-paragram)$", r"\1", name)
-    known: dict[str, Callable[[list[str]], str | None]] = {
-        "st-paragram": _parsed,
-        "python": _python,
-        "python3": _python,
-        "make": _made,
-        "pip": _installed,
-    }
-    if name in OTHERS:
-        return None
-    return known[name](given) if name in known else f"{name}: no program that the tests know"
+    ours = {"st-paragram": _command, "python": _python, "make": _make, "pip": _pip}
+    return ours[name](given) if name in ours else None
 
 
 def mention_problem(words: list[str]) -> str | None:
-    """What is wrong with a command in the middle of a sentence, which may leave required options out."""
-    if len(words) == 1 or {"COMMAND", "KIND", "..."}.intersection(words[1:3]) or words[1].endswith("..."):
+    """What is wrong with a command of ours in a sentence, which may leave out what is required."""
+    if words[0] != "st-paragram" or words[1] in ("COMMAND", "--help", "--version") or "..." in words:
         return None
-    words = [word.partition("|")[0] for word in words]  # of A|B|C any will do
-    if problem(words) is None:
-        return None
-    with _lenient():
-        return problem(words)
+    if words[1] not in COMMANDS:
+        return f"no command {words[1]}"
+    parsers = [build_parser(words[1])]
+    for parser in parsers:  # and those of its kinds, which are added here
+        with contextlib.suppress(AttributeError):
+            parser.fill()
+        nested = [each.choices for each in parser._actions if isinstance(each, argparse._SubParsersAction)]
+        parsers += [inner for some in nested for name, inner in some.items() if name in words]
+    known = {option for parser in parsers for option in parser._option_string_actions}
+    return next((f"no option {word}" for word in words[2:] if word.startswith("--") and word not in known), None)
 
 
-def _parsed(words: list[str]) -> str | None:
+def _command(words: list[str]) -> str | None:
     called = next((word for word in words if not word.startswith("-")), None)
     if called not in COMMANDS and words not in (["--help"], ["--version"]):
         return f"no command {called}"
@@ -75,25 +66,6 @@ def _errors_of(parse: Callable[[], object]) -> str | None:
     return None
 
 
-@contextlib.contextmanager
-def _lenient() -> Iterator[None]:
-    """Parsers miss no argument."""
-    parse = argparse.ArgumentParser.parse_known_args
-
-    def parse_known_args(self: argparse.ArgumentParser, *given: object, **named: object) -> object:
-        for action in self._actions:
-            action.required = False
-            action.type = None
-            if action.nargs is None:
-                action.nargs = "?" if action.option_strings or action.choices else "*"
-        for group in self._mutually_exclusive_groups:
-            group.required = False
-        return parse(self, *given, **named)  # type: ignore[arg-type]
-
-    with mock.patch.object(argparse.ArgumentParser, "parse_known_args", parse_known_args):
-        yield
-
-
 def _python(words: list[str]) -> str | None:
     if words[0] == "-m":
         return None if importlib.util.find_spec(words[1]) else f"no module {words[1]}"
@@ -102,37 +74,26 @@ def _python(words: list[str]) -> str | None:
         return None
     if not (ROOT / words[0]).is_file():
         return f"no script {words[0]}"
-    return _script(words[0], words[1:])
-
-
-def _script(script: str, words: list[str]) -> str | None:
-    """What a script of this repository says to its options; nothing of it runs behind that."""
     parse = argparse.ArgumentParser.parse_args
 
     def parse_args(self: argparse.ArgumentParser, *given: object, **named: object) -> None:
         parse(self, *given, **named)  # type: ignore[call-overload]
-        raise _AcceptedError
+        raise _AcceptedError  # nothing of a script runs behind its options
 
-    path = str(ROOT / script)
+    path = ROOT / words[0]
     with (
-        mock.patch.object(sys, "argv", [path, *words]),
-        mock.patch.object(sys, "path", [str((ROOT / script).parent), *sys.path]),
+        mock.patch.object(sys, "argv", [str(path), *words[1:]]),
+        mock.patch.object(sys, "path", [str(path.parent), *sys.path]),
         mock.patch.object(argparse.ArgumentParser, "parse_args", parse_args),
     ):
-        return _errors_of(lambda: runpy.run_path(path, run_name="__main__"))
+        return _errors_of(lambda: runpy.run_path(str(path), run_name="__main__"))
 
 
-def _made(words: list[str]) -> str | None:
+def _make(words: list[str]) -> str | None:
     targets = re.findall(r"^\.PHONY: (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)[0].split()
-    unknown = [word for word in words if "=" not in word and word not in targets]
-    return f"no target {unknown} in the Makefile" if unknown else None
+    return next((f"no target {word}" for word in words if "=" not in word and word not in targets), None)
 
 
-def _installed(words: list[str]) -> str | None:
-    setup = ConfigParser()
-    setup.read(ROOT / "setup.cfg")
-    extras = setup["options.extras_require"]
+def _pip(words: list[str]) -> str | None:
     named = [found for word in words for found in re.findall(r"(?:^\.|st_paragram)\[(.+)\]", word)]
-    asked = [extra for names in named for extra in names.split(",")]
-    unknown = [extra for extra in asked if extra not in extras]
-    return f"no extra {unknown} in setup.cfg" if unknown else None
+    return next((f"no extra {extra}" for names in named for extra in names.split(",") if extra not in required()), None)

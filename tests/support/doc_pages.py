@@ -11,35 +11,29 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", ROOT / "recipes/README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
+_DOCS = [path for path in sorted((ROOT / "docs").glob("**/*.md")) if path.parent.name != "reference"]
+PAGES = [ROOT / "README.md", ROOT / "recipes/README.md", *_DOCS]
 
-_FENCE = re.compile(r"^(?P<indent> *)```(?P<language>\w*)")
-_NOT_RUN = re.compile(r"^ *<!-- not run: (?P<reason>.+) -->")
-_NESTED = re.compile(r"^(?:[-*] |\d+\. |!!! |\?\?\?|=== |::: )")  # what stands indented below it is text
-_COMMAND = re.compile(r"^(?:\$ )?(?:st-paragram|python|pip|make) ")
-_LANGUAGES = {"py": "python", "python": "python", "bash": "shell", "console": "shell", "sh": "shell", "shell": "shell"}
+_NOT_RUN = re.compile(r"<!-- not run: .+ -->")
+_BLOCK = re.compile(r"^```(?P<language>\w*)\n(?P<fenced>.*?)\n```$|^(?P<indented>(?: {4}[^\n]*\n?)+)", re.M | re.S)
+_SHELL = {"console", "sh", "bash", "shell"}
 _BREAKS = {";", "&&", "||", "|", "&"}
 
 
 @dataclass
 class Block:
-    """A block of a page: its language (`shell` for indented lines), text, first line, and why it is not run."""
+    """A block of a page: its language (`shell` for indented lines), text, first line, and whether it can run here."""
 
     page: Path
     line: int
     language: str
     text: str
-    not_run: str = ""
+    runs: bool
 
     @property
     def where(self) -> str:
-        """Where it stands, for messages."""
+        """The place, for messages."""
         return f"{self.page.relative_to(ROOT).as_posix()}:{self.line}"
-
-    @property
-    def end(self) -> int:
-        """The line below its text."""
-        return self.line + self.text.count("\n") + 1
 
     def commands(self) -> list[list[str]]:
         """The words of each command of a block for the shell."""
@@ -70,54 +64,20 @@ def commands_of(line: str) -> Iterator[list[str]]:
 
 def blocks(page: Path) -> list[Block]:
     """All blocks of a page, in their order."""
-    return list(_Reader(page).blocks())
+    text, found = page.read_text(encoding="utf-8"), []
+    for match in _BLOCK.finditer(text):
+        language = match["language"] or ("text" if match["indented"] is None else "shell")
+        content = match["fenced"] if match["indented"] is None else re.sub("^    ", "", match["indented"], flags=re.M)
+        above = text[: match.start()].rstrip().rpartition("\n")[2]
+        line = text.count("\n", 0, match.start()) + 1 + (match["indented"] is None)
+        language = "shell" if language in _SHELL else language
+        found.append(Block(page, line, language, content, not _NOT_RUN.fullmatch(above.strip())))
+    return found
 
 
 def assert_alike(printed: str, block: Block) -> None:
-    """What was printed is what the page shows, but for rounding, which differs from processor to processor."""
+    """Compare what was printed with what the page shows, up to rounding, which differs from processor to processor."""
     numbers = re.compile(r"-?\d+\.\d+")
-    shown = block.text
-    assert " ".join(numbers.sub("N", printed).split()) == " ".join(numbers.sub("N", shown).split()), block.where
-    ours, theirs = (list(map(float, numbers.findall(text))) for text in (printed, shown))
+    assert " ".join(numbers.sub("N", printed).split()) == " ".join(numbers.sub("N", block.text).split()), block.where
+    ours, theirs = (list(map(float, numbers.findall(text))) for text in (printed, block.text))
     assert ours == pytest.approx(theirs, abs=0.011), block.where
-
-
-class _Reader:
-    """Reads a page from its top."""
-
-    def __init__(self, page: Path) -> None:
-        self.page = page
-        self.lines = page.read_text(encoding="utf-8").split("\n")
-        self.at = 0
-
-    def blocks(self) -> Iterator[Block]:
-        above, reason = "", ""
-        while self.at < len(self.lines):
-            line = self.lines[self.at]
-            fence, excuse = _FENCE.match(line), _NOT_RUN.match(line)
-            if excuse:
-                reason, self.at = excuse["reason"], self.at + 1
-            elif fence or (line.startswith("    ") and not _NESTED.match(above)):
-                yield self._fenced(fence, reason) if fence else self._indented(reason)
-                reason = ""
-            else:
-                above = line if line.strip() and not line.startswith(" ") else above
-                self.at += 1
-
-    def _fenced(self, fence: re.Match[str], reason: str) -> Block:
-        begin = self.at + 1
-        indent = len(fence["indent"])
-        self.at = begin + next(i for i, line in enumerate(self.lines[begin:]) if line[indent:].startswith("```"))
-        text = "\n".join(line[indent:] for line in self.lines[begin : self.at])
-        self.at += 1
-        language = _LANGUAGES.get(fence["language"], fence["language"])
-        if not language:
-            language = "shell" if _COMMAND.match(text) else "text"
-        return Block(self.page, begin + 1, language, text, reason)
-
-    def _indented(self, reason: str) -> Block:
-        begin = self.at
-        while self.at < len(self.lines) and self.lines[self.at].startswith("    "):
-            self.at += 1
-        text = "\n".join(line[4:] for line in self.lines[begin : self.at])
-        return Block(self.page, begin + 1, "shell", text, reason)

@@ -17,7 +17,7 @@ from st_paragram.core.settings import add_setting_options, given
 from st_paragram.core.text.streams import read_lines
 from st_paragram.errors import ModelDirectoryError, SettingsError, TextError
 from st_paragram.families.bgt.settings import NEEDED, TASKS, GenerationSettings
-from st_paragram.tools.options.common import check_input, output_opened
+from st_paragram.tools.options.common import MODEL, check_input, output_opened
 
 if TYPE_CHECKING:
     from st_paragram.families.bgt.sentence_transformers_encoder import GenerativeEncoder
@@ -39,7 +39,7 @@ EPILOG = """\
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     add = parser.add_argument
-    add("model", metavar="MODEL", help="model directory, name or hub id")
+    add("model", metavar="MODEL", help=MODEL)
     add("file", metavar="FILE", help="sentences, one per line; - for standard input")
     add("--task", choices=TASKS, required=True, help="what to write")
     source = "language of the sentences (default: the language other than --to)"

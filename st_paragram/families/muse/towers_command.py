@@ -10,6 +10,7 @@ from st_paragram.core.settings import add_setting_options, given
 from st_paragram.errors import SettingsError
 from st_paragram.families.muse.family import add_task_options, task_folders
 from st_paragram.families.muse.settings import TowersSettings
+from st_paragram.tools.options.common import MODEL
 
 DESCRIPTION = (
     "Train towers for questions and answers, and a classifier of inference, on the embeddings of a finished model, "
@@ -28,7 +29,7 @@ The folders have files LANG.tsv (they may end in .gz or .xz, too); the contexts 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    parser.add_argument("model", metavar="MODEL", help="model directory, name or hub id of the encoder")
+    parser.add_argument("model", metavar="MODEL", help=MODEL)
     add_task_options(parser)
     parser.add_argument("--output", type=Path, required=True, metavar="DIR", help="output model directory")
     parser.add_argument("--overwrite", action="store_true", help="replace an existing model directory")

@@ -6,6 +6,7 @@ import logging
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from sentence_transformers.sentence_transformer.evaluation import (
     EmbeddingSimilarityEvaluator,
     SentenceEvaluator,
@@ -13,6 +14,7 @@ from sentence_transformers.sentence_transformer.evaluation import (
     TranslationEvaluator,
 )
 
+from st_paragram.core.pair_store import PairStore
 from st_paragram.core.sample import LANGUAGES, graded_pairs
 from st_paragram.core.text.parallel import TextSource
 from st_paragram.errors import EvaluationError
@@ -20,6 +22,7 @@ from st_paragram.tools.evaluation.files import GradedPairs, Translations, read_g
 
 logger = logging.getLogger(__name__)
 
+HELD_OUT = 1_000
 MOST_TRANSLATIONS = 10_000  # the evaluator holds all cosines at once: 400 MB
 
 
@@ -66,6 +69,16 @@ def development_translations(path: str | Path, language: str, force: bool = Fals
         raise EvaluationError(f"{path}: {count} translations; use at most {MOST_TRANSLATIONS}; 1,000 are enough")
     _refuse_test_set(path, translations, "--dev-bitext with translations held out of the training data", force)
     return translations
+
+
+def hold_out(store: PairStore) -> tuple[PairStore, Translations | None]:
+    """A store without its last pairs, and these as translations: at most 1,000, and none of fewer than 1,000 pairs."""
+    count = min(len(store) // 20, HELD_OUT)
+    if len(store) < HELD_OUT:
+        return store, None
+    rows = np.arange(len(store) - count, len(store))
+    first, second = (list(store.texts(side, rows)) for side in "ab")
+    return PairStore(store.path, len(store) - count), Translations("held-out", first, second)
 
 
 def _refuse_test_set(path: str | Path, data: GradedPairs | Translations, remedy: str, force: bool) -> None:

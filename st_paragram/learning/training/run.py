@@ -33,6 +33,12 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+_FEW = 5_000
+_TOO_FEW = (
+    "WARNING: {:,} pairs are few: the model will know only the words of this text. Some 30,000 make a usable model; "
+    "`st-paragram bitext` downloads public text"
+)
+
 
 @dataclass(frozen=True)
 class TrainingRun:
@@ -53,7 +59,8 @@ class TrainingRun:
         workers: Processes that prepare texts.
         checks: Warn of what in texts looks like a mistake: a header, equal sides, wrong languages, shifted rows.
         development: A file of graded pairs to watch the run with; None: the built-in ones.
-        translations: A file of held-out translations to watch the run with, too.
+        translations: A file of held-out translations to watch the run with, too; None: P-SP holds out a twentieth of
+            its pairs, at most 1,000.
         force_test_set: Allow a known test set for either.
         resume: Continue from the last checkpoint.
         overwrite: Replace an existing model directory.
@@ -214,9 +221,13 @@ def _train(run: TrainingRun) -> TrainingRecord:
     if run.translations:
         translations = development.development_translations(run.translations, run.language, run.force_test_set)
     store = run.store()
+    if run.family == "psp" and not (translations or run.source.built_in or settings.teacher):
+        store, translations = development.hold_out(store)
     dropped = store.settings.get("report", {}).get("all", {}).get("dropped", {})
     left_out = f" (left out: {in_words(dropped)})" if any(dropped.values()) else ""
     logger.info(f"training on {run.source.description}: {len(store):,} pairs{left_out}, {settings.extent}")
+    if len(store) < _FEW and not run.source.built_in:
+        logger.warning(_TOO_FEW.format(len(store)))
 
     set_seed(settings.seed)
     training = importlib.import_module(run.kind.module)

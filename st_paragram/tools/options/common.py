@@ -10,7 +10,8 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import IO
 
-from st_paragram.core.encoding.find import default_model, find
+from st_paragram.core.encoding.directory import CONFIG_FILE
+from st_paragram.core.encoding.find import HUB_ID, SHIPPED_MODELS, default_model, find
 from st_paragram.core.files import STDIN, atomic, file_digest, folder_for_file, output_files
 from st_paragram.errors import TextError
 
@@ -20,10 +21,39 @@ STDOUT = "-"
 Parser = argparse.ArgumentParser | argparse._ArgumentGroup
 
 
+#: Help of the argument MODEL.
+MODEL = "model directory, name or hub id, here or as --model NAME"
+
+
 def add_model_option(parser: Parser) -> None:
-    """Add `--model`."""
-    about = "model directory, name or hub id (default: ./p-sp-* if there is exactly one, otherwise p-sp-mini)"
-    parser.add_argument("--model", metavar="NAME", help=about)
+    """Add `--model`; `with_model` also takes the name where it comes first."""
+    about = "model directory, name or hub id, here or as the first argument"
+    default = "default: ./p-sp-* if there is exactly one, otherwise p-sp-mini"
+    parser.add_argument("--model", metavar="NAME", help=f"{about} ({default})")
+
+
+def with_model(parser: argparse.ArgumentParser, words: list[str]) -> list[str]:
+    """The words of a command with its model where the parser has it: as `--model NAME`, or as the argument MODEL."""
+    if "--model" in parser._option_string_actions:
+        named = any(word.partition("=")[0] == "--model" for word in words)
+        return words if named or len(words) < 2 or not _names_model(words[0]) else ["--model", *words]
+    if not any(str(action.metavar).startswith("MODEL") for action in parser._get_positional_actions()):
+        return words
+    models, others, left = list[str](), list[str](), iter(words)
+    for word in left:
+        name, _, value = word.partition("=")
+        if name == "--model":
+            models.append(value or next(left, word))
+        else:
+            others.append(word)
+    return [*models, *others]
+
+
+def _names_model(word: str) -> bool:
+    """Whether a word names a model and not a file: a hub id has no ending of letters, and its owner is not a folder."""
+    path = Path(word)
+    on_hub = HUB_ID.fullmatch(word) and not (path.suffix[1:].isalpha() or path.parent.is_dir())
+    return word in SHIPPED_MODELS or (path / CONFIG_FILE).is_file() or bool(on_hub)
 
 
 def model_name(arguments: argparse.Namespace) -> str:

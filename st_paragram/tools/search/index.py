@@ -40,7 +40,7 @@ from st_paragram.tools.neighbors.vectors import unit_rows
 from st_paragram.tools.search.embedding import Hit, embed, embed_queries
 from st_paragram.tools.search.rows import Fields, Source, has_words, rows_of
 
-lancedb = require("lancedb", "search", "a search index", install="lancedb")  # which brings pyarrow
+lancedb = require("lancedb", "search", "a search index")
 pa, compute = require("pyarrow", "search"), require("pyarrow.compute", "search")
 
 TABLE, WHOLE = "sentences", "whole"

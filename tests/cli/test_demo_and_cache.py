@@ -1,0 +1,57 @@
+"""`st-paragram demo`: what it is given reaches the page; `st-paragram cache` lists what is stored, and clears it."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from st_paragram.cli.main import main
+from st_paragram.core.files import locked
+from st_paragram.learning.training.training_data import choose_data
+from st_paragram.tools import demo
+
+STORED = ("stores/en-es-0123456789abcdef.h5", "tasks/en-0123456789abcdef.arrow", "lid/lid.176.bin")
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ("", (["p-sp-mini"], "127.0.0.1", None, False)),
+        ("p-sp-mini a --host 0.0.0.0 --port 8080 --open", (["p-sp-mini", "a"], "0.0.0.0", 8080, True)),
+    ],
+)
+def test_options_reach_the_page(monkeypatch, capsys, options, expected):
+    calls = []
+    page = SimpleNamespace(local_url="http://127.0.0.1:7860/", block_thread=lambda: None)
+    monkeypatch.setattr(demo, "launch", lambda *arguments: calls.append(arguments) or page)
+    assert main(["demo", *options.split()]) == 0 and calls == [expected]
+    shown = capsys.readouterr().out
+    assert shown.startswith("The page is at http://127.0.0.1:7860/ until you press Ctrl-C.\n")
+    assert ("Others can reach it" in shown) == ("0.0.0.0" in options)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"), [("--port 0", "port is 0; it must be from 1 to 65535"), ("nobody", "no model 'nobody'")]
+)
+def test_what_is_wrong_is_refused_in_one_line(capsys, options, message):
+    assert main(["demo", *options.split()]) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("st-paragram demo: ") and message in error and error.count("\n") == 1
+
+
+def test_the_cache_is_listed_and_cleared_but_for_downloads(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("ST_PARAGRAM_CACHE", str(tmp_path))
+    choose_data("es", ["built-in"])._built_in_text()
+    for path in map(tmp_path.joinpath, STORED):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(bytes(2000))
+    assert main(["cache"]) == 0
+    lines = [line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines()]
+    assert [name for name, _ in lines[:-1]] == sorted(path.name for path in tmp_path.iterdir()) and len(lines) == 5
+    assert [size for name, size in lines[:-1] if name in ("stores", "tasks", "lid")] == ["2.0 kB"] * 3
+    with locked(tmp_path / "stores"):
+        assert main(["cache", "clear"]) == 1
+    assert "another run is using it" in capsys.readouterr().err and (tmp_path / STORED[0]).is_file()
+    assert main(["cache", "clear"]) == 0
+    assert [path.name for path in tmp_path.rglob("*")] == ["lid", "lid.176.bin"]

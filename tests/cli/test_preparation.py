@@ -1,0 +1,124 @@
+"""`st-paragram prepare`, `bitext` and `pivot`: their options, and the store and the table that they make."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from st_paragram.cli.main import build_parser, main
+from st_paragram.core.pair_store import PairStore
+from st_paragram.core.sample import held_out_pairs
+from st_paragram.core.settings import given
+from st_paragram.errors import SettingsError
+from st_paragram.tools.cleaning.config import default_cleaning, only_length
+from st_paragram.tools.options.text import cleaning_from
+from st_paragram.tools.preparation.pivot import PivotSettings
+from st_paragram.tools.preparation.settings import PrepareSettings
+
+STORE = """--overwrite --seed 1 --temperature 2 --max-pieces 9 --segment jieba --keep-case --drop-invalid
+--vocab v.model --vocab-size 80 --character-coverage 0.99 --sample-pairs 10 --max-sentence-bytes 99 --vocab-threads 2
+--work w --rejects r --keep-text k --workers 2"""
+TEXT = """--text a --moses a b --cap 3 --cleaning paper --min-length 1 --max-length 2 --max-characters 3
+--length-on english"""
+OPTIONS = {
+    "prepare": f"--lang es --output o.h5 {TEXT} {STORE}",
+    "bitext": f"--lang es --output o.h5 --corpus c --mirror m --folder f --parallel 2 --no-download {TEXT} {STORE}",
+    "pivot": """--text en-de:a --lang en --output o --min-words 1 --min-pivot-letters 2 --most-sentences 3
+        --most-pairs 4 --seed 5 --drop-invalid --json j""",
+}
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = [f"The number {i} is here\tEl número {i} está aquí\n" for i in range(40)]
+    Path("a.tsv").write_text("".join(rows), encoding="utf-8", newline="\n")
+    Path("b.tsv").write_text("".join(rows[:3]), encoding="utf-8", newline="\n")
+    return tmp_path
+
+
+def command(options, *more):
+    return main(["prepare", "--vocab-size", "80", *options.split(), *map(str, more)])
+
+
+@pytest.mark.parametrize(("name", "count"), [("prepare", 11), ("bitext", 11), ("pivot", 5)])
+def test_options_become_settings(name, count):
+    arguments = build_parser(name).parse_args([name, *OPTIONS[name].split()])
+    values = given(arguments, PivotSettings if name == "pivot" else PrepareSettings)
+    assert len(values) >= count and all(value is not None for value in values.values())
+    if name != "pivot":
+        settings = PrepareSettings(("en", "es"), **values)
+        assert (settings.lower_case, settings.drop_invalid, settings.segmentation.value) == (False, True, "jieba")
+        assert (settings.seed, settings.temperature, settings.max_pieces, settings.vocab_size) == (1, 2, 9, 80)
+
+
+def test_filters_follow_the_lengths_or_a_list():
+    def filters(words, otherwise=None):
+        return cleaning_from(build_parser("bitext").parse_args(["bitext", "--lang", "es", *words.split()]), otherwise)
+
+    assert filters("") == only_length()
+    assert filters("", "default") == filters("--cleaning default") == default_cleaning()
+    assert filters("--min-length 5 --length-on english", "default") == only_length(5, length_on="english")
+    with pytest.raises(SettingsError, match="--max-length cannot be combined with --cleaning paper; set the lengths"):
+        filters("--max-length 5 --cleaning paper")
+
+
+def test_a_store_and_a_table(capsys):
+    Path("m.en").write_text("one more row\ntwo\n")
+    Path("m.es").write_text("una fila más\ndos\n", encoding="utf-8")
+    Path("p.tsv").write_text("they went home early\tthey left for home early\n")
+    texts = "--text a.tsv --text es-en:b.tsv --moses m.en m.es --text en-en:p.tsv"
+    assert command(f"--lang es --output new/en-es.h5 {texts}") == 0
+    store = PairStore("new/en-es.h5")
+    assert (store.languages, len(store), store.max_length) == (("en", "es"), 45, 100)
+    assert store.tokenizer().options["lower_case"] and "they left for home early" in store.texts("b", np.arange(45))
+    lines = capsys.readouterr().out.split("\n")
+    assert lines[1].split()[1:] == ["40", "3", "1", "2", "46"]
+    assert next(line for line in lines if line.startswith("- too short")).split()[3:] == ["0", "0", "0", "1", "1"]
+    assert next(line for line in lines if line.startswith("stored")).split()[1:] == ["40", "3", "1", "1", "45"]
+    assert lines[-2] == "new/en-es.h5: 45 pairs"
+    assert command("--lang es --text a.tsv --output new/en-es.h5") == 1
+    assert "exists; choose another name or give --overwrite" in capsys.readouterr().err
+    assert command("--lang es --text a.tsv --text de-de:p.tsv --output n.h5") == 1
+    assert "de-de" in capsys.readouterr().err
+
+
+def test_a_vocabulary_file():
+    command("--lang es --text a.tsv --output s.h5")
+    Path("v.model").write_bytes(PairStore("s.h5").tokenizer().content)
+    command("--lang es --text a.tsv --output t.h5 --vocab v.model")
+    assert PairStore("t.h5").tokenizer().content == PairStore("s.h5").tokenizer().content
+
+
+def test_filters_by_name_file_and_rejects():
+    with Path("a.tsv").open("a") as file:
+        file.write("The same words here\tThe same words here\nOne <b>bold</b> word\tUna en negrita\n")
+    Path("mine.yaml").write_text("- length\n- markup\n")
+    for name, kept in (("default", 40), ("mine.yaml", 41), ("paper", 42)):
+        command(f"--lang es --text a.tsv --cleaning {name} --rejects {kept} --output {kept}.h5")
+        assert len(PairStore(f"{kept}.h5")) == kept
+    assert Path("41/markup.tsv").read_text() == "One <b>bold</b> word\tUna en negrita\n"
+    assert not list(Path("42").iterdir())
+
+
+@pytest.mark.parametrize(
+    "commanded",
+    [
+        "prepare --lang es --text pairs.tsv --output new.h5",
+        "bitext --no-download --lang es --text pairs.tsv --output new.h5",
+        "prepare --lang en --cleaning paranmt --text scored.tsv --output new.h5",
+    ],
+)
+def test_suspicious_text_is_reported_and_the_store_is_the_same(commanded, caplog, capsys):
+    rows, stores = [f"{other}\t{one}" for one, other in held_out_pairs("en", "es")], set()
+    Path("pairs.tsv").write_text("\n".join(rows), encoding="utf-8")
+    Path("scored.tsv").write_text("\n".join(f"{row}\t0.7" for row in rows), encoding="utf-8")
+    for more, lines in ([], 1), (["--no-checks"], 0):
+        caplog.clear()
+        assert main([*commanded.split(), "--vocab-size", "60", "--overwrite", *more]) == 0
+        assert sum("Spanish" in line for line in caplog.messages if line.startswith("WARNING: ")) == lines
+        assert "Spanish" not in capsys.readouterr().out
+        stores.add(Path("new.h5").read_bytes())
+    assert len(stores) == 1
