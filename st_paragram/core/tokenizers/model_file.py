@@ -9,6 +9,9 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 
+import numpy as np
+from numpy.typing import NDArray
+
 #: Fields of a ModelProto: a piece (text, score, type), the settings of the trainer and of the normalizer.
 PIECE, TRAINER, NORMALIZER = 1, 2, 3
 #: Scores are multiples of this in the vocabularies trained here.
@@ -53,4 +56,14 @@ def round_scores(model: bytes) -> bytes:
             if number == 2:
                 (score,) = struct.unpack_from("<f", model, begin)
                 struct.pack_into("<f", result, begin, round(score / SCORE_STEP) * SCORE_STEP)
+    return bytes(result)
+
+
+def cut_pieces(model: bytes, kept: NDArray[np.bool_]) -> bytes:
+    """The model without the pieces that are not `kept`, (V,); every other byte stays as it is."""
+    result, end, number = bytearray(), 0, 0
+    for message, _, stop in fields(model):
+        if message != PIECE or kept[number]:
+            result += model[end:stop]
+        number, end = number + (message == PIECE), stop
     return bytes(result)
