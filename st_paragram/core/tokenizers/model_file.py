@@ -67,3 +67,25 @@ def cut_pieces(model: bytes, kept: NDArray[np.bool_]) -> bytes:
             result += model[end:stop]
         number, end = number + (message == PIECE), stop
     return bytes(result)
+
+
+def replaced(model: bytes, message: int, field: int, value: bytes) -> bytes:
+    """The model with another value for a field of bytes, in a message that has the field."""
+    for number, start, end in fields(model):
+        if number == message:
+            inner, last = bytearray(), start
+            for found, _, stop in fields(model, start, end):
+                inner += _field(field, value) if found == field else model[last:stop]
+                last = stop
+            head = len(_varint(end - start)) + 1  # of the message: its number and its size
+            return model[: start - head] + _field(message, bytes(inner)) + model[end:]
+    raise ValueError(f"no message {message}")
+
+
+def _field(number: int, value: bytes) -> bytes:
+    return _varint(number << 3 | 2) + _varint(len(value)) + value
+
+
+def _varint(value: int) -> bytes:
+    groups = [value >> shift & 127 for shift in range(0, max(value.bit_length(), 1), 7)]
+    return bytes([*(group | 128 for group in groups[:-1]), groups[-1]])
