@@ -81,3 +81,17 @@ def test_get_writes_a_directory_for_every_reader(name, model, tmp_path, monkeypa
     assert read_training_record(tmp_path / name) == read_training_record(shipped_folder(name))
     assert main(["get", name]) == 1
     assert f"{name} exists; choose another name or give --overwrite" in capsys.readouterr().err
+
+
+def test_get_cuts_a_language_out_of_the_larger_one(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["get", "p-sp-es"]) == 0
+    stock = SentenceTransformer("p-sp-es", device="cpu", trust_remote_code=False)
+    texts = [SENTENCES["en"], SENTENCES["es"], *OTHERS]
+    whole = st_paragram.Encoder("p-sp-base").encode(texts, normalize_embeddings=True)
+    assert np.abs((stock.encode(texts, normalize_embeddings=True) * whole).sum(1) - 1).max() < 1e-5
+    card = ModelCard.load("p-sp-es/README.md")
+    assert card.data.language == ["en", "es"] and card.text.lstrip().startswith("# p-sp-es\n")
+    size, all_of_it = (sum(path.stat().st_size for path in folder.glob("sentencepiece.model")) for folder in
+                       (tmp_path / "p-sp-es", shipped_folder("p-sp-base")))  # fmt: skip
+    assert size < all_of_it / 2

@@ -1,0 +1,70 @@
+"""The languages of a vocabulary of several, and models cut down to some of them, without training.
+
+`languages.safetensors` of a model that comes with the package has bits for each language, uint8 (ceil(V / 8),), in the
+order of `numpy.packbits`: which of the V pieces occur in the training text of this language.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from st_paragram.core.encoding.model_files import AveragingModel
+from st_paragram.core.encoding.table import Table
+from st_paragram.core.tokenizers.base import Tokenizer
+from st_paragram.core.tokenizers.model_file import cut_pieces
+from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
+from st_paragram.errors import SettingsError
+
+FILE = "languages.safetensors"
+_BLOCK = 10_000  # texts tokenized at a time
+
+Pieces = NDArray[np.bool_]
+
+
+def pieces_in(texts: Iterable[str], tokenizer: Tokenizer, num_threads: int = 1) -> Pieces:
+    """Which pieces occur in texts, bool (V,)."""
+    found, remaining = np.zeros(len(tokenizer), np.bool_), iter(texts)
+    while block := list(islice(remaining, _BLOCK)):
+        found[tokenizer.encode(block, None, num_threads)[0]] = True
+    return found
+
+
+def write_languages(folder: Path, pieces: Mapping[str, Pieces]) -> None:
+    """Write `languages.safetensors` into a model directory: which pieces (V,) occur in which language."""
+    from safetensors.numpy import save
+
+    packed = {language: np.packbits(found) for language, found in sorted(pieces.items())}
+    (folder / FILE).write_bytes(save(packed))
+
+
+def read_languages(folder: Path) -> dict[str, NDArray[np.uint8]]:
+    """The packed bits of each language; empty for a model that does not have any."""
+    from safetensors.numpy import load_file
+
+    return load_file(folder / FILE) if (folder / FILE).is_file() else {}
+
+
+def cut(model: AveragingModel, folder: Path, languages: Sequence[str]) -> AveragingModel:
+    """The model, opened from a folder, with the pieces that occur in some languages, and no others.
+
+    Texts of these languages have the same embeddings as before, but for rare pieces that the training text lacked.
+    """
+    known = read_languages(folder)
+    if unknown := [language for language in languages if language not in known]:
+        has = f"it knows {', '.join(known)}" if known else "its folder does not say which pieces a language uses"
+        raise SettingsError(f"{folder.name} has no pieces of language {unknown[0]!r}; {has}")
+    tokenizer = model.tokenizer
+    assert isinstance(tokenizer, SentencePieceTokenizer)  # as only such models have the file
+    kept = np.zeros(len(tokenizer), np.bool_)
+    for language in languages:
+        kept |= np.unpackbits(known[language], count=len(kept)).astype(np.bool_)
+    kept |= [tokenizer.piece(each) is None for each in range(len(kept))]  # the unknown id and control symbols
+    content, table = cut_pieces(tokenizer.content, kept), model.table
+    table = Table(table.weight[kept], None if table.scale is None else table.scale[kept])
+    return replace(model, tokenizer=SentencePieceTokenizer(content, **tokenizer.options), table=table)

@@ -1,0 +1,95 @@
+"""The normalization rules inside a sentencepiece model: read, and extended, such as by simplified Chinese characters.
+
+A model normalizes text by rules from characters to others, leftmost and longest first. They are in its `charsmap`: the
+size of a double array in bytes, uint32, the array (units of Darts-clone, uint32), and what the rules give, each text
+with a zero byte behind it. A value of the array is the place of such a text.
+"""
+
+from __future__ import annotations
+
+import io
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from st_paragram.core.tokenizers.model_file import NORMALIZER, fields, replaced
+from st_paragram.errors import TextError
+
+_CHARSMAP = 2  # field of the settings of the normalizer
+
+
+def rules_of(model: bytes) -> dict[str, str]:
+    """The rules of a model: characters, and what they become."""
+    if not (charsmap := _charsmap(model)):
+        return {}
+    size = int.from_bytes(charsmap[:4], "little")
+    units, texts = np.frombuffer(charsmap, "<u4", size // 4, 4).tolist(), charsmap[4 + size :]
+
+    def below(place: int) -> int:  # the node that a unit leads to
+        return place ^ (units[place] >> 10 << ((units[place] & 512) >> 6))
+
+    children: dict[int, list[int]] = {}  # by the node above them; the last byte of a unit is its label
+    for place, unit in enumerate(units):
+        if not unit >> 31:
+            children.setdefault(place ^ unit & 255, []).append(place)
+    rules, waiting = {}, [(below(0), b"")]
+    while waiting:
+        node, key = waiting.pop()
+        for place in children.get(node, ()):
+            source, child = key + bytes([units[place] & 255]), below(place)
+            if units[place] & 256:  # a rule ends here
+                begin = units[child] & 0x7FFFFFFF
+                rules[source.decode()] = texts[begin : texts.index(0, begin)].decode()
+            waiting.append((child, source))
+    return rules
+
+
+def with_rules(model: bytes, more: Mapping[str, str]) -> bytes:
+    """The model with further rules for single characters, which what its own rules give follows, too.
+
+    Sentencepiece compiles them, as it trains a throw-away vocabulary by them; half a minute for its NFKC rules.
+    """
+    import sentencepiece
+
+    table = str.maketrans(dict(more))
+    rules = dict(more) | {source: target.translate(table) for source, target in rules_of(model).items()}
+    lines = ("\t".join(" ".join(f"{ord(each):x}" for each in text) for text in rule) for rule in rules.items())
+    compiled = io.BytesIO()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "rules.tsv")
+        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(["a b c"]),
+            model_writer=compiled,
+            vocab_size=8,
+            hard_vocab_limit=False,
+            normalization_rule_tsv=str(path),
+            minloglevel=2,
+        )
+    return replaced(model, NORMALIZER, _CHARSMAP, _charsmap(compiled.getvalue()))
+
+
+def simplified_characters(path: str | Path) -> dict[str, str]:
+    """Rules from traditional Chinese characters to simplified ones, from `Unihan_Variants.txt` of Unicode's Unihan.
+
+    A character that is itself one of its simplified forms stays.
+    """
+    rules = {}
+    for line in Path(path).read_text(encoding="utf-8").split("\n"):
+        if "\tkSimplifiedVariant\t" in line:
+            character, _, forms = line.split("\t")
+            first, *others = (chr(int(form[2:].partition("<")[0], 16)) for form in (character, *forms.split()))
+            if first not in others:
+                rules[first] = others[0]
+    if not rules:
+        raise TextError(f"{path}: no kSimplifiedVariant; give Unihan_Variants.txt of Unihan.zip, from unicode.org")
+    return rules
+
+
+def _charsmap(model: bytes) -> bytes:
+    for message, start, end in fields(model):
+        if message == NORMALIZER:
+            return next((model[a:b] for number, a, b in fields(model, start, end) if number == _CHARSMAP), b"")
+    return b""
