@@ -37,28 +37,27 @@ from st_paragram.tools.preparation.prepare import prepare
 from st_paragram.tools.preparation.settings import PrepareSettings
 
 #: What release.yaml may say of a model.
-KEYS = {
-    "languages", "config", "settings", "preparation", "open_only", "leave_out", "begin_with", "teacher", "pack",
-    "licence",
-}  # fmt: skip
+KEYS = "languages config settings preparation open_only leave_out caps begin_with teacher pack licence".split()
 
 
 def texts_of(name: str, model: dict[str, Any], sources: dict[str, Any], folder: Path) -> list[TextSource]:
     """The texts that a model may be trained on, language by language."""
     if unknown := sorted(set(model) - KEYS):
-        raise SettingsError(f"{name}: unknown entry {unknown[0]!r}; known are {', '.join(sorted(KEYS))}")
+        raise SettingsError(f"{name}: unknown entry {unknown[0]!r}; known are {', '.join(KEYS)}")
     texts = []
     for language in model["languages"]:
         paths = {path: path.name.partition(".tsv")[0] for path in sorted((folder / language).glob("*.tsv*"))}
         if nameless := [path for path, source in paths.items() if source not in sources]:
             raise SettingsError(f"{nameless[0]}: a source without a licence; describe it under `sources`")
-        left_out = model.get("leave_out", [])
-        wanted = [path for path, source in paths.items() if source not in left_out]
-        if model.get("open_only"):
-            wanted = [path for path in wanted if sources[paths[path]].get("open")]
+        wanted = {
+            path: source
+            for path, source in paths.items()
+            if source not in model.get("leave_out", []) and (sources[source].get("open") or not model.get("open_only"))
+        }
         if not wanted:
             raise SettingsError(f"{folder / language}: no text to train {name} on; put SOURCE.tsv files there")
-        texts += [TextSource((str(path),), ("en", language)) for path in wanted]
+        caps = model.get("caps", {})
+        texts += [TextSource((str(path),), ("en", language), cap=caps.get(each)) for path, each in wanted.items()]
     return texts
 
 
@@ -100,8 +99,10 @@ def describe(
     assert record is not None  # as `train` has written it
     pairs: dict[str, list[str]] = {}
     for text in record.preparation["report"]["sources"]:
-        path = Path(text["name"])
-        pairs.setdefault(path.name.partition(".tsv")[0], []).append(f"{path.parent.name} {text['rows']:,}")
+        path, found = Path(text["name"]), text["rows"]
+        source = path.name.partition(".tsv")[0]
+        taken = min(found, model.get("caps", {}).get(source, found))
+        pairs.setdefault(source, []).append(f"{path.parent.name} {taken:,}")
     rows = [(source, ", ".join(counts), sources[source]["licence"]) for source, counts in sorted(pairs.items())]
     about = "What it was trained on, before preparation, and under which licence each source is offered."
     notes = (sources[source].get("note", "") for source in sorted(pairs))
