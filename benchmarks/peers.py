@@ -12,8 +12,7 @@ peak memory  RssAnon of the process, libraries included, mapped files not
 quality      with `--data`, a folder for `st-paragram evaluate`: Pearson x 100 on STS 2012-2016 (the papers' protocol,
              without SMT) and STS 2017. For models of several languages, errors x 100 of the nearest neighbor in NTREX,
              mean of both directions and of seven languages, from `ntrex/newstest2019-ref.deu.txt`, ...
-
-Slow programs embed a part of the text, at even distances, that takes about `--seconds`.
+seconds      slow programs embed a part of the text, at even distances, that takes about so long
 """
 
 from __future__ import annotations
