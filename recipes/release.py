@@ -38,8 +38,8 @@ from st_paragram.tools.preparation.settings import PrepareSettings
 
 #: What release.yaml may say of a model.
 KEYS = {
-    "languages", "config", "settings", "preparation", "open_only", "leave_out", "begin_with", "teacher", "pack",
-    "licence",
+    "languages", "config", "settings", "preparation", "open_only", "leave_out", "caps", "begin_with", "teacher",
+    "pack", "licence",
 }  # fmt: skip
 
 
@@ -52,13 +52,15 @@ def texts_of(name: str, model: dict[str, Any], sources: dict[str, Any], folder: 
         paths = {path: path.name.partition(".tsv")[0] for path in sorted((folder / language).glob("*.tsv*"))}
         if nameless := [path for path, source in paths.items() if source not in sources]:
             raise SettingsError(f"{nameless[0]}: a source without a licence; describe it under `sources`")
-        left_out = model.get("leave_out", [])
-        wanted = [path for path, source in paths.items() if source not in left_out]
-        if model.get("open_only"):
-            wanted = [path for path in wanted if sources[paths[path]].get("open")]
+        wanted = {
+            path: source
+            for path, source in paths.items()
+            if source not in model.get("leave_out", []) and (sources[source].get("open") or not model.get("open_only"))
+        }
         if not wanted:
             raise SettingsError(f"{folder / language}: no text to train {name} on; put SOURCE.tsv files there")
-        texts += [TextSource((str(path),), ("en", language)) for path in wanted]
+        caps = model.get("caps", {})
+        texts += [TextSource((str(path),), ("en", language), cap=caps.get(each)) for path, each in wanted.items()]
     return texts
 
 
@@ -74,17 +76,15 @@ def train(name: str, model: dict[str, Any], texts: list[TextSource], arguments: 
     if settings.get("init") == "use":
         settings["init"] = str(use)
     preparation = PrepareSettings(("en", language), **model.get("preparation", {}))
-    store, kept = arguments.output / "stores" / f"{name}.h5", arguments.output / "stores" / f"{name}.text"
+    store = arguments.output / "stores" / f"{name}.h5"
+    kept = store.with_suffix(".text") if model.get("teacher") else None
     if not store.exists():
-        folder = kept if model.get("teacher") else None
-        prepare(texts, store, preparation, vocabulary, workers=arguments.workers, keep_text=folder, overwrite=True)
-    if model.get("teacher"):
+        prepare(texts, store, preparation, vocabulary, workers=arguments.workers, keep_text=kept, overwrite=True)
+    if kept:
         settings["teacher"] = str(kept.with_suffix(".npy"))
         if not Path(settings["teacher"]).exists():
-            sides = [kept / f"{side}.txt" for side in "ab"]
-            embed_files(use, sides, settings["teacher"], dtype="float16", normalize=True)
-    about = f"{len(texts)} texts of the sources below"
-    config = model.get("config", "short")
+            embed_files(use, [kept / "a.txt", kept / "b.txt"], settings["teacher"], dtype="float16", normalize=True)
+    about, config = f"{len(texts)} texts of the sources below", model.get("config", "short")
     run = TrainingRun(language, arguments.output / name, [str(store)], about, config, overrides=settings)
     run_training(replace(run, development=arguments.dev, resume=bool(complete_checkpoints(run.checkpoints))))
 
@@ -100,15 +100,16 @@ def describe(
     assert record is not None  # as `train` has written it
     pairs: dict[str, list[str]] = {}
     for text in record.preparation["report"]["sources"]:
-        path = Path(text["name"])
-        pairs.setdefault(path.name.partition(".tsv")[0], []).append(f"{path.parent.name} {text['rows']:,}")
+        path, count = Path(text["name"]), text["rows"]
+        source = path.name.partition(".tsv")[0]
+        count = min(count, model.get("caps", {}).get(source, count))
+        pairs.setdefault(source, []).append(f"{path.parent.name} {count:,}")
     rows = [(source, ", ".join(counts), sources[source]["licence"]) for source, counts in sorted(pairs.items())]
     about = "What it was trained on, before preparation, and under which licence each source is offered."
     notes = (sources[source].get("note", "") for source in sorted(pairs))
     section = (heading, blocks(about, markdown_table(("source", "pairs", "licence"), rows), *notes))
-    card = from_record(
-        replace(record, name=folder.name), values["embedding_dimension"], model.get("licence", "other"), sources=False
-    )
+    record, licence = replace(record, name=folder.name), model.get("licence", "other")
+    card = from_record(record, values["embedding_dimension"], licence, sources=False)
     copy = "" if folder.name == original else f"A smaller copy of {original}: its first components, rounded."
     card = replace(
         card,

@@ -24,6 +24,7 @@ DESCRIPTION = {
         "small": {
             "languages": ["en", "es"],
             "config": "small",
+            "caps": {"theirs": 150},
             "settings": SETTINGS,
             "preparation": {"vocab_size": 200, "vocab_threads": 1},
             "pack": [{"name": "small-int8", "dtype": "int8", "dim": 4}, {"name": "small-int4", "dtype": "int4"}],
@@ -73,7 +74,7 @@ def test_models_are_trained_packed_and_described_once(capsys):
     card = ModelCard.load("out/small-int8/README.md")
     assert (card.data.license, card.data.language) == ("cc0-1.0", ["en", "es"])
     assert 'SentenceTransformer("small-int8")' in card.text and "A smaller copy of small" in card.text
-    assert "| ours | en 200, es 200 | CC0-1.0 |" in card.text and "| theirs | es 200 | none stated |" in card.text
+    assert "| ours | en 200, es 200 | CC0-1.0 |" in card.text and "| theirs | es 150 | none stated |" in card.text
     assert "4 components," in card.text and card.text.count("Near a test set.") == card.text.count("## Sources") == 1
     small = ModelCard.load("out/small-int4/README.md").text
     assert 'st_paragram.load("small-int4")' in small and small.count("## Table of int4") == 1

