@@ -55,8 +55,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the directory; returns the exit status."""
+    from st_paragram.conversion.languages import cut, read_languages
     from st_paragram.core.encoding.encoder import Encoder
-    from st_paragram.core.encoding.languages import cut, read_languages
     from st_paragram.core.encoding.record import training_text
     from st_paragram.core.encoding.table import for_any_reader
 

@@ -9,9 +9,6 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 
-import numpy as np
-from numpy.typing import NDArray
-
 #: Fields of a ModelProto: a piece (text, score, type), the settings of the trainer and of the normalizer.
 PIECE, TRAINER, NORMALIZER = 1, 2, 3
 #: Scores are multiples of this in the vocabularies trained here.
@@ -57,35 +54,3 @@ def round_scores(model: bytes) -> bytes:
                 (score,) = struct.unpack_from("<f", model, begin)
                 struct.pack_into("<f", result, begin, round(score / SCORE_STEP) * SCORE_STEP)
     return bytes(result)
-
-
-def cut_pieces(model: bytes, kept: NDArray[np.bool_]) -> bytes:
-    """The model without the pieces that are not `kept`, (V,); every other byte stays as it is."""
-    result, end, number = bytearray(), 0, 0
-    for message, _, stop in fields(model):
-        if message != PIECE or kept[number]:
-            result += model[end:stop]
-        number, end = number + (message == PIECE), stop
-    return bytes(result)
-
-
-def replaced(model: bytes, message: int, field: int, value: bytes) -> bytes:
-    """The model with another value for a field of bytes, in a message that has the field."""
-    for number, start, end in fields(model):
-        if number == message:
-            inner, last = bytearray(), start
-            for found, _, stop in fields(model, start, end):
-                inner += _field(field, value) if found == field else model[last:stop]
-                last = stop
-            head = len(_varint(end - start)) + 1  # of the message: its number and its size
-            return model[: start - head] + _field(message, bytes(inner)) + model[end:]
-    raise ValueError(f"no message {message}")
-
-
-def _field(number: int, value: bytes) -> bytes:
-    return _varint(number << 3 | 2) + _varint(len(value)) + value
-
-
-def _varint(value: int) -> bytes:
-    groups = [value >> shift & 127 for shift in range(0, max(value.bit_length(), 1), 7)]
-    return bytes([*(group | 128 for group in groups[:-1]), groups[-1]])

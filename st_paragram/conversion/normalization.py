@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from st_paragram.core.tokenizers.model_file import NORMALIZER, fields, replaced
+from st_paragram.core.tokenizers.model_file import NORMALIZER, fields
 from st_paragram.errors import TextError
 
 _CHARSMAP = 2  # field of the settings of the normalizer
@@ -68,7 +68,7 @@ def with_rules(model: bytes, more: Mapping[str, str]) -> bytes:
             normalization_rule_tsv=str(path),
             minloglevel=2,
         )
-    return replaced(model, NORMALIZER, _CHARSMAP, _charsmap(compiled.getvalue()))
+    return _with_charsmap(model, _charsmap(compiled.getvalue()))
 
 
 def simplified_characters(path: str | Path) -> dict[str, str]:
@@ -93,3 +93,22 @@ def _charsmap(model: bytes) -> bytes:
         if message == NORMALIZER:
             return next((model[a:b] for number, a, b in fields(model, start, end) if number == _CHARSMAP), b"")
     return b""
+
+
+def _with_charsmap(model: bytes, charsmap: bytes) -> bytes:
+    start, end = next((start, end) for message, start, end in fields(model) if message == NORMALIZER)
+    settings, last = bytearray(), start
+    for number, _, stop in fields(model, start, end):
+        settings += _field(_CHARSMAP, charsmap) if number == _CHARSMAP else model[last:stop]
+        last = stop
+    head = len(_varint(end - start)) + 1  # the number of the message and its size
+    return model[: start - head] + _field(NORMALIZER, bytes(settings)) + model[end:]
+
+
+def _field(number: int, value: bytes) -> bytes:
+    return _varint(number << 3 | 2) + _varint(len(value)) + value
+
+
+def _varint(value: int) -> bytes:
+    groups = [value >> shift & 127 for shift in range(0, max(value.bit_length(), 1), 7)]
+    return bytes([*(group | 128 for group in groups[:-1]), groups[-1]])

@@ -5,7 +5,7 @@ import unicodedata
 import pytest
 
 from st_paragram import Encoder
-from st_paragram.core.tokenizers.normalization import rules_of, simplified_characters, with_rules
+from st_paragram.conversion.normalization import rules_of, simplified_characters, with_rules
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
 from st_paragram.core.tokenizers.stock import convert_tokenizer
 from st_paragram.errors import TextError

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from st_paragram.core.encoding.model_files import AveragingModel
 from st_paragram.core.encoding.table import Table
 from st_paragram.core.tokenizers.base import Tokenizer
-from st_paragram.core.tokenizers.model_file import cut_pieces
+from st_paragram.core.tokenizers.model_file import PIECE, fields
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
 from st_paragram.errors import SettingsError
 
@@ -65,6 +65,16 @@ def cut(model: AveragingModel, folder: Path, languages: Sequence[str]) -> Averag
     for language in languages:
         kept |= np.unpackbits(known[language], count=len(kept)).astype(np.bool_)
     kept |= [tokenizer.piece(each) is None for each in range(len(kept))]  # the unknown id and control symbols
-    content, table = cut_pieces(tokenizer.content, kept), model.table
+    content, table = _cut_pieces(tokenizer.content, kept), model.table
     table = Table(table.weight[kept], None if table.scale is None else table.scale[kept])
     return replace(model, tokenizer=SentencePieceTokenizer(content, **tokenizer.options), table=table)
+
+
+def _cut_pieces(model: bytes, kept: Pieces) -> bytes:
+    """The model without the pieces that are not `kept`, (V,); every other byte stays as it is."""
+    result, end, number = bytearray(), 0, 0
+    for message, _, stop in fields(model):
+        if message != PIECE or kept[number]:
+            result += model[end:stop]
+        number, end = number + (message == PIECE), stop
+    return bytes(result)
