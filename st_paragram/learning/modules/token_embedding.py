@@ -97,7 +97,9 @@ class TokenEmbedding(InputModule):
         """Switch dropout on or off; a compact table is refused, which cannot be trained."""
         if mode and isinstance(self.embedding, CompactEmbedding):
             kind = self.embedding.kind.value
-            raise SettingsError(f"a table of {kind} cannot be trained; load the original float32 model")
+            raise SettingsError(
+                f"a table of {kind} cannot be trained; train a copy that `st-paragram export --dtype float32` makes"
+            )
         return super().train(mode)
 
     def preprocess(self, inputs: Sequence[Any], prompt: str | None = None, **kwargs: Any) -> dict[str, Tensor]:  # noqa: ANN401

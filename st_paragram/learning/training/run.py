@@ -14,11 +14,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
-from st_paragram.core.encoding.directory import CONFIG_FILE
+from st_paragram.core.encoding.directory import AVERAGING, CONFIG_FILE, read_configuration
+from st_paragram.core.encoding.encoder import Encoder
 from st_paragram.core.encoding.find import find
-from st_paragram.core.encoding.record import Correlation, Score, TrainingRecord, TranslationScore
+from st_paragram.core.encoding.record import Correlation, Score, TrainingRecord, TranslationScore, read_training_record
 from st_paragram.core.families import family_named
 from st_paragram.core.files import check_output_folder, folder_for_file, output_lock
 from st_paragram.core.pair_store import PairStore
@@ -29,6 +30,7 @@ from st_paragram.learning.training.family import Family
 from st_paragram.learning.training.training_data import TrainingData, choose_data
 
 if TYPE_CHECKING:
+    from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
     from st_paragram.tools.preparation.settings import PrepareSettings
 
 logger = logging.getLogger(__name__)
@@ -116,8 +118,29 @@ class TrainingRun:
 
     @cached_property
     def settings(self) -> Any:  # noqa: ANN401 - of the family
-        """Of the training, with configuration and overrides in them."""
-        return self.kind.read_settings(self.chosen_config, self.overrides)
+        """Of the training, with configuration and overrides in them; a model to continue from gives the dimension."""
+        settings = self.kind.read_settings(self.chosen_config, self.overrides)
+        start = self._start(settings)
+        if start and "dim" not in self.overrides and self.chosen_config in self.kind.configs:
+            settings = self.kind.read_settings(self.chosen_config, {**self.overrides, "dim": start.dimension})
+        return settings
+
+    @cached_property
+    def vocabulary(self) -> SentencePieceTokenizer | None:
+        """That of the model to continue from, if it was trained on the language, and no size is asked for."""
+        start = None if self.source.store or self.vocab_size is not None else self._start(self.settings)
+        record = read_training_record(find(self.settings.init)) if start else None
+        known = record is not None and self.language in record.languages[1].split("-")
+        return cast("SentencePieceTokenizer", start.tokenizer) if start and known else None
+
+    def _start(self, settings: Any) -> Encoder | None:  # noqa: ANN401
+        """The model of sentencepiece embeddings whose rows P-SP continues with."""
+        if self.family != "psp" or not settings.init or settings.tokens != "sentencepiece":
+            return None
+        if read_configuration(find(settings.init)).architecture != AVERAGING:
+            return None
+        encoder = Encoder(settings.init)
+        return encoder if encoder.tokenizer.kind == "sentencepiece" else None
 
     @cached_property
     def preparation(self) -> PrepareSettings:
@@ -125,11 +148,13 @@ class TrainingRun:
         from st_paragram.tools.preparation.settings import PrepareSettings
 
         about = {"tokens": self.settings.tokens, "vocab_size": self.vocab_size, "drop_invalid": self.drop_invalid}
+        if self.vocabulary:
+            about |= self.vocabulary.options
         return PrepareSettings(("en", self.language), **about)
 
     def store(self) -> PairStore:
         """The pairs, prepared if they are texts."""
-        return PairStore(self.source.store or self.source.prepared(self.preparation, self.workers))
+        return PairStore(self.source.store or self.source.prepared(self.preparation, self.workers, self.vocabulary))
 
     def check(self) -> None:
         """Refuse what can be refused without torch, and before text is prepared."""
@@ -269,6 +294,11 @@ def _train(run: TrainingRun) -> TrainingRecord:
         tasks=trainer.task_sizes,
     )
     trained = trainer.trained
+    if settings.init and len(accuracies) > 1 and accuracies[1].accuracy < accuracies[0].accuracy:
+        found = " to ".join(f"{100 * each.accuracy:.1f} %" for each in accuracies)
+        logger.warning(f"translations found fell from {found}: the model is saved as it was before training")
+        set_seed(settings.seed)
+        trained = training.new_model(store, settings)
     card = render(from_record(record, trained.get_embedding_dimension()))
     directory.save(trained, run.output, card, run.overwrite, training=record)
     shutil.rmtree(run.checkpoints, ignore_errors=True)

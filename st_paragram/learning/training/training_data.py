@@ -16,6 +16,7 @@ from st_paragram.core.text.parallel import TextSource, parse_source, read_pairs,
 from st_paragram.errors import SettingsError, TextError
 
 if TYPE_CHECKING:
+    from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
     from st_paragram.tools.preparation.settings import PrepareSettings
 
 logger = logging.getLogger(__name__)
@@ -62,8 +63,13 @@ class TrainingData:
             return f"{', '.join(text.name for text in self.texts)}: text, prepared once into a store of the cache"
         return f"the built-in bitext of {self.language}: {BUILT_IN_PAIRS:,} pairs, a demonstration"
 
-    def prepared(self, settings: PrepareSettings, workers: int = 1) -> Path:
-        """A store of the texts in the cache, prepared once, as `settings` say, by so many processes."""
+    def prepared(
+        self, settings: PrepareSettings, workers: int = 1, vocabulary: SentencePieceTokenizer | None = None
+    ) -> Path:
+        """A store of the texts in the cache, prepared once, as `settings` say, by so many processes.
+
+        A vocabulary is used in place of one that is trained.
+        """
         from st_paragram.tools.preparation.prepare import prepare_cached
 
         texts = self.texts
@@ -71,7 +77,7 @@ class TrainingData:
             texts = (self._built_in_text(),)
             if settings.tokens == "sentencepiece":
                 settings = replace(settings, vocab_size=min(settings.vocab_size or _BUILT_IN_PIECES, _BUILT_IN_PIECES))
-        return prepare_cached(texts, settings, writable_cache(_STORES), workers=workers)
+        return prepare_cached(texts, settings, writable_cache(_STORES), vocabulary, workers)
 
     def _built_in_text(self) -> TextSource:
         path = writable_cache() / f"built-in-{BUILT_IN_PAIRS}.en-{self.language}.tsv"
