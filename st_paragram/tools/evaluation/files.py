@@ -52,38 +52,23 @@ class Translations:
 
 @dataclass(frozen=True)
 class RetrievalSet:
-    """Queries, and the documents among which they look.
+    """Queries, and the documents among which they look."""
 
-    Attributes:
-        name: such as "quora_sr" or "xquad_r/es".
-        queries: id -> text, of the n queries that have a relevant document.
-        corpus: id -> text, m documents.
-        contexts: the text around each document, such as its paragraph; empty where there is none.
-        relevant: for each query, row of a document -> grade, 1 or more.
-    """
-
-    name: str
-    queries: dict[str, str]
-    corpus: dict[str, str]
-    contexts: list[str]
-    relevant: list[dict[int, int]]
+    name: str  # such as "quora_sr" or "xquad_r/es"
+    queries: dict[str, str]  # id -> text, of the n queries that have a relevant document
+    corpus: dict[str, str]  # id -> text, m documents
+    contexts: list[str]  # the text around each document, such as its paragraph; empty where there is none
+    relevant: list[dict[int, int]]  # for each query, row of a document -> grade, 1 or more
 
 
 @dataclass(frozen=True)
 class ComparableTexts:
-    """Two texts in which some sentences translate each other.
+    """Two texts in which some sentences translate each other."""
 
-    Args:
-        name: of the files, e.g. "zh-en.sample".
-        source: id -> sentence.
-        target: id -> sentence.
-        gold: rows of source and target that translate each other, int64 (g, 2), every pair once.
-    """
-
-    name: str
-    source: dict[str, str]
+    name: str  # of the files, e.g. "zh-en.sample"
+    source: dict[str, str]  # id -> sentence
     target: dict[str, str]
-    gold: NDArray[np.int64]
+    gold: NDArray[np.int64]  # rows of source and target that translate each other, (g, 2), every pair once
 
 
 def inner_folder(data: str | Path, name: str) -> Path:
@@ -123,9 +108,8 @@ def graded_pairs(name: str, rows: Sequence[tuple[int, Sequence[Any]]], score: in
         value, texts = _number(cells[score]), [cell for place, cell in enumerate(cells) if place != score]
         if value is None or not math.isfinite(value):
             advice = "give one score and two sentences in each row"
-            raise TextError(
-                f"{name}: row {number}: column {score + 1} has {short(cells[score])}, not a score; {advice}"
-            )
+            seen = f"{name}: row {number}: column {score + 1} has {short(cells[score])}, not a score"
+            raise TextError(f"{seen}; {advice}")
         _filled(name, number, *texts)
         found.grades.append(value)
         found.first.append(texts[0])
@@ -247,12 +231,7 @@ def _judgements(path: Path, queries: dict[str, str]) -> Iterator[tuple[int, str,
 
 
 def read_comparable_texts(prefix: str | Path, languages: str) -> ComparableTexts:
-    """Read texts in BUCC's form: PREFIX.zh and PREFIX.en, rows `id TAB sentence`, and PREFIX.gold, rows `id TAB id`.
-
-    Args:
-        prefix: of the files.
-        languages: codes of the two languages, e.g. "zh-en": the first column of the gold is the first language.
-    """
+    """Read BUCC's form: PREFIX.zh and PREFIX.en, rows `id TAB sentence`, and PREFIX.gold, rows `zh id TAB en id`."""
     paths = [Path(f"{prefix}.{ending}") for ending in (*languages.split("-"), "gold")]
     if absent := next((path for path in paths if not path.is_file()), None):
         raise EvaluationError(f"{absent}: no such file; BUCC's files are named like zh-en.sample.zh, .en and .gold")
