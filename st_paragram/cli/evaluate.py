@@ -11,8 +11,8 @@ from st_paragram.core.words import counted
 from st_paragram.errors import EvaluationError, MissingExtraError, ModelDirectoryError, SettingsError
 
 DESCRIPTION = (
-    "Score models on your own data, or on published benchmarks. The command prints Markdown tables. On your data and on "
-    "sts, they compare each model with the first; on benchmarks, they include the papers' figures."
+    "Score models on your own data, or on published benchmarks. The command prints Markdown tables. On your data and "
+    "on sts, they compare each model with the first; on benchmarks, they include the papers' figures."
 )
 EPILOG = """\
 Your own data, plain or compressed:

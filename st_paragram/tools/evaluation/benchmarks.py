@@ -43,37 +43,21 @@ ON_HUB = ("sts", "hard-sts", "tatoeba", "ntrex", "flores")
 
 @dataclass(frozen=True)
 class Request:
-    """What is to be scored; each benchmark takes what concerns it.
-
-    Args:
-        models: their names.
-        benchmark: its name; "own" for the user's files.
-        data: folder of evaluation data; None if everything comes from the hub or from the user's files.
-        hub: take from the hub what the folder lacks.
-        languages: of translations, BUCC, retrieval and inference; all that there are if empty.
-        untrained: add random embeddings over the first model's vocabulary.
-        limit: the first queries of each set of semantic retrieval only.
-        sets: STS benchmarks ("2012", "stsb") and sets ("2017/en-en"); all that there are if empty.
-        train_gold: gold in BUCC's form, next to its two texts, on which the thresholds of BUCC are chosen.
-        translations: the user's files of translations.
-        graded: the user's files of graded pairs.
-        retrieval: the user's queries, corpus and qrels; or none.
-        columns: of tables, the names of the two texts of a pair, or of a score and two sentences.
-    """
+    """What is to be scored; each benchmark takes what concerns it."""
 
     models: Sequence[str]
-    benchmark: str = ""
-    data: Path | None = None
-    hub: bool = False
-    languages: Sequence[str] = ()
-    untrained: bool = False
-    limit: int | None = None
-    sets: Sequence[str] = ()
-    train_gold: str | None = None
-    translations: Sequence[Path] = ()
+    benchmark: str = ""  # its name; "own" for the user's files
+    data: Path | None = None  # folder of evaluation data; None if everything is the hub's or the user's
+    hub: bool = False  # take from the hub what the folder lacks
+    languages: Sequence[str] = ()  # of translations, BUCC, retrieval and inference; all that there are if empty
+    untrained: bool = False  # add random embeddings over the first model's vocabulary
+    limit: int | None = None  # the first queries of each set of semantic retrieval only
+    sets: Sequence[str] = ()  # STS benchmarks ("2012", "stsb") and sets ("2017/en-en"); all that there are if empty
+    train_gold: str | None = None  # gold in BUCC's form, next to its two texts, to choose the thresholds of BUCC on
+    translations: Sequence[Path] = ()  # the user's files
     graded: Sequence[Path] = ()
-    retrieval: Sequence[Path] = ()
-    columns: Sequence[str] = ()
+    retrieval: Sequence[Path] = ()  # queries, corpus and qrels; or none
+    columns: Sequence[str] = ()  # of tables: the two texts of a pair, or a score and two sentences
 
 
 def benchmarks_in(folder: Path) -> list[str]:

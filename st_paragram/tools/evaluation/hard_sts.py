@@ -38,8 +38,8 @@ _NEGATIONS = {"not", "'t"}
 _TOKEN = re.compile(r"'\w+|\w+|[^\w\s]")
 
 
-#: Split -> its pairs in the paper, if it says so; its share of the pairs by SWER (0.2 the lowest fifth and those equal to
-#: its last, -0.2 the highest, 0 all); and its lowest and highest grade. "negation" has negated pairs alone.
+#: Split -> its pairs in the paper, if it says so; its share of the pairs by SWER (0.2 the lowest fifth and those equal
+#: to its last, -0.2 the highest, 0 all); and its lowest and highest grade. "negation" has negated pairs alone.
 SPLITS = {
     "all": ("13,023", 0, 0, 5),
     "Hard+": ("-", -0.2, 4, 5),

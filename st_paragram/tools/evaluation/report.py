@@ -23,8 +23,7 @@ def published() -> Mapping[str, Mapping[str, Mapping[str, str]]]:
     for table, groups in yaml.load(text, yaml.BaseLoader).items():
         rows = tables.setdefault(table, {})
         for group in groups:
-            columns = group["columns"].replace("all_sets", "all sets").split(" ")
-            columns = ["all sets"] if columns == ["all", "sets"] else columns
+            columns = [name.replace("all_sets", "all sets") for name in group["columns"].split()]
             venue = group["source"].rpartition(", ")[2].removesuffix(" (demo)")
             for model, cells in group["rows"].items():
                 rows[f"{model} (published, {venue})"] = dict(zip(columns, cells.split(), strict=True))

@@ -52,33 +52,18 @@ _NAMES = ("queries", "corpus", "qrels")
 
 @dataclass(frozen=True)
 class Task:
-    """Queries of one set, and the candidates of the same or another one.
+    """Queries of one set, and the candidates of the same or another one."""
 
-    Attributes:
-        name: "xquad_r/es", or "xquad_r/es-en" where the candidates are of another set.
-        sides: the names of the two sets.
-        queries: n texts.
-        corpus: m texts.
-        contexts: of the candidates, m texts, empty where there is none.
-        relevant: of each query the candidates that are right.
-        itself: of each query the candidates that are the query itself, to be left out; of semantic retrieval.
-    """
-
-    name: str
-    sides: tuple[str, str]
-    queries: list[str]
-    corpus: list[str]
-    contexts: list[str]
-    relevant: list[set[int]]
-    itself: list[set[int]]
+    name: str  # "xquad_r/es", or "xquad_r/es-en" where the candidates are of another set
+    sides: tuple[str, str]  # the names of the two sets
+    queries: list[str]  # n texts
+    corpus: list[str]  # m texts
+    contexts: list[str]  # of the candidates, empty where there is none
+    relevant: list[set[int]]  # of each query the candidates that are right
+    itself: list[set[int]]  # of each query the candidates that are the query itself (semantic retrieval)
 
 
-@dataclass(frozen=True)
-class Tasks:
-    """The tasks of one of the two benchmarks."""
-
-    benchmark: str
-    tasks: list[Task]
+Data = tuple[str, list[Task]]  # the benchmark, and its tasks
 
 
 def has_data(data: Path, name: str) -> bool:
@@ -92,33 +77,30 @@ def retrieval_sets(data: Path, benchmark: str) -> dict[str, Path]:
     Those named by a language ("es") have the folder around them in their names, "xquad_r/es". Of semantic retrieval are
     those whose first query is a document, and the queries of other languages next to them.
     """
-    places = [data] if _is_set(data) else sorted(p for each in ("*", "*/*") for p in data.glob(each) if _is_set(p))
+    places = [data] if _part(data, "corpus") else sorted(path for each in ("*", "*/*") for path in data.glob(each))
     found = {}
     for place in places:
-        name = place.relative_to(data).as_posix() if place != data else data.resolve().name
-        whole = place if _part(place, "corpus") else place.with_name(PIVOT)
-        if _asks_itself(whole) == (benchmark == SEMANTIC):
+        corpus = _part(place, "corpus")
+        if corpus and _part(place, "qrels") and _asks_itself(corpus) == (benchmark == SEMANTIC):
+            name = place.relative_to(data).as_posix() if place != data else data.resolve().name
             found[f"{data.resolve().name}/{name}" if _LANGUAGE.fullmatch(name) else name] = place
     return found
 
 
 def _part(folder: Path, name: str) -> Path | None:
-    return packed(folder / f"{name}.tsv")
+    """A file of a set that has queries; the English set's next to it where a folder lacks it."""
+    if not packed(folder / "queries.tsv"):
+        return None
+    beside = _LANGUAGE.fullmatch(folder.name) and packed(folder.with_name(PIVOT) / f"{name}.tsv")
+    return packed(folder / f"{name}.tsv") or beside or None
 
 
-def _is_set(folder: Path) -> bool:
-    """Whether a folder has all three files, or queries for those of the English set next to it."""
-    asks = _LANGUAGE.fullmatch(folder.name) and folder.name != PIVOT and _part(folder, "queries")
-    return all(_part(folder, name) for name in _NAMES) or bool(asks and _is_set(folder.with_name(PIVOT)))
+def _asks_itself(corpus: Path) -> bool:
+    first = next(iter(read_lines(str(_part(corpus.parent, "queries")))), "").split("\t")
+    return any(line.split("\t")[:2] == first for line in read_lines(str(corpus)))
 
 
-def _asks_itself(folder: Path) -> bool:
-    query, corpus = (read_lines(str(_part(folder, name))) for name in _NAMES[:2])
-    first = next(iter(query), "").split("\t")
-    return any(line.split("\t")[:2] == first for line in corpus)
-
-
-def read(request: Request) -> Tasks:
+def read(request: Request) -> Data:
     """The tasks of a folder; `languages` chooses among sets that are named by languages."""
     if request.limit is not None and request.limit < 1:
         raise SettingsError(f"a limit of {request.limit} queries; give 1 or more")
@@ -129,26 +111,25 @@ def read(request: Request) -> Tasks:
         kind = "sentences that look for each other" if benchmark == SEMANTIC else "questions"
         seen = f"no set of {', '.join(languages)}, only {', '.join(folders)}" if folders else f"no sets of {kind}"
         raise EvaluationError(f"{data}: {seen}; a set is a folder of queries.tsv, corpus.tsv and qrels.tsv")
-    sets = {name: _read(folders[name], name) for name in folders if name in wanted or _language(name) == PIVOT}
+    sets = {}
+    for name, folder in folders.items():
+        if name in wanted or _language(name) == PIVOT:
+            queries, corpus, qrels = (_part(folder, part) or folder for part in ("queries", "corpus", "qrels"))
+            sets[name] = read_retrieval_set(queries, corpus, qrels, name)
     tasks = []
     for name in wanted:
-        pivot = sets.get(f"{name.rpartition('/')[0]}/{PIVOT}") if _language(name) else None
-        if _part(folders[name], "corpus"):
+        if packed(folders[name] / "corpus.tsv"):
             tasks.append(make_task(sets[name], sets[name], benchmark, request.limit))
+        pivot = sets.get(f"{name.rpartition('/')[0]}/{PIVOT}") if _language(name) else None
         if pivot is not None and pivot is not sets[name]:
             tasks.append(make_task(sets[name], pivot, benchmark, request.limit))
-    return Tasks(benchmark, tasks)
+    return benchmark, tasks
 
 
 def _language(name: str) -> str:
     """The language that a set of several is named by, "es" of "xquad_r/es"; empty if it is not."""
     last = name.rpartition("/")[2]
     return last if "/" in name and _LANGUAGE.fullmatch(last) else ""
-
-
-def _read(folder: Path, name: str) -> RetrievalSet:
-    paths = [_part(folder, part) or _part(folder.with_name(PIVOT), part) or folder / part for part in _NAMES]
-    return read_retrieval_set(*paths, name)
 
 
 def make_task(asked: RetrievalSet, answered: RetrievalSet, benchmark: str, limit: int | None = None) -> Task:
@@ -181,59 +162,55 @@ def make_task(asked: RetrievalSet, answered: RetrievalSet, benchmark: str, limit
     return Task(name, (asked.name, answered.name), list(queries.values()), texts, contexts, right, itself)
 
 
-def reference(data: Tasks) -> Iterator[Score]:
+def reference(data: Data) -> Iterator[Score]:
     """BM25 on answer retrieval within a language, where bm25s is installed."""
-    if data.benchmark == ANSWER and importlib.util.find_spec("bm25s") is not None:
-        for task in (task for task in data.tasks if task.sides[0] == task.sides[1]):
-            yield from _scores("BM25", task, answer_measures(task, bm25(task.corpus, task.queries)))
+    if data[0] == ANSWER and importlib.util.find_spec("bm25s") is not None:
+        for task in (task for task in data[1] if task.sides[0] == task.sides[1]):
+            yield from _scores("BM25", ANSWER, task, answer_measures(task, bm25(task.corpus, task.queries)))
 
 
-def score(name: str, model: TextEncoder, data: Tasks) -> Iterator[Score]:
+def score(name: str, model: TextEncoder, data: Data) -> Iterator[Score]:
     """Scores with the shared embedding (`encode`) of queries and candidates; every set is embedded once.
 
     Answer retrieval has a second row for a model with a tower for answers (`encode_answers`): the towers of questions,
     and of answers in their contexts.
     """
+    benchmark, tasks = data
     ways: dict[str, tuple[Callable[..., Vectors], Callable[..., Vectors]]] = {
         "shared": (lambda texts: embed(model, texts), lambda texts, _: embed(model, texts))
     }
     answers: Any = getattr(model, "encode_answers", None)
-    if data.benchmark == ANSWER and answers is not None:
+    if benchmark == ANSWER and answers is not None:
         ways["towers"] = (lambda texts: embed(model, texts, model.encode_query), answers)
     for way, (ask, answer) in ways.items():
         queries: dict[str, Vectors] = {}
         corpora: dict[str, Vectors] = {}
-        for task in data.tasks:
+        for task in tasks:
             asked, answered = task.sides
             if asked not in queries:
                 queries[asked] = ask(task.queries)
             if answered not in corpora:
                 corpora[answered] = answer(task.corpus, task.contexts)
-            measures = _measures(task, data.benchmark, queries[asked], corpora[answered])
-            yield from _scores(f"{name}, {way}" if len(ways) > 1 else name, task, measures)
+            measures = _measures(benchmark, task, queries[asked], corpora[answered])
+            yield from _scores(f"{name}, {way}" if len(ways) > 1 else name, benchmark, task, measures)
 
 
-def _measures(task: Task, benchmark: str, queries: Vectors, corpus: Vectors) -> dict[str, float]:
+def _measures(benchmark: str, task: Task, queries: Vectors, corpus: Vectors) -> dict[str, float]:
     if benchmark == ANSWER:
         return answer_measures(task, lambda block: queries[block] @ corpus.T)
     ranked = search(queries, corpus, task.itself, CUT)
     return {f"MAP@{CUT}": fmean(map(average_precision, ranked, task.relevant))}
 
 
-def _scores(model: str, task: Task, measures: Mapping[str, float]) -> Iterator[Score]:
-    benchmark = SEMANTIC if f"MAP@{CUT}" in measures else ANSWER
+def _scores(model: str, benchmark: str, task: Task, measures: Mapping[str, float]) -> Iterator[Score]:
     for measure, value in measures.items():
         yield Score(model, benchmark, task.name, measure, value, len(set(task.queries)))
 
 
 def search(queries: Vectors, corpus: Vectors, itself: Sequence[set[int]], cut: int) -> list[list[int]]:
-    """The first rows of the corpus for each query by cosine, exactly, without the rows that are the query itself.
+    """The first `cut` rows of the corpus for each query by cosine, exactly, without those that are the query `itself`.
 
-    Args:
-        queries: float32 (n, D), rows of length 1.
-        corpus: float32 (m, D), rows of length 1.
-        itself: for each query, rows of the corpus to leave out.
-        cut: the most rows of a query.
+    Queries are float32 (n, D), the corpus (m, D), with rows of length 1.
     """
     wanted = min(cut + max(map(len, itself)), len(corpus))
     ranked: list[list[int]] = []
@@ -276,12 +253,7 @@ def _discounted(gains: Sequence[int]) -> float:
 
 
 def right_ranks(scores: Scores, right: Sequence[Rows]) -> Floats:
-    """Rank of the best of the right candidates, from 1 on; those with equal scores share their mean rank.
-
-    Args:
-        scores: (b, m).
-        right: of each row the candidates that are right.
-    """
+    """Rank of the best of the right candidates of each row of scores, (b, m); equal scores share their mean rank."""
     best = np.array([row[places].max() for row, places in zip(scores, right, strict=True)])[:, None]
     better, equal = (scores > best).sum(1), (scores == best).sum(1)
     ranks: Floats = better + (equal + 1) / 2
@@ -341,26 +313,26 @@ def bm25(documents: Sequence[str], questions: Sequence[str]) -> Callable[[slice]
     return scores
 
 
-def tables(scores: list[Score], data: Tasks) -> Iterator[str]:
+def tables(scores: list[Score], data: Data) -> Iterator[str]:
     """A table of all sets (semantic retrieval), or one of each (answer retrieval), and published figures; by parts."""
-    if data.benchmark == SEMANTIC:
-        sizes = [f"{t.name} has {len(t.queries):,} queries and {len(t.corpus):,} documents." for t in data.tasks]
+    benchmark, tasks = data
+    if benchmark == SEMANTIC:
+        sizes = [f"{t.name} has {len(t.queries):,} queries and {len(t.corpus):,} documents." for t in tasks]
         title = f"Semantic retrieval: mean average precision (MAP@{CUT}) x 100"
         yield from report.section(title, scores, note=" ".join(sizes))
-        names = {task.name.partition("/")[0].partition("_")[0] for task in data.tasks}
-        wanted = [name for name in ("Quora", "AskUbuntu") if name.lower() in names]
-        where = "among other candidates"
+        names = {task.name.partition("/")[0].partition("_")[0] for task in tasks}
+        wanted, where = [name for name in ("Quora", "AskUbuntu") if name.lower() in names], "among other candidates"
     else:
         yield "P@1 is the share of questions for which the sentence found first is right, or in the right paragraph.\n"
-        for task in data.tasks:
+        for task in tasks:
             own = [score for score in scores if score.set == task.name]
             title = f"{task.name}: {own[0].items:,} questions, {len(task.corpus):,} sentences"
             yield from report.section(f"Answer retrieval x 100, {title}", own, lambda score: score.measure)
-        sizes_here = {(len(set(task.queries)), len(task.corpus)) for task in data.tasks}
-        wanted = [name for name, size in _SIZES.items() if size in sizes_here]
+        found = {(len(set(task.queries)), len(task.corpus)) for task in tasks}
+        wanted = [name for name, size in _SIZES.items() if size in found]
         where = "by P@1 of the sentence in SQuAD 1.1 as ReQA cuts it, with contexts"
         if importlib.util.find_spec("bm25s") is None:
             yield 'There is no row BM25, because bm25s is not installed: pip install "st_paragram[retrieval]".\n'
     if wanted:
         yield f"These figures are published, and were measured {where}:\n"
-        yield report.published_table(data.benchmark, wanted)
+        yield report.published_table(benchmark, wanted)

@@ -33,33 +33,19 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Score:
-    """One figure of one model.
+    """One figure of one model."""
 
-    Args:
-        model: its name, as it was given.
-        benchmark: such as "sts".
-        set: a data set or a mean over several, such as "2012/MSRpar" or "average".
-        measure: such as "Pearson" or "error".
-        value: a share in 0 .. 1, or a correlation in -1 .. 1; None where there is none (constant cosines).
-        items: pairs, queries or sentences that were scored.
-        low: lower end of the 95 % interval.
-        high: upper end.
-        against: the model that this one is compared with; `value` is then the difference.
-        p_value: two-sided, of no difference.
-        draws: the figure on resamples, (R,), drawn alike for all models; not written.
-    """
-
-    model: str
-    benchmark: str
-    set: str
-    measure: str
-    value: float | None
-    items: int = 0
-    low: float | None = None
+    model: str  # its name, as it was given
+    benchmark: str  # such as "sts"
+    set: str  # a data set or a mean over several, such as "2012/MSRpar" or "average"
+    measure: str  # such as "Pearson" or "error"
+    value: float | None  # a share in 0 .. 1, or a correlation in -1 .. 1; None where there is none (constant cosines)
+    items: int = 0  # pairs, queries or sentences that were scored
+    low: float | None = None  # lower end of the 95 % interval
     high: float | None = None
-    against: str = ""
-    p_value: float | None = None
-    draws: Floats | None = field(default=None, repr=False, compare=False)
+    against: str = ""  # the model that this one is compared with; `value` is then the difference
+    p_value: float | None = None  # two-sided, of no difference
+    draws: Floats | None = field(default=None, repr=False, compare=False)  # on resamples, (R,); not written
 
     def __post_init__(self) -> None:
         """Put None in place of NaN."""
@@ -70,7 +56,7 @@ class Score:
 def write_scores(scores: Iterable[Score], path: str | Path) -> None:
     """Write scores as a JSON list of objects, whole or not at all."""
     rows = [asdict(replace(score, draws=None)) for score in scores]
-    write_json(Path(path), [{key: value for key, value in row.items() if key != "draws"} for row in rows])
+    write_json(Path(path), [{key: row[key] for key in row if key != "draws"} for row in rows])
 
 
 def read_scores(path: str | Path) -> list[Score]:
@@ -130,15 +116,10 @@ def ranks(values: Floats) -> Floats:
 
 
 def resampled(statistic: Callable[[NDArray[np.int64]], Floats], items: int, seed: int | tuple[int, ...] = 0) -> Floats:
-    """A statistic of all items, and the same on resamples: 10,000, fewer of more than 2,000 items, at least 1,000.
+    """A statistic of all n items, and the same on R resamples: 10,000, fewer of more than 2,000 items, at least 1,000.
 
-    Args:
-        statistic: takes rows of items, int64 (b, n), and returns b figures.
-        items: n.
-        seed: of the draws. The same seed draws the same items, so that models can be compared.
-
-    Returns:
-        float64 (1 + R,).
+    The statistic takes rows of items, int64 (b, n), and returns b figures. The same seed draws the same items, so that
+    models can be compared. Returns float64 (1 + R,).
     """
     from scipy.stats import bootstrap
 
@@ -186,10 +167,7 @@ def differences(scores: Iterable[Score]) -> Iterator[Score]:
 
 
 def p_value(differences: Floats) -> float:
-    """Twice the share of resamples on the rarer side of no difference.
-
-    Those without a difference count on both sides, and one is added to both counts, so that it is never 0.
-    """
+    """Twice the share of resamples on the rarer side of no difference, which is never 0: one is added to both counts."""
     differences = np.where(np.abs(differences) < _ROUNDING, 0.0, differences)
     rarer = min(int((differences <= 0).sum()), int((differences >= 0).sum()))
     return min(1.0, 2 * (rarer + 1) / (len(differences) + 1))

@@ -15,29 +15,18 @@ from st_paragram.core.extras import require
 from st_paragram.errors import EvaluationError, SettingsError, one_line
 from st_paragram.tools.evaluation.files import GradedPairs, graded_pairs, read_graded_pairs, read_senteval_pairs
 
-_MSR = "Microsoft Research's own terms: fetch it from there, do not pass it on"
-_TERMS = {
-    "2013/SMT": "its licence forbids passing it on; the Linguistic Data Consortium gives it out",
-    "2012/MSRpar": _MSR,
-    "2012/MSRvid": _MSR,
-}
+_TERMS = dict.fromkeys(("2012/MSRpar", "2012/MSRvid"), "fetch it from Microsoft Research, do not pass it on")
+_TERMS["2013/SMT"] = "its licence forbids passing it on; the Linguistic Data Consortium gives it out"
 
 
 @dataclass(frozen=True)
 class SetInfo:
-    """One data set.
+    """One data set."""
 
-    Args:
-        key: benchmark and name, "2012/MSRpar", "2017/es-en" or "stsb/dev".
-        pairs: official number of graded pairs.
-        stem: how its file is called.
-        mteb: the subset (2017) or the split (STS Benchmark) of the hub's data set, if it has this set alone.
-    """
-
-    key: str
-    pairs: int
-    stem: str
-    mteb: str = ""
+    key: str  # benchmark and name, "2012/MSRpar", "2017/es-en" or "stsb/dev"
+    pairs: int  # official number of graded pairs
+    stem: str  # of its file
+    mteb: str = ""  # the subset (2017) or the split (STS Benchmark) of the hub's data set, if it has this set alone
 
 
 _PAIRS = {
@@ -100,17 +89,11 @@ def select_sets(only: Sequence[str] = ()) -> list[SetInfo]:
 
 @dataclass(frozen=True)
 class StsData:
-    """What there is of STS.
+    """What there is of STS."""
 
-    Args:
-        sets: key ("2012/MSRpar") -> pairs, in the official order.
-        years: year -> pairs, of years from the hub, which does not keep the names of their sets.
-        notes: one line for everything missing.
-    """
-
-    sets: dict[str, GradedPairs]
-    years: dict[str, GradedPairs]
-    notes: tuple[str, ...] = ()
+    sets: dict[str, GradedPairs]  # key ("2012/MSRpar") -> pairs, in the official order
+    years: dict[str, GradedPairs]  # of years from the hub, which does not keep the names of their sets
+    notes: tuple[str, ...] = ()  # one line for everything missing
 
     @property
     def everything(self) -> dict[str, GradedPairs]:
@@ -126,13 +109,11 @@ class StsData:
 
 
 def read_sts(folder: Path | None, only: Sequence[str] = (), hub: bool = False) -> StsData:
-    """Read what there is of the STS benchmarks.
+    """Read what there is of the STS benchmarks and sets named, all if none is.
 
-    Args:
-        folder: with `sts2012/MSRpar.tsv`, ..., `sts2017/track5.en-en.tsv` and `stsb/en-test.tsv` (a grade and two
-            sentences); or with SentEval's folders, `STS12-en-test/STS.input.MSRpar.txt` and `STS.gs.MSRpar.txt`.
-        only: names of benchmarks ("2012", "stsb") or sets ("2017/en-en"); all if empty.
-        hub: fetch benchmarks of which the folder has nothing from the Hugging Face hub.
+    A folder has `sts2012/MSRpar.tsv`, ..., `sts2017/track5.en-en.tsv` and `stsb/en-test.tsv` (a grade and two
+    sentences), or SentEval's folders, `STS12-en-test/STS.input.MSRpar.txt` and `STS.gs.MSRpar.txt`. With `hub`,
+    benchmarks of which the folder has nothing come from the Hugging Face hub.
     """
     sets: dict[str, GradedPairs] = {}
     years: dict[str, GradedPairs] = {}

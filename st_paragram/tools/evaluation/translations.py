@@ -1,8 +1,8 @@
 """Retrieval of translations by nearest neighbor: Tatoeba, NTREX-128 and FLORES-200.
 
-Tatoeba (Artetxe and Schwenk, TACL 2019) has files `xxx-eng.tsv`, rows `foreign TAB English`. NTREX-128 (Federmann et al.
-2022) and FLORES (Goyal et al. 2022; NLLB Team 2022) are one text in many languages, parallel by line: files such as
-`newstest2019-ref.deu.txt` and `deu_Latn.devtest`. All come from a folder or from the Hugging Face hub.
+Tatoeba (Artetxe and Schwenk, TACL 2019) has files `xxx-eng.tsv`, rows `foreign TAB English`. NTREX-128 (Federmann et
+al. 2022) and FLORES (Goyal et al. 2022; NLLB Team 2022) are one text in many languages, parallel by line: files such
+as `newstest2019-ref.deu.txt` and `deu_Latn.devtest`. All come from a folder or from the Hugging Face hub.
 """
 
 from __future__ import annotations
