@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 from typing import Any
 
 from st_paragram.core.words import counted
-from st_paragram.errors import EvaluationError, MissingExtraError, ModelDirectoryError, SettingsError
+from st_paragram.errors import EvaluationError, ModelDirectoryError, SettingsError
 
 DESCRIPTION = (
     "Score models on your own data, or on published benchmarks. The command prints Markdown tables. On your data and "
@@ -151,11 +150,9 @@ def _check(arguments: argparse.Namespace) -> bool:
 
 def _benchmarks(arguments: argparse.Namespace) -> list[str]:
     """The benchmarks to run: those named, or all that have data."""
-    from st_paragram.tools.evaluation.benchmarks import ON_HUB, benchmarks_in, missing_package
+    from st_paragram.tools.evaluation.benchmarks import ON_HUB, benchmarks_in
 
     if arguments.benchmarks:
-        if reason := next(filter(None, map(missing_package, arguments.benchmarks)), None):
-            raise MissingExtraError(reason)
         return list(dict.fromkeys(arguments.benchmarks))
     found = dict.fromkeys(
         [*(ON_HUB if arguments.hub else ()), *(benchmarks_in(arguments.data) if arguments.data else [])]
@@ -163,7 +160,4 @@ def _benchmarks(arguments: argparse.Namespace) -> list[str]:
     if not found:
         advice = "`st-paragram evaluate --help` describes its content"
         raise EvaluationError(f"{arguments.data}: no data of a benchmark; {advice}")
-    skipped = {name: reason for name in found if (reason := missing_package(name)) is not None}
-    for name, reason in skipped.items():
-        print(f"{name}: left out; {reason}", file=sys.stderr)
-    return [name for name in found if name not in skipped]
+    return list(found)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import gc
 import importlib
-import importlib.util
 import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -63,13 +62,6 @@ class Request:
 def benchmarks_in(folder: Path) -> list[str]:
     """The benchmarks of which a folder has data."""
     return [name for name in BENCHMARKS if _module(name).has_data(folder, name)]
-
-
-def missing_package(name: str) -> str | None:
-    """One line on a package that a benchmark needs and that is not installed; None if nothing is missing."""
-    if name != "transfer" or importlib.util.find_spec("sklearn") is not None:
-        return None
-    return 'scikit-learn is not installed; pip install "st_paragram[probing]"'
 
 
 def run_benchmark(name: str, request: Request) -> tuple[list[Score], Iterator[str]]:

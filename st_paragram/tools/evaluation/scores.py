@@ -167,7 +167,7 @@ def differences(scores: Iterable[Score]) -> Iterator[Score]:
 
 
 def p_value(differences: Floats) -> float:
-    """Twice the share of resamples on the rarer side of no difference, which is never 0: one is added to both counts."""
+    """Twice the share of resamples on the rarer side of no difference; never 0, as one is added to both counts."""
     differences = np.where(np.abs(differences) < _ROUNDING, 0.0, differences)
     rarer = min(int((differences <= 0).sum()), int((differences >= 0).sum()))
     return min(1.0, 2 * (rarer + 1) / (len(differences) + 1))

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from st_paragram.core.encoding.models import TextEncoder
+from st_paragram.core.extras import require
 from st_paragram.errors import EvaluationError, TextError
 from st_paragram.tools.evaluation import report
 from st_paragram.tools.evaluation.benchmarks import Request
@@ -123,8 +124,7 @@ def tables(scores: list[Score], tasks: Tasks) -> Iterator[str]:
 
 def accuracy(splits: Mapping[str, Examples]) -> float:
     """Learn, choose the regularization and score, from "" alone (cross-validation) or train, dev and test."""
-    from sklearn.model_selection import StratifiedKFold
-
+    StratifiedKFold = require("sklearn.model_selection", "probing", "transfer").StratifiedKFold
     vectors, labels = splits["" if "" in splits else "train"]
     folds = StratifiedKFold(FOLDS, shuffle=True, random_state=0)
     parts = [test for _, test in folds.split(vectors, labels)]

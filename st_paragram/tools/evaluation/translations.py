@@ -39,36 +39,19 @@ ERROR = "error"  # of the nearest neighbor by cosine, mean of both directions: t
 _PAIRS = 1000  # of each test set of Tatoeba with published figures
 
 
-class _Sets(NamedTuple):
-    """Where the texts of a benchmark are."""
-
-    title: str
-    file: str  # pattern of names; the group is the language
-    example: str
-    hub: tuple[str, str]  # data set, and the revision that mteb takes
-    split: str = "test"
-
-
-BENCHMARKS = {
-    "tatoeba": _Sets(
-        "Tatoeba",
-        r"([a-z]{3})-eng\.tsv",
-        "spa-eng.tsv (foreign TAB English)",
-        ("mteb/tatoeba-bitext-mining", "69e8f12da6e31d59addadda9a9c8a2e601a0e282"),
-    ),
-    "ntrex": _Sets(
-        "NTREX-128",
-        r"newstest2019-(?:src|ref)\.([\w-]+)\.txt",
-        "newstest2019-src.eng.txt and newstest2019-ref.spa.txt",
-        ("mteb/NTREXBitextMining", "66b8b27efc99658903127730575e9fa0cb9f075c"),
-    ),
-    "flores": _Sets(
-        "FLORES-200",
-        r"(\w+)\.devtest",
-        "eng_Latn.devtest and spa_Latn.devtest",
-        ("mteb/FloresBitextMining", "2144d16cc15edd22d4a9237d12bff5f31f5c07fc"),
-        "devtest",
-    ),
+TITLES = {"tatoeba": "Tatoeba", "ntrex": "NTREX-128", "flores": "FLORES-200"}
+#: Names of files; the group is the language.
+_FILES = {
+    "tatoeba": r"([a-z]{3})-eng\.tsv",
+    "ntrex": r"newstest2019-(?:src|ref)\.([\w-]+)\.txt",
+    "flores": r"(\w+)\.devtest",
+}
+_EXAMPLES = {"tatoeba": "spa-eng.tsv", "ntrex": "newstest2019-ref.spa.txt", "flores": "spa_Latn.devtest"}
+#: The hub's data sets, and the revisions that mteb takes.
+_HUB = {
+    "tatoeba": ("mteb/tatoeba-bitext-mining", "69e8f12da6e31d59addadda9a9c8a2e601a0e282"),
+    "ntrex": ("mteb/NTREXBitextMining", "66b8b27efc99658903127730575e9fa0cb9f075c"),
+    "flores": ("mteb/FloresBitextMining", "2144d16cc15edd22d4a9237d12bff5f31f5c07fc"),
 }
 Data = tuple[str, list[Translations]]  # the benchmark, and its pairs of languages
 
@@ -84,28 +67,28 @@ def read(request: Request) -> Data:
     Languages are ISO 639-3 codes, two letters for those of `CODES`, or two languages ("es-de") of a parallel text; all
     that there are if none is named (of the hub's, those of `CODES`), each with English.
     """
-    name = request.benchmark
+    name, place = request.benchmark, str(request.data or "the hub")
     texts: dict[str, Any] = {**_files(request.data, name)} if request.data else {}
-    from_hub = request.hub and not texts
-    if from_hub and name == "tatoeba":
-        own = [known[0] for known in CODES.values()]
-        texts = dict.fromkeys([*own, *(code for code in request.languages if code not in CODES)])
-    elif from_hub:
-        dataset = fetch(name, *BENCHMARKS[name].hub, None, BENCHMARKS[name].split)
+    known = list(texts)
+    if request.hub and not texts and name == "tatoeba":
+        known = [codes[0] for codes in CODES.values()]
+        texts = dict.fromkeys([*known, *(code for code in request.languages if code not in CODES)])
+    elif request.hub and not texts:
+        dataset = fetch(name, *_HUB[name], None, "devtest" if name == "flores" else "test")
         texts = {code: dataset[code] for code in dataset.column_names}
+        known = [code for code in texts if any(_is(code, language) for language in CODES)]
     if not texts:
-        title, example = BENCHMARKS[name].title, BENCHMARKS[name].example
-        raise EvaluationError(f"{request.data}: nothing of {title}; files are named like {example}")
+        raise EvaluationError(f"{place}: nothing of {TITLES[name]}; files are named like {_EXAMPLES[name]}")
     wanted = [language for language in request.languages if not _is(language, "en")]
-    wanted = wanted or [code for code in texts if not _is(code, "en") and not (from_hub and not _known(code))]
-    pairs = [pair for language in wanted for pair in _pairs(language, texts, f"{request.data or 'the hub'}")]
+    wanted = wanted or [code for code in known if not _is(code, "en")]
+    pairs = [pair for language in wanted for pair in _pairs(language, texts, place)]
     return name, [_translations(name, texts, *pair) for pair in dict.fromkeys(pairs)]
 
 
 def _files(data: Path, name: str) -> dict[str, Path]:
     folder = inner_folder(data, name)
     paths = sorted(folder.iterdir()) if folder.is_dir() else []
-    return {match[1]: path for path in paths if (match := re.fullmatch(BENCHMARKS[name].file, path.name))}
+    return {match[1]: path for path in paths if (match := re.fullmatch(_FILES[name], path.name))}
 
 
 def _is(code: str, language: str) -> bool:
@@ -113,21 +96,16 @@ def _is(code: str, language: str) -> bool:
     return code == language or re.split("[-_]", code)[0] in CODES.get(language, (language,))
 
 
-def _known(code: str) -> bool:
-    return any(_is(code, language) for language in CODES)
-
-
 def _pairs(language: str, texts: Mapping[str, Any], place: str) -> list[tuple[str, str]]:
     """The pairs of codes that "es" (with English) or "es-de" means."""
-    first, second = language, ""
+    first, second = language, next((code for code in sorted(texts) if _is(code, "en")), "eng")
     if "-" in language and not any(_is(code, language) for code in texts):
         first, second = language.split("-", 1)
-    english = next((code for code in sorted(texts) if _is(code, "en")), "eng")
-    found = [[code for code in texts if _is(code, side)] for side in (first, second or english)]
-    if not found[0] or (second and not found[1]):
+    ones, others = ([code for code in texts if _is(code, side)] for side in (first, second))
+    if not ones or (not others and second != "eng"):
         seen = f"{place}: no test set for {language}"
         raise EvaluationError(f"{seen}; there are {len(texts)}: {' '.join(texts)}")
-    return [(one, other) for one in found[0] for other in (found[1] if second else [english])]
+    return [(one, other) for one in ones for other in others[:1] or ["eng"]]
 
 
 def _translations(name: str, texts: Mapping[str, Any], code: str, other: str) -> Translations:
@@ -137,8 +115,7 @@ def _translations(name: str, texts: Mapping[str, Any], code: str, other: str) ->
         paths = dict.fromkeys((str(texts[code]), str(texts.get(other, texts[code]))))
         return read_translations(TextSource(tuple(paths), (code, other)), called)
     if name == "tatoeba":
-        texts = fetch(name, *BENCHMARKS[name].hub, f"{code}-eng", "test")
-        code, other = "sentence1", "sentence2"
+        texts, code, other = fetch(name, *_HUB[name], f"{code}-eng", "test"), "sentence1", "sentence2"
     return Translations(called, list(texts[code]), list(texts[other]))
 
 
