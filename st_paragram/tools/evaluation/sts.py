@@ -130,41 +130,41 @@ def mteb_name(key: str) -> str:
 def tables(scores: list[Score], data: StsData) -> Iterator[str]:
     """A table for each year and protocol, comparisons, and notes, part by part; each heading names the protocol."""
     plain = [score for score in scores if not score.against]
-    changed = any(key[:4] in YEARS for key in data.altered)
+    of = {measure: [s for s in plain if s.measure == measure] for measure in (MEAN_PEARSON, POOLED_SPEARMAN, ANGLE)}
+    altered = {key.partition("/")[0] for key in data.altered}
+    known = "" if altered.intersection(YEARS) else "sts"
     for year in YEARS:
         own = [s for s in plain if s.set.startswith(year) and s.measure in (PEARSON, MEAN_PEARSON)]
         title = f"STS {year}, the papers' protocol: Pearson x 100 {_INTERVALS}, mean over the sets"
         yield from report.section(title, own, _set_label)
-    title = (
-        "STS 2012-2016, the papers' protocol: Pearson x 100 per set, mean over a year, mean over the years or all sets"
-    )
+    title = "the papers' protocol: Pearson x 100 per set, mean over a year, mean over the years or all sets"
     note = (
         "The average is the mean over the years, as in the papers of 2020 and 2022; the mean over all sets is what ACL "
         "2019 gives. Rows marked as published are the papers' own figures, which have SMT in 2013."
     )
-    means = [score for score in plain if score.measure == MEAN_PEARSON]
-    columns = sorted({*YEARS, *(score.set for score in means if score.set[:4] in YEARS)})
-    yield from report.section(title, means, known="" if changed else "sts", note=note, headings=[*columns, AVERAGE])
+    columns = [*sorted({*YEARS, *(s.set for s in of[MEAN_PEARSON] if s.set[:4] in YEARS)}), AVERAGE]
+    yield from report.section(f"STS 2012-2016, {title}", of[MEAN_PEARSON], known=known, note=note, headings=columns)
     title = "STS 2012-2016, Sentence-BERT's protocol: Spearman x 100 over a year's concatenation, without SMT"
-    pooled = [score for score in plain if score.measure == POOLED_SPEARMAN]
-    yield from report.section(title, pooled, known="" if changed else "sts-pooled", headings=[*YEARS, AVERAGE])
-    title = "mteb's protocol: Spearman x 100 of cosines over all pairs of a task"
+    yield from report.section(title, of[POOLED_SPEARMAN], known=known and "sts-pooled", headings=[*YEARS, AVERAGE])
     mteb = [score for score in plain if score.measure == MTEB_SPEARMAN]
-    yield from report.section(title, mteb, known="" if data.altered else "mteb")
-    for benchmark, title, note in (
-        ("2017", "STS 2017", "The column es-en is track 4a; es-en-4b is track 4b, whose sentences are from WMT."),
-        ("stsb", "STS Benchmark", ""),
+    title = "mteb's protocol: Spearman x 100 of cosines over all pairs of a task"
+    yield from report.section(title, mteb, known="" if altered else "mteb")
+    for name, title, known, note in (
+        (
+            "2017",
+            "STS 2017",
+            "sts-2017",
+            "The column es-en is track 4a; es-en-4b is track 4b, with sentences from WMT.",
+        ),
+        ("stsb", "STS Benchmark", "", ""),
     ):
-        own = [s for s in plain if s.set.startswith(f"{benchmark}/") and s.measure in (PEARSON, SPEARMAN)]
-        known = "" if any(key.startswith("2017/") for key in data.altered) else "sts-2017"
+        own = [s for s in plain if s.set.startswith(f"{name}/") and s.measure in (PEARSON, SPEARMAN)]
         title = f"{title}, the papers' protocol: Pearson\\Spearman x 100 {_INTERVALS}"
-        yield from report.section(title, own, _set_label, known, note)
-    angles = [score for score in plain if score.measure == ANGLE]
-    known = "" if any(key.startswith("stsb/") for key in data.altered) else "sts-angle"
+        yield from report.section(title, own, _set_label, "" if name in altered else known, note)
     title = "STS Benchmark, mUSE's similarity: Pearson x 100 of -arccos of the cosine"
-    yield from report.section(title, angles, _set_label, known)
+    yield from report.section(title, of[ANGLE], _set_label, "" if "stsb" in altered else "sts-angle")
     yield from report.differences(scores)
-    if data.altered:
+    if altered:
         yield report.not_comparable(data.altered)
     yield from (f"- {note}" for note in data.notes)
 

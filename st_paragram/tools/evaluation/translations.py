@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,7 +81,7 @@ def read(request: Request) -> Data:
         raise EvaluationError(f"{place}: nothing of {TITLES[name]}; files are named like {_EXAMPLES[name]}")
     wanted = [language for language in request.languages if not _is(language, "en")]
     wanted = wanted or [code for code in known if not _is(code, "en")]
-    pairs = [pair for language in wanted for pair in _pairs(language, texts, place)]
+    pairs = [pair for language in wanted for pair in _pairs(name, language, texts, place)]
     return name, [_translations(name, texts, *pair) for pair in dict.fromkeys(pairs)]
 
 
@@ -96,10 +96,10 @@ def _is(code: str, language: str) -> bool:
     return code == language or re.split("[-_]", code)[0] in CODES.get(language, (language,))
 
 
-def _pairs(language: str, texts: Mapping[str, Any], place: str) -> list[tuple[str, str]]:
-    """The pairs of codes that "es" (with English) or "es-de" means."""
+def _pairs(name: str, language: str, texts: Mapping[str, Any], place: str) -> list[tuple[str, str]]:
+    """The pairs of codes that "es" (with English) or "es-de" (of parallel texts) means."""
     first, second = language, next((code for code in sorted(texts) if _is(code, "en")), "eng")
-    if "-" in language and not any(_is(code, language) for code in texts):
+    if "-" in language and name != "tatoeba" and not any(_is(code, language) for code in texts):
         first, second = language.split("-", 1)
     ones, others = ([code for code in texts if _is(code, side)] for side in (first, second))
     if not ones or (not others and second != "eng"):
@@ -131,10 +131,8 @@ def score(name: str, model: TextEncoder, data: Data) -> Iterator[Score]:
 def retrieval_errors(first: Vectors, second: Vectors, k: int = DEFAULT_K) -> dict[str, float]:
     """Score the retrieval of translations in both directions, by cosine, by margin (ratio), and as mteb counts.
 
-    Args:
-        first: embeddings of n sentences, float32 (n, D), rows of length 1.
-        second: those of their translations, in the same order.
-        k: neighbors that make a margin's background, fewer if there are not as many sentences.
+    Embeddings are float32 (n, D), rows of length 1, of sentences and of their translations in the same order; k
+    neighbors, or fewer if there are not as many, make a margin's background.
     """
     forward, backward = nearest_both_ways(first, second, k)
     cosine = [_misses(found.indices[:, 0]) for found in (forward, backward)]
@@ -173,8 +171,7 @@ def found_by_mteb(first: Vectors, second: Vectors) -> Rows:
 def weighted_f1(found: Rows) -> float:
     """F1 as mteb counts it: sentences as classes of one member each, the mean of their F1.
 
-    A class whose one member was found has recall 1 and, if c queries in all chose it, precision 1 / c. `found` is for
-    each of n queries the row chosen, right if it is the query's own number, int64 (n,).
+    A class whose one member was found has recall 1 and, if c queries in all chose it, precision 1 / c.
     """
     hits = found == np.arange(len(found))
     times = np.bincount(found, minlength=len(found))[: len(found)]
@@ -187,7 +184,7 @@ def _misses(found: Rows) -> float:
 
 def tables(scores: list[Score], data: Data) -> Iterator[str]:
     """A table for each model, and one of all models, with published rows of Tatoeba; part by part."""
-    benchmark, title = data[0], BENCHMARKS[data[0]].title
+    benchmark, title = data[0], TITLES[data[0]]
     means = dict[str, list[Score]]()
     for model in dict.fromkeys(score.model for score in scores):
         own = [score for score in scores if score.model == model]
