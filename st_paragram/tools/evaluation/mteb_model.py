@@ -56,7 +56,7 @@ def model_meta(name: str, **known: Any) -> ModelMeta:  # noqa: ANN401
         "loader": lambda *_, **__: SentenceTransformerEncoderWrapper(_load(name)),
         "name": name.partition("@")[0] if folder.parent.name == "snapshots" else called,  # of the hub's cache
         "revision": _revision(folder, ours),
-        "release_date": date.fromtimestamp(written).isoformat(),  # noqa: DTZ012 - the user's day
+        "release_date": date.fromtimestamp(written).isoformat(),
         "languages": sorted(_SCRIPTS[code] for code in codes if code in _SCRIPTS) or None,
         "license": data.license,
         "n_parameters": sum(tensor.numel() for tensor in weights),

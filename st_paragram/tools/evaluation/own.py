@@ -89,7 +89,7 @@ def found_translations(model: TextEncoder, data: Translations) -> dict[str, Floa
     known = set(pairs)
     to_second = np.array([(one, int(forward.indices[one, 0])) in known for one, _ in pairs], np.float64)
     to_first = np.array([(int(backward.indices[other, 0]), other) in known for _, other in pairs], np.float64)
-    return {"accuracy to second": to_second, "accuracy to first": to_first, "accuracy": (to_second + to_first) / 2}
+    return {"P@1 to second": to_second, "P@1 to first": to_first, "P@1": (to_second + to_first) / 2}
 
 
 def found_documents(model: TextEncoder, data: RetrievalSet) -> dict[str, Floats]:

@@ -119,10 +119,10 @@ def read(request: Request) -> Data:
     tasks = []
     for name in wanted:
         if packed(folders[name] / "corpus.tsv"):
-            tasks.append(make_task(sets[name], sets[name], benchmark, request.limit))
+            tasks.append(make_task(sets[name], benchmark, limit=request.limit))
         pivot = sets.get(f"{name.rpartition('/')[0]}/{PIVOT}") if _language(name) else None
         if pivot is not None and pivot is not sets[name]:
-            tasks.append(make_task(sets[name], pivot, benchmark, request.limit))
+            tasks.append(make_task(sets[name], benchmark, pivot, request.limit))
     return benchmark, tasks
 
 
@@ -132,11 +132,14 @@ def _language(name: str) -> str:
     return last if "/" in name and _LANGUAGE.fullmatch(last) else ""
 
 
-def make_task(asked: RetrievalSet, answered: RetrievalSet, benchmark: str, limit: int | None = None) -> Task:
-    """The task of the queries of one set and the candidates of it or another one, whose queries have the same ids.
+def make_task(
+    asked: RetrievalSet, benchmark: str, others: RetrievalSet | None = None, limit: int | None = None
+) -> Task:
+    """The task of the queries of one set, and the candidates of it or another one whose queries have the same ids.
 
     Of the candidates of answer retrieval none is twice in the same context, and all that read as a right one are right.
     """
+    answered = others or asked
     if (absent := next((key for key in asked.queries if key not in answered.queries), None)) is not None:
         seen = f"query {short(absent)} of {asked.name} is none of {answered.name}"
         raise EvaluationError(f"{seen}; sets of several languages must be parallel")
@@ -148,7 +151,7 @@ def make_task(asked: RetrievalSet, answered: RetrievalSet, benchmark: str, limit
         rows = {key: row for row, key in enumerate(answered.corpus)}
         for row, text in enumerate(texts):
             alike[text].add(row)
-        itself = [alike.get(text, set()) | ({rows[key]} & {rows.get(key)}) for key, text in queries.items()]
+        itself = [alike[text] | ({rows[key]} if key in rows else set()) for key, text in queries.items()]
         right = [judged[key].keys() - own for key, own in zip(queries, itself, strict=True)]
         if alone := [key for key, of in zip(queries, right, strict=True) if not of]:
             raise EvaluationError(f"{asked.name}: query {short(alone[0])} finds only itself; drop it from queries")

@@ -142,7 +142,7 @@ def tables(scores: list[Score], data: StsData) -> Iterator[str]:
         "The average is the mean over the years, as in the papers of 2020 and 2022; the mean over all sets is what ACL "
         "2019 gives. Rows marked as published are the papers' own figures, which have SMT in 2013."
     )
-    columns = [*sorted({*YEARS, *(s.set for s in of[MEAN_PEARSON] if s.set[:4] in YEARS)}), AVERAGE]
+    columns = [*sorted({*YEARS, *(s.set for s in of[MEAN_PEARSON] if s.set[:4] in YEARS)}), AVERAGE, ALL_SETS]
     yield from report.section(f"STS 2012-2016, {title}", of[MEAN_PEARSON], known=known, note=note, headings=columns)
     title = "STS 2012-2016, Sentence-BERT's protocol: Spearman x 100 over a year's concatenation, without SMT"
     yield from report.section(title, of[POOLED_SPEARMAN], known=known and "sts-pooled", headings=[*YEARS, AVERAGE])
