@@ -36,7 +36,7 @@ Rows = NDArray[np.int64]
 CODES = {"ar": ("ara", "arb"), "de": ("deu",), "es": ("spa",), "fr": ("fra",), "ru": ("rus",), "tr": ("tur",)}
 CODES |= {"zh": ("cmn", "zho"), "en": ("eng",)}
 ERROR = "error"  # of the nearest neighbor by cosine, mean of both directions: the papers' figure
-_PAIRS = 1000  # of each test set of Tatoeba with published figures
+_SIZES = {"tatoeba": 1000, "ntrex": 1997}  # sentences of each test set with published figures
 
 
 TITLES = {"tatoeba": "Tatoeba", "ntrex": "NTREX-128", "flores": "FLORES-200"}
@@ -183,27 +183,29 @@ def _misses(found: Rows) -> float:
 
 
 def tables(scores: list[Score], data: Data) -> Iterator[str]:
-    """A table for each model, and one of all models, with published rows of Tatoeba; part by part."""
-    benchmark, title = data[0], TITLES[data[0]]
+    """A table for each model, and one of all models with published rows; part by part."""
+    benchmark, _ = data
     means = dict[str, list[Score]]()
     for model in dict.fromkeys(score.model for score in scores):
         own = [score for score in scores if score.model == model]
         means[model] = _means(own)
         rows = report.pivot([*own, *means[model]], lambda s: s.measure, lambda s: f"{s.set} ({s.items})", first="pairs")
-        yield f"### {title}, {model}: retrieval of translations by nearest neighbor, x 100\n\n{rows}\n"
-    if benchmark != "tatoeba":
-        yield "F1 and accuracy are as mteb counts them: from the language named to English (or the second), and back.\n"
+        yield f"### {TITLES[benchmark]}, {model}: retrieval of translations by nearest neighbor, x 100\n\n{rows}\n"
+    yield {
+        "tatoeba": "It is an error if the nearest neighbor is not the translation. Accuracy and F1 are as in mteb.\n"
+    }.get(benchmark, "F1 and accuracy are as in mteb: from the language to English (or the second one), and back.\n")
+    if benchmark not in _SIZES:
         return
-    yield "It is an error if the nearest neighbor is not the translation. Accuracy and F1 are as mteb counts them.\n"
-    *languages, average = next(iter(report.published()["tatoeba"].values()))
-    errors = [score for score in scores if score.measure == ERROR and score.set in languages]
-    if altered := list(dict.fromkeys(score.set for score in errors if score.items != _PAIRS)):
+    *languages, average = next(iter(report.published()[benchmark].values()))
+    measure, title = (ERROR, "mean error x 100 by cosine") if benchmark == "tatoeba" else ("F1", "F1 x 100 to English")
+    shown = [score for score in scores if score.measure == measure and score.set in languages]
+    if altered := list(dict.fromkeys(score.set for score in shown if score.items != _SIZES[benchmark])):
         yield report.not_comparable(altered)
         return
     for model in means:
-        own = [score for score in errors if score.model == model]
-        errors += [replace(s, set=average) for s in _means(own) if len(own) == len(languages)]
-    yield from report.section("Tatoeba: mean error x 100 by cosine, with published rows", errors, known="tatoeba")
+        own = [score for score in shown if score.model == model]
+        shown += [replace(s, set=average) for s in _means(own) if len(own) == len(languages)]
+    yield from report.section(f"{TITLES[benchmark]}: {title}, with published rows", shown, known=benchmark)
 
 
 def _means(scores: list[Score]) -> list[Score]:
