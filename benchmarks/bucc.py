@@ -1,6 +1,6 @@
 """BUCC 2018: translations that are hidden in two texts, found by mining.
 
-    python benchmarks/bucc.py p-sp-mini --data eval --pair zh-en
+    python benchmarks/bucc.py p-sp-mini --data eval --languages zh
 
 Takes what `st-paragram evaluate` takes, and prints its tables.
 """

@@ -13,7 +13,7 @@ ANSWERS = {
     "How do I install it without a GPU?": ("five_minutes.md#install", "whl/cpu"),
     "Which model should I use?": ("systems.md", "p-sp-mini"),
     "How do I train Hindi?": ("training.md#a-language-with-little-text", "prepare"),
-    "Is my model good?": ("evaluation.md#measure-models-on-your-own-data", "--pairs"),
+    "Is my model good?": ("evaluation.md#measure-models-on-your-own-data", "--translations"),
     "How do I mine a million lines?": ("mining.md#large-runs", "--work"),
     "How do I serve it?": ("serving.md", "st-paragram serve"),
     "How small can a model be?": ("encoding.md#smaller-tables", "int4"),

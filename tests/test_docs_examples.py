@@ -29,7 +29,7 @@ RUN = {"align", "dedupe", "embed", "export", "generate", "get", "index", "info",
 #: Commands that run, too, on pages of recipes, whose text is small.
 RUN_IN_RECIPES = RUN | {"prepare", "train"}
 #: Options of `evaluate` on small files; its benchmarks need data that are not there.
-OWN_DATA = {"--pairs", "--graded", "--queries"}
+OWN_DATA = {"--translations", "--graded", "--queries"}
 #: Pages whose Python has a test of its own.
 TESTED_ELSEWHERE = {"integrations.md": "test_integrations.py"}
 LANGUAGES = {"python", "shell", "text", "yaml", "json", "sql", "javascript", "toml", "ini", "diff", "bibtex", "html"}

@@ -51,7 +51,7 @@ REFUSED = [
     ["evaluate", "p-sp-mini", "--data", "none"],
     ["evaluate", "p-sp-mini", "--data", "empty"],
     ["evaluate", "nobody", "--data", "eval"],
-    ["evaluate", "p-sp-mini", "--pairs", "none.tsv"],
+    ["evaluate", "p-sp-mini", "--translations", "none.tsv"],
     ["evaluate", "p-sp-mini", "--queries", "en.txt"],
     ["towers", "p-sp-mini", "--output", "new"],
     ["towers", "none", "--qa", "qa", "--output", "new"],
