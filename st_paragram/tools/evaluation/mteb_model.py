@@ -49,7 +49,7 @@ def model_meta(name: str, **known: Any) -> ModelMeta:  # noqa: ANN401
     called = f"{'st-paragram' if ours else 'local'}/{folder.absolute().name}"
     card = folder / "README.md"
     text = card.read_text(encoding="utf-8") if card.is_file() else ""
-    data = ModelCard(text).data
+    data: Any = ModelCard(text).data
     codes = [data.language] if isinstance(data.language, str) else data.language or []
     written = max(path.stat().st_mtime for path in folder.rglob("*.safetensors"))
     fields: dict[str, Any] = {

@@ -66,10 +66,11 @@ def score(name: str, model: TextEncoder, files: dict[str, Data]) -> Iterator[Sco
             for measure, of in (("Pearson", np.asarray), ("Spearman", ranks)):
                 yield score_of(name, "own-graded", file, measure, _correlations(found, grades, of), len(data))
             continue
-        to_texts = isinstance(data, Translations)
-        counts = found_translations(model, data) if to_texts else found_documents(model, data)
+        if isinstance(data, Translations):
+            benchmark, counts = "own-translations", found_translations(model, data)
+        else:
+            benchmark, counts = "own-retrieval", found_documents(model, data)
         for measure, items in counts.items():
-            benchmark = "own-translations" if to_texts else "own-retrieval"
             yield score_of(name, benchmark, file, measure, _means(items), len(items))
 
 

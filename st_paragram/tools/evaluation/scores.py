@@ -154,16 +154,17 @@ def interval(draws: Floats) -> tuple[float | None, float | None]:
 def differences(scores: Iterable[Score]) -> Iterator[Score]:
     """What each further model has more than the first one, of all scores with resamples; with interval and p-value."""
     firsts: dict[tuple[str, str, str], Score] = {}
-    for score in (score for score in scores if score.draws is not None):
+    for score in scores:
         first = firsts.setdefault((score.benchmark, score.set, score.measure), score)
         if first is score or first.draws is None or score.draws is None:
             continue
-        between, value, ends, p = score.draws - first.draws, None, (None, None), None
+        between = score.draws - first.draws
         between = between[np.isfinite(between)]
+        compared = replace(score, value=None, low=None, high=None, against=first.model, draws=None)
         if score.value is not None and first.value is not None and len(between):
-            value, ends, p = score.value - first.value, interval(between), p_value(between)
-        low, high = ends
-        yield replace(score, value=value, low=low, high=high, against=first.model, p_value=p, draws=None)
+            (low, high), p = interval(between), p_value(between)
+            compared = replace(compared, value=score.value - first.value, low=low, high=high, p_value=p)
+        yield compared
 
 
 def p_value(differences: Floats) -> float:
