@@ -65,13 +65,13 @@ def read(request: Request) -> Texts:
     if not wanted:
         seen = f"no texts of {', '.join(request.languages)}, only {', '.join(files)}" if files else "no files of BUCC"
         raise EvaluationError(f"{request.data}: {seen}; they are named like zh-en.sample.zh, .en and .gold")
+    texts = {pair: read_comparable_texts(files[pair], pair) for pair in wanted}
     if not request.train_gold:
-        return Texts({pair: read_comparable_texts(files[pair], pair) for pair in wanted}, None)
+        return Texts(texts, None)
     if len(wanted) > 1:
         seen = f"--train-gold is of one pair of languages, not of {', '.join(wanted)}"
         raise SettingsError(f"{seen}; name the other language with --languages")
-    training = read_comparable_texts(request.train_gold.removesuffix(".gold"), wanted[0])
-    return Texts({pair: read_comparable_texts(files[pair], pair) for pair in wanted}, training)
+    return Texts(texts, read_comparable_texts(request.train_gold.removesuffix(".gold"), wanted[0]))
 
 
 def score(name: str, model: TextEncoder, data: Texts) -> Iterator[Score]:
@@ -87,9 +87,8 @@ def score(name: str, model: TextEncoder, data: Texts) -> Iterator[Score]:
                 found = {pair: extract(pairs.scores, right, len(texts.gold), best)}
                 found[f"{pair} {HALF}"] = by_halves(pairs, right, texts)
             for label, of in found.items():
-                figures = {"threshold": of.threshold, "precision": of.precision, "recall": of.recall, "F1": of.f1}
-                for measure, value in figures.items():
-                    yield Score(name, "bucc", label, f"{LABELS[margin]} {measure}", value, of.gold)
+                for measure, value in of.figures.items():
+                    yield Score(name, "bucc", label, f"{LABELS[margin]} {measure}".replace("f1", "F1"), value, of.gold)
 
 
 def mine(model: TextEncoder, texts: ComparableTexts, k: int = DEFAULT_K) -> dict[Margin, ScoredPairs]:

@@ -107,9 +107,8 @@ def graded_pairs(name: str, rows: Sequence[tuple[int, Sequence[Any]]], score: in
     for number, cells in rows:
         value, texts = _number(cells[score]), [cell for place, cell in enumerate(cells) if place != score]
         if value is None or not math.isfinite(value):
-            advice = "give one score and two sentences in each row"
             seen = f"{name}: row {number}: column {score + 1} has {short(cells[score])}, not a score"
-            raise TextError(f"{seen}; {advice}")
+            raise TextError(f"{seen}; give one score and two sentences in each row")
         _filled(name, number, *texts)
         found.grades.append(value)
         found.first.append(texts[0])
@@ -168,12 +167,10 @@ def read_translations(source: TextSource, name: str) -> Translations:
 def read_retrieval_set(queries: Path, corpus: Path, qrels: Path, name: str = "") -> RetrievalSet:
     """Read queries, documents and judgements.
 
-    Args:
-        queries: rows `id TAB text`, or JSON lines (or another table) with `_id` and `text`.
-        corpus: the same, with a third column for the context, or with a `title`, which is put before the text.
-        qrels: rows of query id, document id and grade (BEIR, with or without a header); of query id, anything, document
-            id and grade (TREC); or of both ids alone. A grade below 1 is of an irrelevant document.
-        name: of the set.
+    Queries are rows `id TAB text`, or JSON lines (or another table) with `_id` and `text`; documents, too, with a third
+    column for the context, or with a `title`, which is put before the text. Judgements are rows of query id, document
+    id and grade (BEIR, with or without a header); of query id, anything, document id and grade (TREC); or of both ids
+    alone. A grade below 1 is of an irrelevant document.
     """
     asked = {key: text for key, text, _ in _texts(queries, 2)}
     rows = list(_texts(corpus, 3))

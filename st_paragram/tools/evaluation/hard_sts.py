@@ -84,8 +84,8 @@ def hard_scores(model: str, found: Floats, grades: Floats, splits: dict[str, NDA
     """The same from cosines and grades, (n,)."""
     for name, rows in splits.items():
         both = correlation(found[rows], grades[rows])
-        yield Score(model, "hard-sts", name, "Pearson", both.pearson, len(rows))
-        yield Score(model, "hard-sts", name, "Spearman", both.spearman, len(rows))
+        for measure, value in (("Pearson", both.pearson), ("Spearman", both.spearman)):
+            yield Score(model, "hard-sts", name, measure, value, len(rows))
 
 
 def different_pairs(sets: Iterable[GradedPairs]) -> GradedPairs:

@@ -24,11 +24,10 @@ from st_paragram.tools.cleaning.text import normalized_key
 SKETCH_SIZE = 64
 KNOWN_TEST_SETS = Path(__file__).with_name("known_test_sets.json")
 
-# Measured: the development sets share pairs with test sets. STS Benchmark dev has 9-18 % of eight sets of 2012-2016 and
-# the whole of STS 2015 answers-forums, STS 2017 en-en has 9 % of STS Benchmark test. So sketches leave out pairs of
-# development sets (unless most of a test set is such); a development set that is there in full is set aside; and pairs
-# drawn from one are refused only if half are of one test set (a quarter of dev is of answers-forums). 1/3 of a test set
-# is far above the 0-1 % of it that is left in the development sets, and low enough to catch a test set cut down.
+# The development sets share pairs with test sets: STS Benchmark dev has 9-18 % of eight sets of 2012-2016 and the whole
+# of STS 2015 answers-forums. So sketches leave out pairs of development sets (unless most of a test set is such), one
+# that is there in full is set aside, and pairs drawn from one are refused only if half are of one test set. A third of
+# a test set is far above the 0-1 % of it left in development sets, and low enough to catch a test set cut down.
 _DEVELOPMENT_SHARE = 0.75
 _TEST_SHARE = 1 / 3
 _DRAWN_SHARE = 1 / 2

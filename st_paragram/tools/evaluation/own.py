@@ -71,15 +71,12 @@ def score(name: str, model: TextEncoder, files: dict[str, Data]) -> Iterator[Sco
         else:
             benchmark, counts = "own-retrieval", found_documents(model, data)
         for measure, items in counts.items():
-            yield score_of(name, benchmark, file, measure, _means(items), len(items))
+            figures = resampled(lambda rows, of=items: of[rows].mean(axis=-1), len(items))  # type: ignore[misc]
+            yield score_of(name, benchmark, file, measure, figures, len(items))
 
 
 def _correlations(found: Floats, grades: Floats, of: Callable[[Floats], Floats]) -> Floats:
     return resampled(lambda rows: pearson(of(found[rows]), of(grades[rows])), len(grades))
-
-
-def _means(items: Floats) -> Floats:
-    return resampled(lambda rows: items[rows].mean(axis=-1), len(items))
 
 
 def found_translations(model: TextEncoder, data: Translations) -> dict[str, Floats]:

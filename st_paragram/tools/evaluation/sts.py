@@ -103,19 +103,14 @@ def papers_means(sets: Mapping[str, Floats]) -> dict[str, Floats]:
     groups = year_sets(sets, smt=True)
     if SMT[:4] in groups:
         groups[f"{SMT[:4]}{WITHOUT}"] = [key for key in groups[SMT[:4]] if key != SMT]
-    means = {label: _mean([sets[key] for key in keys]) for label, keys in sorted(groups.items())}
+    means = {label: np.mean([sets[key] for key in keys], axis=0) for label, keys in sorted(groups.items())}
     averages = dict[str, Floats]()
     for suffix in ("", WITHOUT):
         years = [f"{year}{suffix}" if year == SMT[:4] else year for year in YEARS]
         if means.keys() >= set(years):
-            averages[f"{AVERAGE}{suffix}"] = _mean([means[year] for year in years])
-            averages[f"{ALL_SETS}{suffix}"] = _mean([sets[key] for year in years for key in groups[year]])
+            averages[f"{AVERAGE}{suffix}"] = np.mean([means[year] for year in years], axis=0)
+            averages[f"{ALL_SETS}{suffix}"] = np.mean([sets[key] for year in years for key in groups[year]], axis=0)
     return means | dict(sorted(averages.items(), key=lambda item: item[0].startswith(ALL_SETS)))
-
-
-def _mean(figures: list[Floats]) -> Floats:
-    mean: Floats = np.mean(figures, axis=0)
-    return mean
 
 
 def mteb_name(key: str) -> str:

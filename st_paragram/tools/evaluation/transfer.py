@@ -11,7 +11,6 @@ Files are `label TAB text`: MR.tsv, CR.tsv, SUBJ.tsv and MPQA.tsv; TREC.train.ts
 
 from __future__ import annotations
 
-import logging
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,8 +27,6 @@ from st_paragram.tools.evaluation import report
 from st_paragram.tools.evaluation.benchmarks import Request
 from st_paragram.tools.evaluation.files import inner_folder, packed, read_cells
 from st_paragram.tools.evaluation.scores import Score, embed
-
-logger = logging.getLogger(__name__)
 
 #: Task -> its splits ("" is the only file of a task without any) and the sentences scored of the published task.
 TASKS = {
@@ -67,10 +64,8 @@ def transfer_tasks(data: Path) -> dict[str, dict[str, Path]]:
 
 def read(request: Request) -> Tasks:
     """The tasks of a folder."""
-    tasks = transfer_tasks(request.data or Path())
-    if not tasks:
-        seen = f"{request.data}: no transfer tasks"
-        raise EvaluationError(f"{seen}; files are named like MR.tsv, TREC.train.tsv and .test.tsv")
+    if not (tasks := transfer_tasks(request.data or Path())):
+        raise EvaluationError(f"{request.data}: no transfer tasks; files are named like MR.tsv and TREC.train.tsv")
     return {task: {split: _read(path, task, split) for split, path in files.items()} for task, files in tasks.items()}
 
 
@@ -108,9 +103,7 @@ def score(name: str, model: TextEncoder, tasks: Tasks) -> Iterator[Score]:
         examples = {split: (embed(model, texts), np.array(labels)) for split, (texts, labels) in splits.items()}
         if not all(np.isfinite(vectors).all() for vectors, _ in examples.values()):
             raise EvaluationError(f"{task}: embeddings are not finite; the model is broken")
-        found = accuracy(examples)
-        logger.info(f"  {task}: {100 * found:.1f}")
-        yield Score(name, "transfer", task, "accuracy", found, len(_scored(splits)))
+        yield Score(name, "transfer", task, "accuracy", accuracy(examples), len(_scored(splits)))
 
 
 def tables(scores: list[Score], tasks: Tasks) -> Iterator[str]:

@@ -191,9 +191,7 @@ def tables(scores: list[Score], data: Data) -> Iterator[str]:
         means[model] = _means(own)
         rows = report.pivot([*own, *means[model]], lambda s: s.measure, lambda s: f"{s.set} ({s.items})", first="pairs")
         yield f"### {TITLES[benchmark]}, {model}: retrieval of translations by nearest neighbor, x 100\n\n{rows}\n"
-    yield {
-        "tatoeba": "It is an error if the nearest neighbor is not the translation. Accuracy and F1 are as in mteb.\n"
-    }.get(benchmark, "F1 and accuracy are as in mteb: from the language to English (or the second one), and back.\n")
+    yield "F1 and accuracy are as in mteb: from the language to English (or the second one), and back.\n"
     if benchmark not in _SIZES:
         return
     *languages, average = next(iter(report.published()[benchmark].values()))
