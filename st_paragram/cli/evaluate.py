@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from st_paragram.core.words import counted
-from st_paragram.errors import EvaluationError, ModelDirectoryError, SettingsError
+from st_paragram.errors import EvaluationError, SettingsError
 
 DESCRIPTION = (
     "Score models on your own data, or on published benchmarks. The command prints Markdown tables. On your data and "
@@ -20,32 +20,24 @@ Your own data, plain or compressed:
 - --graded: a score and two sentences in three columns, in any order (the column of numbers is found);
 - --queries, --corpus: `id TAB text`, or BEIR's JSON lines; --qrels: `query id TAB document id TAB grade`, or TREC's.
 
-  st-paragram evaluate p-sp-mini p-sp-es --translations held-out.tsv --json own.json
-  st-paragram evaluate p-sp-mini --graded graded.tsv --queries queries.tsv --corpus corpus.tsv --qrels qrels.tsv
-
 Benchmarks: DIR is a folder with the data of some of these. Without --benchmarks, all benchmarks with data are scored.
 
-- sts, hard-sts: sts2012/MSRpar.tsv, ..., sts2017/track5.en-en.tsv and stsb/en-test.tsv, with rows
-`grade TAB sentence TAB sentence`; or SentEval's folders, such as STS12-en-test;
-- tatoeba: tatoeba/spa-eng.tsv, ...;
-- ntrex, flores: ntrex/newstest2019-src.eng.txt, newstest2019-ref.spa.txt, ...; flores/eng_Latn.devtest, ...;
-- bucc: bucc2018/zh-en.sample.zh, .en and .gold, or other texts in this form;
-- semantic-retrieval, answer-retrieval: folders such as quora_sr, reqa_squad_dev and xquad_r/es, which have queries.tsv,
-corpus.tsv and qrels.tsv;
-- transfer: transfer/MR.tsv, ...;
-- nli: nli/xnli_held.es.tsv and the like.
+- sts, hard-sts: sts2012/MSRpar.tsv, sts2017/track5.en-en.tsv, stsb/en-test.tsv (`grade TAB sentence TAB sentence`), or
+SentEval's folders, such as STS12-en-test;
+- tatoeba/spa-eng.tsv; ntrex/newstest2019-src.eng.txt, newstest2019-ref.spa.txt; flores/eng_Latn.devtest, ...;
+- bucc2018/zh-en.sample.zh, .en and .gold, or other texts in this form (`st-paragram download --sets bucc`);
+- semantic-retrieval, answer-retrieval: folders such as quora_sr and xquad_r/es: queries.tsv, corpus.tsv, qrels.tsv;
+- transfer/MR.tsv, ...; nli/xnli_held.es.tsv, ...
 
 Examples:
 
+  st-paragram evaluate p-sp-mini p-sp-es --translations held-out.tsv --json own.json
+  st-paragram evaluate p-sp-mini --graded graded.tsv --queries queries.tsv --corpus corpus.tsv --qrels qrels.tsv
   st-paragram evaluate p-sp-es --hub --benchmarks sts tatoeba ntrex --languages es
   st-paragram evaluate p-sp-es p-sp-tr --data eval --benchmarks sts --json sts.json
-  st-paragram evaluate p-sp-zh --data eval --benchmarks tatoeba bucc --languages zh
-  st-paragram evaluate muse-cnn --data eval --benchmarks semantic-retrieval answer-retrieval transfer nli
 
---hub reads STS, Tatoeba, NTREX and FLORES from the Hugging Face hub, where the sets of each year of STS from 2012 to
-2016 are put together. For BUCC, fetch the archives with `st-paragram download --sets bucc` and unpack them into
-DIR/bucc2018. The benchmark transfer needs pip install "st_paragram[probing]", the row BM25 of answer-retrieval
-"st_paragram[retrieval]", and --hub "st_paragram[eval]".
+--hub has the sets of each year of STS from 2012 to 2016 put together. It needs pip install "st_paragram[eval]",
+transfer "st_paragram[probing]", and the row BM25 of answer-retrieval "st_paragram[retrieval]".
 """
 
 
@@ -90,14 +82,15 @@ def run(arguments: argparse.Namespace) -> int:
     from st_paragram.core.encoding.find import find
     from st_paragram.core.files import output_files
     from st_paragram.tools.evaluation.benchmarks import Request, run_benchmark
+    from st_paragram.tools.evaluation.scores import Score, write_scores
 
     benchmarks = _benchmarks(arguments) if arguments.data or arguments.hub or arguments.benchmarks else []
     for name in arguments.models:
         find(name)
     names = ("models", "data", "hub", "languages", "untrained", "limit", "sets", "train_gold", "translations", "graded")
-    options = {name: getattr(arguments, name) for name in (*names, "columns")}
+    options: dict[str, Any] = {name: getattr(arguments, name) for name in (*names, "columns")}
     retrieval = (arguments.queries, arguments.corpus, arguments.qrels) if arguments.queries else ()
-    request, scores = Request(**options, retrieval=retrieval), list[Any]()
+    request, scores = Request(**options, retrieval=retrieval), list[Score]()
     with output_files(arguments.json, overwrite=True):
         for benchmark in [*(["own"] if own else []), *benchmarks]:
             found, parts = run_benchmark(benchmark, request)
@@ -106,23 +99,19 @@ def run(arguments: argparse.Namespace) -> int:
             print(flush=True)
             scores += found
             if arguments.json:
-                from st_paragram.tools.evaluation.scores import write_scores
-
                 write_scores(scores, arguments.json)  # after each, so that a stop leaves what was finished
     return 0
 
 
 def _check(arguments: argparse.Namespace) -> bool:
     """Refuse what can be refused before anything large is imported; returns whether there are files of the user's."""
-    from st_paragram.core.files import check_output, file_for_folder
+    from st_paragram.core.files import check_output
     from st_paragram.core.text.tables import check_plain
 
     data, texts = arguments.data, [*arguments.translations, *arguments.graded]
     retrieval = {f"--{name}": getattr(arguments, name) for name in ("queries", "corpus", "qrels")}
     missing = [option for option, path in retrieval.items() if path is None]
     files = [*texts, *filter(None, retrieval.values())]
-    if data is not None and (wrong := file_for_folder(data, "a folder of evaluation data")):
-        raise EvaluationError(f"{wrong}; name its folder")
     if files and 0 < len(missing) < len(retrieval):
         raise SettingsError(f"--queries, --corpus and --qrels belong together; give {' and '.join(missing)}, too")
     if absent := next((path for path in files if not path.is_file()), None):
@@ -130,7 +119,7 @@ def _check(arguments: argparse.Namespace) -> bool:
     if not (files or arguments.hub or data) or (arguments.benchmarks and not (arguments.hub or data)):
         raise SettingsError("no data; give --data DIR, --hub, or files of yours, such as --translations FILE")
     if data is not None and not data.is_dir():
-        raise EvaluationError(f"{data}: no such folder; give one of evaluation data")
+        raise EvaluationError(f"{data}: not a folder; give one of evaluation data")
     if arguments.columns is None:
         for path in texts:
             check_plain(str(path))
@@ -140,9 +129,6 @@ def _check(arguments: argparse.Namespace) -> bool:
     elif len(arguments.columns) != (expected := 2 if arguments.translations else 3):
         seen = f"{counted(len(arguments.columns), 'column')}, where {expected} are needed"
         raise SettingsError(f"{seen}; name the two texts of --translations, or score and sentences of --graded")
-    for name in arguments.models:
-        if wrong := file_for_folder(name, "a model directory"):
-            raise ModelDirectoryError(f"{wrong}; name the folder that holds the model")
     if arguments.json:
         check_output(arguments.json, overwrite=True)
     return bool(files)
