@@ -34,25 +34,17 @@ def test_a_folder_gives_its_test_set_first(tmp_path):
         read(Request([], data=tmp_path, languages=["fr"]))
 
 
-def test_f1_by_hand():
+def test_f1_and_thresholds_by_hand():
     scores, right = np.array([0.9, 0.8, 0.7, 0.6, 0.5]), np.array([True, False, True, False, False])
     # of 4 gold pairs: cuts after 1 .. 5 candidates give F1 2/5, 2/6, 4/7, 4/8, 4/9
     threshold = best_threshold(scores, right, gold=4)
-    assert threshold == pytest.approx(0.65)
     got = extract(scores, right, 4, threshold)
-    assert (got.right, got.extracted, got.gold) == (2, 3, 4)
-    assert (got.precision, got.recall, got.f1) == pytest.approx((2 / 3, 1 / 2, 4 / 7))
-    assert got.figures == {"threshold": threshold, "precision": got.precision, "recall": got.recall, "f1": got.f1}
-
-
-def test_candidates_of_one_score_are_taken_together():
+    assert threshold == pytest.approx(0.65) and (got.right, got.extracted, got.gold) == (2, 3, 4)
+    assert got.figures == pytest.approx({"threshold": 0.65, "precision": 2 / 3, "recall": 1 / 2, "f1": 4 / 7})
+    # Candidates of one score are taken together: all three of 0.5 have F1 2/(3+2) = 0.4; all four 4/(4+2).
     scores, right = np.array([0.5, 0.5, 0.5, 0.2]), np.array([True, False, False, True])
-    # all three of 0.5: F1 2/(3+2) = 0.4; all four: 4/(4+2)
-    assert best_threshold(scores, right, gold=2) == 0.2
-    assert best_threshold(scores[:3], right[:3], gold=1) == 0.5
-
-
-def test_nothing_right_extracts_nothing():
+    assert best_threshold(scores, right, gold=2) == 0.2 and best_threshold(scores[:3], right[:3], gold=1) == 0.5
+    # Nothing is right: nothing is extracted.
     scores, right = np.array([0.5, 0.4]), np.array([False, False])
     threshold = best_threshold(scores, right, gold=3)
     got = extract(scores, right, 3, threshold)
