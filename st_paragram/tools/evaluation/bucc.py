@@ -11,7 +11,6 @@ import hashlib
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,11 +33,8 @@ HALF = "half"
 _GOLD = re.compile(r"([a-z]{2,3}-[a-z]{2,3})\.(test|sample|training)\.gold")
 
 
-class Texts(NamedTuple):
-    """Pair of languages -> texts, and training texts if thresholds are chosen on such."""
-
-    texts: dict[str, ComparableTexts]
-    training: ComparableTexts | None
+#: Pair of languages -> texts; and training texts if thresholds are chosen on such.
+Texts = tuple[dict[str, ComparableTexts], ComparableTexts | None]
 
 
 def has_data(data: Path, name: str) -> bool:
@@ -67,17 +63,21 @@ def read(request: Request) -> Texts:
         raise EvaluationError(f"{request.data}: {seen}; they are named like zh-en.sample.zh, .en and .gold")
     texts = {pair: read_comparable_texts(files[pair], pair) for pair in wanted}
     if not request.train_gold:
-        return Texts(texts, None)
+        return texts, None
     if len(wanted) > 1:
         seen = f"--train-gold is of one pair of languages, not of {', '.join(wanted)}"
         raise SettingsError(f"{seen}; name the other language with --languages")
-    return Texts(texts, read_comparable_texts(request.train_gold.removesuffix(".gold"), wanted[0]))
+    return texts, read_comparable_texts(request.train_gold.removesuffix(".gold"), wanted[0])
 
 
 def score(name: str, model: TextEncoder, data: Texts) -> Iterator[Score]:
     """What each margin extracts: by thresholds of the training texts; or by the best ones, and by those of one half."""
-    learned = None if data.training is None else _thresholds(mine(model, data.training), data.training)
-    for pair, texts in data.texts.items():
+    sets, training = data
+    learned = dict[Margin, float]()
+    if training is not None:
+        for margin, pairs in mine(model, training).items():
+            learned[margin] = best_threshold(pairs.scores, in_gold(pairs, training), len(training.gold))
+    for pair, texts in sets.items():
         for margin, pairs in mine(model, texts).items():
             right = in_gold(pairs, texts)
             if learned:
@@ -96,11 +96,6 @@ def mine(model: TextEncoder, texts: ComparableTexts, k: int = DEFAULT_K) -> dict
     source, target = (embed(model, list(side.values())) for side in (texts.source, texts.target))
     neighbors = nearest_both_ways(source, target, k)
     return {margin: candidate_pairs(*neighbors, margin) for margin in Margin}
-
-
-def _thresholds(mined: dict[Margin, ScoredPairs], texts: ComparableTexts) -> dict[Margin, float]:
-    gold = len(texts.gold)
-    return {margin: best_threshold(pairs.scores, in_gold(pairs, texts), gold) for margin, pairs in mined.items()}
 
 
 def in_gold(pairs: ScoredPairs, texts: ComparableTexts) -> NDArray[np.bool_]:
@@ -124,14 +119,15 @@ def by_halves(pairs: ScoredPairs, right: NDArray[np.bool_], texts: ComparableTex
 
 def tables(scores: Sequence[Score], data: Texts) -> Iterator[str]:
     """A table for each pair of texts and way to choose thresholds, part by part."""
+    sets, training = data
     for name in dict.fromkeys(score.set for score in scores):
-        chosen = f"threshold chosen on {data.training.name}" if data.training else "oracle threshold (of the same gold)"
+        chosen = f"threshold chosen on {training.name}" if training else "oracle threshold (of the same gold)"
         if name.endswith(HALF):
             chosen = "threshold chosen on one half of the gold, scored on the other"
         own = [score for score in scores if score.set == name]
         rows = report.pivot(
             own, lambda s: s.measure.partition(" ")[2], lambda s: f"{s.model}, {s.measure.partition(' ')[0]}"
         )
-        yield f"### BUCC {data.texts[name.partition(' ')[0]].name}: {chosen}; x 100 but for thresholds\n\n{rows}\n"
-    if known := [pair for pair in next(iter(report.published()["bucc"].values())) if pair in data.texts]:
+        yield f"### BUCC {sets[name.partition(' ')[0]].name}: {chosen}; x 100 but for thresholds\n\n{rows}\n"
+    if known := [pair for pair in next(iter(report.published()["bucc"].values())) if pair in sets]:
         yield f"There are published figures for {listed(known)}, left out since they are on the test texts, not public."

@@ -11,7 +11,7 @@ from st_paragram.tools.bitext_mining.candidates import ScoredPairs
 from st_paragram.tools.bitext_mining.margin import Margin
 from st_paragram.tools.bitext_mining.threshold import best_threshold, extract
 from st_paragram.tools.evaluation.benchmarks import Request
-from st_paragram.tools.evaluation.bucc import Texts, bucc_files, by_halves, in_gold, read, score
+from st_paragram.tools.evaluation.bucc import bucc_files, by_halves, in_gold, read, score
 from st_paragram.tools.evaluation.files import ComparableTexts
 from st_paragram.tools.evaluation.scores import read_scores
 
@@ -104,10 +104,10 @@ def test_planted_pairs_are_found_by_every_margin_and_thresholds_may_be_learned_e
     known = texts_of(80, [(row, row) for row in range(20)])
     known = ComparableTexts("t", dict(list(known.source.items())[:60]), known.target, known.gold)
     vectors = {f"zh{row}": of for row, of in enumerate(source)} | {f"en{row}": of for row, of in enumerate(target)}
-    found = {(s.set, s.measure): s.value for s in score("m", named(vectors), Texts({"zh-en": known}, None))}
+    found = {(s.set, s.measure): s.value for s in score("m", named(vectors), ({"zh-en": known}, None))}
     f1 = {name: value for name, value in found.items() if name[1].endswith(" F1")}
     assert len(f1) == 2 * len(Margin) and set(f1.values()) == {1}  # half of the candidates decide as well as all do
-    learned = {(s.set, s.measure): s.value for s in score("m", named(vectors), Texts({"zh-en": known}, known))}
+    learned = {(s.set, s.measure): s.value for s in score("m", named(vectors), ({"zh-en": known}, known))}
     assert learned == {name: value for name, value in found.items() if name[0] == "zh-en"}
 
 
