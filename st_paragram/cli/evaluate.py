@@ -105,13 +105,15 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _check(arguments: argparse.Namespace) -> bool:
     """Refuse what can be refused before anything large is imported; returns whether there are files of the user's."""
-    from st_paragram.core.files import check_output
+    from st_paragram.core.files import check_output, file_for_folder
     from st_paragram.core.text.tables import check_plain
 
     data, texts = arguments.data, [*arguments.translations, *arguments.graded]
     retrieval = {f"--{name}": getattr(arguments, name) for name in ("queries", "corpus", "qrels")}
     missing = [option for option, path in retrieval.items() if path is None]
     files = [*texts, *filter(None, retrieval.values())]
+    if data is not None and (wrong := file_for_folder(data, "a folder of evaluation data")):
+        raise EvaluationError(f"{wrong}; name its folder")
     if files and 0 < len(missing) < len(retrieval):
         raise SettingsError(f"--queries, --corpus and --qrels belong together; give {' and '.join(missing)}, too")
     if absent := next((path for path in files if not path.is_file()), None):
@@ -119,7 +121,7 @@ def _check(arguments: argparse.Namespace) -> bool:
     if not (files or arguments.hub or data) or (arguments.benchmarks and not (arguments.hub or data)):
         raise SettingsError("no data; give --data DIR, --hub, or files of yours, such as --translations FILE")
     if data is not None and not data.is_dir():
-        raise EvaluationError(f"{data}: not a folder; give one of evaluation data")
+        raise EvaluationError(f"{data}: no such folder; give one of evaluation data")
     if arguments.columns is None:
         for path in texts:
             check_plain(str(path))

@@ -72,7 +72,7 @@ def in_a_process(commands):
 def test_help_and_refusals_need_no_torch(tmp_path):
     cases = (
         (("--help",), None),
-        (("p-sp-es", "--data", tmp_path / "none"), "none: not a folder; give one of evaluation data"),
+        (("p-sp-es", "--data", tmp_path / "none"), "none: no such folder; give one of evaluation data"),
         (("p-sp-es",), "no data; give --data DIR, --hub, or files of yours, such as --translations FILE"),
         (("p-sp-es", "--benchmarks", "sts"), "no data; give --data DIR"),
         (("p-sp-es", "--hub", "--benchmarks", "bucc"), "no model 'p-sp-es'"),
