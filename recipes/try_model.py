@@ -23,7 +23,7 @@ from st_paragram.learning.training.development import built_in_pairs
 from st_paragram.learning.training.training_data import BUILT_IN_PAIRS
 from st_paragram.tools.evaluation.files import GradedPairs
 from st_paragram.tools.evaluation.scores import correlate, embed
-from st_paragram.tools.evaluation.tatoeba import ERROR, retrieval_errors
+from st_paragram.tools.evaluation.translations import ERROR, retrieval_errors
 
 BUILT_IN = """
 This model is a demonstration. It was trained for a few seconds on sentences from a small phrase grammar, and knows only

@@ -28,7 +28,7 @@ from st_paragram.learning.training import training_data
 RUN = {"align", "dedupe", "embed", "export", "generate", "get", "index", "info", "mine", "score", "search"}
 RUN_IN_RECIPES = RUN | {"prepare", "train"}
 #: Options of `evaluate` on small files; its benchmarks need data that are not there.
-OWN_DATA = {"--pairs", "--graded", "--queries"}
+OWN_DATA = {"--translations", "--graded", "--queries"}
 TESTED_ELSEWHERE = "integrations.md"  # in test_integrations.py
 LARGE = "lancedb"  # which development may do without
 SLOW = ("five_minutes.md", "many_machines.md")  # one trains a model, the other starts processes

@@ -3,50 +3,42 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 from typing import Any
 
 from st_paragram.core.words import counted
-from st_paragram.errors import EvaluationError, MissingExtraError, ModelDirectoryError, SettingsError
+from st_paragram.errors import EvaluationError, SettingsError
 from st_paragram.tools.options.common import MODEL
 
 DESCRIPTION = (
-    "Score models on your own data, or on published benchmarks. The command prints Markdown tables. On "
-    "your data, they compare each model with the first; on benchmarks, they include the papers' figures."
+    "Score models on your own data, or on published benchmarks. The command prints Markdown tables. On your data and "
+    "on sts, they compare each model with the first; on benchmarks, they include the papers' figures."
 )
 EPILOG = """\
 Your own data, plain or compressed:
 
-- --pairs: `text TAB translation`;
+- --translations: `text TAB translation`;
 - --graded: a score and two sentences in three columns, in any order (the column of numbers is found);
 - --queries, --corpus: `id TAB text`, or BEIR's JSON lines; --qrels: `query id TAB document id TAB grade`, or TREC's.
 
-  st-paragram evaluate p-sp-mini p-sp-es --pairs held-out.tsv --json own.json
-  st-paragram evaluate p-sp-mini --graded graded.tsv --queries queries.tsv --corpus corpus.tsv --qrels qrels.tsv
-
 Benchmarks: DIR is a folder with the data of some of these. Without --benchmarks, all benchmarks with data are scored.
 
-- sts, hard-sts: sts2012/MSRpar.tsv, ..., sts2017/track5.en-en.tsv and stsb/en-test.tsv, with rows
-`grade TAB sentence TAB sentence`; or SentEval's folders, such as STS12-en-test;
-- tatoeba: tatoeba/spa-eng.tsv, ...;
-- bucc: bucc2018/zh-en.sample.zh, .en and .gold, or other texts in this form;
-- semantic-retrieval, answer-retrieval: folders such as quora_sr, reqa_squad_dev and xquad_r/es, which have queries.tsv,
-corpus.tsv and qrels.tsv;
-- transfer: transfer/MR.tsv, ...;
-- nli: nli/xnli_held.es.tsv and the like.
+- sts, hard-sts: sts2012/MSRpar.tsv, sts2017/track5.en-en.tsv, stsb/en-test.tsv (`grade TAB sentence TAB sentence`), or
+SentEval's folders, such as STS12-en-test;
+- tatoeba/spa-eng.tsv; ntrex/newstest2019-src.eng.txt, newstest2019-ref.spa.txt; flores/eng_Latn.devtest, ...;
+- bucc2018/zh-en.sample.zh, .en and .gold, or other texts in this form (`st-paragram download --sets bucc`);
+- semantic-retrieval, answer-retrieval: folders such as quora_sr and xquad_r/es: queries.tsv, corpus.tsv, qrels.tsv;
+- transfer/MR.tsv, ...; nli/xnli_held.es.tsv, ...
 
 Examples:
 
-  st-paragram evaluate p-sp-es --hub --benchmarks sts tatoeba --languages es
-  st-paragram evaluate p-sp-es p-sp-tr --data eval --benchmarks sts --compare --json sts.json
-  st-paragram evaluate p-sp-zh --data eval --benchmarks tatoeba bucc --languages zh
-  st-paragram evaluate muse-cnn --data eval --benchmarks semantic-retrieval answer-retrieval transfer nli
+  st-paragram evaluate p-sp-mini p-sp-es --translations held-out.tsv --json own.json
+  st-paragram evaluate p-sp-mini --graded graded.tsv --queries queries.tsv --corpus corpus.tsv --qrels qrels.tsv
+  st-paragram evaluate p-sp-es --hub --benchmarks sts tatoeba ntrex --languages es
+  st-paragram evaluate p-sp-es p-sp-tr --data eval --benchmarks sts --json sts.json
 
---hub reads STS and Tatoeba from the Hugging Face hub, where the sets of each year from 2012 to 2016 are put together.
-For BUCC, fetch the archives with `st-paragram download --sets bucc` and unpack them into DIR/bucc2018. The benchmark
-transfer needs pip install "st_paragram[probing]", the row BM25 of answer-retrieval "st_paragram[retrieval]", and --hub
-"st_paragram[eval]".
+--hub has the sets of each year of STS from 2012 to 2016 put together. It needs pip install "st_paragram[eval]",
+transfer "st_paragram[probing]", and the row BM25 of answer-retrieval "st_paragram[retrieval]".
 """
 
 
@@ -56,23 +48,23 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     from st_paragram.tools.options.columns import add_columns_option
 
     add = parser.add_argument
-    add("models", nargs="+", metavar="MODEL", help=f"{MODEL}; any SentenceTransformer directory works")
+    add("models", nargs="+", metavar="MODEL", help=f"{MODEL}; any SentenceTransformer works")
     group = parser.add_argument_group("your own data")
     own = group.add_argument
     several: dict[str, Any] = {"type": Path, "nargs": "+", "action": "extend", "default": [], "metavar": "FILE"}
-    own("--pairs", **several, help="pairs of translations, scored by retrieval")
+    own("--translations", **several, help="sentences and their translations, scored by retrieval")
     own("--graded", **several, help="sentence pairs with similarity scores")
     own("--queries", type=Path, metavar="FILE", help="queries for retrieval")
     own("--corpus", type=Path, metavar="FILE", help="the documents")
     own("--qrels", type=Path, metavar="FILE", help="relevance grades of documents for queries")
-    texts = "columns of the two texts of --pairs, or of the score and sentences of --graded"
+    texts = "columns of the two texts of --translations, or of the score and sentences of --graded"
     add_columns_option(group, f"for tables (CSV, JSON lines, Parquet): {texts}")
 
     names = f"benchmarks to run, from: {', '.join(BENCHMARKS)}"
     add("--benchmarks", nargs="+", choices=BENCHMARKS, default=[], metavar="NAME", help=names)
     add("--data", type=Path, metavar="DIR", help="folder of evaluation data, as described below")
-    add("--hub", action="store_true", help="take STS and Tatoeba, if missing from DIR, from the Hugging Face hub")
-    languages = "languages to score, such as es or spa (default: all in DIR)"
+    add("--hub", action="store_true", help="take STS, Tatoeba, NTREX and FLORES, if missing from DIR, from the hub")
+    languages = "languages to score, such as es or spa, or es-de in ntrex and flores (default: all in DIR)"
     add("--languages", nargs="+", default=[], metavar="CODE", help=languages)
     sets = "STS years and sets to score, such as 2012, stsb or 2017/en-en (default: all)"
     add("--sets", nargs="+", default=[], metavar="NAME", help=sets)
@@ -81,23 +73,22 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--untrained", action="store_true", help="also score random embeddings over the vocabulary of the first model")
     limit = "first N queries of each semantic-retrieval set, for a quick look (default: all)"
     add("--limit", type=int, metavar="N", help=limit)
-    add("--compare", action="store_true", help="on STS, compare every model with the first one by a paired bootstrap")
     add("--json", type=Path, metavar="FILE", help="also write the scores to this file, as a list")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Score the models and print the tables; returns the exit status."""
     own = _check(arguments)
-    benchmarks = _benchmarks(arguments) if arguments.data or arguments.hub or arguments.benchmarks else []
-
+    from st_paragram.core.encoding.find import find
     from st_paragram.core.files import output_files
     from st_paragram.tools.evaluation.benchmarks import Request, run_benchmark
-    from st_paragram.tools.evaluation.models import find_models
     from st_paragram.tools.evaluation.scores import Score, write_scores
 
-    find_models(arguments.models)
-    names = ("models", "data", "hub", "languages", "untrained", "compare", "limit", "sets", "train_gold", "pairs")
-    options = {name: getattr(arguments, name) for name in (*names, "graded", "columns")}
+    benchmarks = _benchmarks(arguments) if arguments.data or arguments.hub or arguments.benchmarks else []
+    for name in arguments.models:
+        find(name)
+    names = ("models", "data", "hub", "languages", "untrained", "limit", "sets", "train_gold", "translations", "graded")
+    options: dict[str, Any] = {name: getattr(arguments, name) for name in (*names, "columns")}
     retrieval = (arguments.queries, arguments.corpus, arguments.qrels) if arguments.queries else ()
     request, scores = Request(**options, retrieval=retrieval), list[Score]()
     with output_files(arguments.json, overwrite=True):
@@ -115,61 +106,41 @@ def run(arguments: argparse.Namespace) -> int:
 def _check(arguments: argparse.Namespace) -> bool:
     """Refuse what can be refused before anything large is imported; returns whether there are files of the user's."""
     from st_paragram.core.files import check_output, file_for_folder
-
-    data = arguments.data
-    if data is not None and (wrong := file_for_folder(data, "a folder of evaluation data")):
-        raise EvaluationError(f"{wrong}; name its folder")
-    own = _check_own_data(arguments)
-    if not (own or arguments.hub or data) or (arguments.benchmarks and not (arguments.hub or data)):
-        raise SettingsError("no data; give --data DIR, --hub, or files of yours, such as --pairs FILE")
-    if data is not None and not data.is_dir():
-        raise EvaluationError(f"{data}: no such folder; give one of evaluation data")
-    if arguments.compare and len(set(arguments.models)) + arguments.untrained < 2:
-        raise SettingsError("--compare needs two models, or --untrained")
-    if arguments.compare and arguments.benchmarks and "sts" not in arguments.benchmarks:
-        raise SettingsError("--compare compares models on sts; add it to --benchmarks, or drop --compare")
-    for name in arguments.models:
-        if wrong := file_for_folder(name, "a model directory"):
-            raise ModelDirectoryError(f"{wrong}; name the folder that holds the model")
-        may_be_known = name.count("/") < 2 and not name.startswith((".", "/", "~"))  # a name, or one of the hub
-        if not Path(name).is_dir() and not may_be_known:
-            raise ModelDirectoryError(f"{name}: no such model directory; check the path")
-    if arguments.json:
-        check_output(arguments.json, overwrite=True)
-    return own
-
-
-def _check_own_data(arguments: argparse.Namespace) -> bool:
-    """Whether there are files of the user's; refuses files that lack others, and columns that do not fit."""
     from st_paragram.core.text.tables import check_plain
 
+    data, texts = arguments.data, [*arguments.translations, *arguments.graded]
     retrieval = {f"--{name}": getattr(arguments, name) for name in ("queries", "corpus", "qrels")}
     missing = [option for option, path in retrieval.items() if path is None]
-    if 0 < len(missing) < len(retrieval):
-        raise SettingsError(f"--queries, --corpus and --qrels belong together; give {' and '.join(missing)}, too")
-    texts = [*arguments.pairs, *arguments.graded]
     files = [*texts, *filter(None, retrieval.values())]
+    if data is not None and (wrong := file_for_folder(data, "a folder of evaluation data")):
+        raise EvaluationError(f"{wrong}; name its folder")
+    if files and 0 < len(missing) < len(retrieval):
+        raise SettingsError(f"--queries, --corpus and --qrels belong together; give {' and '.join(missing)}, too")
     if absent := next((path for path in files if not path.is_file()), None):
         raise EvaluationError(f"{absent}: no such file; check the path")
+    if not (files or arguments.hub or data) or (arguments.benchmarks and not (arguments.hub or data)):
+        raise SettingsError("no data; give --data DIR, --hub, or files of yours, such as --translations FILE")
+    if data is not None and not data.is_dir():
+        raise EvaluationError(f"{data}: no such folder; give one of evaluation data")
     if arguments.columns is None:
         for path in texts:
             check_plain(str(path))
         arguments.columns = ()
-    elif not texts or (arguments.pairs and arguments.graded):
-        raise SettingsError("--columns are of --pairs or of --graded; score the two in two runs")
-    elif len(arguments.columns) != (expected := 2 if arguments.pairs else 3):
+    elif not texts or (arguments.translations and arguments.graded):
+        raise SettingsError("--columns are of --translations or of --graded; score the two in two runs")
+    elif len(arguments.columns) != (expected := 2 if arguments.translations else 3):
         seen = f"{counted(len(arguments.columns), 'column')}, where {expected} are needed"
-        raise SettingsError(f"{seen}; name the two texts of --pairs, or score and sentences of --graded")
+        raise SettingsError(f"{seen}; name the two texts of --translations, or score and sentences of --graded")
+    if arguments.json:
+        check_output(arguments.json, overwrite=True)
     return bool(files)
 
 
 def _benchmarks(arguments: argparse.Namespace) -> list[str]:
     """The benchmarks to run: those named, or all that have data."""
-    from st_paragram.tools.evaluation.benchmarks import ON_HUB, benchmarks_in, missing_package
+    from st_paragram.tools.evaluation.benchmarks import ON_HUB, benchmarks_in
 
     if arguments.benchmarks:
-        if reason := next(filter(None, map(missing_package, arguments.benchmarks)), None):
-            raise MissingExtraError(reason)
         return list(dict.fromkeys(arguments.benchmarks))
     found = dict.fromkeys(
         [*(ON_HUB if arguments.hub else ()), *(benchmarks_in(arguments.data) if arguments.data else [])]
@@ -177,7 +148,4 @@ def _benchmarks(arguments: argparse.Namespace) -> list[str]:
     if not found:
         advice = "`st-paragram evaluate --help` describes its content"
         raise EvaluationError(f"{arguments.data}: no data of a benchmark; {advice}")
-    skipped = {name: reason for name in found if (reason := missing_package(name)) is not None}
-    for name, reason in skipped.items():
-        print(f"{name}: left out; {reason}", file=sys.stderr)
-    return [name for name in found if name not in skipped]
+    return list(found)

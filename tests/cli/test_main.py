@@ -95,7 +95,7 @@ def test_options_may_come_between_arguments(words, expected):
 @pytest.mark.parametrize(
     "words",
     [
-        "serve MODEL --port 0", "demo MODEL --open", "evaluate MODEL --pairs p", "export MODEL out --dim 3",
+        "serve MODEL --port 0", "demo MODEL --open", "evaluate MODEL --translations p", "export MODEL out --dim 3",
         "info MODEL", "push MODEL a/b", "towers MODEL --qa q --output o", "generate MODEL f --task translate",
         "embed MODEL a b --output o", "score MODEL p.tsv", "index MODEL a --output i", "search MODEL i q -k 2",
         "mine MODEL --source a --target b --output o", "align MODEL --source a --target b --output o",

@@ -54,7 +54,7 @@ FILES = [
     "search index --queries {}",
     "import {} en.txt --output new",
     "import en.txt {} --output new",
-    "evaluate p-sp-mini --pairs {}",
+    "evaluate p-sp-mini --translations {}",
 ]
 #: Where a model is expected.
 MODELS = [

@@ -6,7 +6,7 @@ import logging
 import re
 from pathlib import Path
 
-from st_paragram.core.encoding.directory import CONFIG_FILE, STOCK_CONFIG_FILE, files_of
+from st_paragram.core.encoding.directory import CONFIG_FILE, MODULES_FILE, STOCK_CONFIG_FILE, files_of
 from st_paragram.errors import ModelDirectoryError, one_line
 
 logger = logging.getLogger(__name__)
@@ -64,11 +64,12 @@ def _from_hub(name: str) -> Path:
 
     repository, _, revision = name.partition("@")
     try:
-        folder = Path(snapshot_download(repository, revision=revision or None, allow_patterns=[CONFIG_FILE]))
+        known = [CONFIG_FILE, MODULES_FILE]  # one says what a model of ours is, the other is any SentenceTransformer's
+        folder = Path(snapshot_download(repository, revision=revision or None, allow_patterns=known))
         patterns, commit = [*files_of(folder), STOCK_CONFIG_FILE, "README.md"], commit_of(folder)
         folder = Path(snapshot_download(repository, revision=commit or revision or None, allow_patterns=patterns))
     except ModelDirectoryError as error:
-        raise ModelDirectoryError(f"{name} is on the hub, but is not a model of st_paragram: {error}") from error
+        raise ModelDirectoryError(f"{name} is on the hub, but is not a SentenceTransformer: {error}") from error
     except Exception as error:  # the hub client raises its own, requests' and OSError; the user needs one line
         reason = one_line(str(error).strip().split("\n")[0], 300)
         raise ModelDirectoryError(f"no model '{one_line(name)}': no such folder, nor on the hub ({reason})") from error

@@ -6,27 +6,30 @@ and named like `snli_test.en.tsv` or `xnli_held.es.tsv.xz`, with the language be
 
 from __future__ import annotations
 
+import logging
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from st_paragram.errors import EvaluationError, TextError, short
 from st_paragram.families.muse.tasks import LABELS
 from st_paragram.tools.evaluation import report
-from st_paragram.tools.evaluation.benchmarks import Found, Request
+from st_paragram.tools.evaluation.benchmarks import Request
 from st_paragram.tools.evaluation.files import inner_folder, read_cells
-from st_paragram.tools.evaluation.models import score_each
 from st_paragram.tools.evaluation.scores import Score
 from st_paragram.tools.evaluation.transfer import MAJORITY
 
 _FILE = re.compile(r"([^.]*nli[^.]*(?:\.[A-Za-z]{2,3})?)\.tsv(?:\.(?:xz|gz|bz2))?")
 
 Rows = list[tuple[int, str, str]]  # label, as its place in `LABELS`, premise, hypothesis
+Sets = dict[str, Rows]
+
+logger = logging.getLogger(__name__)
 
 
-def has_data(data: Path) -> bool:
+def has_data(data: Path, name: str) -> bool:
     """Whether a folder of evaluation data has test sets of inference."""
     return bool(nli_files(data))
 
@@ -37,8 +40,9 @@ def nli_files(data: str | Path) -> dict[str, Path]:
     return {match[1]: path for match, path in matches if match and path.is_file()}
 
 
-def read_nli_sets(data: str | Path, languages: Sequence[str] = ()) -> dict[str, Rows]:
-    """The test sets of a folder of evaluation data in some languages, all that there are if empty."""
+def read(request: Request) -> Sets:
+    """The test sets of a folder of evaluation data in some languages, all that there are if none is named."""
+    data, languages = request.data or Path(), request.languages
     files = nli_files(data)
     wanted = {name: path for name, path in files.items() if not languages or name.rpartition(".")[2] in languages}
     if not wanted:
@@ -59,35 +63,25 @@ def read_nli(path: Path) -> Rows:
     return rows
 
 
-def run(request: Request) -> Found:
-    """Score the models that have a classifier on the sets of a folder; random embeddings have none."""
-    sets = read_nli_sets(request.folder, request.languages)
-    found = score_each(request.models, lambda model: score_nli(model, sets), untrained=False)
-    counts = {name: Counter(label for label, _, _ in rows) for name, rows in sets.items()}
-    rows = {"majority": {name: max(of.values()) / of.total() for name, of in counts.items()}}
-    rows |= {model: shares for model, shares in found.items() if shares is not None}
-    scores = [
-        Score(model, "nli", name, "accuracy", value, items=len(sets[name]))
-        for model, shares in rows.items()
-        for name, value in shares.items()
-    ]
-    return scores, _tables(scores, [model for model, shares in found.items() if shares is None])
-
-
-def score_nli(model: Any, sets: Mapping[str, Rows]) -> dict[str, float] | None:  # noqa: ANN401 - perhaps a `DualEncoder`
-    """Share of the pairs of each set whose likeliest label is theirs; None for a model without a classifier."""
-    if not getattr(model, "has_classifier", False):
-        return None
-    shares = {}
+def reference(sets: Sets) -> Iterator[Score]:
+    """Share of the most frequent label."""
     for name, rows in sets.items():
+        counts = Counter(label for label, _, _ in rows)
+        yield Score("majority", "nli", name, "accuracy", max(counts.values()) / len(rows), len(rows))
+
+
+def score(name: str, model: Any, sets: Sets) -> Iterator[Score]:  # noqa: ANN401 - perhaps a `DualEncoder`
+    """Share of the pairs of each set whose likeliest label is theirs; nothing of a model without a classifier."""
+    if not getattr(model, "has_classifier", False):
+        logger.warning(f"{name}: has no classifier, since it was not trained on inference; left out")
+        return
+    for file, rows in sets.items():
         labels, premises, hypotheses = zip(*rows, strict=True)
         found = model.classify(list(premises), list(hypotheses)).argmax(1)
-        shares[name] = float((found == labels).mean())
-    return shares
+        yield Score(name, "nli", file, "accuracy", float((found == labels).mean()), len(rows))
 
 
-def _tables(scores: list[Score], left_out: list[str]) -> Iterator[str]:
+def tables(scores: list[Score], _: Sets) -> Iterator[str]:
+    """One table."""
     title = "Inference: accuracy x 100 of the model's own classifier"
     yield from report.section(title, scores, note=MAJORITY)
-    if left_out:
-        yield f"Models without a classifier, not trained on inference, were left out: {', '.join(left_out)}."

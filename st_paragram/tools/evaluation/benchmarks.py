@@ -1,15 +1,18 @@
-"""The benchmarks, one line each, and what they are asked for.
+"""The benchmarks, one line each, what they are asked for, and the run that all of them share.
 
-The module of a benchmark has `has_data(folder)` and `run(request)`, which returns the scores of all models and their
-Markdown, part by part. It is imported when it is used, so that a command can refuse its options at once.
+The module of a benchmark has `has_data(folder, name)`, whether there is anything to read; `read(request)`, which
+returns its data; `score(model, encoder, data)`, which yields the scores of one model; and `tables(scores, data)`, their
+Markdown, part by part. It may have `reference(data)`: scores that need no model. It is imported when it is used, so
+that a command can refuse its options at once.
 """
 
 from __future__ import annotations
 
+import gc
 import importlib
-import importlib.util
+import logging
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,87 +22,74 @@ from st_paragram.errors import SettingsError
 if TYPE_CHECKING:
     from st_paragram.tools.evaluation.scores import Score
 
-Found = tuple[list["Score"], Iterator[str]]
+logger = logging.getLogger(__name__)
 
-
-@dataclass(frozen=True)
-class Request:
-    """What is to be scored; each benchmark takes what concerns it.
-
-    Args:
-        models: their names.
-        data: folder of evaluation data; None if everything comes from the hub or from the user's files.
-        hub: take from the hub what the folder lacks of STS and Tatoeba.
-        languages: of Tatoeba, BUCC, answer retrieval and inference; all that there are if empty.
-        untrained: add random embeddings.
-        compare: on STS, compare every model with the first.
-        limit: the first queries of each set of semantic retrieval only.
-        sets: STS benchmarks ("2012", "stsb") and sets ("2017/en-en"); all that there are if empty.
-        train_gold: gold in BUCC's form, next to its two texts, on which the thresholds of BUCC are chosen.
-        pairs: the user's files of translations.
-        graded: the user's files of graded pairs.
-        retrieval: the user's queries, corpus and qrels; or none.
-        columns: of tables, the names of the two texts of a pair, or of a score and two sentences.
-    """
-
-    models: Sequence[str]
-    data: Path | None = None
-    hub: bool = False
-    languages: Sequence[str] = ()
-    untrained: bool = False
-    compare: bool = False
-    limit: int | None = None
-    sets: Sequence[str] = ()
-    train_gold: str | None = None
-    pairs: Sequence[Path] = ()
-    graded: Sequence[Path] = ()
-    retrieval: Sequence[Path] = ()
-    columns: Sequence[str] = ()
-
-    @property
-    def folder(self) -> Path:
-        """The folder of evaluation data."""
-        if self.data is None:
-            raise SettingsError("no folder of evaluation data; give --data DIR")
-        return self.data
-
-
+UNTRAINED = "untrained"
 _ROOM = "st_paragram.tools.evaluation"
 #: Name -> module, in the order in which they are run; families add theirs, see `core.families`.
 BENCHMARKS = {
     "sts": f"{_ROOM}.sts",
     "hard-sts": f"{_ROOM}.hard_sts",
-    "tatoeba": f"{_ROOM}.tatoeba",
+    **dict.fromkeys(("tatoeba", "ntrex", "flores"), f"{_ROOM}.translations"),
     "bucc": f"{_ROOM}.bucc",
-    "semantic-retrieval": f"{_ROOM}.semantic_retrieval",
-    "answer-retrieval": f"{_ROOM}.answer_retrieval",
+    **dict.fromkeys(("semantic-retrieval", "answer-retrieval"), f"{_ROOM}.retrieval"),
     "transfer": f"{_ROOM}.transfer",
     **{name: f"{entry.package}.{name}" for entry in FAMILIES.values() for name in entry.benchmarks},
 }
 #: Those whose data can come from the Hugging Face hub.
-ON_HUB = ("sts", "hard-sts", "tatoeba")
+ON_HUB = ("sts", "hard-sts", "tatoeba", "ntrex", "flores")
 
 
-def module(name: str) -> Any:  # noqa: ANN401
-    """The module of a benchmark, or of the user's own data ("own")."""
+@dataclass(frozen=True)
+class Request:
+    """What is to be scored; each benchmark takes what concerns it."""
+
+    models: Sequence[str]
+    benchmark: str = ""  # its name; "own" for the user's files
+    data: Path | None = None  # folder of evaluation data; None if everything is the hub's or the user's
+    hub: bool = False  # take from the hub what the folder lacks
+    languages: Sequence[str] = ()  # of translations, BUCC, retrieval and inference; all that there are if empty
+    untrained: bool = False  # add random embeddings over the first model's vocabulary
+    limit: int | None = None  # the first queries of each set of semantic retrieval only
+    sets: Sequence[str] = ()  # STS benchmarks ("2012", "stsb") and sets ("2017/en-en"); all that there are if empty
+    train_gold: str | None = None  # gold in BUCC's form, next to its two texts, to choose the thresholds of BUCC on
+    translations: Sequence[Path] = ()  # the user's files
+    graded: Sequence[Path] = ()
+    retrieval: Sequence[Path] = ()  # queries, corpus and qrels; or none
+    columns: Sequence[str] = ()  # of tables: the two texts of a pair, or a score and two sentences
+
+
+def benchmarks_in(folder: Path) -> list[str]:
+    """The benchmarks of which a folder has data."""
+    return [name for name in BENCHMARKS if _module(name).has_data(folder, name)]
+
+
+def run_benchmark(name: str, request: Request) -> tuple[list[Score], Iterator[str]]:
+    """Score models on one benchmark, or on the user's own data ("own"): scores, differences, and Markdown by parts.
+
+    At most one model is in memory.
+    """
+    from st_paragram.core.encoding.models import load_encoder
+    from st_paragram.tools.evaluation.scores import differences
+
+    if request.data is None and name != "own" and not (request.hub and name in ON_HUB):
+        raise SettingsError(f"{name}: its data is not read from the hub; give --data DIR")
+    module = _module(name)
+    data = module.read(replace(request, benchmark=name))
+    scores = list(module.reference(data)) if hasattr(module, "reference") else []
+    for model in [*dict.fromkeys(request.models), *([UNTRAINED] if request.untrained else [])]:
+        logger.info(f"{model}: scoring")
+        encoder = load_encoder(model) if model != UNTRAINED else _random_model(request.models[0])
+        scores += module.score(model, encoder, data)
+        del encoder
+        gc.collect()  # pipelines refer to themselves
+    scores += list(differences(scores))
+    return scores, module.tables(scores, data)
+
+
+def _module(name: str) -> Any:  # noqa: ANN401
     return importlib.import_module(BENCHMARKS.get(name, f"{_ROOM}.{name}"))
 
 
-def benchmarks_in(folder: str | Path) -> list[str]:
-    """The benchmarks of which a folder has data."""
-    return [name for name in BENCHMARKS if module(name).has_data(Path(folder))]
-
-
-def missing_package(name: str) -> str | None:
-    """One line on a package that a benchmark needs and that is not installed; None if nothing is missing."""
-    if name != "transfer" or importlib.util.find_spec("sklearn") is not None:
-        return None
-    return 'scikit-learn is not installed; pip install "st_paragram[probing]"'
-
-
-def run_benchmark(name: str, request: Request) -> Found:
-    """Score models on one benchmark, or on the user's own data ("own")."""
-    if request.data is None and name != "own" and not (request.hub and name in ON_HUB):
-        raise SettingsError(f"{name}: its data is not read from the hub; give --data DIR")
-    found: Found = module(name).run(request)
-    return found
+def _random_model(name: str) -> Any:  # noqa: ANN401 - by its name, since it needs torch
+    return importlib.import_module("st_paragram.learning.models.untrained").random_model(name)

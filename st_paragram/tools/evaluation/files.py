@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -52,38 +52,23 @@ class Translations:
 
 @dataclass(frozen=True)
 class RetrievalSet:
-    """Queries, and the documents among which they look.
+    """Queries, and the documents among which they look."""
 
-    Attributes:
-        name: such as "quora_sr" or "xquad_r/es".
-        queries: id -> text, of the n queries that have a relevant document.
-        corpus: id -> text, m documents.
-        contexts: the text around each document, such as its paragraph; empty where there is none.
-        relevant: for each query, row of a document -> grade, 1 or more.
-    """
-
-    name: str
-    queries: dict[str, str]
-    corpus: dict[str, str]
-    contexts: list[str]
-    relevant: list[dict[int, int]]
+    name: str  # such as "quora_sr" or "xquad_r/es"
+    queries: dict[str, str]  # id -> text, of the n queries that have a relevant document
+    corpus: dict[str, str]  # id -> text, m documents
+    contexts: list[str]  # the text around each document, such as its paragraph; empty where there is none
+    relevant: list[dict[int, int]]  # for each query, row of a document -> grade, 1 or more
 
 
 @dataclass(frozen=True)
 class ComparableTexts:
-    """Two texts in which some sentences translate each other.
+    """Two texts in which some sentences translate each other."""
 
-    Args:
-        name: of the files, e.g. "zh-en.sample".
-        source: id -> sentence.
-        target: id -> sentence.
-        gold: rows of source and target that translate each other, int64 (g, 2), every pair once.
-    """
-
-    name: str
-    source: dict[str, str]
+    name: str  # of the files, e.g. "zh-en.sample"
+    source: dict[str, str]  # id -> sentence
     target: dict[str, str]
-    gold: NDArray[np.int64]
+    gold: NDArray[np.int64]  # rows of source and target that translate each other, (g, 2), every pair once
 
 
 def inner_folder(data: str | Path, name: str) -> Path:
@@ -122,10 +107,8 @@ def graded_pairs(name: str, rows: Sequence[tuple[int, Sequence[Any]]], score: in
     for number, cells in rows:
         value, texts = _number(cells[score]), [cell for place, cell in enumerate(cells) if place != score]
         if value is None or not math.isfinite(value):
-            advice = "give one score and two sentences in each row"
-            raise TextError(
-                f"{name}: row {number}: column {score + 1} has {short(cells[score])}, not a score; {advice}"
-            )
+            seen = f"{name}: row {number}: column {score + 1} has {short(cells[score])}, not a score"
+            raise TextError(f"{seen}; give one score and two sentences in each row")
         _filled(name, number, *texts)
         found.grades.append(value)
         found.first.append(texts[0])
@@ -184,32 +167,23 @@ def read_translations(source: TextSource, name: str) -> Translations:
 def read_retrieval_set(queries: Path, corpus: Path, qrels: Path, name: str = "") -> RetrievalSet:
     """Read queries, documents and judgements.
 
-    Args:
-        queries: rows `id TAB text`, or JSON lines (or another table) with `_id` and `text`.
-        corpus: the same, with a third column for the context, or with a `title`, which is put before the text.
-        qrels: rows of query id, document id and grade (BEIR, with or without a header); of query id, anything, document
-            id and grade (TREC); or of both ids alone. A grade below 1 is of an irrelevant document.
-        name: of the set.
+    Queries are rows `id TAB text`, or JSON lines (or another table) with `_id` and `text`; documents, too, with a third
+    column for the context, or with a `title`, which is put before the text. Judgements are rows of query id, document
+    id and grade (BEIR, with or without a header); of query id, anything, document id and grade (TREC); or of both ids
+    alone. A grade below 1 is of an irrelevant document.
     """
     asked = {key: text for key, text, _ in _texts(queries, 2)}
-    documents, contexts = {}, []
-    for key, text, context in _texts(corpus, 3):
-        documents[key] = text
-        contexts.append(context)
-    rows, judged = {key: row for row, key in enumerate(documents)}, {key: dict[int, int]() for key in asked}
-    for number, query, document, grade in _judgements(qrels, asked):
-        for key, known, file in ((query, asked, queries), (document, rows, corpus)):
-            if key not in known:
-                raise TextError(f"{qrels}: row {number}: id {short(key)} is not in {file}; correct one of the files")
-        if rows[document] in judged[query]:
-            raise TextError(f"{qrels}: row {number}: {short(query)} and {short(document)} were there before; drop one")
-        judged[query][rows[document]] = grade
-    relevant = {key: {row: grade for row, grade in of.items() if grade > 0} for key, of in judged.items()}
-    kept = {key: text for key, text in asked.items() if relevant[key]}
+    rows = list(_texts(corpus, 3))
+    relevant: dict[str, dict[int, int]] = {}
+    for query, document, grade in _judgements(qrels, (queries, asked), (corpus, [key for key, _, _ in rows])):
+        if grade > 0:
+            relevant.setdefault(query, {})[document] = grade
+    kept = {key: text for key, text in asked.items() if key in relevant}
     if not kept:
         raise TextError(f"{qrels}: no query has a document of grade 1 or more; give such judgements")
     if left_out := len(asked) - len(kept):
         logger.warning(f"{queries}: {left_out:,} of {len(asked):,} queries have no relevant document and are left out")
+    documents, contexts = {key: text for key, text, _ in rows}, [context for _, _, context in rows]
     return RetrievalSet(name or str(queries), kept, documents, contexts, [relevant[key] for key in kept])
 
 
@@ -231,39 +205,39 @@ def _texts(path: Path, most: int) -> Iterator[tuple[str, str, str]]:
         raise TextError(f"{path}: empty; give a file with at least one row")
 
 
-def _judgements(path: Path, queries: dict[str, str]) -> Iterator[tuple[int, str, str, int]]:
-    """Yield number of the row, ids and grade; columns are separated by tabs, or by spaces if there is no tab."""
+def _judgements(
+    path: Path, queries: tuple[Path, Collection[str]], corpus: tuple[Path, Iterable[str]]
+) -> Iterator[tuple[str, int, int]]:
+    """Yield query id, row of the document and grade, from ids and the files that have them.
+
+    Columns are separated by tabs, or by spaces if there is no tab.
+    """
+    rows, seen = {key: row for row, key in enumerate(corpus[1])}, set[tuple[str, str]]()
     for number, line in enumerate(read_lines(str(path)), 1):
         cells = line.split("\t") if "\t" in line else line.split()
         if len(cells) not in (2, 3, 4):
             raise TextError(f"{path}: row {number}: {short(line)}; give query id, document id and grade")
         query, document = cells[0], cells[2 if len(cells) == 4 else 1]
         grade = 1.0 if len(cells) == 2 else _number(cells[-1])
-        if grade is None and number == 1 and query not in queries:  # a header
+        if grade is None and number == 1 and query not in queries[1]:  # a header
             continue
         if grade is None or not abs(grade) <= _MOST or grade != round(grade):
             raise TextError(f"{path}: row {number}: the grade is {short(cells[-1])}; give a small whole number")
-        yield number, query, document, int(grade)
+        for key, known, file in ((query, queries[1], queries[0]), (document, rows, corpus[0])):
+            if key not in known:
+                raise TextError(f"{path}: row {number}: id {short(key)} is not in {file}; correct one of the files")
+        if (query, document) in seen:
+            raise TextError(f"{path}: row {number}: {short(query)} and {short(document)} were there before; drop one")
+        seen.add((query, document))
+        yield query, rows[document], int(grade)
 
 
 def read_comparable_texts(prefix: str | Path, languages: str) -> ComparableTexts:
-    """Read texts in BUCC's form: PREFIX.zh and PREFIX.en, rows `id TAB sentence`, and PREFIX.gold, rows `id TAB id`.
-
-    Args:
-        prefix: of the files.
-        languages: codes of the two languages, e.g. "zh-en": the first column of the gold is the first language.
-    """
-    paths = [Path(f"{prefix}.{ending}") for ending in (*languages.split("-"), "gold")]
-    if absent := next((path for path in paths if not path.is_file()), None):
+    """Read BUCC's form: PREFIX.zh and PREFIX.en, rows `id TAB sentence`, and PREFIX.gold, rows `zh id TAB en id`."""
+    one, other, gold = (Path(f"{prefix}.{ending}") for ending in (*languages.split("-"), "gold"))
+    if absent := next((path for path in (one, other, gold) if not path.is_file()), None):
         raise EvaluationError(f"{absent}: no such file; BUCC's files are named like zh-en.sample.zh, .en and .gold")
-    texts = [{key: text for key, text, _ in _texts(path, 2)} for path in paths[:2]]
-    rows = [{key: row for row, key in enumerate(text)} for text in texts]
-    gold: dict[tuple[int, int], None] = {}
-    for number, keys in read_cells(paths[2], 2, 2):
-        for key, known, path in zip(keys, rows, paths, strict=False):
-            if key not in known:
-                raise TextError(f"{paths[2]}: row {number}: id {short(key)} is not in {path}; correct one of the files")
-        if (pair := (rows[0][keys[0]], rows[1][keys[1]])) in gold:
-            raise TextError(f"{paths[2]}: row {number}: {' and '.join(keys)} were there before; drop one of the rows")
-        gold[pair] = None
-    return ComparableTexts(Path(prefix).name, texts[0], texts[1], np.array(list(gold), np.int64).reshape(-1, 2))
+    source, target = ({key: text for key, text, _ in _texts(path, 2)} for path in (one, other))
+    rows = {key: row for row, key in enumerate(source)}
+    pairs = [(rows[key], row) for key, row, _ in _judgements(gold, (one, source), (other, target))]
+    return ComparableTexts(Path(prefix).name, source, target, np.array(pairs, np.int64).reshape(-1, 2))

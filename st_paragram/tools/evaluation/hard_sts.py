@@ -20,13 +20,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from st_paragram.core.encoding.models import TextEncoder
 from st_paragram.core.tables import markdown_table
-from st_paragram.errors import EvaluationError
 from st_paragram.tools.evaluation import report
-from st_paragram.tools.evaluation.benchmarks import Found, Request
+from st_paragram.tools.evaluation.benchmarks import Request
 from st_paragram.tools.evaluation.files import GradedPairs
-from st_paragram.tools.evaluation.models import score_each
-from st_paragram.tools.evaluation.scores import Floats, Score, correlation, cosines, scores_of
+from st_paragram.tools.evaluation.scores import Floats, Score, correlation, cosines
 from st_paragram.tools.evaluation.sets import YEARS, StsData, has_sts, read_sts
 
 NOTES = (
@@ -39,73 +38,54 @@ _NEGATIONS = {"not", "'t"}
 _TOKEN = re.compile(r"'\w+|\w+|[^\w\s]")
 
 
+#: Split -> its pairs in the paper, if it says so; its share of the pairs by SWER (0.2 the lowest fifth and those equal
+#: to its last, -0.2 the highest, 0 all); and its lowest and highest grade. "negation" has negated pairs alone.
+SPLITS = {
+    "all": ("13,023", 0, 0, 5),
+    "Hard+": ("-", -0.2, 4, 5),
+    "Hard-": ("-", 0.2, 0, 1),
+    "negation": ("705", 0, 0, 5),
+    "hard-low-20": ("404", 0.2, 0, 2),
+    "hard-low-10": ("72", 0.1, 0, 1),
+    "hard-high-20": ("937", -0.2, 3, 5),
+    "hard-high-10": ("159", -0.1, 4, 5),
+    "easy-high-20": ("1,380", -0.2, 0, 2),
+    "easy-low-20": ("2,079", 0.2, 3, 5),
+}
+
+
 @dataclass(frozen=True)
-class Split:
-    """Which pairs a split has.
+class HardPairs:
+    """The different pairs, the rows of each split (in the order of `SPLITS`), and the STS data that they are of."""
 
-    Args:
-        name: as in results.
-        published: its pairs in the paper, if it says so.
-        share: of the pairs by SWER: 0.2 the lowest fifth (and those equal to its last), -0.2 the highest; 0 all.
-        grades: lowest and highest, both included.
-        negation: only pairs with "not" or "'t" in exactly one sentence.
-    """
-
-    name: str
-    published: str = "-"
-    share: float = 0.0
-    grades: tuple[float, float] = (0, 5)
-    negation: bool = False
-
-    @property
-    def definition(self) -> str:
-        """In words."""
-        if self.negation:
-            return 'exactly one sentence has "not" or "\'t"'
-        if not self.share:
-            return "all different pairs"
-        side = "lowest" if self.share > 0 else "highest"
-        return f"{side} {abs(self.share):.0%} SWER, gold {self.grades[0]:g}-{self.grades[1]:g}"
-
-    def rows(self, rates: Floats, grades: Floats, negated: NDArray[np.bool_]) -> NDArray[np.intp]:
-        """Indices of its pairs, from the SWER, grade and negation of each pair, (n,)."""
-        kept = (self.grades[0] <= grades) & (grades <= self.grades[1])
-        if self.negation:
-            kept &= negated
-        if self.share > 0:
-            kept &= rates <= np.quantile(rates, self.share, method="inverted_cdf")
-        elif self.share < 0:
-            kept &= rates >= np.quantile(rates, 1 + self.share, method="higher")
-        return np.flatnonzero(kept)
+    pairs: GradedPairs
+    splits: dict[str, NDArray[np.intp]]
+    data: StsData
 
 
-SPLITS = (
-    Split("all", "13,023"),
-    Split("Hard+", share=-0.2, grades=(4, 5)),
-    Split("Hard-", share=0.2, grades=(0, 1)),
-    Split("negation", "705", negation=True),
-    Split("hard-low-20", "404", 0.2, (0, 2)),
-    Split("hard-low-10", "72", 0.1, (0, 1)),
-    Split("hard-high-20", "937", -0.2, (3, 5)),
-    Split("hard-high-10", "159", -0.1, (4, 5)),
-    Split("easy-high-20", "1,380", -0.2, (0, 2)),
-    Split("easy-low-20", "2,079", 0.2, (3, 5)),
-)
-
-
-def has_data(data: Path) -> bool:
+def has_data(data: Path, name: str) -> bool:
     """Whether a folder of evaluation data has files of STS 2012-2016."""
     return has_sts(data, YEARS)
 
 
-def run(request: Request) -> Found:
-    """Score models on the splits of what a folder, or the Hugging Face hub, has of STS 2012-2016."""
+def read(request: Request) -> HardPairs:
+    """Split what a folder, or the Hugging Face hub, has of STS 2012-2016."""
     data = read_sts(request.data, YEARS, request.hub)
     pairs = different_pairs(data.everything.values())
-    splits, grades = split_rows(pairs), np.array(pairs.grades)
-    found = score_each(request.models, lambda model: cosines(model, pairs), request.untrained)
-    scores = [score for model, of in found.items() for score in hard_scores(model, of, grades, splits)]
-    return scores, tables(scores, data)
+    return HardPairs(pairs, split_rows(pairs), data)
+
+
+def score(name: str, model: TextEncoder, data: HardPairs) -> Iterator[Score]:
+    """Correlation of a model's cosines with grades within each split; None where all of one side are alike."""
+    return hard_scores(name, cosines(model, data.pairs), np.array(data.pairs.grades), data.splits)
+
+
+def hard_scores(model: str, found: Floats, grades: Floats, splits: dict[str, NDArray[np.intp]]) -> Iterator[Score]:
+    """The same from cosines and grades, (n,)."""
+    for name, rows in splits.items():
+        both = correlation(found[rows], grades[rows])
+        for measure, value in (("Pearson", both.pearson), ("Spearman", both.spearman)):
+            yield Score(model, "hard-sts", name, measure, value, len(rows))
 
 
 def different_pairs(sets: Iterable[GradedPairs]) -> GradedPairs:
@@ -120,7 +100,28 @@ def split_rows(pairs: GradedPairs) -> dict[str, NDArray[np.intp]]:
     texts = [(tokens(one), tokens(other)) for one, other in zip(pairs.first, pairs.second, strict=True)]
     rates = np.array([symmetric_word_error_rate(one, other) for one, other in texts])
     negated = np.array([_NEGATIONS.isdisjoint(one) != _NEGATIONS.isdisjoint(other) for one, other in texts])
-    return {split.name: split.rows(rates, np.asarray(pairs.grades), negated) for split in SPLITS}
+    grades = np.asarray(pairs.grades)
+    kept = {name: chosen(rates, grades, *limits) for name, (_, *limits) in SPLITS.items()}
+    kept["negation"] &= negated
+    return {name: np.flatnonzero(of) for name, of in kept.items()}
+
+
+def chosen(rates: Floats, grades: Floats, share: float, low: float, high: float) -> NDArray[np.bool_]:
+    """Whether each pair has a rate of this share, see `SPLITS`, and a grade from `low` to `high`, both included."""
+    kept: NDArray[np.bool_] = (low <= grades) & (grades <= high)
+    if share > 0:
+        kept &= rates <= np.quantile(rates, share, method="inverted_cdf")
+    elif share < 0:
+        kept &= rates >= np.quantile(rates, 1 + share, method="higher")
+    return kept
+
+
+def definition(name: str) -> str:
+    """What pairs a split has."""
+    _, share, low, high = SPLITS[name]
+    if share:
+        return f"{'lowest' if share > 0 else 'highest'} {abs(share):.0%} SWER, gold {low}-{high}"
+    return 'exactly one sentence has "not" or "\'t"' if name == "negation" else "all different pairs"
 
 
 def tokens(text: str) -> list[str]:
@@ -142,34 +143,22 @@ def edit_distance(first: Sequence[str], second: Sequence[str]) -> int:
 
 
 def symmetric_word_error_rate(first: Sequence[str], second: Sequence[str]) -> float:
-    """Half of the word error rate of either sentence against the other, from their tokens.
+    """Half of the word error rate of either sentence against the other, from their tokens, at least one of each.
 
-    0 for equal sentences; above 1 where one is much the longer; an error for a sentence without tokens.
+    0 for equal sentences; above 1 where one is much the longer.
     """
-    if not first or not second:
-        raise EvaluationError("a sentence without tokens has no word error rate; take the pair out")
     distance = edit_distance(first, second)
     return (distance / len(first) + distance / len(second)) / 2
 
 
-def hard_scores(model: str, found: Floats, grades: Floats, splits: dict[str, NDArray[np.intp]]) -> list[Score]:
-    """Correlation of a model's cosines with grades within each split; None where all of one side are alike."""
-    scores = []
-    for name, rows in splits.items():
-        both = correlation(found[rows], grades[rows])
-        for measure, value in (("Pearson", both.pearson), ("Spearman", both.spearman)):
-            scores += scores_of("hard-sts", name, measure, {model: (value, None)}, len(rows))
-    return scores
-
-
-def tables(scores: list[Score], data: StsData) -> Iterator[str]:
+def tables(scores: list[Score], data: HardPairs) -> Iterator[str]:
     """What the splits are, how models do on them, and notes, part by part."""
-    sizes = {score.set: score.items for score in scores}
-    counts = [[split.name, split.definition, f"{sizes[split.name]:,}", split.published] for split in SPLITS]
+    counts = [[name, definition(name), f"{len(data.splits[name]):,}", of[0]] for name, of in SPLITS.items()]
     yield "### Hard STS: which pairs\n"
     yield "SWER is the symmetric word error rate of the two sentences. Gold is their grade, from 0 to 5.\n"
     yield markdown_table(("split", "definition", "pairs", "pairs in the paper"), counts) + "\n"
-    yield from report.section("Hard STS: Pearson\\Spearman x 100", scores, known="" if data.altered else "hard-sts")
-    if data.altered:
-        yield report.not_comparable(data.altered)
-    yield from (f"- {note}" for note in (*NOTES, *data.notes))
+    known = "" if data.data.altered else "hard-sts"
+    yield from report.section("Hard STS: Pearson\\Spearman x 100", scores, known=known)
+    if data.data.altered:
+        yield report.not_comparable(data.data.altered)
+    yield from (f"- {note}" for note in (*NOTES, *data.data.notes))

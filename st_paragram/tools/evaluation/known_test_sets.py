@@ -11,7 +11,7 @@ import base64
 import hashlib
 import json
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -24,11 +24,10 @@ from st_paragram.tools.cleaning.text import normalized_key
 SKETCH_SIZE = 64
 KNOWN_TEST_SETS = Path(__file__).with_name("known_test_sets.json")
 
-# Measured: the development sets share pairs with test sets. STS Benchmark dev has 9-18 % of eight sets of 2012-2016 and
-# the whole of STS 2015 answers-forums, STS 2017 en-en has 9 % of STS Benchmark test. So sketches leave out pairs of
-# development sets (unless most of a test set is such); a development set that is there in full is set aside; and pairs
-# drawn from one are refused only if half are of one test set (a quarter of dev is of answers-forums). 1/3 of a test set
-# is far above the 0-1 % of it that is left in the development sets, and low enough to catch a test set cut down.
+# The development sets share pairs with test sets: STS Benchmark dev has 9-18 % of eight sets of 2012-2016 and the whole
+# of STS 2015 answers-forums. So sketches leave out pairs of development sets (unless most of a test set is such), one
+# that is there in full is set aside, and pairs drawn from one are refused only if half are of one test set. A third of
+# a test set is far above the 0-1 % of it left in development sets, and low enough to catch a test set cut down.
 _DEVELOPMENT_SHARE = 0.75
 _TEST_SHARE = 1 / 3
 _DRAWN_SHARE = 1 / 2
@@ -36,70 +35,36 @@ _FEWEST_HITS = 3  # of a sketch: fewer are chance
 
 
 @dataclass(frozen=True)
-class TestSetMatch:
-    """A known test set found among pairs.
+class KnownTestSet:
+    """A test set by the smallest hashes of its pairs, the `SKETCH_SIZE` smallest, or all where it has fewer pairs.
 
-    Args:
-        name: of the test set, e.g. "STS 2012 MSRpar".
-        pairs: that it has.
-        share: of these that were found, estimated, 0 .. 1.
-    """
-
-    name: str
-    pairs: int
-    share: float
-
-
-@dataclass(frozen=True)
-class TestSetSketch:
-    """A test set by the smallest hashes of its pairs.
-
-    Args:
-        name: of the test set.
-        pairs: that it has.
-        hashes: the `SKETCH_SIZE` smallest; all, where it has fewer pairs.
+    `share` is the part of it, 0 .. 1, that was found among pairs, by estimate.
     """
 
     name: str
     pairs: int
     hashes: frozenset[int]
-
-    def shares(self, others: Collection[int]) -> tuple[float, float]:
-        """Estimate which share of this set is among `others`, and which share of `others` is of this set; 0 .. 1."""
-        found = len(self.hashes.intersection(others))
-        if found < min(_FEWEST_HITS, len(self.hashes)):
-            return 0.0, 0.0
-        highest = max(self.hashes) if len(self.hashes) == SKETCH_SIZE else 2**64
-        return found / len(self.hashes), found / sum(value <= highest for value in others)
+    share: float = 0.0
 
 
 def pair_hashes(first: Iterable[str], second: Iterable[str]) -> set[int]:
     """Hashes of pairs, 64 bits each: BLAKE2b of both sentences, whichever comes first.
 
     Letters and digits alone count (NFKC, case folded), so that neither tokenization nor quotes hide a pair.
-
-    Raises:
-        ValueError: there are not as many first as second sentences.
     """
     pairs = zip(map(normalized_key, first), map(normalized_key, second), strict=True)
     digests = (hashlib.blake2b("\n".join(sorted(pair)).encode(), digest_size=8).digest() for pair in pairs)
     return {int.from_bytes(digest, "big") for digest in digests}
 
 
-def sketch(name: str, pairs: set[int], development: Collection[int] = ()) -> TestSetSketch:
-    """The sketch of a test set.
-
-    Args:
-        name: of the set.
-        pairs: its `pair_hashes`.
-        development: hashes of pairs to leave out, unless they are most of the set.
-    """
+def sketch(name: str, pairs: set[int], development: Collection[int] = ()) -> KnownTestSet:
+    """Sketch a test set, from its `pair_hashes` without those of development sets, unless most of it are such."""
     rest = pairs.difference(development)
     kept = rest if len(rest) > len(pairs) / 2 else pairs
-    return TestSetSketch(name, len(pairs), frozenset(sorted(kept)[:SKETCH_SIZE]))
+    return KnownTestSet(name, len(pairs), frozenset(sorted(kept)[:SKETCH_SIZE]))
 
 
-def known_test_set_in(first: Iterable[str], second: Iterable[str]) -> TestSetMatch | None:
+def known_test_set_in(first: Iterable[str], second: Iterable[str]) -> KnownTestSet | None:
     """The test set that pairs hold in substantial part, or that they are a part of; the one with most pairs there.
 
     STS Benchmark dev and STS 2017 en-en are development sets and pass, as do parts of them.
@@ -110,34 +75,32 @@ def known_test_set_in(first: Iterable[str], second: Iterable[str]) -> TestSetMat
     for development in developments:
         if len(hashes & development) >= _DEVELOPMENT_SHARE * len(development):
             hashes -= development
-    found = []
+    matches = []
     for test in tests:
-        share, of_pairs = test.shares(hashes)
+        found = len(test.hashes & hashes)
+        if found < min(_FEWEST_HITS, len(test.hashes)):
+            continue
+        highest = max(test.hashes) if len(test.hashes) == SKETCH_SIZE else 2**64
+        share, of_pairs = found / len(test.hashes), found / sum(value <= highest for value in hashes)
         if of_pairs >= _DRAWN_SHARE or (not drawn and max(share, of_pairs) >= _TEST_SHARE):
-            found.append(TestSetMatch(test.name, test.pairs, share))
-    return max(found, key=lambda match: match.share * match.pairs, default=None)
+            matches.append(replace(test, share=share))
+    return max(matches, key=lambda match: match.share * match.pairs, default=None)
 
 
 def write_known_test_sets(
-    tests: Iterable[TestSetSketch], developments: dict[str, set[int]], path: Path = KNOWN_TEST_SETS
+    tests: Iterable[KnownTestSet], developments: dict[str, set[int]], path: Path = KNOWN_TEST_SETS
 ) -> None:
-    """Write the file of hashes, one set per row, whole or not at all.
-
-    Args:
-        tests: the sketches.
-        developments: name -> all hashes.
-        path: of the file.
-    """
+    """Write the file of hashes, one set per row, whole or not at all; `developments` are names and all hashes."""
     rows = [{"test": test.name, "pairs": test.pairs, "hashes": _packed(test.hashes)} for test in tests]
     rows += [{"development": name, "hashes": _packed(hashes)} for name, hashes in developments.items()]
     write_text(path, "[\n" + ",\n".join(json.dumps(row) for row in rows) + "\n]\n")
 
 
 @cache
-def _known(path: Path = KNOWN_TEST_SETS) -> tuple[list[TestSetSketch], list[set[int]]]:
+def _known(path: Path = KNOWN_TEST_SETS) -> tuple[list[KnownTestSet], list[set[int]]]:
     with refused(EvaluationError, path, "not readable", "install st_paragram again"):
         rows = read_json(path)
-        tests = [TestSetSketch(r["test"], r["pairs"], frozenset(_unpacked(r["hashes"]))) for r in rows if "test" in r]
+        tests = [KnownTestSet(r["test"], r["pairs"], frozenset(_unpacked(r["hashes"]))) for r in rows if "test" in r]
         return tests, [_unpacked(row["hashes"]) for row in rows if "development" in row]
 
 

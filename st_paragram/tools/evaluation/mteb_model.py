@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import importlib
+import re
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from st_paragram.core.encoding.directory import CONFIG_FILE, fingerprint
 from st_paragram.core.encoding.find import find
-from st_paragram.core.encoding.record import read_training_record
 from st_paragram.core.extras import require
 from st_paragram.core.files import file_digest
 
@@ -18,15 +19,18 @@ if TYPE_CHECKING:
 
 _DIGITS = 12  # of a revision
 _SCRIPTS = {"ar": "ara-Arab", "de": "deu-Latn", "en": "eng-Latn", "es": "spa-Latn", "fr": "fra-Latn", "ru": "rus-Cyrl"}
-_SCRIPTS |= {"tr": "tur-Latn", "zh": "cmn-Hans"}
+_SCRIPTS |= {"tr": "tur-Latn", "zh": "zho-Hans"}
+_TATOEBA = re.compile(r"^\| (pivot_)?tatoeba", re.MULTILINE)  # among the sources on a card
 
 
-def model_meta(name: str) -> ModelMeta:
+def model_meta(name: str, **known: Any) -> ModelMeta:  # noqa: ANN401
     """Metadata of any model that `st_paragram.load` reads, with the loader that `mteb.evaluate` calls.
 
     A model of ours is called `st-paragram/<directory>`, another directory `local/<directory>`, a model of the hub what
     it is called there. The revision is the start of the SHA-256 of what determines the embeddings, so that other
-    weights under the same name are another model.
+    weights under the same name are another model. Languages and license are those of the model's card, and the release
+    is the day on which the weights were written. Fields that are `known` better, such as `reference` (an address) or
+    `training_datasets` (names of mteb's tasks), replace these.
 
     Example:
         >>> from st_paragram import model_meta
@@ -34,30 +38,40 @@ def model_meta(name: str) -> ModelMeta:
         'st-paragram/p-sp-es'
     """
     require("mteb", "eval")
+    from huggingface_hub import ModelCard
     from mteb.models import ModelMeta, SentenceTransformerEncoderWrapper
     from mteb.models.model_meta import ScoringFunction
 
-    folder = Path(name) if Path(name).is_dir() else find(name)
+    folder = find(name)
     model = _load(name)
     ours = (folder / CONFIG_FILE).is_file()
     weights = list(model.state_dict().values())
-    training = read_training_record(folder)
-    languages = {_SCRIPTS[code] for code in (training.languages if training else ()) if code in _SCRIPTS}
     called = f"{'st-paragram' if ours else 'local'}/{folder.absolute().name}"
-    known: dict[str, Any] = {
+    card = folder / "README.md"
+    text = card.read_text(encoding="utf-8") if card.is_file() else ""
+    data: Any = ModelCard(text).data
+    codes = [data.language] if isinstance(data.language, str) else data.language or []
+    written = max(path.stat().st_mtime for path in folder.rglob("*.safetensors"))
+    fields: dict[str, Any] = {
         "loader": lambda *_, **__: SentenceTransformerEncoderWrapper(_load(name)),
         "name": name.partition("@")[0] if folder.parent.name == "snapshots" else called,  # of the hub's cache
         "revision": _revision(folder, ours),
-        "languages": sorted(languages) or None,
+        "release_date": date.fromtimestamp(written).isoformat(),
+        "languages": sorted(_SCRIPTS[code] for code in codes if code in _SCRIPTS) or None,
+        "license": data.license,
         "n_parameters": sum(tensor.numel() for tensor in weights),
         "memory_usage_mb": round(sum(tensor.numel() * tensor.element_size() for tensor in weights) / 2**20, 1),
         "max_tokens": model.max_seq_length,
         "embed_dim": model.get_embedding_dimension(),
-        "framework": ["Sentence Transformers", "PyTorch"],
+        "open_weights": True,
+        "public_training_code": None,
+        "public_training_data": None,
+        "framework": ["Sentence Transformers", "PyTorch", "safetensors"],
         "similarity_fn_name": ScoringFunction.COSINE,
         "use_instructions": False,
+        "training_datasets": {"Tatoeba"} if _TATOEBA.search(text) else set() if ours else None,
     }
-    return ModelMeta.create_empty(overwrites=known)
+    return ModelMeta(**{**fields, **known})
 
 
 def _load(name: str) -> Any:  # noqa: ANN401 - a SentenceTransformer; by name, since mteb alone needs torch here

@@ -23,8 +23,7 @@ def published() -> Mapping[str, Mapping[str, Mapping[str, str]]]:
     for table, groups in yaml.load(text, yaml.BaseLoader).items():
         rows = tables.setdefault(table, {})
         for group in groups:
-            columns = group["columns"].replace("all_sets", "all sets").split(" ")
-            columns = ["all sets"] if columns == ["all", "sets"] else columns
+            columns = [name.replace("all_sets", "all sets") for name in group["columns"].split()]
             venue = group["source"].rpartition(", ")[2].removesuffix(" (demo)")
             for model, cells in group["rows"].items():
                 rows[f"{model} (published, {venue})"] = dict(zip(columns, cells.split(), strict=True))
@@ -41,13 +40,8 @@ def pivot(
 ) -> str:
     """A table of scores x 100; those that share a cell are joined by a backslash.
 
-    Args:
-        scores: to be shown, in the order of rows and columns.
-        column: heading of a score.
-        row: label of a score's row.
-        known: table of published rows, whose columns are names of sets; rows with a figure in one of ours are added.
-        first: heading of the labels.
-        headings: names of sets that are columns in any case.
+    `known` is a table of published rows, whose columns are names of sets; rows with a figure in one of ours are added.
+    `first` heads the labels, and `headings` are names of sets that are columns in any case.
     """
     cells: dict[str, dict[str, list[Score]]] = {}
     sets = {heading: heading for heading in headings}
@@ -71,9 +65,8 @@ def section(
 ) -> Iterator[str]:
     """A headed table of models, see `pivot`; nothing if there are no scores."""
     if scores:
-        yield f"### {title}\n\n{pivot(scores, column, known=known, headings=headings)}\n" + (
-            f"\n{note}\n" if note else ""
-        )
+        table = pivot(scores, column, known=known, headings=headings)
+        yield f"### {title}\n\n{table}\n" + (f"\n{note}\n" if note else "")
 
 
 def differences(scores: Iterable[Score]) -> Iterator[str]:
@@ -102,11 +95,9 @@ def _cell(scores: Sequence[Score]) -> str:
         return "undefined"
     first = scores[0]
     ends = "" if first.low is None else f" [{hundredths(first.low)}, {hundredths(first.high)}]"
-    shown = (
-        f"{s.value:.4f}" if s.measure.endswith("threshold") and s.value is not None else hundredths(s.value)
-        for s in scores
-    )
-    return "\\".join(shown) + ends
+    if first.measure.endswith("threshold"):
+        return f"{first.value:.4f}"
+    return "\\".join(hundredths(score.value) for score in scores) + ends
 
 
 def _signed(value: float | None) -> str:

@@ -1,89 +1,219 @@
-"""Retrieval: sets of queries and documents, one search, and the measures of rankings; BM25 for comparison.
+"""Semantic and answer retrieval: tasks of queries and candidates, one search, the measures of rankings, and BM25.
 
 A set is a folder of `queries.tsv`, `corpus.tsv` and `qrels.tsv`, plain or compressed, see `files.read_retrieval_set`.
 Semantic retrieval (Gillick et al. 2018; mUSE's task SR) has queries that are documents themselves: sentences look for
-those that mean the same. In answer retrieval (ReQA, Ahmad et al. 2019; XQuAD-R, Roy et al. 2020) questions look for the
-sentences that answer them; its ranks follow google/retrieval-qa-eval.
+those that mean the same; MAP@100. In answer retrieval (ReQA, Ahmad et al. 2019; XQuAD-R, Roy et al. 2020) questions
+look for the sentences that answer them; P@1 and mean reciprocal rank, with the ranks of google/retrieval-qa-eval.
+
+Sets side by side in a folder and named by languages, `xquad_r/es` and `xquad_r/en`, are parallel: the queries of each
+are also put to the English candidates ("xquad_r/es-en"). Such a folder may have queries alone, in other words of the
+English set's, whose ids they have.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import logging
 import re
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
+from typing import Any
 
 import numpy as np
 import regex
 from numpy.typing import NDArray
 
+from st_paragram.core.encoding.models import TextEncoder
 from st_paragram.core.extras import require
-from st_paragram.errors import EvaluationError, short
+from st_paragram.core.text.streams import read_lines
+from st_paragram.errors import EvaluationError, SettingsError, short
+from st_paragram.tools.evaluation import report
+from st_paragram.tools.evaluation.benchmarks import Request
 from st_paragram.tools.evaluation.files import RetrievalSet, packed, read_retrieval_set
-from st_paragram.tools.evaluation.scores import DECIMALS, Floats
+from st_paragram.tools.evaluation.scores import DECIMALS, Floats, Score, embed
 from st_paragram.tools.neighbors.exact import nearest_neighbors
 from st_paragram.tools.neighbors.results import Vectors
 
 Rows = NDArray[np.int64]
 Scores = NDArray[np.floating]  # type: ignore[type-arg]
 
-_LANGUAGE = re.compile(r"[a-z]{2}")
+SEMANTIC, ANSWER = "semantic-retrieval", "answer-retrieval"
+CUT = 100  # of the ranks of semantic retrieval
+PIVOT = "en"  # the language of candidates that queries of all languages are put to
+_SIZES = {"dev": (11_425, 10_248), "train": (87_599, 91_703)}  # questions and sentences of SQuAD 1.1 as ReQA cuts it
 _BLOCK, _RANKED = 2048, 512  # queries searched, and questions ranked, at a time
+_LANGUAGE = re.compile(r"[a-z]{2}")
 _WORD = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}]|[\p{L}\p{M}\p{N}--\p{Han}\p{Thai}]+", regex.V1)
+_NAMES = ("queries", "corpus", "qrels")
 
 
-def retrieval_sets(data: str | Path, semantic: bool) -> dict[str, Path]:
+@dataclass(frozen=True)
+class Task:
+    """Queries of one set, and the candidates of the same or another one."""
+
+    name: str  # "xquad_r/es", or "xquad_r/es-en" where the candidates are of another set
+    sides: tuple[str, str]  # the names of the two sets
+    queries: list[str]  # n texts
+    corpus: list[str]  # m texts
+    contexts: list[str]  # of the candidates, empty where there is none
+    relevant: list[set[int]]  # of each query the candidates that are right
+    itself: list[set[int]]  # of each query the candidates that are the query itself (semantic retrieval)
+
+
+Data = tuple[str, list[Task]]  # the benchmark, and its tasks
+
+
+def has_data(data: Path, name: str) -> bool:
+    """Whether a folder of evaluation data has sets of a benchmark."""
+    return bool(retrieval_sets(data, name))
+
+
+def retrieval_sets(data: Path, benchmark: str) -> dict[str, Path]:
     """The sets in a folder, two levels deep, by name; the folder itself may be one.
 
-    Those named by a language ("es") have the folder around them in their names, "xquad_r/es". With `semantic` those
-    whose queries are documents, otherwise the others.
+    Those named by a language ("es") have the folder around them in their names, "xquad_r/es". Of semantic retrieval are
+    those whose first query is a document, and the queries of other languages next to them.
     """
-    data = Path(data)
-    places = [data] if _is_set(data) else sorted(p for each in ("*", "*/*") for p in data.glob(each) if _is_set(p))
+    places = [data] if _part(data, "corpus") else sorted(path for each in ("*", "*/*") for path in data.glob(each))
     found = {}
     for place in places:
-        name = place.relative_to(data).as_posix() if place != data else data.resolve().name
-        if _asks_itself(place) == semantic:
+        corpus = _part(place, "corpus")
+        if corpus and _part(place, "qrels") and _asks_itself(corpus) == (benchmark == SEMANTIC):
+            name = place.relative_to(data).as_posix() if place != data else data.resolve().name
             found[f"{data.resolve().name}/{name}" if _LANGUAGE.fullmatch(name) else name] = place
     return found
 
 
-def read_set(folder: Path, name: str) -> RetrievalSet:
-    """Read the three files of a folder."""
-    queries, corpus, qrels = map(_part, [folder] * 3, ("queries", "corpus", "qrels"))
-    return read_retrieval_set(queries, corpus, qrels, name)
+def _part(folder: Path, name: str) -> Path | None:
+    """A file of a set that has queries; the English set's next to it where a folder lacks it."""
+    if not packed(folder / "queries.tsv"):
+        return None
+    beside = _LANGUAGE.fullmatch(folder.name) and packed(folder.with_name(PIVOT) / f"{name}.tsv")
+    return packed(folder / f"{name}.tsv") or beside or None
 
 
-def language_of(name: str) -> str:
+def _asks_itself(corpus: Path) -> bool:
+    first = next(iter(read_lines(str(_part(corpus.parent, "queries")))), "").split("\t")
+    return any(line.split("\t")[:2] == first for line in read_lines(str(corpus)))
+
+
+def read(request: Request) -> Data:
+    """The tasks of a folder; `languages` chooses among sets that are named by languages."""
+    if request.limit is not None and request.limit < 1:
+        raise SettingsError(f"a limit of {request.limit} queries; give 1 or more")
+    data, benchmark, languages = request.data or Path(), request.benchmark, request.languages
+    folders = retrieval_sets(data, benchmark)
+    wanted = [name for name in folders if not languages or _language(name) in ("", *languages)]
+    if not wanted:
+        kind = "sentences that look for each other" if benchmark == SEMANTIC else "questions"
+        seen = f"no set of {', '.join(languages)}, only {', '.join(folders)}" if folders else f"no sets of {kind}"
+        raise EvaluationError(f"{data}: {seen}; a set is a folder of queries.tsv, corpus.tsv and qrels.tsv")
+    sets = {}
+    for name, folder in folders.items():
+        if name in wanted or _language(name) == PIVOT:
+            queries, corpus, qrels = (_part(folder, part) or folder for part in ("queries", "corpus", "qrels"))
+            sets[name] = read_retrieval_set(queries, corpus, qrels, name)
+    tasks = []
+    for name in wanted:
+        if packed(folders[name] / "corpus.tsv"):
+            tasks.append(make_task(sets[name], benchmark, limit=request.limit))
+        pivot = sets.get(f"{name.rpartition('/')[0]}/{PIVOT}") if _language(name) else None
+        if pivot is not None and pivot is not sets[name]:
+            tasks.append(make_task(sets[name], benchmark, pivot, request.limit))
+    return benchmark, tasks
+
+
+def _language(name: str) -> str:
     """The language that a set of several is named by, "es" of "xquad_r/es"; empty if it is not."""
     last = name.rpartition("/")[2]
     return last if "/" in name and _LANGUAGE.fullmatch(last) else ""
 
 
-def _part(folder: Path, name: str) -> Path:
-    return packed(folder / f"{name}.tsv") or folder / f"{name}.tsv"
+def make_task(
+    asked: RetrievalSet, benchmark: str, others: RetrievalSet | None = None, limit: int | None = None
+) -> Task:
+    """The task of the queries of one set, and the candidates of it or another one whose queries have the same ids.
+
+    Of the candidates of answer retrieval none is twice in the same context, and all that read as a right one are right.
+    """
+    answered = others or asked
+    if (absent := next((key for key in asked.queries if key not in answered.queries), None)) is not None:
+        seen = f"query {short(absent)} of {asked.name} is none of {answered.name}"
+        raise EvaluationError(f"{seen}; sets of several languages must be parallel")
+    judged = dict(zip(answered.queries, answered.relevant, strict=True))
+    queries = dict(list(asked.queries.items())[:limit])
+    texts, contexts = list(answered.corpus.values()), answered.contexts
+    alike, itself = defaultdict[str, set[int]](set), [set[int]() for _ in queries]
+    if benchmark == SEMANTIC:
+        rows = {key: row for row, key in enumerate(answered.corpus)}
+        for row, text in enumerate(texts):
+            alike[text].add(row)
+        itself = [alike[text] | ({rows[key]} if key in rows else set()) for key, text in queries.items()]
+        right = [judged[key].keys() - own for key, own in zip(queries, itself, strict=True)]
+        if alone := [key for key, of in zip(queries, right, strict=True) if not of]:
+            raise EvaluationError(f"{asked.name}: query {short(alone[0])} finds only itself; drop it from queries")
+    else:
+        distinct = dict.fromkeys(zip(texts, contexts, strict=True))
+        for row, (text, _) in enumerate(distinct):
+            alike[text].add(row)
+        right = [set[int]().union(*(alike[texts[row]] for row in judged[key])) for key in queries]
+        texts, contexts = (list(column) for column in zip(*distinct, strict=True))
+    name = asked.name if answered is asked else f"{asked.name}-{answered.name.rpartition('/')[2]}"
+    return Task(name, (asked.name, answered.name), list(queries.values()), texts, contexts, right, itself)
 
 
-def _is_set(folder: Path) -> bool:
-    return all(packed(folder / f"{name}.tsv") for name in ("queries", "corpus", "qrels"))
+def reference(data: Data) -> Iterator[Score]:
+    """BM25 on answer retrieval within a language, where bm25s is installed."""
+    if data[0] == ANSWER and importlib.util.find_spec("bm25s") is not None:
+        for task in (task for task in data[1] if task.sides[0] == task.sides[1]):
+            yield from _scores("BM25", ANSWER, task, answer_measures(task, bm25(task.corpus, task.queries)))
 
 
-def _asks_itself(folder: Path) -> bool:
-    from st_paragram.core.text.streams import read_lines
+def score(name: str, model: TextEncoder, data: Data) -> Iterator[Score]:
+    """Scores with the shared embedding (`encode`) of queries and candidates; every set is embedded once.
 
-    query = next(iter(read_lines(str(_part(folder, "queries")))), "")
-    return any(line.split("\t")[:2] == query.split("\t") for line in read_lines(str(_part(folder, "corpus"))))
+    Answer retrieval has a second row for a model with a tower for answers (`encode_answers`): the towers of questions,
+    and of answers in their contexts.
+    """
+    benchmark, tasks = data
+    ways: dict[str, tuple[Callable[..., Vectors], Callable[..., Vectors]]] = {
+        "shared": (lambda texts: embed(model, texts), lambda texts, _: embed(model, texts))
+    }
+    answers: Any = getattr(model, "encode_answers", None)
+    if benchmark == ANSWER and answers is not None:
+        ways["towers"] = (lambda texts: embed(model, texts, model.encode_query), answers)
+    for way, (ask, answer) in ways.items():
+        queries: dict[str, Vectors] = {}
+        corpora: dict[str, Vectors] = {}
+        for task in tasks:
+            asked, answered = task.sides
+            if asked not in queries:
+                queries[asked] = ask(task.queries)
+            if answered not in corpora:
+                corpora[answered] = answer(task.corpus, task.contexts)
+            measures = _measures(benchmark, task, queries[asked], corpora[answered])
+            yield from _scores(f"{name}, {way}" if len(ways) > 1 else name, benchmark, task, measures)
+
+
+def _measures(benchmark: str, task: Task, queries: Vectors, corpus: Vectors) -> dict[str, float]:
+    if benchmark == ANSWER:
+        return answer_measures(task, lambda block: queries[block] @ corpus.T)
+    ranked = search(queries, corpus, task.itself, CUT)
+    return {f"MAP@{CUT}": fmean(map(average_precision, ranked, task.relevant))}
+
+
+def _scores(model: str, benchmark: str, task: Task, measures: Mapping[str, float]) -> Iterator[Score]:
+    for measure, value in measures.items():
+        yield Score(model, benchmark, task.name, measure, value, len(set(task.queries)))
 
 
 def search(queries: Vectors, corpus: Vectors, itself: Sequence[set[int]], cut: int) -> list[list[int]]:
-    """The first rows of the corpus for each query by cosine, exactly, without the rows that are the query itself.
+    """The first `cut` rows of the corpus for each query by cosine, exactly, without those that are the query `itself`.
 
-    Args:
-        queries: float32 (n, D), rows of length 1.
-        corpus: float32 (m, D), rows of length 1.
-        itself: for each query, rows of the corpus to leave out.
-        cut: the most rows of a query.
+    Queries are float32 (n, D), the corpus (m, D), with rows of length 1.
     """
     wanted = min(cut + max(map(len, itself)), len(corpus))
     ranked: list[list[int]] = []
@@ -92,18 +222,6 @@ def search(queries: Vectors, corpus: Vectors, itself: Sequence[set[int]], cut: i
             own = itself[len(ranked)]
             ranked.append([each for each in row if each not in own][:cut])
     return ranked
-
-
-def same_rows(found: RetrievalSet) -> list[set[int]]:
-    """For each query the documents that are the query itself, by their id or their very text."""
-    by_id, by_text = {key: row for row, key in enumerate(found.corpus)}, defaultdict[str, set[int]](set)
-    for row, text in enumerate(found.corpus.values()):
-        by_text[text].add(row)
-    same = [by_text.get(text, set()) | ({by_id[key]} if key in by_id else set()) for key, text in found.queries.items()]
-    for key, own, relevant in zip(found.queries, same, found.relevant, strict=True):
-        if own.issuperset(relevant):
-            raise EvaluationError(f"{found.name}: query {short(key)} finds only itself; drop it from queries")
-    return same
 
 
 def average_precision(ranked: Sequence[int], relevant: set[int]) -> float:
@@ -138,37 +256,25 @@ def _discounted(gains: Sequence[int]) -> float:
 
 
 def right_ranks(scores: Scores, right: Sequence[Rows]) -> Floats:
-    """Rank of the best of the right candidates, from 1 on; those with equal scores share their mean rank.
-
-    Args:
-        scores: (b, m).
-        right: of each row the candidates that are right.
-    """
+    """Rank of the best of the right candidates of each row of scores, (b, m); equal scores share their mean rank."""
     best = np.array([row[places].max() for row, places in zip(scores, right, strict=True)])[:, None]
     better, equal = (scores > best).sum(1), (scores == best).sum(1)
     ranks: Floats = better + (equal + 1) / 2
     return ranks
 
 
-def answer_measures(
-    questions: Sequence[str], right: Sequence[Rows], contexts: Sequence[str], scores: Callable[[slice], Scores]
-) -> dict[str, float]:
+def answer_measures(task: Task, scores: Callable[[slice], Scores]) -> dict[str, float]:
     """P@1 of the sentence, P@1 of its paragraph if all sentences have contexts, and the mean reciprocal rank.
 
-    Of a question asked several times the best rank counts, once. A paragraph is as good as its best sentence.
-
-    Args:
-        questions: n texts.
-        right: for each question the candidates that are right.
-        contexts: of the m candidates.
-        scores: of some of the questions and all candidates, (b, m).
+    Of a question asked several times the best rank counts, once. A paragraph is as good as its best sentence. `scores`
+    are of some of the questions and all candidates, (b, m).
     """
-    known = all(context.strip() for context in contexts)
-    numbers = np.unique(np.array(contexts), return_inverse=True)[1]
+    numbers = np.unique(np.array(task.contexts), return_inverse=True)[1]
     order = np.argsort(numbers, kind="stable")
     starts = np.unique(numbers[order], return_index=True)[1]
+    right = [np.array(sorted(rows)) for rows in task.relevant]
     sentences, paragraphs = [], []
-    for start in range(0, len(questions), _RANKED):
+    for start in range(0, len(right), _RANKED):
         block = slice(start, start + _RANKED)
         found = scores(block).round(DECIMALS)
         if not np.isfinite(found).all():
@@ -176,8 +282,9 @@ def answer_measures(
         sentences.append(right_ranks(found, right[block]))
         best = np.maximum.reduceat(found[:, order], starts, axis=1)
         paragraphs.append(right_ranks(best, [np.unique(numbers[rows]) for rows in right[block]]))
-    ranks = _once(questions, np.concatenate(sentences))
-    paragraph = {"P@1 paragraph": float((_once(questions, np.concatenate(paragraphs)) == 1).mean())} if known else {}
+    ranks, of_paragraphs = (_once(task.queries, np.concatenate(each)) for each in (sentences, paragraphs))
+    known = all(context.strip() for context in task.contexts)
+    paragraph = {"P@1 paragraph": float((of_paragraphs == 1).mean())} if known else {}
     return {"P@1 sentence": float((ranks == 1).mean()), **paragraph, "MRR": float((1 / ranks).mean())}
 
 
@@ -207,3 +314,28 @@ def bm25(documents: Sequence[str], questions: Sequence[str]) -> Callable[[slice]
         return np.stack([index.get_scores(each) if each else np.zeros(len(documents)) for each in asked[block]])
 
     return scores
+
+
+def tables(scores: list[Score], data: Data) -> Iterator[str]:
+    """A table of all sets (semantic retrieval), or one of each (answer retrieval), and published figures; by parts."""
+    benchmark, tasks = data
+    if benchmark == SEMANTIC:
+        sizes = [f"{t.name} has {len(t.queries):,} queries and {len(t.corpus):,} documents." for t in tasks]
+        title = f"Semantic retrieval: mean average precision (MAP@{CUT}) x 100"
+        yield from report.section(title, scores, note=" ".join(sizes))
+        names = {task.name.partition("/")[0].partition("_")[0] for task in tasks}
+        wanted, where = [name for name in ("Quora", "AskUbuntu") if name.lower() in names], "among other candidates"
+    else:
+        yield "P@1 is the share of questions for which the sentence found first is right, or in the right paragraph.\n"
+        for task in tasks:
+            own = [score for score in scores if score.set == task.name]
+            title = f"{task.name}: {own[0].items:,} questions, {len(task.corpus):,} sentences"
+            yield from report.section(f"Answer retrieval x 100, {title}", own, lambda score: score.measure)
+        found = {(len(set(task.queries)), len(task.corpus)) for task in tasks}
+        wanted = [name for name, size in _SIZES.items() if size in found]
+        where = "by P@1 of the sentence in SQuAD 1.1 as ReQA cuts it, with contexts"
+        if importlib.util.find_spec("bm25s") is None:
+            yield 'There is no row BM25, because bm25s is not installed: pip install "st_paragram[retrieval]".\n'
+    if wanted:
+        yield f"These figures are published, and were measured {where}:\n"
+        yield report.published_table(benchmark, wanted)

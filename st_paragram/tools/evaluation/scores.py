@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -33,36 +33,30 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Score:
-    """One figure of one model.
+    """One figure of one model."""
 
-    Args:
-        model: its name, as it was given.
-        benchmark: such as "sts".
-        set: a data set or a mean over several, such as "2012/MSRpar" or "average".
-        measure: such as "Pearson" or "error".
-        value: a share in 0 .. 1, or a correlation in -1 .. 1; None where there is none (constant or broken cosines).
-        low: lower end of the 95 % interval.
-        high: upper end.
-        items: pairs, queries or sentences that were scored.
-        against: the model that this one is compared with; `value` is then the difference.
-        p_value: two-sided, of no difference.
-    """
-
-    model: str
-    benchmark: str
-    set: str
-    measure: str
-    value: float | None
-    low: float | None = None
+    model: str  # its name, as it was given
+    benchmark: str  # such as "sts"
+    set: str  # a data set or a mean over several, such as "2012/MSRpar" or "average"
+    measure: str  # such as "Pearson" or "error"
+    value: float | None  # a share in 0 .. 1, or a correlation in -1 .. 1; None where there is none (constant cosines)
+    items: int = 0  # pairs, queries or sentences that were scored
+    low: float | None = None  # lower end of the 95 % interval
     high: float | None = None
-    items: int = 0
-    against: str = ""
-    p_value: float | None = None
+    against: str = ""  # the model that this one is compared with; `value` is then the difference
+    p_value: float | None = None  # two-sided, of no difference
+    draws: Floats | None = field(default=None, repr=False, compare=False)  # on resamples, (R,); not written
+
+    def __post_init__(self) -> None:
+        """Put None in place of NaN."""
+        if self.value is not None and not math.isfinite(self.value):
+            object.__setattr__(self, "value", None)
 
 
 def write_scores(scores: Iterable[Score], path: str | Path) -> None:
     """Write scores as a JSON list of objects, whole or not at all."""
-    write_json(Path(path), [asdict(score) for score in scores])
+    rows = [asdict(replace(score, draws=None)) for score in scores]
+    write_json(Path(path), [{key: row[key] for key in row if key != "draws"} for row in rows])
 
 
 def read_scores(path: str | Path) -> list[Score]:
@@ -81,17 +75,11 @@ def embed(model: TextEncoder, texts: list[str], encode: Callable[..., Any] | Non
     return np.asarray(vectors, dtype=np.float32)
 
 
-def pair_cosines(model: TextEncoder, pairs: GradedPairs) -> Floats:
-    """Cosine of each pair, (n,), to 6 decimals; NaN or infinite where the model gives such numbers."""
+def cosines(model: TextEncoder, pairs: GradedPairs) -> Floats:
+    """Cosine of each pair, (n,), to 6 decimals."""
     vectors = embed(model, pairs.first + pairs.second)
     first, second = (side.astype(np.float64) for side in (vectors[: len(pairs)], vectors[len(pairs) :]))
-    products: Floats = np.einsum("nd,nd->n", first, second)
-    return products.round(DECIMALS)
-
-
-def cosines(model: TextEncoder, pairs: GradedPairs) -> Floats:
-    """As `pair_cosines`, but a cosine that is not finite is an error."""
-    result = pair_cosines(model, pairs)
+    result: Floats = np.einsum("nd,nd->n", first, second).round(DECIMALS)
     if not np.isfinite(result).all():
         row = int(np.flatnonzero(~np.isfinite(result))[0]) + 1
         raise EvaluationError(f"{pairs.name}: the score of pair {row} is {result[row - 1]}; the model is broken")
@@ -99,9 +87,9 @@ def cosines(model: TextEncoder, pairs: GradedPairs) -> Floats:
 
 
 def correlation(scores: ArrayLike, grades: ArrayLike) -> Correlation:
-    """Pearson's and Spearman's correlation; NaN where scores or grades are constant or not finite, or of one pair."""
+    """Pearson's and Spearman's correlation; NaN where scores or grades are constant, or of one pair."""
     x, y = np.asarray(scores, np.float64), np.asarray(grades, np.float64)
-    if len(x) < 2 or not np.isfinite(x).all() or np.ptp(x) < 1e-9 or np.ptp(y) == 0:
+    if len(x) < 2:
         return Correlation(math.nan, math.nan)
     return Correlation(float(pearson(x, y)), float(pearson(ranks(x), ranks(y))))
 
@@ -115,10 +103,9 @@ def pearson(x: Floats, y: Floats) -> Floats:
     """Pearson's correlation along the last axis; NaN where one side is constant."""
     x, y = (side - side.mean(axis=-1, keepdims=True) for side in (x, y))
     squares = [np.einsum("...n,...n", side, side) for side in (x, y)]
-    products = np.einsum("...n,...n", x, y)
     constant = (squares[0] <= 1e-20) | (squares[1] <= 1e-20)
     with np.errstate(invalid="ignore", divide="ignore"):
-        return np.where(constant, math.nan, products / np.sqrt(squares[0] * squares[1]))
+        return np.where(constant, math.nan, np.einsum("...n,...n", x, y) / np.sqrt(squares[0] * squares[1]))
 
 
 def ranks(values: Floats) -> Floats:
@@ -129,15 +116,10 @@ def ranks(values: Floats) -> Floats:
 
 
 def resampled(statistic: Callable[[NDArray[np.int64]], Floats], items: int, seed: int | tuple[int, ...] = 0) -> Floats:
-    """A statistic on resamples of the items: 10,000 of them, fewer for more than 2,000 items, and at least 1,000.
+    """A statistic of all n items, and the same on R resamples: 10,000, fewer of more than 2,000 items, at least 1,000.
 
-    Args:
-        statistic: takes rows that were drawn, int64 (b, n), and returns b figures.
-        items: n.
-        seed: of the draws. The same seed draws the same items, so that models can be compared.
-
-    Returns:
-        float64 (R,).
+    The statistic takes rows of items, int64 (b, n), and returns b figures. The same seed draws the same items, so that
+    models can be compared. Returns float64 (1 + R,).
     """
     from scipy.stats import bootstrap
 
@@ -152,53 +134,41 @@ def resampled(statistic: Callable[[NDArray[np.int64]], Floats], items: int, seed
             method="percentile",
             rng=np.random.default_rng(seed),
         )
-    return np.asarray(found.bootstrap_distribution)
+    return np.concatenate([statistic(np.arange(items)[None]), found.bootstrap_distribution])
 
 
-def interval(draws: Floats | None) -> tuple[float | None, float | None]:
+def score_of(model: str, benchmark: str, name: str, measure: str, figures: Floats, items: int) -> Score:
+    """The score of figures of `resampled`, (1 + R,), with its interval."""
+    low, high = interval(figures[1:])
+    return Score(model, benchmark, name, measure, float(figures[0]), items, low, high, draws=figures[1:])
+
+
+def interval(draws: Floats) -> tuple[float | None, float | None]:
     """The ends of the 95 % percentile interval; undefined resamples are left out."""
-    if draws is None or not np.isfinite(draws).any():
+    if not np.isfinite(draws).any():
         return None, None
     low, high = np.nanquantile(draws, [0.025, 0.975])
     return float(low), float(high)
 
 
-def p_value(differences: Floats) -> float:
-    """Twice the share of resamples on the rarer side of no difference.
+def differences(scores: Iterable[Score]) -> Iterator[Score]:
+    """What each further model has more than the first one, of all scores with resamples; with interval and p-value."""
+    firsts: dict[tuple[str, str, str], Score] = {}
+    for score in scores:
+        first = firsts.setdefault((score.benchmark, score.set, score.measure), score)
+        if first is score or first.draws is None or score.draws is None:
+            continue
+        between = score.draws - first.draws
+        between = between[np.isfinite(between)]
+        compared = replace(score, value=None, low=None, high=None, against=first.model, draws=None)
+        if score.value is not None and first.value is not None and len(between):
+            (low, high), p = interval(between), p_value(between)
+            compared = replace(compared, value=score.value - first.value, low=low, high=high, p_value=p)
+        yield compared
 
-    Those without a difference count on both sides, and one is added to both counts, so that it is never 0.
-    """
+
+def p_value(differences: Floats) -> float:
+    """Twice the share of resamples on the rarer side of no difference; never 0, as one is added to both counts."""
     differences = np.where(np.abs(differences) < _ROUNDING, 0.0, differences)
     rarer = min(int((differences <= 0).sum()), int((differences >= 0).sum()))
     return min(1.0, 2 * (rarer + 1) / (len(differences) + 1))
-
-
-#: Of one model: its figure, and the same on resamples (R,), drawn alike for all models.
-Sample = tuple[float, Floats | None]
-
-
-def scores_of(benchmark: str, name: str, measure: str, samples: Mapping[str, Sample], items: int) -> list[Score]:
-    """The score of each model on one set by one measure, with its interval if there are resamples."""
-    return [
-        Score(model, benchmark, name, measure, defined(value), *interval(draws), items)
-        for model, (value, draws) in samples.items()
-    ]
-
-
-def differences_of(benchmark: str, name: str, measure: str, samples: Mapping[str, Sample], items: int) -> list[Score]:
-    """What each further model has more than the first one, with interval and p-value."""
-    (first, (value, draws)), *others = samples.items()
-    found = []
-    for model, (own, own_draws) in others:
-        assert draws is not None and own_draws is not None
-        between = (own_draws - draws)[np.isfinite(own_draws - draws)]
-        known = math.isfinite(own - value) and len(between) > 0
-        ends = interval(between) if known else (None, None)
-        p = p_value(between) if known else None
-        found.append(Score(model, benchmark, name, measure, defined(own - value), *ends, items, first, p))
-    return found
-
-
-def defined(value: float | None) -> float | None:
-    """None in place of NaN."""
-    return value if value is not None and math.isfinite(value) else None

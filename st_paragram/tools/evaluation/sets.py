@@ -1,4 +1,4 @@
-"""Published test sets, from a folder or from the Hugging Face hub at the revisions that mteb takes.
+"""The sets of STS, from a folder or from the Hugging Face hub at the revisions that mteb takes.
 
 Numbers of pairs are those of the published gold: Agirre et al. 2012-2016 (SemEval task 6, *SEM shared task, tasks 10,
 2, 1), Cer et al. 2017 (SemEval task 1, and the STS Benchmark made for it).
@@ -15,187 +15,85 @@ from st_paragram.core.extras import require
 from st_paragram.errors import EvaluationError, SettingsError, one_line
 from st_paragram.tools.evaluation.files import GradedPairs, graded_pairs, read_graded_pairs, read_senteval_pairs
 
-_MSR = "Microsoft Research's own terms: fetch it from there, do not pass it on"
-_SMT = "its licence forbids passing it on; the Linguistic Data Consortium gives it out"
+_TERMS = dict.fromkeys(("2012/MSRpar", "2012/MSRvid"), "fetch it from Microsoft Research, do not pass it on")
+_TERMS["2013/SMT"] = "its licence forbids passing it on; the Linguistic Data Consortium gives it out"
 
 
 @dataclass(frozen=True)
 class SetInfo:
-    """One data set.
+    """One data set."""
 
-    Args:
-        benchmark: "2012" to "2017", or "stsb".
-        name: within the benchmark, e.g. "MSRpar", "es-en", "dev".
-        pairs: official number of graded pairs.
-        stem: how its file is called.
-        terms: why it may not be passed on, or nothing.
-        languages: of the two sentences.
-        mteb: name of the same set as a subset of the hub's data set, if it has one.
-    """
-
-    benchmark: str
-    name: str
-    pairs: int
-    stem: str
-    terms: str = ""
-    languages: tuple[str, str] = ("en", "en")
-    mteb: str = ""
-
-    @property
-    def key(self) -> str:
-        """The name with the benchmark's, e.g. "2012/MSRpar"."""
-        return f"{self.benchmark}/{self.name}"
+    key: str  # benchmark and name, "2012/MSRpar", "2017/es-en" or "stsb/dev"
+    pairs: int  # official number of graded pairs
+    stem: str  # of its file
+    mteb: str = ""  # the subset (2017) or the split (STS Benchmark) of the hub's data set, if it has this set alone
 
 
-@dataclass(frozen=True)
-class Benchmark:
-    """The data sets of a year, or of the STS Benchmark.
-
-    Args:
-        name: "2012" to "2017", or "stsb".
-        sets: in the official order.
-        hub: the hub's data set; a year's is the concatenation of its sets (2013 without SMT), their names are lost.
-        task: its name in mteb.
-        revision: of the data set at the hub, the one that mteb takes: what is added there later is not read.
-    """
-
-    name: str
-    sets: tuple[SetInfo, ...]
-    hub: str
-    task: str
-    revision: str
-
-
-def _year(year: str, revision: str, **pairs: int) -> Benchmark:
-    sets = []
-    for name, number in pairs.items():
-        name = name.replace("_", "-")
-        terms = {"2013/SMT": _SMT, "2012/MSRpar": _MSR, "2012/MSRvid": _MSR}.get(f"{year}/{name}", "")
-        sets.append(SetInfo(year, name, number, name, terms))
-    return Benchmark(year, tuple(sets), f"mteb/sts{year[2:]}-sts", f"STS{year[2:]}", revision)
-
-
-def _track(number: str, first: str, second: str, mteb: str) -> SetInfo:
-    name = f"{first}-{second}"
-    return SetInfo(
-        "2017",
-        f"{name}-4b" if number == "4b" else name,
-        250,
-        f"track{number}.{name}",
-        languages=(first, second),
-        mteb=mteb,
-    )
-
-
-_ALL = (
-    _year(
-        "2012",
-        "a0d554a64d88156834ff5ae9920b964011b16384",
-        MSRpar=750,
-        MSRvid=750,
-        SMTeuroparl=459,
-        OnWN=750,
-        SMTnews=399,
-    ),
-    _year("2013", "7e90230a92c190f1bf69ae9002b8cea547a64cca", FNWN=189, headlines=750, OnWN=561, SMT=750),
-    _year(
-        "2014",
-        "6031580fec1f6af667f0bd2da0a551cf4f0b2375",
-        deft_forum=450,
-        deft_news=300,
-        headlines=750,
-        images=750,
-        OnWN=750,
-        tweet_news=750,
-    ),
-    _year(
-        "2015",
-        "ae752c7c21bf194d8b67fd573edf7ae58183cbe3",
-        answers_forums=375,
-        answers_students=750,
-        belief=375,
-        headlines=750,
-        images=750,
-    ),
-    _year(
-        "2016",
-        "4d8694f8f0e0100860b497b999b3dbed754a0513",
-        answer_answer=254,
-        headlines=249,
-        plagiarism=230,
-        postediting=244,
-        question_question=209,
-    ),
-    Benchmark(
-        "2017",
-        (
-            _track("1", "ar", "ar", "ar-ar"),
-            _track("2", "ar", "en", "en-ar"),
-            _track("3", "es", "es", "es-es"),
-            _track("4a", "es", "en", "es-en"),
-            _track("4b", "es", "en", ""),  # sentences of WMT's quality estimation; mteb has none
-            _track("5", "en", "en", "en-en"),
-            _track("6", "tr", "en", "en-tr"),
-        ),
-        "mteb/sts17-crosslingual-sts",
-        "STS17",
-        "faeb762787bd10488a50c8b5be4a3b82e411949c",
-    ),
-    Benchmark(
-        "stsb",
-        (
-            SetInfo("stsb", "train", 5749, "en-train", mteb="train"),
-            SetInfo("stsb", "dev", 1500, "en-dev", mteb="validation"),
-            SetInfo("stsb", "test", 1379, "en-test", mteb="test"),
-        ),
-        "mteb/stsbenchmark-sts",
-        "STSBenchmark",
-        "b0fddb56ed78048fa8b90373c8a3cfc37b684831",
-    ),
-)
-
-BENCHMARKS = {benchmark.name: benchmark for benchmark in _ALL}
-YEARS = ("2012", "2013", "2014", "2015", "2016")
+_PAIRS = {
+    "2012": {"MSRpar": 750, "MSRvid": 750, "SMTeuroparl": 459, "OnWN": 750, "SMTnews": 399},
+    "2013": {"FNWN": 189, "headlines": 750, "OnWN": 561, "SMT": 750},
+    "2014": {"deft-forum": 450, "deft-news": 300, "headlines": 750, "images": 750, "OnWN": 750, "tweet-news": 750},
+    "2015": {"answers-forums": 375, "answers-students": 750, "belief": 375, "headlines": 750, "images": 750},
+    "2016": {"answer-answer": 254, "headlines": 249, "plagiarism": 230, "postediting": 244, "question-question": 209},
+}
+#: Benchmark -> its sets, in the official order.
+SETS = {year: [SetInfo(f"{year}/{name}", pairs, name) for name, pairs in of.items()] for year, of in _PAIRS.items()}
+SETS["2017"] = [
+    SetInfo("2017/ar-ar", 250, "track1.ar-ar", "ar-ar"),
+    SetInfo("2017/ar-en", 250, "track2.ar-en", "en-ar"),
+    SetInfo("2017/es-es", 250, "track3.es-es", "es-es"),
+    SetInfo("2017/es-en", 250, "track4a.es-en", "es-en"),
+    SetInfo("2017/es-en-4b", 250, "track4b.es-en"),  # sentences of WMT's quality estimation; mteb has none
+    SetInfo("2017/en-en", 250, "track5.en-en", "en-en"),
+    SetInfo("2017/tr-en", 250, "track6.tr-en", "en-tr"),
+]
+SETS["stsb"] = [
+    SetInfo("stsb/train", 5749, "en-train", "train"),
+    SetInfo("stsb/dev", 1500, "en-dev", "validation"),
+    SetInfo("stsb/test", 1379, "en-test", "test"),
+]
+YEARS = tuple(_PAIRS)
 SMT = "2013/SMT"
-NOT_SCORED = ("stsb/train",)  # only if asked for by its key
+NOT_SCORED = "stsb/train"  # only if asked for by its key
+#: Benchmark -> the hub's data set and its revision; a year's is one piece, in which the sets are not named.
+_HUB = {
+    "2012": ("mteb/sts12-sts", "a0d554a64d88156834ff5ae9920b964011b16384"),
+    "2013": ("mteb/sts13-sts", "7e90230a92c190f1bf69ae9002b8cea547a64cca"),
+    "2014": ("mteb/sts14-sts", "6031580fec1f6af667f0bd2da0a551cf4f0b2375"),
+    "2015": ("mteb/sts15-sts", "ae752c7c21bf194d8b67fd573edf7ae58183cbe3"),
+    "2016": ("mteb/sts16-sts", "4d8694f8f0e0100860b497b999b3dbed754a0513"),
+    "2017": ("mteb/sts17-crosslingual-sts", "faeb762787bd10488a50c8b5be4a3b82e411949c"),
+    "stsb": ("mteb/stsbenchmark-sts", "b0fddb56ed78048fa8b90373c8a3cfc37b684831"),
+}
 
 
-def select_sets(only: Sequence[str] = ()) -> tuple[SetInfo, ...]:
+def select_sets(only: Sequence[str] = ()) -> list[SetInfo]:
     """Sets by the names of benchmarks ("2012", "stsb") and of sets ("2017/en-en", "stsb/dev"), in the official order.
 
     Without names: everything but the training part of the STS Benchmark.
-
-    Raises:
-        SettingsError: a name is unknown; the message lists those there are.
     """
-    everything = [info for benchmark in _ALL for info in benchmark.sets]
     for name in only:
         benchmark, _, part = name.partition("/")
-        if benchmark not in BENCHMARKS:
-            raise SettingsError(f"{name!r} is not an STS benchmark; there are {', '.join(BENCHMARKS)}")
-        names = [info.name for info in BENCHMARKS[benchmark].sets]
-        if part and part not in names:
-            kind = "tracks" if benchmark == "2017" else "sets"
-            raise SettingsError(f"{name!r}: STS {benchmark} has the {kind} {', '.join(names)}, no {part!r}")
-    wanted = only or tuple(BENCHMARKS)
-    return tuple(
-        info for info in everything if info.key in wanted or (info.benchmark in wanted and info.key not in NOT_SCORED)
-    )
+        if benchmark not in SETS:
+            raise SettingsError(f"{name!r} is not an STS benchmark; there are {', '.join(SETS)}")
+        if part and name not in (keys := [info.key for info in SETS[benchmark]]):
+            raise SettingsError(f"{name!r} is not a set of STS {benchmark}; there are {', '.join(keys)}")
+    wanted = only or tuple(SETS)
+    return [
+        info
+        for benchmark, sets in SETS.items()
+        for info in sets
+        if info.key in wanted or (benchmark in wanted and info.key != NOT_SCORED)
+    ]
 
 
 @dataclass(frozen=True)
 class StsData:
-    """What there is of STS.
+    """What there is of STS."""
 
-    Args:
-        sets: key ("2012/MSRpar") -> pairs, in the official order.
-        years: year -> pairs, of years from the hub, which does not keep the names of their sets.
-        notes: one line for everything missing or odd.
-    """
-
-    sets: dict[str, GradedPairs]
-    years: dict[str, GradedPairs]
-    notes: tuple[str, ...] = ()
+    sets: dict[str, GradedPairs]  # key ("2012/MSRpar") -> pairs, in the official order
+    years: dict[str, GradedPairs]  # of years from the hub, which does not keep the names of their sets
+    notes: tuple[str, ...] = ()  # one line for everything missing
 
     @property
     def everything(self) -> dict[str, GradedPairs]:
@@ -205,47 +103,40 @@ class StsData:
     @property
     def altered(self) -> list[str]:
         """Sets and years that have not the published number of pairs."""
-        sizes = {info.key: info.pairs for benchmark in BENCHMARKS.values() for info in benchmark.sets}
-        sizes |= {
-            year: sum(n for key, n in sizes.items() if key.startswith(f"{year}/") and key != SMT) for year in YEARS
-        }
+        sizes = {info.key: info.pairs for sets in SETS.values() for info in sets}
+        sizes |= {year: sum(info.pairs for info in SETS[year] if info.key != SMT) for year in YEARS}
         return [key for key, pairs in self.everything.items() if len(pairs) != sizes[key]]
 
 
-def read_sts(folder: str | Path | None, only: Sequence[str] = (), hub: bool = False) -> StsData:
-    """Read what there is of the STS benchmarks.
+def read_sts(folder: Path | None, only: Sequence[str] = (), hub: bool = False) -> StsData:
+    """Read what there is of the STS benchmarks and sets named, all if none is.
 
-    Args:
-        folder: with `sts2012/MSRpar.tsv`, ..., `sts2017/track5.en-en.tsv` and `stsb/en-test.tsv` (a grade and two
-            sentences); or with SentEval's folders, `STS12-en-test/STS.input.MSRpar.txt` and `STS.gs.MSRpar.txt`.
-        only: names of benchmarks ("2012", "stsb") or sets ("2017/en-en"); all if empty.
-        hub: fetch benchmarks of which the folder has nothing from the Hugging Face hub.
+    A folder has `sts2012/MSRpar.tsv`, ..., `sts2017/track5.en-en.tsv` and `stsb/en-test.tsv` (a grade and two
+    sentences), or SentEval's folders, `STS12-en-test/STS.input.MSRpar.txt` and `STS.gs.MSRpar.txt`. With `hub`,
+    benchmarks of which the folder has nothing come from the Hugging Face hub.
     """
-    if folder is not None and not Path(folder).is_dir():
-        raise EvaluationError(f"{folder}: no such folder; give a folder with sts2012, STS12-en-test or similar")
     sets: dict[str, GradedPairs] = {}
     years: dict[str, GradedPairs] = {}
     notes: list[str] = []
     wanted = select_sets(only)
-    for name in dict.fromkeys(info.benchmark for info in wanted):
-        infos = [info for info in wanted if info.benchmark == name]
-        found = {info.key: pairs for info in infos if folder and (pairs := _read(Path(folder), info))}
+    for name in dict.fromkeys(info.key.partition("/")[0] for info in wanted):
+        infos = [info for info in wanted if info.key.startswith(f"{name}/")]
+        found = {info.key: pairs for info in infos if folder and (pairs := _read(folder, name, info))}
         if hub and not found and name in YEARS:
-            years[name] = _fetch(name, BENCHMARKS[name], None, "test")
+            years[name] = _fetch(name, name, None, "test")
             notes.append(f"{name}: the hub has the year in one piece, so there is nothing by the papers' protocol")
             continue
         if hub and not found:
-            splits = {info: (None, info.mteb) if name == "stsb" else (info.mteb, "test") for info in infos if info.mteb}
-            found = {info.key: _fetch(info.key, BENCHMARKS[name], *split) for info, split in splits.items()}
+            places = {info.key: (None, info.mteb) if name == "stsb" else (info.mteb, "test") for info in infos}
+            found = {key: _fetch(key, name, *place) for key, place in places.items() if all(place) or name == "stsb"}
         sets |= found
-        missing = [info for info in infos if info.key not in found] if found else []
-        notes += [f"{info.key} is missing" + (f" ({info.terms})" if info.terms else "") for info in missing]
+        missing = [info.key for info in infos if info.key not in found] if found else []
+        notes += [f"{key} is missing" + (f" ({_TERMS[key]})" if key in _TERMS else "") for key in missing]
         notes += [] if found else [f"{name}: nothing under {folder or 'the hub'}"]
-    data = StsData(sets, years, tuple(notes))
-    if not data.everything:
+    if not (sets or years):
         expected = "expected e.g. sts2012/MSRpar.tsv, STS12-en-test/STS.input.MSRpar.txt or stsb/en-test.tsv"
         raise EvaluationError(f"{folder or 'the hub'}: nothing of STS {', '.join(only) or 'at all'}; {expected}")
-    return data
+    return StsData(sets, years, tuple(notes))
 
 
 def _folders(folder: Path, benchmark: str) -> list[Path]:
@@ -258,31 +149,28 @@ def has_sts(folder: Path, names: Iterable[str]) -> bool:
     return any(any(place.iterdir()) for name in names for place in _folders(folder, name))
 
 
-def _read(folder: Path, info: SetInfo) -> GradedPairs | None:
-    for place in _folders(folder, info.benchmark):
+def _read(folder: Path, benchmark: str, info: SetInfo) -> GradedPairs | None:
+    for place in _folders(folder, benchmark):
         if (path := place / f"{info.stem}.tsv").is_file():
             return replace(read_graded_pairs(path), name=info.key)
         sentences, gold = (place / f"STS.{kind}.{info.stem}.txt" for kind in ("input", "gs"))
-        if sentences.is_file() and not gold.is_file():
-            raise EvaluationError(f"{sentences}: its gold {gold.name} is missing; put it in the same folder")
         if sentences.is_file():
             return replace(read_senteval_pairs(sentences, gold), name=info.key)
     return None
 
 
-def fetch(name: str, data: str, revision: str, subset: str | None, split: str, columns: Sequence[str]) -> list[Any]:
-    """Rows of a data set of the Hugging Face hub, some columns of them."""
+def fetch(name: str, data: str, revision: str, subset: str | None, split: str) -> Any:  # noqa: ANN401 - a Dataset
+    """A data set of the Hugging Face hub."""
     load_dataset = require("datasets", "eval", "data of the hub").load_dataset
     try:
-        found: Any = load_dataset(data, subset, split=split, revision=revision)
-        return list(zip(*(found[column] for column in columns), strict=True))
+        return load_dataset(data, subset, split=split, revision=revision)
     except Exception as error:  # datasets raises what its many parts raise
         reason = one_line(str(error).split("\n")[0])
-        raise EvaluationError(
-            f"{name}: the hub did not give {data} ({type(error).__name__}: {reason}); try --data with files"
-        ) from error
+        seen = f"{name}: the hub did not give {data} ({type(error).__name__}: {reason})"
+        raise EvaluationError(f"{seen}; try --data with files") from error
 
 
-def _fetch(name: str, benchmark: Benchmark, subset: str | None, split: str) -> GradedPairs:
-    rows = fetch(name, benchmark.hub, benchmark.revision, subset, split, ("score", "sentence1", "sentence2"))
+def _fetch(name: str, benchmark: str, subset: str | None, split: str) -> GradedPairs:
+    found = fetch(name, *_HUB[benchmark], subset, split)
+    rows = zip(*(found[column] for column in ("score", "sentence1", "sentence2")), strict=True)
     return replace(graded_pairs(name, list(enumerate(rows, 1))), name=name)

@@ -83,14 +83,17 @@ def test_an_averaging_model_comes_from_the_hub_without_the_stock_readers_files(m
     loaded = st_paragram.load("somebody/model", device="cpu")
     texts = [a for a, _ in pairs[:9]]
     np.testing.assert_array_equal(loaded.encode(texts, prompt_name="query"), model.encode(texts, prompt_name="query"))
-    assert files(there) - files(here) == {"tokenizer.json", "modules.json"}
+    assert files(there) - files(here) == {"tokenizer.json"}
 
 
-def test_a_stock_model_comes_from_the_hub_with_all_of_its_files_but_nothing_pickled(hub, pairs):
+@pytest.mark.parametrize("of_others", [False, True])
+def test_a_stock_model_comes_from_the_hub_with_all_of_its_files_but_nothing_pickled(hub, pairs, of_others):
     there, here = hub
     texts = [text for pair in pairs for text in pair]
     model = lstm_pipeline(texts)
     model_directory.save(model, there)
+    if of_others:
+        (there / "st_paragram.json").unlink()
     (there / "pytorch_model.bin").write_bytes(b"pickled")
     (there / "modeling.py").write_text("raise SystemExit")
     loaded = st_paragram.load("somebody/model", device="cpu")

@@ -9,12 +9,8 @@ import weakref
 import pytest
 
 from st_paragram.cli.main import main
-from st_paragram.learning.models import directory as model_directory
-from st_paragram.learning.models.sentence_transformers_encoder import pipeline
-from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
-from st_paragram.tools.evaluation import benchmarks, models
-from st_paragram.tools.evaluation.benchmarks import BENCHMARKS, benchmarks_in
-from st_paragram.tools.evaluation.models import score_each
+from st_paragram.core.encoding import models
+from st_paragram.tools.evaluation.benchmarks import Request, benchmarks_in, run_benchmark
 from st_paragram.tools.evaluation.scores import read_scores
 from st_paragram.tools.evaluation.sets import select_sets
 
@@ -29,24 +25,20 @@ def graded(pairs, start):
 
 
 @pytest.fixture(scope="module")
-def data(tmp_path_factory, pairs):
+def data(tmp_path_factory, pairs, texts):
     folder = tmp_path_factory.mktemp("eval")
     for number, info in enumerate(select_sets(["2012", "2017/es-en", "stsb/dev"])):
-        name = "stsb" if info.benchmark == "stsb" else f"sts{info.benchmark}"
-        write_rows(folder / name / f"{info.stem}.tsv", graded(pairs, 10 * number))
-    texts = list(dict.fromkeys(first for first, _ in pairs))[:40]
+        name = info.key.partition("/")[0]
+        write_rows(
+            folder / ("stsb" if name == "stsb" else f"sts{name}") / f"{info.stem}.tsv", graded(pairs, 10 * number)
+        )
+    texts = texts[:40]
     write_rows(folder / "tatoeba" / "spa-eng.tsv", [(text, text) for text in texts])
     for language in ("zh", "en"):
         rows = [(f"{language}-{number}", text) for number, text in enumerate(texts)]
         write_rows(folder / "bucc2018" / f"zh-en.sample.{language}", rows)
     write_rows(folder / "bucc2018" / "zh-en.sample.gold", [(f"zh-{n}", f"en-{n}") for n in range(0, 40, 2)])
     return folder
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory, vocabulary):
-    untrained = pipeline(SentencePieceEmbedding(vocabulary, 16), device="cpu")
-    return model_directory.save(untrained, tmp_path_factory.mktemp("models") / "tiny")
 
 
 def run(*arguments):
@@ -81,12 +73,9 @@ def test_help_and_refusals_need_no_torch(tmp_path):
     cases = (
         (("--help",), None),
         (("p-sp-es", "--data", tmp_path / "none"), "none: no such folder; give one of evaluation data"),
-        (("p-sp-es",), "no data; give --data DIR, --hub, or files of yours, such as --pairs FILE"),
+        (("p-sp-es",), "no data; give --data DIR, --hub, or files of yours, such as --translations FILE"),
         (("p-sp-es", "--benchmarks", "sts"), "no data; give --data DIR"),
         (("p-sp-es", "--hub", "--benchmarks", "bucc"), "no model 'p-sp-es'"),
-        (("./p-sp-es", "--data", tmp_path), "./p-sp-es: no such model directory; check the path"),
-        (("p-sp-es", "--data", tmp_path, "--compare"), "--compare needs two models, or --untrained"),
-        (("a", "b", "--data", tmp_path, "--compare", "--benchmarks", "bucc"), "--compare compares models on sts"),
         (("p-sp-es", "--data", tmp_path), "no data of a benchmark; `st-paragram evaluate --help` describes"),
     )
     ended = in_a_process(arguments for arguments, _ in cases)
@@ -96,9 +85,9 @@ def test_help_and_refusals_need_no_torch(tmp_path):
         assert message in errors and errors.startswith("st-paragram evaluate: ") and errors.count("\n") == 1
 
 
-def test_a_name_that_is_no_model_is_refused_before_anything_is_scored(data, model, capsys, monkeypatch):
+def test_a_name_that_is_no_model_is_refused_before_anything_is_scored(data, tiny, capsys, monkeypatch):
     monkeypatch.setattr(models, "load_encoder", lambda name: pytest.fail("scored"))
-    assert run(model, "no-such-model", "--data", data, "--benchmarks", "sts") == 1
+    assert run(tiny, "no-such-model", "--data", data, "--benchmarks", "sts") == 1
     assert "no model 'no-such-model'" in capsys.readouterr().err
 
 
@@ -111,49 +100,37 @@ def test_benchmarks_are_found_by_their_data(data, tmp_path, pairs):
     assert benchmarks_in(tmp_path) == ["sts", "tatoeba"]
 
 
-def test_everything_that_there_is_is_scored_and_written(data, model, tmp_path, capsys):
+def test_everything_that_there_is_is_scored_and_written(data, tiny, tmp_path, capsys):
     file = tmp_path / "out" / "scores.json"
-    assert run(model, "--data", data, "--untrained", "--compare", "--json", file) == 0
+    assert run(tiny, "--data", data, "--untrained", "--json", file) == 0
     printed = capsys.readouterr().out
     scores = read_scores(file)
     assert list(dict.fromkeys(score.benchmark for score in scores)) == ["sts", "hard-sts", "tatoeba", "bucc"]
-    assert {score.model for score in scores} == {str(model), "untrained"}
-    assert {(s.model, s.against) for s in scores if s.against} == {("untrained", str(model))}
-    assert f"Differences to {model} x 100" in printed and "- 2017/ar-ar is missing" in printed
+    assert {score.model for score in scores} == {str(tiny), "untrained"}
+    assert {(s.model, s.against) for s in scores if s.against} == {("untrained", str(tiny))}
+    assert f"Differences to {tiny} x 100" in printed and "- 2017/ar-ar is missing" in printed
     assert "(published, " not in printed and "not the published test set: 2012/MSRpar, " in printed
-    values = {(s.set, s.measure): s.value for s in scores if s.model == str(model)}
+    values = {(s.set, s.measure): s.value for s in scores if s.model == str(tiny)}
     assert values["spa", "error"] == 0 and values["zh-en", "cosine recall"] == 1
 
 
-def test_sets_are_chosen(data, model, capsys):
-    assert run(model, "--data", data, "--benchmarks", "sts", "--sets", "2012") == 0
+def test_sets_are_chosen(data, tiny, capsys):
+    assert run(tiny, "--data", data, "--benchmarks", "sts", "--sets", "2012") == 0
     assert "2017" not in capsys.readouterr().out
-    assert run(model, "--data", data, "--benchmarks", "sts", "--sets", "2011") == 1
-    assert capsys.readouterr().err.startswith("st-paragram evaluate: '2011' is not an STS benchmark")
 
 
-def test_nothing_of_torch_is_loaded_for_a_mean_of_embeddings(data, model):
-    command = (model, "--data", data, "--benchmarks", "sts", "hard-sts", "tatoeba", "bucc")
+def test_nothing_of_torch_is_loaded_for_a_mean_of_embeddings(data, tiny):
+    command = (tiny, "--data", data, "--benchmarks", "sts", "hard-sts", "tatoeba", "bucc")
     ((status, errors, torch),) = in_a_process([command])
     assert (status, torch) == (0, False), errors
 
 
-def test_a_missing_package_is_an_error_where_its_benchmark_was_asked_for(data, model, capsys, monkeypatch):
-    reason = "scikit-learn is not installed"
-    monkeypatch.setattr(benchmarks, "missing_package", lambda name: reason if name == "tatoeba" else None)
-    assert run(model, "--data", data, "--benchmarks", "sts", "tatoeba") == 1
-    assert capsys.readouterr().err == f"st-paragram evaluate: {reason}\n"
-    assert run(model, "--data", data) == 0
-    printed, errors = capsys.readouterr()
-    assert f"tatoeba: left out; {reason}\n" in errors and "Tatoeba" not in printed
-
-
-def test_what_the_hub_does_not_have_is_asked_for(model, capsys):
-    assert run(model, "--hub", "--benchmarks", "bucc") == 1
+def test_what_the_hub_does_not_have_is_asked_for(tiny, capsys):
+    assert run(tiny, "--hub", "--benchmarks", "bucc") == 1
     assert "bucc: its data is not read from the hub; give --data DIR" in capsys.readouterr().err
 
 
-def test_one_model_is_in_memory_at_a_time(model, monkeypatch):
+def test_one_model_is_in_memory_at_a_time(data, tiny, monkeypatch):
     alive, load, others = weakref.WeakSet(), models.load_encoder, []
 
     def watched(name):
@@ -164,12 +141,7 @@ def test_one_model_is_in_memory_at_a_time(model, monkeypatch):
     monkeypatch.setattr(models, "load_encoder", watched)
     gc.disable()  # the collector must not happen to help
     try:
-        found = score_each([str(model), f"{model}/", str(model)], lambda loaded: loaded.encode(["ba"]).shape, False)
+        scores, _ = run_benchmark("tatoeba", Request([str(tiny), f"{tiny}/", str(tiny)], data=data))
     finally:
         gc.enable()
-    assert others == [0, 0] and found == {str(model): (1, 16), f"{model}/": (1, 16)} and not alive
-
-
-def test_every_benchmark_has_its_parts():
-    for name in BENCHMARKS:
-        assert all(callable(getattr(benchmarks.module(name), part)) for part in ("has_data", "run"))
+    assert others == [0, 0] and {score.model for score in scores} == {str(tiny), f"{tiny}/"} and not alive

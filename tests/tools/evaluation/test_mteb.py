@@ -15,30 +15,28 @@ if importlib.util.find_spec("mteb") is None:  # importing it takes seconds: the 
     pytest.skip("mteb is not installed", allow_module_level=True)
 
 
-@pytest.fixture(scope="module")
-def model(tmp_path_factory, vocabulary):
-    torch.manual_seed(1)
-    folder = tmp_path_factory.mktemp("model") / "p-sp-xx"
-    return model_directory.save(pipeline(SentencePieceEmbedding(vocabulary, 24), device="cpu"), folder)
+def test_the_metadata_are_complete_and_load_the_model():
+    meta = st_paragram.model_meta("p-sp-mini", reference="https://example.org/p-sp-mini")
+    assert meta.name == "st-paragram/p-sp-mini" and meta.embed_dim == 256 and len(meta.revision) == 12
+    assert meta.languages == ["ara-Arab", "deu-Latn", "eng-Latn", "fra-Latn", "rus-Cyrl", "spa-Latn", "tur-Latn",
+                              "zho-Hans"]  # fmt: skip
+    assert (meta.license, meta.training_datasets) == ("cc-by-sa-4.0", {"Tatoeba"})
+    assert meta.release_date.startswith("20") and meta.reference.endswith("p-sp-mini")
+    loaded, texts = meta.load_model(), ["a cat", "ein Hund"]
+    assert loaded.mteb_model_meta.revision == meta.revision
+    np.testing.assert_allclose(loaded.model.encode(texts), st_paragram.load("p-sp-mini").encode(texts), rtol=1e-6)
 
 
-def test_the_metadata_are_complete_and_load_the_model(model):
-    meta = st_paragram.model_meta(str(model))
-    assert meta.name == "st-paragram/p-sp-xx" and meta.embed_dim == 24 and meta.n_parameters % 24 == 0
-    loaded = meta.load_model()
-    assert loaded.mteb_model_meta.revision == meta.revision and len(meta.revision) == 12
-    texts = ["ba ce di", "fo gu"]
-    np.testing.assert_allclose(loaded.model.encode(texts), st_paragram.load(model).encode(texts), rtol=1e-6)
-
-
-def test_other_weights_are_another_revision_and_models_of_others_not_ours(model, vocabulary, tmp_path):
+def test_other_weights_are_another_revision_and_models_of_others_not_ours(vocabulary, tmp_path):
     from sentence_transformers import SentenceTransformer
 
-    torch.manual_seed(2)
-    other = pipeline(SentencePieceEmbedding(vocabulary, 24), device="cpu")
-    model_directory.save(other, tmp_path / "p-sp-xx")
-    ours, again = st_paragram.model_meta(str(model)), st_paragram.model_meta(str(tmp_path / "p-sp-xx"))
+    for seed in (1, 2):
+        torch.manual_seed(seed)
+        model = pipeline(SentencePieceEmbedding(vocabulary, 24), device="cpu")
+        model_directory.save(model, tmp_path / str(seed) / "p-sp-xx")
+    ours, again = (st_paragram.model_meta(str(tmp_path / seed / "p-sp-xx")) for seed in ("1", "2"))
     assert ours.name == again.name and ours.revision != again.revision
-    SentenceTransformer(str(model), device="cpu").save_pretrained(str(tmp_path / "other"))
+    stock = SentenceTransformer(str(tmp_path / "1" / "p-sp-xx"), device="cpu")
+    stock.save_pretrained(str(tmp_path / "other"))
     foreign = st_paragram.model_meta(str(tmp_path / "other"))
-    assert foreign.name == "local/other" and foreign.revision != ours.revision
+    assert foreign.name == "local/other" and foreign.revision != ours.revision and foreign.training_datasets is None

@@ -10,20 +10,22 @@ import pytest
 
 from st_paragram.cli.main import main
 from st_paragram.errors import EvaluationError
-from st_paragram.learning.models import directory as model_directory
-from st_paragram.learning.models.sentence_transformers_encoder import pipeline
-from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
-from st_paragram.tools.evaluation import answer_retrieval
-from st_paragram.tools.evaluation.answer_retrieval import AnswerTask, answer_task, read_answer_tasks, score_answers
+from st_paragram.tools.evaluation import retrieval
+from st_paragram.tools.evaluation.benchmarks import Request
 from st_paragram.tools.evaluation.files import RetrievalSet
 from st_paragram.tools.evaluation.retrieval import (
+    ANSWER,
+    SEMANTIC,
+    Task,
     answer_measures,
     average_precision,
     bm25,
+    make_task,
     ranking_measures,
+    read,
     retrieval_sets,
     right_ranks,
-    same_rows,
+    score,
     search,
     words,
 )
@@ -47,17 +49,6 @@ def write(folder, queries, corpus, qrels):
     for name, text in (("queries", queries), ("corpus", corpus), ("qrels", qrels)):
         (folder / f"{name}.tsv").write_text(text, encoding="utf-8", newline="\n")
     return folder
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory, vocabulary):
-    untrained = pipeline(SentencePieceEmbedding(vocabulary, 16), device="cpu")
-    return model_directory.save(untrained, tmp_path_factory.mktemp("models") / "tiny")
-
-
-@pytest.fixture(scope="module")
-def texts(pairs):
-    return list(dict.fromkeys(first for first, _ in pairs))[:12]
 
 
 # --- rankings
@@ -93,10 +84,10 @@ def test_ranking_measures_by_hand():
 
 def test_a_query_is_known_by_its_id_or_its_text():
     corpus = {"a": "one", "b": "two", "c": "one", "d": "three"}
-    found = RetrievalSet("set", {"a": "one", "q": "two"}, corpus, [""] * 4, [{1: 1, 2: 1}, {3: 1}])
-    assert same_rows(found) == [{0, 2}, {1}]
+    found = make_task(RetrievalSet("x", {"a": "one", "q": "two"}, corpus, [""] * 4, [{1: 1, 2: 1}, {3: 1}]), SEMANTIC)
+    assert (found.itself, found.relevant) == ([{0, 2}, {1}], [{1}, {3}])
     with pytest.raises(EvaluationError, match="query 'a' finds only itself"):
-        same_rows(RetrievalSet("set", {"a": "one"}, corpus, [""] * 4, [{2: 1}]))
+        make_task(RetrievalSet("x", {"a": "one"}, corpus, [""] * 4, [{2: 1}]), SEMANTIC)
 
 
 def test_sets_are_found_and_told_apart(tmp_path):
@@ -105,30 +96,30 @@ def test_sets_are_found_and_told_apart(tmp_path):
     write(tmp_path / "quora", "a\tda\nb\tba\n", "a\tda\nc\tlo\nb\tba\n", "a\tb\nb\ta\n")
     # ids are shared, but they are those of other texts
     write(tmp_path / "numbers", "1\tda\n", "1\tlo\n2\tba\n", "1\t2\n")
-    assert list(retrieval_sets(tmp_path, semantic=True)) == ["quora"]
-    assert list(retrieval_sets(tmp_path, semantic=False)) == ["numbers", "squad", "xquad/es"]
-    assert retrieval_sets(tmp_path / "quora", semantic=True) == {"quora": tmp_path / "quora"}
+    assert list(retrieval_sets(tmp_path, SEMANTIC)) == ["quora"]
+    assert list(retrieval_sets(tmp_path, ANSWER)) == ["numbers", "squad", "xquad/es"]
+    assert retrieval_sets(tmp_path / "quora", SEMANTIC) == {"quora": tmp_path / "quora"}
 
 
 # --- semantic retrieval
 
 
-def test_sets_are_made_of_pairs_and_scored(tmp_path, model, texts, monkeypatch, capsys):
+def test_sets_are_made_of_pairs_and_scored(tmp_path, tiny, texts, monkeypatch, capsys):
     # A sentence and its double with another end have nearly one vector; all others are candidates alone.
     pairs, made = tmp_path / "pairs.tsv", tmp_path / "data" / "kept"
-    pairs.write_text(f"{texts[0]}\t{texts[0]} {texts[0]}\n" + "".join(f"{text}\n" for text in texts[1:]))
+    pairs.write_text(f"{texts[0]}\t{texts[0]} {texts[0]}\n" + "".join(f"{text}\n" for text in texts[1:12]))
     monkeypatch.setattr(sys, "argv", ["make_retrieval_set", "--pairs", str(pairs), "--output", str(made)])
     with pytest.raises(SystemExit) as ended:
         runpy.run_path(str(SCRIPT), run_name="__main__")
     assert ended.value.code == 0 and capsys.readouterr().out == "2 queries, 13 candidates\n"
     file = tmp_path / "scores.json"
-    arguments = ["evaluate", str(model), "--data", str(made.parent)]
+    arguments = ["evaluate", str(tiny), "--data", str(made.parent)]
     assert main([*arguments, "--untrained", "--json", str(file)]) == 0
     printed = capsys.readouterr().out
-    assert f"| {model} | 100.0 |" in printed and "kept has 2 queries and 13 documents." in printed
+    assert f"| {tiny} | 100.0 |" in printed and "kept has 2 queries and 13 documents." in printed
     assert "published" not in printed
     found = read_scores(file)
-    assert [score.model for score in found] == [str(model), "untrained"] and found[0].value == 1
+    assert [score.model for score in found] == [str(tiny), "untrained"] and found[0].value == 1
     assert main([*arguments, "--limit", "1"]) == 0 and "kept has 1 queries" in capsys.readouterr().out
     assert main([*arguments, "--limit", "0"]) == 1 and "a limit of 0 queries" in capsys.readouterr().err
 
@@ -150,15 +141,16 @@ def test_groups_are_the_closure_of_pairs(tmp_path):
 
 
 def task(questions, answers, right, contexts=None):
-    return AnswerTask("t", "t", "t", questions, answers, contexts or [""] * len(answers), right)
+    none = [set() for _ in questions]
+    return Task("t", ("t", "t"), questions, answers, contexts or [""] * len(answers), right, none)
 
 
 def scored(made, scores):
     table = np.array(scores, np.float64)
-    return answer_measures(made.questions, made.right, made.contexts, lambda block: table[block])
+    return answer_measures(made, lambda block: table[block])
 
 
-def retrieval(name, queries, corpus, relevant, contexts=None):
+def made_set(name, queries, corpus, relevant, contexts=None):
     corpus = {f"{name}-{row}": text for row, text in enumerate(corpus)}
     return RetrievalSet(name, queries, corpus, contexts or [""] * len(corpus), [{row: 1} for row in relevant])
 
@@ -170,91 +162,75 @@ def test_ranks_by_hand():
 
 
 def test_ties_share_their_mean_rank_and_are_no_hit():
-    found = scored(task(["who"], ["a", "b", "c"], [rows(0)]), [[0.5, 0.5, 0.1]])
+    found = scored(task(["who"], ["a", "b", "c"], [{0}]), [[0.5, 0.5, 0.1]])
     assert found == {"P@1 sentence": 0, "MRR": pytest.approx(1 / 1.5)}
     # what differs behind the sixth digit is rounding, and a tie too
-    assert scored(task(["who"], ["a", "b"], [rows(0)]), [[0.5, 0.4999999]])["MRR"] == pytest.approx(1 / 1.5)
-    assert scored(task(["who"], ["a", "b"], [rows(0)]), [[0.5, 0.49999]])["P@1 sentence"] == 1
+    assert scored(task(["who"], ["a", "b"], [{0}]), [[0.5, 0.4999999]])["MRR"] == pytest.approx(1 / 1.5)
+    assert scored(task(["who"], ["a", "b"], [{0}]), [[0.5, 0.49999]])["P@1 sentence"] == 1
     with pytest.raises(EvaluationError, match="a score is not finite"):
-        scored(task(["who"], ["a", "b"], [rows(0)]), [[np.nan, 0.1]])
+        scored(task(["who"], ["a", "b"], [{0}]), [[np.nan, 0.1]])
 
 
 def test_equal_questions_count_once_by_the_best_rank():
-    made = task(["who", "where", "who"], ["a", "b", "c"], [rows(2), rows(1), rows(0)])
+    made = task(["who", "where", "who"], ["a", "b", "c"], [{2}, {1}, {0}])
     found = scored(made, [[0.9, 0.5, 0.1]] * 3)
     assert found == {"P@1 sentence": 0.5, "MRR": pytest.approx((1 + 1 / 2) / 2)}
 
 
 def test_equal_sentences_are_right_alike():
-    asked = retrieval("s", {"q": "who"}, ["yes", "no", "yes", "yes"], [0], ["one", "one", "two", "one"])
-    found = answer_task(asked, asked)
+    asked = made_set("s", {"q": "who"}, ["yes", "no", "yes", "yes"], [0], ["one", "one", "two", "one"])
+    found = make_task(asked, ANSWER)
     # the last row is the first one again; "yes" of the other paragraph is right as well
-    assert found.answers == ["yes", "no", "yes"] and found.contexts == ["one", "one", "two"]
-    assert [each.tolist() for each in found.right] == [[0, 2]]
+    assert found.corpus == ["yes", "no", "yes"] and found.contexts == ["one", "one", "two"]
+    assert found.relevant == [{0, 2}]
     assert scored(found, [[0.1, 0.5, 0.9]]) == {"P@1 sentence": 1, "P@1 paragraph": 1, "MRR": 1}
 
 
 def test_a_paragraph_is_that_of_the_best_sentence():
-    made = task(["who", "where"], ["a", "b", "c", "d"], [rows(0), rows(1)], ["p", "q", "p", "q"])
+    made = task(["who", "where"], ["a", "b", "c", "d"], [{0}, {1}], ["p", "q", "p", "q"])
     # who: the best sentence is another one of the right paragraph; where: it is of the wrong one
     found = scored(made, [[0.5, 0.1, 0.9, 0.2], [0.9, 0.8, 0.1, 0.2]])
     assert found == {"P@1 sentence": 0, "P@1 paragraph": 0.5, "MRR": pytest.approx(1 / 2)}
     assert scored(made, [[0.9, 0.9, 0.1, 0.2]] * 2)["P@1 paragraph"] == 0  # equally good paragraphs share a rank
-    assert "P@1 paragraph" not in scored(task(["who"], ["a", "b"], [rows(0)], ["p", " "]), [[0.9, 0.1]])
+    assert "P@1 paragraph" not in scored(task(["who"], ["a", "b"], [{0}], ["p", " "]), [[0.9, 0.1]])
 
 
-def test_many_questions_are_ranked_block_by_block():
-    generator = np.random.default_rng(0)
-    table, right = generator.random((1100, 30)), generator.integers(0, 30, 1100)
-    made = task([f"q{row}" for row in range(1100)], [f"a{row}" for row in range(30)], [rows(n) for n in right])
-    ranks = 1 + (table > table[np.arange(1100), right][:, None]).sum(1)
-    assert scored(made, table)["MRR"] == pytest.approx((1 / ranks).mean(), abs=1e-4)
-
-
-SPANISH = retrieval("x/es", {"1": "quien", "2": "donde"}, ["da", "lo", "ba"], [1, 0])
-ENGLISH = retrieval("x/en", {"2": "where", "1": "who"}, ["there", "she"], [0, 1])
+SPANISH = made_set("x/es", {"1": "quien", "2": "donde"}, ["da", "lo", "ba"], [1, 0])
+ENGLISH = made_set("x/en", {"2": "where", "1": "who"}, ["there", "she"], [0, 1])
 
 
 def test_questions_of_one_language_are_put_to_answers_of_another():
-    found = answer_task(SPANISH, ENGLISH)
-    assert (found.name, found.asked, found.answered) == ("x/es-en", "x/es", "x/en")
-    assert found.questions == ["quien", "donde"] and found.answers == ["there", "she"]
-    assert [each.tolist() for each in found.right] == [[1], [0]]
-    with pytest.raises(EvaluationError, match=r"question '2' of x/es is none of x/de; sets .* parallel"):
-        answer_task(SPANISH, retrieval("x/de", {"1": "wer"}, ["sie"], [0]))
+    found = make_task(SPANISH, ANSWER, ENGLISH)
+    assert (found.name, found.sides) == ("x/es-en", ("x/es", "x/en"))
+    assert found.queries == ["quien", "donde"] and found.corpus == ["there", "she"]
+    assert found.relevant == [{1}, {0}]
+    with pytest.raises(EvaluationError, match=r"query '2' of x/es is none of x/de; sets .* parallel"):
+        make_task(SPANISH, ANSWER, made_set("x/de", {"1": "wer"}, ["sie"], [0]))
 
 
-class Shared:
-    """Stands for a model without towers; texts are names of vectors."""
-
-    VECTORS = (("who", [1, 0]), ("she", [0, 1]), ("there", [0.9, 0.1]))
-
-    def __init__(self):
-        self.calls = []
-
-    def encode(self, texts, **kwargs):
-        self.calls.append(list(texts))
-        vectors = np.array([dict(self.VECTORS)[text] for text in texts], np.float32)
-        return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-
-
-class Towers(Shared):
-    """With towers that turn questions to their answers, by the contexts."""
-
-    def encode_query(self, texts, **kwargs):
-        return np.array([[0, 1] for _ in texts], np.float32)
-
-    def encode_answers(self, texts, contexts):
-        return np.array([[0, 1] if around == "right" else [1, 0] for around in contexts], np.float32)
-
-
-def test_models_with_towers_are_scored_both_ways():
-    made = task(["who"], ["she", "there"], [rows(0)], ["right", "wrong"])
-    plain = Shared()
-    assert list(score_answers(plain, [made, made])) == ["shared"]
+def test_models_with_towers_are_scored_both_ways(named):
+    vectors = {"who": [1, 0], "she": [0, 1], "there": [0.9, 0.1]}
+    made, plain = task(["who"], ["she", "there"], [{0}], ["right", "wrong"]), named(vectors)
+    assert {one.model for one in score("m", plain, (ANSWER, [made, made]))} == {"m"}
     assert plain.calls == [["who"], ["she", "there"]]  # each side once, whatever the tasks
-    ways = score_answers(Towers(), [made])
-    assert {way: of["t"]["P@1 sentence"] for way, of in ways.items()} == {"shared": 0, "towers": 1}
+    towers = named(vectors)
+    towers.encode_query = lambda texts, **_: np.array([[0, 1] for _ in texts], np.float32)
+    towers.encode_answers = lambda texts, contexts: np.array([[0, 1] if of == "right" else [1, 0] for of in contexts])
+    found = {one.model: one.value for one in score("m", towers, (ANSWER, [made])) if one.measure == "P@1 sentence"}
+    assert found == {"m, shared": 0, "m, towers": 1}
+
+
+def test_queries_in_another_language_look_among_the_english_sentences(tmp_path, named):
+    write(tmp_path / "quora" / "en", "a\tcat\nb\tkitty\n", "a\tcat\nc\tdog\nb\tkitty\n", "a\tb\nb\ta\n")
+    (tmp_path / "quora" / "es").mkdir()
+    (tmp_path / "quora" / "es" / "queries.tsv").write_text("a\tgato\nb\tgatito\n")
+    assert retrieval_sets(tmp_path, ANSWER) == {}
+    _, tasks = data = read(Request([], SEMANTIC, tmp_path))
+    assert [each.name for each in tasks] == ["quora/en", "quora/es-en"]
+    assert (tasks[1].queries, tasks[1].itself, tasks[1].relevant) == (["gato", "gatito"], [{0}, {2}], [{2}, {0}])
+    model = named({"cat": [1, 0], "kitty": [0.9, 0.1], "dog": [0, 1], "gato": [1, 0.1], "gatito": [0.1, 1]})
+    # "gatito" finds "dog" before "cat"
+    assert [one.value for one in score("m", model, data)] == [1, (1 + 1 / 2) / 2]
 
 
 def test_bm25_finds_rare_words():
@@ -262,8 +238,8 @@ def test_bm25_finds_rare_words():
     assert words("北京is 大") == ["北", "京", "is", "大"] and words("!?") == []
     pytest.importorskip("bm25s")
     answers, questions = ["the moon is old", "the sun", "the moon"], ["old moon", "Sun!", "qqq"]
-    made = task(questions, answers, [rows(0), rows(1), rows(2)])
-    found = answer_measures(made.questions, made.right, made.contexts, bm25(answers, questions))
+    made = task(questions, answers, [{0}, {1}, {2}])
+    found = answer_measures(made, bm25(answers, questions))
     # "qqq" is nowhere: all have one score, and share rank 2
     assert found == {"P@1 sentence": pytest.approx(2 / 3), "MRR": pytest.approx((1 + 1 + 1 / 2) / 3)}
     assert bm25(["!", "?"], ["?"])(slice(0, 1)).tolist() == [[0, 0]]  # no word anywhere
@@ -283,28 +259,31 @@ def data(folder, texts):
 
 def test_tasks_of_a_folder(tmp_path, texts):
     folder = data(tmp_path, texts)
-    assert [each.name for each in read_answer_tasks(folder)] == ["alone", "x/en", "x/es", "x/es-en"]
-    assert [each.name for each in read_answer_tasks(folder, ["es"])] == ["alone", "x/es", "x/es-en"]
+
+    def names(of, *languages):
+        return [each.name for each in read(Request([], ANSWER, of, languages=languages))[1]]
+
+    assert names(folder) == ["alone", "x/en", "x/es", "x/es-en"] and names(folder, "es") == ["alone", "x/es", "x/es-en"]
     with pytest.raises(EvaluationError, match=r"no set of fr, only x/en, x/es"):
-        read_answer_tasks(folder / "x", ["fr"])
+        names(folder / "x", "fr")
     with pytest.raises(EvaluationError, match="no sets of questions"):
-        read_answer_tasks(tmp_path / "none")
+        names(tmp_path / "none")
 
 
-def test_the_command_prints_and_writes(tmp_path, model, texts, capsys, monkeypatch):
+def test_the_command_prints_and_writes(tmp_path, tiny, texts, capsys, monkeypatch):
     pytest.importorskip("bm25s")
     file, folder = tmp_path / "scores.json", data(tmp_path / "data", texts)
-    command = ["evaluate", str(model), "--benchmarks", "answer-retrieval", "--data", str(folder)]
+    command = ["evaluate", str(tiny), "--benchmarks", "answer-retrieval", "--data", str(folder)]
     assert main([*command, "--untrained", "--json", str(file)]) == 0
     printed = capsys.readouterr().out
     assert "x 100, alone: 1 questions, 3 sentences\n\n| model | P@1 sentence | MRR |" in printed
-    assert f"| {model} | 100.0 | 100.0 | 100.0 |" in printed and "| untrained |" in printed
+    assert f"| {tiny} | 100.0 | 100.0 | 100.0 |" in printed and "| untrained |" in printed
     assert "published" not in printed
     found = read_scores(file)
     sets = ["alone", "x/en", "x/es", "x/es-en"]
-    assert list(dict.fromkeys(score.set for score in found if score.model == str(model))) == sets
+    assert list(dict.fromkeys(score.set for score in found if score.model == str(tiny))) == sets
     assert list(dict.fromkeys(score.set for score in found if score.model == "BM25")) == sets[:-1]
-    monkeypatch.setattr(answer_retrieval.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(retrieval.importlib.util, "find_spec", lambda name: None)
     assert main([*command, "--languages", "es"]) == 0
     printed = capsys.readouterr().out
     assert "x/en:" not in printed and "| BM25 |" not in printed and "bm25s is not installed" in printed

@@ -12,37 +12,24 @@ from st_paragram.tools.evaluation.scores import (
     Score,
     correlate,
     correlation,
-    differences_of,
+    cosines,
+    differences,
     interval,
     p_value,
-    pair_cosines,
     pearson,
     ranks,
     read_scores,
     resampled,
-    scores_of,
+    score_of,
     write_scores,
 )
 
 
-class Fixed:
-    """Stands for a model: texts are names of vectors."""
-
-    def __init__(self, **vectors):
-        self.vectors = vectors
-
-    def encode(self, texts, **kwargs):
-        rows = np.array([self.vectors[text] for text in texts], dtype=np.float32)
-        return rows / np.linalg.norm(rows, axis=1, keepdims=True)
-
-
-def test_correlation_by_hand():
-    model = Fixed(a=[1, 0], b=[0, 1], c=[1, 1], d=[-1, 0])
-    # cosines 0, sqrt(1/2), -1, 1
+def test_correlation_by_hand(named):
+    model = named({"a": [1, 0], "b": [0, 1], "c": [1, 1], "d": [-1, 0]})
     pairs = GradedPairs("x", ["a", "a", "a", "b"], ["b", "c", "d", "b"], [1.0, 2.0, 1.5, 5.0])
     got = correlate(model, pairs)
-    cosines = [0, 0.5**0.5, -1, 1]
-    assert got.pearson == pytest.approx(np.corrcoef(cosines, pairs.grades)[0, 1], abs=1e-6)
+    assert got.pearson == pytest.approx(np.corrcoef([0, 0.5**0.5, -1, 1], pairs.grades)[0, 1], abs=1e-6)
     assert got.spearman == pytest.approx(1 - 6 * (1 + 0 + 1 + 0) / (4 * 15))  # ranks 2 3 1 4 against 1 3 2 4
 
 
@@ -57,17 +44,15 @@ def test_correlations_are_those_of_scipy(pairs):
     assert found.spearman == pytest.approx(stats.spearmanr(scores, grades).statistic, abs=1e-9)
 
 
-def test_constant_and_broken_scores_have_no_correlation():
-    for scores in ([1, 1, 1], [1, 2, math.inf], [1, math.nan, 2]):
-        assert math.isnan(correlation(scores, [1, 2, 3]).pearson)
-    assert math.isnan(correlation([1], [2]).spearman)
+def test_constant_and_broken_scores_have_no_correlation(named):
+    assert math.isnan(correlation([1, 1, 1], [1, 2, 3]).pearson) and math.isnan(correlation([1], [2]).spearman)
     with pytest.raises(EvaluationError, match="x: the score of pair 2 is nan; the model is broken"):
-        correlate(Fixed(a=[1, 0], b=[math.nan, 1]), GradedPairs("x", ["a", "a"], ["a", "b"], [1.0, 2.0]))
+        correlate(named({"a": [1, 0], "b": [math.nan, 1]}), GradedPairs("x", ["a", "a"], ["a", "b"], [1.0, 2.0]))
 
 
-def test_equal_texts_tie_whatever_float32_makes_of_them():
+def test_equal_texts_tie_whatever_float32_makes_of_them(named):
     vectors = {str(i): row for i, row in enumerate(np.random.default_rng(0).normal(size=(50, 300)))}
-    assert set(pair_cosines(Fixed(**vectors), GradedPairs("x", [*vectors], [*vectors], [0.0] * 50))) == {1.0}
+    assert set(cosines(named(vectors), GradedPairs("x", [*vectors], [*vectors], [0.0] * 50))) == {1.0}
 
 
 def test_resamples_are_scored_as_scipy_does():
@@ -79,24 +64,22 @@ def test_resamples_are_scored_as_scipy_does():
         seen.append(rows)
         return pearson(x[rows], y[rows])
 
-    draws = resampled(statistic, 60, seed=3)
-    assert draws.shape == (10_000,)
+    figures = resampled(statistic, 60, seed=3)
+    assert figures.shape == (10_001,) and figures[0] == pytest.approx(stats.pearsonr(x, y).statistic)
     rows = np.concatenate([each for each in seen if len(each) > 1])
     for number in (0, 57, 9_999):
-        expected = stats.pearsonr(x[rows[number]], y[rows[number]]).statistic
-        assert draws[number] == pytest.approx(expected)
+        assert figures[1 + number] == pytest.approx(stats.pearsonr(x[rows[number]], y[rows[number]]).statistic)
     spearman = pearson(ranks(x[rows[:5]]), ranks(y[rows[:5]]))
     assert spearman[4] == pytest.approx(stats.spearmanr(x[rows[4]], y[rows[4]]).statistic)
-    low, high = interval(draws)
     fisher = stats.pearsonr(x, y).confidence_interval()
-    assert (low, high) == pytest.approx((fisher.low, fisher.high), abs=0.06)
-    np.testing.assert_array_equal(draws, resampled(statistic, 60, seed=3))
-    assert not np.array_equal(draws, resampled(statistic, 60, seed=4))
+    assert interval(figures[1:]) == pytest.approx((fisher.low, fisher.high), abs=0.06)
+    np.testing.assert_array_equal(figures, resampled(statistic, 60, seed=3))
+    assert not np.array_equal(figures, resampled(statistic, 60, seed=4))
 
 
 def test_fewer_resamples_of_many_items_and_undefined_ones_left_out():
-    assert len(resampled(lambda rows: rows.mean(axis=-1), 10_000)) == 2_000
-    two = resampled(lambda rows: pearson(np.array([0.0, 1.0])[rows], np.array([1.0, 2.0])[rows]), 2)
+    assert len(resampled(lambda rows: rows.mean(axis=-1), 10_000)) == 2_001
+    two = resampled(lambda rows: pearson(np.array([0.0, 1.0])[rows], np.array([1.0, 2.0])[rows]), 2)[1:]
     assert 0.4 < np.isnan(two).mean() < 0.6 and np.nanmin(two) == pytest.approx(1)  # half draw one pair twice
     assert interval(two) == pytest.approx((1, 1)) and interval(np.full(9, math.nan)) == (None, None)
 
@@ -111,28 +94,28 @@ def test_models_are_compared_on_the_same_resamples():
     random = np.random.default_rng(2)
     grades = random.normal(size=300)
     good = grades + random.normal(size=300)
-    cosines = {"worse": good + 3 * random.normal(size=300), "good": good, "same": good, "flat": np.ones(300)}
-    samples = {
-        name: (correlation(x, grades).pearson, resampled(lambda rows, x=x: pearson(x[rows], grades[rows]), 300))
-        for name, x in cosines.items()
-    }
-    scores = scores_of("b", "s", "Pearson", samples, 300)
-    assert [score.model for score in scores] == list(cosines) and scores[1].low < scores[1].value < scores[1].high
-    assert (scores[3].value, scores[3].low) == (None, None)
-    better, same, flat = differences_of("b", "s", "Pearson", samples, 300)
-    assert better.against == "worse" and 0 < better.low < better.value < better.high
-    assert better.value == pytest.approx(scores[1].value - scores[0].value) and better.p_value < 0.001
-    assert same == Score("same", *[getattr(better, name) for name in ("benchmark", "set", "measure", "value")],
-                         better.low, better.high, 300, "worse", better.p_value)  # fmt: skip
+    found = {"worse": good + 3 * random.normal(size=300), "good": good, "same": good, "flat": np.ones(300)}
+    scores = [
+        score_of(name, "b", "s", "Pearson", resampled(lambda rows, x=x: pearson(x[rows], grades[rows]), 300), 300)
+        for name, x in found.items()
+    ]
+    assert scores[1].low < scores[1].value < scores[1].high and (scores[3].value, scores[3].low) == (None, None)
+    better, same, flat = differences([*scores, Score("good", "b", "other", "Pearson", 1.0)])
+    assert better.against == "worse" and 0 < better.low < better.value < better.high and better.p_value < 0.001
+    assert better.value == pytest.approx(scores[1].value - scores[0].value)
+    assert (same.model, same.value, same.low, same.p_value) == ("same", better.value, better.low, better.p_value)
     assert (flat.value, flat.low, flat.p_value) == (None, None, None)
-    (equal,) = differences_of("b", "s", "Pearson", {"a": samples["good"], "b": samples["same"]}, 300)
+    (equal,) = differences(scores[1:3])
     assert (equal.value, equal.low, equal.high, equal.p_value) == (0, 0, 0, 1)
 
 
 def test_scores_are_written_and_read(tmp_path):
-    scores = [Score("m", "sts", "2012", "mean Pearson", 0.5, 0.4, 0.6, 10), Score("m", "sts", "x", "Pearson", None)]
+    scores = [
+        Score("m", "sts", "2012", "mean Pearson", 0.5, 10, 0.4, 0.6, draws=np.ones(3)),
+        Score("m", "sts", "x", "Pearson", math.nan),
+    ]
     write_scores(scores, tmp_path / "out" / "scores.json")
-    assert read_scores(tmp_path / "out" / "scores.json") == scores
+    assert read_scores(tmp_path / "out" / "scores.json") == scores and scores[1].value is None
     (tmp_path / "other.json").write_text('[{"model": "m"}]')
     for name in ("other.json", "none.json", "out"):
         with pytest.raises(EvaluationError, match="make it with `st-paragram evaluate --json`"):

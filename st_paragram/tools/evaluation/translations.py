@@ -1,0 +1,220 @@
+"""Retrieval of translations by nearest neighbor: Tatoeba, NTREX-128 and FLORES-200.
+
+Tatoeba (Artetxe and Schwenk, TACL 2019) has files `xxx-eng.tsv`, rows `foreign TAB English`. NTREX-128 (Federmann et
+al. 2022) and FLORES (Goyal et al. 2022; NLLB Team 2022) are one text in many languages, parallel by line: files such
+as `newstest2019-ref.deu.txt` and `deu_Latn.devtest`. All come from a folder or from the Hugging Face hub.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from st_paragram.core.encoding.models import TextEncoder
+from st_paragram.core.text.parallel import TextSource
+from st_paragram.errors import EvaluationError
+from st_paragram.tools.bitext_mining.candidates import best_neighbors
+from st_paragram.tools.bitext_mining.margin import DEFAULT_K, Margin
+from st_paragram.tools.evaluation import report
+from st_paragram.tools.evaluation.benchmarks import Request
+from st_paragram.tools.evaluation.files import Translations, inner_folder, read_translations
+from st_paragram.tools.evaluation.scores import Score, embed
+from st_paragram.tools.evaluation.sets import fetch
+from st_paragram.tools.neighbors.exact import nearest_both_ways
+from st_paragram.tools.neighbors.results import Vectors
+
+Rows = NDArray[np.int64]
+
+#: The sets go by ISO 639-3 codes, perhaps with a script or region; these also by two letters.
+CODES = {"ar": ("ara", "arb"), "de": ("deu",), "es": ("spa",), "fr": ("fra",), "ru": ("rus",), "tr": ("tur",)}
+CODES |= {"zh": ("cmn", "zho"), "en": ("eng",)}
+ERROR = "error"  # of the nearest neighbor by cosine, mean of both directions: the papers' figure
+_SIZES = {"tatoeba": 1000, "ntrex": 1997}  # sentences of each test set with published figures
+
+
+TITLES = {"tatoeba": "Tatoeba", "ntrex": "NTREX-128", "flores": "FLORES-200"}
+#: Names of files; the group is the language.
+_FILES = {
+    "tatoeba": r"([a-z]{3})-eng\.tsv",
+    "ntrex": r"newstest2019-(?:src|ref)\.([\w-]+)\.txt",
+    "flores": r"(\w+)\.devtest",
+}
+_EXAMPLES = {"tatoeba": "spa-eng.tsv", "ntrex": "newstest2019-ref.spa.txt", "flores": "spa_Latn.devtest"}
+#: The hub's data sets, and the revisions that mteb takes.
+_HUB = {
+    "tatoeba": ("mteb/tatoeba-bitext-mining", "69e8f12da6e31d59addadda9a9c8a2e601a0e282"),
+    "ntrex": ("mteb/NTREXBitextMining", "66b8b27efc99658903127730575e9fa0cb9f075c"),
+    "flores": ("mteb/FloresBitextMining", "2144d16cc15edd22d4a9237d12bff5f31f5c07fc"),
+}
+Data = tuple[str, list[Translations]]  # the benchmark, and its pairs of languages
+
+
+def has_data(data: Path, name: str) -> bool:
+    """Whether a folder of evaluation data has texts of a benchmark."""
+    return bool(_files(data, name))
+
+
+def read(request: Request) -> Data:
+    """Read what a folder (its folder of the benchmark's name, or itself) or the hub has of a benchmark.
+
+    Languages are ISO 639-3 codes, two letters for those of `CODES`, or two languages ("es-de") of a parallel text; all
+    that there are if none is named (of the hub's, those of `CODES`), each with English.
+    """
+    name, place = request.benchmark, str(request.data or "the hub")
+    texts: dict[str, Any] = {**_files(request.data, name)} if request.data else {}
+    known = list(texts)
+    if request.hub and not texts and name == "tatoeba":
+        known = [codes[0] for codes in CODES.values()]
+        texts = dict.fromkeys([*known, *(code for code in request.languages if code not in CODES)])
+    elif request.hub and not texts:
+        dataset = fetch(name, *_HUB[name], None, "devtest" if name == "flores" else "test")
+        texts = {code: dataset[code] for code in dataset.column_names}
+        known = [code for code in texts if any(_is(code, language) for language in CODES)]
+    if not texts:
+        raise EvaluationError(f"{place}: nothing of {TITLES[name]}; files are named like {_EXAMPLES[name]}")
+    wanted = [language for language in request.languages if not _is(language, "en")]
+    wanted = wanted or [code for code in known if not _is(code, "en")]
+    pairs = [pair for language in wanted for pair in _pairs(name, language, texts, place)]
+    return name, [_translations(name, texts, *pair) for pair in dict.fromkeys(pairs)]
+
+
+def _files(data: Path, name: str) -> dict[str, Path]:
+    folder = inner_folder(data, name)
+    paths = sorted(folder.iterdir()) if folder.is_dir() else []
+    return {match[1]: path for path in paths if (match := re.fullmatch(_FILES[name], path.name))}
+
+
+def _is(code: str, language: str) -> bool:
+    """Whether a code such as "zho-CN" or "zho_Hans" is of a language as a user names it."""
+    return code == language or re.split("[-_]", code)[0] in CODES.get(language, (language,))
+
+
+def _pairs(name: str, language: str, texts: Mapping[str, Any], place: str) -> list[tuple[str, str]]:
+    """The pairs of codes that "es" (with English) or "es-de" (of parallel texts) means."""
+    first, second = language, next((code for code in sorted(texts) if _is(code, "en")), "eng")
+    if "-" in language and name != "tatoeba" and not any(_is(code, language) for code in texts):
+        first, second = language.split("-", 1)
+    ones, others = ([code for code in texts if _is(code, side)] for side in (first, second))
+    if not ones or (not others and second != "eng"):
+        seen = f"{place}: no test set for {language}"
+        raise EvaluationError(f"{seen}; there are {len(texts)}: {' '.join(texts)}")
+    return [(one, other) for one in ones for other in others[:1] or ["eng"]]
+
+
+def _translations(name: str, texts: Mapping[str, Any], code: str, other: str) -> Translations:
+    """Two languages: of one or two files, or of columns of the hub."""
+    called = code if _is(other, "en") else f"{code}-{other}"
+    if isinstance(texts[code], Path):
+        paths = dict.fromkeys((str(texts[code]), str(texts.get(other, texts[code]))))
+        return read_translations(TextSource(tuple(paths), (code, other)), called)
+    if name == "tatoeba":
+        texts, code, other = fetch(name, *_HUB[name], f"{code}-eng", "test"), "sentence1", "sentence2"
+    return Translations(called, list(texts[code]), list(texts[other]))
+
+
+def score(name: str, model: TextEncoder, data: Data) -> Iterator[Score]:
+    """All measures of a model on each pair of languages."""
+    benchmark, sets = data
+    measured = retrieval_errors if benchmark == "tatoeba" else mteb_measures
+    for each in sets:
+        for measure, value in measured(embed(model, each.first), embed(model, each.second)).items():
+            yield Score(name, benchmark, each.name, measure, value, len(each))
+
+
+def retrieval_errors(first: Vectors, second: Vectors, k: int = DEFAULT_K) -> dict[str, float]:
+    """Score the retrieval of translations in both directions, by cosine, by margin (ratio), and as mteb counts.
+
+    Embeddings are float32 (n, D), rows of length 1, of sentences and of their translations in the same order; k
+    neighbors, or fewer if there are not as many, make a margin's background.
+    """
+    forward, backward = nearest_both_ways(first, second, k)
+    cosine = [_misses(found.indices[:, 0]) for found in (forward, backward)]
+    both = ((forward, backward), (backward, forward))
+    margin = [_misses(best_neighbors(own, other, Margin.RATIO)[0]) for own, other in both]
+    found = found_by_mteb(first, second)
+    return {
+        f"{ERROR} to English": cosine[0],
+        f"{ERROR} from English": cosine[1],
+        ERROR: fmean(cosine),
+        "margin error to English": margin[0],
+        "margin error from English": margin[1],
+        "margin error": fmean(margin),
+        "accuracy": 1 - _misses(found),
+        "F1": weighted_f1(found),
+    }
+
+
+def mteb_measures(first: Vectors, second: Vectors) -> dict[str, float]:
+    """F1 and accuracy as mteb counts them, from the first language to the second and back."""
+    there, back = found_by_mteb(first, second), found_by_mteb(second, first)
+    shares = {"F1": weighted_f1(there), "F1 back": weighted_f1(back)}
+    return shares | {"accuracy": 1 - _misses(there), "accuracy back": 1 - _misses(back)}
+
+
+def found_by_mteb(first: Vectors, second: Vectors) -> Rows:
+    """Nearest neighbors as mteb 2 looks for them (its `BitextMiningEvaluator`), int64 (n,).
+
+    Sentences with the same words have one vector; which of them is "nearest" is a matter of rounding there, so only
+    the same steps give the same figures: rows are brought to length 1 again, and looked for in blocks of 100.
+    """
+    query, corpus = (side / np.maximum(np.linalg.norm(side, axis=1, keepdims=True), 1e-12) for side in (first, second))
+    return np.concatenate([(query[n : n + 100] @ corpus.T).argmax(axis=1) for n in range(0, len(query), 100)])
+
+
+def weighted_f1(found: Rows) -> float:
+    """F1 as mteb counts it: sentences as classes of one member each, the mean of their F1.
+
+    A class whose one member was found has recall 1 and, if c queries in all chose it, precision 1 / c.
+    """
+    hits = found == np.arange(len(found))
+    times = np.bincount(found, minlength=len(found))[: len(found)]
+    return float(np.where(hits, 2 / (1 + times), 0.0).mean())
+
+
+def _misses(found: Rows) -> float:
+    return float((found != np.arange(len(found))).mean())
+
+
+def tables(scores: list[Score], data: Data) -> Iterator[str]:
+    """A table for each model, and one of all models with published rows; part by part."""
+    benchmark, _ = data
+    means = dict[str, list[Score]]()
+    for model in dict.fromkeys(score.model for score in scores):
+        own = [score for score in scores if score.model == model]
+        means[model] = _means(own)
+        rows = report.pivot([*own, *means[model]], lambda s: s.measure, lambda s: f"{s.set} ({s.items})", first="pairs")
+        yield f"### {TITLES[benchmark]}, {model}: retrieval of translations by nearest neighbor, x 100\n\n{rows}\n"
+    yield "F1 and accuracy are as in mteb: from the language to English (or the second one), and back.\n"
+    if benchmark not in _SIZES:
+        return
+    *languages, average = next(iter(report.published()[benchmark].values()))
+    measure, title = (ERROR, "mean error x 100 by cosine") if benchmark == "tatoeba" else ("F1", "F1 x 100 to English")
+    shown = [score for score in scores if score.measure == measure and score.set in languages]
+    if altered := list(dict.fromkeys(score.set for score in shown if score.items != _SIZES[benchmark])):
+        yield report.not_comparable(altered)
+        return
+    for model in means:
+        own = [score for score in shown if score.model == model]
+        shown += [replace(s, set=average) for s in _means(own) if len(own) == len(languages)]
+    yield from report.section(f"{TITLES[benchmark]}: {title}, with published rows", shown, known=benchmark)
+
+
+def _means(scores: list[Score]) -> list[Score]:
+    """The mean of all languages of each measure, if there are several."""
+    by_measure: dict[str, list[Score]] = {}
+    for score in scores:
+        by_measure.setdefault(score.measure, []).append(score)
+    return [
+        replace(
+            own[0], set=f"mean of {len(own)}", value=fmean(s.value or 0 for s in own), items=sum(s.items for s in own)
+        )
+        for own in by_measure.values()
+        if len(own) > 1
+    ]

@@ -1,0 +1,147 @@
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from sentence_transformers.util import cos_sim
+
+from st_paragram.cli.main import main
+from st_paragram.errors import EvaluationError, SettingsError
+from st_paragram.tools.evaluation.benchmarks import Request
+from st_paragram.tools.evaluation.files import Translations
+from st_paragram.tools.evaluation.scores import read_scores
+from st_paragram.tools.evaluation.translations import ERROR, mteb_measures, read, retrieval_errors, weighted_f1
+
+FIRST = {"a": [1, 0, 0], "b": [0, 1, 0], "c": [0.9, 0.5, 0]}
+SECOND = {"x": [1, 0.1, 0], "y": [0.2, 1, 0], "z": [0.1, 0.9, 0.9]}
+
+
+def unit(vectors):
+    vectors = np.array(list(vectors), dtype=np.float32)
+    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+
+def test_retrieval_errors_by_hand():
+    got = retrieval_errors(unit(FIRST.values()), unit(SECOND.values()))
+    # a -> x, b -> y, c -> x (wrong); x -> a, y -> b, z -> b (wrong)
+    assert got[f"{ERROR} to English"] == got[f"{ERROR} from English"] == got[ERROR] == pytest.approx(1 / 3)
+    assert got["accuracy"] == pytest.approx(2 / 3)
+    # x was chosen twice: precision 1/2, F1 2/3; y once: F1 1; z never: 0. Back, b was chosen twice.
+    assert got["F1"] == pytest.approx((2 / 3 + 1 + 0) / 3)
+    both = {"F1": 5 / 9, "F1 back": 5 / 9, "accuracy": 2 / 3, "accuracy back": 2 / 3}
+    assert mteb_measures(unit(FIRST.values()), unit(SECOND.values())) == pytest.approx(both)
+
+
+def test_margin_finds_what_a_hub_hides():
+    # Target 3 is near to everything: cosine 0.58 with sources 0 .. 2, whose translations reach only 0.5.
+    hub = [1, 1, 1, 0, 0, 0]
+    first = unit([*np.eye(6)[:3], hub])
+    second = unit([*(0.5 * np.eye(6)[:3] + 0.75**0.5 * np.eye(6)[3:]), hub])
+    got = retrieval_errors(first, second)
+    assert (got[f"{ERROR} to English"], got[f"{ERROR} from English"], got[ERROR]) == (0.75, 0, 0.375)
+    assert (got["margin error to English"], got["margin error from English"]) == (0, 0)
+    with pytest.raises(SettingsError, match="0 neighbors"):
+        retrieval_errors(first, second, k=0)
+
+
+@pytest.mark.filterwarnings("ignore:To copy construct")
+def test_accuracy_and_f1_are_those_of_mteb():
+    search = pytest.importorskip("mteb._evaluators.text.bitext_mining_evaluator").BitextMiningEvaluator
+    task = pytest.importorskip("mteb.abstasks.text.bitext_mining").AbsTaskBitextMining
+
+    class Cosine:
+        similarity = staticmethod(cos_sim)
+
+    rng = np.random.default_rng(1)
+    first = rng.normal(size=(250, 300))
+    second = first + 4 * rng.normal(size=first.shape)
+    second[::3] = second[1::3].repeat(2, axis=0)[: len(second[::3])]  # sentences that are there twice or more
+    first, second = unit(first), unit(second)
+    got = mteb_measures(first, second)
+    for sides, back in (((first, second), ""), ((second, first), " back")):
+        found = search._similarity_search(None, *sides, Cosine())
+        expected = task._compute_metrics(None, found, [(row, row) for row in range(250)])
+        figures = got[f"accuracy{back}"], got[f"F1{back}"]
+        assert 0.2 < figures[0] < 0.9 and figures == pytest.approx((expected["accuracy"], expected["f1"]), abs=1e-6)
+    assert weighted_f1(np.array([0, 0, 0])) == pytest.approx((2 / 4 + 0 + 0) / 3)
+
+
+def write(folder, **texts):
+    folder.mkdir(exist_ok=True)
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="utf-8", newline="\n")
+
+
+def sets(name, data=None, *languages, hub=False):
+    return read(Request([], name, data, hub, languages))[1]
+
+
+def test_pairs_of_tatoeba_are_found_by_language(tmp_path):
+    texts = {"spa-eng.tsv": "uno\tone\ndos\ttwo\n", "deu-eng.tsv": "eins\tone\n", "ara-eng.tsv": "a\u2028a\tb\n"}
+    write(tmp_path / "tatoeba", **texts)
+    assert [each.name for each in sets("tatoeba", tmp_path)] == ["ara", "deu", "spa"]
+    spanish, arabic = sets("tatoeba", tmp_path / "tatoeba", "es", "en", "ara", "spa")
+    assert spanish == Translations("spa", ["uno", "dos"], ["one", "two"])
+    assert (arabic.name, arabic.first) == ("ara", ["a a"])
+    for language in ("tr", "xyz", "es-de"):
+        with pytest.raises(EvaluationError, match=f"no test set for {language}; there are 3: ara deu spa"):
+            sets("tatoeba", tmp_path, "spa", language)
+    with pytest.raises(EvaluationError, match=r"nothing of Tatoeba; files are named like spa-eng\.tsv"):
+        sets("tatoeba", tmp_path / "missing")
+
+
+def test_pairs_of_parallel_texts_are_found_by_language(tmp_path):
+    names = {"src.eng": "one\ntwo\n", "ref.spa": "uno\ndos\n", "ref.zho-CN": "一\n二\n", "ref.zho-TW": "壹\n贰\n"}
+    write(tmp_path / "ntrex", **{f"newstest2019-{name}.txt": text for name, text in names.items()})
+    write(
+        tmp_path / "flores", **{"eng_Latn.devtest": "one\n", "deu_Latn.devtest": "eins\n", "fra_Latn.devtest": "un\n"}
+    )
+    assert [each.name for each in sets("ntrex", tmp_path)] == ["spa", "zho-CN", "zho-TW"]
+    assert sets("ntrex", tmp_path, "zh")[1] == Translations("zho-TW", ["壹", "贰"], ["one", "two"])
+    first, _ = sets("ntrex", tmp_path, "zh-es")
+    assert first == Translations("zho-CN-spa", ["一", "二"], ["uno", "dos"])
+    assert sets("flores", tmp_path, "fr-de") == [Translations("fra_Latn-deu_Latn", ["un"], ["eins"])]
+    write(tmp_path / "ntrex", **{"newstest2019-ref.deu.txt": "eins\n"})
+    with pytest.raises(EvaluationError, match="no test set for it; there are 5: deu spa zho-CN zho-TW eng"):
+        sets("ntrex", tmp_path, "it")
+    with pytest.raises(Exception, match="need equal numbers of rows"):
+        sets("ntrex", tmp_path, "de")
+
+
+def test_the_hub_has_the_sets_too(monkeypatch):
+    from datasets import Dataset
+
+    one_text = Dataset.from_dict({"swa_Latn": ["moja"], "eng_Latn": ["one"], "spa_Latn": ["uno"], "zho_Hant": ["一"]})
+
+    def load_dataset(path, subset, split, revision):
+        assert len(revision) == 40
+        if path == "mteb/tatoeba-bitext-mining":
+            assert split == "test"
+            return {"sentence1": [f"uno {subset}", "dos"], "sentence2": ["one", "two"]}
+        assert (subset, split) == (None, {"mteb/NTREXBitextMining": "test", "mteb/FloresBitextMining": "devtest"}[path])
+        return one_text
+
+    monkeypatch.setitem(sys.modules, "datasets", SimpleNamespace(load_dataset=load_dataset))
+    assert sets("tatoeba", None, "es", hub=True) == [Translations("spa", ["uno spa-eng", "dos"], ["one", "two"])]
+    all_of_it = ["ara", "deu", "spa", "fra", "rus", "tur", "cmn"]
+    assert [each.name for each in sets("tatoeba", hub=True)] == all_of_it
+    for name in ("ntrex", "flores"):
+        assert [each.name for each in sets(name, hub=True)] == ["spa_Latn", "zho_Hant"]
+        assert sets(name, None, "swa", hub=True) == [Translations("swa_Latn", ["moja"], ["one"])]
+
+
+def test_the_benchmarks_print_tables_and_write_scores(tmp_path, capsys, tiny, texts):
+    rows, data, file = texts[:20], tmp_path / "data", tmp_path / "out" / "scores.json"
+    write(data, **{"spa-eng.tsv": "".join(f"{text}\t{text}\n" for text in rows), "xxx-eng.tsv": "da\tba\n"})
+    write(data, **{f"{code}.devtest": "".join(f"{text}\n" for text in rows) for code in ("eng", "spa")})
+    command = ["evaluate", str(tiny), "--benchmarks", "tatoeba", "flores", "--data", str(data), "--languages", "es"]
+    assert main([*command, "--untrained", "--json", str(file)]) == 0
+    printed = capsys.readouterr().out
+    assert "| spa (20) | 0.0 | 0.0 | 0.0 | 0.0 | 0.0 | 0.0 | 100.0 | 100.0 |" in printed
+    assert "| spa (20) | 100.0 | 100.0 | 100.0 | 100.0 |" in printed and "### FLORES-200, untrained" in printed
+    assert "Published figures are left out where the data are not the published test set: spa." in printed
+    scores = read_scores(file)
+    assert list(dict.fromkeys(s.model for s in scores)) == [str(tiny), "untrained"]
+    assert {(s.benchmark, s.set) for s in scores} == {("tatoeba", "spa"), ("flores", "spa")}
+    assert main(["evaluate", str(tiny), "--benchmarks", "tatoeba", "--data", str(data)]) == 0
+    assert "| mean of 2 (21) |" in capsys.readouterr().out
