@@ -19,13 +19,15 @@ from huggingface_hub import ModelCard
 import st_paragram
 from st_paragram.cli.main import main as st_paragram_command
 from st_paragram.cli.main import run_reporting_errors
+from st_paragram.conversion.languages import pieces_in, write_languages
+from st_paragram.conversion.normalization import simplified_characters, with_rules
 from st_paragram.conversion.use_import import import_use
 from st_paragram.core.encoding.directory import CONFIG_FILE, read_configuration, table_note
-from st_paragram.core.encoding.record import read_training_record
+from st_paragram.core.encoding.record import read_training_record, training_text
 from st_paragram.core.files import write_text
 from st_paragram.core.settings import read_yaml
 from st_paragram.core.tables import markdown_table
-from st_paragram.core.text.parallel import TextSource
+from st_paragram.core.text.parallel import TextSource, read_pairs
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
 from st_paragram.errors import SettingsError
 from st_paragram.hub import add_scores, scores_of
@@ -89,6 +91,22 @@ def train(name: str, model: dict[str, Any], texts: list[TextSource], arguments: 
     run_training(replace(run, development=arguments.dev, resume=bool(complete_checkpoints(run.checkpoints))))
 
 
+def add_languages(folder: Path, texts: list[TextSource], unihan: Path | None) -> None:
+    """Make a copy read traditional Chinese as simplified, if Unihan is there, and note the pieces of each language."""
+    encoder = st_paragram.Encoder(folder)
+    if unihan:
+        content = with_rules(encoder.tokenizer.content, simplified_characters(unihan))
+        tokenizer = SentencePieceTokenizer(content, **encoder.tokenizer.options)
+        encoder = st_paragram.Encoder(replace(encoder.model, tokenizer=tokenizer))
+        encoder.save(folder, overwrite=True, training=training_text(folder))
+    pieces: dict[str, Any] = {}
+    for text in texts:
+        for side, language in enumerate(text.languages):
+            found = pieces_in((row[side] for row in read_pairs(text)), encoder.tokenizer)
+            pieces[language] = pieces.get(language, False) | found
+    write_languages(folder, pieces)
+
+
 def describe(
     folder: Path, original: str, model: dict[str, Any], sources: dict[str, Any], benchmarks: Path | None
 ) -> None:
@@ -139,6 +157,8 @@ def main() -> int:
     parser.add_argument("--only", nargs="+", default=[], metavar="MODEL", help="models to make (default: all)")
     parser.add_argument("--dev", type=Path, metavar="FILE.tsv", help="development pairs (default: built-in ones)")
     parser.add_argument("--benchmarks", type=Path, metavar="DIR", help="evaluation data, as of `st-paragram evaluate`")
+    about = "Unihan_Variants.txt of Unicode's Unihan.zip, for traditional Chinese characters"
+    parser.add_argument("--unihan", type=Path, metavar="FILE", help=about)
     parser.add_argument("--workers", type=int, default=1, metavar="N", help="processes that prepare text (default: 1)")
     arguments = parser.parse_args()
     release = read_yaml(arguments.config)
@@ -155,6 +175,8 @@ def main() -> int:
             if not (output / CONFIG_FILE).exists():
                 whole = st_paragram.load(folder, device="cpu", truncate_dim=copy.get("dim"))
                 st_paragram.save(whole, output, dtype=copy["dtype"], training=read_training_record(folder))
+                if copy.get("languages"):
+                    add_languages(output, texts[name], arguments.unihan)
         for output in (folder, *packed):
             describe(output, name, model, sources, arguments.benchmarks)
             print(output)

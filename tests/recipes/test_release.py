@@ -12,6 +12,7 @@ from huggingface_hub import ModelCard
 from support.data import make_pairs
 
 import st_paragram
+from st_paragram.conversion.languages import read_languages
 from st_paragram.core.encoding.model_files import table_type
 from st_paragram.core.families import family_named
 from st_paragram.core.settings import read_yaml
@@ -27,7 +28,10 @@ DESCRIPTION = {
             "caps": {"theirs": 150},
             "settings": SETTINGS,
             "preparation": {"vocab_size": 200, "vocab_threads": 1},
-            "pack": [{"name": "small-int8", "dtype": "int8", "dim": 4}, {"name": "small-int4", "dtype": "int4"}],
+            "pack": [
+                {"name": "small-int8", "dtype": "int8", "dim": 4},
+                {"name": "small-int4", "dtype": "int4", "languages": True},
+            ],
             "licence": "cc0-1.0",
         },
         "open": {
@@ -66,8 +70,10 @@ def release(description, *arguments):
 
 
 def test_models_are_trained_packed_and_described_once(capsys):
-    assert release(DESCRIPTION) == 0
+    Path("Unihan_Variants.txt").write_text("U+570B\tkSimplifiedVariant\tU+56FD\n")
+    assert release(DESCRIPTION, "--unihan", "Unihan_Variants.txt") == 0
     assert capsys.readouterr().out.splitlines()[-4:] == ["out/small", "out/small-int8", "out/small-int4", "out/open"]
+    assert set(read_languages(Path("out/small-int4"))) == {"en", "es"}
     kinds = [table_type(Path("out") / name).value for name in ("small", "small-int8", "small-int4")]
     assert kinds == ["float32", "int8", "int4"] and st_paragram.load("out/small-int8").encode(["ba"]).shape == (1, 4)
 
