@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from support.dual_encoder import ARCHITECTURES, TASKS, Data, new_model, new_trainer, tiny, unlike_new, write_data
+from support.dual_encoder import ARCHITECTURES, TASKS, new_model, new_trainer, tiny, unlike_new, write_data
 
 from st_paragram.errors import SettingsError
 from st_paragram.families.muse.family import bitext_of_languages
 from st_paragram.families.muse.losses import DualEncoderTasks, ranking_loss
-from st_paragram.families.muse.settings import MuseData
 from st_paragram.families.muse.tasks import TaskBatch, file_rows
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
@@ -124,17 +123,6 @@ def test_training_is_a_plain_loop(data, tmp_path, architecture):
         torch.testing.assert_close(tensor, loss.state_dict()[name], atol=1e-5, rtol=0)
 
 
-def test_what_is_logged(data, tmp_path):
-    trainer = new_trainer(data, tiny(**BALANCED, steps=8), tmp_path, logging_steps=4)
-    trainer.train()
-    entries = {entry["step"]: entry for entry in trainer.state.log_history if "loss" in entry}
-    drawn = [trainer.rows[trainer.sampler.at(step)[0]].task for step in range(8)]
-    for step, tasks in ((1, drawn[:1]), (4, drawn[1:4]), (8, drawn[4:])):
-        assert {task for task in TASKS if task in entries[step]} == set(tasks)
-        assert entries[step]["pairs_per_second"] > 0 and ("nli_accuracy" in entries[step]) == ("nli" in tasks)
-    assert trainer.task_sizes == {"qa en": 40, "qa xx": 3, "response en": 40, "nli en": 40, "nli xx": 3}
-
-
 # Resuming.
 
 
@@ -176,9 +164,3 @@ def test_languages_of_stores_and_folders(data, tmp_path):
         (tmp_path / name).write_text("x")
     files = [f"en-es:{tmp_path}/en-es.tsv", f"en-de:{tmp_path}/en-de.tsv.xz", "en-fr:more.tsv"]
     assert bitext_of_languages(["es", "de"], [str(tmp_path), "en-fr:more.tsv"]) == ("de-es", files)
-
-
-def test_one_language_is_trained_on_alone(data, tmp_path):
-    trainer = new_trainer(Data(data.bitext, MuseData(languages=["yy"])), tiny(steps=2), tmp_path / "run")
-    assert [each.name for each in trainer.rows] == ["translation yy"] and trainer.contents == [[data.bitext.digest, 40]]
-    trainer.train()
