@@ -67,22 +67,6 @@ def test_sides_are_what_the_model_encodes(store, vocabulary, pairs, architecture
     np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
-@pytest.mark.parametrize(("task", "contexts"), [*((task, False) for task in TASKS), ("qa", True)])
-def test_what_each_task_teaches(store, vocabulary, pairs, architecture, task, contexts):
-    """Every task the encoder; questions and responses the towers; contexts their map; inference the classifier."""
-    tasks = DualEncoderTasks(new_model(store, architecture))
-    around = [f"{pairs[20 + i][1]} {answer}" for i, (_, answer) in enumerate(pairs[:6])] if contexts else None
-    tasks(batch_of(vocabulary, task, pairs[:6], around))[0].backward()
-    names = {name for name, _ in tasks.named_parameters()}
-    taught = {name for name, each in tasks.named_parameters() if each.grad is not None and each.grad.any()}
-    towers = {name for name in names if ".query." in name or ".document." in name}
-    heads = {name for name in names if name.startswith("heads.")}
-    assert towers & taught == (towers if task in ("qa", "response") else set())
-    taught_heads = (["context"] if contexts else []) + (["classifier"] if task == "nli" else [])
-    assert {name.split(".")[1] for name in heads & taught} == set(taught_heads)
-    assert names - towers - heads <= taught
-
-
 # Against a plain loop.
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import logging
 import pickle
 
 import numpy as np
@@ -129,16 +128,6 @@ def test_settings_of_the_model_count(model, plain, monkeypatch):
     check_equal(model.encode(TEXTS), plain.encode(TEXTS))
     check_equal(model.encode(TEXTS, prompt_name="passage"), plain.encode(TEXTS, prompt_name="passage"))
     assert model.get_embedding_dimension() == 7
-
-
-def test_the_progress_bar_shows_when_asked_for(model, capfd, caplog):
-    model.encode(TEXTS, batch_size=2)
-    assert "Batches" not in capfd.readouterr().err
-    model.encode(TEXTS, batch_size=2, show_progress_bar=True)
-    assert "5/5" in capfd.readouterr().err
-    with caplog.at_level(logging.INFO, SentenceTransformer.__module__):
-        model.encode(TEXTS)
-    assert "Batches" in capfd.readouterr().err
 
 
 @pytest.fixture

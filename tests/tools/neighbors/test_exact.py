@@ -15,7 +15,6 @@ from st_paragram.tools.neighbors.exact import (
     BestRows,
     exact_both_ways,
     exact_within,
-    nearest_both_ways,
     nearest_neighbors,
 )
 from st_paragram.tools.neighbors.results import Neighbors, united
@@ -69,16 +68,6 @@ def test_blocks_and_parts_find_what_a_plain_search_finds(way, monkeypatch, side,
     assert same(exact.exact(queries, UnitRows(corpus), 5), expected)
     found = exact_both_ways(queries, UnitRows(corpus), 5)
     assert same(found[0], expected) and same(found[1], back)
-
-
-@given(COUNTS, COUNTS, st.integers(2, 20), st.integers(1, 9), st.integers(0, 9))
-def test_one_product_is_two_searches(n, m, dim, k, seed):
-    one, other = unit(n, dim, seed), unit(m, dim, seed + 100)
-    forward, backward = nearest_both_ways(one, other, k)
-    assert same(forward, nearest_neighbors(one, other, min(k, m)))
-    assert same(backward, nearest_neighbors(other, one, min(k, n)))
-    assert same(forward, plain(one, other, k)) and (forward.similarities.dtype, forward.indices.dtype) == ("f4", "i8")
-    np.testing.assert_allclose(forward.means, forward.similarities.astype(float).mean(1))
 
 
 @pytest.mark.parametrize("levels", [None, 2])
@@ -161,33 +150,11 @@ def test_embeddings_without_a_direction_are_refused():
             pack(spoilt, VectorType.FLOAT16, "x", 10)
 
 
-def test_parts_are_united_with_the_earlier_of_equal_rows_first():
-    one = Neighbors(np.array([[0.9, 0.5], [0.8, 0.1]], np.float32), np.array([[0, 1], [1, 0]]))
-    other = Neighbors(np.array([[0.8, 0.7]], np.float32), np.array([[5, 4]]))
-    found = united([(0, one), (1, other)], 2, 2)
-    assert found.indices.tolist() == [[0, 1], [1, 5]]
-    assert found.similarities.tolist() == np.array([[0.9, 0.5], [0.8, 0.8]], np.float32).tolist()
-
-
 def test_a_sentence_is_not_its_own_neighbor():
     neighbors = Neighbors(np.array([[1, 1, 0.5], [1, 0.9, 0.8]], np.float32), np.array([[3, 7, 1], [5, 6, 4]]))
     rest = neighbors.without_self(np.array([3, 4]))
     assert rest.indices.tolist() == [[7, 1], [5, 6]]  # row 4 was found last
     assert rest.similarities.tolist() == [[1, 0.5], pytest.approx([1, 0.9])]
-
-
-def test_equal_vectors_have_equal_cosines_wherever_they_stand_and_either_way():
-    queries, corpus = unit(130, 37), unit(500, 37, seed=1)
-    corpus[[100, 333, 499]] = corpus[7]
-    got, back = nearest_neighbors(queries, corpus, 100), nearest_neighbors(corpus, queries, 130)
-    row = [np.flatnonzero(found == 7) for found in got.indices]
-    assert sum(map(len, row)) > 10
-    for query, place in enumerate(row):
-        if len(place) and place[0] <= 96:
-            chosen = slice(place[0], place[0] + 4)
-            assert got.indices[query, chosen].tolist() == [7, 100, 333, 499]
-            assert len(set(got.similarities[query, chosen].tolist())) == 1
-            assert got.similarities[query, place[0]] == back.similarities[7, back.indices[7] == query]
 
 
 def test_what_cannot_be_searched_is_refused():

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from st_paragram.cli.main import main
 from st_paragram.core.text.parallel import parse_source
 from st_paragram.errors import SettingsError, TextError
 from st_paragram.tools.preparation import pivot as pivot_module
@@ -53,14 +52,6 @@ def test_limits() -> None:
     assert len(set(found)) == 4 and report.not_drawn == 11
     found, report = pairs_of(large, settings=PivotSettings(most_sentences=5))
     assert found == [] and (report.too_general, report.sentences, report.shared) == (1, 6, 1)
-
-
-def test_the_seed_draws() -> None:
-    group = ("x", [f"s{i}" for i in range(10)])
-    drawn = [pairs_of(group, settings=PivotSettings(most_pairs=5, seed=seed))[0] for seed in range(3)]
-    assert drawn[0] != drawn[1] != drawn[2]
-    turned = [pairs_of(("x", [f"{i}", f"{i}b"]))[0][0][0].endswith("b") for i in range(200)]
-    assert 60 < sum(turned) < 140  # either sentence may stand first
 
 
 def test_files_as_in_memory(tmp_path) -> None:
@@ -145,10 +136,3 @@ def test_nothing_stays_behind_after_an_error(tmp_path, monkeypatch) -> None:
         pivot([pivot_source(f"en-de:{good}")], tmp_path / "out")
     assert (tmp_path / "out").read_text() == "old"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bad", "good", "out"]
-
-
-def test_command(tmp_path, capsys) -> None:
-    text = write(tmp_path / "t", [("this is one", "das ist eines davon"), ("that is it", "Das ist eines davon")])
-    arguments = ["pivot", "--text", f"en-de:{text}", "--output", tmp_path / "o", "--json", tmp_path / "j"]
-    assert main([*map(str, arguments)]) == 0
-    assert "1  pairs written" in capsys.readouterr().out and '"pairs": 1' in (tmp_path / "j").read_text()
