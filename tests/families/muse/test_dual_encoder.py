@@ -29,12 +29,6 @@ def models(new):
 
 
 @pytest.fixture(scope="module")
-def folders(models, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("dual")
-    return {name: model_directory.save(model, folder / name, card=f"# {name}\n") for name, model in models.items()}
-
-
-@pytest.fixture(scope="module")
 def texts(pairs):
     """Texts of one sentence to five, some of which are cut."""
     return [" ".join(text for text, _ in pairs[i : i + 1 + i % 5]) for i in range(40)]

@@ -1,4 +1,4 @@
-"""Training of dual encoders: against a plain loop, resumed to the bit, gradients of tasks; what is refused."""
+"""Training of dual encoders: against a plain loop, and resumed to the bit."""
 
 import numpy as np
 import pytest
@@ -41,20 +41,15 @@ def same(one, two):
     return one.keys() == two.keys() and all(torch.equal(one[name], two[name]) for name in one)
 
 
-def batch_of(vocabulary, task, pairs, contexts=None):
-    sides = [vocabulary.encode(list(texts)) for texts in zip(*pairs, strict=True)]
-    labels = np.arange(len(pairs)) % 3 if task == "nli" else None
-    return TaskBatch(task, *sides, None if contexts is None else vocabulary.encode(contexts), labels)
-
-
 def test_sides_are_what_the_model_encodes(store, vocabulary, pairs, architecture, tmp_path):
     model = unlike_new(new_model(store, architecture))
     tasks, sides = DualEncoderTasks(model).eval(), list(zip(*pairs[:6], strict=True))
+    encoded = [vocabulary.encode(list(texts)) for texts in sides]
     for task in TASKS:
         asked = task in ("qa", "response")
         ways = (model.encode_query, model.encode_document) if asked else (model.encode, model.encode)
         with torch.no_grad():
-            found = tasks.sides(batch_of(vocabulary, task, pairs[:6]))
+            found = tasks.sides(TaskBatch(task, *encoded, None, np.arange(6) % 3 if task == "nli" else None))
         for side, way, texts in zip(found, ways, sides, strict=True):
             np.testing.assert_allclose(side.numpy(), way(list(texts)), atol=1e-6)
     # Answers with and without contexts.
@@ -65,9 +60,6 @@ def test_sides_are_what_the_model_encodes(store, vocabulary, pairs, architecture
         found = tasks.sides(batch)[1].numpy()
     expected = model.encode_answers([long, short, short], [None, "", long])
     np.testing.assert_allclose(found, expected, atol=1e-5)
-
-
-# Against a plain loop.
 
 
 def test_training_is_a_plain_loop(data, tmp_path, architecture):
@@ -107,9 +99,6 @@ def test_training_is_a_plain_loop(data, tmp_path, architecture):
         torch.testing.assert_close(tensor, loss.state_dict()[name], atol=1e-5, rtol=0)
 
 
-# Resuming.
-
-
 def test_a_run_resumes_to_the_bit(data, tmp_path, architecture):
     run = tiny(architecture, **BALANCED, steps=6, dropout=0.3, learning_rate=1e-2, warmup_updates=2)
     straight = new_trainer(data, run, tmp_path / "straight")
@@ -124,9 +113,6 @@ def test_a_run_resumes_to_the_bit(data, tmp_path, architecture):
     resumed.train(resume_from_checkpoint=str(tmp_path / "run" / "checkpoint-3"))
     assert same(tensors(resumed), tensors(straight)) and same(tensors(first), tensors(straight))
     assert {name for name in tensors(straight) if name.startswith("heads.")} >= {"heads.context.weight"}
-
-
-# New models, and data.
 
 
 def test_it_begins_near_the_bag_of_a_model(tmp_path, vocabulary, store, architecture, pairs):

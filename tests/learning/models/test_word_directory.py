@@ -69,9 +69,7 @@ def test_trigrams_are_read_by_the_plugin(trigrams, pairs, tmp_path):
 @pytest.mark.parametrize(
     ("encoder", "preparation", "said"),
     [
-        ("sp", {}, ["mean of sentencepiece embeddings", 'SentenceTransformer("m")']),
         ("word", {"tokens": "word"}, ["mean of word embeddings", 'SentenceTransformer("m")']),
-        ("word", {"tokens": "word", "splitter": "moses"}, ['= st_paragram.load("m")', "cannot read"]),
         ("trigram", {"tokens": "trigram"}, ["character trigrams", '= st_paragram.load("m")', "cannot read"]),
         ("sp", {"sharing": "string"}, ['= st_paragram.load("m")', 'language="tr"']),
     ],

@@ -104,17 +104,11 @@ def test_sides_are_scrambled_independently_and_labels_are_those_of_the_stored_te
     assert np.array_equal(found.offsets, plain.offsets)
 
 
-def blstm_trainer(folder, store, **settings):
-    torch.manual_seed(0)
-    model = new_model(store, TrainingSettings(encoder="blstm", dim=12, hidden_dim=6, dropout=0.2, device="cpu"))
-    most = {"per_device_train_batch_size": 16, "megabatch_size": 3, "anneal_interval": 4, "learning_rate": 0.02}
-    most |= {"scramble": 0.5, "max_steps": 60, "save_strategy": "no", "use_cpu": True}
-    return MegaBatchTrainer(model, MegaBatchTrainingArguments(str(folder), **most | settings), store)
-
-
 @pytest.mark.usefixtures("one_thread")
 def test_mining_with_a_bilstm_is_brute_force_on_the_scrambled_sentences(tmp_path, store):
-    trainer = blstm_trainer(tmp_path, store, mining_precision="float32")
+    model = new_model(store, TrainingSettings(encoder="blstm", dim=12, hidden_dim=6, dropout=0.2, device="cpu"))
+    arguments = MegaBatchTrainingArguments(str(tmp_path), use_cpu=True, scramble=0.5, mining_precision="float32")
+    trainer = MegaBatchTrainer(model, arguments, store)
     texts = MegaBatchTexts.read(store, MegaBatch(1, 0, 3, 3), 16, trainer.args.seed, 0.5)
     found = trainer._mine(texts)
     trainer.model.eval()

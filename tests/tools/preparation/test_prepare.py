@@ -20,7 +20,7 @@ import pytest
 
 from st_paragram.core.pair_store import PairStore
 from st_paragram.core.text.parallel import parse_source
-from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
+from st_paragram.core.tokenizers.sentencepiece import train_vocabulary
 from st_paragram.errors import SettingsError, TextError
 from st_paragram.tools.cleaning.config import parse_cleaning
 from st_paragram.tools.cleaning.test_sentences import KnownTestSentences
@@ -165,16 +165,6 @@ def test_long_sentences_are_cut_and_counted(tmp_path: Path) -> None:
     assert store.max_length == 7
     described = {name: value for name, value in store.settings.items() if name != "report"}
     assert described == dataclasses.replace(PLAIN, max_pieces=7).as_json() | {"vocabulary_given": False}
-
-
-def test_a_given_vocabulary_is_used(tmp_path: Path) -> None:
-    vocabulary = run(tmp_path, corpus())[0].tokenizer()
-    store, report = run(tmp_path, corpus(seed=1), name="t.h5", vocabulary=vocabulary)
-    assert store.tokenizer().content == vocabulary.content
-    assert report.vocabulary_size == len(vocabulary)
-    other = SentencePieceTokenizer(vocabulary.content, lower_case=False)
-    with pytest.raises(SettingsError, match="make them agree"):
-        run(tmp_path, corpus(), name="u.h5", vocabulary=other)
 
 
 def test_the_vocabulary_sees_the_first_pairs_and_is_as_large_as_those_left_can_teach(
