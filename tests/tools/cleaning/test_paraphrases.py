@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 import torch
@@ -119,3 +121,12 @@ def test_identity_follows_the_model_not_its_place(model, tmp_path, vocabulary) -
     assert ParaphraseScore(0.5, column=2).identity() == {"low": 0.5, "high": 1.0, "column": 2, "model": None}
     with pytest.raises(ModelDirectoryError, match="nowhere"):
         ParaphraseScore(model=str(tmp_path / "nowhere")).identity()
+
+
+def test_a_model_stays_at_home(model, pairs) -> None:
+    score = ParaphraseScore(model=model)
+    before = len(pickle.dumps(score))
+    scores = score.scores(pairs)
+    assert len(pickle.dumps(score)) == before < 1000
+    assert pickle.loads(pickle.dumps(score)) == score
+    assert pickle.loads(pickle.dumps(score)).scores(pairs) == scores

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from st_paragram.cli.main import main
 from st_paragram.core.text.parallel import parse_source
 from st_paragram.errors import SettingsError, TextError
 from st_paragram.tools.preparation import pivot as pivot_module
@@ -136,3 +137,10 @@ def test_nothing_stays_behind_after_an_error(tmp_path, monkeypatch) -> None:
         pivot([pivot_source(f"en-de:{good}")], tmp_path / "out")
     assert (tmp_path / "out").read_text() == "old"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bad", "good", "out"]
+
+
+def test_command(tmp_path, capsys) -> None:
+    text = write(tmp_path / "t", [("this is one", "das ist eines davon"), ("that is it", "Das ist eines davon")])
+    arguments = ["pivot", "--text", f"en-de:{text}", "--output", tmp_path / "o", "--json", tmp_path / "j"]
+    assert main([*map(str, arguments)]) == 0
+    assert "1  pairs written" in capsys.readouterr().out and '"pairs": 1' in (tmp_path / "j").read_text()

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from st_paragram.core.pair_store import PairStore
-from st_paragram.core.text.parallel import parse_source
+from st_paragram.core.text.parallel import TextSource, parse_source
 from st_paragram.errors import StoreError
 from st_paragram.tools.cleaning.config import parse_cleaning
 from st_paragram.tools.preparation import prepare as prepare_module
@@ -97,6 +97,19 @@ def test_rows_keep_the_languages_of_their_texts(tmp_path) -> None:
         name = next(text for text in pair if not text.startswith("in ")).partition(" ")[0]
         assert languages == tuple(sorted(name.split("-"), key=lambda code: code != "en"))
     assert set(store.row_languages(rows)) == set(store.language_pairs)
+
+
+@pytest.mark.parametrize(
+    ("source", "languages", "expected"),
+    [
+        (TextSource(("x",), ("de", "en"), swapped=True), ("en", "fr-es-de"), ("en", "de")),
+        (TextSource(("x",), ("en_gb", "zh_cn")), ("en", "zh"), ("en", "zh")),
+        (TextSource(("x",), ("en", "zh_tw")), ("en", "zh_cn-zh_tw"), ("en", "zh_tw")),
+        (TextSource(("x", "y"), ("en", "fr-es")), ("en", "fr-es"), ("en", "fr-es")),
+    ],
+)
+def test_codes_are_those_wanted(source, languages, expected) -> None:
+    assert source.pair_among(languages) == expected
 
 
 # ---- the sample of the vocabulary
