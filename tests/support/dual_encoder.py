@@ -26,11 +26,6 @@ def tiny(architecture="cnn", **changes):
     return DualEncoderSettings(architecture=architecture, **(sizes | run | {"device": "cpu"} | changes))
 
 
-def only(task, share=1.0):
-    """Shares with which a run has steps of one task alone."""
-    return {f"{name}_share": share if name == task else 0.0 for name in TASKS}
-
-
 def write_bitext(path, vocabulary, pairs, languages=("xx", "yy")):
     """A store of translations into several languages, in turn; of three rows two are of the first."""
     named = [("en", language) for language in languages]
@@ -102,8 +97,3 @@ def new_trainer(data, settings, folder, **arguments):
     for name, value in ({"save_strategy": "no"} | arguments).items():
         setattr(trainer.args, name, value)
     return trainer
-
-
-def flat(vocabulary, texts):
-    """Texts as flat ids."""
-    return vocabulary.encode(list(texts))

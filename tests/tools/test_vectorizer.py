@@ -7,11 +7,8 @@ import shutil
 
 import numpy as np
 import pytest
-from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
-from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from support.without import run_without
 
@@ -44,23 +41,6 @@ def test_a_pipeline_learns_is_pickled_and_needs_no_folder_then(tmp_path):
     assert pickle.loads(pickled).predict(["Sopa y pan.", "¿Dónde está el autobús?"]).tolist() == ["food", "travel"]
 
 
-def test_clones_are_not_fitted_and_keep_settings():
-    vectorizer = ParagramVectorizer(truncate_dim=7).fit()
-    other = clone(vectorizer)
-    assert other.get_params() == vectorizer.get_params() and not hasattr(other, "encoder_")
-    assert other.set_params(truncate_dim=9).fit_transform(TEXTS).shape == (6, 9)
-    with pytest.raises(NotFittedError):
-        clone(other).transform(TEXTS)
-
-
-def test_settings_are_searched_over():
-    pipeline = make_pipeline(ParagramVectorizer(), LogisticRegression())
-    search = GridSearchCV(pipeline, {"paragramvectorizer__truncate_dim": [1, None]}, cv=3, error_score="raise")
-    search.fit(TEXTS, LABELS)
-    kept = search.best_params_["paragramvectorizer__truncate_dim"] or 256
-    assert search.best_estimator_[0].transform(["Some cake."]).shape == (1, kept)
-
-
 def test_data_frames_and_columns_of_a_table(expected):
     pandas = pytest.importorskip("pandas")
     frame = ParagramVectorizer().set_output(transform="pandas").fit_transform(pandas.Series(TEXTS))
@@ -77,11 +57,8 @@ def test_data_frames_and_columns_of_a_table(expected):
     ("settings", "error", "message"),
     [
         ({"model": "nowhere/at-all-x"}, ModelDirectoryError, "nowhere"),
-        ({"truncate_dim": 0}, SettingsError, "0"),
         ({"prompt_name": "x"}, SettingsError, "no prompt 'x'"),
         ({"batch_size": 0}, SettingsError, "batch_size is 0"),
-        ({"language": "es"}, SettingsError, "one vocabulary"),
-        ({"num_threads": 0}, SettingsError, "num_threads is 0"),
     ],
 )
 def test_wrong_settings_are_refused_when_the_model_is_opened(settings, error, message):

@@ -13,8 +13,7 @@ from st_paragram.core.pair_store import PairStore, PairStoreWriter
 from st_paragram.core.tokenizers.bilingual import BilingualTokenizer, Sharing
 from st_paragram.errors import SettingsError
 from st_paragram.families.bgt import training
-from st_paragram.families.bgt.sentence_transformers_encoder import GenerativeEncoder
-from st_paragram.families.bgt.settings import OBJECTIVES, SIDES, other
+from st_paragram.families.bgt.settings import SIDES, other
 from st_paragram.families.bgt.translation_elbo import annealed
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
@@ -36,10 +35,6 @@ def weights(trainer):
 
 def same(one, two):
     return one.keys() == two.keys() and all(torch.equal(one[name], two[name]) for name in one)
-
-
-def logged(trainer):
-    return [entry for entry in trainer.state.log_history if "loss" in entry]
 
 
 @pytest.mark.parametrize("accumulate", [1, 3])
@@ -78,25 +73,10 @@ def test_training_is_a_plain_loop(tmp_path, small, accumulate):
         optimizer.param_groups[0]["lr"] = rate
         optimizer.step()
         losses.append(total.item())
-    np.testing.assert_allclose([entry["loss"] for entry in logged(trainer)], losses, rtol=1e-4)
+    logged = [entry["loss"] for entry in trainer.state.log_history if "loss" in entry]
+    np.testing.assert_allclose(logged, losses, rtol=1e-4)
     for name, tensor in trainer.loss.state_dict().items():
         torch.testing.assert_close(tensor, loss.state_dict()[name], atol=1e-5, rtol=0)
-
-
-def test_parts_that_are_logged_make_the_loss(tmp_path, small):
-    """Also over several updates of batches of different sizes, with smoothing, and with KL terms of partial weight."""
-    trainer = new_trainer(small, tiny(anneal_updates=2, epochs=2.0), tmp_path, logging_steps=3)
-    trainer.train()
-    entries = logged(trainer)
-    assert len(entries) == 1 + trainer.state.global_step // 3  # the first update, too
-    for entry in entries:
-        parts = ("reconstruction", "translation", "smoothing", "divergence")
-        assert entry["loss"] == pytest.approx(sum(entry[name] for name in parts), rel=1e-5)
-        assert 0 <= entry["active_units"] <= trainer.loss.generator.shape.latent_dim
-        assert entry["pieces_per_second"] > 0
-    assert entries[0]["divergence"] == 0 < entries[0]["kl_semantic"]
-    kl = sum(entries[-1][name] for name in ("kl_semantic", "kl_a", "kl_b"))
-    assert entries[-1]["divergence"] == pytest.approx(kl, rel=1e-5)  # annealed by then
 
 
 def trained_rows(trainer):
@@ -144,38 +124,15 @@ def test_the_loss_of_held_out_pairs_is_the_bound_by_hand_and_chooses_the_checkpo
     assert same(trainer.loss.state_dict(), states[1]) and not same(states[1], states[2])
 
 
-def test_a_collapse_is_told_once(tmp_path, small, caplog):
-    trainer = new_trainer(small, tiny(objective="english-vae", epochs=2.0), tmp_path, logging_steps=1)
-    with torch.no_grad():
-        trainer.loss.generator.semantic.log_variance.weight.zero_()
-        trainer.model[2].linear.weight.zero_()
-    with caplog.at_level(logging.WARNING, logger="st_paragram"):
-        trainer.train()
-    told = [message for message in caplog.messages if "collapses to the prior" in message]
-    assert len(told) == 1 and "step 1: the semantic variable holds 0.0" in told[0] and "\n" not in told[0]
-
-
-@pytest.mark.parametrize("objective", OBJECTIVES)
-def test_each_objective_trains(tmp_path, small, objective):
-    trainer = new_trainer(small, tiny(objective=objective, learning_rate=1e-2, epochs=4.0), tmp_path, logging_steps=1)
-    trainer.train()
-    losses, epoch = [entry["loss"] for entry in logged(trainer)], len(trainer.batches)
-    assert np.mean(losses[-epoch:]) < 0.9 * np.mean(losses[:epoch])
-    made = trainer.trained
-    assert isinstance(made, GenerativeEncoder) and made.languages == ("en", "xx")
-    assert made.generator is trainer.loss.generator
-
-
-@pytest.mark.parametrize("stop", [1, 4])
-def test_a_run_resumes_to_the_bit(tmp_path, small, stop):
+def test_a_run_resumes_to_the_bit(tmp_path, small):
     run = tiny(accumulate=2, batch_tokens=150, epochs=4.0, dropout=0.3, candidates=30, clip_norm=5.0, anneal_updates=20)
-    straight = new_trainer(small, run, tmp_path / "run", save_strategy="steps", save_steps=stop, save_total_limit=None)
+    straight = new_trainer(small, run, tmp_path / "run", save_strategy="steps", save_steps=4, save_total_limit=None)
     straight.train()
-    assert straight.state.global_step > stop + 2
+    assert straight.state.global_step > 6
     resumed = new_trainer(small, run, tmp_path / "other")
     torch.nn.init.constant_(resumed.model[2].linear.weight, 0.123)
     torch.manual_seed(99)
-    resumed.train(resume_from_checkpoint=str(tmp_path / "run" / f"checkpoint-{stop}"))
+    resumed.train(resume_from_checkpoint=str(tmp_path / "run" / "checkpoint-4"))
     assert same(weights(resumed), weights(straight))
 
 

@@ -54,17 +54,6 @@ def test_it_is_torchs_cross_entropy(monkeypatch, targets, chunk, smoothing, with
     torch.testing.assert_close(rough, expected, rtol=0.02, atol=0)
 
 
-def test_only_what_wants_gradients_gets_them(targets):
-    layer, (states, of_states, latents, of_latents) = layer_of()
-    fixed = LinearSoftmax(states, of_states.detach(), latents.detach(), of_latents, layer.sentences)
-    total, _ = linear_cross_entropy(fixed, targets)
-    total.backward()
-    assert states.grad is not None and of_latents.grad is not None
-    with torch.no_grad():
-        again, _ = linear_cross_entropy(layer, targets)
-    assert torch.equal(again, total.detach()) and not again.requires_grad
-
-
 @pytest.mark.parametrize("others", [0, 1, 12])
 def test_targets_keep_their_ids_and_their_rows_get_gradients(targets, others):
     layer, leaves = layer_of()

@@ -25,12 +25,13 @@ def encoder_of(dimension=6, filters=3, **shape):
     return encoder
 
 
-def embed(encoder, table, lengths, ids=None):
-    """Embeddings of texts of these lengths, whose ids are one after another if not given."""
-    offsets = torch.tensor([0, *lengths]).cumsum(0)
-    ids = torch.arange(int(offsets[-1])) if ids is None else torch.tensor(ids)
-    features = {"input_ids": ids[None], "cu_seq_lens_q": offsets}
-    return encoder(FlatFeatures(features, nn.Embedding.from_pretrained(table, freeze=False)))["sentence_embedding"]
+def embed(encoder, table, lengths):
+    """Embeddings of texts of these lengths, whose ids are one after another."""
+    features = {"input_ids": torch.arange(len(table))[None], "cu_seq_lens_q": torch.tensor([0, *lengths]).cumsum(0)}
+    holder = nn.Embedding(*table.shape)
+    del holder.weight
+    holder.weight = table
+    return encoder(FlatFeatures(features, holder))["sentence_embedding"]
 
 
 def reference(encoder, tokens):
@@ -70,26 +71,10 @@ def test_values_and_gradients_are_those_of_single_texts(shape):
     table = torch.randn(sum(LENGTHS), 6, dtype=torch.float64, requires_grad=True)
     leaves = [table, *encoder.parameters()]
     target = torch.randn(len(LENGTHS), 6, dtype=torch.float64)
-    offsets = torch.tensor([0, *LENGTHS]).cumsum(0)
-    features = {"input_ids": torch.arange(len(table))[None], "cu_seq_lens_q": offsets}
-    holder = nn.Embedding(*table.shape)
-    del holder.weight
-    holder.weight = table
-    ours = encoder(FlatFeatures(features, holder))["sentence_embedding"]
+    ours = embed(encoder, table, LENGTHS)
     theirs = torch.stack([reference(encoder, text) for text in table.split(LENGTHS)])
     torch.testing.assert_close(ours, theirs, atol=1e-12, rtol=0)
     gradients = [torch.autograd.grad((one * target).sum(), leaves) for one in (ours, theirs)]
     for mine, wanted in zip(*gradients, strict=True):
         assert mine.abs().sum() > 0
         torch.testing.assert_close(mine, wanted, atol=1e-11, rtol=0)
-
-
-def test_autocast_computes_in_its_type_and_gives_what_comes_in():
-    encoder, table = encoder_of(8, 4), torch.randn(sum(LENGTHS), 8)
-    exact = embed(encoder, table, LENGTHS)
-    with torch.autocast("cpu", torch.bfloat16):
-        rough = embed(encoder, table, LENGTHS)
-    rough.square().sum().backward()
-    assert rough.dtype == torch.float32 and not torch.equal(rough, exact)
-    torch.testing.assert_close(rough, exact, atol=0.02, rtol=0.02)
-    assert all(p.grad is not None and p.grad.dtype == torch.float32 for p in encoder.parameters())

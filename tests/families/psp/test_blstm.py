@@ -9,7 +9,6 @@ from support.data import make_pairs
 from torch import nn
 
 import st_paragram
-from st_paragram.cli.main import main
 from st_paragram.core.pair_store import PairStore, PairStoreWriter
 from st_paragram.core.tokenizers.words import WordTokenizer, train_words
 from st_paragram.errors import SettingsError
@@ -71,18 +70,14 @@ def test_a_text_without_a_known_word_has_an_embedding(words):
     assert np.isfinite(alone).all() and np.abs(alone).max() > 0 and np.array_equal(alone, empty)
 
 
-def test_a_bilstm_over_words_is_trained_saved_and_loaded(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "pairs.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in make_pairs(200)), encoding="utf-8")
-    sizes = "--dim 8 --hidden-dim 6 --epochs 2 --batch-size 16 --megabatch-size 2 --scramble 0.3 --device cpu"
-    command = "train bitext --lang es --data pairs.tsv --encoder blstm-word --config sp2019 --vocab-size 100"
-    assert main([*command.split(), *sizes.split()]) == 0
-    loaded = st_paragram.load("blstm-word-es", device="cpu")
-    stock = SentenceTransformer("blstm-word-es", device="cpu", trust_remote_code=True)
+def test_both_readers_open_a_bilstm_over_words(tmp_path, words):
+    model = new_model(words, TrainingSettings(encoder="blstm-word", dim=8, hidden_dim=6, device="cpu"))
+    folder = st_paragram.save(model, tmp_path / "blstm-word")
     texts = [text for pair in make_pairs(9) for text in pair]
-    assert loaded.encode(texts).shape == (18, 12)
-    np.testing.assert_allclose(stock.encode(texts), loaded.encode(texts), atol=1e-6)
-    np.testing.assert_allclose(loaded.encode(texts, batch_size=1), loaded.encode(texts), atol=1e-6)
+    stock = SentenceTransformer(str(folder), device="cpu", trust_remote_code=True)
+    for reader in (st_paragram.load(folder, device="cpu"), stock):
+        np.testing.assert_allclose(reader.encode(texts), model.encode(texts), atol=1e-6)
+        np.testing.assert_allclose(reader.encode(texts, batch_size=1), model.encode(texts), atol=1e-6)
 
 
 def test_an_encoder_over_other_tokens_is_refused(store, words):

@@ -70,13 +70,6 @@ def test_what_no_licence_is_stated_for_says_so():
     assert "the licences of its training text decide" in card_of(licence="other").text
 
 
-def test_both_ways_of_loading_name_the_directory_or_the_repository():
-    here, there = card_of().text, card_of(address="me/m").text
-    assert 'SentenceTransformer("m")  # a path to this directory\n' in here and 'st_paragram.load("m")` opens' in here
-    assert 'SentenceTransformer("me/m")\n' in there and 'st_paragram.load("me/m")` opens' in there
-    assert "a path to this directory" not in there
-
-
 @pytest.mark.parametrize(
     ("init", "base", "shown"),
     [

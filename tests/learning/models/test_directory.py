@@ -4,10 +4,9 @@ import json
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from sentence_transformers import SentenceTransformer
 from sentencepiece import SentencePieceTrainer
-from support.tokenizer import WordTokenizer
 
 import st_paragram
 from st_paragram.cli.main import main
@@ -18,7 +17,7 @@ from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
 from st_paragram.errors import ModelDirectoryError, SettingsError
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
-from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding, TokenEmbedding
+from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
 
 
 @pytest.fixture
@@ -69,14 +68,10 @@ def test_unconvertible_vocabularies_are_refused_early(pairs, tmp_path):
     bpe, texts = io.BytesIO(), iter([text for pair in pairs for text in pair])
     ways = {"model_type": "bpe", "vocab_size": 100, "minloglevel": 2}
     SentencePieceTrainer.train(sentence_iterator=texts, model_writer=bpe, **ways)
-    for tokenizer, message in (
-        (SentencePieceTokenizer(bpe.getvalue()), "not a unigram model"),
-        (WordTokenizer(b"ba\nce"), "a tokenizer of kind 'words-of-tests'"),
-    ):
-        model = pipeline(TokenEmbedding(tokenizer, 4), device="cpu")
-        for refuse in (model_directory.check_savable, lambda model: model_directory.save(model, tmp_path / "x")):
-            with pytest.raises(ModelDirectoryError, match=message):
-                refuse(model)
+    model = pipeline(SentencePieceEmbedding(SentencePieceTokenizer(bpe.getvalue()), 4), device="cpu")
+    for refuse in (model_directory.check_savable, lambda model: model_directory.save(model, tmp_path / "x")):
+        with pytest.raises(ModelDirectoryError, match="not a unigram model"):
+            refuse(model)
     assert not (tmp_path / "x").exists()
 
 
@@ -88,18 +83,11 @@ def _config(saved, **changes):
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        (lambda s: (s / "sentencepiece.model").unlink(), "sentencepiece.model is missing"),
         (lambda s: (s / "model.safetensors").unlink(), "model.safetensors is missing"),
         (lambda s: (s / "sentencepiece.model").write_bytes(b"x"), "not a sentencepiece model"),
         (lambda s: (s / "st_paragram.json").write_text("{"), "not a configuration"),
         (lambda s: _config(s, embedding_dimension=7), "expected"),
-        (lambda s: _config(s, tokenizer_options={"segmentation": "scissors"}), "scissors"),
         (lambda s: _config(s, architecture="castle"), "'castle', this version of .* knows averaging, modules"),
-        (lambda s: (s / "config_sentence_transformers.json").write_text("{"), "not readable"),
-        (
-            lambda s: (s / "config_sentence_transformers.json").write_text('{"similarity_fn_name": "taste"}'),
-            "config_sentence_transformers.json: .*taste",
-        ),
     ],
 )
 def test_damage_is_named(saved, damage, message):
@@ -185,32 +173,8 @@ def test_what_a_pipeline_says_beside_its_modules_is_kept(vocabulary, tmp_path):
     assert st_paragram.load(folder, device="cpu").similarity_fn_name == "cosine"
 
 
-@pytest.mark.parametrize(
-    "arguments", [{"dtype": "int2"}, {"dtype": "int4", "truncate_dim": 5}, {"truncate_dim": 0}, {"truncate_dim": -1}]
-)
-def test_impossible_tables_are_refused(model, saved, tmp_path, arguments):
+@pytest.mark.parametrize("arguments", [{"dtype": "int2"}, {"dtype": "int4", "truncate_dim": 5}, {"truncate_dim": 0}])
+def test_impossible_tables_are_refused(model, tmp_path, arguments):
     with pytest.raises(SettingsError):
         model_directory.save(model, tmp_path / "x", **arguments)
     assert not (tmp_path / "x").exists()
-    if arguments.get("truncate_dim", 1) < 1:
-        with pytest.raises(SettingsError):
-            st_paragram.load(saved, **arguments)
-
-
-@pytest.mark.parametrize(
-    ("kind", "name", "damage", "message"),
-    [
-        ("int8", "weights", lambda t: None, "not the weights"),
-        ("int4", "embedding.scale", lambda t: None, "not the weights"),
-        ("int4", "embedding.weight", lambda t: t[:, :5].clone(), r"\(\d+, 5\), expected uint8, \(\d+, 6\)"),
-        ("int4", "embedding.weight", lambda t: t.view(torch.int8), "a table of int8, .* expected uint8"),
-    ],
-)
-def test_damaged_tables_are_named(model, tmp_path, kind, name, damage, message):
-    folder = model_directory.save(model, tmp_path / "x", dtype=kind)
-    tensors = load_file(folder / "model.safetensors")
-    tensors[name] = damage(tensors[name])
-    save_file({key: t for key, t in tensors.items() if t is not None}, folder / "model.safetensors")
-    with pytest.raises(ModelDirectoryError, match=message) as caught:
-        st_paragram.load(folder)
-    assert str(folder) in str(caught.value) and "\n" not in str(caught.value)

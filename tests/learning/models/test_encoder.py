@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import copy
-import logging
 import pickle
 
 import numpy as np
 import pytest
 import torch
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import BoW, Normalize
 
@@ -110,43 +107,9 @@ def test_every_argument_means_the_same(model, plain, arguments):
             check_equal(model.encode(inputs, **arguments), plain.encode(inputs, **arguments))
 
 
-@pytest.mark.parametrize(
-    ("inputs", "arguments"),
-    [
-        (TEXTS, {"batch_size": 0}),
-        (TEXTS, {"batch_size": -1}),
-        (TEXTS, {"precision": "int4"}),
-        (TEXTS, {"prompt_name": "nothing"}),
-        (TEXTS, {"surprise": 1}),
-        (["ba", [1, 2]], {}),
-        (7, {}),
-        ("ba", {"precision": "int8"}),
-    ],
-)
-def test_errors_are_the_same(model, plain, inputs, arguments):
-    with pytest.raises(Exception) as expected:
-        plain.encode(inputs, **arguments)
-    with pytest.raises(type(expected.value)) as got:
-        model.encode(inputs, **arguments)
-    assert str(got.value).replace("ParagramEncoder", "SentenceTransformer") == str(expected.value)
-
-
 def test_lists_of_ids_and_the_old_name_of_the_inputs(model, plain):
     check_equal(model.encode([[5, 6], [7]]), plain.encode([[5, 6], [7]]))
     check_equal(model.encode(sentences=["ba"]), plain.encode(sentences=["ba"]))
-
-
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(
-    texts=st.lists(st.text(max_size=40) | st.sampled_from(TEXTS), min_size=1, max_size=12),
-    size=st.integers(1, 14),
-    normalize=st.booleans(),
-    truncate=st.none() | st.integers(1, DIMENSION + 2),
-    prompt=st.none() | st.text(max_size=5),
-)
-def test_any_texts(model, plain, texts, size, normalize, truncate, prompt):
-    arguments = dict(batch_size=size, normalize_embeddings=normalize, truncate_dim=truncate, prompt=prompt)
-    check_equal(model.encode(texts, **arguments), plain.encode(texts, **arguments))
 
 
 def test_the_plain_call_makes_no_detours(model, no_detours):
@@ -167,42 +130,9 @@ def test_settings_of_the_model_count(model, plain, monkeypatch):
     assert model.get_embedding_dimension() == 7
 
 
-def test_the_progress_bar_shows_when_asked_for(model, capfd, caplog):
-    model.encode(TEXTS, batch_size=2)
-    assert "Batches" not in capfd.readouterr().err
-    model.encode(TEXTS, batch_size=2, show_progress_bar=True)
-    assert "5/5" in capfd.readouterr().err
-    with caplog.at_level(logging.INFO, SentenceTransformer.__module__):
-        model.encode(TEXTS)
-    assert "Batches" in capfd.readouterr().err
-
-
 @pytest.fixture
 def small(vocabulary):
     return pipeline(SentencePieceEmbedding(vocabulary, 8, dropout=0.5), device="cpu")
-
-
-def test_hooks_and_other_methods_are_obeyed(small):
-    small.train()
-    rows = small.encode(TEXTS)  # without dropout
-    assert not small.training and not small[0].training
-
-    def double(module, inputs, output):
-        output["sentence_embedding"] = output["sentence_embedding"] * 2
-
-    for module in (small, small[1]):
-        handle = module.register_forward_hook(double)
-        np.testing.assert_allclose(small.encode(TEXTS), 2 * rows, rtol=1e-6)
-        handle.remove()
-    handle = torch.nn.modules.module.register_module_forward_hook(
-        lambda module, i, o: double(module, i, o) if module is small else None
-    )
-    np.testing.assert_allclose(small.encode(TEXTS), 2 * rows, rtol=1e-6)
-    handle.remove()
-    np.testing.assert_array_equal(small.encode(TEXTS), rows)
-    preprocess = small[0].preprocess
-    small[0].preprocess = lambda inputs, **kwargs: preprocess(["ba" for _ in inputs], **kwargs)
-    np.testing.assert_array_equal(small.encode(TEXTS), np.stack([rows[0] * 0 + small.encode("ba")] * len(TEXTS)))
 
 
 def test_other_modules_go_the_way_of_the_base_class(small):

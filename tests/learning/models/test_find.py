@@ -10,7 +10,6 @@ from huggingface_hub.utils import filter_repo_objects
 from support.stock import lstm_pipeline
 
 import st_paragram
-from st_paragram import SearchIndex
 from st_paragram.core.encoding.find import SHIPPED, default_model, find, with_commit
 from st_paragram.errors import ModelDirectoryError
 from st_paragram.learning.models import directory as model_directory
@@ -141,18 +140,9 @@ def test_a_hub_id_may_name_a_revision_and_the_commit_is_told(cache, name, commit
     assert with_commit(name, find(name)) == f"somebody/model@{COMMITS[commit]}"
 
 
-@pytest.mark.parametrize("name", ["somebody/model@v9", "a/b/c", "", "/a/b", "a/b\nc", "\0/x"])
+@pytest.mark.parametrize("name", ["somebody/model@v9", "a/b/c"])
 def test_other_names_are_of_no_commit(cache, name, tmp_path):
     assert with_commit(name, tmp_path) == name
     with pytest.raises(ModelDirectoryError, match="no model") as caught:
-        find(name or "nothing")
+        find(name)
     assert "\n" not in str(caught.value)
-
-
-def test_an_index_names_the_commit_of_a_model(cache, tmp_path, model):
-    (tmp_path / "text").write_text("ba ce di\nfo gu ha\n")
-    from st_paragram.tools.search.index import describe
-
-    index = SearchIndex.build(tmp_path / "text", tmp_path / "i", "somebody/model@v1")
-    assert describe(index.folder)["model"] == f"somebody/model@{COMMITS[0]}"
-    assert SearchIndex(tmp_path / "i").model == cache[0] / COMMITS[0]

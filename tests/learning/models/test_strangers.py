@@ -27,14 +27,9 @@ def refused(folder, message):
     ("change", "message"),
     [
         ({"type": "os.path.join"}, "os.path.join is not a module of st_paragram or sentence-transformers"),
-        ({"type": "st_paragram_evil.Module"}, "not a module of st_paragram"),
         ({"type": "modeling.Evil"}, "not a module of st_paragram"),
         ({"type": "st_paragram.core.files.write_text"}, "not a module of a pipeline"),
-        ({"type": "sentence_transformers.base.model.pickle"}, "not a module of a pipeline"),
-        ({"type": 3}, "its modules cannot be read"),
         ({"path": "../elsewhere"}, "the folder ../elsewhere is outside the model's"),
-        ({"path": "/etc"}, "outside the model's"),
-        ({"path": "..\\x"}, "outside the model's|without '..' components"),
         ({"path": "link"}, "the folder link is outside the model's"),
     ],
 )
@@ -49,18 +44,9 @@ def test_modules_are_checked_before_they_are_imported(folder, tmp_path, change, 
     refused(folder, message)
 
 
-@pytest.mark.parametrize("name", ["modules.json", "model.safetensors", "1_LSTM/model.safetensors"])
-def test_damage_is_one_line(folder, name):
-    (folder / name).write_bytes(b"x")
+def test_damage_is_one_line(folder):
+    (folder / "1_LSTM/model.safetensors").write_bytes(b"x")
     refused(folder, "its modules cannot be read")
-
-
-@pytest.mark.parametrize(
-    ("content", "message"), [("{", "not settings of a module"), ('{"num_layers": 9999}', "9999 layers")]
-)
-def test_settings_that_cannot_be_are_named_before_a_module_is_made(folder, content, message):
-    (folder / "1_LSTM" / "lstm_config.json").write_text(content)
-    refused(folder, f"1_LSTM/lstm_config.json.* {message}")
 
 
 def test_pickled_weights_are_not_read(folder):
@@ -68,9 +54,8 @@ def test_pickled_weights_are_not_read(folder):
     refused(folder, r"1_LSTM/pytorch_model.bin is pickled")
 
 
-@pytest.mark.parametrize("value", [torch.nan, torch.inf])
-def test_weights_that_are_no_numbers_are_refused(folder, value):
+def test_weights_that_are_no_numbers_are_refused(folder):
     tensors = load_file(folder / "1_LSTM" / "model.safetensors")
-    next(iter(tensors.values())).view(-1)[0] = value
+    next(iter(tensors.values())).view(-1)[0] = torch.nan
     save_file(tensors, folder / "1_LSTM" / "model.safetensors")
     refused(folder, "NaN or infinite")

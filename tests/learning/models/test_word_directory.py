@@ -1,21 +1,15 @@
 """Directories of averaging models on words and trigrams: what each reader finds in them."""
 
-import json
-
 import numpy as np
 import pytest
 from sentence_transformers import SentenceTransformer
-from support import forked
-from support.plugin import tell_shape_without_plugin
 
 import st_paragram
-from st_paragram.core.encoding.directory import fingerprint
 from st_paragram.core.encoding.record import TrainingRecord
 from st_paragram.core.tokenizers.character_trigrams import CharacterTrigramTokenizer, train_trigrams
 from st_paragram.core.tokenizers.words import WordTokenizer, train_words
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.card import from_record, render
-from st_paragram.learning.models.description import check_model, describe_model
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.token_embedding import TokenEmbedding
 
@@ -60,14 +54,6 @@ def test_stock_reader_gives_the_same_directions(words, pairs, tmp_path, dtype):
         np.testing.assert_array_equal(own.encode([*texts, ""]), model.encode([*texts, ""]))
 
 
-@pytest.mark.slow
-def test_words_need_no_plugin(words, tmp_path):
-    model_directory.save(model_of(words), tmp_path / "word")
-    process = forked.start(tell_shape_without_plugin, "word", "ba ce", folder=tmp_path)
-    forked.wait([process], tmp_path)
-    assert forked.said(process, tmp_path).splitlines()[-1] == "(1, 12)"
-
-
 def test_trigrams_are_read_by_the_plugin(trigrams, pairs, tmp_path):
     model = model_of(trigrams, prompts={"query": "ba "}, similarity_fn_name="dot")
     model_directory.check_savable(model)
@@ -80,32 +66,10 @@ def test_trigrams_are_read_by_the_plugin(trigrams, pairs, tmp_path):
     np.testing.assert_array_equal(loaded.encode(texts), model.encode(texts))
 
 
-def test_words_of_moses_are_read_by_the_plugin(tmp_path):
-    pytest.importorskip("sacremoses")
-    texts = ["Don't stop.", "e.g. that"]
-    model = model_of(WordTokenizer(train_words(texts, splitter="moses"), splitter="moses"))
-    saved = model_directory.save(model, tmp_path / "moses")
-    assert names(saved) == PLUGIN_ONLY | {"word.model"}
-    np.testing.assert_array_equal(st_paragram.load(saved, device="cpu").encode(texts), model.encode(texts))
-
-
-def test_described_checked_and_fingerprinted(trigrams, words, tmp_path):
-    for tokenizer in (trigrams, words):
-        saved = model_directory.save(model_of(tokenizer), tmp_path / tokenizer.kind)
-        assert describe_model(saved)["properties"]["tokenizer_kind"] == tokenizer.kind
-        assert "all numbers are finite" in check_model(saved)
-        before = fingerprint(saved)
-        content = saved / f"{tokenizer.kind}.model"
-        content.write_bytes(json.dumps(json.loads(content.read_bytes())[::-1]).encode())
-        assert fingerprint(saved) != before
-
-
 @pytest.mark.parametrize(
     ("encoder", "preparation", "said"),
     [
-        ("sp", {}, ["mean of sentencepiece embeddings", 'SentenceTransformer("m")']),
         ("word", {"tokens": "word"}, ["mean of word embeddings", 'SentenceTransformer("m")']),
-        ("word", {"tokens": "word", "splitter": "moses"}, ['= st_paragram.load("m")', "cannot read"]),
         ("trigram", {"tokens": "trigram"}, ["character trigrams", '= st_paragram.load("m")', "cannot read"]),
         ("sp", {"sharing": "string"}, ['= st_paragram.load("m")', 'language="tr"']),
     ],

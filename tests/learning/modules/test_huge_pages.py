@@ -11,14 +11,6 @@ from st_paragram.learning.modules import huge_pages
 LARGE = (3000, 1024)
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.int8])
-@pytest.mark.parametrize("shape", [(), (0,), (3, 4, 5), LARGE])
-def test_empty_has_the_shape_and_type_asked_for(shape, dtype):
-    tensor = huge_pages.empty(shape, dtype)
-    assert (tensor.shape, tensor.dtype, tensor.is_contiguous()) == (shape, dtype, True)
-    assert (tensor.fill_(3) == 3).all()
-
-
 @pytest.mark.skipif(not hasattr(mmap, "MADV_HUGEPAGE"), reason="a system without huge pages")
 def test_large_copies_begin_at_a_huge_page_and_own_their_memory():
     source = torch.randn(LARGE)

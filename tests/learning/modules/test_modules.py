@@ -17,7 +17,7 @@ from st_paragram.core.native import kernels
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
 from st_paragram.core.tokenizers.words import WordTokenizer
 from st_paragram.errors import ModelDirectoryError, SettingsError
-from st_paragram.learning.modules.compact_embedding import CompactEmbedding, in_torch
+from st_paragram.learning.modules.compact_embedding import in_torch
 from st_paragram.learning.modules.flat_features import is_flat, join_features
 from st_paragram.learning.modules.mean_pool import MeanPool, row_means
 from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding, TokenEmbedding, token_embedding
@@ -61,16 +61,6 @@ def test_encode_is_the_plain_mean_of_texts_and_of_ids(model, embedding):
     stock = SentenceTransformer(modules=[embedding, Pooling(12, pooling_mode="mean")], device="cpu")
     np.testing.assert_allclose(stock.encode(TEXTS), expected, atol=1e-6)
     np.testing.assert_array_equal(model.encode("ce", prompt="ba "), model.encode("ba ce"))
-
-
-def test_token_embeddings_appear_when_asked_for(model, embedding):
-    tokens = model.encode(["ba ce", "Ω"], output_value="token_embeddings")
-    for found, text in zip(tokens, ["ba ce", "Ω"], strict=True):
-        torch.testing.assert_close(found, embedding.embedding.weight.detach()[plain_ids(embedding, text)])
-    features = embedding(embedding.preprocess(TEXTS))
-    assert MeanPool(12)(features) is features and "token_embeddings" not in features
-    with pytest.raises(KeyError):
-        features["nothing"]
 
 
 def test_mean_pool_behind_padded_features():
@@ -117,19 +107,6 @@ def test_a_vocabulary_may_be_a_file_or_a_processor(vocabulary, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("kind", "given"),
-    [
-        *itertools.product([SentencePieceEmbedding, TokenEmbedding], ["missing.model", ["a", "b"], None]),
-        (SentencePieceEmbedding, WordTokenizer(b'["a"]')),
-    ],
-)
-def test_what_is_no_vocabulary_is_refused(kind, given):
-    with pytest.raises(SettingsError, match="sentencepiece") as caught:
-        kind(given, 12)
-    assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ({}, "give either"),
@@ -141,14 +118,6 @@ def test_what_is_no_vocabulary_is_refused(kind, given):
 def test_wrong_arguments_are_refused(arguments, message):
     with pytest.raises(SettingsError, match=message):
         TokenEmbedding(WordTokenizer(b'["ba", "ce", "di"]'), **arguments)
-
-
-@pytest.mark.parametrize("inputs", [["ba", [1, 2]], [np.array([1, 2])], [1, 2]])
-def test_mixed_inputs_and_prompts_before_ids_are_refused(embedding, inputs):
-    with pytest.raises(SettingsError, match="texts only"):
-        embedding.preprocess(inputs)
-    with pytest.raises(SettingsError, match="before texts only"):
-        embedding.preprocess([[1]], prompt="ba ")
 
 
 @pytest.mark.parametrize("kind", list(TableType))
@@ -187,13 +156,6 @@ def test_small_tables_stay_near_the_rows_and_cannot_be_trained(kind, vocabulary)
     assert torch.equal(*(MeanPool(12)(embedding(features))["sentence_embedding"] for _ in range(2)))  # no dropout
     with pytest.raises(SettingsError, match=f"a table of {kind.value} cannot be trained"):
         embedding.train()
-
-
-def test_wrong_small_tables_are_refused():
-    integers = torch.zeros(3, 2, dtype=torch.int8)
-    for tensors in ((torch.zeros(3, 2),), (integers,), (integers, torch.ones(2)), (torch.zeros(3).half(),)):
-        with pytest.raises(SettingsError, match="give float16 without"):
-            CompactEmbedding(*tensors)
 
 
 def a_table(kind, rows, dimension):

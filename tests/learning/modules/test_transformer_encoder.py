@@ -1,6 +1,4 @@
-"""The transformer encoder: against torch's own, without its padding, and as stock sentence-transformers opens it."""
-
-from types import SimpleNamespace
+"""The transformer encoder: against torch's own, and as stock sentence-transformers opens it."""
 
 import numpy as np
 import pytest
@@ -8,17 +6,13 @@ import torch
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Dense, Pooling, Transformer
 from support.generative import LATENT, SHAPE, batch_of
-from support.tokenizer import WordTokenizer
 from torch import nn
-from transformers.utils import logging
 
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
-from st_paragram.errors import SettingsError
 from st_paragram.learning.modules.sentence_batch import SentenceBatch
 from st_paragram.learning.modules.transformer_encoder import (
     SpecialIds,
     TransformerShape,
-    no_progress_bars,
     pooled_states,
     special_ids,
     transformer_pipeline,
@@ -52,24 +46,6 @@ def test_rows_are_ended_filled_up_and_cut():
     assert batch.targets.tolist() == [5, 6, 7, 2, 9, 2, 2]
     assert batch.sentences.tolist() == [0, 0, 0, 0, 1, 1, 2]
     assert len(batch) == 3
-
-
-def test_padding_does_not_count(pipeline, vocabulary, pairs):
-    texts = [text for pair in pairs[:20] for text in pair]
-    together = embedded(pipeline, batch_of(vocabulary, texts))
-    alone = torch.cat([embedded(pipeline, batch_of(vocabulary, [text])) for text in texts])
-    torch.testing.assert_close(together, alone, atol=1e-6, rtol=0)
-    batch = batch_of(vocabulary, texts)
-    nonsense = batch.ids.where(batch.mask, 77)
-    torch.testing.assert_close(
-        pooled_states(pipeline, nonsense, batch.mask), pooled_states(pipeline, batch.ids, batch.mask)
-    )
-
-
-def sinusoids(length, dim):
-    """Sines, then cosines, of position / 10000^(2 i / dim)."""
-    angles = np.arange(length)[:, None] / 10000 ** (2 * np.arange(dim // 2)[None] / dim)
-    return torch.from_numpy(np.concatenate([np.sin(angles), np.cos(angles)], 1)).float()
 
 
 def torchs_own(encoder, shape):
@@ -124,13 +100,6 @@ def test_weights_to_begin_with(vocabulary):
     assert pipeline.similarity_fn_name == "cosine"
 
 
-def test_positions_are_sinusoids_that_are_not_trained(pipeline, vocabulary):
-    encoder = transformer_pipeline(vocabulary, TransformerShape(64, 1, 4, 32), 5, "cpu")[0].model
-    torch.testing.assert_close(encoder.embed_positions.weight.detach(), sinusoids(512, 64), atol=1e-4, rtol=0)
-    assert not encoder.embed_positions.weight.requires_grad
-    assert all(parameter.requires_grad for name, parameter in encoder.named_parameters() if "positions" not in name)
-
-
 def test_stock_sentence_transformers_opens_it(pipeline, vocabulary, pairs, tmp_path):
     pipeline.save_pretrained(str(tmp_path))
     stock = SentenceTransformer(str(tmp_path), device="cpu")
@@ -159,28 +128,3 @@ def test_names_of_control_pieces_in_a_text_are_text(marked, text):
     assert ids[-1] == special.end and not {special.pad, special.end, marked.unknown_id} & set(ids[:-1])
     assert ids[:-1] == marked.encode([text])[0].tolist()
     np.testing.assert_allclose(pipeline.encode([text]), embedded(pipeline, batch_of(marked, [text])), atol=1e-5)
-
-
-def test_vocabularies_without_a_stock_form_are_refused(vocabulary, pairs):
-    pytest.importorskip("jieba")
-    bare = object.__new__(SentencePieceTokenizer)
-    bare.processor = SimpleNamespace(bos_id=lambda: -1, eos_id=lambda: 2)
-    words = WordTokenizer("\n".join(sorted({word for a, _ in pairs for word in a.split()})).encode())
-    for tokenizer, message in (
-        (bare, "a vocabulary without <s> and </s>"),
-        (words, "sentencepiece ids, not words-of-tests ids"),
-        (SentencePieceTokenizer(vocabulary.content, segmentation="jieba"), "segmented by jieba"),
-    ):
-        with pytest.raises(SettingsError, match=message) as caught:
-            transformer_pipeline(tokenizer, SHAPE, LATENT, "cpu")
-        assert "\n" not in str(caught.value)
-
-
-def test_progress_bars_are_as_they_were():
-    was = logging.is_progress_bar_enabled()
-    for shown, switch in ((True, logging.enable_progress_bar), (False, logging.disable_progress_bar)):
-        switch()
-        with no_progress_bars():
-            assert not logging.is_progress_bar_enabled()
-        assert logging.is_progress_bar_enabled() is shown
-    (logging.enable_progress_bar if was else logging.disable_progress_bar)()

@@ -114,22 +114,6 @@ def test_dropout_does_not_depend_on_the_threads():
     assert torch.equal(*(both(50, 20, threads=threads, dropout=0.3)[1][1] for threads in (1, 2)))
 
 
-def test_dropout_follows_seed_step_and_probability():
-    batch = batch_of(np.random.default_rng(8))
-    table = torch.randn(ROWS, 40, generator=torch.Generator().manual_seed(8))
-
-    def loss(dropout, seed, step):
-        compiled = CompiledAdam(torch.nn.Parameter(table.clone()))
-        compiled.state[compiled.table]["step"].fill_(step)
-        return compiled.make_step(*batch, 0.4, dropout, seed)
-
-    assert loss(0.2, 1, 5) == loss(0.2, 1, 5)
-    assert len({loss(0.2, 1, 5), loss(0.2, 2, 5), loss(0.2, 1, 6), loss(0.3, 1, 5), loss(0.0, 1, 5)}) == 5
-    assert loss(0.0, 1, 5) == loss(0.0, 2, 6) == loss(1e-6, 1, 5), "less than half of 2^-16 rounds to 0"
-    with pytest.raises(ValueError, match="dropout is not in"):
-        loss(1.0, 1, 5)
-
-
 def test_follows_a_schedule_and_a_rate_of_zero():
     losses, tables, (_, compiled) = both(16, 120, rate=lambda step: 1e-2 * max(0.0, 1 - step / 100))
     assert_same(losses, tables, compiled)

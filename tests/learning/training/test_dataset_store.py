@@ -66,8 +66,6 @@ def test_what_is_not_two_columns_of_texts_is_refused(data, vocabulary):
         SettingsError, match=r"has columns english \(string\), other \(string\), score \(float64\); two"
     ):
         store_of(labelled, vocabulary)
-    with pytest.raises(SettingsError, match="train_dataset 'b' has columns english"):
-        store_of(DatasetDict(a=data, b=labelled), vocabulary)
     with pytest.raises(SettingsError, match="train_dataset is list; give a Dataset, a DatasetDict or a PairStore"):
         store_of([("a", "b")], vocabulary)
     with pytest.raises(SettingsError, match="row 1 has no b; filter it out"):

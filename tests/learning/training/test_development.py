@@ -54,13 +54,6 @@ def test_a_test_set_is_refused_with_reason_and_remedy(folder):
         development_translations("test.tsv", "es")
 
 
-def test_a_test_set_is_taken_by_force_with_a_warning(folder, caplog):
-    with caplog.at_level(logging.WARNING):
-        assert len(development_pairs("graded.tsv", "es", force=True)) == 80
-        assert len(development_translations("test.tsv", "es", force=True)) == 80
-    assert len(caplog.messages) == 2 and all("Invented test" in text and "forced" in text for text in caplog.messages)
-
-
 def test_translations_are_read_and_refused_by_row(folder, monkeypatch):
     got = development_translations("held-out.tsv", "es")
     assert got.name == "held-out" and list(zip(got.first, got.second, strict=True)) == make_pairs(460)[400:]

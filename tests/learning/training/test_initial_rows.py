@@ -8,7 +8,6 @@ from support.dual_encoder import new_model as new_dual_encoder
 from support.dual_encoder import write_bitext
 
 import st_paragram
-from st_paragram.cli.main import main
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
 from st_paragram.errors import ModelDirectoryError, SettingsError
 from st_paragram.families.psp.training import new_model
@@ -62,14 +61,6 @@ def test_shared_pieces_have_the_models_rows_and_all_others_are_random(old, other
     assert 20 < shared < len(other) - 20
 
 
-def test_a_compact_model_gives_its_rounded_rows(old, other, tmp_path):
-    model_directory.save(model_directory.load(old, device="cpu"), tmp_path / "int8", dtype="int8")
-    torch.manual_seed(1)
-    rounded = initial_rows(other, tmp_path / "int8", DIM)
-    torch.manual_seed(1)
-    assert (rounded - initial_rows(other, old, DIM)).abs().max() < 0.05
-
-
 def test_refusals(old, other, tmp_path):
     with pytest.raises(SettingsError, match=r"dim is 8, but .*old has 16 components; set --dim 16"):
         initial_rows(other, old, 8)
@@ -85,16 +76,6 @@ def test_a_new_model_begins_with_them(old, other, tmp_path):
     torch.manual_seed(1)
     assert torch.equal(embedding.embedding.weight, initial_rows(other, old, DIM))
     assert embedding.dropout == 0.1 and embedding.embedding.weight.requires_grad
-
-
-def test_the_command_continues_a_training(old, tmp_path, monkeypatch, capsys, caplog):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "pairs.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in make_pairs(400)), encoding="utf-8")
-    command = f"train bitext --lang es --data pairs.tsv --vocab-size 150 --dim {DIM} --epochs 1 --batch-size 16".split()
-    assert main([*command, "--init", str(old), "--output", "more"]) == 0
-    assert '"init": ' in (tmp_path / "more" / "training.json").read_text()
-    assert main([*command, "--init", "none", "--output", "nothing", "--plan"]) == 1
-    assert "no model 'none'" in capsys.readouterr().err
 
 
 class _Lengths(torch.nn.Module):

@@ -25,7 +25,6 @@ from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
 from st_paragram.learning.training.batch_order import EpochPermutation
 from st_paragram.learning.training.development import built_in_pairs, development_evaluator
-from st_paragram.learning.training.mega_batch import MegaBatchTexts
 from st_paragram.learning.training.mega_batch_trainer import MegaBatchTrainer, MegaBatchTrainingArguments
 from st_paragram.learning.training.settings import TrainingSettings
 from st_paragram.learning.training.teacher import Teacher
@@ -123,16 +122,6 @@ def test_schedules_of_the_rate_equal_the_plain_reference(tmp_path, half, plainly
     assert (table - start).abs().max() > 0.1
 
 
-def test_masking_duplicates_matters_where_there_are_some(tmp_path, vocabulary):
-    store = write_store(tmp_path / "twice.h5", make_pairs(60, repeat_every=2) * 3, vocabulary)
-    tables = []
-    for mask in (True, False):
-        trainer = make_trainer(tmp_path, store, max_steps=30, anneal_interval=0, mask_duplicates=mask)
-        trainer.train()
-        tables.append(table_of(trainer))
-    assert (tables[0] - tables[1]).abs().max() > 1e-3
-
-
 @BOTH
 @pytest.mark.parametrize(("dropout", "precision", "taught"), [(0.0, "float32", True), (0.2, "auto", False)])
 def test_resume_in_the_middle_of_a_mega_batch_is_exact(tmp_path, half, teacher, how, dropout, precision, taught):
@@ -160,17 +149,13 @@ def test_resume_in_the_middle_of_a_mega_batch_is_exact(tmp_path, half, teacher, 
 
 
 @needs_kernels
-def test_compiled_dropout_follows_the_models_probability_and_the_seed(tmp_path, store):
-    """The shuffling seed is set to one value: only dropout is left to tell the trainings apart."""
-    first = {}
-    for dropout, seed in ((0.0, 1), (0.2, 1), (0.2, 2)):
+def test_the_compiled_step_has_the_models_dropout(tmp_path, store):
+    tables = []
+    for dropout in (0.0, 0.2):
         trainer = make_trainer(tmp_path, store, dropout=dropout, max_steps=1, **HOW["compiled"])
-        trainer._read = lambda mega, store=trainer.store: MegaBatchTexts.read(store, mega, 8, 0)
-        trainer.args.seed = seed
         trainer.train()
-        first[dropout, seed] = table_of(trainer)
-    assert not torch.equal(first[0.0, 1], first[0.2, 1])
-    assert not torch.equal(first[0.2, 1], first[0.2, 2])
+        tables.append(table_of(trainer))
+    assert not torch.equal(*tables)
 
 
 def test_evaluating_changes_nothing(tmp_path, store):
@@ -206,15 +191,6 @@ def test_ctrl_c_saves_a_checkpoint_that_resumes_exactly(tmp_path, store):
     assert torch.equal(table_of(resumed), table_of(whole))
 
 
-def test_the_log_states_the_rate(tmp_path, store, caplog):
-    before = signal.getsignal(signal.SIGINT)
-    with caplog.at_level("INFO", logger="st_paragram"):
-        make_trainer(tmp_path, store, max_steps=10, logging_steps=5).train()
-    assert signal.getsignal(signal.SIGINT) is before
-    assert any("M 1" in line and " pairs/s" in line for line in caplog.messages)
-    assert "trained on 80 pairs" in caplog.messages[-1]
-
-
 def test_two_pairs_can_be_trained_and_one_is_refused(tmp_path, vocabulary):
     with pytest.raises(StoreError, match="1 pair"):
         make_trainer(tmp_path, write_store(tmp_path / "one.h5", make_pairs(1), vocabulary))
@@ -234,10 +210,8 @@ def test_foreign_models_are_refused(tmp_path, store, vocabulary):
 def test_a_diverging_loss_is_an_error(tmp_path, store):
     trainer = make_trainer(tmp_path, store, max_steps=5)
     trainer.embedding.embedding.weight.data[5:] = float("nan")
-    before = signal.getsignal(signal.SIGINT)
     with pytest.raises(SettingsError, match="loss is nan at step 0"):
         trainer.train()
-    assert signal.getsignal(signal.SIGINT) is before
 
 
 def test_a_custom_loss_is_used(tmp_path, store):
@@ -318,25 +292,6 @@ def test_both_steps_learn_the_same_from_a_teacher(tmp_path, half, teacher):
         np.testing.assert_allclose(*(logged(trainer, name) for trainer in trainers), atol=1e-4)
     torch.testing.assert_close(*map(table_of, trainers), atol=1e-3, rtol=0)
     torch.testing.assert_close(*(trainer._teacher.projection for trainer in trainers), atol=1e-3, rtol=0)
-
-
-@needs_kernels
-def test_the_whole_loss_has_autograds_gradient(tmp_path, half, teacher):
-    """One step: the first moment of Adam is a tenth of the gradient."""
-    trainer = make_trainer(tmp_path / "run", half, teacher=str(teacher), max_steps=1, teacher_weight=2.0)
-    start = table_of(trainer).double().requires_grad_()
-    projection = trainer._teacher.projection.detach().clone().double()
-    trainer.train()
-    columns, texts = trainer._current.columns[:, :8], trainer._current
-    means = [start[torch.from_numpy(texts.take(np.array([x]))[0]).long()].mean(0) for x in columns.ravel()]
-    s, t, of_s, of_t = torch.stack(means).view(4, -1, 16)
-    cos = F.cosine_similarity
-    margin = F.relu(0.4 - cos(s, t) + cos(s, of_s)).mean() + F.relu(0.4 - cos(s, t) + cos(t, of_t)).mean()
-    targets = np.load(teacher)[np.concatenate([texts.rows[:8], texts.rows[:8] + len(half)])].astype(np.float64)
-    term = (1 - cos(torch.cat([s, t]) @ projection.T, torch.from_numpy(targets))).mean()
-    (margin + 2.0 * term).backward()
-    moment = trainer._compiled.state[trainer._compiled.table]["exp_avg"]
-    torch.testing.assert_close(moment.double() * 10, start.grad, atol=1e-6, rtol=1e-4)
 
 
 def test_vectors_of_one_side_serve_for_both(tmp_path, half, teacher):

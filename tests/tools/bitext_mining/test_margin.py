@@ -1,7 +1,5 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from st_paragram.tools.bitext_mining.candidates import (
     Candidates,
@@ -72,35 +70,3 @@ def test_one_to_one_takes_the_best_first_and_the_earlier_of_equals():
     assert rows(got) == [(0, 0), (1, 1), (2, 2)] and got.scores.tolist() == [0.5, 0.4, 0.1]
     empty = np.array([], dtype=np.int64)
     assert len(one_to_one(ScoredPairs(empty, empty, empty.astype(float)))) == 0
-
-
-@settings(max_examples=40)
-@given(st.integers(1, 12), st.integers(1, 12), st.integers(1, 4), st.integers(0, 99), st.sampled_from(list(Margin)))
-def test_candidates_agree_with_the_definition(n, m, k, seed, margin):
-    cosines = np.random.default_rng(seed).uniform(0.05, 0.95, (n, m)).astype(np.float32).astype(float)
-    k = min(k, n, m)
-    forward, backward = neighbors(cosines, k), neighbors(cosines.T, k)
-    own, other = (-np.sort(-x, axis=1)[:, :k].mean(1) for x in (cosines, cosines.T))
-
-    def score(i, j):
-        b = (own[i] + other[j]) / 2
-        cosine = cosines[i, j]
-        return {Margin.RATIO: cosine / b, Margin.DISTANCE: cosine - b, Margin.ABSOLUTE: cosine}[margin]
-
-    ahead = {(i, max(forward.indices[i].tolist(), key=lambda j, i=i: score(i, j))) for i in range(n)}
-    back = {(max(backward.indices[j].tolist(), key=lambda i, j=j: score(i, j)), j) for j in range(m)}
-    kept = []
-    for i, j in sorted(ahead | back, key=lambda pair: -score(*pair)):
-        if all(i != a and j != b for a, b in kept):
-            kept.append((i, j))
-    expected = {
-        Candidates.FORWARD: ahead,
-        Candidates.BACKWARD: back,
-        Candidates.INTERSECTION: ahead & back,
-        Candidates.MAX: set(kept),
-    }
-    for candidates, pairs in expected.items():
-        got = candidate_pairs(forward, backward, margin, candidates)
-        assert set(rows(got)) == pairs and len(got) == len(pairs)
-        assert got.scores.tolist() == sorted(got.scores.tolist(), reverse=True)
-        assert got.scores == pytest.approx([score(i, j) for i, j in rows(got)], abs=1e-6)

@@ -14,7 +14,7 @@ from st_paragram import Encoder
 from st_paragram.cli.main import main
 from st_paragram.errors import MiningError, ParagramError, TextError
 from st_paragram.tools.bitext_mining import miner
-from st_paragram.tools.bitext_mining.candidates import Candidates, ScoredPairs, unordered
+from st_paragram.tools.bitext_mining.candidates import Candidates
 from st_paragram.tools.bitext_mining.margin import Margin
 from st_paragram.tools.bitext_mining.miner import mine
 from st_paragram.tools.bitext_mining.settings import MiningSettings
@@ -189,11 +189,6 @@ def test_refusals(texts, tmp_path):
         with pytest.raises(ParagramError, match=message):
             mine(given, tmp_path / output, MODEL, settings)
     assert (tmp_path / "old").read_text() == "old"
-
-
-def test_pairs_of_one_text_once():
-    pairs = unordered(ScoredPairs(np.array([2, 1, 0]), np.array([1, 2, 3]), np.array([0.5, 0.7, 0.6])))
-    assert (pairs.source.tolist(), pairs.target.tolist(), pairs.scores.tolist()) == ([1, 0], [2, 3], [0.7, 0.6])
 
 
 def test_an_interrupted_run_goes_on_to_the_same_file(texts, tmp_path, monkeypatch):

@@ -93,20 +93,6 @@ def test_a_files_own_sides_are_its_background(tmp_path, pairs, file):
     np.testing.assert_allclose(got, plain_scores(pairs[:200], *sides, 4, Margin.RATIO), rtol=2e-3, atol=2e-3)
 
 
-def test_a_background_of_one_text_and_one_through_an_index(tmp_path, pairs, file):
-    names, scores = [str(tmp_path / name) for name in "ab"], []
-    for side, name in enumerate(names):
-        (tmp_path / name).write_text("\n".join(pair[side] for pair in pairs), encoding="utf-8")
-    for number, settings in enumerate((MarginSettings(), MarginSettings(index="IVF4,Flat", recall=1.0))):
-        (tmp_path / str(number)).mkdir()
-        scorer = background_of_texts(*names, FOLDER, settings, tmp_path / str(number))
-        scores.append([score for score, _, _ in score_files.score_pairs(MODEL, pairs[:50], scorer=scorer)])
-    np.testing.assert_allclose(scores[0], scores[1], atol=1e-6)
-    (tmp_path / "one").mkdir()
-    alone = background_of_texts(names[0], names[0], FOLDER, MarginSettings(), tmp_path / "one")
-    assert alone.source is alone.target and len(alone.source) == len({a for a, _ in pairs})
-
-
 def test_backgrounds_that_cannot_be_one_are_refused(tmp_path, file):
     few = tmp_path / "few"
     few.write_text("ba ce\nfo gu\nba ce\n")
@@ -156,8 +142,6 @@ def test_suggested_thresholds_by_hand():
     ("rows", "message"),
     [
         ("1\ta\tb\nyes\ta\tb\n", "row 2 has the label 'yes'"),
-        ("1\ta\tb\n1\tc\td\n", "one label"),
-        ("a\tb\n", "row 1 has 2 columns"),
     ],
 )
 def test_labels_are_checked(tmp_path, rows, message):
@@ -190,10 +174,7 @@ def test_the_command(tmp_path, pairs, file, capsys):
     [
         (["--margin", "ratio"], "needs a background"),
         (["--margin", "absolute", "--background", "self"], "uses no background"),
-        (["--background-source", "x"], "two sides"),
-        (["--background", "self", "--background-source", "x", "--background-target", "y"], "exclude each other"),
         (["--background-source", "x", "--background-target", "y"], "No such file"),
-        (["--precision", "95"], "precision is 95"),
         (["--background", "self", "--neighbors", "900"], "pairs.tsv, first side: "),
     ],
 )

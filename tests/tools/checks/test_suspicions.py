@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import lzma
 import random
 import sys
 from pathlib import Path
@@ -81,11 +80,6 @@ def test_header(header: str) -> None:
     assert f"header ({first!r}, {second!r})" in line
 
 
-def test_header_of_paraphrases() -> None:
-    for names in (("sentence1", "sentence2"), ("en", "en")):
-        assert "header" in seen([names, *sample_pairs("en", 300)], "en", "en")[0]
-
-
 @pytest.mark.parametrize("row", ["Source\tFuente", "Text\tText", "English\tInglés", "es\ten", "Yes\tSí", "\t", "1\t2"])
 def test_first_rows_that_are_pairs(row: str) -> None:
     first, _, second = row.partition("\t")
@@ -156,10 +150,3 @@ def test_warnings_name_the_text(tmp_path: Path, caplog: pytest.LogCaptureFixture
     assert first.startswith(f"WARNING: {tmp_path / 'swapped'}: the columns look swapped")
     assert first.endswith("(--no-checks skips this check)") and "\n" not in first
     assert "m.en" in second and "exchange the files" in second
-
-
-def test_what_cannot_be_read_is_left_to_the_reader(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    (tmp_path / "cut.xz").write_bytes(lzma.compress(b"a\tb\n" * 99)[:-9])
-    sources = [TextSource((name,), ("en", "es")) for name in (str(tmp_path / "cut.xz"), str(tmp_path / "none"), "-")]
-    warn_of_suspicions(sources)
-    assert caplog.messages == []

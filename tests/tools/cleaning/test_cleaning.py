@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import logging
 import pickle
 import re
-import time
-import unicodedata
 from typing import get_args
 
 import pytest
@@ -14,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from st_paragram.errors import SettingsError
-from st_paragram.tools.cleaning import language, shape
+from st_paragram.tools.cleaning import language
 from st_paragram.tools.cleaning.language import Language
 from st_paragram.tools.cleaning.languages import scripts, short_code
 from st_paragram.tools.cleaning.markup import Kind, Markup
 from st_paragram.tools.cleaning.shape import Copied, Length, Ratio, Script
-from st_paragram.tools.cleaning.text import is_unsegmented, normalized_key
+from st_paragram.tools.cleaning.text import is_unsegmented
 
 FILTERS = [
     Length(),
@@ -55,13 +52,6 @@ def test_no_text_is_too_much_for_a_filter(rule, rows):
     assert pickle.loads(pickle.dumps(rule)) == rule
 
 
-@pytest.mark.parametrize("rule", [Ratio(), Copied(), Markup(), Script(("en", "en"))], ids=lambda rule: rule.name)
-@given(rows=ROWS)
-def test_sides_have_equal_rights(rule, rows):
-    swapped = rule.reject([(second, first) for first, second in rows])
-    assert [reason is None for reason in swapped] == [reason is None for reason in rule.reject(rows)]
-
-
 # ---- length
 
 
@@ -90,25 +80,14 @@ def test_length(first, second, reason):
 @pytest.mark.parametrize(
     ("text", "answer"),
     [
-        ("", False),
-        ("你好", True),
-        ("a 你", False),
         ("a 你好", True),
         ("ภาษาไทย", True),
         ("안녕 하세요", False),
-        ("使用Python写代码", True),
         ("a1b2 中文", True),
     ],
 )
 def test_scripts_without_spaces(text, answer):
     assert is_unsegmented(text) is answer
-
-
-@given(st.text(alphabet="ab1-中かไ é", max_size=20))
-def test_scripts_without_spaces_by_definition(text):
-    unsegmented = re.compile("[\u0e00-\u0e7f\u3040-\u30ff\u4e00-\u9fff]")
-    parts = [part for word in text.split() for part in unsegmented.split(word)]
-    assert is_unsegmented(text) is (len(unsegmented.findall(text)) > sum(any(map(str.isalpha, p)) for p in parts))
 
 
 # ---- ratio
@@ -139,7 +118,6 @@ def test_ratio(first, second, keep):
     [
         ("Hello, World!", "hello world", "identical sides"),
         ("Ｈｅｌｌｏ　world", "Hello world", "identical sides"),
-        ("e\u0301te", "étE", "identical sides"),
         ("你好。", "你好", "identical sides"),
         ("...", "!!!", None),
         ("", "", None),
@@ -147,7 +125,6 @@ def test_ratio(first, second, keep):
         ("This sentence was never translated at all", "Dieser Satz wurde never übersetzt", None),
         ("Use tf.keras.layers.Dense here instead", "Utilice tf.keras.layers.Dense aquí", None),
         ("My name is Dan Ford.", "Mein Name ist Dan Ford.", None),
-        ("TFLite C++ API", "API C++ TFLite", None),  # three names
     ],
 )
 def test_copied(first, second, reason):
@@ -160,17 +137,6 @@ def test_copied_share():
     assert verdict(Copied(max_share=0.79), first, second) == "mostly copied"
     assert verdict(Copied(max_share=1), f"{first} {first}", first) is None
     assert verdict(Copied(max_share=1), first, first.upper()) == "identical sides"
-
-
-@given(st.text(alphabet="aab bccdd eÉ.", max_size=60), st.text(alphabet="aab bccdd eÉ.", max_size=60))
-def test_copied_by_definition(first, second):
-    words = [{w for w in text.split(" ") if len(w) >= 3 and any(map(str.isalpha, w))} for text in (first, second)]
-    most = max(map(len, words))
-    copied = most >= 4 and len(words[0] & words[1]) > 0.5 * most
-    expected = "mostly copied" if copied else None
-    if normalized_key(first) == normalized_key(second) != "":
-        expected = "identical sides"
-    assert verdict(Copied(max_share=0.5), first, second) == expected
 
 
 # ---- script
@@ -189,11 +155,9 @@ def test_copied_by_definition(first, second):
         ("en-zh", "使用 TensorFlow", None),
         ("en-zh", "これはかなだけ", "wrong script"),
         ("en-ja", "これはかなだけ", None),
-        ("en-sr", "Zdravo svete", None),
         ("en-sr_Latn", "Здраво свете", "wrong script"),
         ("en-spa", "Привет", "wrong script"),
         ("en-qqq", "Привет", None),
-        ("en-qqq", "123", "no letters"),
         ("en-de", "\ud800 \x00", "no letters"),
     ],
 )
@@ -201,15 +165,6 @@ def test_script(languages, second, reason):
     first, other = languages.split("-")
     assert verdict(Script((first, other)), "Some English", second) == reason
     assert verdict(Script((other, first)), second, "Some English") == reason
-
-
-def test_an_unknown_language_is_warned_of_once(caplog):
-    shape._warn_if_unknown.cache_clear()
-    with caplog.at_level(logging.WARNING):
-        Script(("en", "qq")), Script(("qq", "en"))
-    assert [record.getMessage().split(";")[0] for record in caplog.records] == [
-        "script: no script is known for the language qq"
-    ]
 
 
 def test_languages():
@@ -234,7 +189,6 @@ def test_languages():
         ("a vector<int> it is", "un vector<int> es", None),
         ("<!-- note --> yes", "sí", "markup"),
         ("Tom &amp; Jerry", "Tom y Jerry", "markup"),
-        ("caf&#xE9;", "café", "markup"),
         ("AT&T; and R&D;", "AT&T; y R&D;", None),
         (r"{\an8}Hello", "Hola", "markup"),
         ("♪ la la la ♪", "la la la", "markup"),
@@ -248,12 +202,8 @@ def test_languages():
         ("See https://example.org for more", "Véase https://example.org", None),
         ("caf\ufffd", "café", "broken characters"),
         ("one\x00two", "uno", "broken characters"),
-        ("uno", "\x84Zitat\x93", "broken characters"),
         ("icon \ue000", "icono", "broken characters"),
-        ("half \ud83d", "medio", "broken characters"),
-        ("CafÃ© olÃ©", "x", "broken characters"),
         ("itâ€™s", "x", "broken characters"),
-        ("Ð¿Ñ€Ð¸Ð²ÐµÑ‚", "x", "broken characters"),
         ("РџСЂРёРІРµС‚ мир", "x", "broken characters"),
         ("„Ö“, „Ä“ und „Ü“", "AMANHÃ”, LIBERTÉ»", None),
         ("СССР, Россия и РФ", "Руслан «Р»", None),
@@ -263,12 +213,6 @@ def test_languages():
 )
 def test_markup(first, second, reason):
     assert verdict(Markup(), first, second) == verdict(Markup(), second, first) == reason
-
-
-def test_time_grows_with_the_length_of_a_word_and_no_faster():
-    started = time.perf_counter()
-    assert verdict(Markup(), "a" * 150_000 + " @", "x") is None
-    assert time.perf_counter() - started < 5
 
 
 @pytest.mark.parametrize(
@@ -287,27 +231,6 @@ def test_markup_can_look_for_some_kinds_alone(kind, text):
     assert verdict(Markup(which=[other for other in get_args(Kind) if other != kind]), text, "x") is None
 
 
-@given(st.text(alphabet="abcdefàéîöüßñçãõœáъыжαβγ中文かなمر .,!?«»“”„‘’–—…¿¡", max_size=60))
-def test_good_characters_are_not_broken(text):
-    assert verdict(Markup(), text, text) is None
-
-
-@given(st.text(alphabet="àéîöüñçãáœжыαγ中文", min_size=4, max_size=20))
-def test_text_read_in_the_wrong_encoding_is_broken(text):
-    misread = text.encode().decode("latin-1")  # bytes 80 .. 9F become control characters
-    if any("\x80" <= character <= "\x9f" for character in misread):
-        assert verdict(Markup(), misread, "x") == "broken characters"
-
-
-# ---- normalized key
-
-
-@given(TEXTS)
-def test_normalized_key_by_definition(text):
-    expected = "".join(c for c in unicodedata.normalize("NFKC", text).casefold() if c.isalnum())
-    assert normalized_key(text) == expected
-
-
 # ---- language
 
 
@@ -317,24 +240,6 @@ def identified(monkeypatch):
     monkeypatch.setattr(
         language, "identify", lambda text: [(code, float(share)) for code, share in re.findall(r"(\w+):([\d.]+)", text)]
     )
-
-
-@pytest.mark.parametrize(
-    ("languages", "second", "keep"),
-    [
-        ("en-es", "es:0.9 en:0.05", True),
-        ("en-es", "en:0.9 es:0.05", False),
-        ("en-es", "en:0.6 es:0.05", True),  # a guess
-        ("en-zh_cn", "zh:0.9", True),
-        ("en-zh", "ko:0.9", False),
-        ("en-nb", "no:0.9", True),
-        ("en-sr_latn", "hr:0.9", True),
-        ("en-es", "en:0.9 \ud800 \n", False),
-    ],
-)
-def test_language(identified, languages, second, keep):
-    rule = Language(tuple(languages.split("-")), min_characters=5)
-    assert verdict(rule, "en:0.99", second) == (None if keep else "wrong language")
 
 
 def test_language_sides_and_short_texts(identified):
@@ -368,11 +273,8 @@ def test_language_with_the_real_model():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Length(max_length=2.5), "length: max_length is 2.5"),
         (lambda: Length(min_length=9, max_length=8), r"length: max_length is 8; it must be at least min_length \(9\)"),
         (lambda: Ratio(max=0.5), "ratio: max is 0.5; it must be greater than or equal to 1"),
-        (lambda: Markup(which="bold"), "markup: which is 'bold'; it must be 'tags', 'entities'"),
-        (lambda: Markup(which=()), r"markup: which is \(\); Value should have at least 1 item"),
         (lambda: Language(("en", "es"), sides="left"), "language: sides is .left.; it must be 'both'"),
     ],
 )

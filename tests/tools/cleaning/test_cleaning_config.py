@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import pickle
 
@@ -46,15 +45,6 @@ def test_the_paper():
     assert rule.reject([("a b c", "x"), ("a b", "x y z")]) == [None, "too short"]
 
 
-def test_only_length():
-    (rule,) = only_length().make_steps(("en", "de"))
-    assert rule == STEPS["length"]() and only_length().duplicates == Duplicates("pair")
-    (rule,) = only_length(2, 9, 99, "english").make_steps(("en", "de"))
-    assert dataclasses.astuple(rule) == (2, 9, 99, "english")
-    with pytest.raises(SettingsError, match="length: min_length is 0"):
-        only_length(min_length=0)
-
-
 @pytest.mark.parametrize("make", [default_cleaning, lambda: named_cleaning("paranmt"), only_length, Cleaning])
 def test_a_list_reads_back(make):
     cleaning = make()
@@ -77,27 +67,15 @@ def test_a_file(tmp_path):
     assert len(cleaning.make_steps(("en", "es"))) == 5
 
 
-def test_without_duplicates_all_rows_stay(tmp_path):
-    assert read_cleaning(write(tmp_path / "x.yaml", "- markup\n")).duplicates.on == ()
-    assert parse_cleaning(["duplicates"], "x").duplicates.on == ("pair",)
-    assert parse_cleaning([{"duplicates": {"on": []}}], "x").duplicates.on == ()
-    assert parse_cleaning([], "x") == Cleaning()
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("markup", r"a list of steps is expected, like `- markup`; saw 'markup'"),
-        ("- 3", "entry 1: one step is expected, .* saw 3"),
         ("- markup\n- {copied: {}, ratio: {}}", "entry 2: one step is expected"),
         ("- spam", "entry 1: unknown step 'spam'; known are length, ratio, .*, label, .*, duplicates"),
-        ("- markup\n- copied\n- markup: {}", "entry 3: markup occurs twice; remove one"),
         ("- ratio: {minimum: 3}", "entry 1: ratio: unknown setting 'minimum'; known are max, slack"),
-        ("- ratio: 3", "entry 1: ratio: options are expected, `{option: value}`; saw 3"),
         ("- ratio: {max: 0.1}", "entry 1: ratio: max is 0.1; it must be greater than or equal to 1"),
         ("- script: {languages: [en, es]}", "entry 1: script: the languages are those of the rows"),
-        ("- duplicates: {on: [both]}", "entry 1: duplicates: on is 'both'; it must be 'pair', 'first' or 'second'"),
-        ("- label", "entry 1: label: column is missing"),
         ("- [", "not readable as YAML: while parsing"),
     ],
 )
@@ -106,13 +84,3 @@ def test_what_is_refused_is_named_in_one_line(tmp_path, text, message):
     with pytest.raises(SettingsError, match=message) as refused:
         read_cleaning(path)
     assert str(refused.value).startswith(str(path)) and "\n" not in str(refused.value) and len(str(refused.value)) < 400
-
-
-def test_a_file_that_is_not_there(tmp_path):
-    with pytest.raises(SettingsError, match="no list of filters can be read"):
-        read_cleaning(tmp_path / "absent.yaml")
-
-
-def test_reasons_are_each_of_one_step():
-    reasons = [reason for cls in STEPS.values() for reason in cls.reasons]
-    assert len(reasons) == len(set(reasons)) and all(cls.reasons or cls.note for cls in STEPS.values())

@@ -9,10 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from st_paragram.errors import EvaluationError, SettingsError
+from st_paragram.errors import EvaluationError
 from st_paragram.tools.cleaning import test_sentences
 from st_paragram.tools.cleaning.test_sentences import (
     DEFAULT_FAMILIES,
@@ -54,14 +52,6 @@ def test_a_test_sentence_goes_from_either_side(shipped):
     assert pickle.loads(pickle.dumps(rule)).reject(rows[:1]) == [TEST]
 
 
-def test_families_of_test_sets(shipped):
-    assert verdicts(KnownTestSentences(), STS, TATOEBA) == [TEST, TEST]
-    assert verdicts(KnownTestSentences(sets="sts"), STS, TATOEBA) == [TEST, None]
-    assert verdicts(KnownTestSentences(sets=["tatoeba"]), STS, TATOEBA) == [None, TEST]
-    with pytest.raises(SettingsError, match=r"test_sets: sets.* is 'bucc'; it must be 'sts', 'tatoeba' or 'retrieval'"):
-        KnownTestSentences(sets=["bucc"])
-
-
 def test_the_shipped_file():
     sts, tatoeba, retrieval = (known((kind,)) for kind in SetFamily)
     assert (len(sts), len(tatoeba), len(retrieval)) == (25_706, 122_712, 85_730)
@@ -71,21 +61,9 @@ def test_the_shipped_file():
     assert said == [TEST, None, None]
 
 
-@given(st.lists(st.text(alphabet="abcdefgh 中文字", min_size=12, max_size=40), max_size=8))
-def test_the_file_gives_back_what_was_written(tmp_path_factory, sentences):
-    path = tmp_path_factory.mktemp("known") / "known.bin"
-    count = write_known_sentences({SetFamily.STS: sentences, SetFamily.TATOEBA: sentences[:2]}, path)
-    expected = sorted(set(sentence_hashes([text for text in sentences if telling(text)]).tolist()))
-    assert known((SetFamily.STS,), path).tolist() == expected and count >= len(expected)
-
-
-@pytest.mark.parametrize(
-    "spoil",
-    [lambda d: d[:-1], lambda d: b"x" + d, lambda d: d.replace(b"{", b"["), lambda d: d.replace(b'sts"', b'xyz"')],
-)
-def test_a_spoilt_file_is_refused(shipped, spoil):
+def test_a_spoilt_file_is_refused(shipped):
     known.cache_clear()
-    shipped.write_bytes(spoil(shipped.read_bytes()))
+    shipped.write_bytes(shipped.read_bytes()[:-1])
     with pytest.raises(EvaluationError, match=r"known\.bin: not readable .*; install st_paragram again"):
         known(DEFAULT_FAMILIES, shipped)
 

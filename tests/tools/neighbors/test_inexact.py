@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from st_paragram.errors import MiningError, SettingsError
+from st_paragram.errors import MiningError
 from st_paragram.tools.neighbors.inexact import Index, choose_index, find_effort
 from st_paragram.tools.neighbors.settings import SearchSettings, VectorType
 from st_paragram.tools.neighbors.vectors import Rows, pack
@@ -82,13 +82,6 @@ def test_places_that_are_not_filled_have_cosine_minus_one(tmp_path):
     index.set_effort(1)
     found = index.search(corpus.rows(0, 8), 5)
     assert (found.similarities[:, 0] == 1).all() and (found.similarities == -1).any() and (found.indices >= 0).all()
-
-
-def test_indexes_that_cannot_be_built(tmp_path, corpus):
-    for factory, message in (("IVFx", "faiss cannot make it"), ("IVF4096,Flat", "has 4096 lists, but there are 600")):
-        with pytest.raises(SettingsError, match=message):
-            Index(factory, corpus, tmp_path, SearchSettings())
-    assert not list(tmp_path.iterdir())
 
 
 def test_which_index_is_chosen():

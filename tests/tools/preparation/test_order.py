@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import random
 import tempfile
-import threading
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -142,18 +140,6 @@ def test_rejects_are_rows_as_they_were_read_and_change_nothing_in_the_store(tmp_
     both = [{rows[3], again[0]}, {rows[4], again[1]}]  # which of two stays is not laid down
     assert sorted(len(pair & {tuple(row.split("\t")) for row in dropped}) for pair in both) == [1, 1]
     assert (tmp_path / "out" / "too-short.tsv").read_text(encoding="utf-8") == "Kurz\t嗨\t0\n"
-
-
-def test_a_pipe_is_read_once_and_by_this_process(tmp_path: Path) -> None:
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-    content = Path(write_text(tmp_path / "a.tsv")).read_bytes()
-    writer = threading.Thread(target=lambda: pipe.write_bytes(content))
-    writer.start()
-    prepare([parse_source(str(pipe), PLAIN.languages)], tmp_path / "pipe.h5", PLAIN, workers=2)
-    writer.join()
-    prepare([parse_source(str(tmp_path / "a.tsv"), PLAIN.languages)], tmp_path / "file.h5", PLAIN)
-    assert store_texts(tmp_path / "pipe.h5") == store_texts(tmp_path / "file.h5")
 
 
 def test_a_filter_that_misses_a_column_says_where(tmp_path: Path) -> None:

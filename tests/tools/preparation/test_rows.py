@@ -100,19 +100,6 @@ def test_rows_keep_the_languages_of_their_texts(tmp_path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("languages", "spec"), [(("en", "es"), "es-en:"), (("en", "zh"), "en-zh_cn:"), (("en", "en"), "")]
-)
-def test_one_pair_of_languages_needs_no_languages_of_rows(tmp_path, languages, spec) -> None:
-    prepare(
-        [parse_source(f"{spec}{named(tmp_path, 'xx', 40)}", languages)],
-        tmp_path / "s.h5",
-        replace(PLAIN, languages=languages, vocab_size=60),
-    )
-    store = PairStore(tmp_path / "s.h5")
-    assert store.language_pairs == (languages,) and store.row_languages(np.array([3])) == [languages]
-
-
-@pytest.mark.parametrize(
     ("source", "languages", "expected"),
     [
         (TextSource(("x",), ("de", "en"), swapped=True), ("en", "fr-es-de"), ("en", "de")),
