@@ -45,12 +45,8 @@ def test_imports_and_says_what_was_left_out(files, vocabulary, capsys):
     ("arguments", "message"),
     [
         (["model.pt"], "give that file, too"),
-        (["model.pt", "model.pt"], "not a sentencepiece model"),
-        (["pieces.model", "pieces.model"], "pieces.model: not a checkpoint"),
         (["model.pt", "pieces.model", "--dim", "3"], "--dim does not go with a checkpoint; leave it out"),
-        (["use", "pieces.model"], "SENTENCEPIECE does not go with use; leave it out"),
         (["use", "--weights", "w.npz"], "--weights and --sentencepiece belong together; give both, or neither"),
-        (["use-psp"], "use-psp needs --psp"),
     ],
 )
 def test_refused_in_one_line(files, tmp_path, arguments, message, capsys):

@@ -85,13 +85,6 @@ def test_a_store_and_a_table(capsys):
     assert "de-de" in capsys.readouterr().err
 
 
-def test_a_vocabulary_file():
-    command("--lang es --text a.tsv --output s.h5")
-    Path("v.model").write_bytes(PairStore("s.h5").tokenizer().content)
-    command("--lang es --text a.tsv --output t.h5 --vocab v.model")
-    assert PairStore("t.h5").tokenizer().content == PairStore("s.h5").tokenizer().content
-
-
 def test_filters_by_name_file_and_rejects():
     with Path("a.tsv").open("a") as file:
         file.write("The same words here\tThe same words here\nOne <b>bold</b> word\tUna en negrita\n")
@@ -107,7 +100,6 @@ def test_filters_by_name_file_and_rejects():
     "commanded",
     [
         "prepare --lang es --text pairs.tsv --output new.h5",
-        "bitext --no-download --lang es --text pairs.tsv --output new.h5",
         "prepare --lang en --cleaning paranmt --text scored.tsv --output new.h5",
     ],
 )

@@ -27,37 +27,12 @@ def cosines(**changes):
     [
         ({"rows": np.full((2, 5), 4)}, "row 4 is not among the vectors"),
         ({"rows": np.zeros((3, 5), I64)}, "rows has another shape"),
-        ({"lengths": np.ones(3, F32)}, "lengths has another shape"),
-        ({"out": np.zeros((2, 4), F32)}, "out has another shape"),
-        ({"shards": []}, "shards are none"),
-        ({"shards": [np.zeros((3, 5), F32), np.zeros((1, 5), F32)]}, "shard has another shape"),
-        ({"shards": [np.zeros((1, 4), F32), np.zeros((3, 4), F32)]}, "shards differ in their numbers of rows"),
-        ({"shards": [np.zeros((3, 4), F32), np.zeros((1, 4), np.uint16)]}, "shards differ in type"),
         ({"shards": [np.zeros((4, 8), F32)[:, ::2]]}, "shards differ in type or are not contiguous"),
     ],
 )
 def test_what_would_read_elsewhere_is_refused(changes, message):
     with pytest.raises(ValueError, match=message):
         cosines(**changes)
-
-
-def test_no_row_leaves_what_is_there():
-    out = np.full((2, 5), 7, F32)
-    assert (cosines(rows=np.full((2, 5), -1), out=out) == 7).all()
-
-
-@pytest.mark.parametrize(
-    ("values", "ids", "first", "message"),
-    [
-        ((3, 2), (3, 2), 0, "values|ids"),
-        ((4, 2), (4, 3), 0, "values|ids"),
-        ((4, 0), (4, 0), 0, "values|ids"),
-        ((4, 2), (4, 2), 2**63 - 1, "first is no number of a row"),
-    ],
-)
-def test_tables_of_another_shape_are_refused(values, ids, first, message):
-    with pytest.raises(ValueError, match=message):
-        kernels().keep_best(np.zeros((4, 9), F32), first, np.zeros(values, F32), np.zeros(ids, I64), False, 1)
 
 
 @pytest.mark.parametrize("threads", [1, 2])

@@ -44,11 +44,6 @@ def test_is_what_is_written_down(dim, seed, step, p):
     np.testing.assert_array_equal(kernels().dropout_mask(seed, step, 9, dim, p), expected(seed, step, 9, dim, p))
 
 
-def test_a_longer_mask_begins_with_the_shorter_one():
-    shorter, longer = (kernels().dropout_mask(3, 4, n, dim, 0.3) for n, dim in ((5, 70), (50, 300)))
-    np.testing.assert_array_equal(shorter, longer[:5, :70])
-
-
 @pytest.mark.parametrize("p", [0.001, 0.1, 0.3, 0.5, 0.9, 0.999])
 def test_keeps_its_share(p):
     """1.28 million draws: all of them within 3 standard deviations, so are components and tokens as a chi-square."""
@@ -83,12 +78,3 @@ def test_steps_and_seeds_are_uncorrelated(p):
     products = np.corrcoef(x)[np.triu_indices(len(x), 1)] * np.sqrt(len(x[0]))
     assert abs(products).max() < 4.5
     assert abs((products**2).sum() - len(products)) < 4 * np.sqrt(2 * len(products))
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [((-1, 4, 0.1), "negative size"), ((4, -1, 0.1), "negative size"), ((4, 4, 1.0), "dropout is not in")],
-)
-def test_refuses_what_makes_no_mask(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        kernels().dropout_mask(1, 1, *arguments)

@@ -24,11 +24,8 @@ def test_equals_slices(dtype, sentences):
     ("begins", "offsets", "size", "message"),
     [
         ([0], [0, 3, 4], 4, "offsets do not fit"),
-        ([0], [1, 3], 3, "offsets do not fit"),
-        ([0], [0, 3], 4, "offsets do not fit"),
         ([-1], [0, 3], 3, "a sentence outside ids"),
         ([8], [0, 3], 3, "a sentence outside ids"),
-        ([0, 0], [0, 3, 2], 2, "a sentence outside ids"),
     ],
 )
 def test_what_would_read_elsewhere_is_refused(begins, offsets, size, message):
