@@ -104,6 +104,8 @@ def test_pairs_of_the_text_are_held_out_and_scored(folder, capsys, store, vocabu
     rest, held = hold_out(whole := PairStore("s.h5"))
     assert len(rest) == 1140 and held.second == list(whole.texts("b", np.arange(1140, 1200)))
     assert hold_out(store) == (store, None)  # of 700 pairs
+    assert main(["train", "--lang", "de", "--data", "s.h5"]) == 1
+    assert "pairs of en and es, not of de" in capsys.readouterr().err
 
 
 def test_which_configuration_serves(folder):

@@ -5,8 +5,7 @@ import json
 import numpy as np
 import pytest
 from sentence_transformers import SentenceTransformer
-from support import forked
-from support.plugin import tell_shape_without_plugin
+from support.without import run_without
 
 import st_paragram
 from st_paragram.core.encoding.directory import fingerprint
@@ -62,10 +61,13 @@ def test_stock_reader_gives_the_same_directions(words, pairs, tmp_path, dtype):
 
 @pytest.mark.slow
 def test_words_need_no_plugin(words, tmp_path):
-    model_directory.save(model_of(words), tmp_path / "word")
-    process = forked.start(tell_shape_without_plugin, "word", "ba ce", folder=tmp_path)
-    forked.wait([process], tmp_path)
-    assert forked.said(process, tmp_path).splitlines()[-1] == "(1, 12)"
+    folder = model_directory.save(model_of(words), tmp_path / "word")
+    script = (
+        "from sentence_transformers import SentenceTransformer\n"
+        "print(SentenceTransformer(sys.argv[1], device='cpu').encode(['ba ce']).shape)"
+    )
+    done = run_without(script, [folder], ["st_paragram"])
+    assert done.stdout == "(1, 12)\n", done.stderr
 
 
 def test_trigrams_are_read_by_the_plugin(trigrams, pairs, tmp_path):
