@@ -116,6 +116,7 @@ def test_the_card_names_repository_licence_datasets_and_keeps_the_rest(hub, fold
 
 def test_a_model_without_a_card_gets_one(hub, folder):
     model_directory.save(model_directory.load(folder), folder, "", True, "int4")
+    (folder / "README.md").unlink()
     push(folder, NAME, licence="mit")
     text = hub.card().text
     assert 'st_paragram.load("me/p-sp-xx")' in text and "offered under the licence `mit`" in text

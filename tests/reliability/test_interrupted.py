@@ -118,4 +118,5 @@ def test_a_full_disk(inputs, tmp_path, capsys):
         assert main(line("embed", inputs, tmp_path)) == 1
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
-    assert "File too large" in capsys.readouterr().err and not list(tmp_path.iterdir())
+    assert "File too large" in capsys.readouterr().err
+    assert not (tmp_path / "e.npy").exists() and not list(tmp_path.rglob(".*.part"))

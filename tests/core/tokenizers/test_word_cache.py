@@ -153,9 +153,8 @@ def test_texts_whose_sums_could_be_rounded_go_to_sentencepiece(lowering):
     check(lowering, ["☃" * most, "river", "☃" * (most + 1), "☃ " * most, "x" * (1 << 15) + "y"])
 
 
-def piece(text: str, score: float, *kind: int) -> bytes:
+def piece(text: str, score: float) -> bytes:
     message = bytes([0x0A, len(text.encode())]) + text.encode() + b"\x15" + struct.pack("<f", score)
-    message += bytes([0x18, *kind]) if kind else b""
     return bytes([0x0A, len(message)]) + message
 
 
@@ -201,17 +200,17 @@ def test_rules_with_spaces_are_seen(tmp_path, rule, reason):
 
 @needs_kernels
 @pytest.mark.parametrize(
-    ("text", "score", "kind", "reason"),
+    ("text", "score", "reason"),
     [
-        ("x▁", -1.0, (), "several words"),
-        ("qqq", -1.0001, (), "rounded"),
-        ("qqq", float("nan"), (), "not numbers"),
-        ("▁the", -1.0, (), "twice"),
+        ("x▁", -1.0, "several words"),
+        ("qqq", -1.0001, "rounded"),
+        ("qqq", float("nan"), "not numbers"),
+        ("▁the", -1.0, "twice"),
     ],
 )
-def test_pieces_that_are_not_understood(proto, text, score, kind, reason):
+def test_pieces_that_are_not_understood(proto, text, score, reason):
     with pytest.raises(ValueError, match=reason):
-        kernels().Unigram(piece(text, score, *kind) + proto)
+        kernels().Unigram(piece(text, score) + proto)
 
 
 def test_without_kernels_the_result_is_the_same(proto, monkeypatch):

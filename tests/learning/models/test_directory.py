@@ -7,7 +7,6 @@ import torch
 from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
 from sentencepiece import SentencePieceTrainer
-from support.tokenizer import WordTokenizer
 
 import st_paragram
 from st_paragram.cli.main import main
@@ -15,6 +14,7 @@ from st_paragram.core.encoding.model_files import table_type
 from st_paragram.core.encoding.table import TableType
 from st_paragram.core.native import kernels
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
+from st_paragram.core.tokenizers.words import WordTokenizer
 from st_paragram.errors import ModelDirectoryError, SettingsError
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
@@ -71,7 +71,7 @@ def test_unconvertible_vocabularies_are_refused_early(pairs, tmp_path):
     SentencePieceTrainer.train(sentence_iterator=texts, model_writer=bpe, **ways)
     for tokenizer, message in (
         (SentencePieceTokenizer(bpe.getvalue()), "not a unigram model"),
-        (WordTokenizer(b"ba\nce"), "a tokenizer of kind 'words-of-tests'"),
+        (type("Foreign", (WordTokenizer,), {"kind": "foreign"})(b'["ba","ce"]'), "a tokenizer of kind 'foreign'"),
     ):
         model = pipeline(TokenEmbedding(tokenizer, 4), device="cpu")
         for refuse in (model_directory.check_savable, lambda model: model_directory.save(model, tmp_path / "x")):

@@ -8,11 +8,11 @@ import torch
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Dense, Pooling, Transformer
 from support.generative import LATENT, SHAPE, batch_of
-from support.tokenizer import WordTokenizer
 from torch import nn
 from transformers.utils import logging
 
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
+from st_paragram.core.tokenizers.words import WordTokenizer, train_words
 from st_paragram.errors import SettingsError
 from st_paragram.learning.modules.sentence_batch import SentenceBatch
 from st_paragram.learning.modules.transformer_encoder import (
@@ -165,10 +165,10 @@ def test_vocabularies_without_a_stock_form_are_refused(vocabulary, pairs):
     pytest.importorskip("jieba")
     bare = object.__new__(SentencePieceTokenizer)
     bare.processor = SimpleNamespace(bos_id=lambda: -1, eos_id=lambda: 2)
-    words = WordTokenizer("\n".join(sorted({word for a, _ in pairs for word in a.split()})).encode())
+    words = WordTokenizer(train_words([text for text, _ in pairs]))
     for tokenizer, message in (
         (bare, "a vocabulary without <s> and </s>"),
-        (words, "sentencepiece ids, not words-of-tests ids"),
+        (words, "sentencepiece ids, not word ids"),
         (SentencePieceTokenizer(vocabulary.content, segmentation="jieba"), "segmented by jieba"),
     ):
         with pytest.raises(SettingsError, match=message) as caught:
