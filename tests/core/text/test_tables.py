@@ -19,8 +19,7 @@ from hypothesis import strategies as st
 
 from st_paragram.core.text import streams
 from st_paragram.core.text.tables import read_columns, read_texts
-from st_paragram.errors import SettingsError, TextError
-from st_paragram.tools.options.columns import columns_of
+from st_paragram.errors import TextError
 
 Rows = Sequence[Sequence[str]]
 NAMES = ("english", "spanish", "id")
@@ -144,12 +143,3 @@ def test_parquet_that_is_refused(tmp_path: Path) -> None:
     for broken in (path, tmp_path / "gone.parquet"):
         with pytest.raises(TextError, match=rf"{broken.name}: cannot be read as Parquet"):
             list(read_columns(str(broken), ["text"]))
-
-
-def test_tables_need_the_name_of_a_column() -> None:
-    with pytest.raises(TextError, match=r"a\.csv\.gz: is a table \(CSV\); name its columns with --columns NAME"):
-        columns_of(None, ["a.csv.gz"])
-    assert columns_of(None, ["a.txt", "-"]) == [None, None]
-    assert columns_of(["text"], ["a.csv", "b.csv"]) == ["text", "text"]
-    with pytest.raises(SettingsError, match="3 columns for 2 texts"):
-        columns_of(["a", "b", "c"], ["a.csv", "b.csv"])

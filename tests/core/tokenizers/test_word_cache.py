@@ -125,20 +125,6 @@ def test_the_shipped_model_segments_the_built_in_text():
 
 
 @needs_kernels
-def test_memory_is_bounded(lowering, monkeypatch):
-    """A full table starts over."""
-    monkeypatch.setattr(module, "_CACHE_BYTES", 1 << 18)
-    vocabulary = SentencePieceTokenizer(lowering.content)
-    for start in range(0, 40_000, 4000):
-        vocabulary.encode(texts := [f"w{number} é{number * 7}" for number in range(start, start + 4000)])
-    assert 100 < len(vocabulary._cache) <= 1 << 12
-    assert vocabulary._cache.bytes <= 1.1 * (1 << 18)
-    ids = vocabulary.encode_rows(texts)[0]
-    assert ids.dtype == np.int32
-    assert ids.tolist() == list(itertools.chain.from_iterable(reference(lowering, texts)))
-
-
-@needs_kernels
 def test_texts_whose_sums_could_be_rounded_go_to_sentencepiece(lowering):
     scores = lowering.processor.get_score(list(range(3, len(lowering))))
     unknown, space = 10 - min(scores), -lowering.processor.get_score(lowering.processor.piece_to_id("▁"))
