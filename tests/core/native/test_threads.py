@@ -1,4 +1,4 @@
-"""The pool of threads: it only grows, survives forks, and passes exceptions on."""
+"""The pool of threads: any number gives the same, and it survives forks."""
 
 import multiprocessing
 import sys
@@ -9,7 +9,6 @@ import pytest
 from st_paragram.core.native import kernels
 
 pytestmark = pytest.mark.skipif(kernels() is None, reason="the compiled kernels are not installed")
-needs_linux = pytest.mark.skipif(sys.platform != "linux", reason="threads and limits as those of Linux")
 
 TABLE = np.random.default_rng(0).normal(size=(500, 8)).astype(np.float32)
 IDS, OFFSETS = np.arange(400, dtype=np.int32), np.arange(0, 401, 4)
@@ -27,7 +26,7 @@ def test_any_number_of_threads_gives_the_same():
         assert np.array_equal(means(threads), expected)
 
 
-@needs_linux
+@pytest.mark.skipif(sys.platform != "linux", reason="forks are those of Linux")
 def test_a_forked_process_makes_a_pool_of_its_own():
     expected = means(3)
     context = multiprocessing.get_context("fork")
