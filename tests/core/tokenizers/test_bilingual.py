@@ -1,4 +1,4 @@
-"""Vocabularies of two languages over one table: rows by hand, sharing by string and none, damage."""
+"""Vocabularies of two languages over one table: rows by hand, sharing by string and none."""
 
 import pickle
 
@@ -54,19 +54,6 @@ def test_the_two_share_rows_and_differ():
     again = pickle.loads(pickle.dumps(other))
     assert again == other and np.array_equal(again.encode(OTHER)[0], other.encode(OTHER)[0])
     assert load_tokenizer("bilingual", other.content, other.options) == other
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"languages": ["en"]}, r"languages \['en'\]"),
-        ({"inner": {"kind": "word"}}, "cannot have the options .*missing"),
-    ],
-)
-def test_options_are_checked(changes, message):
-    tokenizer = made(Sharing.STRING)
-    with pytest.raises(SettingsError, match=message):
-        load_tokenizer("bilingual", tokenizer.content, tokenizer.options | changes)
 
 
 def test_tokenizers_of_two_kinds_are_refused():
