@@ -2,12 +2,10 @@
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from st_paragram.core.native import kernels
-from st_paragram.learning.modules.mean_pool import row_means
 
 pytestmark = pytest.mark.skipif(kernels() is None, reason="the compiled kernels are not installed")
 
@@ -30,6 +28,9 @@ def test_what_is_read_only_or_not_aligned_is_refused():
 
 @pytest.mark.parametrize("wrong", [2**32 + 1, -(2**32), 2**62, -1, 4])
 def test_ids_beyond_32_bits_are_not_taken_for_others(wrong):
+    torch = pytest.importorskip("torch")
+    from st_paragram.learning.modules.mean_pool import row_means
+
     table = torch.nn.Embedding.from_pretrained(torch.ones(4, 3))
     with pytest.raises(ValueError, match="row"):
         row_means(table, torch.tensor([0, wrong]), torch.tensor([0, 2]))
