@@ -13,20 +13,19 @@ from types import SimpleNamespace
 import language_choice
 import length
 import mining
-import numpy as np
+import peers
 import probing
 import pytest
 import report
 import speed
 import style_transfer
 import sweep
-import tatoeba
 from harness.processes import Program, command, in_turn
 from harness.texts import write_distinct, write_repeats
 
-from st_paragram import Encoder, sample_pairs
+from st_paragram import sample_pairs
 from st_paragram.cli.main import main
-from st_paragram.core.sample import held_out_pairs
+from st_paragram.core.sample import graded_pairs, held_out_pairs
 
 FOLDER = Path(speed.__file__).parent
 SCRIPTS = sorted(path.stem for path in FOLDER.glob("*.py"))
@@ -139,17 +138,6 @@ class TestScores:
 
 
 class TestQuality:
-    def test_errors_by_faiss_are_those_of_all_cosines(self):
-        first, second = map(list, zip(*held_out_pairs("en", "tr"), strict=True))
-        model = Encoder("p-sp-mini")
-        cosines = np.matmul(
-            *(model.encode(side, normalize_embeddings=True) for side in (first, second)[:1]),
-            model.encode(second, normalize_embeddings=True).T,
-        )
-        rows = np.arange(len(first))
-        wanted = tuple(float((cosines.argmax(axis=axis) != rows).mean()) for axis in (1, 0))
-        assert tatoeba.errors(model, first, second) == wanted and 0 < wanted[0] < 0.5
-
     def test_tatoeba_agrees_with_evaluate(self, tmp_path, monkeypatch, capsys):
         (tmp_path / "tatoeba").mkdir()
         rows = "".join(f"{other}\t{english}\n" for english, other in held_out_pairs("en", "es"))
@@ -186,6 +174,28 @@ class TestSpeed:
         assert all(
             f"{kind}/s, {which}" in table for kind in ("sentences", "paragraphs") for which in ("first", "later")
         )
+
+    @linux
+    def test_peers_on_little_text(self, tmp_path, monkeypatch):
+        for folder, file, rows in (
+            ("sts2017", "track5.en-en.tsv", zip(graded_pairs()[2], *graded_pairs()[:2], strict=True)),
+            ("ntrex", "newstest2019-src.eng.txt", held_out_pairs("en", "en")),
+            *(("ntrex", f"newstest2019-ref.{code}.txt", held_out_pairs("es", "en")) for code in peers.LANGUAGES),
+        ):
+            (tmp_path / folder).mkdir(exist_ok=True)
+            lines = ("\t".join(map(str, row)) if folder == "sts2017" else row[0] for row in rows)
+            (tmp_path / folder / file).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        programs = {name: peers.PROGRAMS[name] for name in ("p-sp-mini", "p-sp-mini, load")}
+        programs["absent"] = (None, "no_such_module", "it", False)
+        monkeypatch.setattr(peers, "PROGRAMS", programs)
+        words = ["--count", "200", "--seconds", "0.01", "--rounds", "1", "--threads", "1", "--data", str(tmp_path)]
+        monkeypatch.setattr(sys, "argv", ["peers", *words])
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            assert peers.main() == 0
+        assert printed.getvalue().count("| p-sp-mini") == 4 and "absent" not in printed.getvalue()
+        quality = printed.getvalue().split("\n")[-3:-1]
+        assert quality[0].split("|")[2:] == quality[1].split("|")[2:] and quality[0].split("|")[2:4] == [" 7.5 ", " - "]
 
     @linux
     @pytest.mark.slow
