@@ -195,7 +195,7 @@ class TestSpeed:
             assert peers.main() == 0
         assert printed.getvalue().count("| p-sp-mini") == 4 and "absent" not in printed.getvalue()
         quality = printed.getvalue().split("\n")[-3:-1]
-        assert quality[0].split("|")[2:] == quality[1].split("|")[2:] and quality[0].split("|")[2:4] == [" 7.5 ", " - "]
+        assert quality[0].split("|")[2:] == quality[1].split("|")[2:] and quality[0].split("|")[2:4] == [" 7.6 ", " - "]
 
     @linux
     @pytest.mark.slow
