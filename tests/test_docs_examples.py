@@ -11,13 +11,11 @@ import ast
 import contextlib
 import importlib.util
 import io
-import re
-import shlex
 from itertools import pairwise
 
 import matplotlib as mpl
 import pytest
-from support.doc_commands import mention_problem, problem
+from support.doc_commands import problem
 from support.doc_folder import PAIRS, copy_what_is_named, make_folder
 from support.doc_pages import PAGES, ROOT, Block, assert_alike, blocks
 
@@ -32,7 +30,6 @@ OWN_DATA = {"--translations", "--graded", "--queries"}
 TESTED_ELSEWHERE = "integrations.md"  # in test_integrations.py
 LARGE = "lancedb"  # which development may do without
 SLOW = ("five_minutes.md", "many_machines.md")  # one trains a model, the other starts processes
-MENTION = re.compile(r"(?<!`)`(st-paragram [^`]+)`(?!`)")
 
 
 @pytest.fixture(scope="module")
@@ -99,20 +96,4 @@ def test_commands_of_a_page_exist_with_their_options(page, prepared, monkeypatch
     monkeypatch.chdir(prepared)
     shell = [(block.where, words) for block in blocks(page) if block.language == "shell" for words in block.commands()]
     wrong = [f"{where}: {' '.join(words)}: {said}" for where, words in shell if (said := problem(words))]
-    mentions = MENTION.findall(page.read_text(encoding="utf-8"))
-    wrong += [f"`{mention}`: {said}" for mention in mentions if (said := mention_problem(shlex.split(mention)))]
     assert not wrong, "\n".join(wrong)
-
-
-def test_wrong_commands_are_found():
-    assert "no option --outputs" in (mention_problem(["st-paragram", "embed", "--outputs"]) or "")
-    for command, expected in {
-        "st-paragram embed lines.txt --output lines.npy --norm2": "--norm2",
-        "st-paragram embad lines.txt": "no command embad",
-        "st-paragram train bitext --lang es --dim many": "invalid int value: 'many'",
-        "python recipes/train_everything.py": "no script recipes/train_everything.py",
-        "python recipes/train_bitext.py --lang es --dims 3": "--dims",
-        "make tea": "no target tea",
-        'pip install "st_paragram[mining,tea]"': "no extra tea",
-    }.items():
-        assert expected in (problem(shlex.split(command)) or ""), command

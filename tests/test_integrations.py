@@ -15,9 +15,7 @@ import pytest
 from sentence_transformers import SentenceTransformer
 from support.data import make_pairs
 from support.dual_encoder import new_model, unlike_new, write_bitext
-from support.requirements import required
 
-import st_paragram
 from st_paragram.learning.models import directory as model_directory
 
 PAGE = Path(__file__).parents[1] / "docs" / "integrations.md"
@@ -139,27 +137,3 @@ def test_queries_and_texts_go_through_their_towers(title, dual_encoder, first):
         asked, answered = (getattr(names["embed_model"], f"get_{kind}_embedding")(text) for kind in ("query", "text"))
     assert asked == pytest.approx(model.encode_query(text).tolist(), abs=1e-5)
     assert answered == pytest.approx(model.encode_document(text).tolist(), abs=1e-5) != asked
-
-
-@pytest.mark.slow
-def test_setfit_trains_and_saves_our_model(ran, tmp_path):
-    names = ran("SetFit")[1]
-    setfit, trained = pytest.importorskip("setfit"), names["classifier"]
-    assert type(trained.model_body) is st_paragram.ParagramEncoder
-    vectors = trained.model_body.encode(names["sentences"])
-    untrained = st_paragram.load("p-sp-mini").encode(names["sentences"])
-    assert 0 < np.abs(vectors - untrained).max() < 0.5
-    trained.save_pretrained(str(tmp_path / "saved"))
-    again = setfit.SetFitModel.from_pretrained(str(tmp_path / "saved"))
-    assert again.predict(names["sentences"]).tolist() == trained.predict(names["sentences"]).tolist()
-    for body in (again.model_body, st_paragram.load(tmp_path / "saved")):
-        np.testing.assert_allclose(body.encode(names["sentences"]), vectors, atol=1e-5)
-
-
-def test_versions_on_the_page_are_allowed_by_the_extras():
-    rows = re.findall(r"^\| ([\w-]+) \| ([\d.]+) \|$", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)
-    allowed = {each.name.lower(): each.specifier for each in [*required()["sklearn"], *required()["mining"]]}
-    allowed |= {each.name.lower(): each.specifier for each in required()["examples"]}
-    assert rows
-    for name, version in rows:
-        assert version in allowed[name], name

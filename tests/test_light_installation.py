@@ -78,17 +78,11 @@ def test_it_has_none_of_the_heavy_packages(environment):
 def test_commands(run, tmp_path, pairs):
     for side, name in enumerate(("en", "es")):
         (tmp_path / name).write_text("".join(f"{pair[side]}\n" for pair in pairs[:40]))
-    (tmp_path / "pairs.tsv").write_text("".join(f"{one}\t{other}\n" for one, other in pairs[:40]))
     run("embed", "en", "--output", "en.npy")
     expected = st_paragram.load("p-sp-mini", device="cpu").encode([one for one, _ in pairs[:40]])
     np.testing.assert_array_equal(np.load(tmp_path / "en.npy"), expected)
-    run("embed", "en", "es", "--output", "vectors", "--dtype", "float16")
-    run("score", "pairs.tsv", "--output", "scored.tsv")
     run("mine", "--source", "en", "--target", "es", "--output", "mined.tsv")
-    run("align", "--source", "en", "--target", "es", "--output", "aligned.tsv")
-    assert pairs[3][1] in run("search", "es", pairs[3][1], "-k", "1")
-    for name in ("scored.tsv", "mined.tsv", "aligned.tsv"):
-        assert (tmp_path / name).read_text()
+    assert pairs[3][1] in run("search", "es", pairs[3][1], "-k", "1") and (tmp_path / "mined.tsv").read_text()
 
 
 def test_copies(run, tmp_path):

@@ -17,16 +17,6 @@ def printed(notebook: Any) -> list[str]:
     return ["".join(part.text for part in each if part.get("name") == "stdout") for each in outputs]
 
 
-def check(outputs: list[str]) -> None:
-    """The results that the notebook is about."""
-    text = "\n".join(outputs)
-    untrained, trained = map(float, re.search(r"untrained: ([\d.]+) %, trained: ([\d.]+) %", text).groups())
-    assert untrained < 10 and trained > 95
-    mined, right = map(int, re.search(r"(\d+) pairs mined, (\d+) of them", text).groups())
-    assert 90 < right <= mined < right + 10
-    assert "stored             7,996" in text and "libro" in outputs[-1]
-
-
 @pytest.mark.slow
 def test_the_notebook_runs(tmp_path, monkeypatch):
     client = pytest.importorskip("nbclient")
@@ -34,9 +24,11 @@ def test_the_notebook_runs(tmp_path, monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     notebook = pytest.importorskip("nbformat").read(NOTEBOOK, as_version=4)
     shown = printed(notebook)
-    check(shown)
     resources = {"metadata": {"path": str(tmp_path)}}
     client.NotebookClient(notebook, timeout=300, kernel_name="python3", resources=resources).execute()
-    check(printed(notebook))
-    assert [bool(text) for text in printed(notebook)] == [bool(text) for text in shown]
     assert printed(notebook)[1:3] == shown[1:3]  # the text and the pair store are the same on any machine
+    text = "\n".join(printed(notebook))
+    untrained, trained = map(float, re.search(r"untrained: ([\d.]+) %, trained: ([\d.]+) %", text).groups())
+    assert untrained < 10 and trained > 95
+    mined, right = map(int, re.search(r"(\d+) pairs mined, (\d+) of them", text).groups())
+    assert 90 < right <= mined < right + 10 and "libro" in printed(notebook)[-1]

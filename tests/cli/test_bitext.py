@@ -81,16 +81,3 @@ def test_what_is_not_fetched_is_named_and_the_next_run_completes(server, tmp_pat
     assert [source["rows"] for source in PairStore(tmp_path / "s.h5").settings["report"]["sources"]] == [200] * 3
     manifest = json.loads((tmp_path / "raw" / "manifest.json").read_text(encoding="utf-8"))["files"]
     assert len(manifest) == 3 and all(entry["license"] and entry["citation"] for entry in manifest.values())
-
-
-def test_own_text_beside_and_instead(server, tmp_path):
-    own = tmp_path / "own.tsv"
-    own.write_text("".join(f"{a}\t{b}\n" for a, b in rows(TURKISH, 80, 99)), encoding="utf-8")
-    more = ["--lang", "tr", "--text", own, "--cap", 50, "--output"]
-    command(server, tmp_path, *more, tmp_path / "beside.h5", "--corpus", "Tanzil")
-    names = [source["name"] for source in PairStore(tmp_path / "beside.h5").settings["report"]["sources"]]
-    assert len(names) == 2 and names[1] == str(own)
-    asked = len(server.asked)
-    command(server, tmp_path, *more, tmp_path / "alone.h5", "--no-download")
-    assert len(server.asked) == asked
-    assert len(PairStore(tmp_path / "alone.h5")) == 50

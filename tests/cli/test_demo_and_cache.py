@@ -31,15 +31,6 @@ def test_options_reach_the_page(monkeypatch, capsys, options, expected):
     assert ("Others can reach it" in shown) == ("0.0.0.0" in options)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"), [("--port 0", "port is 0; it must be from 1 to 65535"), ("nobody", "no model 'nobody'")]
-)
-def test_what_is_wrong_is_refused_in_one_line(capsys, options, message):
-    assert main(["demo", *options.split()]) == 1
-    error = capsys.readouterr().err
-    assert error.startswith("st-paragram demo: ") and message in error and error.count("\n") == 1
-
-
 def test_the_cache_is_listed_and_cleared_but_for_downloads(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("ST_PARAGRAM_CACHE", str(tmp_path))
     choose_data("es", ["built-in"])._built_in_text()

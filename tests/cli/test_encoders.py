@@ -96,16 +96,8 @@ def test_a_model_of_words_begins_with_another_ones_rows():
     [
         (train, "--data pairs.tsv --encoder word --scramble 0.3", "scramble is 0.3, but word knows no order"),
         (train, "--data w.h5 --output x", "w.h5: a store of word ids, and the encoder sp reads sentencepiece ids"),
-        (train, "--data w.h5 --encoder trigram", "the encoder trigram reads trigram ids"),
-        (train, "--data d.h5 --encoder blstm --output x", "separate vocabularies per language"),
         (train, "--data pairs.tsv --encoder blstm --init w --output x", "init is 'w', but only an averaging model"),
         (prepare, "--lang en --output x.h5 --sharing disjoint", "separate vocabularies need two languages"),
-        (prepare, "--output x.h5 --segment jieba --tokens word", "segmentation is jieba for tokens word; only"),
-        (
-            prepare,
-            "--output x.h5 --splitter moses",
-            "splitter is moses for tokens sentencepiece; it is for",
-        ),
         (prepare, "--output x.h5 --splitter moses --tokens word", 'pip install "st_paragram[moses]"'),
     ],
 )
@@ -113,14 +105,3 @@ def test_what_does_not_fit_is_refused_in_one_line(run, options, message, monkeyp
     monkeypatch.setitem(sys.modules, "sacremoses", None)
     assert run(options) == 1
     assert message in capsys.readouterr().err.strip().split("\n")[-1]
-
-
-def test_export_of_trigrams_and_of_a_bilstm(capsys):
-    assert train("--data pairs.tsv --encoder trigram --output t") == 0
-    assert train("--data pairs.tsv --encoder blstm --output b --epochs 0.2") == 0
-    assert main(["export", "t", "small", "--dtype", "int8"]) == 0
-    whole, small = (st_paragram.load(name).encode([a for a, _ in make_pairs(30)]) for name in ("t", "small"))
-    cosines = np.einsum("nd,nd->n", whole, small) / np.linalg.norm(whole, axis=1) / np.linalg.norm(small, axis=1)
-    assert cosines.min() > 0.999
-    assert main(["export", "b", "c", "--dtype", "int8"]) == 1
-    assert "which needs torch" in capsys.readouterr().err

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 
 import st_paragram
 from st_paragram import SearchIndex
-from st_paragram.cli import info
 from st_paragram.cli.main import main
 from st_paragram.core.encoding.directory import TRAINING_FILE
 from st_paragram.learning.models import directory as model_directory
@@ -95,30 +92,10 @@ def test_embeddings(model, lines, tmp_path, capsys):
     assert "shard-00001.npy: damaged" in said and "a shard is missing" in said
 
 
-def test_counts_are_in_one_line_and_long_lists_are_cut(capsys, monkeypatch):
-    sources = [{"name": f"{n}.tsv", "rows": 0, "dropped": {"too short": n, "too long": 0}} for n in range(14)]
-    report = {"sources": sources, "all": {"too short": 0}}
-    found = {"name": "m", "report": report, "scores": [{"of": [1, 2]}], "dropout": 0}
-    monkeypatch.setattr(info, "_describe", lambda name, check: ("model", found))
-    assert main(["info", "m"]) == 0
-    shown = capsys.readouterr().out.splitlines()
-    assert shown[:4] == ["model m", "  report", "    sources", "      name 0.tsv, rows 0, dropped (none)"]
-    assert shown[4] == "      name 1.tsv, rows 0, dropped (too short 1)"
-    assert shown[15:] == ["      ... (14 in all)", "    all: none", "  scores", "    of (1, 2)", "  dropout: 0"]
-
-
 def test_the_installation(capsys):
     (found,) = described(capsys)
     assert (found["kind"], found["name"]) == ("installation of", f"st_paragram {st_paragram.__version__}")
     assert found["packages"]["sentence-transformers"] and found["kernels"]
-
-
-def test_models_and_stores_are_described_without_torch(model, store):
-    script = (
-        "import sys; from st_paragram.cli.main import main; main(['info', *sys.argv[1:]]); "
-        "sys.exit(sum(name in sys.modules for name in ('torch', 'sentence_transformers', 'faiss')))"
-    )
-    subprocess.run([sys.executable, "-c", script, str(model), str(store.path)], check=True, capture_output=True)
 
 
 def test_what_is_nothing_of_ours_is_refused_in_one_line(model, tmp_path, capsys):

@@ -15,12 +15,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from st_paragram.cli.main import main
-from st_paragram.core.text.parallel import ReadCounts, TextSource, read_rows, with_columns
-from st_paragram.errors import SettingsError, TextError
-from st_paragram.learning.training.training_data import choose_data
+from st_paragram.core.text.parallel import ReadCounts, TextSource, read_rows
+from st_paragram.errors import TextError
 from st_paragram.tools.embed_files import read_embeddings
-from st_paragram.tools.preparation.clean import identity
-from st_paragram.tools.preparation.settings import PrepareSettings
 
 TABLES = ("csv", "jsonl", "parquet")
 EMBED, SCORE, MINE = "embed en.txt", "score t.tsv", "mine --source en.txt --target es.txt"
@@ -69,28 +66,6 @@ def test_tables_give_what_plain_text_gives():
     np.testing.assert_array_equal(plain.rows(0, 180), tables.rows(0, 180))
 
 
-@pytest.mark.parametrize("kind", TABLES)
-def test_rows_of_tables_are_those_of_plain_text(kind):
-    plain = list(read_rows(TextSource(("t.tsv",), ("en", "es"))))
-    source = TextSource((f"t.{kind}",), ("en", "es"), columns=("english", "spanish"))
-    assert list(read_rows(source)) == plain
-    swapped = TextSource((f"t.{kind}",), ("es", "en"), swapped=True, columns=("spanish", "english"))
-    assert list(read_rows(swapped)) == plain
-    assert str(choose_data("es", [f"t.{kind}"], columns=[["english", "spanish"]])).startswith(f"t.{kind}: text")
-    with pytest.raises(TextError, match="column 'nope'"):
-        choose_data("es", [f"t.{kind}"], columns=[["english", "nope"]])
-
-
-def test_columns_are_those_of_each_text():
-    shared = "prepare --lang es --vocab-size 120 --text t.csv --columns english spanish"
-    assert main(f"{shared} --text t.tsv --columns 1 2 --output two.h5".split()) == 0
-    plain = TextSource(("t.csv",), ("en", "es"))
-    named = [plain, *with_columns([plain] * 2, [["english", "spanish"], ["spanish", "english"]])]
-    assert len({identity([source], PrepareSettings(("en", "es"))) for source in named}) == 3
-    with pytest.raises(SettingsError, match="columns a b c for 1 text; give two"):
-        with_columns([plain], [["a", "b", "c"]])
-
-
 def test_rows_that_are_dropped_are_counted():
     write("bad.jsonl", ['{"a": "1", "b": "2"}', '{"a": null, "b": "2"}', '{"b": 2}', '{"a": "3\\u0000", "b": "4"}'])
     source, counts = TextSource(("bad.jsonl",), ("en", "es"), columns=("a", "b")), ReadCounts()
@@ -104,17 +79,10 @@ def test_rows_that_are_dropped_are_counted():
     ("command", "said"),
     [
         ("embed t.csv --output x.npy", "is a table (CSV); name its columns with --columns"),
-        ("score t.jsonl --output x", "; name its columns with --columns"),
-        ("prepare --lang es --text t.parquet --output x.h5 --drop-invalid", "; name its columns with --columns"),
         ("train bitext --lang es --data t.csv", "; name its columns with --columns"),
-        ("mine --source t.csv --target en.txt --output x", "name its columns with --columns"),
         ("embed en.txt --output x.csv", "x.csv: unknown ending .csv; name X.npy (a matrix), X.parquet"),
         ("embed t.csv --columns a b --output x.npy", "2 columns for 1 text; name one column for all"),
         ("mine --source t.csv --target t.csv --columns english spanish --ids --output x", "ids are read from plain"),
-        (
-            "prepare --lang es --text t.csv --text t.csv --text t.csv --columns a b --columns c d --output x",
-            "columns a b and c d for 3 texts; give two",
-        ),
         ("train bitext --lang es --data built-in --columns a b", "which is not a table; leave it out"),
     ],
 )
@@ -143,16 +111,6 @@ def test_scores_and_pairs_on_standard_output(folder, command, capfdbinary):
     out, err = capfdbinary.readouterr()
     assert out == wanted and b"standard output: " in err
     assert not Path("-").exists() and not [path for path in folder.iterdir() if path.name.startswith(".")]
-
-
-def test_kept_work_serves_mining_to_standard_output(capfdbinary):
-    outputs, times = set(), set()
-    for _ in range(2):
-        capfdbinary.readouterr()
-        assert run(f"{MINE} --work work --output -") == 0
-        outputs.add(capfdbinary.readouterr().out)
-        times.add(tuple(path.stat().st_mtime_ns for path in sorted(Path("work").glob("vectors-*/*"))))
-    assert len(outputs) == len(times) == 1 and times != {()}
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="pipes are closed in another way")

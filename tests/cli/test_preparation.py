@@ -10,24 +10,9 @@ import pytest
 from st_paragram.cli.main import build_parser, main
 from st_paragram.core.pair_store import PairStore
 from st_paragram.core.sample import held_out_pairs
-from st_paragram.core.settings import given
 from st_paragram.errors import SettingsError
 from st_paragram.tools.cleaning.config import default_cleaning, only_length
 from st_paragram.tools.options.text import cleaning_from
-from st_paragram.tools.preparation.pivot import PivotSettings
-from st_paragram.tools.preparation.settings import PrepareSettings
-
-STORE = """--overwrite --seed 1 --temperature 2 --max-pieces 9 --segment jieba --keep-case --drop-invalid
---vocab v.model --vocab-size 80 --character-coverage 0.99 --sample-pairs 10 --max-sentence-bytes 99 --vocab-threads 2
---work w --rejects r --keep-text k --workers 2"""
-TEXT = """--text a --moses a b --cap 3 --cleaning paper --min-length 1 --max-length 2 --max-characters 3
---length-on english"""
-OPTIONS = {
-    "prepare": f"--lang es --output o.h5 {TEXT} {STORE}",
-    "bitext": f"--lang es --output o.h5 --corpus c --mirror m --folder f --parallel 2 --no-download {TEXT} {STORE}",
-    "pivot": """--text en-de:a --lang en --output o --min-words 1 --min-pivot-letters 2 --most-sentences 3
-        --most-pairs 4 --seed 5 --drop-invalid --json j""",
-}
 
 
 @pytest.fixture(autouse=True)
@@ -41,17 +26,6 @@ def folder(tmp_path, monkeypatch):
 
 def command(options, *more):
     return main(["prepare", "--vocab-size", "80", *options.split(), *map(str, more)])
-
-
-@pytest.mark.parametrize(("name", "count"), [("prepare", 11), ("bitext", 11), ("pivot", 5)])
-def test_options_become_settings(name, count):
-    arguments = build_parser(name).parse_args([name, *OPTIONS[name].split()])
-    values = given(arguments, PivotSettings if name == "pivot" else PrepareSettings)
-    assert len(values) >= count and all(value is not None for value in values.values())
-    if name != "pivot":
-        settings = PrepareSettings(("en", "es"), **values)
-        assert (settings.lower_case, settings.drop_invalid, settings.segmentation.value) == (False, True, "jieba")
-        assert (settings.seed, settings.temperature, settings.max_pieces, settings.vocab_size) == (1, 2, 9, 80)
 
 
 def test_filters_follow_the_lengths_or_a_list():
@@ -85,13 +59,6 @@ def test_a_store_and_a_table(capsys):
     assert "de-de" in capsys.readouterr().err
 
 
-def test_a_vocabulary_file():
-    command("--lang es --text a.tsv --output s.h5")
-    Path("v.model").write_bytes(PairStore("s.h5").tokenizer().content)
-    command("--lang es --text a.tsv --output t.h5 --vocab v.model")
-    assert PairStore("t.h5").tokenizer().content == PairStore("s.h5").tokenizer().content
-
-
 def test_filters_by_name_file_and_rejects():
     with Path("a.tsv").open("a") as file:
         file.write("The same words here\tThe same words here\nOne <b>bold</b> word\tUna en negrita\n")
@@ -107,7 +74,6 @@ def test_filters_by_name_file_and_rejects():
     "commanded",
     [
         "prepare --lang es --text pairs.tsv --output new.h5",
-        "bitext --no-download --lang es --text pairs.tsv --output new.h5",
         "prepare --lang en --cleaning paranmt --text scored.tsv --output new.h5",
     ],
 )

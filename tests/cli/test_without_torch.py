@@ -87,14 +87,6 @@ def test_models_are_copied_and_described(texts, tmp_path):
     assert done.returncode == 1 and "only averaging models" in done.stderr
 
 
-def test_the_paraphrase_filter():
-    script = (
-        "from st_paragram.tools.cleaning.paraphrases import ParaphraseScore\n"
-        "print(ParaphraseScore(model='p-sp-mini').scores([('a station', 'the station')]))"
-    )
-    assert 0.5 < json.loads(run_without(script).stdout)[0] < 1
-
-
 def test_serve_answers():
     pytest.importorskip("uvicorn")
     with socket.create_server(("127.0.0.1", 0)) as listener:

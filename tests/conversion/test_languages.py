@@ -20,12 +20,6 @@ def model(tmp_path, vocabulary, rng):
     return tmp_path / "m"
 
 
-def test_pieces_are_those_of_any_text(vocabulary):
-    texts = ["the cat sleeps", "el gato duerme"]
-    ids = vocabulary.encode(texts)[0]
-    assert set(np.flatnonzero(pieces_in(texts, vocabulary))) == set(ids.tolist())
-
-
 def test_texts_of_the_language_keep_their_embeddings(model, vocabulary):
     first, second = (list(side) for side in zip(*sample_pairs("es", 50), strict=True))
     write_languages(model, {"en": pieces_in(first, vocabulary), "es": pieces_in(second, vocabulary)})

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
-import itertools
-
 import numpy as np
 import pytest
 import torch
-from sentence_transformers import SentenceTransformer
 from support.data import make_pairs
 from support.original import ODD, embed_by_hand, make_checkpoint, make_texts, vocabulary_of
 
 import st_paragram
 from st_paragram.conversion.original_import import ImportSettings, import_checkpoint
-from st_paragram.core.tokenizers.base import load_tokenizer
-from st_paragram.core.tokenizers.original import OriginalTokenizer
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
 from st_paragram.errors import ModelDirectoryError
 
@@ -54,16 +48,6 @@ def extra_surfaces(model, checkpoint):
     return {name for name in checkpoint["vocab"] if name not in pieces and name != "UUUNKKK"}
 
 
-def test_the_data_has_what_the_tests_need(model, files):
-    _, checkpoint = files
-    assert len(extra_surfaces(model, checkpoint)) > 5
-    tokens = surfaces(model, TEXTS)
-    assert sum(not extra_surfaces(model, checkpoint).isdisjoint(text) for text in tokens) > 100
-    pieces = {model.piece(each) for each in range(len(model))}
-    missing = pieces - {None, *checkpoint["vocab"]}
-    assert any(not missing.isdisjoint(text) for text in tokens)
-
-
 @pytest.mark.parametrize("saved", ["zip.pt", "legacy.pt"])
 def test_an_exact_import_embeds_as_the_original_code(model, files, saved, tmp_path):
     folder, checkpoint = files
@@ -93,24 +77,6 @@ def test_the_default_import_is_exact_where_all_known_strings_are_pieces(model, f
     assert report.left_out_share == len(extra) / (len(checkpoint["vocab"]) - 1)
     pieces = {model.piece(each) for each in range(len(model))} - {None}
     assert report.pieces_without_row == len(pieces - checkpoint["vocab"].keys()) > 0
-
-
-def test_sentence_transformers_alone_finds_the_same_cosines(files, tmp_path):
-    folder, _ = files
-    import_checkpoint(folder / "zip.pt", tmp_path / "p-sp", folder / "pieces.model")
-    ours = st_paragram.load(tmp_path / "p-sp", device="cpu").encode(TEXTS[:200], normalize_embeddings=True)
-    stock = SentenceTransformer(str(tmp_path / "p-sp"), device="cpu").encode(TEXTS[:200], normalize_embeddings=True)
-    np.testing.assert_allclose(stock, ours, atol=1e-6)
-
-
-def test_a_checkpoint_with_a_row_for_each_piece_has_an_ordinary_tokenizer(model, files, tmp_path):
-    folder, _ = files
-    pieces = [piece for each in range(len(model)) if (piece := model.piece(each))]
-    torch.save(make_checkpoint(vocabulary_of([pieces[::-1]]), dropout=0.3), tmp_path / "model.pt")
-    report = import_checkpoint(tmp_path / "model.pt", tmp_path / "p-sp", folder / "pieces.model")
-    embedding = st_paragram.load(tmp_path / "p-sp", device="cpu")[0]
-    assert embedding.tokenizer == model and embedding.dropout == 0.3
-    assert (report.left_out, report.pieces_without_row) == (0, 0)
 
 
 WORDS = ["the cat , the dog .", "a cat does n't", "A Dog !", ""]
@@ -155,17 +121,6 @@ def test_moses_comes_before_lower_casing(model, files, tmp_path):
         import_checkpoint(tmp_path / "pieces.pt", tmp_path / "new", folder / "pieces.model")
 
 
-def test_the_card_names_file_checksum_and_whose_terms_hold(files, tmp_path):
-    folder, checkpoint = files
-    report = import_checkpoint(folder / "zip.pt", tmp_path / "p-sp", folder / "pieces.model", name="theirs")
-    card = (tmp_path / "p-sp" / "README.md").read_text()
-    assert report.digest == hashlib.sha256((folder / "zip.pt").read_bytes()).hexdigest()
-    assert "\n# theirs\n" in card and "`zip.pt`" in card and report.digest in card
-    assert "\nlicense: other\n" in card and "terms are those of the authors of the checkpoint" in card
-    assert f"{report.left_out:,} of {len(checkpoint['vocab']) - 1:,} rows" in card
-    assert 'SentenceTransformer("theirs")' in card and "\nlibrary_name: sentence-transformers\n" in card
-
-
 def test_another_sentencepiece_model_is_refused(files, tmp_path):
     folder, _ = files
     (tmp_path / "other.model").write_bytes(train_vocabulary(["Ζευς Αθηνα Αρης Ηρα Ποσειδων Δημητρα"] * 9, 30))
@@ -173,18 +128,3 @@ def test_another_sentencepiece_model_is_refused(files, tmp_path):
         with pytest.raises(ModelDirectoryError, match=r"has rows for \d+ of the \d+ pieces of the sentencepiece model"):
             import_checkpoint(folder / "zip.pt", tmp_path / "p-sp", tmp_path / "other.model", settings)
     assert not (tmp_path / "p-sp").exists()
-
-
-def test_the_tokenizers_are_made_again_from_content_and_options(model, files, tmp_path):
-    folder, _ = files
-    for settings, kind in ((EXACT, OriginalTokenizer), (ImportSettings(), SentencePieceTokenizer)):
-        output = tmp_path / kind.kind
-        import_checkpoint(folder / "zip.pt", output, folder / "pieces.model", settings)
-        tokenizer = st_paragram.load(output, device="cpu")[0].tokenizer
-        assert type(tokenizer) is kind
-        assert load_tokenizer(tokenizer.kind, tokenizer.content, tokenizer.options) == tokenizer
-        ids, offsets = tokenizer.encode(TEXTS)
-        packed, _ = tokenizer.pack([ids[a:b].tolist() for a, b in itertools.pairwise(offsets)])
-        np.testing.assert_array_equal(packed, ids)
-        known = make_texts(60, seed=1)[1]
-        assert tokenizer.decode(tokenizer.encode([known])[0].tolist()) == known

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import threading
-import time
-
 import pytest
 from filelock import FileLock
 
-from st_paragram.core.files import atomic_folder, check_output, output_files, output_lock, remove_unfinished, write_text
+from st_paragram.core.files import atomic_folder, check_output, output_lock, remove_unfinished, write_text
 from st_paragram.errors import ParagramError
 
 
@@ -35,26 +32,6 @@ def test_an_output_is_one_runs(tmp_path):
         assert ".x.npy.0123456789ab.part" in names(tmp_path)  # it is the other's
     with output_lock(output), pytest.raises(TimeoutError):
         FileLock(tmp_path / ".x.npy.lock", timeout=0).acquire()
-
-
-def test_a_run_may_take_its_lock_again_by_any_path(tmp_path):
-    (tmp_path / "sub").mkdir()
-    with output_lock(tmp_path / "x.npy"):
-        with output_files(tmp_path / "sub/../x.npy", overwrite=False):
-            pass
-        assert ".x.npy.lock" in names(tmp_path)
-        with pytest.raises(TimeoutError):
-            FileLock(tmp_path / ".x.npy.lock", timeout=0).acquire()
-    assert names(tmp_path) == ["sub"]
-
-
-def test_no_lock_file_stays(tmp_path):
-    with output_files(tmp_path / "a" / "x", None, tmp_path / "y", overwrite=False):
-        assert names(tmp_path) == [".y.lock", "a"]
-    assert names(tmp_path) == ["a"] and names(tmp_path / "a") == []
-    with pytest.raises(ZeroDivisionError), output_lock(tmp_path / "y"):
-        raise ZeroDivisionError
-    assert names(tmp_path) == ["a"]
 
 
 def test_what_another_run_has_made_meanwhile_is_not_replaced(tmp_path):
@@ -98,21 +75,3 @@ def test_a_folder_whose_run_was_killed_while_it_was_replaced_comes_back(tmp_path
     with output_lock(tmp_path / "m"):
         assert (tmp_path / "m" / "precious").exists()
     assert names(tmp_path) == ["m"] and names(tmp_path / "m") == ["precious"]
-
-
-def test_another_run_is_waited_for_where_that_is_asked_for(tmp_path):
-    order, entered = [], threading.Event()
-
-    def other():
-        with output_lock(tmp_path / "a", wait=True):
-            entered.set()
-            time.sleep(0.2)
-            order.append("other")
-
-    thread = threading.Thread(target=other)
-    thread.start()
-    entered.wait()
-    with output_lock(tmp_path / "a", wait=True):
-        order.append("this")
-    thread.join()
-    assert order == ["other", "this"] and not list(tmp_path.iterdir())

@@ -2,14 +2,10 @@ import hashlib
 import json
 import os
 import pickle
-import shutil
-from types import SimpleNamespace
 
 import h5py
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from support.data import write_store
 
 from st_paragram.cli.main import main
@@ -78,20 +74,6 @@ def test_languages_labels_and_tokenizers_of_their_own(full, pairs, vocabulary, o
     full.check()
 
 
-@settings(max_examples=30)
-@given(st.data())
-def test_take_equals_slicing_one_by_one(store, data):
-    rows = np.array(data.draw(st.lists(st.integers(0, len(store) - 1), max_size=20)), dtype=np.int64)
-    with h5py.File(store.path) as file:
-        ids, offsets = file["b/ids"][:], file["b/offsets"][:]
-    expected = [ids[int(offsets[r]) : int(offsets[r + 1])].tolist() for r in rows]
-    flat = [piece for each in expected for piece in each]
-    for dtype in (np.int64, np.int32):
-        got, edges = store.take("b", rows, dtype)
-        assert (got.dtype, edges.dtype) == (dtype, np.int64)
-        assert np.diff(edges).tolist() == [len(each) for each in expected] and got.tolist() == flat
-
-
 def test_limited_and_pickled(full):
     limited = PairStore(full.path, limit=3)
     assert (len(limited), limited.language_numbers().tolist(), limited.digest) == (3, [0, 1, 2], full.digest)
@@ -129,22 +111,12 @@ def test_parts_give_the_same_file_as_the_whole(tmp_path, path, pairs, vocabulary
     assert write_store(tmp_path / "y.h5", pairs[19::-1], vocabulary).digest != PairStore(path).digest
 
 
-@pytest.mark.parametrize(
-    "edit",
-    [
-        lambda file: file["a/ids"].__setitem__(slice(0, 2), file["a/ids"][:2][::-1]),
-        lambda file: file["b/offsets"].__setitem__(1, file["b/offsets"][1] + 1),
-        lambda file: file["tokenizer"].attrs.__setitem__("options", '{"lower_case": false, "segmentation": "none"}'),
-        lambda file: file.attrs.__setitem__("settings", '{"note": "e"}'),
-    ],
-)
-def test_an_edited_store_is_told(path, edit, capsys):
+def test_an_edited_store_is_told(path, capsys):
     assert main(["info", str(path), "--check"]) == 0 and "the content is what was written" in capsys.readouterr().out
     with h5py.File(path, "r+") as file:
-        edit(file)
-    with pytest.raises(StoreError, match=r"x\.h5: damaged or edited: the SHA-256 of its content is \w+") as caught:
+        file["a/ids"][:2] = file["a/ids"][:2][::-1]
+    with pytest.raises(StoreError, match=r"x\.h5: damaged or edited: the SHA-256 of its content is \w+, and was"):
         PairStore(path).check()
-    assert "\n" not in str(caught.value)
     assert main(["info", str(path)]) == 0
     assert main(["info", str(path), "--check"]) == 1 and "damaged or edited" in capsys.readouterr().err
 
@@ -154,12 +126,7 @@ def test_an_edited_store_is_told(path, edit, capsys):
     [
         (lambda path: path.unlink(), "not a readable pair store (No such file or directory)"),
         (lambda path: os.truncate(path, path.stat().st_size - 100), "not a readable pair store"),
-        (lambda path: path.write_text("hello"), "not a readable pair store"),
         (lambda path: h5py.File(path, "w").close(), "HDF5, but no pair store of format version 2"),
-        (
-            lambda path: h5py.File(path, "r+").attrs.__setitem__("format_version", 1),
-            "no pair store of format version 2",
-        ),
         (lambda path: h5py.File(path, "r+")["tokenizer"].__setitem__(slice(None), 0), "its tokenizer cannot be used"),
     ],
 )
@@ -171,25 +138,14 @@ def test_what_cannot_be_read_is_refused_in_one_line(path, damage, message):
     assert "\n" not in str(caught.value) and len(str(caught.value)) < 500
 
 
-def test_a_store_without_rows_is_refused(tmp_path, vocabulary):
-    with PairStoreWriter(tmp_path / "x.h5", ("en", "xx"), vocabulary, labels="i1"):
-        pass
-    with pytest.raises(StoreError, match="holds no pairs"):
-        PairStore(tmp_path / "x.h5")
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ({}, "for each of 2 rows, give the number of its pair of languages, below 3"),
-        ({"pairs": [0, 3]}, "below 3"),
-        ({"pairs": [0, 1], "labels": None}, "labels for each of 2 rows"),
         ({"pairs": [0, 1], "labels": [0, 1, 2]}, "labels for each of 2 rows"),
         ({"pairs": [0, 1], "labels": [0, 1.5]}, r"labels 0\.0\.\.1\.5: not all are finite numbers of int8"),
-        ({"pairs": [0, 1], "labels": [0, np.nan]}, "not all are finite"),
         ({"pairs": [0, 1], "b_ids": [1, 70_000, 1, 1]}, r"side b: ids in 1\.\.70000, not in 0\.\."),
         ({"pairs": [0, 1], "b_offsets": [0, 4]}, "2 sentences on side a, 1 on side b"),
-        ({"pairs": [0, 1], "b_offsets": [0, 4, 4]}, "side b: offsets do not increase from 0 to 4"),
     ],
 )
 def test_a_writer_refuses_rows_and_goes_on(tmp_path, vocabulary, arguments, message):
@@ -211,21 +167,3 @@ def test_an_error_leaves_nothing_and_the_old_file_as_it_was(path, vocabulary):
         writer.append(*vocabulary.encode(["ba"]), *vocabulary.encode(["ce"]))
         raise RuntimeError
     assert path.read_bytes() == before and list(path.parent.iterdir()) == [path]
-
-
-def test_a_full_disk_is_told_in_one_line(tmp_path, monkeypatch, vocabulary):
-    side = vocabulary.encode(["ba"])
-    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=1000))
-    with (
-        pytest.raises(StoreError, match=r"x\.h5: not written, no space left on the disk; make room$"),
-        PairStoreWriter(tmp_path / "x.h5", ("en", "xx"), vocabulary) as writer,
-    ):
-        writer.append(*side, *side)
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_names_of_files_in_other_codes(tmp_path, pairs, vocabulary):
-    """The report of a preparation names its texts, as Python names files that are not in UTF-8."""
-    store = write_store(tmp_path / "x.h5", pairs[:3], vocabulary, source="na\udcefve.tsv")
-    store.check()
-    assert store.settings == {"source": "na?ve.tsv"}

@@ -41,9 +41,7 @@ def test_the_first_pairs() -> None:
     ("refused", "message"),
     [
         (lambda: sample_pairs("es", 10_001), "10001 built-in pairs of en and es; there are 10000"),
-        (lambda: sample_pairs("en", 9_618), "there are 9617"),
         (lambda: sample_pairs("xx"), "no built-in sentences in 'xx'; choose one of en, ar, de, es, fr, ru, tr, zh"),
-        (lambda: graded_pairs("xx", "en"), "no built-in sentences in 'xx'"),
     ],
 )
 def test_what_there_is_not_is_refused_in_one_line(refused: object, message: str) -> None:
@@ -59,8 +57,3 @@ def test_natural_sentences(language: str) -> None:
     assert len(first) == len(second) == len(grades) == 140 and grades == graded_pairs(language, "en")[2]
     assert set(first) <= {english for english, _ in pairs} and set(second) <= {other for _, other in pairs}
     assert all(Counter(int(grade + 0.5) for grade in grades)[whole] >= 15 for whole in range(6))
-
-
-def test_sides_are_of_their_languages() -> None:
-    assert ("This soup needs more salt.", "Diese Suppe braucht mehr Salz.") in held_out_pairs("en", "de")
-    assert ("Diese Suppe braucht mehr Salz.", "This soup needs more salt.") in held_out_pairs("de", "en")

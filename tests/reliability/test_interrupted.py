@@ -2,106 +2,121 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import random
 import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
 
 import pytest
-from filelock import FileLock
-from support.limits import largest_file
+import torch
+from support.data import make_pairs, write_store
 
-from reliability.commands import COMMANDS, make_inputs, start
 from st_paragram.cli.main import main
+from st_paragram.learning.models import directory
+from st_paragram.learning.models.sentence_transformers_encoder import pipeline
+from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
 
 if sys.platform == "win32":
     pytest.skip("signals and limits as those of POSIX", allow_module_level=True)
 
+import resource
+
 _LIMIT = 120  # seconds for a run
-_QUICK = ("embed", "prepare")
+#: Command lines, the name of what each makes, and files of it that hold times.
+COMMANDS = {
+    "embed": ("embed {in}/many.txt --model {in}/model --output {out}", "e.npy", ()),
+    "prepare": ("prepare --lang es --text {in}/pairs.tsv --vocab-size 200 --cleaning paper --output {out}", "s.h5", ()),
+    "mine": ("mine --source {in}/few.en --target {in}/few.es --model {in}/model --output {out}", "p.tsv", ()),
+    "train": (
+        "train bitext --lang xx --data {in}/store.h5 --dim 128 --epochs 4 --anneal-interval 4 --output {out}",
+        "t",
+        ("training.json", "README.md"),
+    ),
+}
 
 
 @pytest.fixture(scope="module")
-def inputs(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("inputs")
-    make_inputs(folder, rows=400)
+def inputs(tmp_path_factory, vocabulary):
+    folder, pairs = tmp_path_factory.mktemp("inputs"), make_pairs(4000)
+    texts = {"many.txt": [text for pair in pairs for text in pair], "pairs.tsv": map("\t".join, pairs)}
+    texts |= {f"few.{language}": [pair[side] for pair in pairs[:400]] for side, language in enumerate(("en", "es"))}
+    for name, lines in texts.items():
+        (folder / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8", newline="\n")
+    torch.manual_seed(0)
+    directory.save(pipeline(SentencePieceEmbedding(vocabulary, 64), device="cpu"), folder / "model")
+    write_store(folder / "store.h5", pairs[:400], vocabulary)
     return folder
 
 
-def begin(words, folder):
-    """Start a command and wait for the first file in the folder of its output, or for its end."""
+def line(name, inputs, folder):
+    """The words of a command whose output is in `folder`."""
+    words, output, _ = COMMANDS[name]
+    return [word.format(**{"in": inputs, "out": folder / output}) for word in words.split()]
+
+
+def contents(name, folder):
+    """Digests of the files below a folder by their paths, without the locks."""
+    return {
+        path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path.suffix != ".lock" and path.name not in COMMANDS[name][2]
+    }
+
+
+def start(words, folder):
+    """Start a command in a process group of its own and wait for the first file in its folder, or for its end."""
     folder.mkdir(exist_ok=True)
-    child = start(words, folder.with_suffix(".log"))
+    with folder.with_suffix(".log").open("ab") as log:
+        command = [sys.executable, "-m", "st_paragram.cli.main", *words]
+        child = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
     while child.poll() is None and not any(folder.iterdir()):
         time.sleep(0.001)
     return child
 
 
-def finish(child, folder):
-    """Wait for the end; returns the exit status and the last line that was printed."""
-    status = child.wait(_LIMIT)
-    return status, folder.with_suffix(".log").read_text().strip().split("\n")[-1]
-
-
-@pytest.mark.parametrize("name", [pytest.param(n, marks=() if n in _QUICK else pytest.mark.slow) for n in COMMANDS])
+@pytest.mark.parametrize(
+    "name", ["embed", "prepare", *(pytest.param(name, marks=pytest.mark.slow) for name in ("mine", "train"))]
+)
 def test_killed_and_run_again(name, inputs, tmp_path):
-    command, whole, rng = COMMANDS[name], tmp_path / "whole", random.Random(name)
-    child, begun = begin(command.line(0, inputs, whole), whole), time.perf_counter()
-    assert finish(child, whole)[0] == 0
-    expected, seconds = command.contents(whole), time.perf_counter() - begun
+    output, whole, rng = COMMANDS[name][1], tmp_path / "whole", random.Random(name)
+    child, begun = start(line(name, inputs, whole), whole), time.perf_counter()
+    assert child.wait(_LIMIT) == 0
+    expected, seconds = contents(name, whole), time.perf_counter() - begun
     for number in range(3):
         folder = tmp_path / f"try {number}"
-        words = command.line(0, inputs, folder)
-        child = begin(words, folder)
+        words = line(name, inputs, folder)
+        child = start(words, folder)
         time.sleep(rng.uniform(0, seconds))
         if child.poll() is None:
             os.killpg(child.pid, signal.SIGKILL)
-        killed = finish(child, folder)[0] == -signal.SIGKILL
-        made = {
-            path: sha256 for path, sha256 in command.contents(folder).items() if Path(path).parts[0] == command.output
-        }
+        killed = child.wait(_LIMIT) == -signal.SIGKILL
+        made = {path: digest for path, digest in contents(name, folder).items() if Path(path).parts[0] == output}
         assert made in ({}, expected) or (name == "train" and killed)  # whose folder grows by whole checkpoints
         if made != expected:  # else it was killed while it removed its working files
             again = [*words, "--resume"] if name == "train" and made else words
-            assert finish(begin(again, folder), folder)[0] == 0
-            assert command.contents(folder) == expected
+            assert start(again, folder).wait(_LIMIT) == 0
+            assert contents(name, folder) == expected
 
 
-@pytest.mark.parametrize("name", [pytest.param(n, marks=() if n in _QUICK else pytest.mark.slow) for n in COMMANDS])
-def test_two_at_once(name, inputs, tmp_path):
-    command, folder, other = COMMANDS[name], tmp_path / "out", tmp_path / "other"
-    folder.mkdir()
-    second = start(command.line(1, inputs, folder), other.with_suffix(".log"))
-    endings = [finish(begin(command.line(0, inputs, folder), folder), folder), finish(second, other)]
-    assert sorted(status for status, _ in endings) == [0, 1], endings
-    winner = [status for status, _ in endings].index(0)
-    assert any(reason in endings[1 - winner][1] for reason in ("another run is writing", "exists"))
-    assert finish(begin(command.line(winner, inputs, other), other), other)[0] == 0
-    assert command.contents(folder) == command.contents(other)
+def test_two_at_once(inputs, tmp_path):
+    folder = tmp_path / "out"
+    children = [start(line("embed", inputs, folder), folder) for _ in range(2)]
+    assert sorted(child.wait(_LIMIT) for child in children) == [0, 1]
+    said = folder.with_suffix(".log").read_text()
+    assert "another run is writing" in said or "exists" in said
+    assert [path.name for path in folder.iterdir()] == ["e.npy"]
 
 
-def refusal(words, capsys):
-    """The one line that a command ends with."""
-    capsys.readouterr()
-    assert main(words) == 1
-    (line,) = (line for line in capsys.readouterr().err.splitlines() if line.startswith("st-paragram "))
-    return line.removeprefix(f"st-paragram {words[0]}: ")
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_an_output_that_another_run_is_writing(name, inputs, tmp_path, capsys):
-    output = tmp_path / COMMANDS[name].output
-    with FileLock(tmp_path / f".{output.name}.lock"):
-        said = refusal(COMMANDS[name].line(0, inputs, tmp_path), capsys)
-    assert said == f"another run is writing {output}; wait for it, or name another output"
-    assert not output.exists()
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_a_full_disk(name, inputs, tmp_path, capsys):
-    with largest_file(1024):
-        said = refusal(COMMANDS[name].line(0, inputs, tmp_path), capsys)
-    assert "File too large" in said
-    assert not (tmp_path / COMMANDS[name].output).exists() and not list(tmp_path.rglob(".*.part"))
+def test_a_full_disk(inputs, tmp_path, capsys):
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1024, before[1]))
+    try:
+        assert main(line("embed", inputs, tmp_path)) == 1
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert "File too large" in capsys.readouterr().err
+    assert not (tmp_path / "e.npy").exists() and not list(tmp_path.rglob(".*.part"))

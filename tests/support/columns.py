@@ -44,19 +44,6 @@ def columns(rows: list[str | None]) -> Iterator[tuple[str, Any]]:
         yield "datasets", datasets.Dataset.from_dict({"text": rows})["text"]
 
 
-def tables(rows: list[str]) -> Iterator[tuple[str, Any]]:
-    """Tables of two columns, of the libraries that are installed."""
-    content = {"text": rows, "other": rows}
-    if pandas := _installed("pandas"):
-        yield "pandas", pandas.DataFrame(content)
-    if polars := _installed("polars"):
-        yield "polars", polars.DataFrame(content)
-    if arrow := _installed("pyarrow"):
-        yield "arrow", arrow.table(content)
-    if datasets := _installed("datasets"):
-        yield "datasets", datasets.Dataset.from_dict(content)
-
-
 def _installed(name: str) -> ModuleType | None:
     try:
         return importlib.import_module(name)

@@ -6,7 +6,6 @@ import argparse
 import contextlib
 import importlib.util
 import io
-import re
 import runpy
 import sys
 from collections.abc import Callable
@@ -14,7 +13,6 @@ from pathlib import Path
 from unittest import mock
 
 from st_paragram.cli.main import COMMANDS, build_parser
-from support.requirements import required
 
 ROOT = Path(__file__).parents[2]
 
@@ -26,24 +24,8 @@ class _AcceptedError(BaseException):
 def problem(words: list[str]) -> str | None:
     """What is wrong with a command; None if it can be given, or is of a program of others."""
     name, *given = words
-    ours = {"st-paragram": _command, "python": _python, "make": _make, "pip": _pip}
+    ours = {"st-paragram": _command, "python": _python}
     return ours[name](given) if name in ours else None
-
-
-def mention_problem(words: list[str]) -> str | None:
-    """What is wrong with a command of ours in a sentence, which may leave out what is required."""
-    if words[0] != "st-paragram" or words[1] in ("COMMAND", "--help", "--version") or "..." in words:
-        return None
-    if words[1] not in COMMANDS:
-        return f"no command {words[1]}"
-    parsers = [build_parser(words[1])]
-    for parser in parsers:  # and those of its kinds, which are added here
-        with contextlib.suppress(AttributeError):
-            parser.fill()
-        nested = [each.choices for each in parser._actions if isinstance(each, argparse._SubParsersAction)]
-        parsers += [inner for some in nested for name, inner in some.items() if name in words]
-    known = {option for parser in parsers for option in parser._option_string_actions}
-    return next((f"no option {word}" for word in words[2:] if word.startswith("--") and word not in known), None)
 
 
 def _command(words: list[str]) -> str | None:
@@ -87,13 +69,3 @@ def _python(words: list[str]) -> str | None:
         mock.patch.object(argparse.ArgumentParser, "parse_args", parse_args),
     ):
         return _errors_of(lambda: runpy.run_path(str(path), run_name="__main__"))
-
-
-def _make(words: list[str]) -> str | None:
-    targets = re.findall(r"^\.PHONY: (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)[0].split()
-    return next((f"no target {word}" for word in words if "=" not in word and word not in targets), None)
-
-
-def _pip(words: list[str]) -> str | None:
-    named = [found for word in words for found in re.findall(r"(?:^\.|st_paragram)\[(.+)\]", word)]
-    return next((f"no extra {extra}" for names in named for extra in names.split(",") if extra not in required()), None)

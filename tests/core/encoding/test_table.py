@@ -18,18 +18,6 @@ def test_int8_by_hand():
     np.testing.assert_allclose(table.rows([0, 2]), [[128 / 127, -2, 64 / 127], [127, 1, -64]], rtol=1e-6)
 
 
-def test_types_as_torch_rounds_them(rng):
-    torch = pytest.importorskip("torch")
-    rows = rng.standard_normal((5000, 7)).astype(np.float32)
-    np.testing.assert_array_equal(Table(rows).converted(TableType.FLOAT16).weight, torch.from_numpy(rows).half())
-    largest = torch.from_numpy(rows).abs().amax(1) / 127
-    expected = (torch.from_numpy(rows) / largest[:, None]).round().clamp(-127, 127).to(torch.int8)
-    compact = Table(rows).converted(TableType.INT8)
-    np.testing.assert_array_equal(compact.weight, expected)
-    np.testing.assert_array_equal(compact.scale, largest)
-    assert compact.converted(TableType.INT8) is compact and compact.truncated(None) is compact
-
-
 def test_what_does_not_fit_float16_is_refused():
     with pytest.raises(SettingsError, match=r"65,504"):
         Table(np.full((2, 2), 1e6, np.float32)).converted(TableType.FLOAT16)
@@ -65,15 +53,6 @@ def test_means_against_plain_arithmetic(texts, kind, normalized, dimension, nati
             assert length < 1e-6 or np.allclose(row, mean / length, atol=1e-5)
         else:
             np.testing.assert_allclose(row, mean, atol=1e-5)
-
-
-def test_without_kernels_each_row_is_unpacked_once(rng, monkeypatch):
-    monkeypatch.setattr("st_paragram.core.encoding.table.kernels", lambda: None)
-    table = Table(rng.standard_normal((50, 4)).astype(np.float32)).converted(TableType.INT8)
-    unpacked, rows = [], Table.rows
-    monkeypatch.setattr(Table, "rows", lambda table, ids: unpacked.extend(np.ravel(ids)) or rows(table, ids))
-    table.means(rng.integers(0, 40, 5000), np.arange(0, 5001, 10))
-    assert len(unpacked) == len(set(unpacked)) <= 40
 
 
 @pytest.mark.parametrize("ids", [[0, 4], [-1], [2**40]])

@@ -28,9 +28,3 @@ def test_one_warning_names_reason_and_remedy(monkeypatch, caplog):
 def test_kernels_of_another_version_are_not_used(monkeypatch):
     monkeypatch.setattr(native.importlib, "import_module", ModuleType)
     assert f"unusable: built from a different version (interface None, not {native.INTERFACE})" in native.obstacle()
-
-
-def test_kernels_that_are_switched_off_are_not_called_missing(monkeypatch, caplog):
-    monkeypatch.setenv(native.SWITCH, "0")
-    assert native.obstacle() == "the compiled kernels are switched off: ST_PARAGRAM_NATIVE=0"
-    assert not caplog.records

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import tempfile
-import tracemalloc
 import zipfile
 from pathlib import Path
 from unittest import mock
@@ -118,30 +117,24 @@ def test_zip_with_one_file_of_columns(tmp_path: Path) -> None:
         read(write_zip(tmp_path / "u.zip", {"a.tsv": b"a\tb\n", "b.tsv": b"a\tb\n"}))
 
 
-def test_a_zip_cut_off_or_damaged_is_refused(tmp_path: Path) -> None:
+def test_a_zip_cut_off_is_refused(tmp_path: Path) -> None:
     whole = write_zip(tmp_path / "a.zip", {"a.tsv": tabbed(ROWS * 999)}).read_bytes()
     with pytest.raises(TextError, match=r"cut\.zip: cannot be read"):
         read(write(tmp_path / "cut.zip", whole[: len(whole) // 2]))
-    middle = len(whole) // 3
-    with pytest.raises(TextError, match=r"bad\.zip:a\.tsv: cannot be read"):
-        read(write(tmp_path / "bad.zip", whole[:middle] + bytes(8) + whole[middle + 8 :]))
 
 
 @pytest.mark.parametrize(
     ("data", "message"),
     [
         (b"a\tb\nc\n", "row 2 has 1 column, where 2 are expected: 'c'; put one tab"),
-        (b"a\tb\na\tb\nc\td\t0.93\n", "row 3 has 3 columns, where 2 are expected: 'c\\td\\t0.93'"),
         (b"a\tb\nc\td\xff\n", "line 2 is not UTF-8 (byte 0xff)"),
         (b"", "empty; give"),
     ],
 )
-@pytest.mark.parametrize("drop", [None, False])
-def test_refusals_name_the_place(data: bytes, message: str, drop: bool | None, tmp_path: Path) -> None:
+def test_refusals_name_the_place(data: bytes, message: str, tmp_path: Path) -> None:
     with pytest.raises(TextError, match="pairs.tsv: .*" + re.escape(message)) as caught:
-        read(write(tmp_path / "pairs.tsv", data), drop_invalid=drop)
-    assert "\n" not in str(caught.value)
-    assert ("--drop-invalid" in str(caught.value)) == (drop is False and bool(data))
+        read(write(tmp_path / "pairs.tsv", data), drop_invalid=False)
+    assert "\n" not in str(caught.value) and ("--drop-invalid" in str(caught.value)) == bool(data)
 
 
 def test_rows_of_a_wrong_number_of_columns_are_dropped_on_demand(tmp_path: Path) -> None:
@@ -152,15 +145,3 @@ def test_rows_of_a_wrong_number_of_columns_are_dropped_on_demand(tmp_path: Path)
     scored, counts = TextSource((str(path),), EN_ES, further_columns=1), ReadCounts()
     assert list(read_rows(scored, counts, drop_invalid=True)) == [("d", "e", "0.9"), ("", "", ""), (" ", "", "")]
     assert counts.wrong_columns == 3
-
-
-def test_reading_is_lazy_and_memory_is_flat(tmp_path: Path) -> None:
-    path = write(tmp_path / "pairs.tsv", tabbed(ROWS * 100_000) + b"one column\n")
-    tracemalloc.start()
-    rows = read_pairs(parse_source(str(path), EN_ES))
-    assert next(rows) == ROWS[0]  # the bad row at the end is not met yet
-    with pytest.raises(TextError, match="row 400001 has 1 column"):
-        sum(1 for _ in rows)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 6_000_000  # of a file of 8 MB, 60 MB as lines

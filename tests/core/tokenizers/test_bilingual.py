@@ -1,7 +1,6 @@
-"""Vocabularies of two languages over one table: rows by hand, sharing by string and none, damage."""
+"""Vocabularies of two languages over one table: rows by hand, sharing by string and none."""
 
 import pickle
-import re
 
 import numpy as np
 import pytest
@@ -45,12 +44,6 @@ def test_disjoint_rows():
     assert other.unknown_id == 11
 
 
-def test_texts_and_pieces_come_back_in_their_language():
-    other = made(Sharing.STRING).in_language("xx")
-    assert other.decode([6, 2, 0]) == "x . b"
-    assert other.piece(6) == "x" and other.piece(3) is None and other.piece(5) is None
-
-
 def test_the_two_share_rows_and_differ():
     english = made(Sharing.STRING)
     other = english.in_language("xx")
@@ -61,29 +54,6 @@ def test_the_two_share_rows_and_differ():
     again = pickle.loads(pickle.dumps(other))
     assert again == other and np.array_equal(again.encode(OTHER)[0], other.encode(OTHER)[0])
     assert load_tokenizer("bilingual", other.content, other.options) == other
-
-
-@pytest.mark.parametrize("cut", [0, 8, 20])
-def test_damaged_content_is_refused(cut):
-    tokenizer = made(Sharing.STRING)
-    with pytest.raises(SettingsError, match=re.compile("^[^\n]+$")):
-        load_tokenizer("bilingual", tokenizer.content[:cut], tokenizer.options)
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"sharing": "joint"}, "sharing 'joint'"),
-        ({"languages": ["en"]}, r"languages \['en'\]"),
-        ({"language": "de"}, "language 'de'"),
-        ({"inner": {"kind": "none", "options": {}}}, "no tokenizer of kind 'none'"),
-        ({"inner": {"kind": "word"}}, "cannot have the options .*missing"),
-    ],
-)
-def test_options_are_checked(changes, message):
-    tokenizer = made(Sharing.STRING)
-    with pytest.raises(SettingsError, match=message):
-        load_tokenizer("bilingual", tokenizer.content, tokenizer.options | changes)
 
 
 def test_tokenizers_of_two_kinds_are_refused():

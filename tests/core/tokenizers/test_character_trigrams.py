@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from st_paragram.core.tokenizers.character_trigrams import CharacterTrigramTokenizer, train_trigrams
-from st_paragram.errors import TextError
 
 ANY_TEXTS = st.lists(st.text(st.characters() | st.sampled_from("ab AΣ\ud800\U0001f600"), max_size=8), max_size=6)
 
@@ -47,13 +46,6 @@ def test_trigrams_by_hand(text, expected):
     assert pieces_of(CharacterTrigramTokenizer(train_trigrams([text, "xyz"])), text) == expected
 
 
-def test_frequency_order_and_ties():
-    texts = ["ab", "AB", "b"]
-    assert json.loads(train_trigrams(texts)) == [" ab", "ab ", " b "]
-    assert json.loads(train_trigrams(texts, lower_case=False)) == [" AB", " ab", " b ", "AB ", "ab "]
-    assert json.loads(train_trigrams(reversed(texts), 1)) == [" ab"]
-
-
 @given(ANY_TEXTS, ANY_TEXTS, st.none() | st.integers(1, 5), st.booleans(), st.integers(1, 12))
 def test_counting_and_encoding_are_those_of_a_plain_loop(texts, others, max_length, lower_case, size):
     def rows(of):
@@ -71,18 +63,6 @@ def test_counting_and_encoding_are_those_of_a_plain_loop(texts, others, max_leng
     assert rows_of(encoded) == [[places[each] for each in row if each in places] or [len(expected)] for row in cut]
     assert encoded.cut == sum(len(row) > len(short) for row, short in zip(rows(texts), cut, strict=True))
     assert (encoded.ids.dtype, encoded.offsets.dtype) == ("int64", "int64")
-
-
-@pytest.mark.parametrize("texts", [[], ["", ""], ["\ud800"]])
-def test_nothing_to_count(texts):
-    with pytest.raises(TextError, match="no trigram"):
-        train_trigrams(texts)
-
-
-@given(st.text(max_size=9).filter(lambda text: text == text.lower()))
-def test_decode_gives_the_text_back(text):
-    tokenizer = CharacterTrigramTokenizer(train_trigrams([text, "x"]))
-    assert tokenizer.decode(tokenizer.encode([text])[0]) == (text or "⁇")
 
 
 def test_decode_where_trigrams_are_missing():

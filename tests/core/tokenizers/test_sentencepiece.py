@@ -35,22 +35,8 @@ def test_what_a_model_may_be(vocabulary, tmp_path):
     path.write_bytes(vocabulary.content)
     for model in (path, str(path), vocabulary.content, sentencepiece.SentencePieceProcessor(model_file=str(path))):
         assert SentencePieceTokenizer(model) == vocabulary
-
-
-@pytest.mark.parametrize(
-    ("model", "message"),
-    [
-        (b"nonsense", "not a sentencepiece model"),
-        ("missing.model", "missing.model: no sentencepiece model .No such file"),
-        (sentencepiece.SentencePieceProcessor(), "not a sentencepiece model"),
-        (None, "None: no sentencepiece model .*; give the path"),
-    ],
-    ids=["nonsense", "missing", "empty", "none"],
-)
-def test_what_is_no_model(model, message):
-    with pytest.raises(SettingsError, match=message) as caught:
-        SentencePieceTokenizer(model)
-    assert "\n" not in str(caught.value)
+    with pytest.raises(SettingsError, match=r"missing\.model: no sentencepiece model \(No such file"):
+        SentencePieceTokenizer("missing.model")
 
 
 def test_dropped_ids(vocabulary):

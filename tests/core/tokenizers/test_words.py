@@ -8,7 +8,6 @@ import random
 import pytest
 
 from st_paragram.core.tokenizers.words import Splitter, WordTokenizer, train_words
-from st_paragram.errors import TextError
 
 
 def rows_of(encoded):
@@ -41,11 +40,6 @@ def test_frequency_order_and_ties():
     assert json.loads(train_words(texts)) == ["b", "a", "e", "c", "d"]
     assert json.loads(train_words(["B b b"], lower_case=False)) == ["b", "B"]
     assert train_words(random.Random(1).sample(texts, 4), 3) == train_words(iter(texts), 3) == b'["b","a","e"]'
-
-
-def test_nothing_to_train_on():
-    with pytest.raises(TextError, match="no words"):
-        train_words(["", " \t"])
 
 
 def test_unknown_words_are_dropped_and_cuts_count_them(tokenizer):
