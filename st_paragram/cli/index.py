@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -84,7 +84,7 @@ def run(arguments: argparse.Namespace) -> int:
     action = _checked(arguments)
     if action == "output":
         check_output_folder(arguments.output, arguments.overwrite, FOLDER, "search index", MiningError)
-        model, (source, fields) = model_name(arguments), _source(arguments, {})
+        model, (source, fields) = model_name(arguments), _source(arguments)
         index = SearchIndex.build(source, arguments.output, model, fields, arguments.answers, arguments.overwrite)
     else:
         index = SearchIndex(getattr(arguments, action), arguments.model)
@@ -93,10 +93,10 @@ def run(arguments: argparse.Namespace) -> int:
     elif action == "compact":
         index.compact()
     elif action == "add_to":
-        index.add(*_source(arguments, index.fields))
+        index.add(*_source(arguments))
     elif action == "delete_from":
         where = _ranges(arguments.lines) if arguments.lines else arguments.where
-        count = index.delete(where, _source(arguments, {})[0] if arguments.file else None)
+        count = index.delete(where, _source(arguments)[0] if arguments.file else None)
         say(f"{index.folder}: {counted(count, 'sentence')} deleted")
     if arguments.approximate:
         index.approximate()
@@ -120,7 +120,7 @@ def _checked(arguments: argparse.Namespace) -> str:
             raise SettingsError(f"{seen} does not apply to --{action.replace('_', '-')}; leave it out")
     if action == "export" and not arguments.output:
         raise SettingsError("--export needs the name of a Parquet file; give --output")
-    if action == "delete_from" and sum(bool(each) for each in (arguments.file, arguments.lines, arguments.where)) != 1:
+    if action == "delete_from" and [arguments.file, arguments.lines, arguments.where].count(None) != 2:
         raise SettingsError("--delete-from needs one of these: a file with sentences, --lines, --where")
     if action in ("output", "add_to") and not arguments.file:
         raise SettingsError(f"--{action.replace('_', '-')} needs a text; give a file with one sentence per line, or -")
@@ -131,13 +131,13 @@ def _checked(arguments: argparse.Namespace) -> str:
     return action
 
 
-def _source(arguments: argparse.Namespace, known: Mapping[str, str]) -> tuple[Source, Fields]:
-    """The sentences, and fields of all of them; `known` are the kinds of the fields that an index has."""
+def _source(arguments: argparse.Namespace) -> tuple[Source, Fields]:
+    """The sentences, and fields of all of them."""
     from st_paragram.tools.search.rows import table_rows, tags_of
 
     tags, (column,) = tags_of(arguments.tag or []), columns_of(arguments.columns, [arguments.file])
     if column:
-        return table_rows(arguments.file, column, arguments.metadata or [], tags, known), {}
+        return table_rows(arguments.file, column, arguments.metadata or [], tags), {}
     return arguments.file, tags
 
 

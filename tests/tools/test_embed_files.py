@@ -218,16 +218,10 @@ def test_what_is_there_stays(encoder, texts, tmp_path):
         embed_files(encoder, texts, tmp_path / "x.csv")
 
 
-@pytest.mark.parametrize(
-    ("value", "error", "message"),
-    [
-        (np.nan, ParagramError, r"a\.txt: the embedding of line 1 is not finite"),
-        (70_000, SettingsError, r"a\.txt: the embedding of line 1 has components above 65,504"),
-    ],
-)
-def test_numbers_that_cannot_be_stored_are_told_by_line(encoder, texts, tmp_path, monkeypatch, value, error, message):
+@pytest.mark.parametrize("value", [np.nan, 70_000])
+def test_numbers_that_cannot_be_stored_are_told_by_line(encoder, texts, tmp_path, monkeypatch, value):
     monkeypatch.setattr(encoder, "encode", lambda lines, **_: np.full((len(lines), 6), value, np.float32))
-    with pytest.raises(error, match=message):
+    with pytest.raises(ParagramError, match=r"a\.txt: the embedding of line 1 has numbers that float16 cannot store"):
         embed_files(encoder, texts, tmp_path / "x.npy", dtype="float16")
     assert not list(tmp_path.glob("*x.npy*"))
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 HTTPException = pytest.importorskip("starlette.exceptions").HTTPException
 
-from st_paragram.tools.serving.batching import Batcher, Encoded  # noqa: E402
+from st_paragram.tools.serving.batching import Batcher  # noqa: E402
 
 
 class Encode:
@@ -27,8 +27,7 @@ class Encode:
         self.calls.append((len(texts), kind))
         self.begun.set()
         assert self.go.wait(10)
-        rows = np.array([[float(text), 2.0] for text in texts], np.float32)
-        return Encoded(rows, rows[:, 0].astype(int))
+        return np.array([[float(text)] for text in texts], np.float32)
 
 
 def run(work, encode, batch_texts=8, max_waiting=100, short=0):
@@ -44,7 +43,7 @@ def test_answers_are_never_mixed(requests, batch_texts):
         return await asyncio.gather(*(batcher([str(n) for n in request]) for request in requests))
 
     for request, found in zip(requests, run(work, Encode(), batch_texts, 10_000, short=9), strict=True):
-        assert found.rows[:, 0].tolist() == found.tokens.tolist() == request
+        assert found[:, 0].tolist() == request
 
 
 def test_what_comes_while_the_thread_is_busy_is_encoded_together_by_kind_or_refused():
@@ -61,7 +60,7 @@ def test_what_comes_while_the_thread_is_busy_is_encoded_together_by_kind_or_refu
             await batcher(["4"] * 2)
         encode.go.set()
         await asyncio.gather(*jobs)
-        assert batcher.waiting == 0 and len((await batcher(["5"] * 50)).rows) == 50  # alone, it may be larger
+        assert batcher.waiting == 0 and len(await batcher(["5"] * 50)) == 50  # alone, it may be larger
 
     run(work, encode, batch_texts=6, max_waiting=31)
     assert encode.calls == [(1, "sentence"), (6, "sentence"), (4, "sentence"), (20, "query"), (50, "sentence")]
@@ -78,4 +77,4 @@ def test_a_failure_or_a_cancelled_request_does_not_touch_later_ones():
         cancelled.cancel()
         return await kept
 
-    assert run(work, encode).rows[0, 0] == 2
+    assert run(work, encode)[0, 0] == 2
