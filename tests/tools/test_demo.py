@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import shutil
 import socket
 import urllib.request
 from urllib.parse import urlparse
@@ -19,7 +17,6 @@ from st_paragram.learning.modules.token_embedding import token_embedding
 from st_paragram.tools import demo
 
 pytest.importorskip("gradio")
-CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 
 
 @pytest.fixture(scope="module")
@@ -94,34 +91,3 @@ def test_the_page_is_served_until_it_is_closed():
         page.close(verbose=False)
     with pytest.raises(OSError):
         socket.create_connection(("127.0.0.1", port), timeout=2)
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="Chromium and its driver are not installed")
-def test_two_sentences_are_compared_on_the_screen_of_a_phone(tmp_path):
-    webdriver = pytest.importorskip("selenium.webdriver")
-    from selenium.webdriver.common.by import By
-    from selenium.webdriver.support.ui import WebDriverWait
-
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    for flag in ("headless", "no-sandbox", "disable-gpu", "disable-background-networking", f"user-data-dir={tmp_path}"):
-        options.add_argument(f"--{flag}")
-    options.set_capability("goog:loggingPrefs", {"performance": "ALL"})
-    page = demo.launch(["p-sp-mini"])
-    browser = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
-    try:
-        screen = {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True}
-        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
-        browser.get(page.local_url)
-        wait = WebDriverWait(browser, 60)
-        wait.until(lambda driver: driver.find_element(By.CSS_SELECTOR, "button.primary")).click()
-        cosine = st_paragram.compare(st_paragram.Encoder("p-sp-mini"), demo.FIRST, demo.SECOND).cosine
-        assert wait.until(lambda driver: driver.find_element(By.TAG_NAME, "h3")).text == f"Cosine: {cosine:.3f}"
-        assert browser.execute_script("return document.documentElement.scrollWidth") == 390
-        messages = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
-        asked = [one["params"]["request"]["url"] for one in messages if one["method"] == "Network.requestWillBeSent"]
-        assert {urlparse(url).netloc for url in asked if url.startswith("http")} == {urlparse(page.local_url).netloc}
-    finally:
-        browser.quit()
-        page.close(verbose=False)

@@ -181,7 +181,7 @@ class _Service:
         self.job, self.changing = job, Lock()
         self.index: Any = None
         self.encoder: Any = load_encoder(folder)
-        self.dimension, self.batch_size = int(self.encoder.get_embedding_dimension()), batch_size(self.encoder)
+        self.dimension, self.batch_size = self.encoder.get_embedding_dimension() or 0, batch_size(self.encoder)
         self.name = job.name or job.model.partition("@")[0].rstrip("/").rpartition("/")[2]
         self.averages = isinstance(self.encoder, Encoder)
         self.encode = Batcher(self._encode, short=4096 if self.averages else 0)  # takes about half a millisecond
