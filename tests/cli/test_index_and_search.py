@@ -41,7 +41,7 @@ def test_sentences_are_added_deleted_and_the_index_compacted(folder, capsys):
     assert rows(capsys) == [["1.000000", "5", "the bus is late"]]
     assert run("index", "more.txt", "--delete-from", "i") == 0
     assert "i: 2 sentences deleted" in capsys.readouterr().err
-    assert run("index", "--delete-from", "i", "--lines", "2-3", "900") == 0
+    assert run("index", "--delete-from", "i", "--where", "line between 2 and 3") == 0
     assert "i: 1 sentence deleted" in capsys.readouterr().err
     assert run("index", "--compact", "i", "--approximate") == 0
     assert run("search", "i", "the bus is late") == 0
@@ -98,7 +98,6 @@ def test_queries_come_from_a_file_and_rows_go_to_one(folder, capsys):
         (["index", "table.csv", "--add-to", "i"], "is a table (CSV)"),
         (["index", "--export", "i"], "give --output"),
         (["index", "--delete-from", "i"], "needs one of these"),
-        (["index", "--delete-from", "i", "--lines", "3-1"], "--lines 3-1: give numbers"),
         (["index", "--delete-from", "i", "--where", "a = 1"], "filter 'a = 1': Schema error: No field named a."),
         (["index", "more.txt", "--compact", "i"], "a file does not apply to --compact"),
         (["search", "i", "x", "--queries", "lines.txt"], "give queries either"),

@@ -117,7 +117,8 @@ class SearchIndex:
             made = cls(new, path)
             made.encoder = encoder
             if not made.add(source, metadata):
-                raise MiningError(f"no sentences in {made.counts['lines']} lines; give one sentence per line")
+                where = f"{source}: " if isinstance(source, (str, Path)) else ""
+                raise MiningError(f"{where}no sentences in {made.counts['lines']} lines; give one sentence per line")
         made.folder, made._table = folder, _opened(folder)
         return made
 

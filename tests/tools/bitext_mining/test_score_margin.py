@@ -189,9 +189,12 @@ def test_the_command(tmp_path, pairs, file, capsys):
     ("arguments", "message"),
     [
         (["--margin", "ratio"], "needs a background"),
-        (["--margin", "absolute", "--background", "self"], "uses no background"),
-        (["--background-source", "x"], "two sides"),
-        (["--background", "self", "--background-source", "x", "--background-target", "y"], "exclude each other"),
+        (["--margin", "absolute", "--background", "self"], "has no background"),
+        (["--background-source", "x"], "both --background-source and"),
+        (
+            ["--background", "self", "--background-source", "x", "--background-target", "y"],
+            "give --background self, or",
+        ),
         (["--background-source", "x", "--background-target", "y"], "No such file"),
         (["--precision", "95"], "precision is 95"),
         (["--background", "self", "--neighbors", "900"], "pairs.tsv, first side: "),
