@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import re
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -48,14 +46,17 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     folder = parser.add_mutually_exclusive_group()
     changes = {
         "add-to": "add the sentences to; line numbers continue, and known sentences get the given fields",
-        "delete-from": "delete sentences from: those of FILE, or those selected by --lines or --where",
+        "delete-from": "delete sentences from: those of FILE, or those selected by --where",
         "compact": "rewrite without deleted sentences, also on disk",
         "export": "write to a Parquet file (--output), with vectors and fields",
     }
     for name, what in changes.items():
         folder.add_argument(f"--{name}", type=Path, metavar="FOLDER", help=f"index to {what}")
-    add("--lines", nargs="+", metavar="N", help="lines to delete: numbers as shown by search, and ranges such as 10-20")
-    add("--where", metavar="SQL", help="condition that deleted sentences fulfill, as in st-paragram search")
+    add(
+        "--where",
+        metavar="SQL",
+        help="condition that deleted sentences fulfill, on fields, or on lines as in 'line in (3, 7)'",
+    )
     add_columns_option(parser)
     add("--metadata", nargs="+", metavar="NAME", help="for a table: columns to keep as sentence fields")
     add("--tag", action="append", metavar="FIELD=VALUE", help="field for all these sentences; repeatable")
@@ -70,7 +71,7 @@ _TEXT = {"file", "columns", "metadata", "tag"}
 #: What an index can be asked to do, and the options of each.
 _ACTIONS = {
     "add_to": _TEXT,
-    "delete_from": {"file", "columns", "lines", "where"},
+    "delete_from": {"file", "columns", "where"},
     "compact": {"approximate"},
     "export": {"output", "overwrite"},
     "output": _TEXT | {"answers", "approximate", "overwrite"},
@@ -84,7 +85,7 @@ def run(arguments: argparse.Namespace) -> int:
     action = _checked(arguments)
     if action == "output":
         check_output_folder(arguments.output, arguments.overwrite, FOLDER, "search index", MiningError)
-        model, (source, fields) = model_name(arguments), _source(arguments, {})
+        model, (source, fields) = model_name(arguments), _source(arguments)
         index = SearchIndex.build(source, arguments.output, model, fields, arguments.answers, arguments.overwrite)
     else:
         index = SearchIndex(getattr(arguments, action), arguments.model)
@@ -93,10 +94,9 @@ def run(arguments: argparse.Namespace) -> int:
     elif action == "compact":
         index.compact()
     elif action == "add_to":
-        index.add(*_source(arguments, index.fields))
+        index.add(*_source(arguments))
     elif action == "delete_from":
-        where = _ranges(arguments.lines) if arguments.lines else arguments.where
-        count = index.delete(where, _source(arguments, {})[0] if arguments.file else None)
+        count = index.delete(arguments.where, _source(arguments)[0] if arguments.file else None)
         say(f"{index.folder}: {counted(count, 'sentence')} deleted")
     if arguments.approximate:
         index.approximate()
@@ -120,8 +120,8 @@ def _checked(arguments: argparse.Namespace) -> str:
             raise SettingsError(f"{seen} does not apply to --{action.replace('_', '-')}; leave it out")
     if action == "export" and not arguments.output:
         raise SettingsError("--export needs the name of a Parquet file; give --output")
-    if action == "delete_from" and sum(bool(each) for each in (arguments.file, arguments.lines, arguments.where)) != 1:
-        raise SettingsError("--delete-from needs one of these: a file with sentences, --lines, --where")
+    if action == "delete_from" and (arguments.file is None) == (arguments.where is None):
+        raise SettingsError("--delete-from needs one of these: a file with sentences, --where")
     if action in ("output", "add_to") and not arguments.file:
         raise SettingsError(f"--{action.replace('_', '-')} needs a text; give a file with one sentence per line, or -")
     if arguments.metadata and not arguments.columns:
@@ -131,23 +131,11 @@ def _checked(arguments: argparse.Namespace) -> str:
     return action
 
 
-def _source(arguments: argparse.Namespace, known: Mapping[str, str]) -> tuple[Source, Fields]:
-    """The sentences, and fields of all of them; `known` are the kinds of the fields that an index has."""
+def _source(arguments: argparse.Namespace) -> tuple[Source, Fields]:
+    """The sentences, and fields of all of them."""
     from st_paragram.tools.search.rows import table_rows, tags_of
 
     tags, (column,) = tags_of(arguments.tag or []), columns_of(arguments.columns, [arguments.file])
     if column:
-        return table_rows(arguments.file, column, arguments.metadata or [], tags, known), {}
+        return table_rows(arguments.file, column, arguments.metadata or [], tags), {}
     return arguments.file, tags
-
-
-def _ranges(words: Sequence[str]) -> str:
-    """The condition that lines fulfill whose numbers or ranges of numbers are given."""
-    ranges = []
-    for word in words:
-        match = re.fullmatch(r"(\d{1,15})(?:-(\d{1,15}))?", word)
-        begin, end = (int(match[1]), int(match[2] or match[1])) if match else (0, 0)
-        if not 1 <= begin <= end:
-            raise SettingsError(f"--lines {word}: give numbers from 1, as search shows them, or ranges like 10-20")
-        ranges.append(f"line between {begin} and {end}")
-    return " or ".join(ranges)

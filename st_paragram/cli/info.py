@@ -7,7 +7,6 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +41,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Print descriptions; returns the exit status."""
     found = [_describe(name, arguments.check) for name in arguments.names] or [_installation()]
     if arguments.json:
-        sys.stdout.write(json.dumps([{"kind": kind, **values} for kind, values in found], indent=1) + "\n")
+        values = [{"kind": kind, **values} for kind, values in found]
+        sys.stdout.write(json.dumps(values, indent=1, default=vars) + "\n")
         return 0
     blocks = ["\n".join([f"{kind} {values['name']}", *_lines(values)]) for kind, values in found]
     sys.stdout.write(_CONTROL.sub("?", "\n\n".join(blocks)) + "\n")
@@ -52,14 +52,11 @@ def run(arguments: argparse.Namespace) -> int:
 def _describe(name: str, check: bool) -> tuple[str, dict[str, Any]]:
     """The kind of thing that a name is, and its description, with the result of a check."""
     kind, path, describe, check_content = _kind(name)
-    found = describe(path)
-    values = found if isinstance(found, dict) else asdict(found)
-    if files := values.get("files"):
-        values["files"] = {name: file if isinstance(file, dict) else asdict(file) for name, file in files.items()}
+    values = describe(path)
     return kind, values | {"checked": check_content(path)} if check else values
 
 
-def _kind(name: str) -> tuple[str, Path, Callable[[Path], Any], Callable[[Path], str]]:
+def _kind(name: str) -> tuple[str, Path, Callable[[Path], dict[str, Any]], Callable[[Path], str]]:
     """The kind of thing that a name is, where it is, what describes it, and what checks it."""
     path = Path(name)
     if path.is_file():
@@ -102,8 +99,9 @@ def _lines(values: Mapping[str, Any], indent: str = "  ") -> Iterator[str]:
     for name, value in values.items():
         label = f"{indent}{name.replace('_', ' ')}"
         if name == "files":
-            yield label
-            yield from _files(value, indent * 2)
+            width = max(map(len, value), default=0)
+            lines = (f"{file.ljust(width)}  {it.size:>15,} bytes  sha256 {it.sha256}" for file, it in value.items())
+            yield from [label, *(f"{indent}  {line}" for line in lines)]
         elif isinstance(value, Mapping) and value and not are_counts(value):
             yield label
             yield from _lines(value, indent + "  ")
@@ -113,9 +111,3 @@ def _lines(values: Mapping[str, Any], indent: str = "  ") -> Iterator[str]:
             yield from [f"{indent}  ... ({len(value)} in all)"] * (len(value) > MOST)
         elif name != "name" or indent != "  ":
             yield f"{label}: {in_words(value)}"
-
-
-def _files(files: Mapping[str, Mapping[str, Any]], indent: str) -> Iterator[str]:
-    width = max(map(len, files), default=0)
-    for name, file in files.items():
-        yield f"{indent}{name.ljust(width)}  {file['size']:>15,} bytes  sha256 {file['sha256']}"

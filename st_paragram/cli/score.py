@@ -127,16 +127,12 @@ def _settings(arguments: argparse.Namespace) -> MarginSettings:
     """The settings; the margin is ABSOLUTE where there is no background."""
     if not 0 < arguments.precision <= 1:
         raise SettingsError(f"precision is {arguments.precision}; give a share above 0, at most 1")
-    files = arguments.background_source, arguments.background_target
-    if any(files) and not all(files):
-        raise SettingsError("a background has two sides; give both --background-source and --background-target")
-    if any(files) and arguments.background:
-        raise SettingsError("--background self and background texts exclude each other; give one")
-    background = bool(arguments.background or any(files))
+    texts = sum(each is not None for each in (arguments.background_source, arguments.background_target))
+    if texts == 1 or (texts and arguments.background):
+        raise SettingsError("give --background self, or both --background-source and --background-target")
+    background = bool(arguments.background or texts)
     settings = MarginSettings(**({} if background else {"margin": Margin.ABSOLUTE}) | given(arguments, MarginSettings))
-    if background and settings.margin is Margin.ABSOLUTE:
-        raise SettingsError("--margin absolute uses no background; leave one of the two out")
-    if not background and settings.margin is not Margin.ABSOLUTE:
-        needed = "give --background self, or --background-source and --background-target"
-        raise SettingsError(f"--margin {settings.margin.value} needs a background; {needed}")
+    if background == (settings.margin is Margin.ABSOLUTE):
+        needed = "has no background; leave one out" if background else "needs a background; give --background self"
+        raise SettingsError(f"--margin {settings.margin.value} {needed}")
     return settings

@@ -42,7 +42,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--overwrite", action="store_true", help="replace an existing output")
     about = "model, here or as the first argument (default: of an index, its own; of a text, as in st-paragram index)"
     add("--model", metavar="NAME", help=about)
-    add("--effort", type=int, metavar="N", help="lists of an approximate index to visit (default: half of them)")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -50,19 +49,25 @@ def run(arguments: argparse.Namespace) -> int:
     from st_paragram.core.encoding.models import load_encoder
     from st_paragram.tools.search.embedding import TextSearch
 
-    _check(arguments)
+    if bool(arguments.query) == bool(arguments.queries):
+        raise SettingsError("give queries either as arguments or in a file (--queries)")
+    if arguments.k < 1:
+        raise SettingsError(f"k is {arguments.k}; it must be at least 1")
+    if arguments.queries:
+        check_input(arguments.queries)
+    if not is_standard_output(arguments.output):
+        check_output(arguments.output, arguments.overwrite)
     where = {} if arguments.where is None else {"where": arguments.where}
     index: Any
     if arguments.source == "-" or Path(arguments.source).is_file():
         check_plain(arguments.source)
-        if where or arguments.effort:
-            raise SettingsError(f"--where and --effort are for an index, and {arguments.source} is a text; index it")
+        if where:
+            raise SettingsError(f"--where is for an index, and {arguments.source} is a text; index it")
         index = TextSearch(arguments.source, load_encoder(model_name(arguments)))
     else:
         from st_paragram.tools.search.index import SearchIndex
 
         index = SearchIndex(arguments.source, arguments.model)
-        index.effort = arguments.effort
     queries = iter(arguments.query) if arguments.query else _queries(arguments.queries)
     with output_opened(arguments.output, arguments.overwrite) as handle:
         while block := list(islice(queries, _BLOCK)):
@@ -72,19 +77,6 @@ def run(arguments: argparse.Namespace) -> int:
                     fields = f"\t{json.dumps(hit.metadata, ensure_ascii=False)}" if arguments.show_metadata else ""
                     handle.write(f"{start}{hit.score:.6f}\t{hit.line}\t{hit.sentence}{fields}\n")
     return 0
-
-
-def _check(arguments: argparse.Namespace) -> None:
-    """Refuse what can be refused before anything is opened."""
-    if bool(arguments.query) == bool(arguments.queries):
-        raise SettingsError("give queries either as arguments or in a file (--queries)")
-    for name in ("k", "effort"):
-        if (value := getattr(arguments, name)) is not None and value < 1:
-            raise SettingsError(f"{name} is {value}; it must be at least 1")
-    if arguments.queries:
-        check_input(arguments.queries)
-    if not is_standard_output(arguments.output):
-        check_output(arguments.output, arguments.overwrite)
 
 
 def _queries(path: str) -> Iterator[str]:

@@ -28,7 +28,6 @@ EPILOG = """\
 The key may also be in the environment variable ST_PARAGRAM_API_KEY. The server speaks HTTP: put a TLS proxy in front of
 it if others can reach it.
 """
-KEY_VARIABLE = "ST_PARAGRAM_API_KEY"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -50,7 +49,14 @@ def run(arguments: argparse.Namespace) -> int:
     origins = tuple(origin.lower().rstrip("/") for origin in arguments.cors)
     if wrong := [origin for origin in origins if not re.fullmatch(r"\*|[a-z][a-z0-9+.-]*://[^/\s*]+", origin)]:
         raise SettingsError(f"{short(wrong[0])} is not an origin; --cors takes such as https://app.example.org, or '*'")
-    key = _read_key(arguments.api_key_file) if arguments.api_key_file else os.environ.get(KEY_VARIABLE) or None
+    key = os.environ.get("ST_PARAGRAM_API_KEY") or None
+    if path := arguments.api_key_file:
+        try:
+            key = path.read_text(encoding="utf-8").split("\n")[0].strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise SettingsError(f"{path}: cannot be read ({one_line(error, about=path)}); name a text file") from error
+        if not key:
+            raise SettingsError(f"{path}: its first line is empty; write the key into it")
     job = Job(model=arguments.model, origins=origins, key=key, **given(arguments, Job))
     for package in ("httptools", "orjson", "prometheus_client", "starlette", "uvicorn"):
         require(package, "serve", "the server")
@@ -59,14 +65,3 @@ def run(arguments: argparse.Namespace) -> int:
 
     serve(job)
     return 0
-
-
-def _read_key(path: Path) -> str:
-    try:
-        key = path.read_text(encoding="utf-8").split("\n")[0].strip()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = one_line(error, about=path)
-        raise SettingsError(f"{path}: cannot be read ({reason}); give a text file with the key") from error
-    if not key:
-        raise SettingsError(f"{path}: its first line is empty; write the key into it")
-    return key

@@ -8,7 +8,7 @@ import os
 import re
 import shutil
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -297,10 +297,3 @@ def describe_files(path: Path) -> dict[str, FileDescription]:
     files = [path] if path.is_file() else sorted(file for file in path.rglob("*") if file.is_file())
     root = path.parent if path.is_file() else path
     return {str(file.relative_to(root)): FileDescription(file.stat().st_size, content_digest(file)) for file in files}
-
-
-def check_files(folder: Path, files: Mapping[str, FileDescription], error: type[ParagramError], advice: str) -> None:
-    """Compare files of a folder with their SHA-256, which reads them in full."""
-    for name, described in files.items():
-        if content_digest(folder / name) != described.sha256:
-            raise error(f"{folder / name}: damaged, its SHA-256 is not the recorded one; {advice}")

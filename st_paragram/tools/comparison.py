@@ -108,26 +108,21 @@ def _readable(pieces: Sequence[str | None]) -> list[str]:
 
 
 def _by_words(model: TextEncoder, sentences: Sequence[str]) -> Comparison:
-    u, v = _embed(model, sentences)
+    u, v = np.asarray(model.encode(list(sentences), show_progress_bar=False), np.float64)
     u, v = u / _length(u), v / _length(v)
     sides = []
     for sentence, other in zip(sentences, (v, u), strict=True):
         words = list(_WORD.finditer(sentence))
         if len(words) > MAX_WORDS:
-            seen = f"a sentence has {len(words):,} words, and a model of this kind takes {MAX_WORDS}"
-            raise TextError(f"{seen}; shorten it")
+            raise TextError(f"a sentence has {len(words):,} words; this kind of model compares up to {MAX_WORDS}")
         cosines = np.zeros(len(words))  # the cosine of an empty rest counts as 0
         if len(words) > 1:
             rests = [" ".join((sentence[: word.start()] + sentence[word.end() :]).split()) for word in words]
-            rows = _embed(model, rests)
+            rows = np.asarray(model.encode(rests, show_progress_bar=False), np.float64)
             lengths = np.linalg.norm(rows, axis=1)
             np.divide(rows @ other, lengths, out=cosines, where=lengths > 0)
         sides.append(tuple(map(Part, [word.group() for word in words], (u @ v - cosines).tolist())))
     return Comparison(float(u @ v), sides[0], sides[1], False)
-
-
-def _embed(model: TextEncoder, texts: Sequence[str]) -> Floats:
-    return np.asarray(model.encode(list(texts), show_progress_bar=False), dtype=np.float64)
 
 
 def _length(vector: Floats) -> float:

@@ -104,8 +104,6 @@ def build(names: Sequence[str]) -> Any:  # noqa: ANN401 - Gradio's Blocks
     with gr.Blocks(title=_TITLE, analytics_enabled=False) as page:
         gr.Markdown(f"# {_TITLE}\n\n{_INTRODUCTION}")
         picker = gr.Dropdown(list(folders), value=names[0], label="Model")
-        note = gr.Markdown(describe(loaded[names[0]]))
-        connect(picker.change, describe, [], note)
         with gr.Tab("Compare"):
             with gr.Row():
                 inputs = [text("First sentence", FIRST), text("Second sentence", SECOND)]
@@ -130,14 +128,6 @@ def build(names: Sequence[str]) -> Any:  # noqa: ANN401 - Gradio's Blocks
             outputs = table("Aligned sentences", {"score": "16%", "first text": "42%", "second text": "42%"})
             connect(button.click, aligned, inputs, outputs)
     return page
-
-
-def describe(model: TextEncoder) -> str:
-    """What to know about a model: its dimension, and the languages of its vocabularies if it has two."""
-    said = f"Embeddings of {model.get_embedding_dimension():,} components."
-    if languages := languages_of(model):
-        said += f" The first field of a tab is read as {languages[0]}, and the second as {languages[1]}."
-    return said
 
 
 def show_comparison(model: TextEncoder, first: str, second: str) -> list[Any]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from tqdm import tqdm
+from tqdm import trange
 
 from st_paragram.core.files import describe_files
 from st_paragram.core.pair_store import FORMAT_VERSION, SIDES, PairStore
@@ -18,7 +18,7 @@ from st_paragram.core.tokenizers.base import Tokenizer
 
 Counts = NDArray[np.int64]
 
-#: Shares of sentences whose longest length is given, and of pairs whose ratio of lengths is given.
+#: Shares of sentences whose longest length is given.
 SHARES = (0.01, 0.25, 0.5, 0.75, 0.99, 1.0)
 _FREQUENT = 10  # pieces that are named
 _BLOCK = 1 << 16  # pairs that are read together
@@ -33,22 +33,22 @@ def inspect(path: str | Path, examples: int = 3) -> dict[str, Any]:
 
     Returns:
         Of each side: pieces per sentence (mean and quantiles), the shares of sentences at the length limit and of
-        sentences of which the tokenizer knows nothing, and of its vocabulary how many pieces occur. Of pairs: quantiles
-        of the ratio of both lengths, pairs per language pair, and minimum, mean and maximum of labels.
+        sentences of which the tokenizer knows nothing, and of its vocabulary how many pieces occur. Of pairs: pairs per
+        language pair, and minimum, mean and maximum of labels.
     """
     store = PairStore(path)
     sides = [_Side(store, number) for number in (0, 1)]
-    languages, ratios, labels = Counter[str](), Counter[float](), []
-    for rows in _blocks(len(store)):
-        first, second = (side.add(rows) for side in sides)
-        ratios.update((second / np.maximum(first, 1)).round(2).tolist())
+    languages, labels = Counter[str](), []
+    for start in trange(0, len(store), _BLOCK, desc="reading", disable=None):
+        rows = np.arange(start, min(start + _BLOCK, len(store)))
+        for side in sides:
+            side.add(rows)
         languages.update(map("-".join, store.row_languages(rows)))
         if (values := store.labels(rows)) is not None:
             labels.append((float(values.min()), float(values.sum(dtype=np.float64)), float(values.max())))
     vocabularies = [_vocabulary(store.tokenizer(side.name), side.ordinary, side.pieces) for side in sides]
     if store.shared_tokenizer:
         vocabularies = [_vocabulary(store.tokenizer(), sides[0].ordinary, sides[0].pieces + sides[1].pieces)]
-    ratio = np.array(sorted(ratios.items()))
     low, sums, high = zip(*labels, strict=True) if labels else ((), (), ())
     return {
         "name": store.path.name,
@@ -59,7 +59,6 @@ def inspect(path: str | Path, examples: int = 3) -> dict[str, Any]:
         "max_length": store.max_length,
         "seed": store.seed,
         "sides": [side.description() for side in sides],
-        "ratio_of_lengths": _quantiles(ratio[:, 0], ratio[:, 1]),
         "labels": {"minimum": min(low), "mean": sum(sums) / len(store), "maximum": max(high)} if labels else None,
         "vocabularies": vocabularies,
         "settings": store.settings,
@@ -75,13 +74,6 @@ def check(path: Path) -> str:
     return "the content is what was written"
 
 
-def _blocks(pairs: int) -> Iterator[NDArray[np.int64]]:
-    with tqdm(total=pairs, unit="pair", unit_scale=True, desc="reading", disable=None) as bar:
-        for start in range(0, pairs, _BLOCK):
-            yield np.arange(start, min(start + _BLOCK, pairs))
-            bar.update(min(_BLOCK, pairs - start))
-
-
 class _Side:
     """Counts of one side: `pieces`, (V,), are occurrences of ids, and `lengths` sentences of 0, 1, 2, ... pieces."""
 
@@ -94,32 +86,24 @@ class _Side:
         self.pieces: Counts = np.zeros(len(tokenizer), np.int64)
         self._lengths, self._unknown = Counter[int](), 0
 
-    def add(self, rows: NDArray[np.int64]) -> Counts:
-        """Count sentences; returns their lengths, (n,)."""
+    def add(self, rows: NDArray[np.int64]) -> None:
         ids, offsets = self.store.take(self.name, rows, np.int32)
         self.pieces += np.bincount(ids, minlength=len(self.pieces))
         self._unknown += int((~np.logical_or.reduceat(self._text[ids], offsets[:-1])).sum())
-        lengths: Counts = np.diff(offsets)
-        self._lengths.update(dict(enumerate(np.bincount(lengths).tolist())))
-        return lengths
+        self._lengths.update(np.diff(offsets).tolist())
 
     def description(self) -> dict[str, Any]:
         lengths, counts = np.array(sorted(self._lengths.items())).T
+        # The least length that a share of the sentences does not exceed.
+        places = np.searchsorted(np.cumsum(counts), np.ceil(np.array(SHARES) * len(self.store) - 1e-9))
         return {
             "language": self.language,
             "pieces": int(self.pieces.sum()),
             "mean_length": float(lengths @ counts / counts.sum()),
-            "lengths": _quantiles(lengths, counts),
+            "lengths": dict(zip(map("{:.0%}".format, SHARES), lengths[places].tolist(), strict=True)),
             "share_at_limit": self._lengths[self.store.max_length or -1] / len(self.store),
             "share_unknown": self._unknown / len(self.store),
         }
-
-
-def _quantiles(values: NDArray[Any], counts: NDArray[Any]) -> dict[str, Any]:
-    """The least of ascending values that a share of what is counted does not exceed, by shares in percent."""
-    reached = np.cumsum(counts)
-    places = np.searchsorted(reached, np.ceil(np.array(SHARES) * reached[-1] - 1e-9))
-    return {f"{share:.0%}": value for share, value in zip(SHARES, values[places].tolist(), strict=True)}
 
 
 def _vocabulary(tokenizer: Tokenizer, ordinary: NDArray[np.bool_], pieces: Counts) -> dict[str, Any]:
@@ -130,7 +114,6 @@ def _vocabulary(tokenizer: Tokenizer, ordinary: NDArray[np.bool_], pieces: Count
         "ids": len(tokenizer),
         **tokenizer.options,
         "used": int((counts > 0).sum()),
-        "used_once": int((counts == 1).sum()),
         "most_frequent": [tokenizer.piece(piece) for piece in frequent],
     }
 

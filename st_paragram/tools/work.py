@@ -104,13 +104,14 @@ def _start(function: Callable[[Any], Any]) -> None:
     global _function
     _function = function
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent alone answers Ctrl-C and shuts its workers down
-    Thread(target=_end_with_parent, daemon=True).start()
+    Thread(target=end_with_parent, daemon=True).start()
 
 
 def _call(item: Any) -> Any:  # noqa: ANN401 - whatever the function takes and gives
     return _function(item)
 
 
-def _end_with_parent() -> None:
+def end_with_parent() -> None:
+    """End this worker process when its parent ends; runs in a thread."""
     parent_process().join()  # type: ignore[union-attr] # a killed parent cannot notify its workers
     os._exit(1)

@@ -71,7 +71,7 @@ def test_an_index(model, lines, capsys):
     SearchIndex.build(lines, "lines.index", model)
     found, again = described(capsys, "lines.index", model)
     assert (found["kind"], found["name"], again["kind"]) == ("index", "lines.index", "model")
-    assert (found["sentences"], found["search"], found["versions_kept"]) == (45, "exact", 3)
+    assert (found["sentences"], found["search"]) == (45, "exact")
     assert found["columns"]["vector"].endswith("[12]") and found["model"] == str(model)
     assert main(["info", "lines.index", "--check"]) == 0
     assert "  search: exact\n" in (out := capsys.readouterr().out) and "all 45 sentences can be read" in out
@@ -80,16 +80,13 @@ def test_an_index(model, lines, capsys):
 def test_embeddings(model, lines, tmp_path, capsys):
     embed_files(model, lines, "vectors", shard_lines=20)
     (found,) = described(capsys, "vectors", "--check")
-    assert (found["kind"], found["name"], found["properties"]["rows"]) == ("embeddings", "vectors", 50)
-    assert len(found["files"]) == 3 and found["files"]["shard-00002.npy"]["size"] == 128 + 10 * 12 * 4
+    assert (found["kind"], found["name"], found["rows"]) == ("embeddings", "vectors", 50)
+    assert [each["rows"] for each in found["shards"]] == [20, 20, 10]
     assert found["checked"] == "50 embeddings, and all shards are what was written"
     shard = (path := tmp_path / "vectors" / "shard-00001.npy").read_bytes()
     path.write_bytes(shard[:-1] + bytes([shard[-1] ^ 1]))
     assert main(["info", "vectors"]) == 0 and main(["info", "vectors", "--check"]) == 1
-    path.unlink()
-    assert main(["info", "vectors"]) == 1
-    said = capsys.readouterr().err
-    assert "shard-00001.npy: damaged" in said and "a shard is missing" in said
+    assert "shard-00001.npy: missing or damaged" in capsys.readouterr().err
 
 
 def test_the_installation(capsys):

@@ -76,7 +76,7 @@ REFUSED = {
     f"mine {SIDES} --output new.tsv --neighbors 70": "70",
     "align --source en.txt --target empty --output new.tsv": "empty",
     "align --documents list --output new.tsv": "list, row 2: none: No such file",
-    "search eval query": "eval: not a search index",
+    "search eval query": "eval: no search index",
     "export all-MiniLM-L6-v2 new": "or name one of the hub as owner/name",
     "evaluate p-sp-mini --queries en.txt": "--queries, --corpus and --qrels belong together",
     "towers p-sp-mini --output new": "nothing to train on",

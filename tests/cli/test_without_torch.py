@@ -68,7 +68,7 @@ def test_an_index_is_made_changed_and_searched(texts):
     found = run(
         "index es.txt --output lines.index",
         "index en.txt --add-to lines.index --tag lang=en",
-        "index --delete-from lines.index --lines 8",
+        ["index", "--delete-from", "lines.index", "--where", "line = 8"],
         "index --compact lines.index",
         ["search", "lines.index", texts, "--where", "lang = 'en'", "-k", "1"],
     )

@@ -11,7 +11,6 @@ import pytest
 import torch
 from filelock import FileLock
 
-from st_paragram.cli.main import main
 from st_paragram.core.encoding.encoder import Encoder
 from st_paragram.errors import ParagramError, SettingsError, StoreError, TextError
 from st_paragram.learning.models import directory as model_directory
@@ -218,16 +217,10 @@ def test_what_is_there_stays(encoder, texts, tmp_path):
         embed_files(encoder, texts, tmp_path / "x.csv")
 
 
-@pytest.mark.parametrize(
-    ("value", "error", "message"),
-    [
-        (np.nan, ParagramError, r"a\.txt: the embedding of line 1 is not finite"),
-        (70_000, SettingsError, r"a\.txt: the embedding of line 1 has components above 65,504"),
-    ],
-)
-def test_numbers_that_cannot_be_stored_are_told_by_line(encoder, texts, tmp_path, monkeypatch, value, error, message):
+@pytest.mark.parametrize("value", [np.nan, 70_000])
+def test_numbers_that_cannot_be_stored_are_told_by_line(encoder, texts, tmp_path, monkeypatch, value):
     monkeypatch.setattr(encoder, "encode", lambda lines, **_: np.full((len(lines), 6), value, np.float32))
-    with pytest.raises(error, match=message):
+    with pytest.raises(ParagramError, match=r"a\.txt: the embedding of line 1 has numbers that float16 cannot store"):
         embed_files(encoder, texts, tmp_path / "x.npy", dtype="float16")
     assert not list(tmp_path.glob("*x.npy*"))
 
@@ -241,25 +234,12 @@ def test_damaged_folders_are_refused_in_one_line(model, texts, tmp_path):
     made_by(model, texts, folder)
     described = (folder / "embeddings.json").read_text()
     for damage, message in [
-        (lambda: (folder / "shard-00001.npy").write_bytes(b"\x93NUMPY"), "missing or damaged"),
         (lambda: (folder / "shard-00001.npy").unlink(), "missing or damaged"),
         (lambda: manifest(dimension=7), "missing or damaged"),
         (lambda: manifest(format_version=2), "format_version"),
-        (lambda: (folder / "embeddings.json").write_text("{"), "damaged"),
         (lambda: (folder / "embeddings.json").unlink(), "no embeddings.json"),
     ]:
         damage()
         with pytest.raises(StoreError, match=message) as raised:
             read_embeddings(folder).rows(0, 90)
         assert "\n" not in str(raised.value)
-
-
-def test_the_command(model, texts, tmp_path, capsys):
-    shared = ["--model", model, "--dtype", "float16", "--dim", "4", "--output"]
-    out, one = str(tmp_path / "out"), str(tmp_path / "one.npy")
-    assert main(["embed", *texts, *shared, out, "--shard-lines", "16"]) == 0
-    assert "out: 90 lines in 7 files; 2 blank" in capsys.readouterr().err
-    assert main(["embed", *texts, *shared, out]) == 1
-    assert "exists; choose another name or give --overwrite" in capsys.readouterr().err
-    assert main(["embed", *texts, *shared, one]) == 0
-    np.testing.assert_array_equal(np.load(one), read_embeddings(out).rows(0, 90))

@@ -28,12 +28,9 @@ def test_numbers_as_counted_plainly(store, pairs, monkeypatch, block):
         lengths = list(map(len, sentences))
         assert (side["pieces"], side["mean_length"]) == (sum(lengths), pytest.approx(np.mean(lengths)))
         assert list(side["lengths"].values()) == np.quantile(lengths, SHARES, method="inverted_cdf").tolist()
-    ratios = [round(len(b) / len(a), 2) for a, b in zip(*rows, strict=True)]
-    assert list(found["ratio_of_lengths"].values()) == np.quantile(ratios, SHARES, method="inverted_cdf").tolist()
     counts = Counter(piece for sentences in rows for row in sentences for piece in row)
     (use,) = found["vocabularies"]
     assert (use["ids"], use["used"]) == (len(store.tokenizer()), len(counts))
-    assert use["used_once"] == sum(count == 1 for count in counts.values())
     assert store.tokenizer().piece(counts.most_common(1)[0][0]) == use["most_frequent"][0]
     assert len(found["examples"]) == 7 and found["pairs_of_languages"] == {"en-xx": 700} and found["labels"] is None
     assert all(pairs[each["row"]] == (each["first"], each["second"]) for each in found["examples"])

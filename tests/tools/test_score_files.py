@@ -2,11 +2,10 @@
 
 import numpy as np
 import pytest
-from filelock import FileLock
 
 from st_paragram.cli.main import main
 from st_paragram.core.text.parallel import TextSource
-from st_paragram.errors import ParagramError, TextError
+from st_paragram.errors import TextError
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
@@ -36,14 +35,6 @@ def test_scores_are_cosines_in_order(model, tmp_path, pairs):
     for score, a, b in rows:
         x, y = model.encode([a, b])
         assert float(score) == pytest.approx(x @ y / np.linalg.norm(x) / np.linalg.norm(y), abs=2e-6)
-
-
-def test_scores_are_one_runs(model, tmp_path):
-    source = tmp_path / "pairs.tsv"
-    source.write_text("ba\tce\n")
-    with FileLock(tmp_path / ".y.tsv.lock"), pytest.raises(ParagramError, match=r"another run is writing .*y\.tsv"):
-        score_files.score_file(model, TextSource((str(source),), ("a", "b")), tmp_path / "y.tsv")
-    assert not (tmp_path / "y.tsv").exists()
 
 
 def test_the_command(model, tmp_path, capsys):

@@ -65,8 +65,8 @@ def embed_files(
     - `X.jsonl`: `{"line": 1, "text": "...", "embedding": [0.25, ...]}` on each line;
     - a name without an ending: a folder of matrices, one or more for each text, for `read_embeddings`.
 
-    Memory is bounded. A run that was interrupted is resumed by the same call; nothing is taken over from another model,
-    from a text that has changed, or from other settings. A blank line gets the embedding of the unknown token.
+    The same call resumes an interrupted run, unless the model, a text or a setting has changed. A blank line gets the
+    embedding of the unknown token.
 
     Args:
         model: An `Encoder`, a SentenceTransformer, or the directory, name or hub id of a model.
@@ -84,6 +84,8 @@ def embed_files(
         >>> embed_files(Encoder("p-sp-mini"), "lines.txt", "lines.npy").lines
         12
     """
+    from st_paragram.core.encoding.models import load_encoder
+
     settings = EmbeddingSettings(dtype, dim, normalize, shard_lines)  # type: ignore[arg-type]
     paths = [str(text) for text in ([texts] if isinstance(texts, str | Path) else texts)]
     if columns and len(columns) != len(paths):
@@ -95,8 +97,8 @@ def embed_files(
             raise TextError(f"{wrong}; name a file")
     inputs = list(zip(paths, columns or [None] * len(paths), strict=True))
     digests = [[file_digest(path), column] for path, column in inputs]  # which refuses what is not there
+    encode = RowEncoder(load_encoder(model) if isinstance(model, str | Path) else model, settings)
     if not isinstance(output, str | Path):
-        encode = _encoder(model, settings)
         for path, column in inputs:
             first = encode.report.lines + 1
             _write_json_lines(output, encode, encode.embedded(read_texts(path, column), stream_name(path), 1), first)
@@ -109,7 +111,6 @@ def embed_files(
         require("pyarrow.parquet", "parquet", f"{output}: a Parquet table")
     check = partial(check_output_folder, output, overwrite, MANIFEST, "folder of embeddings")
     with work_folder(output, overwrite, check=None if output.suffix else check) as work:
-        encode = _encoder(model, settings)
         place = work / digest(encode.fingerprint, encode.dimension, asdict(settings), output.suffix, digests)
         for other in work.glob("*/"):
             if other != place:
@@ -128,12 +129,6 @@ def embed_files(
             place.rename(folder)
     encode.report.files = len(shards)
     return encode.report
-
-
-def _encoder(model: TextEncoder | str | Path, settings: EmbeddingSettings) -> RowEncoder:
-    from st_paragram.core.encoding.models import load_encoder
-
-    return RowEncoder(load_encoder(model) if isinstance(model, str | Path) else model, settings)
 
 
 def _check_not_empty(report: EmbeddingReport, paths: Sequence[str]) -> None:
@@ -173,22 +168,14 @@ def _used(shards: Iterable[Path]) -> Iterator[Path]:
         path.unlink()
 
 
-def _begin_npy(file: IO[bytes], encode: RowEncoder, rows: int) -> None:
-    """Write what comes before so many rows; its size is the same for any number."""
-    shape = {"descr": np.dtype(encode.settings.dtype).str, "fortran_order": False, "shape": (rows, encode.dimension)}
-    npy.write_array_header_1_0(file, shape)  # which leaves room for the digits of larger numbers
-
-
 def _write_npy(file: IO[bytes], encode: RowEncoder, batches: Iterator[Batch], first: int) -> None:
-    _begin_npy(file, encode, 0)
-    for _, rows in batches:
-        file.write(rows.data)
-    file.seek(0)
-    _begin_npy(file, encode, encode.report.lines - first + 1)
+    np.save(file, np.concatenate([rows for _, rows in batches]))
 
 
 def _join_npy(file: IO[bytes], encode: RowEncoder, shards: Iterator[Path]) -> None:
-    _begin_npy(file, encode, encode.report.lines)
+    shape = encode.report.lines, encode.dimension
+    descr = np.dtype(encode.settings.dtype).str
+    npy.write_array_header_1_0(file, {"descr": descr, "fortran_order": False, "shape": shape})
     for path in shards:
         file.write(np.load(path, mmap_mode="r").data)
 

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from st_paragram.core.files import FileDescription, check_files, read_record
+from st_paragram.core.files import content_digest, read_record
 from st_paragram.errors import StoreError, refused
 
 #: The file that every folder of embeddings has; it is written last.
@@ -123,16 +123,14 @@ class StoredEmbeddings:
 
 def describe_embeddings(folder: Path) -> dict[str, Any]:
     """Describe a folder of embeddings; no shard is read."""
-    manifest = read_manifest(folder)
-    with refused(StoreError, folder, "a shard is missing", _AGAIN):
-        sizes = {shard.file: (folder / shard.file).stat().st_size for shard in manifest.shards}
-    files = {shard.file: FileDescription(sizes[shard.file], shard.sha256) for shard in manifest.shards}
-    properties = {name: value for name, value in asdict(manifest).items() if name != "shards"}
-    return {"name": folder.resolve().name, "properties": properties, "files": files}
+    return {"name": folder.resolve().name, **asdict(read_manifest(folder))}
 
 
 def check_embeddings(folder: Path) -> str:
     """Compare the content of all shards with the manifest; says what was found."""
-    described = describe_embeddings(folder)
-    check_files(folder, described["files"], StoreError, _AGAIN)
-    return f"{described['properties']['rows']:,} embeddings, and all shards are what was written"
+    manifest = read_manifest(folder)
+    for shard in manifest.shards:
+        with refused(StoreError, folder / shard.file, "missing or damaged", _AGAIN):
+            if content_digest(folder / shard.file) != shard.sha256:
+                raise ValueError("its SHA-256 is not the recorded one")
+    return f"{manifest.rows:,} embeddings, and all shards are what was written"

@@ -6,13 +6,14 @@ import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from st_paragram.core.settings import setting, settings
-from st_paragram.errors import ParagramError, SettingsError
+from st_paragram.errors import ParagramError
 
 if TYPE_CHECKING:
     from st_paragram.core.encoding.models import TextEncoder
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 Batch = tuple[list[str], NDArray[np.floating]]
 
 _LINES = 1 << 14  # lines encoded and written at a time
-_CHARACTERS = 1 << 26  # fewer lines if these are together longer than this
 _PROBE = ["Where is the station? 1,234", "¿Dónde está la estación?", "Где вокзал?", "火车站在哪里", "أين المحطة", ""]
 
 
@@ -32,9 +32,7 @@ class EmbeddingSettings:
     dtype: Literal["float32", "float16"] = setting("float32", "number type on disk")
     dim: int | None = setting(None, "number of leading components to keep", ge=1, metavar="D")
     normalize: bool = setting(False, "scale embeddings to length 1, after cutting to --dim components")
-    shard_lines: int = setting(
-        100_000, "maximum lines per matrix of a folder, or saved at a time", ge=1, le=100_000_000
-    )
+    shard_lines: int = setting(100_000, "maximum lines per matrix of a folder, or saved at a time", ge=1)
 
 
 @dataclass
@@ -62,17 +60,10 @@ class EmbeddingReport:
 
 
 class RowEncoder:
-    """Embeds lines as settings ask for it.
-
-    Attributes:
-        dimension: Components of a row, D.
-        settings: What was asked for.
-        fingerprint: Of the model.
-        report: Counts the lines.
-    """
+    """Embeds lines as settings ask for it, rows of `dimension` components, and counts lines in `report`."""
 
     def __init__(self, model: TextEncoder, settings: EmbeddingSettings) -> None:
-        """Look at the model, which has at least as many components as are to be kept."""
+        """Take a model that has at least as many components as are to be kept."""
         from st_paragram.core.encoding.model_files import check_components
         from st_paragram.core.encoding.models import batch_size
 
@@ -91,16 +82,14 @@ class RowEncoder:
 
     def embedded(self, lines: Iterable[str], where: str, first: int) -> Iterator[Batch]:
         """Yield some lines at a time with their embeddings; messages count lines from `first`."""
-        for batch in _batches(lines):
+        lines = iter(lines)
+        while batch := list(islice(lines, _LINES)):
             computed: Any = np.ascontiguousarray(self._encode(batch), dtype=np.float32)
             with np.errstate(over="ignore"):
                 rows = computed.astype(self.settings.dtype, copy=False)
             if len(bad := np.flatnonzero(~np.isfinite(rows).all(axis=1))):
-                seen = f"{where}: the embedding of line {first + bad[0]}"
-                if np.isfinite(computed[bad[0]]).all():
-                    seen += " has components above 65,504, too large for float16"
-                    raise SettingsError(f"{seen}; choose float32, or normalize the embeddings")
-                raise ParagramError(f"{seen} is not finite; the model is damaged or badly trained; use another")
+                seen = f"{where}: the embedding of line {first + bad[0]} has numbers that {rows.dtype} cannot store"
+                raise ParagramError(f"{seen}; choose float32 or normalize the embeddings, or use another model")
             first += len(batch)
             self.report.count(batch)
             yield batch, rows
@@ -122,17 +111,3 @@ def fingerprint_of(model: TextEncoder) -> str:
     for name, values in parts.items():
         result.update(f"{name} {np.shape(values)}".encode() + np.ascontiguousarray(values).tobytes())
     return result.hexdigest()
-
-
-def _batches(lines: Iterable[str]) -> Iterator[list[str]]:
-    """Group lines into batches that fit into memory whatever the length of lines is; none is empty."""
-    batch: list[str] = []
-    characters = 0
-    for line in lines:
-        batch.append(line)
-        characters += len(line)
-        if len(batch) == _LINES or characters >= _CHARACTERS:
-            yield batch
-            batch, characters = [], 0
-    if batch:
-        yield batch

@@ -29,11 +29,9 @@ from st_paragram.core.files import (
     atomic_folder,
     check_output,
     check_output_folder,
-    file_for_folder,
     locked,
     output_lock,
 )
-from st_paragram.core.text.streams import stream_name
 from st_paragram.errors import MiningError, ModelDirectoryError, SettingsError, one_line, short
 from st_paragram.tools.neighbors.results import Vectors
 from st_paragram.tools.neighbors.vectors import unit_rows
@@ -47,8 +45,8 @@ TABLE, WHOLE = "sentences", "whole"
 FOLDER = f"{TABLE}.lance"  # of the table
 _OWN = ("vector", "text", "line", "query_index", "_distance")
 _ROWS, _TEXTS, _QUERIES = 1 << 16, 10_000, 64  # added, selected by a filter, and searched for at a time
-_KINDS = {"string": "text", "int64": "integer", "double": "number", "bool": "boolean"}  # of Arrow's types
-_MANY = 100  # sentences, which some lists may not have
+_KINDS = ("string", "int64", "double", "bool")  # of fields
+_CAST = (("int64", "double"), ("int64", "string"))  # to the type that a field has
 _TRIES = 5  # to read a table while others compact it
 
 
@@ -60,7 +58,6 @@ class SearchIndex:
         model: Directory of its model.
         answers: Whether its sentences are answers, embedded by `encode_document`, and queries by `encode_query`.
         counts: What became of the lines added by this object: lines, added, known, repeated, blank and unknown.
-        effort: Lists of an approximate index that a query visits; None for half of them.
 
     Example:
         >>> from st_paragram import SearchIndex
@@ -73,7 +70,6 @@ class SearchIndex:
     def __init__(self, folder: str | Path, model: str | Path | None = None) -> None:
         """Open a folder; `model` is the directory, name or hub id of its model, by default the recorded one."""
         self.folder, self.counts = Path(folder), Counter[str]()
-        self.effort: int | None = None
         self._table = _opened(self.folder)
         about = _about(self._table)
         try:
@@ -111,10 +107,7 @@ class SearchIndex:
         with output_lock(folder, check), atomic_folder(folder) as new:
             encoder = load_encoder(path)
             if answers and not has_towers(encoder):
-                seen = f"{one_line(model)} has no question and answer towers"
-                raise SettingsError(
-                    f"{seen}; train a model with towers by st-paragram train muse, or leave answers out"
-                )
+                raise SettingsError(f"{one_line(model)} has no question and answer towers; leave answers out")
             about = {"model": with_commit(str(model), path), "fingerprint": fingerprint(path), "answers": answers}
             vectors = pa.list_(pa.float16(), encoder.get_embedding_dimension())
             columns = {"vector": vectors, "text": pa.string(), "line": pa.int64()}
@@ -124,8 +117,8 @@ class SearchIndex:
             made = cls(new, path)
             made.encoder = encoder
             if not made.add(source, metadata):
-                name = stream_name(str(source)) if isinstance(source, (str, Path)) else "source"
-                raise MiningError(f"{name}: no sentences in {made.counts['lines']} lines; give one sentence per line")
+                where = f"{source}: " if isinstance(source, (str, Path)) else ""
+                raise MiningError(f"{where}no sentences in {made.counts['lines']} lines; give one sentence per line")
         made.folder, made._table = folder, _opened(folder)
         return made
 
@@ -145,9 +138,8 @@ class SearchIndex:
 
     @property
     def fields(self) -> dict[str, str]:
-        """Kinds of the sentences' fields by name: text, integer, number or boolean."""
-        types = {field.name: str(field.type) for field in self.table.schema if field.name not in _OWN}
-        return {name: _KINDS.get(kind, kind) for name, kind in types.items()}
+        """Types of the sentences' fields by name: string, int64, double or bool."""
+        return {field.name: str(field.type) for field in self.table.schema if field.name not in _OWN}
 
     def search(
         self, queries: Sequence[str], k: int = 10, threshold: float | None = None, where: str | None = None
@@ -175,16 +167,14 @@ class SearchIndex:
         if k < 1:
             raise SettingsError(f"k is {k}; give at least 1")
         queries, hits = unit_rows(queries, "queries"), list[list[Hit]]()
-        lists = self.effort or max(20, int(len(self) ** 0.5) // 2)
-        most = lists if where is None and k <= _MANY else 0  # 0: as many as it takes to find k
+        lists = max(20, int(len(self) ** 0.5) // 2)  # of an approximate index; half of them, more to find k
         for begin in range(0, len(queries), _QUERIES):
             some = queries[begin : begin + _QUERIES]
 
             def find(some: Vectors = some) -> Any:  # noqa: ANN401
                 table = self.table
                 query = table.search(list(some), vector_column_name="vector").distance_type("dot").limit(k)
-                query = query.select([*table.schema.names, "_distance"])
-                query = query.minimum_nprobes(lists).maximum_nprobes(most)
+                query = query.select([*table.schema.names, "_distance"]).minimum_nprobes(lists).maximum_nprobes(0)
                 return (query if where is None else query.where(where)).to_arrow()
 
             with _refused(self.folder, where):
@@ -315,10 +305,10 @@ def _columns(table: Any, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:  # n
         except (TypeError, ValueError, OverflowError) as error:
             raise SettingsError(f"field {name}: {one_line(error)}; give values of one kind") from error
         kept = types.get(name, column.type)
-        seen, wanted = (_KINDS.get(str(kind), str(kind)) for kind in (column.type, kept))
-        if seen not in _KINDS.values() or (seen != wanted and (seen, wanted) != ("integer", "number")):
-            seen = f"a value is {seen}, {wanted} was expected"
-            raise SettingsError(f"field {name}: {seen}; give text, numbers or booleans")
+        seen, wanted = str(column.type), str(kept)
+        if seen not in _KINDS or (seen != wanted and (seen, wanted) not in _CAST):
+            seen = f"a value is {seen}" + f", and earlier ones are {wanted}" * (seen != wanted)
+            raise SettingsError(f"field {name}: {seen}; give text, numbers or booleans of one kind")
         columns[name] = column.cast(kept)
     if new := [pa.field(name, column.type) for name, column in columns.items() if name not in types]:
         table.add_columns(pa.schema(new))
@@ -328,10 +318,10 @@ def _columns(table: Any, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:  # n
 def describe(folder: Path) -> dict[str, Any]:
     """What an index is, for `st-paragram info`; its model is not needed."""
     table = _opened(folder)
-    types = {field.name: str(field.type) for field in table.schema}
-    found = {"name": folder.resolve().name, **_about(table), "sentences": table.count_rows(), "columns": types}
-    how = {"search": "approximate" if table.list_indices() else "exact"}
-    return found | how | {"version": table.version, "versions_kept": len(table.list_versions())}
+    columns = {field.name: str(field.type) for field in table.schema}
+    how = "approximate" if table.list_indices() else "exact"
+    found = {"name": folder.resolve().name, **_about(table), "sentences": table.count_rows()}
+    return found | {"columns": columns, "search": how, "version": table.version}
 
 
 def check(folder: Path) -> str:
@@ -344,9 +334,7 @@ def check(folder: Path) -> str:
 def _opened(folder: Path) -> Any:  # noqa: ANN401
     """The table of an index folder, at its last whole version."""
     if not (folder / FOLDER).is_dir():
-        seen = file_for_folder(folder, "an index folder") or f"{folder}: not a search index"
-        seen = seen if folder.exists() else f"{folder}: no such index folder"
-        raise MiningError(f"{seen}; build one with st-paragram index")
+        raise MiningError(f"{folder}: no search index; build one with st-paragram index")
     with _refused(folder):
         table = lancedb.connect(str(folder)).open_table(TABLE)
         _again(lambda: table.checkout(WHOLE))

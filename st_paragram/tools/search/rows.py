@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-import re
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from decimal import Decimal
@@ -13,15 +12,12 @@ from typing import Any
 import numpy as np
 
 from st_paragram.core.text.streams import read_lines, stream_name
-from st_paragram.core.text.tables import CSV, JSON, TABBED, read_columns, table_form
+from st_paragram.core.text.tables import CSV, TABBED, read_columns, table_form
 from st_paragram.errors import SettingsError, TextError, short
 
 Fields = Mapping[str, Any]
 #: A file with one sentence per line (a path, or `-`), sentences, or sentences with their fields.
 Source = str | Path | Iterable[str] | Iterable[tuple[str, Fields]]
-
-#: How a file or a command line writes values that are not text. `007` stays text.
-_WRITTEN = {bool: r"true|false|True|False", int: r"0|-?[1-9]\d{0,17}", float: r"-?(?:0|[1-9]\d{0,17})(?:\.\d{1,17})?"}
 
 
 def rows_of(source: Source, metadata: Fields | Iterable[Fields] | None) -> Iterator[tuple[str, Fields]]:
@@ -43,25 +39,22 @@ def has_words(text: str) -> bool:
     return sum(map(str.isalnum, text)) > 1
 
 
-def table_rows(
-    path: str, column: str, fields: Sequence[str], tags: Fields, known: Mapping[str, str]
-) -> Iterator[tuple[str, Fields]]:
+def table_rows(path: str, column: str, fields: Sequence[str], tags: Fields) -> Iterator[tuple[str, Fields]]:
     """Sentences from a column of a table, their fields from others and from `tags`; see `read_columns`.
 
-    CSV and TSV write every value as text. A column of numbers or booleans is read as such, unless `known` (the kinds of
-    an index's fields) says that it is text; for this, such tables are read into memory.
+    CSV and TSV write every value as text. A column of numbers or of true and false is read as such; for this, such
+    tables are read into memory.
     """
     rows: Iterable[tuple[Any, ...]] = read_columns(path, [column], others=fields)
     if fields and table_form(path) in (CSV, TABBED) and (rows := list(rows)):
         texts, *columns = zip(*rows, strict=True)
-        named = zip(fields, columns, strict=True)
-        rows = zip(texts, *(each if known.get(name) == "text" else _read(each) for name, each in named), strict=True)
+        rows = zip(texts, *map(_read, columns), strict=True)
     missing = set(fields)
     for text, *values in rows:
         given = dict(zip(fields, values, strict=True))
         missing -= {name for name in missing if given[name] is not None}
         yield text, {**tags, **given}
-    if missing and table_form(path) == JSON:
+    if missing:
         raise TextError(f"{stream_name(path)}: no row has a value in column {min(missing)!r}; correct the name")
 
 
@@ -77,19 +70,22 @@ def tags_of(words: Iterable[str]) -> dict[str, Any]:
 
 
 def _read(values: Sequence[str]) -> Sequence[Any]:
-    """Values that are all written as booleans, integers or numbers as such; other values as they are."""
-    written = [value for value in values if value]
-    for kind, pattern in _WRITTEN.items():
-        if written and all(re.fullmatch(pattern, value) for value in written):
-            return [value and (value.lower() == "true" if kind is bool else kind(value)) for value in values]
-    return values
+    """Values as JSON reads them if all are numbers, or all true or false (`007` stays text); others as they are."""
+    try:
+        read = [value and json.loads(value, parse_int=_number) for value in values]
+    except ValueError:
+        return values
+    kinds = {type(value) for value in read if value != ""}
+    return read if kinds <= {bool} or kinds <= {int, float} else values
+
+
+def _number(digits: str) -> int | str:
+    return int(digits) if len(digits) < 19 else digits  # 64 bits
 
 
 def _kept(value: Any) -> Any:  # noqa: ANN401 - whatever a table or a user has
     """A value as an index keeps it: dates as text that can be ordered; None for empty text and NaN."""
     value = value.item() if isinstance(value, np.generic) else value
-    if isinstance(value, date):
-        return value.isoformat()
     value = float(value) if isinstance(value, Decimal) else value
-    empty = (isinstance(value, str) and not value) or (isinstance(value, float) and math.isnan(value))
-    return None if empty else value
+    value = value.isoformat() if isinstance(value, date) else value
+    return None if value == "" or value != value else value

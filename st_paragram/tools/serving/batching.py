@@ -8,91 +8,54 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
-from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+import prometheus_client as prometheus
 from numpy.typing import NDArray
 from starlette.exceptions import HTTPException
 
-from st_paragram.core.encoding.encoder import Encoder
-from st_paragram.core.encoding.models import batch_size, load_encoder
-from st_paragram.core.tokenizers.base import FlatIds
 from st_paragram.tools.serving.schemas import Kind
 
-Rows = NDArray[np.float32]
+Rows = NDArray[np.float32]  # (n, D)
+BATCH_TEXTS, MAX_WAITING = 4096, 32_768  # texts encoded together, and waiting to be encoded
+BATCHES = prometheus.Histogram("st_paragram_batch_texts", "Texts encoded together", buckets=[2**n for n in range(13)])
 
 
 class Encoded(NamedTuple):
-    """Embeddings (n, D) of any length, and the tokens of each text, (n,)."""
+    """Embeddings (n, D), and the tokens of each text, (n,)."""
 
     rows: Rows
     tokens: NDArray[np.int64]
 
 
-class Model:
-    """A model that counts the tokens that it reads, for `usage`. One thread at a time may call it."""
-
-    def __init__(self, folder: Path) -> None:
-        self.encoder: Any = load_encoder(folder)
-        self.dimension = int(self.encoder.get_embedding_dimension() or 0)
-        self.short = 0  # characters that are encoded within about half a millisecond
-        self._batch_size, self._counting = batch_size(self.encoder), self.encoder
-        self._counts = list[NDArray[np.int64]]()
-        if isinstance(self.encoder, Encoder):
-            tokenizer: Any = SimpleNamespace(encode=self._tokenize)
-            self._counting = Encoder(replace(self.encoder.model, tokenizer=tokenizer), None, self.encoder.num_threads)
-            self.short = 4096
-
-    def __call__(self, texts: list[str], kind: Kind = "sentence") -> Encoded:
-        """Encode texts."""
-        encode = getattr(self._counting, {"sentence": "encode"}.get(kind, f"encode_{kind}"))
-        rows = np.asarray(encode(texts, batch_size=self._batch_size, show_progress_bar=False), np.float32)
-        if not self.short:  # a network: next to it, the tokenizer takes no time
-            features = self.encoder.preprocess(texts)
-            mask = features.get("attention_mask")
-            return Encoded(rows, np.asarray(features["cu_seq_lens_q"].diff() if mask is None else mask.sum(1)))
-        counts, self._counts = self._counts, []
-        return Encoded(rows, np.concatenate(counts))
-
-    def _tokenize(self, texts: Sequence[str], max_length: int | None, threads: int) -> FlatIds:
-        tokenizer = self.encoder.tokenizer
-        ids, offsets = getattr(tokenizer, "encode_rows", tokenizer.encode)(texts, max_length, threads)
-        self._counts.append(np.diff(offsets))
-        return ids, offsets
-
-
 class Batcher:
     """Encodes the texts of all requests, within one event loop.
 
-    `encode` is a `Model`, or a function like it. Requests of up to `short` characters are encoded at once if nothing
-    else is being encoded. Up to `batch_texts` are encoded together, and up to `max_waiting` wait. `observe` is called
-    with the number of texts of each call of `encode`.
+    Requests of up to `short` characters are encoded at once if nothing else is being encoded. Up to `batch_texts` are
+    encoded together, and up to `max_waiting` wait.
     """
 
     def __init__(
         self,
         encode: Callable[[list[str], Kind], Encoded],
         short: int,
-        batch_texts: int,
-        max_waiting: int,
-        observe: Callable[[int], object] = lambda texts: None,
+        batch_texts: int = BATCH_TEXTS,
+        max_waiting: int = MAX_WAITING,
     ) -> None:
         self.encode, self.short, self.batch_texts, self.max_waiting = encode, short, batch_texts, max_waiting
-        self.observe, self.waiting = observe, 0
+        self.waiting = 0
         self._requests: deque[tuple[list[str], Kind, asyncio.Future[Encoded]]] = deque()
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="encode")
+        self._thread = ThreadPoolExecutor(1)
         self._work: asyncio.Task[None] | None = None
 
     async def __call__(self, texts: list[str], kind: Kind = "sentence") -> Encoded:
         """Encode the texts of a request; an error with status 503 if too many texts wait already."""
         is_idle = self._work is None or self._work.done()
         if is_idle and sum(map(len, texts)) <= self.short:
-            self.observe(len(texts))
+            BATCHES.observe(len(texts))
             return self.encode(texts, kind)
         if self.waiting and self.waiting + len(texts) > self.max_waiting:
             raise HTTPException(503, f"{self.waiting} texts wait; try again in a second", {"Retry-After": "1"})
@@ -105,24 +68,24 @@ class Batcher:
 
     async def _encode_waiting(self) -> None:
         while self._requests:
-            batch = [self._requests.popleft()]
-            texts, kind = list(batch[0][0]), batch[0][1]
+            batch, texts, kind = list[tuple[int, asyncio.Future[Encoded]]](), list[str](), self._requests[0][1]
             while self._requests and self._requests[0][1] == kind:
-                if len(texts) + len(self._requests[0][0]) > self.batch_texts:
+                if batch and len(texts) + len(self._requests[0][0]) > self.batch_texts:
                     break
-                batch.append(self._requests.popleft())
-                texts += batch[-1][0]
+                some, _, answer = self._requests.popleft()
+                texts += some
+                batch.append((len(some), answer))
             self.waiting -= len(texts)
+            BATCHES.observe(len(texts))
             try:
-                self.observe(len(texts))
                 encoded = await asyncio.get_running_loop().run_in_executor(self._thread, self.encode, texts, kind)
             except Exception as error:  # whatever it is, the next batch is tried
-                for _, _, answer in batch:
+                for _, answer in batch:
                     if not answer.done():
                         answer.set_exception(error)
                 continue
             begin = 0
-            for own, _, answer in batch:
-                part = slice(begin, begin := begin + len(own))
+            for count, answer in batch:
+                part = slice(begin, begin := begin + count)
                 if not answer.done():  # a server that stops cancels requests
                     answer.set_result(Encoded(encoded.rows[part], encoded.tokens[part]))

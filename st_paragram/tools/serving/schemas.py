@@ -35,45 +35,35 @@ class Job:
     max_texts: int = setting(2048, "maximum texts per request; a pair has two", ge=1)
     max_characters: int = setting(20_000, "maximum characters per text", ge=1)
     max_hits: int = setting(100, "maximum sentences per search query", ge=1)
-    max_waiting: int = setting(32_768, "maximum texts waiting to be encoded; further requests get status 503", ge=1)
-    batch_texts: int = setting(4096, "maximum texts encoded together; a larger request is encoded alone", ge=1)
-    stop_seconds: int = setting(30, "seconds that a stopping server waits for pending requests", ge=1)
 
     def __post_init__(self) -> None:
         """Refuse an index that everybody could change."""
-        if self.index_writable and self.index is None:
-            raise SettingsError("--index-writable is about an index; give --index")
         if self.index_writable and not self.key:
             raise SettingsError("--index-writable needs a key, so that not everybody changes the index; give one")
 
 
 def _one_or_many(value: object) -> object:
     """One text as a list of it, and OpenAI's token ids as the texts that they encode."""
-    if isinstance(value, list) and value and isinstance(value[0], int | list):
-        return _decoded([value] if isinstance(value[0], int) else value)
-    return [value] if isinstance(value, str) else value
-
-
-def _decoded(lists: list[Any]) -> list[str]:
-    advice = "send texts (LangChain: check_embedding_ctx_length=False)"
-    cache = os.environ.get("TIKTOKEN_CACHE_DIR") or f"{tempfile.gettempdir()}/data-gym-cache"
+    if not (isinstance(value, list) and value and isinstance(value[0], int | list)):
+        return [value] if isinstance(value, str) else value
     try:
         import tiktoken
 
+        cache = os.environ.get("TIKTOKEN_CACHE_DIR") or f"{tempfile.gettempdir()}/data-gym-cache"
         if not Path(cache, CACHED_AS).is_file():  # tiktoken would download it
             raise ImportError
-    except ImportError:
-        raise ValueError(f"token ids need tiktoken and its vocabulary {VOCABULARY} on the server; {advice}") from None
-    try:
+        lists: Any = [value] if isinstance(value[0], int) else value
         return list(map(tiktoken.get_encoding(VOCABULARY).decode, lists))
-    except (KeyError, OverflowError, TypeError):
-        raise ValueError(f"neither texts nor token ids of {VOCABULARY}; {advice}") from None
+    except (ImportError, KeyError, OverflowError, TypeError):
+        needed = f"token ids must be of {VOCABULARY}, which needs tiktoken and this vocabulary on the server"
+        raise ValueError(f"{needed}; send texts (LangChain: check_embedding_ctx_length=False)") from None
 
 
 FAST = Field(fail_fast=True)  # a list ends at its first error
 Texts = Annotated[list[str], FAST]
 OneOrMany = Annotated[list[str], FAST, BeforeValidator(_one_or_many)]
 Document = Annotated[str, BeforeValidator(lambda value: value.get("text") if isinstance(value, dict) else value)]
+Right = Literal["Right", "right"]  # of a long text, the beginning stays
 Number = Annotated[int, Field(ge=1, lt=2**31)]
 
 
@@ -91,28 +81,18 @@ class Embeddings(_Body):
     input_type: Kind = "sentence"
 
 
-class Truncating(_Body):
-    """A request that may have long texts cut, as text-embeddings-inference defines it."""
-
-    truncate: bool | None = False
-    truncation_direction: Literal["Left", "Right", "left", "right"] = "Right"
-
-    def cut(self, texts: list[str], most: int) -> list[str]:
-        """The first or the last `most` characters of each text, if the request allows it."""
-        part = slice(-most, None) if self.truncation_direction.lower() == "left" else slice(most)
-        return [text[part] for text in texts] if self.truncate else texts
-
-
-class Embed(Truncating):
+class Embed(_Body):
     """Text-embeddings-inference's request for embeddings."""
 
     inputs: OneOrMany
     normalize: bool = True
+    truncate: bool | None = False
+    truncation_direction: Right = "Right"
     prompt_name: None = None
     dimensions: Number | None = None
 
 
-class Rerank(Truncating):
+class Rerank(_Body):
     """A ranking: Cohere's and Jina's form has `documents`, that of text-embeddings-inference has `texts`."""
 
     query: str
@@ -120,6 +100,8 @@ class Rerank(Truncating):
     top_n: Number | None = None
     return_documents: bool | None = False
     texts: Texts | None = None
+    truncate: bool | None = False
+    truncation_direction: Right = "Right"
     raw_scores: bool = False
     return_text: bool = False
 

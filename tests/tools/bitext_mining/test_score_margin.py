@@ -173,7 +173,7 @@ def test_the_command(tmp_path, pairs, file, capsys):
     ("arguments", "message"),
     [
         (["--margin", "ratio"], "needs a background"),
-        (["--margin", "absolute", "--background", "self"], "uses no background"),
+        (["--margin", "absolute", "--background", "self"], "has no background"),
         (["--background-source", "x", "--background-target", "y"], "No such file"),
         (["--background", "self", "--neighbors", "900"], "pairs.tsv, first side: "),
     ],
