@@ -168,14 +168,22 @@ def _used(shards: Iterable[Path]) -> Iterator[Path]:
         path.unlink()
 
 
+def _begin_npy(file: IO[bytes], encode: RowEncoder, rows: int) -> None:
+    """Write what comes before so many rows; its size is the same for any number."""
+    shape = {"descr": np.dtype(encode.settings.dtype).str, "fortran_order": False, "shape": (rows, encode.dimension)}
+    npy.write_array_header_1_0(file, shape)  # which leaves room for the digits of larger numbers
+
+
 def _write_npy(file: IO[bytes], encode: RowEncoder, batches: Iterator[Batch], first: int) -> None:
-    np.save(file, np.concatenate([rows for _, rows in batches]))
+    _begin_npy(file, encode, 0)
+    for _, rows in batches:
+        file.write(rows.data)
+    file.seek(0)
+    _begin_npy(file, encode, encode.report.lines - first + 1)
 
 
 def _join_npy(file: IO[bytes], encode: RowEncoder, shards: Iterator[Path]) -> None:
-    shape = encode.report.lines, encode.dimension
-    descr = np.dtype(encode.settings.dtype).str
-    npy.write_array_header_1_0(file, {"descr": descr, "fortran_order": False, "shape": shape})
+    _begin_npy(file, encode, encode.report.lines)
     for path in shards:
         file.write(np.load(path, mmap_mode="r").data)
 
