@@ -34,6 +34,7 @@ from st_paragram.tools.preparation.report import NOT_TAKEN, PrepareReport
 from st_paragram.tools.preparation.settings import PrepareSettings
 
 MOST_COPIES = 1000
+_ROWS = 4096  # of a bucket, that are looked at together
 _REASONS = {"pair": "duplicate", "first": "repeated first side", "second": "repeated second side"}
 
 
@@ -45,13 +46,16 @@ class Order:
     quotas: list[int]
 
     def __iter__(self) -> Iterator[list[bytes]]:
-        """The rows of a bucket at a time."""
+        """Some rows of a bucket at a time."""
         left = list(self.quotas)
-        for rows in read_buckets(self.folder):
-            counts = Counter(int(row[SOURCE]) for row in rows)
-            yield rows if all(count <= left[source] for source, count in counts.items()) else list(_first(rows, left))
-            for source, count in counts.items():
-                left[source] = max(0, left[source] - count)
+        for bucket in read_buckets(self.folder):
+            for begin in range(0, len(bucket), _ROWS):
+                rows = bucket[begin : begin + _ROWS]
+                counts = Counter(int(row[SOURCE]) for row in rows)
+                whole = all(count <= left[source] for source, count in counts.items())
+                yield rows if whole else list(_first(rows, left))
+                for source, count in counts.items():
+                    left[source] = max(0, left[source] - count)
 
 
 def order_rows(
