@@ -6,9 +6,8 @@ import argparse
 
 from st_paragram.core.settings import add_setting_options, given
 from st_paragram.core.words import counted
-from st_paragram.errors import SettingsError
 from st_paragram.tools.alignment.settings import AlignmentSettings
-from st_paragram.tools.options.common import add_model_option, check_input, model_name, say
+from st_paragram.tools.options.common import add_model_option, chosen_texts, model_name, say
 
 DESCRIPTION = (
     "Align the sentences of a document and of its translation. Both have one sentence per line, plain or "
@@ -39,13 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
     from st_paragram.tools.alignment.documents import align_documents, read_list
 
     options = {"--source": arguments.source, "--target": arguments.target, "--documents": arguments.documents}
-    named = [name for name, path in options.items() if path]
-    if arguments.unnamed or not arguments.output or named not in (["--source", "--target"], ["--documents"]):
-        seen = " and ".join([*arguments.unnamed, *named]) or "nothing"
-        missing = "--source FILE and --target FILE, or --documents LIST, and --output FILE"
-        raise SettingsError(f"{seen} given; give {missing}")
-    for name in named:
-        check_input(options[name])
+    chosen_texts(arguments, options, ["--source", "--target"], ["--documents"])
     documents = read_list(arguments.documents) if arguments.documents else [(arguments.source, arguments.target, "")]
     settings = AlignmentSettings(**given(arguments, AlignmentSettings))
     report = align_documents(documents, arguments.output, model_name(arguments), settings, arguments.overwrite)

@@ -10,13 +10,12 @@ from tempfile import TemporaryDirectory
 
 from st_paragram.core.settings import add_setting_options, given
 from st_paragram.core.words import counted
-from st_paragram.errors import SettingsError
 from st_paragram.tools.bitext_mining.candidates import Candidates
 from st_paragram.tools.bitext_mining.settings import MiningSettings
 from st_paragram.tools.options.columns import add_columns_option, columns_of
 from st_paragram.tools.options.common import (
     add_model_option,
-    check_input,
+    chosen_texts,
     is_standard_output,
     model_name,
     output_name,
@@ -74,14 +73,7 @@ def run(arguments: argparse.Namespace) -> int:
     from st_paragram.tools.bitext_mining.miner import mine
 
     options = {"--source": arguments.source, "--target": arguments.target, "--paraphrase": arguments.one_text}
-    named = [name for name, text in options.items() if text]
-    if arguments.unnamed or not arguments.output or named not in (["--source", "--target"], ["--paraphrase"]):
-        seen = " and ".join([*arguments.unnamed, *named]) or "nothing"
-        missing = "--source FILE and --target FILE, or --paraphrase FILE, and --output FILE"
-        raise SettingsError(f"{seen} given; give {missing}")
-    texts = [options[name] for name in named]
-    for text in texts:
-        check_input(text)
+    texts = chosen_texts(arguments, options, ["--source", "--target"], ["--paraphrase"])
     columns, values = columns_of(arguments.columns, texts), given(arguments, MiningSettings)
     if arguments.one_text:
         values = {"candidates": Candidates.ALL} | values | {"paraphrase": True}

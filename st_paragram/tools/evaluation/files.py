@@ -210,7 +210,7 @@ def _judgements(
 ) -> Iterator[tuple[str, int, int]]:
     """Yield query id, row of the document and grade, from ids and the files that have them.
 
-    Columns are separated by tabs, or by spaces if there is no tab.
+    Columns are separated by tabs, or by spaces in a file without tabs.
     """
     rows, seen = {key: row for row, key in enumerate(corpus[1])}, set[tuple[str, str]]()
     for number, line in enumerate(read_lines(str(path)), 1):

@@ -91,8 +91,8 @@ def _part(folder: Path, name: str) -> Path | None:
     """A file of a set that has queries; the English set's next to it where a folder lacks it."""
     if not packed(folder / "queries.tsv"):
         return None
-    beside = _LANGUAGE.fullmatch(folder.name) and packed(folder.with_name(PIVOT) / f"{name}.tsv")
-    return packed(folder / f"{name}.tsv") or beside or None
+    english = _LANGUAGE.fullmatch(folder.name) and packed(folder.with_name(PIVOT) / f"{name}.tsv")
+    return packed(folder / f"{name}.tsv") or english or None
 
 
 def _asks_itself(corpus: Path) -> bool:
@@ -335,7 +335,7 @@ def tables(scores: list[Score], data: Data) -> Iterator[str]:
         wanted = [name for name, size in _SIZES.items() if size in found]
         where = "by P@1 of the sentence in SQuAD 1.1 as ReQA cuts it, with contexts"
         if importlib.util.find_spec("bm25s") is None:
-            yield 'There is no row BM25, because bm25s is not installed: pip install "st_paragram[retrieval]".\n'
+            yield 'The row BM25 is missing, because bm25s is not installed: pip install "st_paragram[retrieval]".\n'
     if wanted:
         yield f"These figures are published, and were measured {where}:\n"
         yield report.published_table(benchmark, wanted)

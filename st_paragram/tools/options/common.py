@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from io import TextIOWrapper
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import IO
 from st_paragram.core.encoding.directory import CONFIG_FILE
 from st_paragram.core.encoding.find import HUB_ID, SHIPPED_MODELS, default_model, find
 from st_paragram.core.files import STDIN, atomic, file_digest, folder_for_file, output_files
-from st_paragram.errors import TextError
+from st_paragram.errors import SettingsError, TextError
 
 #: Standard output, where a file to make is asked for.
 STDOUT = "-"
@@ -81,6 +81,19 @@ def check_input(path: str) -> None:
     if wrong := folder_for_file(path):
         raise TextError(f"{wrong}; name a file")
     file_digest(path)
+
+
+def chosen_texts(arguments: argparse.Namespace, texts: Mapping[str, str | None], *ways: list[str]) -> list[str]:
+    """The texts of options, which are there; refuses what is not one of the ways to name them, or has no `--output`."""
+    named = [name for name, text in texts.items() if text]
+    if arguments.unnamed or not arguments.output or named not in ways:
+        seen = " and ".join([*arguments.unnamed, *named]) or "nothing"
+        wanted = ", or ".join(" and ".join(f"{name} FILE" for name in way) for way in ways)
+        raise SettingsError(f"{seen} given; give {wanted}, and --output FILE")
+    chosen = [text for text in texts.values() if text]
+    for text in chosen:
+        check_input(text)
+    return chosen
 
 
 def say(line: str) -> None:

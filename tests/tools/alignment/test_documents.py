@@ -115,4 +115,4 @@ def test_command(listed, tmp_path, capsys):
     assert any(not other for _, _, other in rows)
     for wrong in (one[:2], [*one, "--documents", listed], one[1:]):
         assert command(*wrong, "--overwrite") == 1
-        assert "give --source FILE and --target FILE, or --documents LIST, and --output FILE" in capsys.readouterr().err
+        assert "give --source FILE and --target FILE, or --documents FILE, and --output FILE" in capsys.readouterr().err
