@@ -145,10 +145,14 @@ class Guard:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
         began, path, status = time.perf_counter(), scope["path"], 0
+        name = path if path in self.paths else "other"
 
         async def counted(message: Message) -> None:
             nonlocal status
-            status = message.get("status", status)
+            if "status" in message:  # before the client has it, so that it finds its own requests among the counts
+                status = message["status"]
+                REQUESTS.labels(name, status).inc()
+                LATENCY.labels(name).observe(time.perf_counter() - began)
             await send(message)
 
         scheme, _, given = dict(scope["headers"]).get(b"authorization", b"").partition(b" ")
@@ -170,9 +174,6 @@ class Guard:
             logger.error("a request failed: %s at %s", type(error).__name__, places)
             if not status:
                 await _refusal(500, "the server failed; its log has the kind of error")(scope, receive, counted)
-        name = path if path in self.paths else "other"
-        REQUESTS.labels(name, status).inc()
-        LATENCY.labels(name).observe(time.perf_counter() - began)
 
 
 class _Counter:
