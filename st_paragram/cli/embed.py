@@ -26,8 +26,8 @@ DESCRIPTION = (
 )
 EPILOG = """\
 X.npy is a matrix with one row per line, for numpy.load("X.npy", mmap_mode="r"). X.parquet is a table with the columns
-`text` and `embedding` (needs st_paragram[parquet]). X.jsonl and standard output get one object per line, with `line`,
-`text` and `embedding`. A name without an ending is a folder with one or more matrices per file, for
+`text` and `embedding` (needs st_paragram[parquet]). Standard output gets one object per line, with `line`, `text` and
+`embedding`. A name without an ending is a folder with one or more matrices per file, for
 st_paragram.read_embeddings.
 
   st-paragram embed lines.txt --output lines.npy --dtype float16
@@ -43,7 +43,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_columns_option(parser)
     add_model_option(parser)
     output = "output file or folder; `-`: standard output, as JSON lines"
-    parser.add_argument("--output", required=True, metavar="X.npy|X.parquet|X.jsonl|FOLDER", help=output)
+    parser.add_argument("--output", required=True, metavar="X.npy|X.parquet|FOLDER", help=output)
     parser.add_argument("--overwrite", action="store_true", help="replace an existing output")
     add_setting_options(parser, EmbeddingSettings)
 

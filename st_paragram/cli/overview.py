@@ -48,7 +48,7 @@ search in your own sentences, in any language of the model
 find translations among the sentences of two languages
     st-paragram mine --source wiki.en --target wiki.es --output pairs.tsv
 score a parallel corpus, to drop what is not translated
-    st-paragram score corpus.tsv --output scored.tsv --background self --sort
+    st-paragram score corpus.tsv --output scored.tsv --background self
 train a model for your language
     st-paragram train bitext --lang es --data en-es.tsv
 evaluate a model

@@ -40,7 +40,7 @@ The neighbors are looked for in sentences of both languages that you name. With 
 sides of the file, and of the labeled pairs. The partner of a sentence is then one of its neighbors, as in mining.
 --background-source and --background-target take two texts with one sentence on each line.
 
-  st-paragram score pairs.tsv --output scored.tsv --background self --sort
+  st-paragram score pairs.tsv --output scored.tsv --background self
   st-paragram score pairs.csv --columns english spanish | sort -rn | head
   st-paragram score pairs.tsv --output scored.tsv --background-source mono.en --background-target mono.es \\
       --labels sample.tsv --precision 0.95
@@ -61,8 +61,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--columns", nargs=2, metavar="NAME", help=f"{table}; numbers from 1 for a CSV or TSV without a header")
     add("--output", type=Path, metavar="Y.tsv", help="output file (default, and `-`: standard output)")
     add("--overwrite", action="store_true", help="replace an existing output")
-    sort = "write the best pairs first (takes 40 bytes of memory per pair, and twice the disk space)"
-    add("--sort", action="store_true", help=sort)
     margin = parser.add_argument_group("margin (with a background; without one, the score is the cosine)")
     add = margin.add_argument
     add("--background", choices=("self",), help="use the two sides of the file itself as background")
@@ -115,7 +113,7 @@ def run(arguments: argparse.Namespace) -> int:
                 scorer = background.background_of_texts(*texts, folder, settings, work)
         sample = np.round([score for score, _, _ in score_files.score_pairs(model, pairs, scorer=scorer)], 6)
         target = output or stack.enter_context(standard_output())
-        report = score_files.score_file(model, source, target, arguments.overwrite, scorer, kept, arguments.sort)
+        report = score_files.score_file(model, source, target, arguments.overwrite, scorer, kept)
     say(f"{output_name(output)}: {counted(report.pairs, 'pair')}; {report.blank:,} with a blank side")
     if right is not None and kept is not None:
         cuts = suggest(sample, right, arguments.precision, np.frombuffer(kept))

@@ -8,9 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import islice
-from mmap import ACCESS_READ, mmap
 from pathlib import Path
-from tempfile import TemporaryFile
 from typing import IO, Any
 
 import numpy as np
@@ -73,7 +71,6 @@ def score_file(
     overwrite: bool = False,
     scorer: Scorer = cosines,
     scores: array[float] | None = None,
-    sort: bool = False,
 ) -> ScoringReport:
     """Score a file of pairs; write `score TAB first TAB second` per pair.
 
@@ -84,8 +81,6 @@ def score_file(
         overwrite: Replace an existing output.
         scorer: Scores pairs of embeddings of length 1.
         scores: The scores are appended to it, as they are written: 8 bytes per pair.
-        sort: Best pairs first, equally good ones in their order, instead of all in their order. Takes 40 bytes of
-            memory a pair, and room on disk for the output twice.
 
     Example:
         >>> from st_paragram import Encoder, parse_source, score_file
@@ -94,42 +89,17 @@ def score_file(
     """
     report, counts = ScoringReport(), ReadCounts()
     with ExitStack() as stack:
-        file, folder = output, None
+        file = output
         if isinstance(file, str | Path):
             path = Path(file)
             stack.enter_context(output_files(path, overwrite=overwrite))
-            file, folder = stack.enter_context(atomic(path)), path.parent
+            file = stack.enter_context(atomic(path))
         pairs = score_pairs(model, read_pairs(source, counts), report, scorer)
-        scored = tqdm(pairs, unit="pair", unit_scale=True, disable=None)
-        if sort:
-            _write_sorted(file, scored, array("d") if scores is None else scores, folder)
-        else:
-            for score, row in _rows(scored):
-                file.write(row)
-                if scores is not None:
-                    scores.append(score)
+        for score, first, second in tqdm(pairs, unit="pair", unit_scale=True, disable=None):
+            file.write(f"{score:.6f}\t{first}\t{second}\n".encode())
+            if scores is not None:
+                scores.append(round(score, 6))
         if counts.nul_rows:
             seen = f"{counts.nul_rows} rows hold NUL bytes and cannot be scored"
             raise TextError(f"{source.name}: {seen}; remove the bytes")
     return report
-
-
-def _rows(scored: Iterable[tuple[float, str, str]]) -> Iterator[tuple[float, bytes]]:
-    """The rows of the output, each with its score."""
-    for score, first, second in scored:
-        yield round(score, 6), f"{score:.6f}\t{first}\t{second}\n".encode()
-
-
-def _write_sorted(
-    file: IO[bytes], scored: Iterable[tuple[float, str, str]], scores: array[float], folder: Path | None
-) -> None:
-    """Write rows in the order of falling scores, by way of an unsorted file in a folder; `scores` grows."""
-    before, ends = len(scores), array("q", [0])
-    with TemporaryFile(dir=folder) as unsorted:
-        for score, row in _rows(scored):
-            ends.append(ends[-1] + unsorted.write(row))
-            scores.append(score)
-        unsorted.flush()
-        with mmap(unsorted.fileno(), 0, access=ACCESS_READ) as text:
-            for row in np.argsort(-np.array(scores[before:]), kind="stable"):
-                file.write(text[ends[row] : ends[row + 1]])

@@ -40,7 +40,7 @@ from st_paragram.tools.work import make, work_folder
 if TYPE_CHECKING:
     from st_paragram.core.encoding.models import TextEncoder
 
-_NAMES = "X.npy (a matrix), X.parquet (a table), X.jsonl (JSON lines), or a folder without an ending"
+_NAMES = "X.npy (a matrix), X.parquet (a table), or a folder without an ending"
 _DIGITS = {"float32": "%.9g", "float16": "%.5g"}  # as many as distinguish all numbers of a type
 
 
@@ -62,7 +62,6 @@ def embed_files(
 
     - `X.npy`: a matrix (N, D) for `numpy.load(output, mmap_mode="r")`;
     - `X.parquet`: a table with the columns `text` and `embedding` (extra `parquet`);
-    - `X.jsonl`: `{"line": 1, "text": "...", "embedding": [0.25, ...]}` on each line;
     - a name without an ending: a folder of matrices, one or more for each text, for `read_embeddings`.
 
     The same call resumes an interrupted run, unless the model, a text or a setting has changed. A blank line gets the
@@ -71,7 +70,8 @@ def embed_files(
     Args:
         model: An `Encoder`, a SentenceTransformer, or the directory, name or hub id of a model.
         texts: Files (or one), plain or compressed, or `-`, with one text per line.
-        output: The file or folder to make, or a binary stream, which gets JSON lines.
+        output: The file or folder to make, or a binary stream, which gets lines of JSON such as
+            `{"line": 1, "text": "...", "embedding": [0.25, ...]}`.
         dtype: Type of the numbers, float32 or float16.
         dim: Keep the first components only; None: all.
         normalize: Scale embeddings to length 1.
@@ -197,12 +197,6 @@ def _write_json_lines(file: IO[bytes], encode: RowEncoder, batches: Iterator[Bat
         first += len(lines)
 
 
-def _join_json_lines(file: IO[bytes], encode: RowEncoder, shards: Iterator[Path]) -> None:
-    for path in shards:
-        with path.open("rb") as shard:
-            shutil.copyfileobj(shard, file)
-
-
 class ParquetTable:
     """Tables with columns of text, and with embeddings as lists of D numbers."""
 
@@ -244,6 +238,5 @@ def _join_parquet(file: IO[bytes], encode: RowEncoder, shards: Iterator[Path]) -
 #: What writes a shard, and what makes the output from shards, by endings.
 _FORMS: dict[str, tuple[Any, Any]] = {
     ".npy": (_write_npy, _join_npy),
-    ".jsonl": (_write_json_lines, _join_json_lines),
     ".parquet": (_write_parquet, _join_parquet),
 }

@@ -156,11 +156,11 @@ def test_the_command(tmp_path, pairs, file, capsys):
     (tmp_path / "gold.tsv").write_text("\n".join(gold), encoding="utf-8")
     out = tmp_path / "y.tsv"
     extra = ["--labels", tmp_path / "gold.tsv", "--precision", "0.6"]
-    assert run(file, "--model", FOLDER, "--output", out, "--background", "self", "--sort", *extra) == 0
+    assert run(file, "--model", FOLDER, "--output", out, "--background", "self", *extra) == 0
     said = capsys.readouterr()
     assert "| precision 0.6 |" in said.out and "| best F1 |" in said.out and "200 pairs" in said.err
     scores = read_scores(out)
-    assert len(scores) == 200 and scores == sorted(scores, reverse=True)
+    assert len(scores) == 200
     assert sorted(p.name for p in tmp_path.iterdir()) == ["gold.tsv", "pairs.tsv", "y.tsv"]
     assert run(file, "--model", FOLDER, "--output", tmp_path / "cosines.tsv") == 0  # as it always was
     assert capsys.readouterr() == ("", f"{tmp_path / 'cosines.tsv'}: 200 pairs; 0 with a blank side\n")
