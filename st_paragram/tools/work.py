@@ -71,8 +71,11 @@ def make(path: Path, write: Callable[[Path], object]) -> Path:
     return path
 
 
-def in_processes(function: Callable[[Item], Result], items: Iterable[Item], workers: int) -> Iterator[Result]:
-    """Results for all items, in order; at most a few items for each worker are in memory.
+@contextmanager
+def in_processes(
+    function: Callable[[Item], Result], workers: int
+) -> Iterator[Callable[[Iterable[Item]], Iterator[Result]]]:
+    """Give what maps a function to items in worker processes: results in order, few items per worker in memory.
 
     With one worker, all is done in this process. Others are started by "spawn": call this under
     ``if __name__ == "__main__":``.
@@ -80,17 +83,21 @@ def in_processes(function: Callable[[Item], Result], items: Iterable[Item], work
     if workers < 1:
         raise SettingsError(f"workers is {workers}; it must be at least 1")
     if workers == 1:
-        yield from map(function, items)
+        yield partial(map, function)
         return
     pool = ProcessPoolExecutor(workers, get_context("spawn"), initializer=_start, initargs=(function,))
-    pending: deque[Future[Result]] = deque()
-    try:
+
+    def results(items: Iterable[Item]) -> Iterator[Result]:
+        pending: deque[Future[Result]] = deque()
         for item in items:
             pending.append(pool.submit(_call, item))
             if len(pending) > 2 * workers:
                 yield pending.popleft().result()
         while pending:
             yield pending.popleft().result()
+
+    try:
+        yield results
     except BrokenProcessPool as error:
         raise ParagramError(
             "a worker process ended unexpectedly: out of memory (use fewer workers), or a script that starts workers "

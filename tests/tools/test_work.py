@@ -24,9 +24,10 @@ def work(item):
     return os.getpid()
 
 if __name__ == "__main__":
-    for process in in_processes(work, iter([0, 0, 0, 0, 0, 1]), 2):
-        print(process, flush=True)
-        os.kill(os.getpid(), signal.SIGKILL)
+    with in_processes(work, 2) as results:
+        for process in results(iter([0, 0, 0, 0, 0, 1])):
+            print(process, flush=True)
+            os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
@@ -39,20 +40,23 @@ def half(number: int) -> float:
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_results_come_in_order_and_errors_out(workers: int) -> None:
-    assert list(in_processes(half, iter([2, 4, 8, 16, 32, 64, 128]), workers)) == [2.0**-n for n in range(1, 8)]
-    with pytest.raises(ZeroDivisionError):
-        list(in_processes(half, [2, 0], workers))
-    with pytest.raises(SettingsError, match="workers is 0"):
-        list(in_processes(half, [2], 0))
+    with in_processes(half, workers) as results:
+        for _ in range(2):
+            assert list(results(iter([2, 4, 8, 16, 32, 64, 128]))) == [2.0**-n for n in range(1, 8)]
+    with pytest.raises(ZeroDivisionError), in_processes(half, workers) as results:
+        list(results([2, 0]))
+    with pytest.raises(SettingsError, match="workers is 0"), in_processes(half, 0):
+        pass
 
 
 def test_endless_items_are_not_all_taken() -> None:
-    assert [each for each, _ in zip(in_processes(half, count(2), 2), range(3), strict=False)] == [1 / 2, 1 / 3, 1 / 4]
+    with in_processes(half, 2) as results:
+        assert [each for each, _ in zip(results(count(2)), range(3), strict=False)] == [1 / 2, 1 / 3, 1 / 4]
 
 
 def test_a_dead_worker_is_reported() -> None:
-    with pytest.raises(ParagramError, match="use fewer workers"):
-        list(in_processes(half, [1, 2, 3], 2))
+    with pytest.raises(ParagramError, match="use fewer workers"), in_processes(half, 2) as results:
+        list(results([1, 2, 3]))
 
 
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks at /proc")

@@ -130,7 +130,11 @@ def clean(
     progress = _Progress(digest(identity(sources, settings), carry))
     if note.is_file() and (noted := _Progress(**read_json(note))).identity == progress.identity:
         progress = noted
-    with Buckets(work / "cleaned", progress.sizes) as buckets, _Rejects(work / "rejects", progress.rejects) as rejects:
+    with (
+        Buckets(work / "cleaned", progress.sizes) as buckets,
+        _Rejects(work / "rejects", progress.rejects) as rejects,
+        in_processes(cleaner, workers) as in_order,
+    ):
 
         def note_progress() -> None:
             progress.sizes, progress.rejects = buckets.sizes(), rejects.sizes()
@@ -141,7 +145,7 @@ def clean(
             counts = Counter(progress.counts.pop() if len(progress.counts) > number else {})
             progress.counts.append(counts)
             blocks = _blocks(source, number, read_rows(source, read, settings.drop_invalid), progress.rows)
-            for done, cleaned in enumerate(in_processes(cleaner, blocks, workers), 1):
+            for done, cleaned in enumerate(in_order(blocks), 1):
                 buckets.add(cleaned.rows)
                 rejects.add(cleaned.rejects)
                 counts.update(cleaned.counts)

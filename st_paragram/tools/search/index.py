@@ -167,15 +167,18 @@ class SearchIndex:
         if k < 1:
             raise SettingsError(f"k is {k}; give at least 1")
         queries, hits = unit_rows(queries, "queries"), list[list[Hit]]()
-        lists = max(20, int(len(self) ** 0.5) // 2)  # of an approximate index; half of them, more to find k
+        size = max(1, int(len(self) ** 0.5))  # rows of a list of an approximate index, and number of its lists
+        lists = max(20, size // 8, 10 * k // size)  # that are visited; with a filter all, to find k
         for begin in range(0, len(queries), _QUERIES):
             some = queries[begin : begin + _QUERIES]
 
             def find(some: Vectors = some) -> Any:  # noqa: ANN401
                 table = self.table
                 query = table.search(list(some), vector_column_name="vector").distance_type("dot").limit(k)
-                query = query.select([*table.schema.names, "_distance"]).minimum_nprobes(lists).maximum_nprobes(0)
-                return (query if where is None else query.where(where)).to_arrow()
+                query = query.select([*table.schema.names, "_distance"]).minimum_nprobes(lists)
+                if where is None:
+                    return query.maximum_nprobes(lists).to_arrow()
+                return query.maximum_nprobes(0).where(where).to_arrow()
 
             with _refused(self.folder, where):
                 found = _again(find)
@@ -221,8 +224,9 @@ class SearchIndex:
         """Sort the vectors into lists by k-means, so that a search visits some of them only."""
         ivf_flat = require("lancedb.index", "search").IvfFlat
         with self._changing() as table:
-            lists = max(1, int(table.count_rows() ** 0.5))
-            table.create_index("vector", config=ivf_flat("dot", num_partitions=lists, sample_rate=64))
+            size = max(1, int(table.count_rows() ** 0.5))
+            how = ivf_flat("dot", num_partitions=size, max_iterations=10, sample_rate=64)
+            table.create_index("vector", config=how)
 
     def export(self, path: str | Path, overwrite: bool = False) -> None:
         """Write all rows to a Parquet file, with vectors as float32."""
