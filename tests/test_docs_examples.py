@@ -28,7 +28,7 @@ RUN_IN_RECIPES = RUN | {"prepare", "train"}
 #: Options of `evaluate` on small files; its benchmarks need data that are not there.
 OWN_DATA = {"--translations", "--graded", "--queries"}
 TESTED_ELSEWHERE = "integrations.md"  # in test_integrations.py
-LARGE = "lancedb"  # which development may do without
+OPTIONAL = ("lancedb", "qdrant_client", "pymilvus")  # which development may do without
 SLOW = ("five_minutes.md", "many_machines.md")  # one trains a model, the other starts processes
 
 
@@ -79,7 +79,7 @@ def test_a_page_runs_from_its_top_to_its_end(page, prepared, tmp_path, monkeypat
     names: dict[str, object] = {"__name__": "page"}
     run = RUN_IN_RECIPES if page.parent.name == "recipes" else RUN
     for block, after in pairwise([*found, None]):
-        needs_more = f"import {LARGE}" in block.text and not importlib.util.find_spec(LARGE)
+        needs_more = any(name in block.text and not importlib.util.find_spec(name) for name in OPTIONAL)
         if block.language == "python" and page.name != TESTED_ELSEWHERE and not needs_more:
             capsys.readouterr()
             run_python(block, names)

@@ -1,4 +1,4 @@
-"""The light installation: an environment with `requirements-light.txt` alone runs what docs/encoding.md promises."""
+"""The light installation runs what docs/without_torch.md promises, with `requirements-light.txt` alone."""
 
 from __future__ import annotations
 
