@@ -47,9 +47,9 @@ from st_paragram.core.encoding.find import find
 from st_paragram.core.sample import sample_pairs
 from st_paragram.core.tables import hundredths
 from st_paragram.core.text.streams import read_lines
+from st_paragram.tools.evaluation import sts
+from st_paragram.tools.evaluation.benchmarks import Request
 from st_paragram.tools.evaluation.scores import correlation
-from st_paragram.tools.evaluation.sets import YEARS, read_sts
-from st_paragram.tools.evaluation.sts import papers_means
 from st_paragram.tools.evaluation.translations import retrieval_errors
 
 SHIPPED, MINILM = ("p-sp-mini", "p-sp-base"), "all_minilm_l6_v2"
@@ -189,17 +189,18 @@ def quality_process(name: str, data: str) -> list[str]:
         return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
 
     tracks = ["2017/en-en", "2017/es-en"]
+    request = Request([], data=Path(data), sets=[*sts.YEARS, *tracks[: 1 + multilingual]])
     found = {
         key: np.array(correlation(np.einsum("nd,nd->n", rows(pairs.first), rows(pairs.second)), pairs.grades).pearson)
-        for key, pairs in read_sts(Path(data), [*YEARS, *tracks[: 1 + multilingual]]).sets.items()
+        for key, pairs in sts.read(request).sets.items()
     }
-    sts = [papers_means(found).get("average without SMT"), *(found.get(track) for track in tracks)]
+    figures = [sts.papers_means(found).get("average without SMT"), *(found.get(track) for track in tracks)]
     paths = [Path(data) / "ntrex" / f"newstest2019-ref.{language}.txt" for language in LANGUAGES]
     errors = []
     if multilingual and all(path.is_file() for path in paths):
         english = rows(list(read_lines(str(paths[0].with_name("newstest2019-src.eng.txt")))))
         errors = [retrieval_errors(rows(list(read_lines(str(path)))), english)["error"] for path in paths]
-    values = [*sts, fmean(errors) if errors else None]
+    values = [*figures, fmean(errors) if errors else None]
     return [f"{size / 1e6:.1f}", *(hundredths(None if value is None else float(value)) for value in values)]
 
 

@@ -22,7 +22,7 @@ from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.training.development import built_in_pairs
 from st_paragram.learning.training.training_data import BUILT_IN_PAIRS
 from st_paragram.tools.evaluation.files import GradedPairs
-from st_paragram.tools.evaluation.scores import correlate, embed
+from st_paragram.tools.evaluation.scores import correlation, cosines, embed
 from st_paragram.tools.evaluation.translations import ERROR, retrieval_errors
 
 BUILT_IN = """
@@ -65,11 +65,11 @@ def show_graded(model: SentenceTransformer, pairs: GradedPairs) -> None:
     print(GRADED)
     order = np.argsort(pairs.grades)[:: max(1, len(pairs.grades) // 10)][::-1]
     first, second = ([texts[i] for i in order] for texts in (pairs.first, pairs.second))
-    cosines = model.similarity_pairwise(model.encode(first), model.encode(second))
-    for index, cosine, text, translated in zip(order, cosines, first, second, strict=True):
+    found = model.similarity_pairwise(model.encode(first), model.encode(second))
+    for index, cosine, text, translated in zip(order, found, first, second, strict=True):
         print(f"  {pairs.grades[index]:.1f}  {cosine:5.2f}  {text}  |  {translated}")
-    correlation = 100 * correlate(model, pairs).pearson
-    print(f"\n   Over all {len(pairs.grades)} graded pairs, grades and cosines have a correlation of {correlation:.1f}")
+    pearson = 100 * correlation(cosines(model, pairs), pairs.grades).pearson
+    print(f"\n   Over all {len(pairs.grades)} graded pairs, grades and cosines have a correlation of {pearson:.1f}")
     print("   (Pearson x 100: 100 would be perfect agreement, 0 none).")
 
 

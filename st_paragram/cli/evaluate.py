@@ -78,13 +78,20 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Score the models and print the tables; returns the exit status."""
-    own = _check(arguments)
+    _check(arguments)
     from st_paragram.core.encoding.find import find
     from st_paragram.core.files import output_files
-    from st_paragram.tools.evaluation.benchmarks import Request, run_benchmark
+    from st_paragram.tools.evaluation.benchmarks import ON_HUB, Request, benchmarks_in, run_benchmark
     from st_paragram.tools.evaluation.scores import Score, write_scores
 
-    benchmarks = _benchmarks(arguments) if arguments.data or arguments.hub or arguments.benchmarks else []
+    own = ["own"] if arguments.translations or arguments.graded or arguments.queries else []
+    benchmarks = arguments.benchmarks or [
+        *(ON_HUB if arguments.hub else ()),
+        *(benchmarks_in(arguments.data) if arguments.data else ()),
+    ]
+    if arguments.data and not benchmarks:
+        advice = "`st-paragram evaluate --help` describes its content"
+        raise EvaluationError(f"{arguments.data}: no data of a benchmark; {advice}")
     for name in arguments.models:
         find(name)
     names = ("models", "data", "hub", "languages", "untrained", "limit", "sets", "train_gold", "translations", "graded")
@@ -92,33 +99,31 @@ def run(arguments: argparse.Namespace) -> int:
     retrieval = (arguments.queries, arguments.corpus, arguments.qrels) if arguments.queries else ()
     request, scores = Request(**options, retrieval=retrieval), list[Score]()
     with output_files(arguments.json, overwrite=True):
-        for benchmark in [*(["own"] if own else []), *benchmarks]:
-            found, parts = run_benchmark(benchmark, request)
+        for benchmark in dict.fromkeys([*own, *benchmarks]):
+            measured, parts = run_benchmark(benchmark, request)
             for part in parts:
                 print(part)
             print(flush=True)
-            scores += found
+            scores += measured
             if arguments.json:
                 write_scores(scores, arguments.json)  # after each, so that a stop leaves what was finished
     return 0
 
 
-def _check(arguments: argparse.Namespace) -> bool:
-    """Refuse what can be refused before anything large is imported; returns whether there are files of the user's."""
-    from st_paragram.core.files import check_output, file_for_folder
+def _check(arguments: argparse.Namespace) -> None:
+    """Refuse what can be refused before anything large is imported."""
+    from st_paragram.core.files import check_output
     from st_paragram.core.text.tables import check_plain
 
     data, texts = arguments.data, [*arguments.translations, *arguments.graded]
     retrieval = {f"--{name}": getattr(arguments, name) for name in ("queries", "corpus", "qrels")}
     missing = [option for option, path in retrieval.items() if path is None]
     files = [*texts, *filter(None, retrieval.values())]
-    if data is not None and (wrong := file_for_folder(data, "a folder of evaluation data")):
-        raise EvaluationError(f"{wrong}; name its folder")
-    if files and 0 < len(missing) < len(retrieval):
+    if 0 < len(missing) < len(retrieval):
         raise SettingsError(f"--queries, --corpus and --qrels belong together; give {' and '.join(missing)}, too")
     if absent := next((path for path in files if not path.is_file()), None):
         raise EvaluationError(f"{absent}: no such file; check the path")
-    if not (files or arguments.hub or data) or (arguments.benchmarks and not (arguments.hub or data)):
+    if not (arguments.hub or data or (files and not arguments.benchmarks)):
         raise SettingsError("no data; give --data DIR, --hub, or files of yours, such as --translations FILE")
     if data is not None and not data.is_dir():
         raise EvaluationError(f"{data}: no such folder; give one of evaluation data")
@@ -133,19 +138,3 @@ def _check(arguments: argparse.Namespace) -> bool:
         raise SettingsError(f"{seen}; name the two texts of --translations, or score and sentences of --graded")
     if arguments.json:
         check_output(arguments.json, overwrite=True)
-    return bool(files)
-
-
-def _benchmarks(arguments: argparse.Namespace) -> list[str]:
-    """The benchmarks to run: those named, or all that have data."""
-    from st_paragram.tools.evaluation.benchmarks import ON_HUB, benchmarks_in
-
-    if arguments.benchmarks:
-        return list(dict.fromkeys(arguments.benchmarks))
-    found = dict.fromkeys(
-        [*(ON_HUB if arguments.hub else ()), *(benchmarks_in(arguments.data) if arguments.data else [])]
-    )
-    if not found:
-        advice = "`st-paragram evaluate --help` describes its content"
-        raise EvaluationError(f"{arguments.data}: no data of a benchmark; {advice}")
-    return list(found)

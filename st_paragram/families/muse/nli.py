@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from st_paragram.errors import EvaluationError, TextError, short
+from st_paragram.errors import TextError, short
 from st_paragram.families.muse.tasks import LABELS
 from st_paragram.tools.evaluation import report
 from st_paragram.tools.evaluation.benchmarks import Request
@@ -29,12 +29,7 @@ Sets = dict[str, Rows]
 logger = logging.getLogger(__name__)
 
 
-def has_data(data: Path, name: str) -> bool:
-    """Whether a folder of evaluation data has test sets of inference."""
-    return bool(nli_files(data))
-
-
-def nli_files(data: str | Path) -> dict[str, Path]:
+def find(data: Path, name: str) -> dict[str, Path]:
     """The test sets of a folder of evaluation data, in its folder `nli` or in itself: name -> file."""
     matches = ((_FILE.fullmatch(path.name), path) for path in sorted(inner_folder(data, "nli").iterdir()))
     return {match[1]: path for match, path in matches if match and path.is_file()}
@@ -42,13 +37,9 @@ def nli_files(data: str | Path) -> dict[str, Path]:
 
 def read(request: Request) -> Sets:
     """The test sets of a folder of evaluation data in some languages, all that there are if none is named."""
-    data, languages = request.data or Path(), request.languages
-    files = nli_files(data)
-    wanted = {name: path for name, path in files.items() if not languages or name.rpartition(".")[2] in languages}
-    if not wanted:
-        seen = f"no set of {', '.join(languages)}, only {', '.join(files)}" if files else "no sets of inference"
-        raise EvaluationError(f"{data}: {seen}; files are named like xnli_held.es.tsv")
-    return {name: read_nli(path) for name, path in wanted.items()}
+    form = "files are named like xnli_held.es.tsv"
+    files = request.choose(find(request.data or Path(), ""), form, lambda name: name.rpartition(".")[2])
+    return {name: read_nli(path) for name, path in files.items()}
 
 
 def read_nli(path: Path) -> Rows:
@@ -84,4 +75,4 @@ def score(name: str, model: Any, sets: Sets) -> Iterator[Score]:  # noqa: ANN401
 def tables(scores: list[Score], _: Sets) -> Iterator[str]:
     """One table."""
     title = "Inference: accuracy x 100 of the model's own classifier"
-    yield from report.section(title, scores, note=MAJORITY)
+    yield from report.section(title, scores, MAJORITY)

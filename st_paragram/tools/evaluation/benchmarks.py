@@ -1,6 +1,6 @@
 """The benchmarks, one line each, what they are asked for, and the run that all of them share.
 
-The module of a benchmark has `has_data(folder, name)`, whether there is anything to read; `read(request)`, which
+The module of a benchmark has `find(folder, name)`, what a folder of evaluation data has of it; `read(request)`, which
 returns its data; `score(model, encoder, data)`, which yields the scores of one model; and `tables(scores, data)`, their
 Markdown, part by part. It may have `reference(data)`: scores that need no model. It is imported when it is used, so
 that a command can refuse its options at once.
@@ -11,18 +11,19 @@ from __future__ import annotations
 import gc
 import importlib
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from st_paragram.core.families import FAMILIES
-from st_paragram.errors import SettingsError
+from st_paragram.errors import EvaluationError, SettingsError
 
 if TYPE_CHECKING:
     from st_paragram.tools.evaluation.scores import Score
 
 logger = logging.getLogger(__name__)
+_Set = TypeVar("_Set")
 
 UNTRAINED = "untrained"
 _ROOM = "st_paragram.tools.evaluation"
@@ -58,10 +59,21 @@ class Request:
     retrieval: Sequence[Path] = ()  # queries, corpus and qrels; or none
     columns: Sequence[str] = ()  # of tables: the two texts of a pair, or a score and two sentences
 
+    def choose(
+        self, found: Mapping[str, _Set], form: str, language: Callable[[str], str] = lambda name: ""
+    ) -> dict[str, _Set]:
+        """Of the sets found in the folder, those in the languages wanted or in none; `form` says what sets are."""
+        wanted = ("", *self.languages)
+        chosen = {name: each for name, each in found.items() if not self.languages or language(name) in wanted}
+        if not chosen:
+            seen = f"in {', '.join(self.languages)}, only {', '.join(found)}" if found else "at all"
+            raise EvaluationError(f"{self.data}: no data of {self.benchmark} {seen}; {form}")
+        return chosen
+
 
 def benchmarks_in(folder: Path) -> list[str]:
     """The benchmarks of which a folder has data."""
-    return [name for name in BENCHMARKS if _module(name).has_data(folder, name)]
+    return [name for name in BENCHMARKS if _module(name).find(folder, name)]
 
 
 def run_benchmark(name: str, request: Request) -> tuple[list[Score], Iterator[str]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from st_paragram.core.encoding.models import TextEncoder
 from st_paragram.core.words import listed
-from st_paragram.errors import EvaluationError, SettingsError
+from st_paragram.errors import SettingsError
 from st_paragram.tools.bitext_mining.candidates import ScoredPairs, candidate_pairs
 from st_paragram.tools.bitext_mining.margin import DEFAULT_K, Margin
 from st_paragram.tools.bitext_mining.threshold import Extraction, best_threshold, extract
@@ -31,18 +31,11 @@ from st_paragram.tools.neighbors.exact import nearest_both_ways
 LABELS = {Margin.RATIO: "ratio", Margin.DISTANCE: "distance", Margin.ABSOLUTE: "cosine"}
 HALF = "half"
 _GOLD = re.compile(r"([a-z]{2,3}-[a-z]{2,3})\.(test|sample|training)\.gold")
-
-
 #: Pair of languages -> texts; and training texts if thresholds are chosen on such.
 Texts = tuple[dict[str, ComparableTexts], ComparableTexts | None]
 
 
-def has_data(data: Path, name: str) -> bool:
-    """Whether a folder of evaluation data has texts and gold of BUCC."""
-    return bool(bucc_files(data))
-
-
-def bucc_files(data: Path) -> dict[str, Path]:
+def find(data: Path, name: str) -> dict[str, Path]:
     """Pair of languages -> prefix of its test set, its sample or its training set, the first there.
 
     The files are in the folder `bucc2018` or in the folder itself, or in a folder of theirs named by the pair.
@@ -56,18 +49,15 @@ def bucc_files(data: Path) -> dict[str, Path]:
 
 def read(request: Request) -> Texts:
     """The texts of all pairs with one of the languages, or of all, and those to choose thresholds on."""
-    files = bucc_files(request.data or Path())
-    wanted = [pair for pair in files if not request.languages or pair.partition("-")[0] in request.languages]
-    if not wanted:
-        seen = f"no texts of {', '.join(request.languages)}, only {', '.join(files)}" if files else "no files of BUCC"
-        raise EvaluationError(f"{request.data}: {seen}; they are named like zh-en.sample.zh, .en and .gold")
-    texts = {pair: read_comparable_texts(files[pair], pair) for pair in wanted}
+    form = "files are named like zh-en.sample.zh, .en and .gold"
+    files = request.choose(find(request.data or Path(), ""), form, lambda pair: pair.partition("-")[0])
+    texts = {pair: read_comparable_texts(prefix, pair) for pair, prefix in files.items()}
     if not request.train_gold:
         return texts, None
-    if len(wanted) > 1:
-        seen = f"--train-gold is of one pair of languages, not of {', '.join(wanted)}"
+    if len(files) > 1:
+        seen = f"--train-gold is of one pair of languages, not of {', '.join(files)}"
         raise SettingsError(f"{seen}; name the other language with --languages")
-    return texts, read_comparable_texts(request.train_gold.removesuffix(".gold"), wanted[0])
+    return texts, read_comparable_texts(request.train_gold.removesuffix(".gold"), next(iter(files)))
 
 
 def score(name: str, model: TextEncoder, data: Texts) -> Iterator[Score]:
@@ -79,12 +69,10 @@ def score(name: str, model: TextEncoder, data: Texts) -> Iterator[Score]:
             learned[margin] = best_threshold(pairs.scores, in_gold(pairs, training), len(training.gold))
     for pair, texts in sets.items():
         for margin, pairs in mine(model, texts).items():
-            right = in_gold(pairs, texts)
-            if learned:
-                found = {pair: extract(pairs.scores, right, len(texts.gold), learned[margin])}
-            else:
-                best = best_threshold(pairs.scores, right, len(texts.gold))
-                found = {pair: extract(pairs.scores, right, len(texts.gold), best)}
+            right, gold = in_gold(pairs, texts), len(texts.gold)
+            threshold = learned[margin] if learned else best_threshold(pairs.scores, right, gold)
+            found = {pair: extract(pairs.scores, right, gold, threshold)}
+            if not learned:
                 found[f"{pair} {HALF}"] = by_halves(pairs, right, texts)
             for label, of in found.items():
                 for measure, value in of.figures.items():
@@ -117,17 +105,19 @@ def by_halves(pairs: ScoredPairs, right: NDArray[np.bool_], texts: ComparableTex
     return extract(pairs.scores[side == 1], right[side == 1], int((gold == 1).sum()), threshold)
 
 
-def tables(scores: Sequence[Score], data: Texts) -> Iterator[str]:
+def tables(scores: list[Score], data: Texts) -> Iterator[str]:
     """A table for each pair of texts and way to choose thresholds, part by part."""
     sets, training = data
     for name in dict.fromkeys(score.set for score in scores):
+        pair, _, half = name.partition(" ")
         chosen = f"threshold chosen on {training.name}" if training else "oracle threshold (of the same gold)"
-        if name.endswith(HALF):
+        if half:
             chosen = "threshold chosen on one half of the gold, scored on the other"
-        own = [score for score in scores if score.set == name]
-        rows = report.pivot(
-            own, lambda s: s.measure.partition(" ")[2], lambda s: f"{s.model}, {s.measure.partition(' ')[0]}"
+        yield from report.section(
+            f"BUCC {sets[pair].name}: {chosen}; x 100 but for thresholds",
+            [score for score in scores if score.set == name],
+            column=lambda score: score.measure.partition(" ")[2],
+            row=lambda score: f"{score.model}, {score.measure.partition(' ')[0]}",
         )
-        yield f"### BUCC {sets[name.partition(' ')[0]].name}: {chosen}; x 100 but for thresholds\n\n{rows}\n"
     if known := [pair for pair in next(iter(report.published()["bucc"].values())) if pair in sets]:
         yield f"There are published figures for {listed(known)}, left out since they are on the test texts, not public."

@@ -12,15 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from st_paragram.core.extras import require
 from st_paragram.core.text.parallel import TextSource, read_pairs
 from st_paragram.core.text.streams import read_lines
 from st_paragram.core.text.tables import TABBED, read_columns, table_form
 from st_paragram.core.words import counted
-from st_paragram.errors import EvaluationError, TextError, short
+from st_paragram.errors import EvaluationError, TextError, one_line, short
 
 logger = logging.getLogger(__name__)
-
-_MOST = 1_000_000  # a grade of relevance
 
 
 @dataclass(frozen=True)
@@ -139,14 +138,11 @@ def read_graded_pairs(path: str | Path, columns: Sequence[str] = ()) -> GradedPa
 
 def read_senteval_pairs(sentences: Path, gold: Path) -> GradedPairs:
     """Read the tasks' own form: `STS.input.X.txt` and `STS.gs.X.txt`; rows without a grade were never graded."""
-    rows, grades = (list(read_lines(str(path))) for path in (sentences, gold))
+    rows, grades = list(read_cells(sentences, 2, 9)), list(read_lines(str(gold)))
     if len(rows) != len(grades):
         raise TextError(f"{sentences} has {len(rows)} rows, {gold} has {len(grades)}; they must belong together")
-    together = ([grade, *row.split("\t")[:2]] for row, grade in zip(rows, grades, strict=True))
-    kept = [(number, cells) for number, cells in enumerate(together, 1) if cells[0].strip()]
-    if short_row := next((number for number, cells in kept if len(cells) < 3), None):
-        raise TextError(f"{sentences}: row {short_row}: expected `sentence TAB sentence`")
-    return graded_pairs(str(sentences), kept)
+    together = ((number, [grade, *cells[:2]]) for (number, cells), grade in zip(rows, grades, strict=True))
+    return graded_pairs(str(sentences), [(number, cells) for number, cells in together if cells[0].strip()])
 
 
 def _number(cell: object) -> float | None:
@@ -172,43 +168,40 @@ def read_retrieval_set(queries: Path, corpus: Path, qrels: Path, name: str = "")
     id and grade (BEIR, with or without a header); of query id, anything, document id and grade (TREC); or of both ids
     alone. A grade below 1 is of an irrelevant document.
     """
-    asked = {key: text for key, text, _ in _texts(queries, 2)}
-    rows = list(_texts(corpus, 3))
+    asked, documents = _texts(queries, 2), _texts(corpus, 3)
     relevant: dict[str, dict[int, int]] = {}
-    for query, document, grade in _judgements(qrels, (queries, asked), (corpus, [key for key, _, _ in rows])):
+    for query, document, grade in _judgements(qrels, (queries, asked), (corpus, documents)):
         if grade > 0:
             relevant.setdefault(query, {})[document] = grade
-    kept = {key: text for key, text in asked.items() if key in relevant}
+    kept = {key: text for key, (text, _) in asked.items() if key in relevant}
     if not kept:
         raise TextError(f"{qrels}: no query has a document of grade 1 or more; give such judgements")
     if left_out := len(asked) - len(kept):
         logger.warning(f"{queries}: {left_out:,} of {len(asked):,} queries have no relevant document and are left out")
-    documents, contexts = {key: text for key, text, _ in rows}, [context for _, _, context in rows]
-    return RetrievalSet(name or str(queries), kept, documents, contexts, [relevant[key] for key in kept])
+    texts, contexts = {key: text for key, (text, _) in documents.items()}, [of for _, of in documents.values()]
+    return RetrievalSet(name or str(queries), kept, texts, contexts, [relevant[key] for key in kept])
 
 
-def _texts(path: Path, most: int) -> Iterator[tuple[str, str, str]]:
-    """Yield id, text and context; documents (`most` is 3) may be empty, since published collections have such."""
-    seen = set[str]()
+def _texts(path: Path, most: int) -> dict[str, tuple[str, str]]:
+    """Text and context by ids; documents (`most` is 3) may be empty, since published collections have such."""
     if table_form(str(path)) == TABBED:
         rows: Iterator[Any] = ((number, *cells) for number, cells in read_cells(path, 2, most))
     else:
         table = read_columns(str(path), ["_id", "text"], others=["title"] if most == 3 else [])
         rows = ((n, key, " ".join([*filter(None, titles), text])) for n, (key, text, *titles) in enumerate(table, 1))
+    found: dict[str, tuple[str, str]] = {}
     for number, key, text, *context in rows:
         _filled(path, number, key, text if most == 2 else key)
-        if key in seen:
+        if key in found:
             raise TextError(f"{path}: row {number}: id {short(key)} was there before; ids must differ")
-        seen.add(key)
-        yield key, text.strip(), context[0] if context else ""
-    if not seen:
-        raise TextError(f"{path}: empty; give a file with at least one row")
+        found[key] = text.strip(), context[0] if context else ""
+    return found
 
 
 def _judgements(
     path: Path, queries: tuple[Path, Collection[str]], corpus: tuple[Path, Iterable[str]]
 ) -> Iterator[tuple[str, int, int]]:
-    """Yield query id, row of the document and grade, from ids and the files that have them.
+    """Yield query id, row of the document and grade, from files and the ids in them.
 
     Columns are separated by tabs, or by spaces in a file without tabs.
     """
@@ -221,8 +214,8 @@ def _judgements(
         grade = 1.0 if len(cells) == 2 else _number(cells[-1])
         if grade is None and number == 1 and query not in queries[1]:  # a header
             continue
-        if grade is None or not abs(grade) <= _MOST or grade != round(grade):
-            raise TextError(f"{path}: row {number}: the grade is {short(cells[-1])}; give a small whole number")
+        if grade is None or not grade.is_integer():
+            raise TextError(f"{path}: row {number}: the grade is {short(cells[-1])}; give a whole number")
         for key, known, file in ((query, queries[1], queries[0]), (document, rows, corpus[0])):
             if key not in known:
                 raise TextError(f"{path}: row {number}: id {short(key)} is not in {file}; correct one of the files")
@@ -237,7 +230,18 @@ def read_comparable_texts(prefix: str | Path, languages: str) -> ComparableTexts
     one, other, gold = (Path(f"{prefix}.{ending}") for ending in (*languages.split("-"), "gold"))
     if absent := next((path for path in (one, other, gold) if not path.is_file()), None):
         raise EvaluationError(f"{absent}: no such file; BUCC's files are named like zh-en.sample.zh, .en and .gold")
-    source, target = ({key: text for key, text, _ in _texts(path, 2)} for path in (one, other))
+    source, target = ({key: text for key, (text, _) in _texts(path, 2).items()} for path in (one, other))
     rows = {key: row for row, key in enumerate(source)}
     pairs = [(rows[key], row) for key, row, _ in _judgements(gold, (one, source), (other, target))]
     return ComparableTexts(Path(prefix).name, source, target, np.array(pairs, np.int64).reshape(-1, 2))
+
+
+def fetch(name: str, data: str, revision: str, subset: str | None, split: str) -> Any:  # noqa: ANN401 - a Dataset
+    """A data set of the Hugging Face hub."""
+    load_dataset = require("datasets", "eval", "data of the hub").load_dataset
+    try:
+        return load_dataset(data, subset, split=split, revision=revision)
+    except Exception as error:  # datasets raises what its many parts raise
+        reason = one_line(str(error).split("\n")[0])
+        seen = f"{name}: the hub did not give {data} ({type(error).__name__}: {reason})"
+        raise EvaluationError(f"{seen}; try --data with files") from error

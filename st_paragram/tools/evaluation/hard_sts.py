@@ -4,17 +4,16 @@ Of all different pairs of STS 2012-2016, the splits take those of the lowest or 
 and certain grades, or those with a negation on one side alone. Sizes come close to the paper's, which had STS 2013 SMT
 (750 pairs) too and does not name its tokenizer: 12,273 different pairs without SMT, 13,023 with it.
 
-Hard+ here is the split of pairs unlike in words with high grades, Hard- that of pairs alike in words with low grades.
-The paper's text has the two definitions the other way round, but its examples (Table 1) and figures (Table 6, where
-the lowest error rates with low grades give BGT 47.1, and the highest with high grades 18.1 and 20.0) show that its
-columns Hard- (46.6) and Hard+ (22.5) are as here.
+The paper's text defines Hard+ and Hard- the other way round than here, but its examples (Table 1) and figures show that
+its columns are as here: in Table 6, the lowest error rates with low grades give BGT 47.1 (Hard- has 46.6), and the
+highest with high grades 18.1 and 20.0 (Hard+ has 22.5).
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -22,13 +21,13 @@ from numpy.typing import NDArray
 
 from st_paragram.core.encoding.models import TextEncoder
 from st_paragram.core.tables import markdown_table
-from st_paragram.tools.evaluation import report
+from st_paragram.tools.evaluation import report, sts
 from st_paragram.tools.evaluation.benchmarks import Request
 from st_paragram.tools.evaluation.files import GradedPairs
 from st_paragram.tools.evaluation.scores import Floats, Score, correlation, cosines
-from st_paragram.tools.evaluation.sets import YEARS, StsData, has_sts, read_sts
+from st_paragram.tools.evaluation.sts import YEARS, StsData, sts_folders
 
-NOTES = (
+_NOTES = (
     "Hard+ holds pairs unlike in words with high grades, Hard- pairs alike in words with low grades, as the paper's "
     "tables have them; its text has the two definitions the other way round.",
     "Published rows are on the paper's splits, which have STS 2013 SMT too and were made with another tokenizer.",
@@ -36,7 +35,6 @@ NOTES = (
 _NEGATIONS = {"not", "'t"}
 # A clitic with its apostrophe ("don't" is "don", "'t"; so the Moses tokenizer has it), a word, or another character.
 _TOKEN = re.compile(r"'\w+|\w+|[^\w\s]")
-
 
 #: Split -> its pairs in the paper, if it says so; its share of the pairs by SWER (0.2 the lowest fifth and those equal
 #: to its last, -0.2 the highest, 0 all); and its lowest and highest grade. "negation" has negated pairs alone.
@@ -63,29 +61,25 @@ class HardPairs:
     data: StsData
 
 
-def has_data(data: Path, name: str) -> bool:
-    """Whether a folder of evaluation data has files of STS 2012-2016."""
-    return has_sts(data, YEARS)
+def find(data: Path, name: str) -> list[Path]:
+    """The folders of a folder of evaluation data with files of STS 2012-2016."""
+    return sts_folders(data, YEARS)
 
 
 def read(request: Request) -> HardPairs:
     """Split what a folder, or the Hugging Face hub, has of STS 2012-2016."""
-    data = read_sts(request.data, YEARS, request.hub)
-    pairs = different_pairs(data.everything.values())
+    data = sts.read(replace(request, sets=YEARS))
+    pairs = different_pairs(data.sets.values())
     return HardPairs(pairs, split_rows(pairs), data)
 
 
 def score(name: str, model: TextEncoder, data: HardPairs) -> Iterator[Score]:
     """Correlation of a model's cosines with grades within each split; None where all of one side are alike."""
-    return hard_scores(name, cosines(model, data.pairs), np.array(data.pairs.grades), data.splits)
-
-
-def hard_scores(model: str, found: Floats, grades: Floats, splits: dict[str, NDArray[np.intp]]) -> Iterator[Score]:
-    """The same from cosines and grades, (n,)."""
-    for name, rows in splits.items():
+    found, grades = cosines(model, data.pairs), np.array(data.pairs.grades)
+    for split, rows in data.splits.items():
         both = correlation(found[rows], grades[rows])
-        for measure, value in (("Pearson", both.pearson), ("Spearman", both.spearman)):
-            yield Score(model, "hard-sts", name, measure, value, len(rows))
+        yield Score(name, "hard-sts", split, "Pearson", both.pearson, len(rows))
+        yield Score(name, "hard-sts", split, "Spearman", both.spearman, len(rows))
 
 
 def different_pairs(sets: Iterable[GradedPairs]) -> GradedPairs:
@@ -116,44 +110,33 @@ def chosen(rates: Floats, grades: Floats, share: float, low: float, high: float)
     return kept
 
 
-def definition(name: str) -> str:
-    """What pairs a split has."""
-    _, share, low, high = SPLITS[name]
-    if share:
-        return f"{'lowest' if share > 0 else 'highest'} {abs(share):.0%} SWER, gold {low}-{high}"
-    return 'exactly one sentence has "not" or "\'t"' if name == "negation" else "all different pairs"
-
-
 def tokens(text: str) -> list[str]:
     """Lower-cased words, clitics from the apostrophe on, and every other character but spaces by itself."""
     return _TOKEN.findall(text.lower().replace("’", "'"))
 
 
-def edit_distance(first: Sequence[str], second: Sequence[str]) -> int:
-    """The fewest insertions, deletions and substitutions of tokens that make `first` into `second` (Levenshtein)."""
-    previous = list(range(len(second) + 1))
-    for row, token in enumerate(first, start=1):
-        left = row
-        current = [row]
-        for above, diagonal, other in zip(previous[1:], previous, second, strict=False):
-            left = diagonal if token == other else 1 + min(above, diagonal, left)
-            current.append(left)
-        previous = current
-    return previous[-1]
-
-
 def symmetric_word_error_rate(first: Sequence[str], second: Sequence[str]) -> float:
     """Half of the word error rate of either sentence against the other, from their tokens, at least one of each.
 
-    0 for equal sentences; above 1 where one is much the longer.
+    Both have the Levenshtein distance in the numerator. 0 for equal sentences; above 1 where one is much the longer.
     """
-    distance = edit_distance(first, second)
-    return (distance / len(first) + distance / len(second)) / 2
+    previous = list(range(len(second) + 1))
+    for row, token in enumerate(first, start=1):
+        current = [row]
+        for above, diagonal, other in zip(previous[1:], previous, second, strict=False):
+            current.append(diagonal if token == other else 1 + min(above, diagonal, current[-1]))
+        previous = current
+    return (previous[-1] / len(first) + previous[-1] / len(second)) / 2
 
 
 def tables(scores: list[Score], data: HardPairs) -> Iterator[str]:
     """What the splits are, how models do on them, and notes, part by part."""
-    counts = [[name, definition(name), f"{len(data.splits[name]):,}", of[0]] for name, of in SPLITS.items()]
+    counts = []
+    for name, (published, share, low, high) in SPLITS.items():
+        definition = f"{'lowest' if share > 0 else 'highest'} {abs(share):.0%} SWER, gold {low}-{high}"
+        if not share:
+            definition = 'exactly one sentence has "not" or "\'t"' if name == "negation" else "all different pairs"
+        counts.append([name, definition, f"{len(data.splits[name]):,}", published])
     yield "### Hard STS: which pairs\n"
     yield "SWER is the symmetric word error rate of the two sentences. Gold is their grade, from 0 to 5.\n"
     yield markdown_table(("split", "definition", "pairs", "pairs in the paper"), counts) + "\n"
@@ -161,4 +144,4 @@ def tables(scores: list[Score], data: HardPairs) -> Iterator[str]:
     yield from report.section("Hard STS: Pearson\\Spearman x 100", scores, known=known)
     if data.data.altered:
         yield report.not_comparable(data.data.altered)
-    yield from (f"- {note}" for note in (*NOTES, *data.data.notes))
+    yield from (f"- {note}" for note in (*_NOTES, *data.data.notes))

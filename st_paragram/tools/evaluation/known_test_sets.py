@@ -18,7 +18,6 @@ from pathlib import Path
 import numpy as np
 
 from st_paragram.core.files import read_json, write_text
-from st_paragram.errors import EvaluationError, refused
 from st_paragram.tools.cleaning.text import normalized_key
 
 SKETCH_SIZE = 64
@@ -87,9 +86,7 @@ def known_test_set_in(first: Iterable[str], second: Iterable[str]) -> KnownTestS
     return max(matches, key=lambda match: match.share * match.pairs, default=None)
 
 
-def write_known_test_sets(
-    tests: Iterable[KnownTestSet], developments: dict[str, set[int]], path: Path = KNOWN_TEST_SETS
-) -> None:
+def write_known_test_sets(tests: Iterable[KnownTestSet], developments: dict[str, set[int]], path: Path) -> None:
     """Write the file of hashes, one set per row, whole or not at all; `developments` are names and all hashes."""
     rows = [{"test": test.name, "pairs": test.pairs, "hashes": _packed(test.hashes)} for test in tests]
     rows += [{"development": name, "hashes": _packed(hashes)} for name, hashes in developments.items()]
@@ -98,10 +95,9 @@ def write_known_test_sets(
 
 @cache
 def _known(path: Path = KNOWN_TEST_SETS) -> tuple[list[KnownTestSet], list[set[int]]]:
-    with refused(EvaluationError, path, "not readable", "install st_paragram again"):
-        rows = read_json(path)
-        tests = [KnownTestSet(r["test"], r["pairs"], frozenset(_unpacked(r["hashes"]))) for r in rows if "test" in r]
-        return tests, [_unpacked(row["hashes"]) for row in rows if "development" in row]
+    rows = read_json(path)
+    tests = [KnownTestSet(r["test"], r["pairs"], frozenset(_unpacked(r["hashes"]))) for r in rows if "test" in r]
+    return tests, [_unpacked(row["hashes"]) for row in rows if "development" in row]
 
 
 def _packed(hashes: Collection[int]) -> str:

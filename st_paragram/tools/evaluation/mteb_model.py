@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import re
 from datetime import date
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from st_paragram.core.encoding.directory import CONFIG_FILE, fingerprint
 from st_paragram.core.encoding.find import find
 from st_paragram.core.extras import require
-from st_paragram.core.files import file_digest
+from st_paragram.core.files import digest, file_digest
 
 if TYPE_CHECKING:
     from mteb.models import ModelMeta
 
-_DIGITS = 12  # of a revision
 _SCRIPTS = {"ar": "ara-Arab", "de": "deu-Latn", "en": "eng-Latn", "es": "spa-Latn", "fr": "fra-Latn", "ru": "rus-Cyrl"}
 _SCRIPTS |= {"tr": "tur-Latn", "zh": "zho-Hans"}
 _TATOEBA = re.compile(r"^\| (pivot_)?tatoeba", re.MULTILINE)  # among the sources on a card
@@ -42,9 +39,9 @@ def model_meta(name: str, **known: Any) -> ModelMeta:  # noqa: ANN401
     from mteb.models import ModelMeta, SentenceTransformerEncoderWrapper
     from mteb.models.model_meta import ScoringFunction
 
-    folder = find(name)
-    model = _load(name)
+    folder, model = find(name), _load(name)
     ours = (folder / CONFIG_FILE).is_file()
+    files = (path for path in sorted(folder.rglob("*")) if path.is_file() and path.suffix != ".md")
     weights = list(model.state_dict().values())
     called = f"{'st-paragram' if ours else 'local'}/{folder.absolute().name}"
     card = folder / "README.md"
@@ -55,7 +52,7 @@ def model_meta(name: str, **known: Any) -> ModelMeta:  # noqa: ANN401
     fields: dict[str, Any] = {
         "loader": lambda *_, **__: SentenceTransformerEncoderWrapper(_load(name)),
         "name": name.partition("@")[0] if folder.parent.name == "snapshots" else called,  # of the hub's cache
-        "revision": _revision(folder, ours),
+        "revision": (fingerprint(folder) if ours else digest(*map(file_digest, files)))[:12],
         "release_date": date.fromtimestamp(written).isoformat(),
         "languages": sorted(_SCRIPTS[code] for code in codes if code in _SCRIPTS) or None,
         "license": data.license,
@@ -76,11 +73,3 @@ def model_meta(name: str, **known: Any) -> ModelMeta:  # noqa: ANN401
 
 def _load(name: str) -> Any:  # noqa: ANN401 - a SentenceTransformer; by name, since mteb alone needs torch here
     return importlib.import_module("st_paragram.learning.models.directory").load(name)
-
-
-def _revision(folder: Path, ours: bool) -> str:
-    if ours:
-        return fingerprint(folder)[:_DIGITS]
-    files = [path for path in sorted(folder.rglob("*")) if path.is_file() and path.suffix != ".md"]
-    parts = "".join(f"{path.relative_to(folder)} {file_digest(path)}\n" for path in files)
-    return hashlib.sha256(parts.encode()).hexdigest()[:_DIGITS]

@@ -7,7 +7,7 @@ translations in the file is right. For mining see `bucc`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from unicodedata import normalize
 
@@ -28,7 +28,16 @@ from st_paragram.tools.evaluation.files import (
     read_translations,
 )
 from st_paragram.tools.evaluation.retrieval import ranking_measures, search
-from st_paragram.tools.evaluation.scores import Floats, Score, cosines, embed, pearson, ranks, resampled, score_of
+from st_paragram.tools.evaluation.scores import (
+    Floats,
+    Score,
+    cosines,
+    embed,
+    ranks,
+    resampled,
+    resampled_pearson,
+    score_of,
+)
 from st_paragram.tools.neighbors.exact import nearest_both_ways
 
 Data = Translations | GradedPairs | RetrievalSet
@@ -63,8 +72,9 @@ def score(name: str, model: TextEncoder, files: dict[str, Data]) -> Iterator[Sco
     for file, data in files.items():
         if isinstance(data, GradedPairs):
             found, grades = cosines(model, data), np.array(data.grades)
-            for measure, of in (("Pearson", np.asarray), ("Spearman", ranks)):
-                yield score_of(name, "own-graded", file, measure, _correlations(found, grades, of), len(data))
+            for measure, form in (("Pearson", np.asarray), ("Spearman", ranks)):
+                figures = resampled_pearson(found, grades, form=form)
+                yield score_of(name, "own-graded", file, measure, figures, len(data))
             continue
         if isinstance(data, Translations):
             benchmark, counts = "own-translations", found_translations(model, data)
@@ -73,10 +83,6 @@ def score(name: str, model: TextEncoder, files: dict[str, Data]) -> Iterator[Sco
         for measure, items in counts.items():
             figures = resampled(lambda rows, of=items: of[rows].mean(axis=-1), len(items))  # type: ignore[misc]
             yield score_of(name, benchmark, file, measure, figures, len(items))
-
-
-def _correlations(found: Floats, grades: Floats, of: Callable[[Floats], Floats]) -> Floats:
-    return resampled(lambda rows: pearson(of(found[rows]), of(grades[rows])), len(grades))
 
 
 def found_translations(model: TextEncoder, data: Translations) -> dict[str, Floats]:
@@ -94,8 +100,8 @@ def found_documents(model: TextEncoder, data: RetrievalSet) -> dict[str, Floats]
     """nDCG@10, recall and MRR@10 of each query; a document with its id and text is the query itself."""
     rows = {key: row for row, key in enumerate(data.corpus)}
     itself = [{rows[key]} if data.corpus.get(key) == text else set[int]() for key, text in data.queries.items()]
-    queries = embed(model, list(data.queries.values()), model.encode_query)
-    documents = embed(model, list(data.corpus.values()), model.encode_document)
+    queries = embed(model, [*data.queries.values()], model.encode_query)
+    documents = embed(model, [*data.corpus.values()], model.encode_document)
     ranked = search(queries, documents, itself, 100)
     measured = [ranking_measures(found, of) for found, of in zip(ranked, data.relevant, strict=True)]
     return {name: np.array([each[name] for each in measured]) for name in measured[0]}
@@ -109,22 +115,19 @@ def tables(scores: Sequence[Score], files: dict[str, Data]) -> Iterator[str]:
             plain = [score for score in own if score.set == name and not score.against]
             what = "queries" if benchmark == "own-retrieval" else "pairs"
             heading = f"{title}, x 100 [95 % interval]: {name}, {plain[0].items:,} {what}"
-            yield from report.section(heading, plain, lambda score: score.measure)
+            yield from report.section(heading, plain, column=report.MEASURE)
             if pair := [pair for pair in ("en-es", "en-fr", "en-ru", "en-zh") if f"UNv1.0.{pair}" in name]:
                 yield "These figures are published: P@1 from English among 11.3 million sentences of the UN corpus.\n"
-                yield f"{report.published_table(benchmark, pair)}\n"
+                yield f"{report.pivot([], known=benchmark, headings=pair)}\n"
         yield from report.differences(own)
     yield "The intervals are percentiles of bootstrap resamples: 10,000, or fewer of more than 2,000 items."
 
 
 def _distinct(texts: Sequence[str]) -> tuple[list[str], list[int]]:
     """Different texts, and for each text the place of its like among them."""
-    rows: dict[str, int] = {}
-    kept: list[str] = []
-    places = []
-    for text in texts:
-        place = rows.setdefault(" ".join(normalize("NFC", text).casefold().split()), len(kept))
-        if place == len(kept):
-            kept.append(text)
-        places.append(place)
-    return kept, places
+    keys = [" ".join(normalize("NFC", text).casefold().split()) for text in texts]
+    kept: dict[str, str] = {}
+    for key, text in zip(keys, texts, strict=True):
+        kept.setdefault(key, text)
+    rows = {key: row for row, key in enumerate(kept)}
+    return list(kept.values()), [rows[key] for key in keys]

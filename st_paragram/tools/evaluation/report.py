@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
+from operator import attrgetter
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -13,6 +15,7 @@ from st_paragram.core.words import listed
 from st_paragram.tools.evaluation.scores import Score
 
 Label = Callable[[Score], str]
+MEASURE: Label = attrgetter("measure")
 
 
 @cache
@@ -55,18 +58,10 @@ def pivot(
     return markdown_table([first, *sets], rows)
 
 
-def section(
-    title: str,
-    scores: Sequence[Score],
-    column: Label = lambda score: score.set,
-    known: str = "",
-    note: str = "",
-    headings: Iterable[str] = (),
-) -> Iterator[str]:
-    """A headed table of models, see `pivot`; nothing if there are no scores."""
+def section(title: str, scores: Sequence[Score], note: str = "", **layout: Any) -> Iterator[str]:  # noqa: ANN401
+    """A headed table, see `pivot` for its layout; nothing if there are no scores."""
     if scores:
-        table = pivot(scores, column, known=known, headings=headings)
-        yield f"### {title}\n\n{table}\n" + (f"\n{note}\n" if note else "")
+        yield f"### {title}\n\n{pivot(scores, **layout)}\n" + (f"\n{note}\n" if note else "")
 
 
 def differences(scores: Iterable[Score]) -> Iterator[str]:
@@ -102,9 +97,3 @@ def _cell(scores: Sequence[Score]) -> str:
 
 def _signed(value: float | None) -> str:
     return "undefined" if value is None else f"{100 * value:+.1f}"
-
-
-def published_table(known: str, columns: Sequence[str]) -> str:
-    """Some columns of a table of published rows alone."""
-    rows = [[label, *(of.get(column, MISSING) for column in columns)] for label, of in published()[known].items()]
-    return markdown_table(["model", *columns], rows)

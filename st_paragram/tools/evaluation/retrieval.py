@@ -18,6 +18,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -44,10 +45,9 @@ SEMANTIC, ANSWER = "semantic-retrieval", "answer-retrieval"
 CUT = 100  # of the ranks of semantic retrieval
 PIVOT = "en"  # the language of candidates that queries of all languages are put to
 _SIZES = {"dev": (11_425, 10_248), "train": (87_599, 91_703)}  # questions and sentences of SQuAD 1.1 as ReQA cuts it
-_BLOCK, _RANKED = 2048, 512  # queries searched, and questions ranked, at a time
+_BLOCK = 512  # questions ranked at a time
 _LANGUAGE = re.compile(r"[a-z]{2}")
 _WORD = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}]|[\p{L}\p{M}\p{N}--\p{Han}\p{Thai}]+", regex.V1)
-_NAMES = ("queries", "corpus", "qrels")
 
 
 @dataclass(frozen=True)
@@ -55,10 +55,10 @@ class Task:
     """Queries of one set, and the candidates of the same or another one."""
 
     name: str  # "xquad_r/es", or "xquad_r/es-en" where the candidates are of another set
-    sides: tuple[str, str]  # the names of the two sets
-    queries: list[str]  # n texts
-    corpus: list[str]  # m texts
-    contexts: list[str]  # of the candidates, empty where there is none
+    crosslingual: bool  # the candidates are of another set
+    queries: tuple[str, ...]  # n texts
+    corpus: tuple[str, ...]  # m texts
+    contexts: tuple[str, ...]  # of the candidates, empty where there is none
     relevant: list[set[int]]  # of each query the candidates that are right
     itself: list[set[int]]  # of each query the candidates that are the query itself (semantic retrieval)
 
@@ -66,12 +66,7 @@ class Task:
 Data = tuple[str, list[Task]]  # the benchmark, and its tasks
 
 
-def has_data(data: Path, name: str) -> bool:
-    """Whether a folder of evaluation data has sets of a benchmark."""
-    return bool(retrieval_sets(data, name))
-
-
-def retrieval_sets(data: Path, benchmark: str) -> dict[str, Path]:
+def find(data: Path, benchmark: str) -> dict[str, Path]:
     """The sets in a folder, two levels deep, by name; the folder itself may be one.
 
     Those named by a language ("es") have the folder around them in their names, "xquad_r/es". Of semantic retrieval are
@@ -104,25 +99,21 @@ def read(request: Request) -> Data:
     """The tasks of a folder; `languages` chooses among sets that are named by languages."""
     if request.limit is not None and request.limit < 1:
         raise SettingsError(f"a limit of {request.limit} queries; give 1 or more")
-    data, benchmark, languages = request.data or Path(), request.benchmark, request.languages
-    folders = retrieval_sets(data, benchmark)
-    wanted = [name for name in folders if not languages or _language(name) in ("", *languages)]
-    if not wanted:
-        kind = "sentences that look for each other" if benchmark == SEMANTIC else "questions"
-        seen = f"no set of {', '.join(languages)}, only {', '.join(folders)}" if folders else f"no sets of {kind}"
-        raise EvaluationError(f"{data}: {seen}; a set is a folder of queries.tsv, corpus.tsv and qrels.tsv")
-    sets = {}
-    for name, folder in folders.items():
-        if name in wanted or _language(name) == PIVOT:
-            queries, corpus, qrels = (_part(folder, part) or folder for part in ("queries", "corpus", "qrels"))
-            sets[name] = read_retrieval_set(queries, corpus, qrels, name)
+    benchmark, folders = request.benchmark, find(request.data or Path(), request.benchmark)
+    form = "a set is a folder of queries.tsv, corpus.tsv and qrels.tsv"
+
+    @cache
+    def load(name: str) -> RetrievalSet:
+        folder = folders[name]
+        queries, corpus, qrels = (_part(folder, part) or folder for part in ("queries", "corpus", "qrels"))
+        return read_retrieval_set(queries, corpus, qrels, name)
+
     tasks = []
-    for name in wanted:
-        if packed(folders[name] / "corpus.tsv"):
-            tasks.append(make_task(sets[name], benchmark, limit=request.limit))
-        pivot = sets.get(f"{name.rpartition('/')[0]}/{PIVOT}") if _language(name) else None
-        if pivot is not None and pivot is not sets[name]:
-            tasks.append(make_task(sets[name], benchmark, pivot, request.limit))
+    for name, folder in request.choose(folders, form, _language).items():
+        answered = [name] if packed(folder / "corpus.tsv") else []
+        if _language(name) not in ("", PIVOT) and (pivot := f"{name.rpartition('/')[0]}/{PIVOT}") in folders:
+            answered.append(pivot)
+        tasks += [make_task(load(name), load(other), benchmark, request.limit) for other in answered]
     return benchmark, tasks
 
 
@@ -132,43 +123,42 @@ def _language(name: str) -> str:
     return last if "/" in name and _LANGUAGE.fullmatch(last) else ""
 
 
-def make_task(
-    asked: RetrievalSet, benchmark: str, others: RetrievalSet | None = None, limit: int | None = None
-) -> Task:
+def make_task(asked: RetrievalSet, answered: RetrievalSet, benchmark: str, limit: int | None = None) -> Task:
     """The task of the queries of one set, and the candidates of it or another one whose queries have the same ids.
 
     Of the candidates of answer retrieval none is twice in the same context, and all that read as a right one are right.
     """
-    answered = others or asked
     if (absent := next((key for key in asked.queries if key not in answered.queries), None)) is not None:
         seen = f"query {short(absent)} of {asked.name} is none of {answered.name}"
         raise EvaluationError(f"{seen}; sets of several languages must be parallel")
     judged = dict(zip(answered.queries, answered.relevant, strict=True))
     queries = dict(list(asked.queries.items())[:limit])
-    texts, contexts = list(answered.corpus.values()), answered.contexts
-    alike, itself = defaultdict[str, set[int]](set), [set[int]() for _ in queries]
+    texts = list(answered.corpus.values())
+    rows = list(zip(texts, answered.contexts, strict=True))
+    candidates = rows if benchmark == SEMANTIC else list(dict.fromkeys(rows))
+    alike = defaultdict[str, set[int]](set)
+    for row, (text, _) in enumerate(candidates):
+        alike[text].add(row)
     if benchmark == SEMANTIC:
-        rows = {key: row for row, key in enumerate(answered.corpus)}
-        for row, text in enumerate(texts):
-            alike[text].add(row)
-        itself = [alike[text] | ({rows[key]} if key in rows else set()) for key, text in queries.items()]
+        places = {key: {row} for row, key in enumerate(answered.corpus)}
+        itself = [alike[text] | places.get(key, set()) for key, text in queries.items()]
         right = [judged[key].keys() - own for key, own in zip(queries, itself, strict=True)]
         if alone := [key for key, of in zip(queries, right, strict=True) if not of]:
             raise EvaluationError(f"{asked.name}: query {short(alone[0])} finds only itself; drop it from queries")
     else:
-        distinct = dict.fromkeys(zip(texts, contexts, strict=True))
-        for row, (text, _) in enumerate(distinct):
-            alike[text].add(row)
+        itself = [set() for _ in queries]
         right = [set[int]().union(*(alike[texts[row]] for row in judged[key])) for key in queries]
-        texts, contexts = (list(column) for column in zip(*distinct, strict=True))
-    name = asked.name if answered is asked else f"{asked.name}-{answered.name.rpartition('/')[2]}"
-    return Task(name, (asked.name, answered.name), list(queries.values()), texts, contexts, right, itself)
+    crosslingual = answered is not asked
+    name = f"{asked.name}-{answered.name.rpartition('/')[2]}" if crosslingual else asked.name
+    corpus, contexts = zip(*candidates, strict=True)
+    return Task(name, crosslingual, tuple(queries.values()), corpus, contexts, right, itself)
 
 
 def reference(data: Data) -> Iterator[Score]:
     """BM25 on answer retrieval within a language, where bm25s is installed."""
-    if data[0] == ANSWER and importlib.util.find_spec("bm25s") is not None:
-        for task in (task for task in data[1] if task.sides[0] == task.sides[1]):
+    benchmark, tasks = data
+    if benchmark == ANSWER and importlib.util.find_spec("bm25s") is not None:
+        for task in (task for task in tasks if not task.crosslingual):
             yield from _scores("BM25", ANSWER, task, answer_measures(task, bm25(task.corpus, task.queries)))
 
 
@@ -184,17 +174,12 @@ def score(name: str, model: TextEncoder, data: Data) -> Iterator[Score]:
     }
     answers: Any = getattr(model, "encode_answers", None)
     if benchmark == ANSWER and answers is not None:
-        ways["towers"] = (lambda texts: embed(model, texts, model.encode_query), answers)
+        asking = model.encode_query
+        ways["towers"] = (lambda texts: embed(model, texts, asking), lambda *of: answers(*map(list, of)))
     for way, (ask, answer) in ways.items():
-        queries: dict[str, Vectors] = {}
-        corpora: dict[str, Vectors] = {}
+        ask, answer = cache(ask), cache(answer)
         for task in tasks:
-            asked, answered = task.sides
-            if asked not in queries:
-                queries[asked] = ask(task.queries)
-            if answered not in corpora:
-                corpora[answered] = answer(task.corpus, task.contexts)
-            measures = _measures(benchmark, task, queries[asked], corpora[answered])
+            measures = _measures(benchmark, task, ask(task.queries), answer(task.corpus, task.contexts))
             yield from _scores(f"{name}, {way}" if len(ways) > 1 else name, benchmark, task, measures)
 
 
@@ -215,13 +200,8 @@ def search(queries: Vectors, corpus: Vectors, itself: Sequence[set[int]], cut: i
 
     Queries are float32 (n, D), the corpus (m, D), with rows of length 1.
     """
-    wanted = min(cut + max(map(len, itself)), len(corpus))
-    ranked: list[list[int]] = []
-    for start in range(0, len(queries), _BLOCK):
-        for row in nearest_neighbors(queries[start : start + _BLOCK], corpus, wanted).indices.tolist():
-            own = itself[len(ranked)]
-            ranked.append([each for each in row if each not in own][:cut])
-    return ranked
+    found = nearest_neighbors(queries, corpus, min(cut + max(map(len, itself)), len(corpus))).indices.tolist()
+    return [[row for row in rows if row not in own][:cut] for rows, own in zip(found, itself, strict=True)]
 
 
 def average_precision(ranked: Sequence[int], relevant: set[int]) -> float:
@@ -274,11 +254,9 @@ def answer_measures(task: Task, scores: Callable[[slice], Scores]) -> dict[str, 
     starts = np.unique(numbers[order], return_index=True)[1]
     right = [np.array(sorted(rows)) for rows in task.relevant]
     sentences, paragraphs = [], []
-    for start in range(0, len(right), _RANKED):
-        block = slice(start, start + _RANKED)
+    for start in range(0, len(right), _BLOCK):
+        block = slice(start, start + _BLOCK)
         found = scores(block).round(DECIMALS)
-        if not np.isfinite(found).all():
-            raise EvaluationError("a score is not finite; the model is broken")
         sentences.append(right_ranks(found, right[block]))
         best = np.maximum.reduceat(found[:, order], starts, axis=1)
         paragraphs.append(right_ranks(best, [np.unique(numbers[rows]) for rows in right[block]]))
@@ -322,7 +300,7 @@ def tables(scores: list[Score], data: Data) -> Iterator[str]:
     if benchmark == SEMANTIC:
         sizes = [f"{t.name} has {len(t.queries):,} queries and {len(t.corpus):,} documents." for t in tasks]
         title = f"Semantic retrieval: mean average precision (MAP@{CUT}) x 100"
-        yield from report.section(title, scores, note=" ".join(sizes))
+        yield from report.section(title, scores, " ".join(sizes))
         names = {task.name.partition("/")[0].partition("_")[0] for task in tasks}
         wanted, where = [name for name in ("Quora", "AskUbuntu") if name.lower() in names], "among other candidates"
     else:
@@ -330,7 +308,7 @@ def tables(scores: list[Score], data: Data) -> Iterator[str]:
         for task in tasks:
             own = [score for score in scores if score.set == task.name]
             title = f"{task.name}: {own[0].items:,} questions, {len(task.corpus):,} sentences"
-            yield from report.section(f"Answer retrieval x 100, {title}", own, lambda score: score.measure)
+            yield from report.section(f"Answer retrieval x 100, {title}", own, column=report.MEASURE)
         found = {(len(set(task.queries)), len(task.corpus)) for task in tasks}
         wanted = [name for name, size in _SIZES.items() if size in found]
         where = "by P@1 of the sentence in SQuAD 1.1 as ReQA cuts it, with contexts"
@@ -338,4 +316,4 @@ def tables(scores: list[Score], data: Data) -> Iterator[str]:
             yield 'The row BM25 is missing, because bm25s is not installed: pip install "st_paragram[retrieval]".\n'
     if wanted:
         yield f"These figures are published, and were measured {where}:\n"
-        yield report.published_table(benchmark, wanted)
+        yield report.pivot([], known=benchmark, headings=wanted)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -18,9 +18,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from st_paragram.core.encoding.models import TextEncoder, batch_size
 from st_paragram.core.encoding.record import Correlation
-from st_paragram.core.files import folder_for_file, read_json, write_json
+from st_paragram.core.files import read_json, write_json
 from st_paragram.errors import EvaluationError, refused
 from st_paragram.tools.evaluation.files import GradedPairs
+from st_paragram.tools.neighbors.results import Vectors
 
 DECIMALS = 6  # of a cosine: the digits after them are rounding of float32, which must not rank pairs
 RESAMPLES = 10_000
@@ -55,35 +56,29 @@ class Score:
 
 def write_scores(scores: Iterable[Score], path: str | Path) -> None:
     """Write scores as a JSON list of objects, whole or not at all."""
-    rows = [asdict(replace(score, draws=None)) for score in scores]
-    write_json(Path(path), [{key: row[key] for key in row if key != "draws"} for row in rows])
+    rows = [asdict(score) for score in scores]
+    write_json(Path(path), [{name: value for name, value in row.items() if name != "draws"} for row in rows])
 
 
 def read_scores(path: str | Path) -> list[Score]:
     """Read what `write_scores` wrote."""
-    advice = "make it with `st-paragram evaluate --json`"
-    if wrong := folder_for_file(path, "a file of scores"):
-        raise EvaluationError(f"{wrong}; {advice}")
-    with refused(EvaluationError, path, "not a list of scores", advice):
+    with refused(EvaluationError, path, "not a list of scores", "make it with `st-paragram evaluate --json`"):
         return [Score(**row) for row in read_json(path)]
 
 
-def embed(model: TextEncoder, texts: list[str], encode: Callable[..., Any] | None = None) -> NDArray[np.float32]:
+def embed(model: TextEncoder, texts: Sequence[str], encode: Callable[..., Any] | None = None) -> Vectors:
     """Embeddings of length 1, float32 (n, D), by `encode` or the model's own."""
     encode, at_once = encode or model.encode, batch_size(model)
-    vectors: Any = encode(texts, batch_size=at_once, normalize_embeddings=True, show_progress_bar=False)
+    vectors: Any = encode(list(texts), batch_size=at_once, normalize_embeddings=True, show_progress_bar=False)
+    if not np.isfinite(vectors).all():
+        raise EvaluationError("an embedding is not finite; the model is broken")
     return np.asarray(vectors, dtype=np.float32)
 
 
 def cosines(model: TextEncoder, pairs: GradedPairs) -> Floats:
     """Cosine of each pair, (n,), to 6 decimals."""
-    vectors = embed(model, pairs.first + pairs.second)
-    first, second = (side.astype(np.float64) for side in (vectors[: len(pairs)], vectors[len(pairs) :]))
-    result: Floats = np.einsum("nd,nd->n", first, second).round(DECIMALS)
-    if not np.isfinite(result).all():
-        row = int(np.flatnonzero(~np.isfinite(result))[0]) + 1
-        raise EvaluationError(f"{pairs.name}: the score of pair {row} is {result[row - 1]}; the model is broken")
-    return result
+    vectors = embed(model, pairs.first + pairs.second).astype(np.float64)
+    return np.einsum("nd,nd->n", vectors[: len(pairs)], vectors[len(pairs) :]).round(DECIMALS)
 
 
 def correlation(scores: ArrayLike, grades: ArrayLike) -> Correlation:
@@ -92,11 +87,6 @@ def correlation(scores: ArrayLike, grades: ArrayLike) -> Correlation:
     if len(x) < 2:
         return Correlation(math.nan, math.nan)
     return Correlation(float(pearson(x, y)), float(pearson(ranks(x), ranks(y))))
-
-
-def correlate(model: TextEncoder, pairs: GradedPairs) -> Correlation:
-    """Correlate the cosines of embeddings with the grades."""
-    return correlation(cosines(model, pairs), pairs.grades)
 
 
 def pearson(x: Floats, y: Floats) -> Floats:
@@ -135,6 +125,13 @@ def resampled(statistic: Callable[[NDArray[np.int64]], Floats], items: int, seed
             rng=np.random.default_rng(seed),
         )
     return np.concatenate([statistic(np.arange(items)[None]), found.bootstrap_distribution])
+
+
+def resampled_pearson(
+    scores: Floats, grades: Floats, seed: int | tuple[int, ...] = 0, form: Callable[[Floats], Floats] = np.asarray
+) -> Floats:
+    """Pearson's correlation, see `resampled`; Spearman's if the form of scores and grades is their `ranks`."""
+    return resampled(lambda rows: pearson(form(scores[rows]), form(grades[rows])), len(grades), seed)
 
 
 def score_of(model: str, benchmark: str, name: str, measure: str, figures: Floats, items: int) -> Score:

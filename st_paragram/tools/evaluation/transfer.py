@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +22,13 @@ from numpy.typing import NDArray
 
 from st_paragram.core.encoding.models import TextEncoder
 from st_paragram.core.extras import require
-from st_paragram.errors import EvaluationError, TextError
+from st_paragram.errors import TextError
 from st_paragram.tools.evaluation import report
 from st_paragram.tools.evaluation.benchmarks import Request
 from st_paragram.tools.evaluation.files import inner_folder, packed, read_cells
 from st_paragram.tools.evaluation.scores import Score, embed
 
-#: Task -> its splits ("" is the only file of a task without any) and the sentences scored of the published task.
+#: Task -> its files ("" is the only one, of a cross-validated task) and the sentences scored of the published task.
 TASKS = {
     "MR": (("",), 10_662),
     "CR": (("",), 3_775),
@@ -47,16 +47,11 @@ Examples = tuple[NDArray[np.float32], NDArray[np.str_]]  # embeddings (n, D) and
 Tasks = dict[str, dict[str, Texts]]  # task -> split -> sentences and labels
 
 
-def has_data(data: Path, name: str) -> bool:
-    """Whether a folder of evaluation data has all files of a task."""
-    return bool(transfer_tasks(data))
-
-
-def transfer_tasks(data: Path) -> dict[str, dict[str, Path]]:
+def find(data: Path, name: str) -> dict[str, dict[str, Path]]:
     """Task -> split -> file, of the tasks of which a folder (its folder `transfer`, or itself) has every file."""
     folder = inner_folder(data, "transfer")
     files = {
-        task: {split: packed(folder / f"{task}{split and '.'}{split}.tsv") for split in splits}
+        task: {split or "train": packed(folder / f"{task}{split and '.'}{split}.tsv") for split in splits}
         for task, (splits, _) in TASKS.items()
     }
     return {task: {s: p for s, p in of.items() if p} for task, of in files.items() if all(of.values())}
@@ -64,8 +59,7 @@ def transfer_tasks(data: Path) -> dict[str, dict[str, Path]]:
 
 def read(request: Request) -> Tasks:
     """The tasks of a folder."""
-    if not (tasks := transfer_tasks(request.data or Path())):
-        raise EvaluationError(f"{request.data}: no transfer tasks; files are named like MR.tsv and TREC.train.tsv")
+    tasks = request.choose(find(request.data or Path(), ""), "files are named like MR.tsv and TREC.train.tsv")
     return {task: {split: _read(path, task, split) for split, path in files.items()} for task, files in tasks.items()}
 
 
@@ -78,7 +72,7 @@ def _read(path: Path, task: str, split: str) -> Texts:
         texts.append(text)
     counts = Counter(labels)
     least = FOLDS if "dev" not in TASKS[task][0] else 1
-    if split in ("", "train") and (len(counts) < 2 or min(counts.values()) < least):
+    if split == "train" and (len(counts) < 2 or min(counts.values()) < least):
         seen = ", ".join(f"{count} of label {label}" for label, count in sorted(counts.items()))
         raise TextError(f"{path}: {seen}; two labels with {least} sentences or more each are needed")
     return texts, labels
@@ -87,22 +81,19 @@ def _read(path: Path, task: str, split: str) -> Texts:
 def reference(tasks: Tasks) -> Iterator[Score]:
     """Share of the sentences scored that have the label most frequent in training, the first of equally frequent."""
     for task, splits in tasks.items():
-        train = (splits.get("train") or splits[""])[1]
-        scored, counts = _scored(splits), Counter(train)
+        scored, counts = _scored(splits), Counter(splits["train"][1])
         most = min(counts, key=lambda label: (-counts[label], label))
         yield Score("majority", "transfer", task, "accuracy", scored.count(most) / len(scored), len(scored))
 
 
 def _scored(splits: Mapping[str, Texts]) -> list[str]:
-    return (splits.get("test") or splits[""])[1]
+    return splits.get("test", splits["train"])[1]
 
 
 def score(name: str, model: TextEncoder, tasks: Tasks) -> Iterator[Score]:
     """Accuracy of a model on each task."""
     for task, splits in tasks.items():
         examples = {split: (embed(model, texts), np.array(labels)) for split, (texts, labels) in splits.items()}
-        if not all(np.isfinite(vectors).all() for vectors, _ in examples.values()):
-            raise EvaluationError(f"{task}: embeddings are not finite; the model is broken")
         yield Score(name, "transfer", task, "accuracy", accuracy(examples), len(_scored(splits)))
 
 
@@ -110,52 +101,48 @@ def tables(scores: list[Score], tasks: Tasks) -> Iterator[str]:
     """One table, part by part."""
     altered = [task for task, splits in tasks.items() if len(_scored(splits)) != TASKS[task][1]]
     title = "Transfer: accuracy x 100 of a logistic regression on frozen embeddings"
-    yield from report.section(title, scores, known="" if altered else "transfer", note=MAJORITY)
+    yield from report.section(title, scores, MAJORITY, known="" if altered else "transfer")
     if altered:
         yield report.not_comparable(altered)
 
 
 def accuracy(splits: Mapping[str, Examples]) -> float:
-    """Learn, choose the regularization and score, from "" alone (cross-validation) or train, dev and test."""
+    """Learn, choose the regularization and score, from train alone (cross-validation) or train, dev and test."""
     StratifiedKFold = require("sklearn.model_selection", "probing", "transfer").StratifiedKFold
-    vectors, labels = splits["" if "" in splits else "train"]
-    folds = StratifiedKFold(FOLDS, shuffle=True, random_state=0)
-    parts = [test for _, test in folds.split(vectors, labels)]
-    if "" in splits:
-        right = 0
-        for number, test in enumerate(parts):
-            rest = np.sort(np.concatenate([part for part in parts if part is not test]))
-            classifier = best_classifier(vectors[rest], labels[rest], np.isin(rest, parts[(number + 1) % FOLDS]))
-            right += int((classifier.predict(vectors[test]) == labels[test]).sum())
-        return right / len(labels)
+    vectors, labels = splits["train"]
     if "dev" in splits:
         both, gold = (np.concatenate(sides) for sides in zip(splits["train"], splits["dev"], strict=True))
         classifier = best_classifier(both, gold, np.arange(len(gold)) >= len(labels), refit=False)
-    else:
-        classifier = best_classifier(vectors, labels, np.isin(np.arange(len(labels)), parts[0]))
-    return float(classifier.score(*splits["test"]))
+        return float(classifier.score(*splits["test"]))
+    fold = np.empty(len(labels), np.int64)
+    for number, (_, rows) in enumerate(StratifiedKFold(FOLDS, shuffle=True, random_state=0).split(vectors, labels)):
+        fold[rows] = number
+    if "test" in splits:
+        return float(best_classifier(vectors, labels, fold == 0).score(*splits["test"]))
+    right = 0
+    for number in range(FOLDS):
+        test, rest = fold == number, fold != number
+        classifier = best_classifier(vectors[rest], labels[rest], fold[rest] == (number + 1) % FOLDS)
+        right += int((classifier.predict(vectors[test]) == labels[test]).sum())
+    return right / len(labels)
 
 
 def best_classifier(
-    vectors: NDArray[np.float32],
-    labels: NDArray[np.str_],
-    held_out: NDArray[np.bool_],
-    refit: bool = True,
-    strengths: Sequence[float] = STRENGTHS,
+    vectors: NDArray[np.float32], labels: NDArray[np.str_], held_out: NDArray[np.bool_], refit: bool = True
 ) -> Any:  # noqa: ANN401 - scikit-learn's pipeline
     """A logistic regression on standardized features, with the C that is best on the rows held out.
 
     It has learned from all rows, or without `refit` from those that are not held out.
     """
     from sklearn.linear_model import LogisticRegression
+    from sklearn.model_selection import GridSearchCV
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
-    def learned(strength: float, rows: NDArray[np.bool_]) -> Any:  # noqa: ANN401
-        regression = make_pipeline(StandardScaler(), LogisticRegression(C=strength, max_iter=1000))
-        return regression.fit(vectors[rows], labels[rows])
-
+    pipeline = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
+    split = [(np.flatnonzero(~held_out), np.flatnonzero(held_out))]
+    search = GridSearchCV(pipeline, {"logisticregression__C": STRENGTHS}, refit=False, cv=split)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of convergence: the last steps change next to nothing
-        right = [learned(each, ~held_out).score(vectors[held_out], labels[held_out]) for each in strengths]
-        return learned(strengths[int(np.argmax(right))], held_out | ~held_out if refit else ~held_out)
+        best = pipeline.set_params(**search.fit(vectors, labels).best_params_)
+        return best.fit(vectors, labels) if refit else best.fit(vectors[~held_out], labels[~held_out])

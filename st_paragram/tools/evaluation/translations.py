@@ -24,9 +24,8 @@ from st_paragram.tools.bitext_mining.candidates import best_neighbors
 from st_paragram.tools.bitext_mining.margin import DEFAULT_K, Margin
 from st_paragram.tools.evaluation import report
 from st_paragram.tools.evaluation.benchmarks import Request
-from st_paragram.tools.evaluation.files import Translations, inner_folder, read_translations
+from st_paragram.tools.evaluation.files import Translations, fetch, inner_folder, read_translations
 from st_paragram.tools.evaluation.scores import Score, embed
-from st_paragram.tools.evaluation.sets import fetch
 from st_paragram.tools.neighbors.exact import nearest_both_ways
 from st_paragram.tools.neighbors.results import Vectors
 
@@ -38,15 +37,12 @@ CODES |= {"zh": ("cmn", "zho"), "en": ("eng",)}
 ERROR = "error"  # of the nearest neighbor by cosine, mean of both directions: the papers' figure
 _SIZES = {"tatoeba": 1000, "ntrex": 1997}  # sentences of each test set with published figures
 
-
-TITLES = {"tatoeba": "Tatoeba", "ntrex": "NTREX-128", "flores": "FLORES-200"}
-#: Names of files; the group is the language.
-_FILES = {
-    "tatoeba": r"([a-z]{3})-eng\.tsv",
-    "ntrex": r"newstest2019-(?:src|ref)\.([\w-]+)\.txt",
-    "flores": r"(\w+)\.devtest",
+#: Benchmark -> what tables call it, names of its files, in which the group is the language, and one of these names.
+_NAMES = {
+    "tatoeba": ("Tatoeba", r"([a-z]{3})-eng\.tsv", "spa-eng.tsv"),
+    "ntrex": ("NTREX-128", r"newstest2019-(?:src|ref)\.([\w-]+)\.txt", "newstest2019-ref.spa.txt"),
+    "flores": ("FLORES-200", r"(\w+)\.devtest", "spa_Latn.devtest"),
 }
-_EXAMPLES = {"tatoeba": "spa-eng.tsv", "ntrex": "newstest2019-ref.spa.txt", "flores": "spa_Latn.devtest"}
 #: The hub's data sets, and the revisions that mteb takes.
 _HUB = {
     "tatoeba": ("mteb/tatoeba-bitext-mining", "69e8f12da6e31d59addadda9a9c8a2e601a0e282"),
@@ -56,19 +52,20 @@ _HUB = {
 Data = tuple[str, list[Translations]]  # the benchmark, and its pairs of languages
 
 
-def has_data(data: Path, name: str) -> bool:
-    """Whether a folder of evaluation data has texts of a benchmark."""
-    return bool(_files(data, name))
+def find(data: Path, name: str) -> dict[str, Path]:
+    """Language -> file, in a folder of evaluation data (its folder of the benchmark's name, or itself)."""
+    matches = ((re.fullmatch(_NAMES[name][1], path.name), path) for path in sorted(inner_folder(data, name).iterdir()))
+    return {match[1]: path for match, path in matches if match}
 
 
 def read(request: Request) -> Data:
-    """Read what a folder (its folder of the benchmark's name, or itself) or the hub has of a benchmark.
+    """Read what a folder or the hub has of a benchmark.
 
     Languages are ISO 639-3 codes, two letters for those of `CODES`, or two languages ("es-de") of a parallel text; all
     that there are if none is named (of the hub's, those of `CODES`), each with English.
     """
-    name, place = request.benchmark, str(request.data or "the hub")
-    texts: dict[str, Any] = {**_files(request.data, name)} if request.data else {}
+    name = request.benchmark
+    texts: dict[str, Any] = {**find(request.data, name)} if request.data else {}
     known = list(texts)
     if request.hub and not texts and name == "tatoeba":
         known = [codes[0] for codes in CODES.values()]
@@ -77,18 +74,11 @@ def read(request: Request) -> Data:
         dataset = fetch(name, *_HUB[name], None, "devtest" if name == "flores" else "test")
         texts = {code: dataset[code] for code in dataset.column_names}
         known = [code for code in texts if any(_is(code, language) for language in CODES)]
-    if not texts:
-        raise EvaluationError(f"{place}: nothing of {TITLES[name]}; files are named like {_EXAMPLES[name]}")
+    request.choose(texts, f"files are named like {_NAMES[name][2]}")
     wanted = [language for language in request.languages if not _is(language, "en")]
     wanted = wanted or [code for code in known if not _is(code, "en")]
-    pairs = [pair for language in wanted for pair in _pairs(name, language, texts, place)]
+    pairs = [pair for language in wanted for pair in _pairs(name, language, texts)]
     return name, [_translations(name, texts, *pair) for pair in dict.fromkeys(pairs)]
-
-
-def _files(data: Path, name: str) -> dict[str, Path]:
-    folder = inner_folder(data, name)
-    paths = sorted(folder.iterdir()) if folder.is_dir() else []
-    return {match[1]: path for path in paths if (match := re.fullmatch(_FILES[name], path.name))}
 
 
 def _is(code: str, language: str) -> bool:
@@ -96,15 +86,14 @@ def _is(code: str, language: str) -> bool:
     return code == language or re.split("[-_]", code)[0] in CODES.get(language, (language,))
 
 
-def _pairs(name: str, language: str, texts: Mapping[str, Any], place: str) -> list[tuple[str, str]]:
+def _pairs(name: str, language: str, texts: Mapping[str, Any]) -> list[tuple[str, str]]:
     """The pairs of codes that "es" (with English) or "es-de" (of parallel texts) means."""
     first, second = language, next((code for code in sorted(texts) if _is(code, "en")), "eng")
     if "-" in language and name != "tatoeba" and not any(_is(code, language) for code in texts):
         first, second = language.split("-", 1)
     ones, others = ([code for code in texts if _is(code, side)] for side in (first, second))
     if not ones or (not others and second != "eng"):
-        seen = f"{place}: no test set for {language}"
-        raise EvaluationError(f"{seen}; there are {len(texts)}: {' '.join(texts)}")
+        raise EvaluationError(f"{name}: no test set for {language}; there are {len(texts)}: {' '.join(texts)}")
     return [(one, other) for one in ones for other in others[:1] or ["eng"]]
 
 
@@ -128,13 +117,12 @@ def score(name: str, model: TextEncoder, data: Data) -> Iterator[Score]:
             yield Score(name, benchmark, each.name, measure, value, len(each))
 
 
-def retrieval_errors(first: Vectors, second: Vectors, k: int = DEFAULT_K) -> dict[str, float]:
+def retrieval_errors(first: Vectors, second: Vectors) -> dict[str, float]:
     """Score the retrieval of translations in both directions, by cosine, by margin (ratio), and as mteb counts.
 
-    Embeddings are float32 (n, D), rows of length 1, of sentences and of their translations in the same order; k
-    neighbors, or fewer if there are not as many, make a margin's background.
+    Embeddings are float32 (n, D), rows of length 1, of sentences and of their translations in the same order.
     """
-    forward, backward = nearest_both_ways(first, second, k)
+    forward, backward = nearest_both_ways(first, second, DEFAULT_K)
     cosine = [_misses(found.indices[:, 0]) for found in (forward, backward)]
     both = ((forward, backward), (backward, forward))
     margin = [_misses(best_neighbors(own, other, Margin.RATIO)[0]) for own, other in both]
@@ -185,12 +173,11 @@ def _misses(found: Rows) -> float:
 def tables(scores: list[Score], data: Data) -> Iterator[str]:
     """A table for each model, and one of all models with published rows; part by part."""
     benchmark, _ = data
-    means = dict[str, list[Score]]()
-    for model in dict.fromkeys(score.model for score in scores):
+    called, models = _NAMES[benchmark][0], dict.fromkeys(score.model for score in scores)
+    for model in models:
         own = [score for score in scores if score.model == model]
-        means[model] = _means(own)
-        rows = report.pivot([*own, *means[model]], lambda s: s.measure, lambda s: f"{s.set} ({s.items})", first="pairs")
-        yield f"### {TITLES[benchmark]}, {model}: retrieval of translations by nearest neighbor, x 100\n\n{rows}\n"
+        title = f"{called}, {model}: retrieval of translations by nearest neighbor, x 100"
+        yield from report.section(title, [*own, *_means(own)], column=report.MEASURE, row=_pairs_label, first="pairs")
     yield "F1 and accuracy are as in mteb: from the language to English (or the second one), and back.\n"
     if benchmark not in _SIZES:
         return
@@ -200,21 +187,20 @@ def tables(scores: list[Score], data: Data) -> Iterator[str]:
     if altered := list(dict.fromkeys(score.set for score in shown if score.items != _SIZES[benchmark])):
         yield report.not_comparable(altered)
         return
-    for model in means:
+    for model in models:
         own = [score for score in shown if score.model == model]
-        shown += [replace(s, set=average) for s in _means(own) if len(own) == len(languages)]
-    yield from report.section(f"{TITLES[benchmark]}: {title}, with published rows", shown, known=benchmark)
+        shown += [replace(mean, set=average) for mean in _means(own) if len(own) == len(languages)]
+    yield from report.section(f"{called}: {title}, with published rows", shown, known=benchmark)
 
 
-def _means(scores: list[Score]) -> list[Score]:
+def _pairs_label(score: Score) -> str:
+    return f"{score.set} ({score.items})"
+
+
+def _means(scores: list[Score]) -> Iterator[Score]:
     """The mean of all languages of each measure, if there are several."""
-    by_measure: dict[str, list[Score]] = {}
-    for score in scores:
-        by_measure.setdefault(score.measure, []).append(score)
-    return [
-        replace(
-            own[0], set=f"mean of {len(own)}", value=fmean(s.value or 0 for s in own), items=sum(s.items for s in own)
-        )
-        for own in by_measure.values()
-        if len(own) > 1
-    ]
+    for measure in dict.fromkeys(score.measure for score in scores):
+        own = [score for score in scores if score.measure == measure]
+        if len(own) > 1:
+            mean, items = fmean(score.value or 0 for score in own), sum(score.items for score in own)
+            yield replace(own[0], set=f"mean of {len(own)}", value=mean, items=items)

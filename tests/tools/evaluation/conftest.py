@@ -1,11 +1,14 @@
-"""A tiny model directory, different texts, and a stand-in for models whose texts are names of vectors."""
+"""A tiny model directory, different texts, files of rows, the command, and a stand-in for models."""
 
 import numpy as np
 import pytest
+import torch
 
+from st_paragram.cli.main import main
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
+from st_paragram.tools.evaluation.scores import read_scores
 
 
 class Named:
@@ -32,10 +35,39 @@ def named():
 
 @pytest.fixture(scope="package")
 def tiny(tmp_path_factory, vocabulary):
+    torch.manual_seed(0)
     untrained = pipeline(SentencePieceEmbedding(vocabulary, 16), device="cpu")
-    return model_directory.save(untrained, tmp_path_factory.mktemp("models") / "tiny")
+    return str(model_directory.save(untrained, tmp_path_factory.mktemp("models") / "tiny"))
 
 
 @pytest.fixture(scope="package")
 def texts(pairs):
     return list(dict.fromkeys(first for first, _ in pairs))
+
+
+@pytest.fixture(scope="package")
+def write():
+    """Write a text, or rows of cells between tabs; folders are made."""
+
+    def write(path, rows):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        text = rows if isinstance(rows, str) else "".join("\t".join(map(str, row)) + "\n" for row in rows)
+        path.write_bytes(text.encode())
+        return path
+
+    return write
+
+
+@pytest.fixture
+def evaluate(tmp_path, capsys):
+    """Run the command: what it printed and the scores that it wrote, or its error, one line."""
+
+    def run(*arguments, refused=False):
+        file = tmp_path / "out" / "scores.json"
+        status = main(["evaluate", *map(str, arguments), "--json", str(file)])
+        printed, errors = capsys.readouterr()
+        assert status == refused, errors
+        assert not refused or errors.count("\n") == 1
+        return errors if refused else (printed, read_scores(file))
+
+    return run

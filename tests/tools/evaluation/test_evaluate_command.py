@@ -8,16 +8,9 @@ import weakref
 
 import pytest
 
-from st_paragram.cli.main import main
 from st_paragram.core.encoding import models
 from st_paragram.tools.evaluation.benchmarks import Request, benchmarks_in, run_benchmark
-from st_paragram.tools.evaluation.scores import read_scores
-from st_paragram.tools.evaluation.sets import select_sets
-
-
-def write_rows(path, rows):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join("\t".join(map(str, row)) + "\n" for row in rows), encoding="utf-8")
+from st_paragram.tools.evaluation.sts import select_sets
 
 
 def graded(pairs, start):
@@ -25,24 +18,17 @@ def graded(pairs, start):
 
 
 @pytest.fixture(scope="module")
-def data(tmp_path_factory, pairs, texts):
-    folder = tmp_path_factory.mktemp("eval")
+def data(tmp_path_factory, pairs, texts, write):
+    folder, texts = tmp_path_factory.mktemp("eval"), texts[:40]
     for number, info in enumerate(select_sets(["2012", "2017/es-en", "stsb/dev"])):
-        name = info.key.partition("/")[0]
-        write_rows(
-            folder / ("stsb" if name == "stsb" else f"sts{name}") / f"{info.stem}.tsv", graded(pairs, 10 * number)
-        )
-    texts = texts[:40]
-    write_rows(folder / "tatoeba" / "spa-eng.tsv", [(text, text) for text in texts])
+        name = info.key.partition("/")[0].replace("20", "sts20")
+        write(folder / name / f"{info.stem}.tsv", graded(pairs, 10 * number))
+    write(folder / "tatoeba" / "spa-eng.tsv", [(text, text) for text in texts])
     for language in ("zh", "en"):
         rows = [(f"{language}-{number}", text) for number, text in enumerate(texts)]
-        write_rows(folder / "bucc2018" / f"zh-en.sample.{language}", rows)
-    write_rows(folder / "bucc2018" / "zh-en.sample.gold", [(f"zh-{n}", f"en-{n}") for n in range(0, 40, 2)])
+        write(folder / "bucc2018" / f"zh-en.sample.{language}", rows)
+    write(folder / "bucc2018" / "zh-en.sample.gold", [(f"zh-{n}", f"en-{n}") for n in range(0, 40, 2)])
     return folder
-
-
-def run(*arguments):
-    return main(["evaluate", *map(str, arguments)])
 
 
 IN_ORDER = """
@@ -61,73 +47,53 @@ print(json.dumps(ended))
 """
 
 
-def in_a_process(commands):
-    """Status and errors of each command, and whether torch was imported by then."""
-    words = json.dumps([list(map(str, arguments)) for arguments in commands])
-    done = subprocess.run([sys.executable, "-c", IN_ORDER, words], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
-
-
-def test_help_and_refusals_need_no_torch(tmp_path):
+def test_averaging_models_and_refusals_need_no_torch(data, tiny, tmp_path):
     cases = (
         (("--help",), None),
+        ((tiny, "--data", data), None),
         (("p-sp-es", "--data", tmp_path / "none"), "none: no such folder; give one of evaluation data"),
         (("p-sp-es",), "no data; give --data DIR, --hub, or files of yours, such as --translations FILE"),
         (("p-sp-es", "--benchmarks", "sts"), "no data; give --data DIR"),
         (("p-sp-es", "--hub", "--benchmarks", "bucc"), "no model 'p-sp-es'"),
+        ((tiny, "--hub", "--benchmarks", "bucc"), "bucc: its data is not read from the hub; give --data DIR"),
+        ((tiny, "--data", data, "--benchmarks", "transfer"), "no data of transfer at all; files are named like MR.tsv"),
+        ((tiny, "--data", data, "--benchmarks", "bucc", "--languages", "fr"), "no data of bucc in fr, only zh-en"),
         (("p-sp-es", "--data", tmp_path), "no data of a benchmark; `st-paragram evaluate --help` describes"),
     )
-    ended = in_a_process(arguments for arguments, _ in cases)
-    assert ended.pop(0) == [0, "", False]
-    for (_, message), (status, errors, torch) in zip(cases[1:], ended, strict=True):
-        assert (status, torch) == (1, False)
-        assert message in errors and errors.startswith("st-paragram evaluate: ") and errors.count("\n") == 1
+    words = json.dumps([list(map(str, arguments)) for arguments, _ in cases])
+    done = subprocess.run([sys.executable, "-c", IN_ORDER, words], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    for (_, message), (status, errors, torch) in zip(cases, json.loads(done.stdout), strict=True):
+        assert (status, torch) == (int(message is not None), False), errors
+        if message:
+            assert message in errors and errors.startswith("st-paragram evaluate: ") and errors.count("\n") == 1
 
 
-def test_a_name_that_is_no_model_is_refused_before_anything_is_scored(data, tiny, capsys, monkeypatch):
+def test_a_name_that_is_no_model_is_refused_before_anything_is_scored(data, tiny, evaluate, monkeypatch):
     monkeypatch.setattr(models, "load_encoder", lambda name: pytest.fail("scored"))
-    assert run(tiny, "no-such-model", "--data", data, "--benchmarks", "sts") == 1
-    assert "no model 'no-such-model'" in capsys.readouterr().err
+    assert "no model 'no-such-model'" in evaluate(tiny, "no-such-model", "--data", data, refused=True)
 
 
-def test_benchmarks_are_found_by_their_data(data, tmp_path, pairs):
+def test_benchmarks_are_found_by_their_data(data, tmp_path, pairs, write):
     assert benchmarks_in(data) == ["sts", "hard-sts", "tatoeba", "bucc"]
     (tmp_path / "sts2017").mkdir()  # an empty folder is no data
-    write_rows(tmp_path / "stsb" / "en-dev.tsv", graded(pairs, 0))
+    write(tmp_path / "stsb" / "en-dev.tsv", graded(pairs, 0))
     assert benchmarks_in(tmp_path) == ["sts"]
-    write_rows(tmp_path / "spa-eng.tsv", pairs[:3])  # a folder of Tatoeba itself
+    write(tmp_path / "spa-eng.tsv", pairs[:3])  # a folder of Tatoeba itself
     assert benchmarks_in(tmp_path) == ["sts", "tatoeba"]
 
 
-def test_everything_that_there_is_is_scored_and_written(data, tiny, tmp_path, capsys):
-    file = tmp_path / "out" / "scores.json"
-    assert run(tiny, "--data", data, "--untrained", "--json", file) == 0
-    printed = capsys.readouterr().out
-    scores = read_scores(file)
+def test_everything_that_there_is_is_scored_and_written(data, tiny, evaluate):
+    printed, scores = evaluate(tiny, "--data", data, "--untrained")
     assert list(dict.fromkeys(score.benchmark for score in scores)) == ["sts", "hard-sts", "tatoeba", "bucc"]
-    assert {score.model for score in scores} == {str(tiny), "untrained"}
-    assert {(s.model, s.against) for s in scores if s.against} == {("untrained", str(tiny))}
+    assert {score.model for score in scores} == {tiny, "untrained"}
+    assert {(s.model, s.against) for s in scores if s.against} == {("untrained", tiny)}
     assert f"Differences to {tiny} x 100" in printed and "- 2017/ar-ar is missing" in printed
     assert "(published, " not in printed and "not the published test set: 2012/MSRpar, " in printed
-    values = {(s.set, s.measure): s.value for s in scores if s.model == str(tiny)}
+    values = {(s.set, s.measure): s.value for s in scores if s.model == tiny}
     assert values["spa", "error"] == 0 and values["zh-en", "cosine recall"] == 1
-
-
-def test_sets_are_chosen(data, tiny, capsys):
-    assert run(tiny, "--data", data, "--benchmarks", "sts", "--sets", "2012") == 0
-    assert "2017" not in capsys.readouterr().out
-
-
-def test_nothing_of_torch_is_loaded_for_a_mean_of_embeddings(data, tiny):
-    command = (tiny, "--data", data, "--benchmarks", "sts", "hard-sts", "tatoeba", "bucc")
-    ((status, errors, torch),) = in_a_process([command])
-    assert (status, torch) == (0, False), errors
-
-
-def test_what_the_hub_does_not_have_is_asked_for(tiny, capsys):
-    assert run(tiny, "--hub", "--benchmarks", "bucc") == 1
-    assert "bucc: its data is not read from the hub; give --data DIR" in capsys.readouterr().err
+    printed, _ = evaluate(tiny, "--data", data, "--benchmarks", "sts", "--sets", "2012")
+    assert "2017" not in printed
 
 
 def test_one_model_is_in_memory_at_a_time(data, tiny, monkeypatch):
@@ -141,7 +107,7 @@ def test_one_model_is_in_memory_at_a_time(data, tiny, monkeypatch):
     monkeypatch.setattr(models, "load_encoder", watched)
     gc.disable()  # the collector must not happen to help
     try:
-        scores, _ = run_benchmark("tatoeba", Request([str(tiny), f"{tiny}/", str(tiny)], data=data))
+        scores, _ = run_benchmark("tatoeba", Request([tiny, f"{tiny}/", tiny], data=data))
     finally:
         gc.enable()
-    assert others == [0, 0] and {score.model for score in scores} == {str(tiny), f"{tiny}/"} and not alive
+    assert others == [0, 0] and {score.model for score in scores} == {tiny, f"{tiny}/"} and not alive

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from st_paragram.errors import EvaluationError
 from st_paragram.tools.evaluation import known_test_sets
 from st_paragram.tools.evaluation.known_test_sets import known_test_set_in, pair_hashes, sketch, write_known_test_sets
 
@@ -94,25 +93,12 @@ def test_the_shipped_file_has_the_sets_and_no_text():
     assert {key for row in rows for key in row} == {"test", "development", "pairs", "hashes"}
 
 
-def test_a_broken_file_is_named(tmp_path):
-    path = tmp_path / "broken.json"
-    path.write_text('[{"test": "x"}]')
-    with pytest.raises(EvaluationError, match=r"broken\.json: not readable"):
-        READ(path)
-
-
-def test_the_script_makes_the_file_from_folders(tmp_path, monkeypatch, capsys):
-    def write(path, pairs, grade="{}\t"):
-        path = tmp_path / path
-        path.parent.mkdir(parents=True, exist_ok=True)
-        rows = [grade.format(i % 6) + f"{a}\t{b}\n" for i, (a, b) in enumerate(zip(*pairs, strict=True))]
-        path.write_text("".join(rows), encoding="utf-8")
-
-    write("sts2012/MSRpar.tsv", SETS["big"])
-    write("sts2017/track5.en-en.tsv", DEVELOPMENT)
-    write("stsb/en-dev.tsv", OTHERS)
-    write("stsb/en-test.tsv", SETS["small"])
-    write("tatoeba/spa-eng.tsv", SHARED, grade="")
+def test_the_script_makes_the_file_from_folders(tmp_path, monkeypatch, capsys, write):
+    graded = {"sts2012/MSRpar": SETS["big"], "sts2017/track5.en-en": DEVELOPMENT, "stsb/en-dev": OTHERS}
+    for name, (first, second) in {**graded, "stsb/en-test": SETS["small"]}.items():
+        grades = [number % 6 for number in range(len(first))]
+        write(tmp_path / f"{name}.tsv", zip(grades, first, second, strict=True))
+    write(tmp_path / "tatoeba" / "spa-eng.tsv", zip(*SHARED, strict=True))
     output = tmp_path / "made.json"
     monkeypatch.setattr(sys, "argv", ["make", str(tmp_path), "--output", str(output)])
     with pytest.raises(SystemExit) as ended:

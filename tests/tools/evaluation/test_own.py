@@ -1,6 +1,5 @@
 """The user's own files: what is counted, and what `evaluate` prints and writes, on models without torch."""
 
-import json
 from math import cos, log2, sin
 
 import numpy as np
@@ -52,23 +51,21 @@ def test_towers_are_used_and_a_query_is_not_its_own_document(named):
 
 
 @pytest.fixture(scope="module")
-def data(tmp_path_factory, pairs):
+def data(tmp_path_factory, pairs, write):
     folder = tmp_path_factory.mktemp("own")
     rows = list(dict.fromkeys(pairs))[:60]
-    (folder / "UNv1.0.en-es.tsv").write_text("".join(f"{one}\t{other}\n" for one, other in rows))
-    graded = [f"{one}\t{rows[n // 2][1]}\t{n % 5}\n" for n, (one, _) in enumerate(rows)]
-    (folder / "graded.tsv").write_text("".join(graded))
-    (folder / "queries.tsv").write_text("".join(f"q{n}\t{one}\n" for n, (one, _) in enumerate(rows[:20])))
-    (folder / "corpus.tsv").write_text("".join(f"d{n}\t{one}\n" for n, (_, one) in enumerate(rows)))
-    (folder / "qrels.tsv").write_text("".join(f"q{n}\td{n}\t1\n" for n in range(20)))
+    write(folder / "translations.UNv1.0.en-es.tsv", rows)
+    write(folder / "graded.tsv", [(one, rows[n // 2][1], n % 5) for n, (one, _) in enumerate(rows)])
+    write(folder / "queries.tsv", [(f"q{n}", one) for n, (one, _) in enumerate(rows[:20])])
+    write(folder / "corpus.tsv", [(f"d{n}", one) for n, (_, one) in enumerate(rows)])
+    write(folder / "qrels.tsv", [(f"q{n}", f"d{n}", 1) for n in range(20)])
     return folder
 
 
 def test_all_of_it_without_torch(data, tmp_path):
     file, other = tmp_path / "own.json", tmp_path / "short"
     assert main(["export", MINI, str(other), "--dim", "12"]) == 0
-    files = ["--translations", data / "UNv1.0.en-es.tsv", "--graded", data / "graded.tsv"]
-    files += [part for name in ("queries", "corpus", "qrels") for part in (f"--{name}", data / f"{name}.tsv")]
+    files = [part for path in data.iterdir() for part in (f"--{path.name.partition('.')[0]}", path)]
     done = run_without(COMMAND, ["evaluate", MINI, other, *files, "--json", file], PACKAGES)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count(f"### Differences to {MINI} x 100: paired bootstrap") == 3
@@ -81,30 +78,22 @@ def test_all_of_it_without_torch(data, tmp_path):
     assert len(compared) * 2 == len(plain) and {score.against for score in compared} == {MINI}
 
 
-def test_refusals_are_one_line(data, tmp_path, capsys):
-    pairs, graded = str(data / "UNv1.0.en-es.tsv"), str(data / "graded.tsv")
-    table, same = tmp_path / "pairs.csv", tmp_path / "same.tsv"
-    table.write_text("en,es\na,b\nc,d\n")
-    same.write_text("a\tA\nb\tA\n")
+def test_refusals_are_one_line(data, tmp_path, write, evaluate):
+    pairs, graded, same = data / "translations.UNv1.0.en-es.tsv", data / "graded.tsv", [("a", "A"), ("b", "A")]
+    table = write(tmp_path / "pairs.csv", "en,es\na,b\nc,d\n")
     for arguments, message in (
-        (["--translations", str(tmp_path / "none.tsv")], "none.tsv: no such file; check the path"),
-        (["--queries", pairs], "give --corpus and --qrels, too"),
+        (["--translations", tmp_path / "none.tsv"], "none.tsv: no such file; check the path"),
         (["--translations", pairs, "--graded", graded, "--columns", "1", "2"], "score the two in two runs"),
         (["--translations", pairs, "--columns", "1"], "1 column, where 2 are needed"),
-        (["--translations", str(table)], "--columns NAME"),
-        (["--translations", str(same)], "2 pairs of 2 and 1 different texts; give at least two of each"),
+        (["--translations", table], "--columns NAME"),
+        (["--translations", write(tmp_path / "same.tsv", same)], "2 pairs of 2 and 1 different texts; give at least"),
         (["--graded", pairs], "row 1 has 2 columns"),
     ):
-        assert main(["evaluate", MINI, *arguments]) == 1, arguments
-        errors = capsys.readouterr().err
-        assert message in errors and errors.count("\n") == 1
-    assert main(["evaluate", MINI, "--translations", str(table), "--columns", "en", "es"]) == 0
-    assert "Differences" not in capsys.readouterr().out
+        assert message in evaluate(MINI, *arguments, refused=True)
+    assert "Differences" not in evaluate(MINI, "--translations", table, "--columns", "en", "es")[0]
 
 
-def test_a_figure_that_does_not_exist_is_null(tmp_path, capsys):
-    same, file = tmp_path / "same.tsv", tmp_path / "same.json"
-    same.write_text("1\ta cat\ta cat\n2\ta dog\ta dog\n")
-    assert main(["evaluate", MINI, "--graded", str(same), "--json", str(file)]) == 0
-    assert f"| {MINI} | undefined | undefined |" in capsys.readouterr().out
-    assert [row["value"] for row in json.loads(file.read_text())] == [None, None]
+def test_a_figure_that_does_not_exist_is_null(tmp_path, write, evaluate):
+    same = write(tmp_path / "same.tsv", "1\ta cat\ta cat\n2\ta dog\ta dog\n")
+    printed, scores = evaluate(MINI, "--graded", same)
+    assert f"| {MINI} | undefined | undefined |" in printed and [score.value for score in scores] == [None, None]

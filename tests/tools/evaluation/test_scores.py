@@ -10,7 +10,6 @@ from st_paragram.errors import EvaluationError
 from st_paragram.tools.evaluation.files import GradedPairs
 from st_paragram.tools.evaluation.scores import (
     Score,
-    correlate,
     correlation,
     cosines,
     differences,
@@ -28,7 +27,7 @@ from st_paragram.tools.evaluation.scores import (
 def test_correlation_by_hand(named):
     model = named({"a": [1, 0], "b": [0, 1], "c": [1, 1], "d": [-1, 0]})
     pairs = GradedPairs("x", ["a", "a", "a", "b"], ["b", "c", "d", "b"], [1.0, 2.0, 1.5, 5.0])
-    got = correlate(model, pairs)
+    got = correlation(cosines(model, pairs), pairs.grades)
     assert got.pearson == pytest.approx(np.corrcoef([0, 0.5**0.5, -1, 1], pairs.grades)[0, 1], abs=1e-6)
     assert got.spearman == pytest.approx(1 - 6 * (1 + 0 + 1 + 0) / (4 * 15))  # ranks 2 3 1 4 against 1 3 2 4
 
@@ -46,8 +45,8 @@ def test_correlations_are_those_of_scipy(pairs):
 
 def test_constant_and_broken_scores_have_no_correlation(named):
     assert math.isnan(correlation([1, 1, 1], [1, 2, 3]).pearson) and math.isnan(correlation([1], [2]).spearman)
-    with pytest.raises(EvaluationError, match="x: the score of pair 2 is nan; the model is broken"):
-        correlate(named({"a": [1, 0], "b": [math.nan, 1]}), GradedPairs("x", ["a", "a"], ["a", "b"], [1.0, 2.0]))
+    with pytest.raises(EvaluationError, match="an embedding is not finite; the model is broken"):
+        cosines(named({"a": [1, 0], "b": [math.nan, 1]}), GradedPairs("x", ["a", "a"], ["a", "b"], [1.0, 2.0]))
 
 
 def test_equal_texts_tie_whatever_float32_makes_of_them(named):

@@ -3,12 +3,11 @@
 import numpy as np
 import pytest
 
-from st_paragram.cli.main import main
-from st_paragram.errors import EvaluationError, TextError
+from st_paragram.errors import TextError
 from st_paragram.families.muse import nli
+from st_paragram.tools.evaluation import transfer
 from st_paragram.tools.evaluation.benchmarks import Request, benchmarks_in
-from st_paragram.tools.evaluation.scores import read_scores
-from st_paragram.tools.evaluation.transfer import accuracy, best_classifier, read, reference, transfer_tasks
+from st_paragram.tools.evaluation.transfer import accuracy, best_classifier, find, read, reference
 
 PAIRS = "neutral\tda\tba\nentailment\tda lo\tda\ncontradiction\tda\tlo\nneutral\tba\tlo\n"
 
@@ -22,11 +21,12 @@ def labelled(count, labels=2, noise=0.0, seed=0):
     return vectors, np.where(wrong, (gold + 1) % labels, gold).astype(str)
 
 
-def test_the_strength_is_the_best_on_examples_held_out():
+def test_the_strength_is_the_best_on_examples_held_out(monkeypatch):
     linear = pytest.importorskip("sklearn.linear_model")
     (train, labels), (other, gold) = labelled(60, noise=0.3), labelled(200, seed=1)
-    alone, strengths = {}, (1e-4, 1e-2, 1.0, 100.0)
-    for strength in strengths:
+    alone = {}
+    monkeypatch.setattr(transfer, "STRENGTHS", [1e-4, 1e-2, 1.0, 100.0])
+    for strength in transfer.STRENGTHS:
         regression = linear.LogisticRegression(C=strength, tol=1e-8, max_iter=5000)
         regression.fit((train - train.mean(0)) / train.std(0), labels)
         alone[strength] = regression.score((other - train.mean(0)) / train.std(0), gold)
@@ -34,75 +34,69 @@ def test_the_strength_is_the_best_on_examples_held_out():
     vectors, both = np.concatenate([train, other]), np.concatenate([labels, gold])
     held_out = np.arange(260) >= 60
     for refit, learned_from in ((False, 60), (True, 260)):
-        found = best_classifier(vectors, both, held_out, refit, strengths)
+        found = best_classifier(vectors, both, held_out, refit)
         assert max(alone, key=alone.get) == found[-1].C
         assert found[0].n_samples_seen_ == learned_from
 
 
 def test_tasks_are_scored_as_their_splits_allow():
     pytest.importorskip("sklearn")
-    assert accuracy({"": labelled(120)}) == accuracy({"": labelled(120)}) > 0.9
+    assert accuracy({"train": labelled(120)}) == accuracy({"train": labelled(120)}) > 0.9
     halves = {"train": labelled(120, 3), "test": labelled(60, 3, seed=1)}
     assert accuracy(halves) > 0.9 and accuracy({**halves, "dev": labelled(60, 3, seed=2)}) > 0.9
     generator = np.random.default_rng(5)  # labels without meaning are not found
     noise = generator.normal(size=(400, 6)).astype(np.float32), generator.integers(0, 2, 400).astype(str)
-    assert 0.4 < accuracy({"": noise}) < 0.6
+    assert 0.4 < accuracy({"train": noise}) < 0.6
 
 
 def test_the_majority_by_hand():
     three, test = (["a", "b", "c"], ["1", "0", "1"]), (["d", "e"], ["0", "1"])
-    found = [one.value for one in reference({"MR": {"": three}, "TREC": {"train": three, "test": test}})]
+    found = [one.value for one in reference({"MR": {"train": three}, "TREC": {"train": three, "test": test}})]
     assert found == [pytest.approx(2 / 3), 0.5]
 
 
-def write(folder, rows=12, texts=("da", "lo")):
-    folder.mkdir(parents=True, exist_ok=True)
-    body = "".join(f"{label}\t{texts[label]} {texts[label]}\n" for _ in range(rows) for label in (0, 1))
+@pytest.fixture
+def folder(tmp_path, texts, write):
+    """Three tasks that one word decides."""
+    rows = [(label, f"{texts[label]} {texts[label]}") for _ in range(30) for label in (0, 1)]
     for name in ("MR", "TREC.train", "TREC.test", "SST2.train", "SST2.dev", "SST2.test"):
-        (folder / f"{name}.tsv").write_text(body)
-    return folder
+        write(tmp_path / "transfer" / f"{name}.tsv", rows)
+    return tmp_path
 
 
-def test_tasks_are_read(tmp_path):
-    folder = write(tmp_path / "transfer")
-    (folder / "SST2.dev.tsv").unlink()
-    assert list(transfer_tasks(folder)) == ["MR", "TREC"] and benchmarks_in(tmp_path) == ["transfer"]
-    found = read(Request([], data=tmp_path))
-    assert {task: list(splits) for task, splits in found.items()} == {"MR": [""], "TREC": ["train", "test"]}
-    texts, labels = found["MR"][""]
-    assert texts[:2] == ["da da", "lo lo"] and labels[:3] == ["0", "1", "0"]
-    with pytest.raises(EvaluationError, match=r"no transfer tasks; files are named like MR.tsv"):
-        read(Request([], data=tmp_path / "none"))
+def test_tasks_are_read(folder, texts):
+    (folder / "transfer" / "SST2.dev.tsv").unlink()
+    assert list(find(folder, "transfer")) == ["MR", "TREC"] and benchmarks_in(folder) == ["transfer"]
+    found = read(Request([], data=folder))
+    assert {task: list(splits) for task, splits in found.items()} == {"MR": ["train"], "TREC": ["train", "test"]}
+    sentences, labels = found["MR"]["train"]
+    assert sentences[:2] == [f"{text} {text}" for text in texts[:2]] and labels[:3] == ["0", "1", "0"]
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("benchmark", "text", "message"),
     [
-        ("0\tda\nlo\n", "MR.tsv: row 2 has 1 column, 'lo', where 2 are expected"),
-        ("0\tda\n \tlo\n", "MR.tsv: row 2: an empty label; expected `label TAB text`"),
-        ("0\tda\n" * 20, "MR.tsv: 20 of label 0; two labels with 10 sentences or more"),
-        ("0\tda\n" * 20 + "1\tlo\n" * 9, "MR.tsv: 20 of label 0, 9 of label 1; two labels with 10"),
-        ("", "MR.tsv: empty"),
+        (transfer, "0\tda\nlo\n", "row 2 has 1 column, 'lo', where 2 are expected"),
+        (transfer, "0\tda\n \tlo\n", "row 2: an empty label; expected `label TAB text`"),
+        (transfer, "0\tda\n" * 20 + "1\tlo\n" * 9, "20 of label 0, 9 of label 1; two labels with 10"),
+        (nli, "neutral\tda\tba\nyes\tda\tlo\n", "row 2: label 'yes'; there are entailment, neutral, contradiction"),
+        (nli, "neutral\tda\t \n", "row 1: an empty sentence"),
     ],
 )
-def test_wrong_files_are_refused(tmp_path, text, message):
-    (tmp_path / "MR.tsv").write_text(text)
-    with pytest.raises(TextError, match=message):
-        read(Request([], data=tmp_path))
+def test_wrong_files_are_refused(tmp_path, write, benchmark, text, message):
+    path = write(tmp_path / ("MR.tsv" if benchmark is transfer else "snli.tsv"), text)
+    with pytest.raises(TextError, match=f"{path}: {message}"):
+        benchmark.read(Request([], data=tmp_path))
 
 
 @pytest.mark.slow
-def test_the_command_prints_and_records(tmp_path, tiny, texts, capsys):
+def test_the_command_prints_and_records(folder, tiny, evaluate):
     pytest.importorskip("sklearn")
-    write(tmp_path / "transfer", 30, texts[:2])
-    file = tmp_path / "record.json"
-    arguments = [str(tiny), "--data", str(tmp_path), "--untrained"]
-    assert main(["evaluate", *arguments, "--benchmarks", "transfer", "--json", str(file)]) == 0
-    printed = capsys.readouterr().out
+    printed, scores = evaluate(tiny, "--data", folder, "--untrained")
     assert f"| {tiny} | 100.0 | 100.0 | 100.0 |" in printed and "| majority | 50.0 | 50.0 | 50.0 |" in printed
     assert "USE_Trans (published" not in printed and "| untrained |" in printed
     assert "not the published test set: MR, " in printed
-    assert {score.value for score in read_scores(file) if score.model == str(tiny)} == {1}
+    assert {score.value for score in scores if score.model == tiny} == {1}
 
 
 # --- inference
@@ -119,40 +113,21 @@ class Classifier:
         return np.array(rows, np.float32)
 
 
-def test_sets_of_inference_are_found_by_name(tmp_path):
+def test_sets_of_inference_are_found_by_name(tmp_path, write):
     for name in ("snli_test.en.tsv", "xnli_held.es.tsv", "other.tsv", "notes.txt"):
-        (tmp_path / name).write_text(PAIRS)
-    assert list(nli.nli_files(tmp_path)) == ["snli_test.en", "xnli_held.es"] and benchmarks_in(tmp_path) == ["nli"]
+        write(tmp_path / name, PAIRS)
+    assert list(nli.find(tmp_path, "nli")) == ["snli_test.en", "xnli_held.es"] and benchmarks_in(tmp_path) == ["nli"]
     rows = [(1, "da", "ba"), (0, "da lo", "da"), (2, "da", "lo"), (1, "ba", "lo")]
     assert nli.read(Request([], data=tmp_path, languages=["es"])) == {"xnli_held.es": rows}
-    with pytest.raises(EvaluationError, match=r"no set of fr, only snli_test.en, xnli_held.es"):
-        nli.read(Request([], data=tmp_path, languages=["fr"]))
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("neutral\tda\tba\nyes\tda\tlo\n", "row 2: label 'yes'; there are entailment, neutral, contradiction"),
-        ("neutral\tda\n", "row 1 has 2 columns, where 3 are expected"),
-        ("neutral\tda\t \n", "row 1: an empty sentence"),
-    ],
-)
-def test_wrong_rows_of_inference_are_refused(tmp_path, text, message):
-    (tmp_path / "snli.tsv").write_text(text)
-    with pytest.raises(TextError, match=f"snli.tsv: {message}"):
-        nli.read_nli(tmp_path / "snli.tsv")
 
 
 def test_accuracy_of_a_classifier_by_hand():
     sets = {"snli": [(1, "da", "ba"), (0, "da lo", "da"), (2, "da", "lo"), (1, "ba", "lo")]}
     assert [one.value for one in nli.score("m", Classifier(), sets)] == [0.75]
-    assert [one.value for one in nli.reference(sets)] == [0.5]
 
 
-def test_models_without_a_classifier_are_left_out(tmp_path, tiny, capsys, caplog):
-    (tmp_path / "snli_test.en.tsv").write_text(PAIRS)
-    file = tmp_path / "record.json"
-    assert main(["evaluate", str(tiny), "--data", str(tmp_path), "--json", str(file)]) == 0
-    assert "| majority | 50.0 |" in capsys.readouterr().out
+def test_models_without_a_classifier_are_left_out(tmp_path, tiny, write, evaluate, caplog):
+    write(tmp_path / "snli_test.en.tsv", PAIRS)
+    printed, scores = evaluate(tiny, "--data", tmp_path)
+    assert "| majority | 50.0 |" in printed and [score.model for score in scores] == ["majority"]
     assert f"{tiny}: has no classifier, since it was not trained on inference; left out" in caplog.text
-    assert [score.model for score in read_scores(file)] == ["majority"]
