@@ -1,8 +1,8 @@
-"""BUCC 2018: translations that are hidden in two texts, found by mining.
+"""BUCC 2018: translations hidden in two texts, found by mining.
 
     python benchmarks/bucc.py p-sp-mini --data eval --languages zh
 
-Takes what `st-paragram evaluate` takes, and prints its tables.
+Takes the options of `st-paragram evaluate`, and prints its tables.
 """
 
 import sys

@@ -1,9 +1,9 @@
-"""Which language teaches English best: overlap of vocabularies and STS, as in figure 1 and table 5 of SP (ACL 2019).
+"""The best language to learn English from: vocabulary overlap and STS, as in figure 1 and table 5 of SP (ACL 2019).
 
     python benchmarks/language_choice.py --data eval --text es=en-es.tsv fr=en-fr.tsv de=en-de.tsv ar=en-ar.tsv
 
-Of the texts, the rows are trained on whose English all languages have, so that only the translations differ. Each
-language has a separate vocabulary. Its pieces that English has, too, share rows with English (string), or no rows are
+Only rows whose English side occurs in all languages are used for training, so that only the translations differ. Each
+language has a separate vocabulary. Either its pieces share rows with equal English pieces (string), or no rows are
 shared (disjoint). The score is the mean of all sets of STS 2012-2016, Pearson x 100 of the English side.
 """
 
@@ -36,11 +36,11 @@ TRAIN = ["--config", "sp2019", "--megabatch-size", "20", "--anneal-interval", "2
 
 
 def same_english(texts: dict[str, str], folder: Path) -> dict[str, Path]:
-    """A text for each language, of the rows whose English all have, in one order, with one translation each."""
+    """Write a text for each language with the rows whose English all have, in one order, with one translation each."""
     rows = {language: dict(read_pairs(parse_source(text, ("en", language)))) for language, text in texts.items()}
     common = sorted(set.intersection(*map(set, rows.values())))
     if len(common) < 100:
-        raise TextError(f"{len(common)} English sentences that all of {', '.join(texts)} have; give other texts")
+        raise TextError(f"{len(common)} English sentences in common among {', '.join(texts)}; give other texts")
     files = {language: folder / f"en-{language}.tsv" for language in rows}
     for language, file in files.items():
         file.write_text("".join(f"{english}\t{rows[language][english]}\n" for english in common), encoding="utf-8")
@@ -48,13 +48,13 @@ def same_english(texts: dict[str, str], folder: Path) -> dict[str, Path]:
 
 
 def overlap(english: BilingualTokenizer, language: str) -> float:
-    """Share of the English pieces that are also pieces of the language."""
+    """Return the share of English pieces that are also pieces of the language."""
     first, second = ({each.piece(row) for row in range(len(each))} for each in (english, english.in_language(language)))
     return len((first & second) - {None}) / len(first - {None})
 
 
 def sts(model: Path, data: Path) -> float:
-    """Mean over the sets of STS 2012-2016 of Pearson's correlation x 100."""
+    """Return the mean of Pearson's correlation x 100 over the sets of STS 2012-2016."""
     encoder, found = load_encoder(model), []
     for path in sorted(data.glob("sts201[2-6]/*.tsv")):
         grades, first, second = zip(*(line.split("\t") for line in read_lines(str(path))), strict=True)
@@ -64,7 +64,7 @@ def sts(model: Path, data: Path) -> float:
 
 
 def correlation(name: str, first: list[float], second: list[float]) -> list[str]:
-    """Spearman's correlation x 100, number, and the share of permutations that are as far from 0."""
+    """Return Spearman's correlation x 100, the number of values, and the share of permutations as far from 0."""
     test = permutation_test((first,), lambda x: spearmanr(x, second).statistic, permutation_type="pairings", rng=0)
     return [name, f"{100 * test.statistic:.1f}", str(len(first)), f"{test.pvalue:.3f}"]
 
@@ -77,11 +77,11 @@ def main() -> int:
     add("--text", nargs="+", required=True, metavar="LANG=FILE", help="parallel texts, English first")
     add("--distances", metavar="FILE", help="rows `LANG TAB distance from English`, such as those of URIEL")
     add("--seeds", nargs="+", type=int, default=[1, 2, 3], help="(%(default)s)")
-    add("--vocab-size", default=4000, help="pieces of each language (%(default)s; the paper: 20000)")
+    add("--vocab-size", default=4000, help="pieces per language (%(default)s; the paper: 20000)")
     add("--epochs", default=20, help="(%(default)s)")
     arguments = parser.parse_args()
     if not any(arguments.data.glob("sts201[2-6]/*.tsv")):
-        raise EvaluationError(f"{arguments.data}: no STS, such as sts2012/MSRpar.tsv")
+        raise EvaluationError(f"{arguments.data}: no STS files; add files such as sts2012/MSRpar.tsv")
     scores: dict[str, dict[str, float]] = {"string": {}, "disjoint": {}}
     overlaps: dict[str, float] = {}
 

@@ -1,9 +1,9 @@
-"""Time and memory by the length of texts, as in figure 2 of mUSE (ACL 2020): `python benchmarks/length.py`.
+"""Time and memory by text length, as in figure 2 of mUSE (ACL 2020): `python benchmarks/length.py`.
 
 Without models, p-sp-mini is compared with a CNN and a transformer of `train muse` that are trained for one step
 (`--sizes`: its options). Every model and length is measured in a new process on one thread: milliseconds per text, and
-the memory that a call needs on top of the loaded model. The exponent is that of a power of the length, from 64 tokens
-on. Texts consist of words that are one token each. Linux only.
+the memory that a call needs in addition to the loaded model. The exponent of a power law is fitted from 64 tokens on.
+Texts consist of words with one token each. Linux only.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from harness.processes import Program, command
 from st_paragram.cli.main import run_reporting_errors
 
 WORDS = ["the", "of", "and", "a", "to", "in", "is", "you", "that", "it"]
-LEAST_SECONDS = 0.5  # of calls together
-LONG = 64  # tokens, from which the exponent is fitted
+LEAST_SECONDS = 0.5  # minimum time of all calls together
+LONG = 64  # minimum tokens for the fit of the exponent
 PAPER = ["--dim", "512", "--filters", "256", "--heads", "8", "--ffn-dim", "2048"]
 LAYERS = {"cnn": "2", "transformer": "6"}
 
 
 def process(name: str, length: int, batch: int) -> dict[str, float]:
-    """Encode texts of a length again and again: milliseconds per text, and extra memory in 2^20 bytes."""
+    """Encode texts of a length repeatedly: milliseconds per text, and extra memory in 2^20 bytes."""
     import st_paragram
 
     model = st_paragram.load(name, device="cpu")
@@ -40,7 +40,7 @@ def process(name: str, length: int, batch: int) -> dict[str, float]:
     model.encode(texts[:1], batch_size=1, show_progress_bar=False)
     for tensor in model.state_dict().values():
         tensor.float().sum()  # pages of mapped files must not count as growth
-    Path("/proc/self/clear_refs").write_text("5")  # the peak begins again: proc(5)
+    Path("/proc/self/clear_refs").write_text("5")  # resets the peak: proc(5)
     before, started, calls = _resident_mb("VmRSS"), time.perf_counter(), 0
     while time.perf_counter() - started < LEAST_SECONDS:
         model.encode(texts, batch_size=batch, show_progress_bar=False)
@@ -56,18 +56,18 @@ def _resident_mb(name: str) -> float:
 
 
 def untrained(folder: Path, sizes: list[str], longest: int) -> dict[str, str]:
-    """Names and directories of p-sp-mini, and of a CNN and a transformer that read texts of `longest` tokens."""
+    """Return names and directories of p-sp-mini, and of a CNN and a transformer for texts of `longest` tokens."""
     models = {"p-sp-mini": "p-sp-mini"}
     for kind, layers in LAYERS.items():
         models[f"muse-{kind}"] = str(folder / kind)
         options = ["--steps", "1", "--no-bag", "--max-length", str(longest + 2), "--output", folder / kind]
-        options += ["--batch-size", "16", "--layers", layers, *sizes]  # the user's sizes come last, and count
+        options += ["--batch-size", "16", "--layers", layers, *sizes]  # the user's sizes take precedence
         command("train", "muse", "--architecture", kind, "--langs", "es", "--bitext", "built-in", *options).run()
     return models
 
 
 def exponent(lengths: list[int], values: list[float]) -> str:
-    """The power of the length by which values grow, from `LONG` on."""
+    """Fit the power of the length by which values grow, from `LONG` on."""
     points = [(length, value) for length, value in zip(lengths, values, strict=True) if length >= LONG and value > 0]
     x, y = np.log(points).T if points else ((), ())
     return f"{np.polyfit(x, y, 1)[0]:.2f}" if len(points) > 1 else "-"
@@ -76,10 +76,10 @@ def exponent(lengths: list[int], values: list[float]) -> str:
 def main() -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("models", nargs="*", metavar="MODEL", help="(default: p-sp-mini and two networks)")
+    parser.add_argument("models", nargs="*", metavar="MODEL", help="models (default: p-sp-mini and two networks)")
     parser.add_argument("--lengths", type=int, nargs="+", default=[8, 16, 32, 64, 128, 256, 512], help="(%(default)s)")
     parser.add_argument("--batch", type=int, default=8, help="texts at a time (%(default)s)")
-    parser.add_argument("--sizes", default=" ".join(PAPER), help="of the two networks (the paper's: %(default)s)")
+    parser.add_argument("--sizes", default=" ".join(PAPER), help="sizes of the two networks (the paper's: %(default)s)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the figures")
     parser.add_argument("--process", nargs=3, help=argparse.SUPPRESS)
     arguments = parser.parse_args()

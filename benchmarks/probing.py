@@ -1,11 +1,11 @@
-r"""Probing: which properties of a sentence a linear classifier finds in frozen embeddings (EMNLP 2020).
+r"""Probing: properties of a sentence that a linear classifier can predict from frozen embeddings (EMNLP 2020).
 
     python benchmarks/probing.py p-sp-mini bgt-es --senteval senteval/probing --text sentences.txt
 
 `--senteval FOLDER` has SentEval's files (sentence_length.txt, tree_depth.txt, word_content.txt, ...), rows
-`tr|va|te TAB label TAB text`. `--text FILE` makes tasks of the sentence length in words, the number of punctuation
-marks and the first mark of its lines. The classifier is a logistic regression on standardized features; its strength
-of regularization is chosen on the validation split. `majority` is what the most frequent label has right.
+`tr|va|te TAB label TAB text`. `--text FILE` makes tasks from its lines: sentence length in words, number of punctuation
+marks, and first punctuation mark. The classifier is a logistic regression on standardized features; its regularization
+is chosen on the validation split. `majority` is the accuracy of the most frequent label.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ Examples = list[tuple[str, str]]  # labels and texts
 Task = tuple[Examples, Examples, Examples]  # for training, validation and test
 STRENGTHS = (0.25, 1.0, 4.0)  # three of SentEval's 2^-2 ... 2^3
 LENGTHS = ((5, 8), (9, 12), (13, 16), (17, 20), (21, 25), (26, 28))  # SentEval's bins, in words
-MOST_MARKS, LEAST = 11, 10  # the last label of the number of marks; sentences of a label, below which it is left out
+MOST_MARKS, LEAST = 11, 10  # largest label for the number of marks; minimum sentences per label
 
 
 def senteval_tasks(folder: Path, sizes: list[int], rng: random.Random) -> dict[str, Task]:
-    """The tasks of SentEval's files, of each split at most as many rows as in `sizes`."""
+    """Read the tasks of SentEval's files, with at most the numbers of rows in `sizes` per split."""
     tasks = {}
     for path in sorted(folder.glob("*.txt")):
         parts: dict[str, Examples] = {"tr": [], "va": [], "te": []}
@@ -52,7 +52,7 @@ def senteval_tasks(folder: Path, sizes: list[int], rng: random.Random) -> dict[s
 
 
 def text_tasks(path: Path, sizes: list[int], rng: random.Random) -> dict[str, Task]:
-    """Tasks of the distinct lines of a text."""
+    """Make tasks from the distinct lines of a text."""
     labeled: dict[str, Examples] = {"sentence length": [], "number of marks": [], "first mark": []}
     for text in dict.fromkeys(read_lines(str(path))):
         marks = [character for character in text if character in string.punctuation]
@@ -77,12 +77,12 @@ def _drawn(parts: list[Examples], sizes: list[int], rng: random.Random) -> Task:
 
 
 def probe(model: str, tasks: dict[str, Task]) -> dict[str, float]:
-    """Accuracy on the test split of each task."""
+    """Return the accuracy on the test split of each task."""
     encoder, found = load_encoder(model), {}
     for name, parts in tasks.items():
         vectors = [encoder.encode([text for _, text in part], show_progress_bar=False) for part in parts]
         labels = [[label for label, _ in part] for part in parts]
-        fold = PredefinedSplit(np.repeat([-1, 0], [len(parts[0]), len(parts[1])]))  # -1: for training alone
+        fold = PredefinedSplit(np.repeat([-1, 0], [len(parts[0]), len(parts[1])]))  # -1: only for training
         pipeline = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
         search = GridSearchCV(pipeline, {"logisticregression__C": STRENGTHS}, cv=fold, refit=False)
         search.fit(np.concatenate(vectors[:2]), labels[0] + labels[1])
@@ -97,7 +97,7 @@ def main() -> int:
     parser.add_argument("models", nargs="+", metavar="MODEL")
     parser.add_argument("--senteval", type=Path, metavar="FOLDER", help="SentEval's probing files")
     parser.add_argument("--text", type=Path, metavar="FILE", help="one sentence per line")
-    parser.add_argument("--sizes", type=int, nargs=3, default=[10_000, 1_000, 2_000], help="of splits (%(default)s)")
+    parser.add_argument("--sizes", type=int, nargs=3, default=[10_000, 1_000, 2_000], help="split sizes (%(default)s)")
     arguments = parser.parse_args()
     rng = random.Random(0)
     tasks = senteval_tasks(arguments.senteval, arguments.sizes, rng) if arguments.senteval else {}

@@ -1,8 +1,8 @@
-"""One page of many results: `python benchmarks/report.py results/*.json --output report.md --plot report.png`.
+"""Put many results on one page: `python benchmarks/report.py results/*.json --output report.md --plot report.png`.
 
-Reads what `st-paragram evaluate --json` writes, of any number of models and benchmarks. Of figures that several files
-have, those of the newest file count. For each benchmark and measure there is a table of models by sets, x 100, with the
-95 % interval where it is known. The picture, of one bar per model and table, needs `pip install "st_paragram[plots]"`.
+Reads files by `st-paragram evaluate --json` for any number of models and benchmarks. If several files have the same
+score, the newest file is used. For each benchmark and measure, there is a table of models by sets, x 100, with the 95 %
+interval if it is known. The picture, with one bar per model and table, needs `pip install "st_paragram[plots]"`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Tables = dict[tuple[str, str], dict[str, dict[str, Score]]]  # (benchmark, measu
 
 
 def read_scores(paths: Iterable[Path]) -> Tables:
-    """The scores of files, those of newer files in place of those of older ones; comparisons are left out."""
+    """Read the scores of files; newer files replace scores of older files; comparisons are left out."""
     tables: Tables = {}
     for path in sorted(paths, key=lambda path: path.stat().st_mtime):
         try:
@@ -46,7 +46,7 @@ def read_scores(paths: Iterable[Path]) -> Tables:
 
 
 def cell(score: Score | None) -> str:
-    """A figure x 100 with its interval."""
+    """Format a score x 100 with its interval."""
     if score is None:
         return MISSING
     known = score.get("low") is not None
@@ -54,7 +54,7 @@ def cell(score: Score | None) -> str:
 
 
 def markdown(tables: Tables, picture: str = "") -> str:
-    """The page."""
+    """Format the page."""
     parts = ["# Results\n", f"![Means over the sets]({picture})\n"] if picture else ["# Results\n"]
     for (benchmark, measure), models in tables.items():
         sets = list(dict.fromkeys(name for scores in models.values() for name in scores))
@@ -64,7 +64,7 @@ def markdown(tables: Tables, picture: str = "") -> str:
 
 
 def plot(tables: Tables, path: Path) -> None:
-    """Bars of the mean over the sets that all models of a table have, one group per table."""
+    """Draw bars of the mean over the sets that all models in a table have, one group per table."""
     require("matplotlib", "plots", "a picture")
     from matplotlib.figure import Figure
 

@@ -1,7 +1,7 @@
-"""A server under load: `python benchmarks/serving.py [--workers 2] [--texts 32]`.
+"""Measure a server under load: `python benchmarks/serving.py [--workers 2] [--texts 32]`.
 
-Starts `st-paragram serve` on this machine. One thread of this process drives all clients, on the same cores. Prints the
-latency, the rate and the memory with 1 client and with 64.
+It starts `st-paragram serve` on this machine. One thread of this process runs all clients, on the same cores. It prints
+latency, rate and memory with 1 client and with 64 clients.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ HEAD = ["clients", "texts per request", "requests/s", "sentences/s", "p50 ms", "
 
 
 def main() -> int:
-    """Measure and print; status 1 if a request failed."""
+    """Measure and print; return status 1 if a request failed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", default="p-sp-mini", help="(%(default)s)")
-    parser.add_argument("--workers", type=int, default=1, metavar="N", help="processes of the server (%(default)s)")
+    parser.add_argument("--workers", type=int, default=1, metavar="N", help="server processes (%(default)s)")
     parser.add_argument("--clients", type=int, nargs="+", default=[1, 64], metavar="N", help="(%(default)s)")
     parser.add_argument("--texts", type=int, nargs="+", default=[1], metavar="N", help="per request (%(default)s)")
-    parser.add_argument("--seconds", type=float, default=10.0, help="per row (%(default)s)")
+    parser.add_argument("--seconds", type=float, default=10.0, help="time per row (%(default)s)")
     given = parser.parse_args()
     sentences, failed = [text for pair in sample_pairs("es", 2000) for text in pair], 0
 
@@ -61,7 +61,7 @@ def main() -> int:
 
 @contextmanager
 def server(model: str, workers: int) -> Iterator[tuple[psutil.Process, int]]:
-    """A server of a model while the context lasts: its process and its port."""
+    """Run a server within the block; yield its process and its port."""
     command = [sys.executable, "-m", "st_paragram.cli.main", "serve", model, "--port", "0", "--workers", str(workers)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
@@ -74,10 +74,10 @@ def server(model: str, workers: int) -> Iterator[tuple[psutil.Process, int]]:
 
 
 def load(port: int, requests: list[bytes], clients: int, seconds: float) -> tuple[list[float], int]:
-    """The seconds of each request, and how many were not answered with status 200.
+    """Return the seconds of each request, and the number of requests without status 200.
 
-    Each client sends its next request when it has read the answer. Threads would wait for each other, which would
-    count as the server's time.
+    Each client sends its next request when it has read the answer. Client threads would wait for each other, which
+    would be counted as the server's time.
     """
     times, failed, choose, end = list[float](), 0, random.Random(1), time.perf_counter() + seconds
     with selectors.DefaultSelector() as ready, ExitStack() as opened:

@@ -1,8 +1,8 @@
-"""Speed side by side with other packages: `python benchmarks/speed.py`.
+"""Speed compared with other packages: `python benchmarks/speed.py`.
 
-All programs have the same weights (`--model`, in float32) and the same text, on one thread and on two. In each round
-every program runs once, in a new process, one after another. Tables show the median of the rounds and their range. A
-program that is not installed is left out, with the reason: `pip install model2vec`.
+All programs use the same weights (`--model`, in float32) and the same text, on one thread and on two. In each round,
+every program runs once, in a new process, one after another. Tables show the median and range of the rounds. Programs
+that are not installed are left out, with the reason: `pip install model2vec`.
 
 encode   a list of strings to a matrix, for sentences and for paragraphs of eight sentences: a first pass over new text,
          and later passes; also the milliseconds to load the model and to encode one new sentence
@@ -33,9 +33,9 @@ from st_paragram.core.tables import markdown_table
 OURS, PLAIN = "st_paragram", "sentence-transformers"
 PARAGRAPH = 8  # sentences
 SINGLES = 200  # sentences that are encoded one by one
-LEAST_SECONDS = 1.0  # of the later passes together
-TRAIN_SECONDS = 10  # that each trainer works, about: the number of its steps follows from RATES
-RATES = {OURS: 6000, PLAIN: 300}  # pairs/s on one thread, for 1,024 components
+LEAST_SECONDS = 1.0  # minimum time of the later passes together
+TRAIN_SECONDS = 10  # approximate time per trainer, which sets its number of steps with RATES
+RATES = {OURS: 6000, PLAIN: 300}  # pairs/s on one thread, for 1,024 dimensions
 BATCH, COMPONENTS = 128, 1024
 
 
@@ -54,7 +54,7 @@ def load_pipeline(folder: str) -> Callable[[list[str]], Any]:
 
 
 def load_plain(folder: str) -> Callable[[list[str]], Any]:
-    """Sentence-transformers alone."""
+    """Plain sentence-transformers."""
     from sentence_transformers import SentenceTransformer
 
     return SentenceTransformer(folder, device="cpu").encode
@@ -76,7 +76,7 @@ WITHOUT_KERNELS = "st_paragram, NumPy only"
 
 
 def encode_process(name: str, model: str, files: Sequence[str]) -> dict[str, float]:
-    """Load a model, encode single sentences, then each file twice; figures by what they are."""
+    """Load a model, encode single sentences, then each file twice; return figures by name."""
     texts = {Path(file).stem: json.loads(Path(file).read_text(encoding="utf-8")) for file in files}
     ENCODERS[name](model)  # imports
     started = time.perf_counter()
@@ -101,7 +101,7 @@ def encode_process(name: str, model: str, files: Sequence[str]) -> dict[str, flo
 
 
 def train_process(name: str, store: str, pairs: int) -> dict[str, float]:
-    """Train on so many pairs of a store; pairs/s."""
+    """Train on a number of pairs of a store; return pairs/s."""
     with tempfile.TemporaryDirectory() as folder:
         return {"pairs/s": (_train_ours if name == OURS else _train_plain)(store, pairs, folder)}
 
@@ -152,7 +152,7 @@ def _train_plain(store: str, pairs: int, folder: str) -> float:
 
 
 def encode_programs(folder: Path, text: Path | None, count: int, threads: int) -> dict[str, Program]:
-    """What is measured in the section `encode`; writes the texts."""
+    """Return the programs of the section `encode`, after writing the texts."""
     lines = sentences(text, count + SINGLES)
     some = lines[:count]
     starts = range(0, count - PARAGRAPH + 1, PARAGRAPH)
@@ -170,7 +170,7 @@ def encode_programs(folder: Path, text: Path | None, count: int, threads: int) -
 
 
 def train_programs(folder: Path, bitext: str | None, seconds: float, threads: int) -> dict[str, Program]:
-    """What is measured in the section `train`; makes the store."""
+    """Return the programs of the section `train`, after making the store."""
     store, texts = folder / "pairs.h5", folder / "pairs.tsv"
     if not store.is_file():
         texts.write_text("".join(f"{a}\t{b}\n" for a, b in sample_pairs("es")), encoding="utf-8")
@@ -189,12 +189,12 @@ def main() -> int:
     add = parser.add_argument
     add("--model", default="p-sp-mini", help="averaging model (%(default)s)")
     add("--text", type=Path, metavar="FILE", help="one sentence per line (default: the built-in sample, 8 languages)")
-    add("--count", type=int, default=40_000, help="sentences of it (%(default)s)")
+    add("--count", type=int, default=40_000, help="number of sentences (%(default)s)")
     add("--bitext", metavar="FILE", help="two tab-separated columns to train on (default: the built-in sample, en-es)")
-    add("--train-seconds", type=float, default=TRAIN_SECONDS, help="of each training, about (%(default)s)")
+    add("--train-seconds", type=float, default=TRAIN_SECONDS, help="approximate time per training (%(default)s)")
     add("--rounds", type=int, default=7, help="(%(default)s)")
     add("--threads", type=int, nargs="+", default=[1, 2], help="(%(default)s)")
-    add("--only", choices=["encode", "train"], help="one of the two sections")
+    add("--only", choices=["encode", "train"], help="run only this section")
     add("--json", type=Path, metavar="FILE", help="also write every round")
     add("--process", nargs="+", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -233,7 +233,7 @@ def main() -> int:
 
 
 def table(results: dict[str, list[dict[str, float]]]) -> str:
-    """The median and range of each figure of each program."""
+    """Format the median and range of each figure of each program."""
     head = list(next(iter(results.values()))[0])
     rows = [[name, *(spread([each[key] for each in rounds]) for key in head)] for name, rounds in results.items()]
     return markdown_table(["", *head], rows)

@@ -1,4 +1,4 @@
-"""How long a new process takes until its first vector, and whole commands: `python benchmarks/startup.py`.
+"""Time of a new process until its first vector, and of whole commands: `python benchmarks/startup.py`.
 
 Compares `Encoder`, `st_paragram.load`, plain sentence-transformers and model2vec with the same model in float32, and
 times `st-paragram score` of one pair and `st-paragram search`. One thread; peak memory is resident (VmHWM). Linux only.
@@ -32,7 +32,7 @@ _FIRST = {
 
 
 def programs(model: str, folder: Path, lines: int) -> dict[str, Program]:
-    """What is measured; makes a copy of the model, a pair, and an index of so many lines in the folder."""
+    """Return the programs, after making a copy of the model, a pair, and an index of `lines` lines in the folder."""
     copy, pair, text, index, scored = (str(folder / name) for name in ("copy", "pair.tsv", "text", "index", "scored"))
     Path(pair).write_text(f"{SENTENCE}\t¿Dónde está la estación?\n", encoding="utf-8")
     Path(text).write_text("".join(f"{each}\n" for each in sentences(None, lines)), encoding="utf-8")
@@ -49,7 +49,7 @@ def main() -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", metavar="MODEL", nargs="?", default="p-sp-mini", help="(%(default)s)")
-    parser.add_argument("--lines", type=int, default=1000, metavar="N", help="of the index (%(default)s)")
+    parser.add_argument("--lines", type=int, default=1000, metavar="N", help="lines of the index (%(default)s)")
     parser.add_argument("--rounds", type=int, default=7, metavar="N", help="(%(default)s)")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:

@@ -2,7 +2,7 @@
 
     python benchmarks/sts.py p-sp-mini p-sp-base --data eval
 
-Takes what `st-paragram evaluate` takes, and prints its tables.
+Takes the options of `st-paragram evaluate`, and prints its tables.
 """
 
 import sys

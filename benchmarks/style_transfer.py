@@ -1,11 +1,11 @@
-r"""Style transfer: the meaning of one sentence written in the style of another, by a generative model.
+r"""Style transfer: a generative model expresses the meaning of one sentence in the style of another.
 
     python benchmarks/style_transfer.py bgt-es --pairs pairs.tsv --to en
 
-Rows of the file are `source TAB style`: sources of either language of the model, styles of the one that is written.
-Prints a Markdown table of what was written, with the cosine of its embedding with the source's, the shares of its words
-that source and style have, the smaller number of words through the style's or the reverse, and F1 of the style's marks;
-and the means.
+Rows of the file are `source TAB style`: sources in either language of the model, styles in the output language.
+Prints a Markdown table of the outputs, with the cosine between output and source, the shares of output words that occur
+in source and style, the ratio of the smaller to the larger number of words in output and style, and F1 of the style's
+punctuation marks; and the means.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ def measures(output: str, source: str, style: str) -> list[float]:
 
 
 def main() -> int:
-    """Write, measure and print."""
+    """Generate, measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("model", metavar="MODEL", help="a directory made by st-paragram train bgt")
+    parser.add_argument("model", metavar="MODEL", help="model directory from st-paragram train bgt")
     parser.add_argument("--pairs", required=True, metavar="FILE.tsv", help="rows `source TAB style`")
-    parser.add_argument("--to", metavar="LANG", help="language to write (the model's first)")
-    parser.add_argument("--scorer", default=SHIPPED, metavar="MODEL", help="embeds sentences for cosines (%(default)s)")
+    parser.add_argument("--to", metavar="LANG", help="output language (default: the model's first)")
+    parser.add_argument("--scorer", default=SHIPPED, metavar="MODEL", help="model for the cosines (%(default)s)")
     add_setting_options(parser, GenerationSettings)
     arguments = parser.parse_args()
     settings = GenerationSettings(**given(arguments, GenerationSettings))

@@ -10,9 +10,9 @@ r"""Train and score one model for each row of a YAML file and each seed, and pri
       margin 0.4: --margin 0.4
       words: --encoder word --data data/en-es-words.h5
 
-`train` and `evaluate` are arguments of these commands. The options of a row are added to those of all rows, and are
-stronger. `columns` names scores by benchmark, set and measure (default: all). What is finished is not repeated, so an
-interrupted run goes on. The table has the mean of the seeds x 100, and the lowest and highest.
+`train` and `evaluate` are arguments of these commands. The options of a row are added to those for all rows, and take
+precedence. `columns` names scores by benchmark, set and measure (default: all). Finished work is not repeated, so an
+interrupted run can be resumed. The table has the mean over the seeds x 100, and the minimum and maximum.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ KEYS = {"train", "evaluate", "rows", "columns"}
 
 
 def score(folder: Path, train: str, evaluate: str, seed: int) -> dict[str, float]:
-    """Train and evaluate unless that was done with the same arguments; the scores by their names."""
+    """Train and evaluate unless that was done with the same arguments; return the scores by name."""
     digest = hashlib.sha256(json.dumps([train, evaluate, seed]).encode()).hexdigest()[:8]
     model, scores = folder / f"{folder.name}-{digest}", folder / f"{digest}.json"
     if not (model / "modules.json").is_file():
@@ -51,7 +51,7 @@ def score(folder: Path, train: str, evaluate: str, seed: int) -> dict[str, float
 
 
 def cell(values: list[float | None]) -> str:
-    """Mean, lowest and highest of the seeds x 100."""
+    """Format mean, minimum and maximum over the seeds x 100."""
     known = [value for value in values if value is not None]
     if not known:
         return MISSING
@@ -60,7 +60,7 @@ def cell(values: list[float | None]) -> str:
 
 
 def read_sweep(path: Path) -> dict[str, Any]:
-    """The file: `train`, `evaluate`, `rows` (names to options) and perhaps `columns`."""
+    """Read the file: `train`, `evaluate`, `rows` (names to options) and optionally `columns`."""
     sweep = dict(read_yaml(path))
     if not KEYS - {"columns"} <= set(sweep) <= KEYS or not isinstance(sweep["rows"], dict):
         raise SettingsError(f"{path}: keys {', '.join(sweep)}; give train, evaluate, rows (names to options), columns")
@@ -71,7 +71,7 @@ def main() -> int:
     """Run everything and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sweep", type=Path, metavar="FILE.yaml")
-    parser.add_argument("--output", type=Path, required=True, metavar="DIR", help="for models and scores")
+    parser.add_argument("--output", type=Path, required=True, metavar="DIR", help="folder for models and scores")
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3], help="(%(default)s)")
     arguments = parser.parse_args()
     sweep = read_sweep(arguments.sweep)

@@ -1,10 +1,10 @@
-"""Tatoeba by faiss: how often the nearest neighbor is not the translation, in both directions (EMNLP 2022).
+"""Tatoeba with faiss: how often the nearest neighbor is not the translation, in both directions (EMNLP 2022).
 
     python benchmarks/tatoeba.py p-sp-mini p-sp-base --data eval --languages spa tur
 
-`faiss.IndexFlatIP` finds the candidates. The figures are those of `st-paragram evaluate --benchmarks tatoeba`, by
-cosine, but for ties, of which faiss keeps other sentences: sentences of the same words have one vector, and so do many
-in a script that a model does not know (p-sp-mini has 8 vectors for 168 sentences of Amharic). That is 0.1-0.6 points.
+`faiss.IndexFlatIP` finds the candidates. The figures equal those of `st-paragram evaluate --benchmarks tatoeba`, by
+cosine, except for ties, where faiss keeps other sentences: sentences with the same words have the same vector, and so
+do many in an unknown script (p-sp-mini has 8 vectors for 168 sentences of Amharic). The difference is 0.1-0.6 points.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from st_paragram.tools.neighbors.vectors import UnitRows, unit_rows
 
 
 def errors(model: TextEncoder, first: list[str], second: list[str]) -> tuple[float, float]:
-    """Shares of the sentences whose nearest neighbor is wrong: from the first side to the second, and back."""
+    """Return the shares of sentences with a wrong nearest neighbor, from the first side to the second and back."""
     sides = [
         unit_rows(model.encode(texts, normalize_embeddings=True, show_progress_bar=False), "model")
         for texts in (first, second)
@@ -47,12 +47,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="+", metavar="MODEL")
     parser.add_argument("--data", type=Path, required=True, metavar="DIR", help="folder with tatoeba/spa-eng.tsv, ...")
-    parser.add_argument("--languages", nargs="+", metavar="CODE", help="such as spa (default: all in DIR)")
+    parser.add_argument("--languages", nargs="+", metavar="CODE", help="languages such as spa (default: all in DIR)")
     arguments = parser.parse_args()
     files = {path.name[:3]: path for path in sorted(arguments.data.glob("tatoeba/*-eng.tsv"))}
     wanted = arguments.languages or list(files)
     if not wanted or (missing := [code for code in wanted if code not in files]):
-        raise EvaluationError(f"{arguments.data}: no tatoeba/{missing[0] if wanted else 'spa'}-eng.tsv")
+        raise EvaluationError(f"{arguments.data}: no tatoeba/{missing[0] if wanted else 'spa'}-eng.tsv; add the file")
 
     def rows(name: str) -> Iterator[list[str]]:
         model = load_encoder(name)

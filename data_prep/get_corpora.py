@@ -1,7 +1,7 @@
-"""Fetch the parallel text of P-SP, any other of OPUS, or test sets: `python data_prep/get_corpora.py --lang es`.
+"""Download the parallel text of P-SP, other text from OPUS, or test sets: `python data_prep/get_corpora.py --lang es`.
 
 The same as `st-paragram download`. `--list` shows the corpora with licenses and citations. Complete downloads are not
-fetched again, and interrupted downloads are resumed.
+repeated, and interrupted downloads are resumed.
 """
 
 import sys

@@ -1,11 +1,11 @@
-"""Make the two files by which test sets are known, both of hashes alone.
+"""Make the two files that identify test sets; both contain only hashes.
 
     python data_prep/make_known_test_sets.py DIR --retrieval RETRIEVAL
 
 DIR holds sts2012 .. sts2017/*.tsv and stsb/en-{train,dev,test}.tsv (`grade TAB sentence TAB sentence`, see
-docs/evaluation.md) and tatoeba/*.tsv (`foreign TAB english`, the files of version 1). RETRIEVAL, DIR itself if it is
-not given, holds {reqa_squad_dev,quora_sr,xquad_r/LANG}/{queries,corpus}.tsv (`id TAB text`) and nli/*.tsv (`label TAB
-premise TAB hypothesis`), or .gz or .xz of them. Run it when a test set is added.
+docs/evaluation.md) and tatoeba/*.tsv (`foreign TAB english`, the files of version 1). RETRIEVAL (default: DIR) holds
+{reqa_squad_dev,quora_sr,xquad_r/LANG}/{queries,corpus}.tsv (`id TAB text`) and nli/*.tsv (`label TAB premise TAB
+hypothesis`), also as .gz or .xz. Run it when a test set is added.
 st_paragram/tools/evaluation/known_test_sets.json separates test sets from development sets; with
 st_paragram/tools/cleaning/known_test_sentences.bin the sentences of all of them are kept out of training data.
 """
@@ -26,8 +26,8 @@ from st_paragram.tools.cleaning.test_sentences import KNOWN_TEST_SENTENCES, SetF
 from st_paragram.tools.evaluation.files import read_graded_pairs
 from st_paragram.tools.evaluation.known_test_sets import KNOWN_TEST_SETS, pair_hashes, sketch, write_known_test_sets
 
-# Files of each family in a folder, which may be packed by gzip or xz. Of queries and corpora the second column is the
-# sentence, of all others the last two columns are.
+# Files of each family in a folder, which may be compressed with gzip or xz. In queries and corpora, the second column
+# is the sentence; in all others, the last two columns are sentences.
 ID_AND_TEXT = ("queries", "corpus")
 PATTERNS = {
     SetFamily.STS: ("sts20[0-9][0-9]/*.tsv", "stsb/*.tsv"),
@@ -41,11 +41,11 @@ DEVELOPMENT = {"STS 2017 en-en": "sts2017/track5.en-en.tsv", "STS Benchmark dev"
 
 
 def main() -> int:
-    """Read the sets, write the file."""
+    """Read the sets and write the files."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path, metavar="DIR")
-    parser.add_argument("--retrieval", type=Path, metavar="DIR", help="the folder of retrieval and inference (DIR)")
-    parser.add_argument("--output", type=Path, default=KNOWN_TEST_SETS, help="the file to make (the installed one)")
+    parser.add_argument("--retrieval", type=Path, metavar="DIR", help="retrieval and inference sets (default: DIR)")
+    parser.add_argument("--output", type=Path, default=KNOWN_TEST_SETS, help="output file (default: installed file)")
     arguments = parser.parse_args()
     sentences = KNOWN_TEST_SENTENCES  # or next to the other file
     if arguments.output != KNOWN_TEST_SETS:
@@ -65,7 +65,7 @@ def main() -> int:
 
 
 def _sentences(folder: Path, kind: SetFamily) -> Iterator[str]:
-    """The sentences of all files of a family."""
+    """Yield the sentences of all files of a family."""
     patterns = [f"{each}{end}" for each in PATTERNS[kind] for end in ("", ".gz", ".xz")]
     for path in sorted(path for each in patterns for path in folder.glob(each)):
         columns = slice(1, 2) if path.name.partition(".")[0] in ID_AND_TEXT else slice(-2, None)

@@ -1,7 +1,7 @@
-"""Make a set for semantic retrieval: `python data_prep/make_retrieval_set.py --pairs FILE --output DIR/NAME`.
+"""Make a test set for semantic retrieval: `python data_prep/make_retrieval_set.py --pairs FILE --output DIR/NAME`.
 
-`--pairs` takes rows `sentence TAB equivalent sentence` (rows of one sentence are further candidates), `--askubuntu` the
-files TEXTS LIST... of taolei87/askubuntu (Lei et al., NAACL 2016): rows `id TAB title TAB body`, and `id TAB ids of
+`--pairs` takes rows `sentence TAB equivalent sentence` (rows with one sentence are further candidates), `--askubuntu`
+the files TEXTS LIST... of taolei87/askubuntu (Lei et al., NAACL 2016): rows `id TAB title TAB body`, and `id TAB ids of
 similar questions TAB ids of others`. Groups are the transitive closure of the pairs: every sentence of a group is a
 query, and should find the others (Gillick et al. 2018; Yang et al., ACL 2020). The folder gets queries.tsv, corpus.tsv
 and qrels.tsv; `st-paragram evaluate MODEL --data DIR --benchmarks semantic-retrieval` scores models on it.
@@ -31,7 +31,7 @@ def main() -> int:
     data = parser.add_mutually_exclusive_group(required=True)
     data.add_argument("--pairs", type=Path, metavar="FILE")
     data.add_argument("--askubuntu", nargs="+", type=Path, metavar="FILE")
-    parser.add_argument("--output", type=Path, required=True, metavar="DIR", help="the folder to make")
+    parser.add_argument("--output", type=Path, required=True, metavar="DIR", help="output folder")
     arguments = parser.parse_args()
     texts = arguments.askubuntu
     corpus, pairs = read_pairs(arguments.pairs) if arguments.pairs else read_askubuntu(texts[0], texts[1:])
@@ -48,7 +48,7 @@ def main() -> int:
 
 
 def groups_of(corpus: dict[str, str], pairs: Sequence[tuple[str, str]]) -> list[list[int]]:
-    """Rows of the sentences of each group of more than one: connected components of the pairs."""
+    """Return the rows of the sentences in each group of at least two: connected components of the pairs."""
     places = {key: row for row, key in enumerate(corpus)}
     edges = [[places[pair[side]] for pair in pairs] for side in (0, 1)]
     graph = coo_array(([1] * len(pairs), edges), shape=(len(corpus), len(corpus)))
@@ -59,18 +59,18 @@ def groups_of(corpus: dict[str, str], pairs: Sequence[tuple[str, str]]) -> list[
 
 
 def read_pairs(path: Path) -> Set:
-    """Rows `sentence TAB equivalent sentence`, or of one sentence alone; equal sentences are one candidate."""
+    """Read rows `sentence TAB equivalent sentence`, or rows with one sentence; equal sentences are one candidate."""
     ids, pairs = dict[str, str](), []
     for number, cells in read_cells(path, 1, 2):
         if not all(cell.strip() for cell in cells):
-            raise TextError(f"{path}: row {number}: an empty sentence; complete the row or take it out")
+            raise TextError(f"{path}: row {number}: an empty sentence; complete the row or remove it")
         keys = [ids.setdefault(cell, f"s{len(ids)}") for cell in cells]
         pairs.append((keys[0], keys[-1]))
     return {key: text for text, key in ids.items()}, pairs
 
 
 def read_askubuntu(texts: Path, lists: Sequence[Path]) -> Set:
-    """Titles of all questions that the lists name; questions with the same title are one."""
+    """Read the titles of all questions that the lists name; questions with the same title are one."""
     titles = {cells[0]: cells[1] for _, cells in read_cells(texts, 2, 3)}
     first, corpus, pairs = dict[str, str](), dict[str, str](), []
     for path in lists:

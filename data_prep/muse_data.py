@@ -1,13 +1,13 @@
-"""Rows for `st-paragram train muse` out of data sets of the Hugging Face Hub, or JSON lines with their columns.
+"""Make rows for `st-paragram train muse` from data sets of the Hugging Face hub, or from JSON lines with their columns.
 
     python data_prep/muse_data.py qa en rajpurkar/squad --output qa
     python data_prep/muse_data.py qa ar google-research-datasets/tydiqa --name secondary_task --id-prefix arabic
     python data_prep/muse_data.py nli de facebook/xnli --name de --output nli
     python data_prep/muse_data.py response en dialogues.jsonl --output responses
 
-Columns are those of SQuAD (`question`, `context`, `answers`), of SNLI (`premise`, `hypothesis`, `label`), or one with
-lists of turns (`dialog`). An answer is the sentence with the first span, its context the paragraph. Rows with sentences
-of test sets are left out when they are trained on. docs/muse.md lists sources with their licences.
+Columns are those of SQuAD (`question`, `context`, `answers`) or SNLI (`premise`, `hypothesis`, `label`), or a column of
+lists of turns (`dialog`). An answer is the sentence with the first span; its context is the paragraph. Training leaves
+out rows with sentences of test sets. docs/muse.md lists sources with their licenses.
 """
 
 import argparse
@@ -21,12 +21,12 @@ from typing import Any
 from datasets import load_dataset
 
 LABELS = ("entailment", "neutral", "contradiction")
-MOST = {"qa": 3, "response": 5, "nli": 1 << 30}  # rows with the same second text: "OK." answers everything
+MOST = {"qa": 3, "response": 5, "nli": 1 << 30}  # maximum rows with the same second text: "OK." answers everything
 END = re.compile(r"[.!?؟]+[\"')\]]*\s+|[。！？]+|\n+")
 
 
 def rows_of(task: str, example: dict[str, Any], id_prefix: str) -> Iterator[tuple[str, ...]]:
-    """The rows of an example of a data set."""
+    """Yield the rows of an example in a data set."""
     if task == "response":
         yield from pairwise(example["dialog"])
     elif task == "nli" and example["label"] in range(3):  # -1: the annotators did not agree
@@ -41,12 +41,12 @@ def main() -> None:
     """Write the file of a language, `LANG.tsv`."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("task", choices=MOST, help="task of the rows")
-    parser.add_argument("language", help="their language, e.g. es")
-    parser.add_argument("data", help="data set of the Hub, or a file of JSON lines")
+    parser.add_argument("language", help="language of the rows, e.g. es")
+    parser.add_argument("data", help="data set on the hub, or a file of JSON lines")
     parser.add_argument("--name", help="configuration of the data set")
-    parser.add_argument("--split", default="train", help="default: %(default)s")
-    parser.add_argument("--id-prefix", default="", help="take only questions whose id begins so")
-    parser.add_argument("--output", type=Path, help="folder of the task (default: its name)")
+    parser.add_argument("--split", default="train", help="split of the data set (default: %(default)s)")
+    parser.add_argument("--id-prefix", default="", help="use only questions whose id begins with this text")
+    parser.add_argument("--output", type=Path, help="output folder (default: name of the task)")
     asked = parser.parse_args()
     data = {"path": asked.data, "name": asked.name, "split": asked.split}
     if Path(asked.data).is_file():

@@ -3,9 +3,9 @@
     python recipes/release.py --texts texts --output release --benchmarks eval --workers 2
     python recipes/release.py --texts texts --output release --only p-sp-mini-float32
 
-`texts` has a file for each source and language, `texts/es/quran.tsv.xz` (rows `english TAB other`; `texts/en` has
-paraphrases). recipes/release.yaml says what the models are and under which licence each source is offered.
-After a stop, the same command resumes. A folder that is there is skipped: remove it to rebuild the model.
+`texts` has a file for each source and language, such as `texts/es/quran.tsv.xz` (rows `english TAB other`; `texts/en`
+has paraphrases). recipes/release.yaml describes the models, and the license of each source. If a run is interrupted,
+the same command resumes it. Existing folders are skipped: remove a folder to rebuild the model.
 """
 
 import argparse
@@ -38,22 +38,22 @@ from st_paragram.tools.embed_files import embed_files
 from st_paragram.tools.preparation.prepare import prepare
 from st_paragram.tools.preparation.settings import PrepareSettings
 
-#: What release.yaml may say of a model.
+#: The entries of a model in release.yaml.
 KEYS = {
     "languages", "config", "settings", "preparation", "open_only", "leave_out", "caps", "begin_with", "teacher",
-    "pack", "licence",
+    "pack", "license",
 }  # fmt: skip
 
 
 def texts_of(name: str, model: dict[str, Any], sources: dict[str, Any], folder: Path) -> list[TextSource]:
-    """The texts that a model may be trained on, language by language."""
+    """Return the texts that a model may be trained on, language by language."""
     if unknown := sorted(set(model) - KEYS):
-        raise SettingsError(f"{name}: unknown entry {unknown[0]!r}; known are {', '.join(sorted(KEYS))}")
+        raise SettingsError(f"{name}: unknown entry {unknown[0]!r}; known entries: {', '.join(sorted(KEYS))}")
     texts = []
     for language in model["languages"]:
         paths = {path: path.name.partition(".tsv")[0] for path in sorted((folder / language).glob("*.tsv*"))}
         if nameless := [path for path, source in paths.items() if source not in sources]:
-            raise SettingsError(f"{nameless[0]}: a source without a licence; describe it under `sources`")
+            raise SettingsError(f"{nameless[0]}: a source without a license; describe it under `sources`")
         wanted = {
             path: source
             for path, source in paths.items()
@@ -69,7 +69,7 @@ def texts_of(name: str, model: dict[str, Any], sources: dict[str, Any], folder: 
 def train(name: str, model: dict[str, Any], texts: list[TextSource], arguments: argparse.Namespace) -> None:
     """Prepare the texts and train a model, or resume its training."""
     language, settings, vocabulary = "-".join(model["languages"]), dict(model.get("settings", {})), None
-    if first := model.get("begin_with"):  # a model of the release: its pieces, and its rows
+    if first := model.get("begin_with"):  # a model of the release, with its pieces and embeddings
         settings["init"] = str(arguments.output / first)
         vocabulary = cast("SentencePieceTokenizer", st_paragram.Encoder(settings["init"]).tokenizer)
     use = arguments.output / "use"  # the published multilingual USE
@@ -92,7 +92,7 @@ def train(name: str, model: dict[str, Any], texts: list[TextSource], arguments: 
 
 
 def add_languages(folder: Path, texts: list[TextSource], unihan: Path | None) -> None:
-    """Make a copy read traditional Chinese as simplified, if Unihan is there, and note the pieces of each language."""
+    """Make a model read traditional Chinese as simplified, if Unihan is given, and record each language's pieces."""
     encoder = st_paragram.Encoder(folder)
     if unihan:
         content = with_rules(encoder.tokenizer.content, simplified_characters(unihan))
@@ -110,25 +110,25 @@ def add_languages(folder: Path, texts: list[TextSource], unihan: Path | None) ->
 def describe(
     folder: Path, original: str, model: dict[str, Any], sources: dict[str, Any], benchmarks: Path | None
 ) -> None:
-    """Score a model and write its card, unless that was done: the training's, with sources, licences and scores."""
+    """Score a model and write its card, with training record, sources, licenses and scores, unless that was done."""
     readme, heading = folder / "README.md", "Sources"
     if readme.exists() and f"\n## {heading}\n" in readme.read_text(encoding="utf-8"):
         return
     record, values = read_training_record(folder), read_configuration(folder).values
-    assert record is not None  # as `train` has written it
+    assert record is not None  # written by `train`
     pairs: dict[str, list[str]] = {}
     for text in record.preparation["report"]["sources"]:
         path, count = Path(text["name"]), text["rows"]
         source = path.name.partition(".tsv")[0]
         count = min(count, model.get("caps", {}).get(source, count))
         pairs.setdefault(source, []).append(f"{path.parent.name} {count:,}")
-    rows = [(source, ", ".join(counts), sources[source]["licence"]) for source, counts in sorted(pairs.items())]
-    about = "What it was trained on, before preparation, and under which licence each source is offered."
+    rows = [(source, ", ".join(counts), sources[source]["license"]) for source, counts in sorted(pairs.items())]
+    about = "The training data before preparation, and the license of each source."
     notes = (sources[source].get("note", "") for source in sorted(pairs))
-    section = (heading, blocks(about, markdown_table(("source", "pairs", "licence"), rows), *notes))
-    record, licence = replace(record, name=folder.name), model.get("licence", "other")
-    card = from_record(record, values["embedding_dimension"], licence, sources=False)
-    copy = "" if folder.name == original else f"A smaller copy of {original}: its first components, rounded."
+    section = (heading, blocks(about, markdown_table(("source", "pairs", "license"), rows), *notes))
+    record, license = replace(record, name=folder.name), model.get("license", "other")
+    card = from_record(record, values["embedding_dimension"], license, sources=False)
+    copy = "" if folder.name == original else f"A smaller copy of {original}: its first dimensions, rounded."
     card = replace(
         card,
         summary=blocks(card.summary, copy),
@@ -148,18 +148,18 @@ def describe(
 
 
 def main() -> int:
-    """Make the models that are not there yet, and print their folders."""
+    """Make the missing models, and print their folders."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--texts", type=Path, required=True, metavar="DIR", help="the text, LANG/SOURCE.tsv")
-    parser.add_argument("--output", type=Path, required=True, metavar="DIR", help="where the models are made")
+    parser.add_argument("--texts", type=Path, required=True, metavar="DIR", help="folder of texts, LANG/SOURCE.tsv")
+    parser.add_argument("--output", type=Path, required=True, metavar="DIR", help="output folder for the models")
     default = Path(__file__).with_name("release.yaml")
-    parser.add_argument("--config", type=Path, default=default, help="what to make (default: %(default)s)")
+    parser.add_argument("--config", type=Path, default=default, help="description of models (default: %(default)s)")
     parser.add_argument("--only", nargs="+", default=[], metavar="MODEL", help="models to make (default: all)")
-    parser.add_argument("--dev", type=Path, metavar="FILE.tsv", help="development pairs (default: built-in ones)")
-    parser.add_argument("--benchmarks", type=Path, metavar="DIR", help="evaluation data, as of `st-paragram evaluate`")
+    parser.add_argument("--dev", type=Path, metavar="FILE.tsv", help="development pairs (default: built-in pairs)")
+    parser.add_argument("--benchmarks", type=Path, metavar="DIR", help="evaluation data, as for `st-paragram evaluate`")
     about = "Unihan_Variants.txt of Unicode's Unihan.zip, for traditional Chinese characters"
     parser.add_argument("--unihan", type=Path, metavar="FILE", help=about)
-    parser.add_argument("--workers", type=int, default=1, metavar="N", help="processes that prepare text (default: 1)")
+    parser.add_argument("--workers", type=int, default=1, metavar="N", help="processes for preparation (default: 1)")
     arguments = parser.parse_args()
     release = read_yaml(arguments.config)
     models, sources = release["models"], release["sources"]

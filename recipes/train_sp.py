@@ -4,7 +4,7 @@
     python recipes/train_sp.py --lang es --data en-es.tsv.xz --encoder blstm --scramble 0.3 --epochs 1
     python recipes/train_sp.py --lang en --data paraphrases.tsv.xz --encoder word
 
-It is `st-paragram train bitext` with the paper's settings, the configuration sp2019, where no others are named.
+It is `st-paragram train bitext` with the paper's settings, the configuration sp2019, by default.
 """
 
 import sys

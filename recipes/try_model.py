@@ -1,8 +1,8 @@
-"""Look at what a model does: similar sentences in two languages, graded pairs, and finding translations.
+"""Show what a model does: similar sentences in two languages, graded pairs, and finding translations.
 
     python recipes/try_model.py p-sp-es --lang es
 
-The sentences are st_paragram's own and none of them was trained on: a quick look, not a benchmark.
+The sentences are part of st_paragram and were not trained on: this is a quick look, not a benchmark.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from st_paragram.tools.evaluation.translations import ERROR, retrieval_errors
 
 BUILT_IN = """
 This model is a demonstration. It was trained for a few seconds on sentences from a small phrase grammar, and knows only
-the words of that grammar. It finds nearly all translations of such sentences. Natural sentences consist mostly of words
-that it has never seen, so low cosines are expected there, even for sentences with the same meaning. For a useful model,
-train on real text (st-paragram bitext, then st-paragram train bitext), or use p-sp-mini, which is included."""
+the words of that grammar. It finds nearly all translations of such sentences. Natural sentences have mostly words that
+it has never seen, so expect low cosines there, even for sentences with the same meaning. For a useful model, train on
+real text (st-paragram bitext, then st-paragram train bitext), or use p-sp-mini, which is included."""
 
 OTHER = """
-Its cosines should be higher for pairs with the same meaning than for other pairs, also in natural sentences. How high
-they are differs between models: compare only cosines of the same model."""
+Its cosines should be higher for pairs with the same meaning than for other pairs, even in natural sentences. Typical
+values differ between models: compare only cosines from the same model."""
 
 GRAMMAR = """
 1. Simple sentences from a phrase grammar. The first number is the cosine of a sentence and its translation; the
@@ -41,7 +41,7 @@ GRAMMAR = """
 """
 GRADED = """
 2. Natural sentences. The first number is a person's grade, from 5 (the same meaning) to 0 (nothing in common); the
-   second is the cosine. The cosines of a good model fall with the grades.
+   second is the cosine. In a good model, cosines fall with the grades.
 """
 RETRIEVAL = """
 3. Finding the translation of a sentence among the translations of all sentences, by the highest cosine.
@@ -83,7 +83,7 @@ def show_retrieval(model: SentenceTransformer, lang: str, phrases: list[tuple[st
 
 
 def main() -> int:
-    """Encode and print."""
+    """Encode the sentences and print the results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", help="model directory or name")
     parser.add_argument("--lang", required=True, help="language of the second sentences, e.g. es")
@@ -93,7 +93,7 @@ def main() -> int:
     model = model_directory.load(folder)
     record = read_training_record(folder)
     phrases = list(islice(sample_pairs(arguments.lang), BUILT_IN_PAIRS, BUILT_IN_PAIRS + 300))
-    print(f"\n==== What {arguments.model} does ({model.get_embedding_dimension()} components)")
+    print(f"\n==== What {arguments.model} does ({model.get_embedding_dimension()} dimensions)")
     print(BUILT_IN if record and record.data.startswith("the built-in bitext") else OTHER)
     show_grammar(model, phrases)
     show_graded(model, built_in_pairs(arguments.lang))
@@ -105,7 +105,7 @@ def main() -> int:
         ours, theirs = (each.encode(texts, normalize_embeddings=True) for each in (model, stock))
         print(STOCK.format((ours * theirs).sum(1).min()))
     else:
-        print(f"\nst-paragram get {arguments.model} writes a folder that plain sentence-transformers opens, too.")
+        print(f"\nst-paragram get {arguments.model} writes a folder that plain sentence-transformers also opens.")
     return 0
 
 

@@ -1,4 +1,4 @@
-"""The project's exceptions: one tree, so that a caller can catch everything the project refuses on purpose.
+"""The project's exceptions, with a common base class to catch all errors that are raised on purpose.
 
 ParagramError
 ├── TextError             parallel text that cannot be read: unequal files, wrong columns, broken encoding
@@ -6,10 +6,10 @@ ParagramError
 ├── ModelDirectoryError   a model directory that is missing, incomplete, or would be overwritten
 ├── SettingsError         settings or arguments that contradict each other or the procedure
 ├── MissingExtraError     an optional dependency is not installed
-├── EvaluationError       something to be scored is missing, or a score is not a number
-├── DownloadError         a file could not be fetched, or is not what was promised
+├── EvaluationError       evaluation data is missing, or a score is not a number
+├── DownloadError         a file could not be downloaded, or its content is wrong
 ├── InUseError            another run is writing the same output or folder
-└── MiningError           sentences, vectors or an index that cannot be mined
+└── MiningError           sentences, vectors or an index that cannot be used for mining or search
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pathlib import Path
 
 
 class ParagramError(Exception):
-    """Base of all errors raised on purpose; the message is one line: what was seen, where, and what to do."""
+    """Base class of all errors raised on purpose; the message is one line: the problem, its place, and what to do."""
 
 
 class TextError(ParagramError):
@@ -45,11 +45,11 @@ class MissingExtraError(ParagramError):
 
 
 class EvaluationError(ParagramError):
-    """Something to be scored that is missing, or a score that is not a number."""
+    """Evaluation data that is missing, or a score that is not a number."""
 
 
 class DownloadError(ParagramError):
-    """A file that could not be fetched, or is not what was promised."""
+    """A file that could not be downloaded, or whose content is wrong."""
 
 
 class InUseError(ParagramError):
@@ -57,10 +57,10 @@ class InUseError(ParagramError):
 
 
 class MiningError(ParagramError):
-    """Sentences, vectors or an index that cannot be mined, or that do not belong together."""
+    """Sentences, vectors or an index that cannot be used for mining or search, or do not fit together."""
 
 
-#: What libraries raise where a file does not hold what is read from it; errors of this package are not among them.
+#: Errors of libraries for files with unexpected content; this package's errors are not among them.
 DAMAGED = (ArithmeticError, AttributeError, EOFError, LookupError, OSError, RuntimeError, TypeError, ValueError)
 
 
@@ -68,7 +68,7 @@ DAMAGED = (ArithmeticError, AttributeError, EOFError, LookupError, OSError, Runt
 def refused(
     error: type[ParagramError], where: str | Path, what: str, advice: str, *others: type[Exception]
 ) -> Iterator[None]:
-    """Turn what libraries raise for a damaged file, `DAMAGED` or `others`, into `WHERE: WHAT (REASON); ADVICE`."""
+    """Turn the errors of libraries for a damaged file, `DAMAGED` or `others`, into `WHERE: WHAT (REASON); ADVICE`."""
     try:
         yield
     except DAMAGED + others as reason:
@@ -76,20 +76,20 @@ def refused(
 
 
 def one_line(message: object, most: int = 200, about: str | Path | None = None) -> str:
-    """An error or a text in one line, cut after `most` characters; an error without words by its type.
+    """Format an error or a text in one line of at most `most` characters; an error without text by its type.
 
     Args:
         message: The error or text.
-        most: Maximum characters.
-        about: A file that the surrounding message names already, so that an `OSError` does not name it again.
+        most: Maximum number of characters.
+        about: A file that the surrounding message already names, so that an `OSError` does not name it again.
     """
     if isinstance(message, OSError) and message.errno and about and message.filename in (None, about, str(about)):
         return os.strerror(message.errno)
     words = " ".join(str(message).split()) or type(message).__name__
-    line = "".join(sign if sign.isprintable() else "?" for sign in words)  # a terminal obeys some of the others
+    line = "".join(sign if sign.isprintable() else "?" for sign in words)  # other characters may control a terminal
     return line if len(line) <= most else f"{line[: most - 3]}..."
 
 
 def short(value: object, most: int = 80) -> str:
-    """A value as Python writes it, in one line, cut where it is long."""
+    """Format a value with `repr`, in one line of at most `most` characters."""
     return one_line(repr(value), most)

@@ -1,4 +1,4 @@
-"""Upload a model directory to the Hugging Face hub: checked before, private by default, in one commit."""
+"""Upload a model directory to the Hugging Face hub, after checks, privately by default, in one commit."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from st_paragram.errors import (
     short,
 )
 from st_paragram.learning.models import directory
-from st_paragram.learning.models.card import LICENCE, NO_LICENCE, Card, from_record, render, score_entry
+from st_paragram.learning.models.card import LICENSE, NO_LICENSE, Card, from_record, render, score_entry
 from st_paragram.tools.evaluation.scores import Score, read_scores
 
 TOKEN_VARIABLE = "HF_TOKEN"
@@ -38,18 +38,18 @@ _SCORES = "Scores on test sets"
 
 
 class HubError(ParagramError):
-    """A model that was not uploaded: no token, a refusal of the hub, no network."""
+    """A model that could not be uploaded: no token, a refusal by the hub, or no network."""
 
 
 @dataclass(frozen=True)
 class PushReport:
-    """What was uploaded, or would be."""
+    """What was uploaded, or would be uploaded."""
 
     repository: str  # `owner/name`
-    files: Mapping[str, int]  # name -> bytes of the model with its card
-    commit: str | None = None  # of the hub that holds the model; None for a dry run, as all that follows
-    url: str | None = None  # of this commit
-    private: bool | None = None  # only the owner sees the repository
+    files: Mapping[str, int]  # name -> bytes, for the model and its card
+    commit: str | None = None  # commit on the hub; None for a dry run, like the following fields
+    url: str | None = None  # address of this commit
+    private: bool | None = None  # whether the repository is private
 
 
 def push(
@@ -58,52 +58,52 @@ def push(
     *,
     public: bool = False,
     message: str | None = None,
-    licence: str | None = None,
+    license: str | None = None,
     datasets: Sequence[str] = (),
     scores: Sequence[str | Path] = (),
     dry_run: bool = False,
     token: str | None = None,
 ) -> PushReport:
-    """Upload a model; files that the hub has already are not sent again, and none is removed there.
+    """Upload a model; files that are already on the hub are not sent again, and no files are removed there.
 
-    The directory is left as it is. Its card is uploaded with the repository's name in its snippets.
+    The directory is not changed. Its card is uploaded with the repository's name in its code snippets.
 
     Args:
-        model: its directory, a name, or a hub id, as `st_paragram.load` takes it.
+        model: The model's directory, name or hub id, as for `st_paragram.load`.
         repository: `owner/name` on the hub; created if missing.
-        public: everybody may read the repository; without it a new one is private, and a public one is refused.
-        message: commit message.
-        licence: an identifier of the hub, such as "cc-by-4.0", to put on the card.
-        datasets: names on the hub of datasets that the model was trained on, for the card's metadata.
-        scores: files of records by `st-paragram evaluate --json`, whose scores go on the card.
-        dry_run: check the model and report what would be uploaded; nothing is sent, and no token is needed.
-        token: with the right to write; without one, that of the environment variable `HF_TOKEN`.
+        public: Make the repository public. Otherwise a new repository is private, and a public repository is refused.
+        message: Commit message.
+        license: Hub identifier of a license for the card, such as "cc-by-4.0".
+        datasets: Hub names of datasets that the model was trained on, for the card's metadata.
+        scores: Score files from `st-paragram evaluate --json` for the card.
+        dry_run: Check the model and report what would be uploaded; nothing is sent, and no token is needed.
+        token: Token with write access; by default the environment variable `HF_TOKEN`.
 
     Raises:
-        SettingsError: the repository's name has no owner.
-        ModelDirectoryError: there is no such model, or it is damaged.
-        EvaluationError: a file of scores is none, or does not have this model.
-        HubError: there is no token, the hub refuses the upload or a name, or it cannot be reached.
+        SettingsError: The repository's name has no owner.
+        ModelDirectoryError: The model does not exist or is damaged.
+        EvaluationError: A score file is not valid, or does not have this model.
+        HubError: There is no token, the hub refuses the upload or a name, or it cannot be reached.
 
     Example:
         >>> from st_paragram import push
-        >>> push("p-sp-es", "owner/p-sp-es", licence="cc-by-4.0")  # doctest: +SKIP
+        >>> push("p-sp-es", "owner/p-sp-es", license="cc-by-4.0")  # doctest: +SKIP
     """
     owner, _, name = repository.partition("/")
     if not (owner and name):
         raise SettingsError(f"{short(repository)} has no owner; give owner/name, where owner is you or an organization")
     folder = find(model)
-    found = scores_of(model, scores)
+    card_scores = scores_of(model, scores)
     token = token or os.environ.get(TOKEN_VARIABLE, "").strip()
     if not (token or dry_run):
-        advice = f"create one with write access in the hub's settings, and put it into {TOKEN_VARIABLE}"
+        advice = f"create one with write access in the hub's settings, and set {TOKEN_VARIABLE} to it"
         raise HubError(f"{repository}: no token; {advice}")
     with TemporaryDirectory(prefix="st_paragram-push-") as temporary:
         files = Path(temporary) / folder.resolve().name
         dimension = _save_again(folder, files)
-        card = _card(folder, files, dimension, repository, licence)
+        card = _card(folder, files, dimension, repository, license)
         card.data.datasets = _with(card.data.get("datasets"), datasets)
-        add_scores(card, name, found)
+        add_scores(card, name, card_scores)
         (files / "README.md").write_text(str(card), encoding="utf-8")
         paths = {path.relative_to(files).as_posix(): path for path in sorted(files.rglob("*")) if path.is_file()}
         report = PushReport(repository, {file: path.stat().st_size for file, path in paths.items()})
@@ -114,21 +114,21 @@ def push(
             api.create_repo(repository, private=not public, exist_ok=True)
             before = api.model_info(repository)
             if not (public or before.private):
-                raise HubError(f"{repository}: is public; push with --public (public=True), or choose another name")
+                raise HubError(f"{repository} is public; push with --public (public=True), or choose another name")
             added = [CommitOperationAdd(file, path) for file, path in paths.items()]
             message = message or f"Upload {name}"
             commit = api.create_commit(repository, added, commit_message=message, parent_commit=before.sha).oid
         except HubError:
             raise
-        except Exception as error:  # the client raises its own errors, httpx', OSError, ValueError and RuntimeError
+        except Exception as error:  # errors of the client and of httpx, OSError, ValueError and RuntimeError
             raise HubError(f"{repository}: {_reason(error, token)}") from None
     url = f"{constants.ENDPOINT}/{repository}/tree/{commit}"
     return replace(report, commit=commit, url=url, private=bool(before.private))
 
 
 def _reason(error: Exception, token: str) -> str:
-    """What the hub or its client says, in one line without tokens, and what to do."""
-    cause = (isinstance(error, RuntimeError) and error.__cause__) or error  # an upload that breaks off
+    """Return the error of the hub or its client in one line without tokens, and advice."""
+    cause = (isinstance(error, RuntimeError) and error.__cause__) or error  # if an upload breaks off
     answer = str(cause)
     if isinstance(cause, HfHubHTTPError) and cause.server_message:
         answer = f"{cause.server_message} (HTTP {cause.response.status_code})"
@@ -137,7 +137,7 @@ def _reason(error: Exception, token: str) -> str:
 
 
 def _save_again(folder: Path, files: Path) -> int:
-    """Read a model and write it as every reader opens it, without what else is in its folder; returns its dimension."""
+    """Write the model for every reader, without other files in its folder; return its dimension."""
     if read_configuration(folder).architecture == AVERAGING:
         encoder = Encoder(folder)
         encoder.save(files, training=training_text(folder))
@@ -147,24 +147,24 @@ def _save_again(folder: Path, files: Path) -> int:
     return int(model.get_embedding_dimension() or 0)
 
 
-def _card(folder: Path, files: Path, dimension: int, address: str, licence: str | None) -> Any:  # noqa: ANN401
-    """The directory's card, or a new one, with the repository's name in its snippets and the licence."""
+def _card(folder: Path, files: Path, dimension: int, address: str, license: str | None) -> Any:  # noqa: ANN401
+    """Return the directory's card, or a new card, with the repository's name in its snippets and the license."""
     path, modules, name = folder / "README.md", files / MODULES_FILE, address.partition("/")[2]
     stock = modules.is_file() and b'"st_paragram.' not in modules.read_bytes()
     if path.is_file():
         with refused(ModelDirectoryError, path, "not a model card", "correct its metadata", yaml.YAMLError):
             card: Any = ModelCard(path.read_text(encoding="utf-8"))
-            card.data.license = licence or card.data.get("license")
+            card.data.license = license or card.data.get("license")
     else:
-        record, summary = read_training_record(folder), f"Sentence embeddings of {dimension} components."
+        record, summary = read_training_record(folder), f"Sentence embeddings with {dimension} dimensions."
         new = from_record(record, dimension) if record else Card(name, summary, stock)
-        new = replace(new, name=name, stock=new.stock and stock, address=address, licence=licence)
+        new = replace(new, name=name, stock=new.stock and stock, address=address, license=license)
         card = ModelCard(render(new) + table_note(read_configuration(files).values.get("table_type")))
-    own = re.escape(folder.resolve().name)  # in the snippets, perhaps with a comment that it is a path
+    own = re.escape(folder.resolve().name)  # in the snippets, possibly followed by the comment that it is a path
     card.text = re.sub(rf'\("{own}"\)(?:  #.*)?', f'("{address}")', card.text)
-    if licence:
-        stated = rf"{re.escape(NO_LICENCE)}|{LICENCE.format('[^`]+')}"
-        card.text = re.sub(stated, LICENCE.format(licence), card.text)
+    if license:
+        stated = rf"{re.escape(NO_LICENSE)}|{LICENSE.format('[^`]+')}"
+        card.text = re.sub(stated, LICENSE.format(license), card.text)
     card.data.library_name = card.data.get("library_name") or ("sentence-transformers" if stock else "st_paragram")
     card.data.pipeline_tag = card.data.get("pipeline_tag") or "sentence-similarity"
     card.data.tags = _with(card.data.get("tags"), ["st_paragram"])
@@ -172,16 +172,16 @@ def _card(folder: Path, files: Path, dimension: int, address: str, licence: str 
 
 
 def _with(values: str | list[str] | None, more: Sequence[str]) -> list[str] | None:
-    """The values of a key, which may be one, and more."""
+    """Append values to the value or list of values of a key."""
     return list(dict.fromkeys([*([values] if isinstance(values, str) else values or []), *more])) or None
 
 
 def add_scores(card: Any, name: str, scores: Sequence[EvalResult]) -> None:  # noqa: ANN401 - a ModelCard
-    """Put scores on a card, in place of those of the same sets: a section of its text, and the `model-index`."""
+    """Add scores to a section of a card and to its `model-index`, replacing scores of the same sets."""
     if not scores:
         return
-    old = {(each.dataset_name, each.metric_type): each for each in card.data.eval_results or []}
-    new = {(each.dataset_name, each.metric_type): each for each in scores}
+    old = {(score.dataset_name, score.metric_type): score for score in card.data.eval_results or []}
+    new = {(score.dataset_name, score.metric_type): score for score in scores}
     card.data.model_name, card.data.eval_results = card.data.model_name or name, [*(old | new).values()]
     table = markdown_table(("set", "measure", "x 100"), [(*key, f"{new[key].metric_value:.1f}") for key in new], left=2)
     text = re.sub(rf"\n## {_SCORES}\n.*?(?=\n## |\Z)", "", card.text, flags=re.DOTALL)
@@ -189,12 +189,12 @@ def add_scores(card: Any, name: str, scores: Sequence[EvalResult]) -> None:  # n
 
 
 def scores_of(model: str | Path, files: Sequence[str | Path]) -> list[EvalResult]:
-    """A model's scores in files that `st-paragram evaluate --json` wrote, which know it by any path to its folder."""
+    """Read a model's scores from files by `st-paragram evaluate --json`; any path to its folder identifies it."""
     wanted, entries = _folder(str(model)), list[EvalResult]()
     for file in files:
         scores = read_scores(file)
         if wanted not in map(_folder, names := dict.fromkeys(score.model for score in scores)):
-            seen = f"scores of {one_line(', '.join(names))}, and none of {wanted}"
+            seen = f"scores of {one_line(', '.join(names))}, but not of {wanted}"
             raise EvaluationError(f"{file}: {seen}; make it with `st-paragram evaluate {model} --json`")
         rows = (_row(score) for score in scores if _folder(score.model) == wanted and not score.against)
         entries += [entry for row in rows if row for entry in score_entry("sentence-similarity", *row)]
@@ -206,7 +206,7 @@ def _folder(name: str) -> str:
 
 
 def _row(score: Score) -> tuple[str, str, float | None] | None:
-    """Set, measure and share of a score that a card has a place for."""
+    """Return set, measure and share of a score that belongs on a card."""
     if (score.benchmark, score.measure) == ("sts", "mteb Spearman") and score.set != "STS12-16":
         return f"MTEB {score.set}", "cosine_spearman", score.value
     if (score.benchmark, score.measure) == ("tatoeba", "accuracy"):

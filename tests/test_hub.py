@@ -100,13 +100,13 @@ def test_only_the_model_is_uploaded_private_and_opens_with_either_reader(hub, fo
     assert ours.prompts["query"] == "ba "
 
 
-def test_the_card_names_repository_licence_datasets_and_keeps_the_rest(hub, folder):
+def test_the_card_names_repository_license_datasets_and_keeps_the_rest(hub, folder):
     readme = folder / "README.md"
     readme.write_text(readme.read_text() + "\n## Limits\n\nDo not use it for poems.\n")
-    push(folder, NAME, licence="cc-by-4.0", datasets=["their/bitext", "other/bitext", "their/bitext"])
+    push(folder, NAME, license="cc-by-4.0", datasets=["their/bitext", "other/bitext", "their/bitext"])
     card = hub.card()
     assert 'model = SentenceTransformer("me/p-sp-xx")\n' in card.text and 'st_paragram.load("me/p-sp-xx")' in card.text
-    assert "offered under the licence `cc-by-4.0`." in card.text and "No licence" not in card.text
+    assert "offered under the license `cc-by-4.0`." in card.text and "No license" not in card.text
     assert card.text.endswith("## Limits\n\nDo not use it for poems.\n")
     assert (card.data.license, card.data.library_name) == ("cc-by-4.0", "sentence-transformers")
     assert card.data.datasets == ["their/bitext", "other/bitext"] and "st_paragram" in card.data.tags
@@ -117,9 +117,9 @@ def test_the_card_names_repository_licence_datasets_and_keeps_the_rest(hub, fold
 def test_a_model_without_a_card_gets_one(hub, folder):
     model_directory.save(model_directory.load(folder), folder, "", True, "int4")
     (folder / "README.md").unlink()
-    push(folder, NAME, licence="mit")
+    push(folder, NAME, license="mit")
     text = hub.card().text
-    assert 'st_paragram.load("me/p-sp-xx")' in text and "offered under the licence `mit`" in text
+    assert 'st_paragram.load("me/p-sp-xx")' in text and "offered under the license `mit`" in text
     assert "SentenceTransformer(" not in text and "## Table of int4" in text
 
 
@@ -136,18 +136,19 @@ def test_scores_go_on_the_card(hub, folder, capsys):
     assert "| MTEB STS12 | cosine_spearman | 61.2 |" in card.text and card.text.count("## Scores on test sets") == 1
     scores.write_scores(found[2:], "other.json")
     assert main(["push", "p-sp-xx", NAME, "--scores", "other.json"]) == 1
-    assert "other.json: scores of other, and none of p-sp-xx" in capsys.readouterr().err
+    assert "other.json: scores of other, but not of p-sp-xx" in capsys.readouterr().err
 
 
 def test_the_command_uploads_and_a_dry_run_sends_nothing(hub, folder, capsys, monkeypatch):
-    assert main(["push", "p-sp-xx", NAME, "--public", "--licence", "CC0-1.0"]) == 0
+    assert main(["push", "p-sp-xx", NAME, "--public", "--license", "CC0-1.0"]) == 0
     shown = capsys.readouterr()
-    assert "me/p-sp-xx (public) has 7 files" in shown.err and "model.safetensors" in shown.out
+    assert "uploaded 7 files, " in shown.err and "me/p-sp-xx (public): " in shown.err
+    assert "model.safetensors" in shown.out
     assert main(["push", "p-sp-xx", NAME]) == 1
-    assert "me/p-sp-xx: is public; push with --public" in capsys.readouterr().err
+    assert "me/p-sp-xx is public; push with --public" in capsys.readouterr().err
     monkeypatch.delenv("HF_TOKEN")
     assert main(["push", "p-sp-xx", NAME, "--dry-run"]) == 0
-    assert "would be uploaded to me/p-sp-xx, private if it is new: 7 files" in capsys.readouterr().err
+    assert "would upload 7 files" in capsys.readouterr().err
     assert len(hub.messages) == 1
     for words, said in (([NAME], "no token; create one"), (["me"], "has no owner")):
         assert main(["push", "p-sp-xx", *words]) == 1

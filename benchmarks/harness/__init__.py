@@ -1,1 +1,1 @@
-"""What the benchmarks share: measured processes, texts, tables."""
+"""Parts shared by the benchmarks: measured processes, texts, tables."""

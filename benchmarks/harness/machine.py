@@ -1,4 +1,4 @@
-"""The machine and the libraries of a run, without which no figure of speed means anything."""
+"""Description of the machine and the libraries of a run, which any speed figure needs."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ class MachineDescription:
     """The machine and the libraries of a run."""
 
     cpu: str = "unknown"
-    cores: int = 0  # that this process may use
-    threads: int = 0  # torch's, if torch is in use
-    instructions: str = "unknown"  # of the compiled kernels, or "none"
-    gpu: str = "none"  # name of the first one
+    cores: int = 0  # cores that this process may use
+    threads: int = 0  # torch's threads, if torch is in use
+    instructions: str = "unknown"  # instruction set of the compiled kernels, or "none"
+    gpu: str = "none"  # name of the first GPU
     system: str = "unknown"
     python: str = "unknown"
     libraries: dict[str, str] = field(default_factory=dict)
 
 
 def describe_machine() -> MachineDescription:
-    """Describe this machine; what cannot be found out is "unknown"."""
-    torch: Any = sys.modules.get("torch")  # a library that is not imported has no part in what is measured
+    """Describe this machine; unavailable facts are "unknown"."""
+    torch: Any = sys.modules.get("torch")  # libraries that are not imported do not affect the measurement
     from st_paragram.core.native import kernels
 
     native, info = kernels(), Path("/proc/cpuinfo")

@@ -1,4 +1,4 @@
-"""Tables that grow while they are measured, and results with the machine."""
+"""Tables that are printed during the measurement, and results with a description of the machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Processes that are measured: their time, what they print, and the memory that they and their children take."""
+"""Measured processes: their time, their output, and the memory of them and their children."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ class Run:
     """A process that has ended.
 
     Attributes:
-        output: What it printed, on both streams.
-        seconds: Of wall time.
-        peak_anonymous_mb: Most anonymous memory (RssAnon, 2^20 bytes) that it and its children had together: files
-            mapped into memory are left out. Sampled ten times per second; 0 outside Linux.
-        peak_resident_mb: Most resident memory, mapped files included.
+        output: Its output, on both streams.
+        seconds: Wall time.
+        peak_anonymous_mb: Peak anonymous memory (RssAnon, 2^20 bytes) of the process and its children together, without
+            memory-mapped files. Sampled ten times per second; 0 outside Linux.
+        peak_resident_mb: Peak resident memory, including memory-mapped files.
     """
 
     output: str
@@ -42,25 +42,25 @@ class Run:
 
     @property
     def figures(self) -> Any:  # noqa: ANN401
-        """What a process printed as JSON in its last line."""
+        """The JSON value in the last line of the output."""
         return json.loads(self.output.strip().split("\n")[-1])
 
 
 @dataclass(frozen=True)
 class Program:
-    """What is run in a process: a command, or the arguments of `python`; with variables, on so many threads."""
+    """A program to run in a process: a command, or arguments of `python`; with variables, on a number of threads."""
 
     arguments: Sequence[str]
     threads: int | None = None
     variables: Mapping[str, str] = field(default_factory=dict)
 
     def run(self) -> Run:
-        """Run it to its end; SystemExit with what it printed if it fails."""
+        """Run it to its end; raise SystemExit with its output if it fails."""
         path = os.pathsep.join([str(_SOURCES / "benchmarks"), os.environ.get("PYTHONPATH", ""), str(_SOURCES)])
         limits = {} if self.threads is None else dict.fromkeys(_THREADS, str(self.threads))
         environment = {**os.environ, "PYTHONPATH": path, "HF_HUB_OFFLINE": "1", **limits, **self.variables}
         started, anonymous, resident = time.perf_counter(), 0, 0
-        with tempfile.TemporaryFile("w+") as log:  # a pipe that nobody reads would fill up and stop the process
+        with tempfile.TemporaryFile("w+") as log:  # an unread pipe would fill up and block the process
             streams: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": log, "stderr": subprocess.STDOUT}
             process = psutil.Popen([sys.executable, *self.arguments], env=environment, **streams)
             while process.poll() is None:
@@ -79,12 +79,12 @@ class Program:
 
 
 def command(*words: object, threads: int | None = None) -> Program:
-    """The command `st-paragram` with these arguments."""
+    """Return the command `st-paragram` with these arguments."""
     return Program(["-m", "st_paragram.cli.main", *map(str, words)], threads)
 
 
 def in_turn(programs: Mapping[str, Program], rounds: int) -> dict[str, list[Run]]:
-    """Run programs one after another, round by round: what disturbs one round disturbs all programs.
+    """Run programs one after another, round by round, so that disturbances affect all programs.
 
     A first round is not counted. A program that fails in it is left out, with the reason on standard error.
     """
@@ -108,7 +108,7 @@ def in_turn(programs: Mapping[str, Program], rounds: int) -> dict[str, list[Run]
 
 
 def spread(values: Sequence[float]) -> str:
-    """Median and range, with at least three digits."""
+    """Format median and range, with at least three digits."""
 
     def number(value: float) -> str:
         return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
@@ -117,7 +117,7 @@ def spread(values: Sequence[float]) -> str:
 
 
 def _anonymous_kib(pid: int) -> int:
-    """RssAnon of a process; psutil has it only through `memory_maps`, which takes thousands of times as long."""
+    """Return RssAnon of a process; psutil's `memory_maps` takes thousands of times as long."""
     with suppress(OSError):  # it has ended, or this is not Linux
         if found := re.search(r"RssAnon:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text()):
             return int(found[1])

@@ -1,4 +1,4 @@
-"""Texts to measure on: the built-in sample, the user's, and large texts made from small ones."""
+"""Texts for measurements: the built-in sample, the user's text, and large texts made from small texts."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from st_paragram.core.text.parallel import TextSource, read_pairs
 from st_paragram.core.text.streams import read_lines
 from st_paragram.errors import TextError
 
-_SAME = 0.1  # of the repeats are left as they are, to be found as repeated rows
-_MORE = 1.5  # rows for each distinct sentence wanted: repeated ones fall out
+_SAME = 0.1  # share of unchanged repeats, to be detected as repeated rows
+_MORE = 1.5  # rows per distinct sentence, since repeated rows are dropped
 
 
 def sentences(text: Path | None, count: int) -> list[str]:
-    """The first lines of a text that are not blank; without a text, those of the built-in sample in eight languages."""
+    """Return the first nonblank lines of a text, or of the built-in sample in eight languages."""
     if text is not None:
         found = list(islice((line for line in read_lines(str(text)) if line.strip()), count))
     else:
         columns = [[other for _, other in sample_pairs(language)] for language in LANGUAGES]
         found = list(islice((sentence for row in zip(*columns, strict=False) for sentence in row), count))
     if len(found) < count:
-        raise TextError(f"{text or 'built-in sample'}: {len(found)} sentences, where {count} are wanted")
+        raise TextError(f"{text or 'built-in sample'}: {len(found)} sentences, {count} needed; give more text")
     return found
 
 
 def write_repeats(text: str | Path, path: Path, pairs: int, seed: int = 0) -> Path:
-    """Write `pairs` rows: those of a bitext in turn; from the second time on mostly with one word of each side changed.
+    """Write `pairs` rows of a bitext in turn; in most repeats, one word on each side is changed.
 
-    A changed word is one of another row, so the vocabulary stays natural, followed by a number.
+    A changed word is a word of another row, so the vocabulary stays natural, followed by a number.
     """
     rng = random.Random(seed)
     rows = list(read_pairs(TextSource((str(text),), ("en", "xx"))))
@@ -60,7 +60,7 @@ def write_distinct(bitext: Path, folder: Path, count: int) -> tuple[Path, Path]:
 
 
 def _distinct(bitext: Path, column: int, count: int) -> Iterator[str]:
-    """The first `count` distinct sentences of two letters or more."""
+    """Yield the first `count` distinct sentences with at least two letters."""
     seen = set[int]()
     for row in read_pairs(TextSource((str(bitext),), ("en", "xx"))):
         sentence = " ".join(row[column].split())

@@ -10,10 +10,10 @@ from st_paragram.tools.alignment.settings import AlignmentSettings
 from st_paragram.tools.options.common import add_model_option, chosen_texts, model_name, say
 
 DESCRIPTION = (
-    "Align the sentences of a document and of its translation. Both have one sentence per line, plain or "
-    "compressed. Each sentence is aligned with one sentence or two neighboring sentences of the other "
-    "document, or is skipped. The output has rows `score TAB source TAB target` in the order of the "
-    "documents. If a run over a list of documents is interrupted, the same command resumes it."
+    "Align the sentences of a document with those of its translation. Both files have one sentence per line, plain or "
+    "compressed. Each sentence is aligned with one or two neighboring sentences of the other document, or is skipped. "
+    "The output has rows `score TAB source TAB target` in document order. If a run over a list of documents is "
+    "interrupted, the same command resumes it."
 )
 EPILOG = ""
 
@@ -23,9 +23,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     documents = parser.add_argument_group("documents")
     add = documents.add_argument
     add("unnamed", nargs="*", help=argparse.SUPPRESS)
-    add("--source", metavar="A.txt", help="a document")
-    add("--target", metavar="B.txt", help="its translation")
-    about = "list of document pairs instead: rows `source file TAB target file`, with paths relative to its folder"
+    add("--source", metavar="A.txt", help="source document")
+    add("--target", metavar="B.txt", help="target document, a translation of the source")
+    about = "list of document pairs instead: rows `source file TAB target file`, paths relative to the list"
     add("--documents", metavar="LIST.tsv", help=about)
     add_model_option(documents)
     add("--output", metavar="OUT.tsv", help="output file (required)")
@@ -34,7 +34,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Align and say what was done."""
+    """Align the documents and print the counts."""
     from st_paragram.tools.alignment.documents import align_documents, read_list
 
     options = {"--source": arguments.source, "--target": arguments.target, "--documents": arguments.documents}

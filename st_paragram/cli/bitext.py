@@ -1,4 +1,4 @@
-"""`st-paragram bitext`: from the web to a pair store in one command: download, clean, prepare."""
+"""`st-paragram bitext`: download, clean and prepare parallel text in one command."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from st_paragram.tools.options.preparation import (
 from st_paragram.tools.options.text import add_cleaning_options, add_text_options, cleaning_from, sources_from
 
 DESCRIPTION = (
-    "Download parallel text, clean it, and turn it into a pair store for `st-paragram train bitext`. The "
-    "store is data/en-LANG.h5 unless you say otherwise."
+    "Download parallel text, clean it, and turn it into a pair store for `st-paragram train bitext`, by default "
+    "data/en-LANG.h5."
 )
 EPILOG = """\
-Without --corpus, the command takes the corpora that P-SP was trained on for a language, and at most as many pairs of
-each as the authors' scripts do. For other languages, it takes all corpora of the catalog that have the language. Add
-your texts with --text and --moses.
+Without --corpus, the command uses the corpora that P-SP was trained on for the language, with at most as many pairs
+from each as in the authors' scripts. For other languages, it uses all corpora in the catalog that cover the language.
+Add your own texts with --text and --moses.
 
   st-paragram bitext --lang es
   st-paragram bitext --lang fr-es-de --temperature 2          # one store of three languages: data/en-fr-es-de.h5
   st-paragram bitext --lang is --corpus OPUS:NLLB --corpus OPUS:TED2020 --output data/en-is.h5
   st-paragram bitext --lang de --no-download --moses news.en news.de --workers 4
 
-If a run is interrupted, whatever the reason, the same command resumes it where it stopped.
+If a run is interrupted for any reason, the same command resumes it where it stopped.
 """
 
 
@@ -42,7 +42,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--lang", required=True, metavar="CODE[-CODE...]", help=lang)
     parser.add_argument("--output", type=Path, metavar="FILE.h5", help="output pair store (default: data/en-LANG.h5)")
     group = parser.add_argument_group("download")
-    add_corpus_options(group, "corpus to take instead of the default corpora; repeatable")
+    add_corpus_options(group, "corpus to use instead of the default corpora; repeatable")
     group.add_argument("--no-download", action="store_true", help="download nothing; use only --text and --moses")
     add_text_options(parser)
     add_cleaning_options(parser, "`default`")
@@ -51,7 +51,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Do all of it and print the table."""
+    """Download, clean and prepare the text, and print the table of counts."""
     from st_paragram.tools.corpora.resolve import corpora_for, language_pairs, text_source
     from st_paragram.tools.preparation.prepare import prepare
 

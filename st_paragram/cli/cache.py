@@ -1,4 +1,4 @@
-"""`st-paragram cache`: what is stored in the cache folder, and clearing it."""
+"""`st-paragram cache`: list or clear the cache folder."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import shutil
 from st_paragram.core.files import cache_folder, locked, output_lock, size
 from st_paragram.core.words import size_in_words
 
-DESCRIPTION = "List what st_paragram has stored in its cache, or clear what it can rebuild."
+DESCRIPTION = "List the contents of st_paragram's cache, or remove everything in it that can be rebuilt."
 EPILOG = """\
 The cache is the folder $ST_PARAGRAM_CACHE, or $XDG_CACHE_HOME/st_paragram, or ~/.cache/st_paragram. `clear` removes
-texts and pair stores, which are rebuilt when they are needed, and keeps downloads (lid: models of the language filter).
-Models from the Hugging Face hub are in the cache of the hub ($HF_HOME), which `hf cache` manages.
+texts and pair stores, which are rebuilt when needed. It keeps downloads (lid: models of the language filter). Models
+from the Hugging Face hub are in the hub's own cache ($HF_HOME); manage them with `hf cache`.
 
   st-paragram cache
   st-paragram cache clear
@@ -22,7 +22,7 @@ _DOWNLOADS = ("lid",)
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    parser.add_argument("action", nargs="?", choices=["list", "clear"], default="list", help="default: list")
+    parser.add_argument("action", nargs="?", choices=["list", "clear"], default="list", help="(default: list)")
 
 
 def run(arguments: argparse.Namespace) -> int:

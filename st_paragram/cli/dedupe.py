@@ -16,12 +16,11 @@ from st_paragram.tools.options.columns import add_columns_option
 from st_paragram.tools.options.common import STDOUT, check_input, is_standard_output, output_name, say, standard_output
 
 DESCRIPTION = (
-    "Remove exact and near-duplicates from a text with one sentence per line, or from a parallel corpus. "
-    "The remaining lines keep their order and their bytes. A line is removed only if it duplicates a line "
-    "that stays."
+    "Remove exact and near-duplicates from a text with one sentence per line, or from a parallel corpus. The remaining "
+    "lines are written unchanged and in the same order. A line is removed only if it duplicates a line that is kept."
 )
 EPILOG = """\
-Two methods find duplicates; a line goes if one of them finds it:
+Two methods find duplicates. A line is removed if either method finds it:
 
 - exact: the letters and digits are the same, regardless of case, spaces and punctuation (see --no-normalize);
 - minhash: the share of n-grams in common (the Jaccard similarity) is at least --threshold.
@@ -32,8 +31,8 @@ Two methods find duplicates; a line goes if one of them finds it:
   st-paragram dedupe pairs.csv --columns english spanish --output clean.tsv
   st-paragram dedupe --moses news.en news.es --output clean.en clean.es
 
-MinHash brings together the lines to compare, and compares their n-grams exactly: no line goes whose similarity is below
-the threshold, and two lines just at the threshold are compared with a probability of 99 %.
+MinHash selects pairs of lines, whose n-grams are then compared exactly. So lines with a similarity below the threshold
+are never removed. Two lines exactly at the threshold are compared with a probability of 99 %.
 """
 
 
@@ -45,12 +44,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--moses", nargs=2, metavar=("EN", "XX"), help="two files, one per language, instead of FILE")
     add_columns_option(
         parser,
-        "for a table (CSV, TSV, JSON lines or Parquet): name of the text column, or of the two columns of "
-        "a parallel corpus, as in the first row; the output has only these, tab-separated",
+        "for a table (CSV, TSV, JSON lines or Parquet): name of the text column, or names of the two columns of a "
+        "parallel corpus; the output has only these columns, tab-separated",
     )
-    output = "output file (default, and `-`: standard output); with --moses two files"
+    output = "output file, or two files with --moses (default, or `-`: standard output)"
     add("--output", nargs="+", default=[STDOUT], metavar="OUT", help=output)
-    removed = "list of removed lines: rows `line TAB kept line TAB reason TAB text`, lines counted from 1"
+    removed = "file for removed lines: rows `line TAB kept line TAB reason TAB text`, line numbers from 1"
     add("--removed", type=Path, metavar="TSV", help=removed)
     add("--overwrite", action="store_true", help="replace existing outputs")
     group = parser.add_argument_group("duplicates")
@@ -60,7 +59,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Remove duplicates and say how many."""
+    """Remove duplicates and print the counts."""
     columns = 2 if arguments.pairs or arguments.moses or len(arguments.columns or ()) == 2 else 1
     paths, outputs = _paths(arguments, columns), _outputs(arguments)
     values = given(arguments, DeduplicationSettings)
@@ -75,10 +74,10 @@ def run(arguments: argparse.Namespace) -> int:
         from st_paragram.tools.deduplication.dedupe import deduplicate
 
         stack.enter_context(output_files(*outputs, arguments.removed, overwrite=arguments.overwrite))
-        found = deduplicate(paths, columns, settings, arguments.columns or ())
+        result = deduplicate(paths, columns, settings, arguments.columns or ())
         files = [stack.enter_context(atomic(path)) for path in outputs] or [stack.enter_context(standard_output())]
-        found.write(files, stack.enter_context(atomic(arguments.removed)) if arguments.removed else None)
-    say(f"{' and '.join(map(output_name, arguments.output))}: {found.summary()}")
+        result.write(files, stack.enter_context(atomic(arguments.removed)) if arguments.removed else None)
+    say(f"{' and '.join(map(output_name, arguments.output))}: {result.summary()}")
     return 0
 
 
@@ -86,15 +85,15 @@ def _paths(arguments: argparse.Namespace, columns: int) -> list[str]:
     if bool(arguments.file) == bool(arguments.moses) or (arguments.pairs and arguments.moses):
         raise SettingsError("give one text: FILE, FILE with --pairs, or --moses EN XX")
     if arguments.moses == [STDIN, STDIN]:
-        raise SettingsError("only one file of a Moses pair can be standard input; give the other by its path")
+        raise SettingsError("only one file of a Moses pair can be standard input; give a path for the other")
     if arguments.columns and (arguments.moses or len(arguments.columns) != columns):
-        how = "with --moses" if arguments.moses else f"with {len(arguments.columns)} names"
-        raise SettingsError(f"--columns is given {how}; name the column of a text, or the two of a parallel corpus")
+        seen = "cannot be combined with --moses" if arguments.moses else f"has {len(arguments.columns)} names"
+        raise SettingsError(f"--columns {seen}; name one column of a text, or two of a parallel corpus (--pairs)")
     return arguments.moses or [arguments.file]
 
 
 def _outputs(arguments: argparse.Namespace) -> list[Path]:
-    """The files to make; none for standard output."""
+    """Return the output files; an empty list for standard output."""
     outputs, wanted = list(map(Path, arguments.output)), 2 if arguments.moses else 1
     if len(outputs) != wanted:
         how = "two with" if wanted == 2 else "one without"
@@ -105,5 +104,5 @@ def _outputs(arguments: argparse.Namespace) -> list[Path]:
         return []
     named = [path.absolute() for path in (*outputs, *([arguments.removed] if arguments.removed else []))]
     if len(set(named)) < len(named):
-        raise SettingsError("two outputs have the same name; give each a name")
+        raise SettingsError("two outputs have the same name; give them different names")
     return outputs

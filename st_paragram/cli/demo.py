@@ -1,4 +1,4 @@
-"""`st-paragram demo`: a page in the browser that shows what a model does."""
+"""`st-paragram demo`: a web page that shows what a model does."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from st_paragram.errors import SettingsError
 from st_paragram.tools.options.common import MODEL
 
 DESCRIPTION = (
-    "Open a page that shows in the browser what models do: the cosine of two sentences and what each token contributes "
-    "to it, the nearest sentences of a list, and the alignment of two short texts. All work is done on this machine. "
+    "Serve a web page that shows what models do: the cosine of two sentences and what each token contributes to it, "
+    "the nearest sentences in a list, and the alignment of two short texts. All work is done on this machine. "
     'Press Ctrl-C to stop. Needs: pip install "st_paragram[demo]".'
 )
 EPILOG = """\
@@ -22,7 +22,7 @@ EPILOG = """\
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     add = parser.add_argument
-    add("models", nargs="*", metavar="MODEL", help=f"{MODEL}; repeatable, to choose from (default: {SHIPPED})")
+    add("models", nargs="*", metavar="MODEL", help=f"{MODEL}; several can be offered (default: {SHIPPED})")
     add("--host", default="127.0.0.1", help="address to listen on (default: %(default)s, this machine only)")
     add("--port", type=int, help="port to listen on (default: the first free port from 7860 up)")
     add("--open", action="store_true", help="open the page in a browser")
@@ -37,6 +37,6 @@ def run(arguments: argparse.Namespace) -> int:
     page = launch(arguments.models or [SHIPPED], arguments.host, arguments.port, arguments.open)
     print(f"The page is at {page.local_url} until you press Ctrl-C.", flush=True)
     if arguments.host not in ("127.0.0.1", "localhost", "::1"):
-        print(f"Others can reach it at {arguments.host}; there is no password.", flush=True)
+        print(f"Other machines can reach it at {arguments.host}; it has no password.", flush=True)
     page.block_thread()
     return 0

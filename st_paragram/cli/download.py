@@ -1,4 +1,4 @@
-"""`st-paragram download`: fetch parallel text and test sets by their names."""
+"""`st-paragram download`: download parallel text and test sets by name."""
 
 from __future__ import annotations
 
@@ -13,51 +13,50 @@ if TYPE_CHECKING:
     from st_paragram.tools.corpora.catalogue import CorpusFile
 
 DESCRIPTION = (
-    "Download parallel corpora and test sets by their names. Interrupted downloads are resumed, all files are checked, "
-    "and a manifest records what was fetched."
+    "Download parallel corpora and test sets by name. Interrupted downloads are resumed, all files are checked, and a "
+    "manifest records what was downloaded."
 )
 EPILOG = """\
-Without --corpus, the command fetches the corpora that P-SP was trained on for a language. For other languages, it
-fetches all corpora of the catalog that have the language.
+Without --corpus, the command downloads the corpora that P-SP was trained on for the language. For other languages, it
+downloads all corpora in the catalog that cover the language.
 
   st-paragram download --lang es
   st-paragram download --lang fr-es-de --list
   st-paragram download --lang de --corpus Europarl --corpus OPUS:NLLB --corpus OPUS:TED2020@v1
   st-paragram download --sets tatoeba --lang es-tr --folder data/eval
 
-Complete files are not fetched again. Each corpus has its own license, which is shown and recorded in
-FOLDER/manifest.json. It is up to you to respect it.
+Complete files are not downloaded again. Each corpus has its own license, which is shown and recorded in
+FOLDER/manifest.json. You are responsible for respecting it.
 """
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    add, lang = parser.add_argument, "languages to fetch, each paired with --source, e.g. es or fr-es-de"
+    add, lang = parser.add_argument, "languages to download, each paired with --source, e.g. es or fr-es-de"
     add("--lang", metavar="CODE[-CODE...]", help=lang)
     add("--source", default="en", metavar="CODE", help="source language (default: %(default)s)")
-    add_corpus_options(parser, "corpus to fetch instead of the default corpora; repeatable")
-    add("--sets", action="append", default=[], metavar="NAME", help="test sets to fetch: tatoeba or bucc; repeatable")
-    add("--list", action="store_true", help="only show what would be fetched")
+    add_corpus_options(parser, "corpus to download instead of the default corpora; repeatable")
+    add("--sets", action="append", default=[], metavar="NAME", help="test set to download: tatoeba or bucc; repeatable")
+    add("--list", action="store_true", help="only show what would be downloaded")
 
 
 def add_corpus_options(parser: argparse.ArgumentParser | argparse._ArgumentGroup, corpus: str) -> None:
-    """Add the options of everything that downloads corpora."""
+    """Add the options of all commands that download corpora."""
     add = parser.add_argument
     add("--corpus", action="append", default=[], metavar="NAME[@VERSION]", help=corpus)
-    mirror = "mirror to fetch from, with the same file paths (default: each corpus's server)"
-    add("--mirror", metavar="URL", help=mirror)
+    add("--mirror", metavar="URL", help="mirror with the same file paths (default: each corpus's server)")
     folder = "download folder (default: %(default)s)"
     add("--folder", type=Path, default=Path("data/raw"), metavar="DIR", help=folder)
-    add("--parallel", type=int, default=4, metavar="N", help="files to fetch at a time (default: %(default)s)")
+    add("--parallel", type=int, default=4, metavar="N", help="simultaneous downloads (default: %(default)s)")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Fetch the files, or show what would be fetched."""
+    """Download the files, or show what would be downloaded."""
     from st_paragram.tools.corpora.resolve import corpora_for, language_pairs, set_files
 
     pairs = language_pairs(arguments.lang, arguments.source) if arguments.lang else []
     if not pairs and (arguments.corpus or not arguments.sets):
-        raise SettingsError("no languages to fetch; name them with --lang, or test sets with --sets")
+        raise SettingsError("no languages; name them with --lang, or test sets with --sets")
     codes = [code for _, code in pairs]
     files = [file for name in dict.fromkeys(arguments.sets) for file in set_files(name, codes, arguments.mirror)]
     if arguments.corpus or not arguments.sets:
@@ -67,20 +66,20 @@ def run(arguments: argparse.Namespace) -> int:
         from st_paragram.tools.corpora.download import download
 
         fetched = download(files, arguments.folder, arguments.parallel)
-        fresh = sum(each.fresh for each in fetched)
-        sys.stdout.write(f"{arguments.folder}: {fresh} files fetched, {len(fetched) - fresh} already downloaded\n")
+        fresh = sum(file.fresh for file in fetched)
+        sys.stdout.write(f"{arguments.folder}: {fresh} files downloaded, {len(fetched) - fresh} already there\n")
     return 0
 
 
 def table(files: list[CorpusFile]) -> str:
-    """What would be fetched: the addresses of each corpus, its license and citation."""
+    """Return a list of the files: the addresses of each corpus, its license and its citation."""
     corpora: dict[tuple[str, str], list[CorpusFile]] = {}
     for file in files:
         corpora.setdefault((file.name, file.entry.version), []).append(file)
     lines = []
     for (name, version), block in sorted(corpora.items()):
         entry = block[0].entry
-        cap = f", at most {entry.cap:,} pairs per language used" if entry.cap else ""
+        cap = f", limited to {entry.cap:,} pairs per language" if entry.cap else ""
         lines += [f"{name} {version}{cap}", *(f"  {file.url}" for file in block), f"  license: {entry.license}"]
         lines += [f"  cite: {entry.citation}", *([f"  note: {entry.note}"] if entry.note else [])]
     return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""`st-paragram embed`: the lines of files to a matrix, a table, JSON lines, or a folder of matrices."""
+"""`st-paragram embed`: embed the lines of files into a matrix, a table, JSON lines, or a folder of matrices."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from st_paragram.tools.options.common import (
 )
 
 DESCRIPTION = (
-    "Turn each line of the files (plain, gz, xz, bz2, or - for standard input) into a vector. The ending of "
-    "--output is the form of the result. For a table (CSV, JSON lines, Parquet), --columns names the text "
-    "column. If a run is interrupted, the same command resumes it."
+    "Turn each line of the files (plain, gz, xz, bz2, or - for standard input) into a vector. The file extension of "
+    "--output sets the output format. For a table (CSV, JSON lines, Parquet), --columns names the text column. If a "
+    "run is interrupted, the same command resumes it."
 )
 EPILOG = """\
 X.npy is a matrix with one row per line, for numpy.load("X.npy", mmap_mode="r"). X.parquet is a table with the columns
-`text` and `embedding` (needs st_paragram[parquet]). Standard output gets one object per line, with `line`, `text` and
-`embedding`. A name without an ending is a folder with one or more matrices per file, for
+`text` and `embedding` (needs st_paragram[parquet]). On standard output, each line is a JSON object with `line`, `text`
+and `embedding`. A name without an extension is a folder with one or more matrices per file; read it with
 st_paragram.read_embeddings.
 
   st-paragram embed lines.txt --output lines.npy --dtype float16
@@ -49,7 +49,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Embed the files and print the number of lines; returns the exit status."""
+    """Embed the files and print the number of lines; return the exit status."""
     from st_paragram.tools.embed_files import embed_files
 
     for file in arguments.files:
@@ -60,6 +60,6 @@ def run(arguments: argparse.Namespace) -> int:
     with standard_output() if to_stdout else nullcontext(arguments.output) as output:
         report = embed_files(model_name(arguments), arguments.files, output, **options)
     lines = f"{counted(report.lines, 'line')} in {counted(report.files, 'file')}"
-    resumed = f", {report.resumed:,} of them by an earlier run" if report.resumed else ""
-    say(f"{output_name(arguments.output)}: {lines}{resumed}; {report.blank:,} blank (they have the unknown embedding)")
+    resumed = f", {report.resumed:,} of them from an earlier run" if report.resumed else ""
+    say(f"{output_name(arguments.output)}: {lines}{resumed}; {report.blank:,} blank (embedded as unknown text)")
     return 0

@@ -1,4 +1,4 @@
-"""`st-paragram evaluate`: score models on the user's own data, and on published benchmarks."""
+"""`st-paragram evaluate`: score models on your own data and on published benchmarks."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ EPILOG = """\
 Your own data, plain or compressed:
 
 - --translations: `text TAB translation`;
-- --graded: a score and two sentences in three columns, in any order (the column of numbers is found);
-- --queries, --corpus: `id TAB text`, or BEIR's JSON lines; --qrels: `query id TAB document id TAB grade`, or TREC's.
+- --graded: a score and two sentences in three columns, in any order (the numeric column is detected);
+- --queries, --corpus: `id TAB text`, or BEIR's JSON lines; --qrels: `query id TAB document id TAB grade`, or TREC.
 
-Benchmarks: DIR is a folder with the data of some of these. Without --benchmarks, all benchmarks with data are scored.
+Benchmarks: DIR has the data of some of these benchmarks. Without --benchmarks, all benchmarks with data are scored.
 
 - sts, hard-sts: sts2012/MSRpar.tsv, sts2017/track5.en-en.tsv, stsb/en-test.tsv (`grade TAB sentence TAB sentence`), or
 SentEval's folders, such as STS12-en-test;
 - tatoeba/spa-eng.tsv; ntrex/newstest2019-src.eng.txt, newstest2019-ref.spa.txt; flores/eng_Latn.devtest, ...;
-- bucc2018/zh-en.sample.zh, .en and .gold, or other texts in this form (`st-paragram download --sets bucc`);
+- bucc2018/zh-en.sample.zh, .en and .gold, or other texts in this format (`st-paragram download --sets bucc`);
 - semantic-retrieval, answer-retrieval: folders such as quora_sr and xquad_r/es: queries.tsv, corpus.tsv, qrels.tsv;
 - transfer/MR.tsv, ...; nli/xnli_held.es.tsv, ...
 
@@ -37,8 +37,8 @@ Examples:
   st-paragram evaluate p-sp-es --hub --benchmarks sts tatoeba ntrex --languages es
   st-paragram evaluate p-sp-es p-sp-tr --data eval --benchmarks sts --json sts.json
 
---hub has the sets of each year of STS from 2012 to 2016 put together. It needs pip install "st_paragram[eval]",
-transfer "st_paragram[probing]", and the row BM25 of answer-retrieval "st_paragram[retrieval]".
+--hub combines the sets of each year of STS 2012-2016. It needs pip install "st_paragram[eval]"; transfer needs
+"st_paragram[probing]", and the row BM25 of answer-retrieval needs "st_paragram[retrieval]".
 """
 
 
@@ -55,7 +55,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     own("--translations", **several, help="sentences and their translations, scored by retrieval")
     own("--graded", **several, help="sentence pairs with similarity scores")
     own("--queries", type=Path, metavar="FILE", help="queries for retrieval")
-    own("--corpus", type=Path, metavar="FILE", help="the documents")
+    own("--corpus", type=Path, metavar="FILE", help="documents to search")
     own("--qrels", type=Path, metavar="FILE", help="relevance grades of documents for queries")
     texts = "columns of the two texts of --translations, or of the score and sentences of --graded"
     add_columns_option(group, f"for tables (CSV, JSON lines, Parquet): {texts}")
@@ -63,21 +63,20 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     names = f"benchmarks to run, from: {', '.join(BENCHMARKS)}"
     add("--benchmarks", nargs="+", choices=BENCHMARKS, default=[], metavar="NAME", help=names)
     add("--data", type=Path, metavar="DIR", help="folder of evaluation data, as described below")
-    add("--hub", action="store_true", help="take STS, Tatoeba, NTREX and FLORES, if missing from DIR, from the hub")
+    add("--hub", action="store_true", help="load STS, Tatoeba, NTREX and FLORES from the hub if missing from DIR")
     languages = "languages to score, such as es or spa, or es-de in ntrex and flores (default: all in DIR)"
     add("--languages", nargs="+", default=[], metavar="CODE", help=languages)
     sets = "STS years and sets to score, such as 2012, stsb or 2017/en-en (default: all)"
     add("--sets", nargs="+", default=[], metavar="NAME", help=sets)
     gold = "gold file, next to its two texts, on which to choose the BUCC threshold (default: the scored data)"
     add("--train-gold", metavar="FILE.gold", help=gold)
-    add("--untrained", action="store_true", help="also score random embeddings over the vocabulary of the first model")
-    limit = "first N queries of each semantic-retrieval set, for a quick look (default: all)"
-    add("--limit", type=int, metavar="N", help=limit)
-    add("--json", type=Path, metavar="FILE", help="also write the scores to this file, as a list")
+    add("--untrained", action="store_true", help="also score random embeddings with the first model's vocabulary")
+    add("--limit", type=int, metavar="N", help="first queries of each semantic-retrieval set to score (default: all)")
+    add("--json", type=Path, metavar="FILE", help="also write the scores to this file, as a JSON list")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Score the models and print the tables; returns the exit status."""
+    """Score the models and print the tables; return the exit status."""
     _check(arguments)
     from st_paragram.core.encoding.find import find
     from st_paragram.core.files import output_files
@@ -90,8 +89,8 @@ def run(arguments: argparse.Namespace) -> int:
         *(benchmarks_in(arguments.data) if arguments.data else ()),
     ]
     if arguments.data and not benchmarks:
-        advice = "`st-paragram evaluate --help` describes its content"
-        raise EvaluationError(f"{arguments.data}: no data of a benchmark; {advice}")
+        advice = "`st-paragram evaluate --help` describes the files of each benchmark"
+        raise EvaluationError(f"{arguments.data}: no benchmark data; {advice}")
     for name in arguments.models:
         find(name)
     names = ("models", "data", "hub", "languages", "untrained", "limit", "sets", "train_gold", "translations", "graded")
@@ -100,18 +99,18 @@ def run(arguments: argparse.Namespace) -> int:
     request, scores = Request(**options, retrieval=retrieval), list[Score]()
     with output_files(arguments.json, overwrite=True):
         for benchmark in dict.fromkeys([*own, *benchmarks]):
-            measured, parts = run_benchmark(benchmark, request)
+            new_scores, parts = run_benchmark(benchmark, request)
             for part in parts:
                 print(part)
             print(flush=True)
-            scores += measured
+            scores += new_scores
             if arguments.json:
-                write_scores(scores, arguments.json)  # after each, so that a stop leaves what was finished
+                write_scores(scores, arguments.json)  # after each benchmark, so that an interruption loses little
     return 0
 
 
 def _check(arguments: argparse.Namespace) -> None:
-    """Refuse what can be refused before anything large is imported."""
+    """Check the arguments before anything large is imported."""
     from st_paragram.core.files import check_output
     from st_paragram.core.text.tables import check_plain
 
@@ -120,21 +119,21 @@ def _check(arguments: argparse.Namespace) -> None:
     missing = [option for option, path in retrieval.items() if path is None]
     files = [*texts, *filter(None, retrieval.values())]
     if 0 < len(missing) < len(retrieval):
-        raise SettingsError(f"--queries, --corpus and --qrels belong together; give {' and '.join(missing)}, too")
+        raise SettingsError(f"--queries, --corpus and --qrels belong together; also give {' and '.join(missing)}")
     if absent := next((path for path in files if not path.is_file()), None):
         raise EvaluationError(f"{absent}: no such file; check the path")
     if not (arguments.hub or data or (files and not arguments.benchmarks)):
-        raise SettingsError("no data; give --data DIR, --hub, or files of yours, such as --translations FILE")
+        raise SettingsError("no data; give --data DIR, --hub, or your own files, such as --translations FILE")
     if data is not None and not data.is_dir():
-        raise EvaluationError(f"{data}: no such folder; give one of evaluation data")
+        raise EvaluationError(f"{data}: no such folder; give a folder of evaluation data")
     if arguments.columns is None:
         for path in texts:
             check_plain(str(path))
         arguments.columns = ()
     elif not texts or (arguments.translations and arguments.graded):
-        raise SettingsError("--columns are of --translations or of --graded; score the two in two runs")
+        raise SettingsError("--columns needs either --translations or --graded; score the two in separate runs")
     elif len(arguments.columns) != (expected := 2 if arguments.translations else 3):
-        seen = f"{counted(len(arguments.columns), 'column')}, where {expected} are needed"
+        seen = f"{counted(len(arguments.columns), 'column')} given, {expected} needed"
         raise SettingsError(f"{seen}; name the two texts of --translations, or score and sentences of --graded")
     if arguments.json:
         check_output(arguments.json, overwrite=True)

@@ -1,4 +1,4 @@
-"""`st-paragram export`: a copy of a model with a smaller table, or with vectors of length 1."""
+"""`st-paragram export`: copy a model with a smaller embedding matrix or with unit vectors."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from st_paragram.core.words import counted
 from st_paragram.tools.options.common import MODEL, say
 
 DESCRIPTION = (
-    "Copy an averaging model: with its embedding matrix in another number type, with fewer dimensions, or with vectors "
-    "of length 1. The copy opens wherever the original does, except that int8 needs sentence-transformers 6.2 or newer "
-    "where st_paragram is missing, and int4 needs st_paragram."
+    "Copy an averaging model with another number type for its embedding matrix, with fewer dimensions, or with unit "
+    "vectors. The copy opens wherever the original does, with two exceptions: without st_paragram, int8 needs "
+    "sentence-transformers 6.2 or newer; int4 always needs st_paragram."
 )
 EPILOG = """\
   st-paragram export p-sp-es small-es --dtype int8 --dim 150
@@ -24,8 +24,8 @@ EPILOG = """\
 _PROVENANCE = """
 ## Exported copy
 
-Made from `{name}` by `st-paragram export`: {dimension} components, table of {kind}{unit}. Scores above are those of the
-original.
+Made from `{name}` by `st-paragram export`: {dimension} dimensions, {kind} embedding matrix{unit}. The scores above are
+those of the original.
 """
 
 
@@ -36,13 +36,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("output", metavar="OUTPUT", help="output directory")
     types = ("float32", "float16", "int8", "int4")
     add("--dtype", choices=types, help="number type of the embedding matrix (default: unchanged)")
-    add("--dim", type=int, metavar="D", help="number of leading components to keep (default: all)")
-    add("--normalize", action="store_true", help="scale every vector to length 1, for all readers of the copy")
+    add("--dim", type=int, metavar="D", help="number of leading dimensions to keep (default: all)")
+    add("--normalize", action="store_true", help="scale every embedding to length 1, whichever library opens the copy")
     add("--overwrite", action="store_true", help="replace an existing copy")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Write the copy and print its size; returns the exit status."""
+    """Write the copy and print its size; return the exit status."""
     output = Path(arguments.output)
     check_free(output, arguments.overwrite)
     folder = find(arguments.model)
@@ -52,15 +52,15 @@ def run(arguments: argparse.Namespace) -> int:
     from st_paragram.core.encoding.model_files import check_components, table_type
     from st_paragram.core.encoding.record import training_text
 
-    kind = arguments.dtype or table_type(folder).value  # refuses a model without a table
+    kind = arguments.dtype or table_type(folder).value  # refuses other models
     encoder, old_size, readme = Encoder(folder), weights_size(folder), folder / "README.md"
     check_components(arguments.dim, encoder.dimension)
     dimension = arguments.dim or encoder.dimension
-    unit = ", vectors of length 1" if arguments.normalize or encoder.model.unit_vectors else ""
+    unit = ", unit vectors" if arguments.normalize or encoder.model.unit_vectors else ""
     card = readme.read_text(encoding="utf-8", errors="replace") if readme.is_file() else ""
     card += _PROVENANCE.format(name=folder.name, kind=kind, dimension=dimension, unit=unit)
     encoder.save(output, card, arguments.overwrite, kind, arguments.dim, arguments.normalize, training_text(folder))
     size = weights_size(output)
     share = f"{size / 1e6:.1f} MB of weights, {size / old_size:.0%} of the original"
-    say(f"{output}: {counted(dimension, 'component')}, {kind}{unit}; {share}")
+    say(f"{output}: {counted(dimension, 'dimension')}, {kind}{unit}; {share}")
     return 0

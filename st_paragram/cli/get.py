@@ -1,4 +1,4 @@
-"""`st-paragram get`: a model that comes with the package, or some of its languages, as a directory for any reader."""
+"""`st-paragram get`: write an included model, or some of its languages, to a directory that other software can read."""
 
 from __future__ import annotations
 
@@ -13,24 +13,25 @@ from st_paragram.core.words import listed
 from st_paragram.errors import SettingsError
 
 DESCRIPTION = (
-    f"Write {' or '.join(SHIPPED_MODELS)}, the models of eight languages that come with st_paragram, to a directory "
-    "that SentenceTransformer opens, with or without st_paragram. p-sp-es is p-sp-base with the pieces of English and "
-    "Spanish alone: smaller, and texts of these languages keep their embeddings. Nothing is downloaded or trained."
+    f"Write {' or '.join(SHIPPED_MODELS)}, the eight-language models included in st_paragram, to a directory that "
+    "SentenceTransformer opens with or without st_paragram. p-sp-es is p-sp-base with only the pieces of English and "
+    "Spanish: it is smaller, and texts in these languages keep their embeddings. Nothing is downloaded or trained."
 )
 EPILOG = f"""\
   st-paragram get p-sp-es
   python -c "from sentence_transformers import SentenceTransformer as S; print(S('p-sp-es').encode(['hola']).shape)"
   st-paragram get {SHIPPED} --languages en es tr --output small
 
-Where st_paragram is installed, `st_paragram.load("{SHIPPED}")` and `--model {SHIPPED}` need no such directory.
+With st_paragram installed, `st_paragram.load("{SHIPPED}")` and `--model {SHIPPED}` work without this directory.
 """
 
-_WHOLE = "p-sp-base"  # what p-sp-es is cut out of
+_WHOLE = "p-sp-base"  # the model that p-sp-es is part of
 _CUT = """
 # {name}
 
-{whole} for {languages} alone, made by `st-paragram get`: it has the {rows:,} of {all_rows:,} pieces that occur in
-training text of these languages. Their texts have the same embeddings as with {whole}, but for rare pieces.
+{whole} for {languages} only, made by `st-paragram get`: it has the {rows:,} of {all_rows:,} pieces that occur in the
+training text of these languages. Except for rare pieces, texts in these languages have the same embeddings as with
+{whole}.
 
 ```python
 from sentence_transformers import SentenceTransformer
@@ -46,15 +47,15 @@ The card of {whole} follows.
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    name = f"{', '.join(SHIPPED_MODELS)}, or p-sp-LANG for English and another of their languages"
+    name = f"{', '.join(SHIPPED_MODELS)}, or p-sp-LANG for English and one of their other languages"
     parser.add_argument("name", metavar="NAME", help=f"model to write: {name}")
-    parser.add_argument("--languages", nargs="+", metavar="LANG", help="keep these languages alone, such as en es tr")
-    parser.add_argument("--output", metavar="DIR", help="output directory (default: its name)")
+    parser.add_argument("--languages", nargs="+", metavar="LANG", help="languages to keep, e.g. en es (default: all)")
+    parser.add_argument("--output", metavar="DIR", help="output directory (default: NAME)")
     parser.add_argument("--overwrite", action="store_true", help="replace an existing model directory")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Write the directory; returns the exit status."""
+    """Write the directory; return the exit status."""
     from st_paragram.conversion.languages import cut, read_languages
     from st_paragram.core.encoding.encoder import Encoder
     from st_paragram.core.encoding.record import training_text
@@ -73,13 +74,13 @@ def run(arguments: argparse.Namespace) -> int:
         card = _card_of_languages(card, others, _CUT.format(name=Path(output).name, **about))
     dtype = for_any_reader(encoder.model.table.kind)
     encoder.save(output, card, arguments.overwrite, dtype, training=training_text(folder))
-    size = f"{len(encoder.tokenizer):,} pieces, {encoder.dimension} components"
+    size = f"{len(encoder.tokenizer):,} pieces, {encoder.dimension} dimensions"
     print(f"{output}: {size}; its README.md is the model card", file=sys.stderr)
     return 0
 
 
 def _chosen(name: str, languages: Sequence[str] | None, known: Sequence[str]) -> tuple[str, Sequence[str] | None]:
-    """The model that comes with the package, and the languages to keep, for a name such as p-sp-es, too."""
+    """Return the included model and the languages to keep; the name may also be such as p-sp-es."""
     if name in SHIPPED_MODELS:
         return name, languages
     others = {f"p-sp-{language}": language for language in known if language != "en"}
@@ -91,7 +92,7 @@ def _chosen(name: str, languages: Sequence[str] | None, known: Sequence[str]) ->
 
 
 def _card_of_languages(card: str, others: set[str], text: str) -> str:
-    """The card without other languages in its metadata, and a text before its own."""
+    """Return the card without the other languages in its metadata, and with `text` at its beginning."""
     head, end, body = card.partition("\n---\n")
     kept = [line for line in head.split("\n") if line.removeprefix("- ") not in others]
     return "\n".join(kept) + end + text + body

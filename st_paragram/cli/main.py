@@ -1,7 +1,7 @@
-"""The command `st-paragram`: a table of commands, each in a separate file that is imported when it is called.
+"""The command `st-paragram`: a table of subcommands, each in a separate file that is imported when called.
 
 A command's file has `DESCRIPTION`, `EPILOG` (examples; may be empty), `add_options(parser)` and `run(arguments)`, which
-returns the exit status. At its top it imports nothing heavy, so that `--help` answers at once.
+returns the exit status. It imports nothing heavy at the top, so that `--help` is fast.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from st_paragram.core.extras import missing_from_light
 from st_paragram.core.families import commands
 from st_paragram.errors import ParagramError
 
-# Settings need no plugin of pydantic, and looking for plugins among the installed packages takes 20 ms.
+# Settings need no pydantic plugin, and searching the installed packages for plugins takes 20 ms.
 os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 
 _FAMILIES = commands()
-#: Command -> what it is for.
+#: Command -> one line of help.
 COMMANDS = {name: about for group in GROUPS.values() for name, about in group.items()}
 COMMANDS |= {name: about for name, (_, about) in _FAMILIES.items()}
 
 
 class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
-    """Fills descriptions, which are one line each, to the width of the terminal; examples below stay as they are."""
+    """Wraps descriptions, which are one line each, at the width of the terminal; leaves the examples as they are."""
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         formatter = argparse.RawDescriptionHelpFormatter if "\n" in text.strip() else argparse.HelpFormatter
@@ -42,10 +42,10 @@ class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
 
 
 class _Parser(argparse.ArgumentParser):
-    """Refuses an option that it does not know with its own usage, and names the option or command that may be meant."""
+    """Reports an unknown option with the usage of the subcommand, and suggests the option or command that is meant."""
 
-    first_word = ""  # of the command, where an option comes first
-    _intermixed = False  # while options between the values of one argument are allowed: `search INDEX -k 5 QUERY`
+    first_word = ""  # inserted where the arguments begin with an option
+    _intermixed = False  # true while options may come between the values of one argument: `search INDEX -k 5 QUERY`
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:  # noqa: ANN401
         words = [str(word) for word in (sys.argv[1:] if args is None else args)]
@@ -56,15 +56,15 @@ class _Parser(argparse.ArgumentParser):
 
             words = with_model(self, words)
         self._given = words
-        found, unknown = super().parse_known_args(words, namespace)
+        known, unknown = super().parse_known_args(words, namespace)
         several = any(action.nargs in ("*", "+") for action in self._get_positional_actions())
         if unknown and several and not self._intermixed:
             self._intermixed = True
-            found, unknown = self.parse_known_intermixed_args(words, namespace)
+            known, unknown = self.parse_known_intermixed_args(words, namespace)
             self._intermixed = False
         if unknown and not self._intermixed:
             self.error(f"unrecognized arguments: {' '.join(unknown)}")
-        return found, unknown
+        return known, unknown
 
     def error(self, message: str) -> NoReturn:
         """End with usage and the message, which names a misspelled option."""
@@ -88,7 +88,7 @@ def _guess(seen: str, word: str, known: Iterable[str]) -> str:
 
 
 def build_parser(called: str | None = None) -> argparse.ArgumentParser:
-    """The parser, with the options of the command that is called; of the others only their names."""
+    """Build the parser with the options of the command that is called, and only the names of the others."""
     parser = _Parser("st-paragram", description=listed(COMMANDS), formatter_class=_HelpFormatter)
     parser.add_argument("--version", action="store_true", help="show the version and exit")
     subparsers = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
@@ -107,7 +107,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if argv is None else argv)
     if not given:
         print(START, file=sys.stderr)
-        return 2  # as for any call that cannot be run: a script that lost its arguments must not go on
+        return 2  # as for any wrong call, so that a script that lost its arguments stops
     if given == ["--version"]:
         from st_paragram.core.version import installed_version  # takes longer than everything else
 
@@ -119,9 +119,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def run_reporting_errors(name: str, run: Callable[[], int]) -> int:
-    """Call `run`; errors raised on purpose become one line on stderr and status 1, Ctrl-C status 130."""
+    """Call `run`; turn errors raised on purpose into one line on stderr and status 1, and Ctrl-C into status 130."""
     # Waiting threads must sleep soon: with GNU OpenMP's default, a second busy process makes the many small steps of
-    # training ten times slower. libgomp reads it when torch is imported, which `run` does.
+    # training ten times slower. libgomp reads the variable when `run` imports torch.
     os.environ.setdefault("GOMP_SPINCOUNT", "1000")
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
     for chatty in ("faiss", "httpx", "httpx2", "sentence_transformers", "transformers", "accelerate"):
@@ -132,9 +132,9 @@ def run_reporting_errors(name: str, run: Callable[[], int]) -> int:
         return run()
     except ParagramError as error:
         reason = str(error)
-    except BrokenPipeError:  # the reader has seen enough, as `head` has
+    except BrokenPipeError:  # the reader, such as `head`, has closed the pipe
         with suppress(OSError, ValueError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python complains when it ends
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python prints an error at exit
         return 1
     except OSError as error:  # a full disk, a missing permission
         reason = f"{error.filename or 'file'}: {error.strerror or error}"

@@ -1,4 +1,4 @@
-"""`st-paragram mine`: find sentences of two texts, or of one, that mean the same."""
+"""`st-paragram mine`: find translations in two texts, or paraphrases in one."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from st_paragram.tools.options.common import (
 
 DESCRIPTION = (
     "Find the sentences of two texts that are translations of each other or, with --paraphrase, the paraphrases within "
-    "one text. All sentences are embedded, the nearest neighbors of each are looked up, the pairs of neighbors are "
-    "scored by a margin, and the best are written."
+    "one text. The command embeds all sentences, finds the nearest neighbors of each, scores these pairs by a margin, "
+    "and writes the best."
 )
 EPILOG = """\
 A text has one sentence per line, plain or compressed; with --ids, lines are `id TAB sentence`. For tables, --columns
-names the column that has the sentences. The output has rows `score TAB source TAB target`, the best pairs first; with
---ids, it has ids instead of sentences.
+names the sentence column. The output has rows `score TAB source TAB target`, best pairs first; with --ids, it has ids
+instead of sentences.
 
   st-paragram mine --source wiki.en --target wiki.es --model p-sp-es --output pairs.tsv --threshold 0.1
   st-paragram mine --paraphrase questions.txt --model p-sp-en --output pairs.tsv --margin absolute --threshold 0.8
@@ -40,12 +40,12 @@ names the column that has the sentences. The output has rows `score TAB source T
 
 The score of a pair is its cosine minus its background, which is the mean cosine of both sentences with their nearest
 neighbors in the other text. --margin ratio divides by the background instead (Artetxe and Schwenk, 2019). In our
-tests, its F1 (the harmonic mean of precision and recall) was from 4 points higher to 8 points lower. A threshold for
-one margin does not carry over to another.
+tests, its F1 (the harmonic mean of precision and recall) was between 4 points higher and 8 points lower. A threshold
+for one margin does not carry over to another.
 
-All sentences are compared with all others as long as that takes only minutes. Beyond that, a faiss index is used. It
-finds the nearest neighbor for at least the share --recall of a sample. If a run is interrupted, the same command
-resumes it. With --output -, it can do so only if --work names a folder: results are in a temporary folder otherwise.
+As long as it takes only minutes, all sentences are compared with all others. Larger texts are searched with a faiss
+index, which finds the nearest neighbor of at least the share --recall of a sample. If a run is interrupted, the same
+command resumes it. With --output -, this needs --work; otherwise intermediate results are in a temporary folder.
 """
 
 
@@ -64,12 +64,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     pairs, search = (parser.add_argument_group(title) for title in ("pairs", "search"))
     add_setting_options(pairs, MiningSettings, only=("neighbors", "margin", "candidates", "threshold"))
     add_setting_options(search, MiningSettings, only=("index", "recall", "vector_type", "memory", "seed"))
-    about = "folder to work in, which stays: later runs take from it what has not changed"
+    about = "folder for intermediate results, kept for later runs, which reuse what has not changed"
     search.add_argument("--work", type=Path, metavar="DIR", help=about)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Mine and print the numbers; returns the exit status."""
+    """Mine and print the numbers; return the exit status."""
     from st_paragram.tools.bitext_mining.miner import mine
 
     options = {"--source": arguments.source, "--target": arguments.target, "--paraphrase": arguments.one_text}

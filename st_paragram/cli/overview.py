@@ -1,20 +1,20 @@
-"""The commands in groups, and what `st-paragram` shows without a command: tasks with the commands that do them."""
+"""The commands in groups, and what `st-paragram` shows without a command: common tasks and their commands."""
 
 from collections.abc import Mapping
 
-#: Group -> command -> what it is for.
+#: Group -> command -> one line of help.
 GROUPS = {
     "use a model": {
-        "embed": "turn the lines of a file into vectors, the rows of a .npy matrix",
-        "score": "score pairs of sentences",
+        "embed": "turn the lines of a file into vectors",
+        "score": "score pairs of sentences by their similarity",
         "index": "make the sentences of a file searchable",
         "search": "find the sentences of an index that are most similar to a query",
-        "mine": "find translations, or paraphrases, among sentences",
+        "mine": "find translations in two texts, or paraphrases in one",
         "align": "align the sentences of a document with those of its translation",
     },
     "get and clean text": {
         "bitext": "download public parallel text and turn it into a pair store",
-        "download": "download parallel text, test sets and models by their names",
+        "download": "download parallel text and test sets by name",
         "prepare": "turn your own parallel text into a pair store",
         "dedupe": "remove exact and near-duplicates from a text or a parallel corpus",
         "pivot": "extract paraphrases from bitext: sentences that share a translation",
@@ -23,31 +23,31 @@ GROUPS = {
         "train": "train a model",
         "evaluate": "score models on similarity, translations, retrieval, transfer and inference",
     },
-    "look at, copy and share models": {
-        "info": "describe a model, a pair store, an index or this installation",
+    "inspect, copy and share models": {
+        "info": "describe a model, a pair store, an index, a folder of embeddings or this installation",
         "get": "write an included model to a directory that other software can also read",
-        "export": "write a smaller copy of a model, or one of unit vectors",
-        "import": "turn a checkpoint of the original P-SP or SP code into a model directory",
+        "export": "write a copy of a model that is smaller or gives unit vectors",
+        "import": "convert a checkpoint of the original P-SP or SP code, or published USE weights",
         "push": "upload a model to the Hugging Face hub",
     },
     "serve": {
         "serve": "run an HTTP server that answers requests for embeddings, scores and searches",
-        "demo": "open a page in the browser that shows what a model does",
+        "demo": "serve a web page that shows what a model does",
     },
     "other": {
-        "cache": "list what is stored in the cache, and clear it",
+        "cache": "list or clear the cache",
     },
 }
 TASKS = """\
 turn sentences into vectors, compare pairs of sentences
     st-paragram embed lines.txt --output lines.npy
     st-paragram score pairs.tsv --output scored.tsv
-search in your own sentences, in any language of the model
+search your own sentences, in any language of the model
     st-paragram index lines.txt --output lines.index
     st-paragram search lines.index "where is the station?"
 find translations among the sentences of two languages
     st-paragram mine --source wiki.en --target wiki.es --output pairs.tsv
-score a parallel corpus, to drop what is not translated
+score a parallel corpus, to drop bad translations
     st-paragram score corpus.tsv --output scored.tsv --background self
 train a model for your language
     st-paragram train bitext --lang es --data en-es.tsv
@@ -62,7 +62,7 @@ st-paragram COMMAND --help    shows the options of a command"""
 
 
 def listed(commands: Mapping[str, str]) -> str:
-    """The tasks, and all commands in groups; commands in no group are among the last."""
+    """Return the tasks and all commands in groups; commands without a group come with the last group."""
     others = {name: about for name, about in commands.items() if not any(name in group for group in GROUPS.values())}
     lines = ["Efficient paraphrastic sentence embeddings.", "", TASKS]
     for title, group in GROUPS.items():

@@ -1,4 +1,4 @@
-"""`st-paragram pivot`: paraphrases out of bitext: sentences that share a translation."""
+"""`st-paragram pivot`: extract paraphrases from bitext: sentences that share a translation."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from st_paragram.core.settings import add_setting_options, given
 
 DESCRIPTION = (
     "Extract paraphrases from bitext: sentences of one language with the same translation become pairs. "
-    "The output has two columns with a tab between them, and its rows are in random order."
+    "The output has two tab-separated columns, with rows in random order."
 )
 EPILOG = ""
 
@@ -26,11 +26,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_setting_options(parser, PivotSettings)
     invalid = "drop rows that are not UTF-8 or have the wrong number of columns, instead of refusing the text"
     add("--drop-invalid", action="store_true", help=invalid)
-    add("--json", type=Path, metavar="FILE", help="also write the numbers to this file (default: nowhere)")
+    add("--json", type=Path, metavar="FILE", help="also write the counts to this file")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Make the pairs and print the numbers."""
+    """Extract the pairs and print the counts."""
     from st_paragram.core.files import output_files, write_json
     from st_paragram.tools.preparation.pivot import PivotSettings, pivot, pivot_source
 

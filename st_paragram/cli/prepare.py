@@ -1,4 +1,4 @@
-"""`st-paragram prepare`: parallel text in, a pair store out, and a table of what was kept and dropped."""
+"""`st-paragram prepare`: turn parallel text into a pair store, and print what was kept and dropped."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from st_paragram.tools.options.preparation import (
 from st_paragram.tools.options.text import add_cleaning_options, add_text_options, cleaning_from, sources_from
 
 DESCRIPTION = (
-    "Turn parallel text into a pair store, the file that `st-paragram train` reads. The pairs are filtered, repeated "
-    "ones are left out, and the rest is shuffled. Then a vocabulary is trained, and the pairs are stored as its ids."
+    "Turn parallel text into a pair store, the file that `st-paragram train` reads. The pairs are filtered, "
+    "deduplicated and shuffled. Then a vocabulary is trained, and the pairs are stored as token ids."
 )
 EPILOG = """\
 A text is a tab-separated file of two columns, plain or compressed (gzip, xz, bzip2), or `-` for standard input. It may
 also be a zip archive with one such file, or with one file per language (the Moses format of OPUS). English is the first
-column unless a prefix like `es-en:` says otherwise. Of a table (CSV, JSON lines, Parquet, or TSV with a header),
---columns names the two columns. For several languages in one store, give --lang fr-es-de and put a
-prefix before each text.
+column unless a prefix like `es-en:` says otherwise. For a table (CSV, JSON lines, Parquet, or TSV with a header),
+--columns names the two columns. For several languages in one store, give --lang fr-es-de and put a prefix before each
+text.
 
   st-paragram prepare --lang es --text es-en:pairs.tsv --text Europarl.en-es.zip --output data/en-es.h5
   st-paragram prepare --lang es --text pairs.csv --columns english spanish --output data/en-es.h5
@@ -34,9 +34,9 @@ prefix before each text.
   st-paragram prepare --lang en --text para-nmt-50m.txt --cleaning paranmt --output data/en-en.h5
   st-paragram prepare --lang fr-es --text en-fr:a.tsv --text en-es:b.tsv --temperature 2 --output data/en-fr-es.h5
 
-Without --cleaning, only rows that are too short, too long or repeated are dropped. `--cleaning default` takes our list
-of filters, `--cleaning paper` the paper's list, and `--cleaning FILE.yaml` your own. `--cleaning paranmt` is for rows
-`sentence TAB paraphrase TAB score`.
+Without --cleaning, only rows that are too short, too long or repeated are dropped. `--cleaning default` selects our
+list of filters, `--cleaning paper` the paper's list, and `--cleaning FILE.yaml` your own. `--cleaning paranmt` is for
+rows `sentence TAB paraphrase TAB score`.
 """
 
 
@@ -46,13 +46,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--lang", required=True, metavar="CODE[-CODE...]", help=lang)
     parser.add_argument("--output", type=Path, required=True, metavar="FILE.h5", help="output pair store")
     add_text_options(parser)
-    add_cleaning_options(parser, "length alone")
+    add_cleaning_options(parser, "length only")
     add_store_options(parser)
     add_work_options(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Make the store and print the table."""
+    """Make the store and print the table of counts."""
     from st_paragram.tools.preparation.prepare import prepare
 
     settings = settings_from(arguments, ("en", arguments.lang), cleaning_from(arguments))

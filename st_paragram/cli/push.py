@@ -1,4 +1,4 @@
-"""`st-paragram push`: a model directory onto the Hugging Face hub."""
+"""`st-paragram push`: upload a model directory to the Hugging Face hub."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ DESCRIPTION = (
 )
 EPILOG = """\
   st-paragram push p-sp-es owner/p-sp-es --dry-run                # what would be uploaded; nothing is sent
-  HF_TOKEN=... st-paragram push p-sp-es owner/p-sp-es --licence cc-by-4.0
+  HF_TOKEN=... st-paragram push p-sp-es owner/p-sp-es --license cc-by-4.0
   python -c "import st_paragram; print(st_paragram.load('owner/p-sp-es'))"
 
 The token is read only from the environment variable HF_TOKEN, so it never appears in process listings.
@@ -26,27 +26,26 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("repository", metavar="OWNER/NAME", help="repository on the hub; created if missing")
     add("--public", action="store_true", help="make a new repository public (default: private)")
     add("--message", metavar="TEXT", help="commit message")
-    licence = "licence of the model, by the hub's identifier, such as cc-by-4.0"
-    add("--licence", "--license", metavar="ID", type=str.lower, help=licence)
-    datasets = "datasets on the hub that the model was trained on, for the card's metadata"
+    add("--license", metavar="ID", type=str.lower, help="license of the model, a hub identifier such as cc-by-4.0")
+    datasets = "hub datasets that the model was trained on, for the card's metadata"
     add("--datasets", nargs="+", default=[], metavar="OWNER/NAME", help=datasets)
-    scores = "records by `st-paragram evaluate --json`: test scores for the model card"
+    scores = "score files from `st-paragram evaluate --json`, for the model card"
     add("--scores", nargs="+", default=[], metavar="FILE", help=scores)
     add("--dry-run", action="store_true", help="show what would be uploaded, without sending anything")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Upload, and print files with their sizes and the commit's address; returns the exit status."""
+    """Upload, and print the files with their sizes and the commit's address; return the exit status."""
     from st_paragram.hub import push
 
-    options = ("public", "message", "licence", "datasets", "scores", "dry_run")
+    options = ("public", "message", "license", "datasets", "scores", "dry_run")
     report = push(arguments.model, arguments.repository, **{name: getattr(arguments, name) for name in options})
     for name, size in report.files.items():
         print(f"{size:>13,}  {name}")
     what = f"{len(report.files)} files, {sum(report.files.values()) / 1e6:.1f} MB"
     if report.commit is None:
         kind = "public" if arguments.public else "private"
-        say(f"would be uploaded to {report.repository}, {kind} if it is new: {what}")
+        say(f"would upload {what} to {report.repository} ({kind} if new)")
     else:
-        say(f"{report.repository} ({'private' if report.private else 'public'}) has {what}: {report.url}")
+        say(f"uploaded {what} to {report.repository} ({'private' if report.private else 'public'}): {report.url}")
     return 0

@@ -1,4 +1,4 @@
-"""`st-paragram score`: scores of pairs of sentences, and where to cut them."""
+"""`st-paragram score`: score pairs of sentences, and suggest thresholds."""
 
 from __future__ import annotations
 
@@ -27,45 +27,45 @@ from st_paragram.tools.options.common import (
 
 DESCRIPTION = (
     "Score pairs of sentences. The file (plain, gz, xz, bz2, zip with one file inside, or - for standard input) has "
-    "rows `first TAB second`, or is a table of which --columns names two columns. The output has rows `score TAB "
-    "first TAB second` in the same order. The score is the cosine or, with a background, a margin."
+    "rows `first TAB second`, or is a table whose two columns --columns names. The output has rows `score TAB first "
+    "TAB second` in the same order. The score is the cosine or, with a background, a margin."
 )
 EPILOG = """\
-A cosine means little by itself, because some sentences are close to everything. A margin compares it with the mean
-cosine of both sentences with their nearest neighbors in the other language, which is called the background of the
-pair (Artetxe and Schwenk, 2019). The cosine is divided by that mean (--margin ratio), or the mean is subtracted from it
-(--margin distance).
+A cosine means little by itself, because some sentences are close to everything. A margin compares it with the pair's
+background: the mean cosine of both sentences with their nearest neighbors in the other language (Artetxe and Schwenk,
+2019). The cosine is divided by the background (--margin ratio), or the background is subtracted from it (--margin
+distance).
 
-The neighbors are looked for in sentences of both languages that you name. With --background self, these are the two
-sides of the file, and of the labeled pairs. The partner of a sentence is then one of its neighbors, as in mining.
---background-source and --background-target take two texts with one sentence on each line.
+You choose the sentences in which neighbors are searched. With --background self, these are the two sides of the file
+and of the labeled pairs. The partner of a sentence is then one of its neighbors, as in mining. --background-source and
+--background-target take two texts with one sentence per line.
 
   st-paragram score pairs.tsv --output scored.tsv --background self
   st-paragram score pairs.csv --columns english spanish | sort -rn | head
   st-paragram score pairs.tsv --output scored.tsv --background-source mono.en --background-target mono.es \\
       --labels sample.tsv --precision 0.95
 
-With --labels, the command suggests three thresholds: the lowest one at which the share of good pairs in the sample
-reaches --precision; the lowest one at which the lower end of the 95 % interval of that share reaches it, too
-("surely"); and the one with the best F1 (the harmonic mean of precision and recall). The sample must be drawn at random
-from the file. Recall is the share of the sample's good pairs that are kept.
+With --labels, the command suggests three thresholds: the lowest at which the share of good pairs in the sample reaches
+--precision; the lowest at which the lower end of the share's 95 % confidence interval also reaches it ("surely"); and
+the threshold with the best F1 (the harmonic mean of precision and recall). The sample must be drawn at random from the
+file. Recall is the share of the sample's good pairs that are kept.
 """
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     add = parser.add_argument
-    add("file", metavar="PAIRS.tsv", help="the pairs, rows `first TAB second`")
+    add("file", metavar="PAIRS.tsv", help="pairs, rows `first TAB second`")
     add_model_option(parser)
     table = "for a table (CSV, JSON lines, Parquet, or TSV with a header): columns of the two sentences, by name"
     add("--columns", nargs=2, metavar="NAME", help=f"{table}; numbers from 1 for a CSV or TSV without a header")
-    add("--output", type=Path, metavar="Y.tsv", help="output file (default, and `-`: standard output)")
+    add("--output", type=Path, metavar="Y.tsv", help="output file (default, or `-`: standard output)")
     add("--overwrite", action="store_true", help="replace an existing output")
     margin = parser.add_argument_group("margin (with a background; without one, the score is the cosine)")
     add = margin.add_argument
     add("--background", choices=("self",), help="use the two sides of the file itself as background")
-    add("--background-source", metavar="TEXT", help="background of the first side")
-    add("--background-target", metavar="TEXT", help="background of the second side")
+    add("--background-source", metavar="TEXT", help="background text for the first side")
+    add("--background-target", metavar="TEXT", help="background text for the second side")
     add_setting_options(margin, MarginSettings, only=("neighbors", "margin", "index", "memory"))
     add = parser.add_argument_group("threshold").add_argument
     labels = "labeled sample, rows `label TAB first TAB second`, 1 for good pairs, 0 for bad pairs"
@@ -75,7 +75,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Score the pairs and say what was done."""
+    """Score the pairs and print the counts."""
     from st_paragram.core.text.parallel import TextSource, with_columns
 
     settings = _settings(arguments)
@@ -122,15 +122,15 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _settings(arguments: argparse.Namespace) -> MarginSettings:
-    """The settings; the margin is ABSOLUTE where there is no background."""
+    """Return the settings; without a background, the margin is ABSOLUTE."""
     if not 0 < arguments.precision <= 1:
-        raise SettingsError(f"precision is {arguments.precision}; give a share above 0, at most 1")
-    texts = sum(each is not None for each in (arguments.background_source, arguments.background_target))
+        raise SettingsError(f"precision is {arguments.precision}; it must be above 0 and at most 1")
+    texts = sum(path is not None for path in (arguments.background_source, arguments.background_target))
     if texts == 1 or (texts and arguments.background):
         raise SettingsError("give --background self, or both --background-source and --background-target")
     background = bool(arguments.background or texts)
     settings = MarginSettings(**({} if background else {"margin": Margin.ABSOLUTE}) | given(arguments, MarginSettings))
     if background == (settings.margin is Margin.ABSOLUTE):
-        needed = "has no background; leave one out" if background else "needs a background; give --background self"
+        needed = "uses no background; leave one out" if background else "needs a background; give --background self"
         raise SettingsError(f"--margin {settings.margin.value} {needed}")
     return settings

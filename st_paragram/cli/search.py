@@ -1,4 +1,4 @@
-"""`st-paragram search`: find sentences like others."""
+"""`st-paragram search`: find the sentences most similar to a query."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from st_paragram.errors import SettingsError
 from st_paragram.tools.options.common import check_input, is_standard_output, model_name, output_opened
 
 DESCRIPTION = (
-    "Write `score TAB line number TAB sentence` for the sentences that are nearest to a query, best first; the score "
-    "is their cosine. They come from an index (st-paragram index), or from a text with one sentence per line, which "
-    "is embedded each time. With several queries, or --queries, each row begins with its query."
+    "Find the sentences nearest to a query, in an index (from st-paragram index) or in a text with one sentence per "
+    "line, which is embedded each time. The output has rows `score TAB line number TAB sentence`, best first. The "
+    "score is the cosine. With several queries, or --queries, each row begins with its query."
 )
 EPILOG = """\
   st-paragram search lines.txt "where is the station" -k 5
@@ -34,18 +34,18 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("source", metavar="INDEX|FILE", help="index folder, or text with one sentence per line")
     add("query", nargs="*", metavar="QUERY", help="sentence to search for")
     add("--queries", metavar="FILE", help="queries, one per line, plain or compressed, or -; blank lines are skipped")
-    add("-k", type=int, default=10, metavar="N", help="sentences to show per query (default: %(default)s)")
+    add("-k", type=int, default=10, metavar="N", help="number of sentences per query (default: %(default)s)")
     add("--threshold", type=float, metavar="COSINE", help="minimum cosine (default: none)")
     add("--where", metavar="SQL", help="condition on the fields of an index, such as \"lang = 'es' and year >= 2020\"")
-    add("--show-metadata", action="store_true", help="end each row with the sentence's fields, as JSON")
-    add("--output", type=Path, metavar="OUT.tsv", help="output file; - or nothing for standard output")
+    add("--show-metadata", action="store_true", help="append the sentence's fields to each row, as JSON")
+    add("--output", type=Path, metavar="OUT.tsv", help="output file (default, or `-`: standard output)")
     add("--overwrite", action="store_true", help="replace an existing output")
-    about = "model, here or as the first argument (default: of an index, its own; of a text, as in st-paragram index)"
+    about = "model, here or as the first argument (default: the index's model; for a text, as in st-paragram index)"
     add("--model", metavar="NAME", help=about)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Search and write what was found."""
+    """Search and write the results."""
     from st_paragram.core.encoding.models import load_encoder
     from st_paragram.tools.search.embedding import TextSearch
 
@@ -62,7 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.source == "-" or Path(arguments.source).is_file():
         check_plain(arguments.source)
         if where:
-            raise SettingsError(f"--where is for an index, and {arguments.source} is a text; index it")
+            raise SettingsError(f"--where needs an index, but {arguments.source} is a text; index it first")
         index = TextSearch(arguments.source, load_encoder(model_name(arguments)))
     else:
         from st_paragram.tools.search.index import SearchIndex

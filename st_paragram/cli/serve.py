@@ -1,4 +1,4 @@
-"""`st-paragram serve`: embeddings, scores, rankings and searches over HTTP."""
+"""`st-paragram serve`: serve embeddings, scores, rankings and searches over HTTP."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from st_paragram.errors import SettingsError, one_line, short
 from st_paragram.tools.options.common import MODEL
 
 DESCRIPTION = (
-    "Answer requests for embeddings (in the form of OpenAI's API and of text-embeddings-inference, so that their "
-    "clients work), for rankings (in the form of Cohere's and Jina's APIs), for scores of pairs and, with an index, "
-    "for searches. The server listens only on this machine unless --host is given. Ctrl-C or SIGTERM stops it after "
-    'pending requests are answered. Needs: pip install "st_paragram[serve]".'
+    "Serve embeddings (for clients of OpenAI's API and of text-embeddings-inference), rankings (for clients of "
+    "Cohere's and Jina's APIs), scores of pairs and, with an index, searches. The server listens only on this machine "
+    "unless --host is given. Ctrl-C or SIGTERM stops it after pending requests are answered. "
+    'Needs: pip install "st_paragram[serve]".'
 )
 EPILOG = """\
   st-paragram serve p-sp-mini --port 8080
@@ -25,8 +25,8 @@ EPILOG = """\
   st-paragram serve p-sp-mini --cors https://app.example.org http://localhost:3000
   st-paragram serve p-sp-es --index lines.index --api-key-file key.txt --host 0.0.0.0
 
-The key may also be in the environment variable ST_PARAGRAM_API_KEY. The server speaks HTTP: put a TLS proxy in front of
-it if others can reach it.
+The key may also be in the environment variable ST_PARAGRAM_API_KEY. The server uses plain HTTP: put a TLS proxy in
+front of it if other machines can reach it.
 """
 
 
@@ -36,7 +36,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
     add = parser.add_argument
     add("model", nargs="?", default=SHIPPED, metavar="MODEL", help=f"{MODEL} (default: %(default)s)")
-    add("--api-key-file", type=Path, metavar="FILE", help="a file with a key that clients must send")
+    add("--api-key-file", type=Path, metavar="FILE", help="file with the key that clients must send")
     cors = "origins of web pages that may use the server, such as https://app.example.org; '*': all pages"
     add("--cors", nargs="+", default=[], metavar="ORIGIN", help=cors)
     add_setting_options(parser, Job)
@@ -48,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     origins = tuple(origin.lower().rstrip("/") for origin in arguments.cors)
     if wrong := [origin for origin in origins if not re.fullmatch(r"\*|[a-z][a-z0-9+.-]*://[^/\s*]+", origin)]:
-        raise SettingsError(f"{short(wrong[0])} is not an origin; --cors takes such as https://app.example.org, or '*'")
+        raise SettingsError(f"{short(wrong[0])} is not an origin; give one such as https://app.example.org, or '*'")
     key = os.environ.get("ST_PARAGRAM_API_KEY") or None
     if path := arguments.api_key_file:
         try:
@@ -56,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
         except (OSError, UnicodeDecodeError) as error:
             raise SettingsError(f"{path}: cannot be read ({one_line(error, about=path)}); name a text file") from error
         if not key:
-            raise SettingsError(f"{path}: its first line is empty; write the key into it")
+            raise SettingsError(f"{path}: its first line is empty; write the key there")
     job = Job(model=arguments.model, origins=origins, key=key, **given(arguments, Job))
     for package in ("httptools", "orjson", "prometheus_client", "starlette", "uvicorn"):
         require(package, "serve", "the server")

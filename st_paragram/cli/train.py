@@ -13,15 +13,15 @@ if TYPE_CHECKING:
     from st_paragram.learning.training.run import TrainingRun
 
 DESCRIPTION = (
-    "Train a model. KIND is the kind of training (without it: bitext); `st-paragram train KIND --help` shows the "
-    "options of each."
+    "Train a model. KIND is the kind of training (default: bitext). `st-paragram train KIND --help` shows the options "
+    "of each kind."
 )
 EPILOG = ""
 FIRST_WORD = "bitext"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add a subcommand for each kind of training; the family of the one that is called is imported, and no other."""
+    """Add a subcommand for each kind of training; only the family of the kind that is called is imported."""
 
     class KindParser(type(parser)):  # type: ignore[misc]
         """Gets the options of its kind when it is first used."""
@@ -53,7 +53,7 @@ def _kind(name: str) -> TrainingKind:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Train, or print what would be done; returns the exit status."""
+    """Train, or print the plan; return the exit status."""
     run = _kind(arguments.kind).run(arguments)
     if arguments.plan:
         run.check()
@@ -68,18 +68,18 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _summary(record: TrainingRecord, run: TrainingRun) -> str:
-    """What came of a run: translations found where pairs were held out, a correlation where none were, and the rate."""
+    """Summarize a run: the translations found (with held-out pairs) or a correlation (without), and the rate."""
     if record.translations:
-        before, after = (100 * each.accuracy for each in record.translations)
-        found, kind = record.translations[0], "paraphrases" if run.language == "en" else "translations"
-        what = f"{found.pairs:,} pairs of {found.data}" if run.translations else f"{found.pairs:,} pairs held out"
-        lines = [f"{what}, {kind} found: {before:.1f} % before training, {after:.1f} % after"]
+        before, after = (100 * score.accuracy for score in record.translations)
+        held_out, kind = record.translations[0], "paraphrases" if run.language == "en" else "translations"
+        what = f"{held_out.pairs:,} " + (f"pairs of {held_out.data}" if run.translations else "held-out pairs")
+        lines = [f"{kind} found among {what}: {before:.1f} % before training, {after:.1f} % after"]
     else:
-        before, after = (100 * each.correlation.pearson for each in record.scores)
-        hint = "" if run.development else " (rough built-in pairs, to see that it learns; --dev takes your own)"
+        before, after = (100 * score.correlation.pearson for score in record.scores)
+        hint = "" if run.development else " (rough built-in pairs, to show that it learns; use your own with --dev)"
         lines = [f"{record.scores[0].data}, Pearson x 100: {before:.1f} before training, {after:.1f} after{hint}"]
-    rate = f"{record.seconds:.0f} s with evaluation and checkpoints, {record.pairs_per_second:,.0f} pairs/s in between"
-    lines.append(f"{rate}; model in {run.output}")
+    rate = f"{record.pairs_per_second:,.0f} pairs/s while training"
+    lines.append(f"{record.seconds:.0f} s including evaluation and checkpoints, {rate}; model in {run.output}")
     if run.source.built_in:
-        lines.append("It was trained on the built-in bitext: a demonstration, not a usable model.")
+        lines.append("The model was trained on the built-in bitext: a demonstration, not a usable model.")
     return "\n".join(lines)

@@ -1,1 +1,1 @@
-"""Models from and to other formats: the authors' checkpoints, ONNX, plain NumPy files."""
+"""Import of models: the authors' checkpoints and published weights; models cut to some languages."""

@@ -1,7 +1,7 @@
-"""The languages of a vocabulary of several, and models cut down to some of them, without training.
+"""The languages of a multilingual vocabulary, and models cut down to some of them, without training.
 
-`languages.safetensors` of a model that comes with the package has bits for each language, uint8 (ceil(V / 8),), in the
-order of `numpy.packbits`: which of the V pieces occur in the training text of this language.
+`languages.safetensors` of an included model has bits for each language, uint8 (ceil(V / 8),), in the order of
+`numpy.packbits`: they mark which of the V pieces occur in the training text of this language.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Pieces = NDArray[np.bool_]
 
 
 def pieces_in(texts: Iterable[str], tokenizer: Tokenizer, num_threads: int = 1) -> Pieces:
-    """Which pieces occur in texts, bool (V,)."""
+    """Return which pieces occur in texts, bool (V,)."""
     found, remaining = np.zeros(len(tokenizer), np.bool_), iter(texts)
     while block := list(islice(remaining, _BLOCK)):
         found[tokenizer.encode(block, None, num_threads)[0]] = True
@@ -36,7 +36,7 @@ def pieces_in(texts: Iterable[str], tokenizer: Tokenizer, num_threads: int = 1) 
 
 
 def write_languages(folder: Path, pieces: Mapping[str, Pieces]) -> None:
-    """Write `languages.safetensors` into a model directory: which pieces (V,) occur in which language."""
+    """Write `languages.safetensors` into a model directory; `pieces` marks the pieces (V,) of each language."""
     from safetensors.numpy import save
 
     packed = {language: np.packbits(found) for language, found in sorted(pieces.items())}
@@ -44,23 +44,23 @@ def write_languages(folder: Path, pieces: Mapping[str, Pieces]) -> None:
 
 
 def read_languages(folder: Path) -> dict[str, NDArray[np.uint8]]:
-    """The packed bits of each language; empty for a model that does not have any."""
+    """Read the packed bits of each language; empty for a model without `languages.safetensors`."""
     from safetensors.numpy import load_file
 
     return load_file(folder / FILE) if (folder / FILE).is_file() else {}
 
 
 def cut(model: AveragingModel, folder: Path, languages: Sequence[str]) -> AveragingModel:
-    """The model, opened from a folder, with the pieces that occur in some languages, and no others.
+    """Cut a model, opened from a folder, to the pieces that occur in some languages.
 
-    Texts of these languages have the same embeddings as before, but for rare pieces that the training text lacked.
+    Texts in these languages keep their embeddings, except for rare pieces that the training text lacked.
     """
     known = read_languages(folder)
     if unknown := [language for language in languages if language not in known]:
         has = f"it knows {', '.join(known)}" if known else "its folder does not say which pieces a language uses"
         raise SettingsError(f"{folder.name} has no pieces of language {unknown[0]!r}; {has}")
     tokenizer = model.tokenizer
-    assert isinstance(tokenizer, SentencePieceTokenizer)  # as only such models have the file
+    assert isinstance(tokenizer, SentencePieceTokenizer)  # only such models have the file
     kept = np.zeros(len(tokenizer), np.bool_)
     for language in languages:
         kept |= np.unpackbits(known[language], count=len(kept)).astype(np.bool_)
@@ -71,7 +71,7 @@ def cut(model: AveragingModel, folder: Path, languages: Sequence[str]) -> Averag
 
 
 def _cut_pieces(model: bytes, kept: Pieces) -> bytes:
-    """The model without the pieces that are not `kept`, (V,); every other byte stays as it is."""
+    """Remove the pieces that are not `kept`, (V,), from a model; all other bytes stay unchanged."""
     result, end, number = bytearray(), 0, 0
     for message, _, stop in fields(model):
         if message != PIECE or kept[number]:

@@ -1,8 +1,8 @@
-"""The normalization rules inside a sentencepiece model: read, and extended, such as by simplified Chinese characters.
+"""Read and extend the normalization rules inside a sentencepiece model, for example by simplified Chinese characters.
 
 A model normalizes text by rules from characters to others, leftmost and longest first. They are in its `charsmap`: the
-size of a double array in bytes, uint32, the array (units of Darts-clone, uint32), and what the rules give, each text
-with a zero byte behind it. A value of the array is the place of such a text.
+size of a double array in bytes, uint32, the array (units of Darts-clone, uint32), and the replacement texts, each
+followed by a zero byte. A value of the array is the position of a replacement text.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ _CHARSMAP = 2  # field of the settings of the normalizer
 
 
 def rules_of(model: bytes) -> dict[str, str]:
-    """The rules of a model: characters, and what they become."""
+    """Read the rules of a model: characters -> replacement."""
     if not (charsmap := _charsmap(model)):
         return {}
     size = int.from_bytes(charsmap[:4], "little")
     units, texts = np.frombuffer(charsmap, "<u4", size // 4, 4).tolist(), charsmap[4 + size :]
 
-    def below(place: int) -> int:  # the node that a unit leads to
+    def below(place: int) -> int:  # the child nodes of a unit
         return place ^ (units[place] >> 10 << ((units[place] & 512) >> 6))
 
-    children: dict[int, list[int]] = {}  # by the node above them; the last byte of a unit is its label
+    children: dict[int, list[int]] = {}  # by parent node; the last byte of a unit is its label
     for place, unit in enumerate(units):
         if not unit >> 31:
             children.setdefault(place ^ unit & 255, []).append(place)
@@ -47,9 +47,9 @@ def rules_of(model: bytes) -> dict[str, str]:
 
 
 def with_rules(model: bytes, more: Mapping[str, str]) -> bytes:
-    """The model with further rules for single characters, which what its own rules give follows, too.
+    """Add rules for single characters to a model; they also apply to the results of its existing rules.
 
-    Sentencepiece compiles them, as it trains a throw-away vocabulary by them; half a minute for its NFKC rules.
+    Sentencepiece compiles the rules by training a throwaway vocabulary; its NFKC rules take half a minute.
     """
     import sentencepiece
 
@@ -72,9 +72,9 @@ def with_rules(model: bytes, more: Mapping[str, str]) -> bytes:
 
 
 def simplified_characters(path: str | Path) -> dict[str, str]:
-    """Rules from traditional Chinese characters to simplified ones, from `Unihan_Variants.txt` of Unicode's Unihan.
+    """Read rules from traditional to simplified Chinese characters from `Unihan_Variants.txt` of Unicode's Unihan.
 
-    A character that is itself one of its simplified forms stays.
+    A character that is one of its own simplified forms is not changed.
     """
     rules = {}
     for line in Path(path).read_text(encoding="utf-8").split("\n"):

@@ -1,7 +1,7 @@
-"""Read a checkpoint of the original P-SP or SP code without trusting it.
+"""Read a checkpoint of the original P-SP or SP code safely.
 
 Such a file is a pickle of `state_dict` (with `embedding.weight`), `vocab` (string -> row), `args` (argparse.Namespace),
-`optimizer` and `epoch`, in torch's zip format or the one before it. torch's restricted unpickler reads it: it makes
+`optimizer` and `epoch`, in torch's zip format or the older format. torch's restricted unpickler reads it: it creates
 tensors, plain values and an `argparse.Namespace`, and refuses every other class or function before it is called.
 """
 
@@ -25,9 +25,9 @@ from torch import Tensor
 from st_paragram.core.files import content_digest, folder_for_file
 from st_paragram.errors import DAMAGED, ModelDirectoryError, one_line, short
 
-#: The string whose row stands for a text without a known token.
+#: The string whose row is used for texts without known tokens.
 UNKNOWN = "UUUNKKK"
-_TABLE, _IGNORED = "embedding.weight", "embedding_fr.weight"  # the code makes the second even where it is not used
+_TABLE, _IGNORED = "embedding.weight", "embedding_fr.weight"  # the code creates the second even if it is not used
 _UNREADABLE = (pickle.UnpicklingError, zipfile.BadZipFile, struct.error, AssertionError, MemoryError, *DAMAGED)
 _REFUSED = re.compile(r"GLOBAL (\S+) was not an allowed|unsupported GLOBAL (\S+) whose")
 _TOO_LARGE = 1e15  # sums of smaller numbers, and squares of their means, are finite in float32
@@ -35,12 +35,12 @@ _TOO_LARGE = 1e15  # sums of smaller numbers, and squares of their means, are fi
 
 @dataclass(frozen=True)
 class OriginalCheckpoint:
-    """What an import needs of a checkpoint."""
+    """The parts of a checkpoint that an import needs."""
 
     table: Tensor  # float32 (V, D)
-    vocabulary: Mapping[str, int]  # the row of each string; every row is in 0 .. V - 1
-    arguments: Mapping[str, Any]  # of the training, by name
-    epoch: int | None  # the last that was trained, if the checkpoint says so
+    vocabulary: Mapping[str, int]  # string -> row, in 0 .. V - 1
+    arguments: Mapping[str, Any]  # training arguments by name
+    epoch: int | None  # the last epoch, if recorded
     digest: str  # SHA-256 of the file, in hexadecimal digits
     path: Path
 
@@ -51,7 +51,7 @@ class OriginalCheckpoint:
 
 
 def read_checkpoint(path: str | Path) -> OriginalCheckpoint:
-    """Read a checkpoint; of one in the zip format only the table is read into memory, not the optimizer's state."""
+    """Read a checkpoint; in the zip format, only the table is read into memory, not the optimizer's state."""
     path = Path(path)
     if wrong := folder_for_file(path):
         raise ModelDirectoryError(f"{wrong}; name a file")
@@ -65,14 +65,14 @@ def read_checkpoint(path: str | Path) -> OriginalCheckpoint:
         if found := _REFUSED.search(str(error)):
             name = one_line(found[1] or found[2], 100)
             reason = f"it requests {name}, which no P-SP or SP checkpoint needs; nothing was executed"
-            raise ModelDirectoryError(f"{path}: {reason}. Do not use this file") from error
-        raise _error(path, f"not a checkpoint, or cut off or damaged: {one_line(error)}") from error
+            raise ModelDirectoryError(f"{path}: {reason}; do not use this file") from error
+        raise _error(path, f"not a checkpoint, or damaged: {one_line(error)}") from error
     if not isinstance(values, dict) or not {"state_dict", "vocab", "args"} <= values.keys():
         seen = f"a dictionary of {short(list(values))}" if isinstance(values, dict) else f"a {type(values).__name__}"
         raise _error(path, f"it holds {seen}, but a checkpoint has state_dict, vocab and args")
     arguments = vars(values["args"]) if isinstance(values["args"], argparse.Namespace) else values["args"]
     if not isinstance(arguments, dict):
-        raise _error(path, f"its args are a {type(arguments).__name__}; settings by name are expected")
+        raise _error(path, f"its args are a {type(arguments).__name__}, not settings by name")
     table = _table(path, values["state_dict"])
     epoch = values.get("epoch")
     return OriginalCheckpoint(
@@ -87,13 +87,13 @@ def read_checkpoint(path: str | Path) -> OriginalCheckpoint:
 
 @contextmanager
 def _plain_values_only() -> Iterator[None]:
-    """Allow `argparse.Namespace` besides what torch always allows, and nothing that the process has allowed besides."""
+    """Allow only `argparse.Namespace` and what torch always allows, even if the process has allowed other classes."""
     before = torch.serialization.get_safe_globals()
     torch.serialization.clear_safe_globals()
     torch.serialization.add_safe_globals([argparse.Namespace])
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about other versions of pickles, which an error also says
+            warnings.simplefilter("ignore")  # about other versions of pickles, which an error also reports
             yield
     finally:
         torch.serialization.clear_safe_globals()
@@ -101,7 +101,7 @@ def _plain_values_only() -> Iterator[None]:
 
 
 def _table(path: Path, state: object) -> Tensor:
-    """The table of embeddings, float32 (V, D); refuses models that have more than tables."""
+    """Return the embedding matrix, float32 (V, D); refuse models with other parameters."""
     table = state.get(_TABLE) if isinstance(state, dict) else None
     if not isinstance(state, dict) or not isinstance(table, Tensor):
         raise _error(path, f"its state_dict has no tensor {_TABLE}")
@@ -113,8 +113,8 @@ def _table(path: Path, state: object) -> Tensor:
     is_plain = table.is_floating_point() and table.layout is torch.strided and not table.is_meta
     seen = f"{_TABLE} is a tensor of {table.dtype} of shape {tuple(table.shape)}"
     if table.ndim != 2 or 0 in table.shape or not is_plain:
-        raise _error(path, f"{seen}; rows of numbers are expected")
-    if table.numel() * table.element_size() > path.stat().st_size:  # one stored number may stand for any number of them
+        raise _error(path, f"{seen}, not rows of numbers")
+    if table.numel() * table.element_size() > path.stat().st_size:  # a tensor may repeat stored numbers
         raise _error(path, f"{seen}, which is larger than the file")
     table = table.detach().to(torch.float32)
     if not bool((fine := (table.abs() < _TOO_LARGE).all(dim=1)).all()):
@@ -123,14 +123,14 @@ def _table(path: Path, state: object) -> Tensor:
 
 
 def _vocabulary(path: Path, vocabulary: object, rows: int) -> dict[str, int]:
-    """The row of each string, all of which are there."""
+    """Return the row of each string, after checking that all rows exist."""
     if not isinstance(vocabulary, dict) or UNKNOWN not in vocabulary:
         raise _error(path, f"its vocab is not a dictionary of strings with a row for {UNKNOWN}")
     for name, row in vocabulary.items():
         if not isinstance(name, str) or type(row) is not int or not 0 <= row < rows:
-            raise _error(path, f"vocab maps {short(name)} to {short(row)}; give strings, and rows below {rows:,}")
+            raise _error(path, f"vocab maps {short(name)} to {short(row)}, not a string to a row below {rows:,}")
         if any("\ud800" <= character <= "\udfff" for character in name):
-            raise _error(path, f"vocab names {ascii(name)[:80]}, which is not text (half a character)")
+            raise _error(path, f"vocab names {ascii(name)[:80]}, which is not valid text (a lone surrogate)")
     return vocabulary
 
 

@@ -1,7 +1,7 @@
-"""A checkpoint of the original P-SP or SP code as a model directory.
+"""Import a checkpoint of the original P-SP or SP code as a model directory.
 
-The original code numbers strings, not sentencepiece ids, so rows are found by what a token looks like: the piece,
-lower-cased once more, between white space (see `core/tokenizers/original.py`).
+The original code numbers strings, not sentencepiece ids, so rows are looked up by the surface of a token: the piece,
+lower-cased again, between white space (see `core/tokenizers/original.py`).
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from st_paragram.learning.models.card import Card, blocks, render
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.token_embedding import token_embedding
 
-_LEAST_SHARE = 0.5  # of the pieces that have a row: nearly all where model and checkpoint belong together
+_LEAST_SHARE = 0.5  # share of the pieces with a row: nearly all if model and checkpoint belong together
 _NO_ROW = -1
 _TERMS = """\
-**Licence and terms are those of the authors of the checkpoint.** st_paragram's own licence does not cover these
-weights; look up what the authors allow before you pass them on."""
+**License and terms are those of the authors of the checkpoint.** st_paragram's license does not cover these
+weights; check what the authors allow before you share them."""
 _ORIGIN = """\
 This model was not trained with st_paragram. It was imported by `st-paragram import` (st_paragram {version}) from a
 checkpoint of the original code of {paper}."""
@@ -44,13 +44,13 @@ _TOKENS = {"sentencepiece": "sentencepiece", "word": "word", "trigram": "charact
 
 @dataclass(frozen=True)
 class ImportSettings:
-    """How an imported model reads texts; None: as the checkpoint's arguments say.
+    """Settings of an import; None: as in the checkpoint's arguments.
 
     Attributes:
-        exact: keep the rows of strings that are not pieces, in a model that only st_paragram reads.
-        lower_case: whether texts are lower-cased.
-        moses: the language by whose rules Moses tokenizes texts before all else; "none": it does not.
-        segmentation: word segmentation of Chinese (the original code does it before training and scoring).
+        exact: Also keep the rows of strings that are not pieces, in a model that only st_paragram can read.
+        lower_case: Whether texts are lower-cased.
+        moses: Language whose Moses rules tokenize texts first; "none": no Moses tokenization.
+        segmentation: Word segmentation of Chinese (the original code does it before training and scoring).
 
     Example:
         >>> from st_paragram import ImportSettings
@@ -66,35 +66,35 @@ class ImportSettings:
 
 @dataclass(frozen=True)
 class ImportReport:
-    """What was imported, and what was not."""
+    """What was imported, and what was left out."""
 
     tokens: str  # "sentencepiece", "word" or "trigram", or "original" for an exact import
     dimension: int
-    rows: int  # of the checkpoint that belong to a string
-    left_out: int  # those of them that no text reaches in the imported model
-    pieces_without_row: int  # pieces that are dropped on encoding, as the original code drops them
+    rows: int  # rows of the checkpoint that belong to a string
+    left_out: int  # rows that no text reaches in the imported model
+    pieces_without_row: int  # pieces dropped when encoding, as in the original code
     lower_case: bool
-    moses: str | None  # language of Moses tokenization before all else
-    epoch: int | None  # of the checkpoint
+    moses: str | None  # language of Moses tokenization
+    epoch: int | None  # epoch of the checkpoint
     digest: str  # SHA-256 of the checkpoint
 
     @property
     def left_out_share(self) -> float:
-        """The share of the rows that no text reaches, 0 .. 1."""
+        """The share of rows that no text reaches, 0 .. 1."""
         return self.left_out / self.rows
 
     def sentences(self) -> list[str]:
-        """The report in words."""
+        """Return the report in words."""
         epoch = "" if self.epoch is None else f" of epoch {self.epoch}"
-        done = [f"{self.rows - self.left_out:,} rows{epoch}, {self.dimension:,} components"]
+        done = [f"{self.rows - self.left_out:,} rows{epoch}, {self.dimension:,} dimensions"]
         if self.left_out:
             done.append(
-                f"{self.left_out:,} of {self.rows:,} rows ({self.left_out_share:.2%}) are left out, because "
-                f"their strings are not tokens of this model ({self.tokens}); an exact import keeps them"
+                f"{self.left_out:,} of {self.rows:,} rows ({self.left_out_share:.2%}) are left out, because their "
+                f"strings are not tokens of this model ({self.tokens}); an exact import keeps them"
             )
         if self.pieces_without_row:
             count = counted(self.pieces_without_row, "piece")
-            done.append(f"{count} without a row, dropped on encoding as in the original code")
+            done.append(f"{count} without a row, dropped when encoding, as in the original code")
         case = "texts are lower-cased" if self.lower_case else "texts keep their case"
         done.append(case if self.moses is None else f"texts are tokenized by Moses ({self.moses}); {case}")
         return done
@@ -108,21 +108,21 @@ def import_checkpoint(
     name: str | None = None,
     overwrite: bool = False,
 ) -> ImportReport:
-    """Make a model directory from a checkpoint.
+    """Convert a checkpoint to a model directory.
 
     Args:
-        checkpoint: a file that the original P-SP code (EMNLP 2022) or SP code (ACL 2019) has saved.
-        output: output directory.
-        sentencepiece: the sentencepiece model that came with the checkpoint; None for words and trigrams.
-        settings: how the model reads texts; by default as the checkpoint's arguments say.
-        name: name for the card; by default that of the directory.
-        overwrite: replace an existing model directory.
+        checkpoint: File saved by the original P-SP code (EMNLP 2022) or SP code (ACL 2019).
+        output: Output directory.
+        sentencepiece: The sentencepiece model that came with the checkpoint; None for words and trigrams.
+        settings: Settings of the import; by default as in the checkpoint's arguments.
+        name: Model name for the card; by default the directory's name.
+        overwrite: Replace an existing model directory.
 
     Raises:
-        ModelDirectoryError: the output is refused; the checkpoint is damaged, unsafe or of another kind; or the
+        ModelDirectoryError: The output is refused; the checkpoint is damaged, unsafe or of another kind; or the
             sentencepiece model is not the checkpoint's.
-        SettingsError: no sentencepiece model, or a vocabulary that cannot be kept.
-        MissingExtraError: Moses or jieba is needed and not installed.
+        SettingsError: There is no sentencepiece model, or the vocabulary cannot be kept.
+        MissingExtraError: Moses or jieba is needed but not installed.
 
     Example:
         >>> from st_paragram import import_checkpoint
@@ -139,7 +139,7 @@ def import_checkpoint(
     arguments = source.arguments
     trigrams = bool(arguments.get("ngrams"))
     lower_case = bool(arguments.get("lower_case", True)) if settings.lower_case is None else settings.lower_case
-    # The original evaluation gives Moses the rules of English, whatever the text's language.
+    # The original evaluation uses Moses' English rules, whatever the text's language.
     moses = settings.moses or ("en" if arguments.get("tokenize") else None)
     moses = None if moses == "none" else moses
     if moses and not settings.exact and (trigrams or pieces is not None):
@@ -149,7 +149,7 @@ def import_checkpoint(
         )
     strings = sorted(source.vocabulary.keys() - {UNKNOWN}, key=source.vocabulary.__getitem__)
     if not strings:
-        raise SettingsError(f"{source.path}: the vocabulary has no strings except {UNKNOWN}; give another checkpoint")
+        raise SettingsError(f"{source.path}: the vocabulary has only {UNKNOWN}; give another checkpoint")
 
     tokenizer: Tokenizer
     dropped: list[int] = []
@@ -170,7 +170,7 @@ def import_checkpoint(
         splitter = Splitter.MOSES if moses else Splitter.REGEX
         tokenizer = WordTokenizer(write_strings(strings), lower_case, splitter, moses or "en")
         ids, offsets = tokenizer.encode(strings)
-        alone = np.diff(offsets) == 1  # strings that are a single word here, too
+        alone = np.diff(offsets) == 1  # strings that are also a single word here
         left_out = known - int((ids[offsets[:-1]][alone] == np.arange(known)[alone]).sum())
     if settings.exact or pieces is None:
         rows = [*map(source.vocabulary.__getitem__, strings), source.unknown_row]
@@ -189,7 +189,7 @@ def import_checkpoint(
 
 
 def _check_kind(source: OriginalCheckpoint, pieces: bool) -> None:
-    """Refuse what does not average rows of a single table, and a sentencepiece model that is missing or not needed."""
+    """Refuse models that do not average rows of one table, and a missing or superfluous sentencepiece model."""
     arguments = source.arguments
     wrong = {
         "pool": (arguments.get("pool", "mean") != "mean", "only the mean of embeddings can be imported"),
@@ -202,16 +202,16 @@ def _check_kind(source: OriginalCheckpoint, pieces: bool) -> None:
             raise ModelDirectoryError(f"{source.path}: its args have {name}={short(arguments.get(name))}; {reason}")
     named, trigrams = arguments.get("sp_model"), bool(arguments.get("ngrams"))
     if trigrams and pieces:
-        raise ModelDirectoryError(f"{source.path}: a model of character trigrams; leave the sentencepiece file out")
+        raise ModelDirectoryError(f"{source.path}: a character trigram model; leave out the sentencepiece file")
     if named and not trigrams and not pieces:
         seen = f"a model of sentencepiece pieces (its args name {short(named)})"
-        raise ModelDirectoryError(f"{source.path}: {seen}; give that file, too")
+        raise ModelDirectoryError(f"{source.path}: {seen}; also give that file")
 
 
 def _rows_of_pieces(
     source: OriginalCheckpoint, tokenizer: SentencePieceTokenizer, exact: bool
 ) -> tuple[list[int], list[int]]:
-    """The row of each id, that of the unknown id included, or `_NO_ROW`; and the ids of pieces without a row."""
+    """Return the row of each id, including the unknown id, or `_NO_ROW`; and the ids of pieces without a row."""
     cased = str.lower if tokenizer.lower_case else str
     rows, missing, found = [_NO_ROW] * len(tokenizer), [], 0
     for each in range(len(tokenizer)):
@@ -219,7 +219,7 @@ def _rows_of_pieces(
             continue
         known = [source.vocabulary[part] for part in cased(piece).split() if part in source.vocabulary]
         if len(known) > 1 and not exact:
-            raise ModelDirectoryError(f"{source.path}: the piece {piece!r} stands for two rows; give --exact")
+            raise ModelDirectoryError(f"{source.path}: the piece {piece!r} matches two rows; give --exact")
         if known:
             rows[each] = known[0]
             found += 1
@@ -228,7 +228,7 @@ def _rows_of_pieces(
     if found < _LEAST_SHARE * (found + len(missing)) or not found:
         raise ModelDirectoryError(
             f"{source.path}: has rows for {found:,} of the {found + len(missing):,} pieces of the "
-            "sentencepiece model, so it was trained with another one; give the model that came with it"
+            "sentencepiece model, so it was trained with another model; give the model that came with it"
         )
     rows[tokenizer.unknown_id] = source.unknown_row
     return rows, missing
@@ -245,12 +245,12 @@ def _card(name: str, report: ImportReport, file: str, stock: bool) -> str:
         Card(
             name=one_line(name, 100),
             summary=f"Sentence embeddings: the mean of {_TOKENS[report.tokens]} embeddings, {report.dimension} "
-            "components, compared by cosine.",
+            "dimensions, compared by cosine.",
             stock=stock,
             network="static-embeddings",
-            note="" if stock else "No other reader splits texts in this way.",
-            licence="other",
-            licence_name="terms-of-the-authors-of-the-checkpoint",
+            note="" if stock else "Other libraries do not split texts in this way.",
+            license="other",
+            license_name="terms-of-the-authors-of-the-checkpoint",
             terms=_TERMS,
             sections=(("Where it comes from", origin), ("What was imported", imported)),
         )

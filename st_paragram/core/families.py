@@ -1,7 +1,7 @@
-"""The families of models by name. Nothing of a family is imported before it is asked for.
+"""The families of models by name. A family is imported only when it is needed.
 
-A family is a folder of `families/` with these modules: `family` (its `FAMILY`, what is trained and how),
-`sentence_transformers_encoder` (models that have more than a pipeline), `<command>_command` for each command that it
+A family is a folder of `families/` with these modules: `family` (its `FAMILY`, the definition of its training),
+`sentence_transformers_encoder` (models with more parts than a pipeline), `<command>_command` for each command that it
 adds, and `card_facts` for model cards.
 """
 
@@ -18,7 +18,7 @@ from st_paragram.errors import SettingsError
 
 @dataclass(frozen=True)
 class FamilyEntry:
-    """What is known of a family before it is imported. The values of mappings are lines of help."""
+    """Description of a family, available before it is imported. The values of mappings are lines of help."""
 
     package: str
     trains: Mapping[str, str] = field(default_factory=dict)  # kinds of `st-paragram train`
@@ -27,7 +27,7 @@ class FamilyEntry:
     benchmarks: tuple[str, ...] = ()  # modules of the package
 
     def module(self, name: str) -> ModuleType:
-        """A module of the family's package, imported now."""
+        """Import a module of the family's package."""
         return importlib.import_module(f"{self.package}.{name}")
 
 
@@ -41,14 +41,14 @@ FAMILIES: dict[str, FamilyEntry] = {
     ),
     "bgt": FamilyEntry(
         "st_paragram.families.bgt",
-        trains={"bgt": "a bilingual generative transformer, which can also write sentences (EMNLP 2020)"},
-        commands={"generate": "write sentences with a generative model: again, translated, or in another style"},
+        trains={"bgt": "a bilingual generative transformer, which can also generate sentences (EMNLP 2020)"},
+        commands={"generate": "reconstruct, translate or restyle sentences with a generative model"},
         architectures={"generative": "generative model, BGT"},
     ),
     "muse": FamilyEntry(
         "st_paragram.families.muse",
         trains={"muse": "a multilingual dual encoder on translations, questions, responses and inference (ACL 2020)"},
-        commands={"towers": "train towers of questions and answers, and inference, over a finished model"},
+        commands={"towers": "add towers for questions and answers, and an inference classifier, to a model"},
         architectures={"dual-encoder": "dual encoder, mUSE"},
         benchmarks=("nli",),
     ),
@@ -56,27 +56,27 @@ FAMILIES: dict[str, FamilyEntry] = {
 
 
 def entry_named(name: str) -> FamilyEntry:
-    """The entry of a family, or a `SettingsError`."""
+    """Return the entry of a family; raise `SettingsError` for an unknown name."""
     if name not in FAMILIES:
-        raise SettingsError(f"no family of models is named {name!r}; there are {', '.join(FAMILIES)}")
+        raise SettingsError(f"unknown model family {name!r}; choose one of {', '.join(FAMILIES)}")
     return FAMILIES[name]
 
 
 def family_named(name: str) -> Any:  # noqa: ANN401 - a `learning.training.family.Family`
-    """A family, imported now."""
+    """Import a family."""
     return entry_named(name).module("family").FAMILY
 
 
 def entry_of_architecture(name: str) -> FamilyEntry | None:
-    """The entry of the family that keeps its models in this architecture, if there is one."""
+    """Return the entry of the family whose models have this architecture, if there is one."""
     return next((entry for entry in FAMILIES.values() if name in entry.architectures), None)
 
 
 def commands() -> dict[str, tuple[FamilyEntry, str]]:
-    """The commands that families add: entry and line of help by name."""
+    """Return the commands that families add: name -> entry and line of help."""
     return {name: (entry, about) for entry in FAMILIES.values() for name, about in entry.commands.items()}
 
 
 def training_kinds() -> dict[str, tuple[str, str]]:
-    """The kinds of training: the family's name and a line of help by kind."""
+    """Return the kinds of training: kind -> family name and line of help."""
     return {kind: (name, about) for name, entry in FAMILIES.items() for kind, about in entry.trains.items()}

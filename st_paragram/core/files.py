@@ -1,4 +1,4 @@
-"""Files and folders: written whole or not at all, refused early, compared, kept to one run at a time."""
+"""Files and folders: atomic writes, early checks of outputs, digests, and locks against concurrent runs."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from st_paragram.errors import InUseError, ParagramError, TextError, one_line
 
 _Record = TypeVar("_Record")
 
-STDIN = "-"  # standard input, where a file is asked for
-CACHE_VARIABLE = "ST_PARAGRAM_CACHE"  # names the folder for everything stored outside the named outputs
+STDIN = "-"  # stands for standard input in place of a file
+CACHE_VARIABLE = "ST_PARAGRAM_CACHE"  # names the folder for everything that is not a named output
 _OLD = "old"  # name of a folder while it is being replaced
 _UNFINISHED = re.compile(r"\.(.+)\.[0-9a-f]{12}\.part")
 
 
 def cache_folder() -> Path:
-    """`$ST_PARAGRAM_CACHE`, or `$XDG_CACHE_HOME/st_paragram`, or `~/.cache/st_paragram`."""
+    """Return `$ST_PARAGRAM_CACHE`, or `$XDG_CACHE_HOME/st_paragram`, or `~/.cache/st_paragram`."""
     try:
         if named := os.environ.get(CACHE_VARIABLE):
             return Path(named).expanduser().absolute()
@@ -36,7 +36,7 @@ def cache_folder() -> Path:
 
 
 def writable_cache(folder: str = "") -> Path:
-    """The cache, or a folder in it, which can be written; nothing is created yet."""
+    """Return the cache, or a folder in it, and check that it can be written; nothing is created yet."""
     path = cache_folder() / folder
     if not_writable(path / "file"):
         raise ParagramError(f"{path}: the cache is not writable; set {CACHE_VARIABLE} to a writable folder")
@@ -60,7 +60,7 @@ def atomic(path: Path) -> Iterator[IO[bytes]]:
 def atomic_folder(path: Path) -> Iterator[Path]:
     """Give the path of a folder to create, which takes its name only when the `with` block ends without an error.
 
-    A folder of that name is replaced. If the process is killed meanwhile, `output_lock` brings the old folder back.
+    A folder of that name is replaced. If the process is killed meanwhile, `output_lock` restores the old folder.
     """
     with temporary_folder(path) as folder:
         new, old = folder / "new", folder / _OLD
@@ -75,7 +75,7 @@ def atomic_folder(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def temporary_folder(output: Path) -> Iterator[Path]:
-    """An empty folder next to an output, removed at the end."""
+    """Give an empty folder next to an output, which is removed at the end."""
     folder = _unfinished(output)
     folder.mkdir(parents=True)
     try:
@@ -85,12 +85,12 @@ def temporary_folder(output: Path) -> Iterator[Path]:
 
 
 def _unfinished(path: Path) -> Path:
-    """An unused hidden name next to a path."""
+    """Return an unused hidden name next to a path."""
     return path.with_name(f".{path.name}.{uuid.uuid4().hex[:12]}.part")
 
 
 def remove_unfinished(folder: Path, name: str | None = None) -> None:
-    """Remove what killed runs have left in a folder, of one output or of all; no other run may be writing there."""
+    """Remove leftovers of killed runs in a folder, for one output or for all; no other run may be writing there."""
     for left in list(folder.glob(".*.part")):
         found = _UNFINISHED.fullmatch(left.name)
         if found is None or name not in (None, found[1]):
@@ -120,13 +120,13 @@ def write_json(path: Path, values: Any, indent: int | None = 1) -> None:  # noqa
 
 
 def read_json(path: str | Path) -> Any:  # noqa: ANN401 - whatever JSON can hold
-    """The value in a JSON file."""
+    """Read the value in a JSON file."""
     return json.loads(Path(path).read_bytes())
 
 
 def read_record(path: str | Path, kind: type[_Record]) -> _Record:
-    """A dataclass from a JSON file that holds its fields; a `ValueError` of one line says what does not fit."""
-    import pydantic  # takes too long for runs that read no record
+    """Read a dataclass from a JSON file with its fields; a `ValueError` of one line says what does not fit."""
+    import pydantic  # slow to import, and many runs read no record
 
     try:
         return pydantic.TypeAdapter(kind).validate_json(Path(path).read_bytes(), strict=True)
@@ -137,27 +137,27 @@ def read_record(path: str | Path, kind: type[_Record]) -> _Record:
 
 
 def file_for_folder(path: str | Path, folder: str = "a folder") -> str | None:
-    """What is wrong if a path is a file where a folder is expected; None if it is not a file."""
-    return f"{path} is a file, where {folder} is expected" if Path(path).is_file() else None
+    """Return an error text if a path is a file where a folder is expected; None if it is not a file."""
+    return f"{path} is a file, but {folder} is expected" if Path(path).is_file() else None
 
 
 def folder_for_file(path: str | Path, file: str = "a file") -> str | None:
-    """What is wrong if a path is a folder where a file is expected; None if it is not a folder."""
-    return f"{path} is a folder, where {file} is expected" if Path(path).is_dir() else None
+    """Return an error text if a path is a folder where a file is expected; None if it is not a folder."""
+    return f"{path} is a folder, but {file} is expected" if Path(path).is_dir() else None
 
 
 def not_writable(path: Path) -> str | None:
-    """Why nothing can be created at a path, in words; None if it can."""
+    """Return an error text if nothing can be created at a path; None if it can."""
     folder = next((place for place in path.parents if place.exists()), path.parent)
     if wrong := file_for_folder(folder):
         return f"{wrong}; choose another place for {path.name}"
     if not folder.is_dir() or not os.access(folder, os.W_OK):
-        return f"{folder} cannot be written to; choose another place for {path.name}"
+        return f"{folder} is not writable; choose another place for {path.name}"
     return None
 
 
 def check_output(path: Path, overwrite: bool) -> None:
-    """Refuse an output file before any work is done for it."""
+    """Refuse an unusable output file before any work is done for it."""
     if path.exists():
         if not path.is_file():
             raise ParagramError(f"{folder_for_file(path) or f'{path} is not a regular file'}; name a file")
@@ -170,7 +170,7 @@ def check_output(path: Path, overwrite: bool) -> None:
 def check_output_folder(
     path: Path, overwrite: bool, marker: str, kind: str, error: type[ParagramError] = ParagramError
 ) -> None:
-    """Refuse an output folder before any work is done for it; only a folder that has the `marker` is replaced."""
+    """Refuse an unusable output folder before any work is done for it; only a folder with the `marker` is replaced."""
     if not path.name:
         raise error(f"{path}: the folder cannot be created; choose another place")
     if refusal := not_writable(path):
@@ -186,13 +186,13 @@ def check_output_folder(
 
 
 def digest(*parts: Any) -> str:  # noqa: ANN401 - whatever JSON can hold
-    """16 hexadecimal digits that distinguish JSON values."""
+    """Return 16 hexadecimal digits that distinguish JSON values."""
     text = json.dumps(parts, sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def file_digest(path: str | Path) -> str:
-    """Tell files apart by absolute path, size and time of change; a pipe differs from everything, each time."""
+    """Identify a file by absolute path, size and modification time; a pipe gets a new digest each time."""
     if is_pipe(path):
         return digest(str(path), uuid.uuid4().hex)
     try:
@@ -203,7 +203,7 @@ def file_digest(path: str | Path) -> str:
 
 
 def content_digest(path: Path) -> str:
-    """SHA-256 of a file's bytes, in hexadecimal digits."""
+    """Return the SHA-256 of a file's bytes, in hexadecimal digits."""
     result = hashlib.sha256()
     with path.open("rb") as file:
         while block := file.read(1 << 20):
@@ -217,13 +217,13 @@ def is_pipe(path: str | Path) -> bool:
 
 
 def size(folder: Path) -> int:
-    """Bytes of all files of a folder."""
+    """Return the total size of a folder's files in bytes."""
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
 @contextmanager
 def locked(folder: Path, wait: bool = False) -> Iterator[None]:
-    """Keep a folder, which is created, to one run at a time; the lock goes with the process, however it ends."""
+    """Create a folder and lock it for this run; the lock ends with the process, however it ends."""
     folder.mkdir(parents=True, exist_ok=True)
     refusal = f"{folder}: another run is using it; wait for it, or name another folder"
     with _held(folder / "in-use.lock", wait, refusal, reentrant=False):
@@ -232,10 +232,10 @@ def locked(folder: Path, wait: bool = False) -> Iterator[None]:
 
 @contextmanager
 def output_lock(output: Path, check: Callable[[], None] | None = None, wait: bool = False) -> Iterator[None]:
-    """Keep an output, a file or a folder, to one run at a time; the lock goes with the process, however it ends.
+    """Lock an output, a file or a folder, for this run; the lock ends with the process, however it ends.
 
-    What killed runs have left of the output is removed first. The thread that has the lock may take it again. `check`
-    refuses the output: before anything is touched, and again under the lock, as another run may have written meanwhile.
+    Leftovers of killed runs are removed first. The thread that has the lock may take it again. `check` may refuse the
+    output. It runs before anything is touched, and again under the lock, since another run may have written meanwhile.
     """
     check = check or (lambda: None)
     check()
@@ -255,7 +255,7 @@ def output_lock(output: Path, check: Callable[[], None] | None = None, wait: boo
 
 @contextmanager
 def output_files(*paths: Path | None, overwrite: bool) -> Iterator[None]:
-    """Keep files to one run at a time, see `output_lock` and `check_output`; None stands for a file not asked for."""
+    """Lock output files for this run, see `output_lock` and `check_output`; None stands for a file that is not made."""
     with ExitStack() as stack:
         for path in paths:
             if path is not None:
@@ -265,7 +265,7 @@ def output_files(*paths: Path | None, overwrite: bool) -> Iterator[None]:
 
 @contextmanager
 def _held(path: Path, wait: bool, refusal: str, reentrant: bool) -> Iterator[bool]:
-    """Hold a lock; gives whether it was taken now: False if this thread has it already, or locks do not work here."""
+    """Hold a lock; yield whether it was taken now: False if this thread has it already, or locks do not work here."""
     from filelock import FileLock, Timeout
 
     lock = FileLock(path, timeout=-1 if wait else 0, is_singleton=reentrant)
@@ -276,7 +276,7 @@ def _held(path: Path, wait: bool, refusal: str, reentrant: bool) -> Iterator[boo
         raise InUseError(refusal) from error
     except PermissionError:
         raise
-    except (NotImplementedError, OSError):  # a file system without locks, where nothing guards against a second run
+    except (NotImplementedError, OSError):  # on a file system without locks, nothing prevents a second run
         outermost = False
     try:
         yield outermost
@@ -293,7 +293,7 @@ class FileDescription:
 
 
 def describe_files(path: Path) -> dict[str, FileDescription]:
-    """A file by its name, or all files of a folder by their paths within it."""
+    """Describe a file by its name, or all files of a folder by their paths within it."""
     files = [path] if path.is_file() else sorted(file for file in path.rglob("*") if file.is_file())
     root = path.parent if path.is_file() else path
     return {str(file.relative_to(root)): FileDescription(file.stat().st_size, content_digest(file)) for file in files}

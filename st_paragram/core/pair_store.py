@@ -6,17 +6,17 @@ Rows are pairs of sentences, N of them. All arrays are one-dimensional, contiguo
     <side>/offsets      uint64 (N + 1,): sentence i of the side is ids[offsets[i]:offsets[i + 1]]
     tokenizer           uint8: the content of the tokenizer that both sides share, or a/tokenizer and b/tokenizer;
                         with attributes `kind` and `options`, JSON
-    row_languages       unsigned (N,), where rows are of several pairs of languages: the number of each row's pair in
+    row_languages       unsigned (N,), if there are several language pairs: the number of each row's language pair in
                         the attribute `pairs`, JSON
-    labels              (N,), where rows have labels: finite numbers of any integer or float type
+    labels              (N,), if rows have labels: finite numbers of any integer or float type
 
 The root has the attributes `format`, `format_version`, `languages` (two names), `pairs` (N), `max_length` (where
 sentences were cut, in ids, or 0), `seed` of the shuffle, `settings` (JSON), and, written last, `content_sha256`: the
 SHA-256 in hexadecimal digits of one JSON object in UTF-8 with sorted keys and without white space:
 
-    arrays              by names, the tokenizers apart: [type as numpy writes it ("<u2"), length, SHA-256 of its bytes]
-    tokenizers          of the shared tokenizer or of each side's: [kind, options, SHA-256 of the content]
-    language_pairs      the pairs of languages that rows may have; [languages] where rows have none
+    arrays              by name, without tokenizers: [type as numpy writes it ("<u2"), length, SHA-256 of its bytes]
+    tokenizers          for the shared tokenizer or each side's: [kind, options, SHA-256 of the content]
+    language_pairs      the language pairs that rows may have; [languages] if rows have none
     languages, pairs, max_length, seed, settings        the attributes
 """
 
@@ -56,15 +56,15 @@ _REMAKE = "prepare it again with `st-paragram prepare`"
 
 
 class PairStore:
-    """A pair store. Its arrays are memory-mapped, so memory does not grow with the number of rows.
+    """Read a pair store. Its arrays are memory-mapped, so memory does not grow with the number of rows.
 
-    With `limit`, it shows at most the first so many rows: a random sample, since preparation shuffles.
+    `limit` restricts it to the first rows. They are a random sample, since preparation shuffles.
 
     Attributes:
-        languages: Names of side a and side b; several languages of a side have dashes between: ("en", "fr-es-de").
-        language_pairs: The pairs of languages that rows may have.
-        max_length: Where sentences were cut, in ids, if they were.
-        settings: What the preparation noted.
+        languages: Codes of side a and side b; several languages of a side are joined by hyphens: ("en", "fr-es-de").
+        language_pairs: The language pairs that rows may have.
+        max_length: Maximum ids per sentence, if sentences were truncated.
+        settings: Settings and reports of the preparation.
         digest: SHA-256 of the content as it was written, whatever the limit.
         shared_tokenizer: Whether one tokenizer made the ids of both sides.
 
@@ -80,12 +80,12 @@ class PairStore:
     def __init__(self, path: str | Path, limit: int | None = None) -> None:
         """Open a store."""
         if limit is not None and limit < 1:
-            raise SettingsError(f"the limit is {limit} pairs; give at least 1")
+            raise SettingsError(f"limit is {limit}; give at least 1")
         self.path = Path(path)
         with refused(StoreError, self.path, "not a readable pair store", _REMAKE), h5py.File(self.path, "r") as file:
             attributes = file.attrs
             if attributes.get("format") != FORMAT or attributes["format_version"] != FORMAT_VERSION:
-                raise StoreError(f"{self.path}: HDF5, but no pair store of format version {FORMAT_VERSION}; {_REMAKE}")
+                raise StoreError(f"{self.path}: HDF5, but not a pair store of version {FORMAT_VERSION}; {_REMAKE}")
             self.digest, head = str(attributes["content_sha256"]), _head(file)
             self._stored = _stored_tokenizers(file)
             self._maps = {name: _mapped(file[name]) for name in _ARRAYS if name in file}
@@ -104,20 +104,20 @@ class PairStore:
         return self.pairs
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Every process maps the file itself."""
+        """Pickle the path: every process maps the file itself."""
         return PairStore, (self.path, self.pairs)
 
     def check(self) -> None:
-        """Read the whole file, and raise StoreError if the digest of its content is not what was written."""
+        """Read the whole file, and raise StoreError if the digest of its content is not the recorded one."""
         with refused(StoreError, self.path, "not a readable pair store", _REMAKE), h5py.File(self.path, "r") as file:
             found = _content_sha256(file)
         if found != self.digest:
-            seen = f"the SHA-256 of its content is {found}, and was {self.digest} when it was written"
+            seen = f"the SHA-256 of its content is {found}, but {self.digest} was recorded"
             raise StoreError(f"{self.path}: damaged or edited: {seen}; {_REMAKE}")
 
     @cached_property
     def tokenizers(self) -> tuple[Tokenizer, Tokenizer]:
-        """The tokenizers of side a and side b, one and the same object if the sides share it."""
+        """The tokenizers of side a and side b; the same object if the sides share it."""
         with refused(StoreError, self.path, "its tokenizer cannot be used", _REMAKE, SettingsError):
             loaded = [load_tokenizer(*stored) for stored in self._stored]
         return loaded[0], loaded[-1]
@@ -131,7 +131,7 @@ class PairStore:
         ids, edges = self._maps[f"{side}/ids"], self._maps[f"{side}/offsets"]
         begins = edges[rows].astype(np.int64)
         counts = edges[rows + 1].astype(np.int64) - begins
-        if dtype is np.int32 and (native := kernels()) is not None:  # other threads run while the disk is waited for
+        if dtype is np.int32 and (native := kernels()) is not None:  # lets other threads run during disk reads
             offsets = flat_ids.starts(counts)
             result = np.empty(offsets[-1], dtype)
             native.gather(ids, begins, offsets, result)
@@ -140,26 +140,26 @@ class PairStore:
         return taken.astype(dtype), offsets
 
     def lengths(self, side: str, begin: int, end: int) -> NDArray[np.int64]:
-        """Numbers of ids of one side, of rows one after another, int64 (end - begin,)."""
+        """Count the ids of each sentence on one side, for consecutive rows, int64 (end - begin,)."""
         offsets: Offsets = self._maps[f"{side}/offsets"][begin : end + 1].astype(np.int64)
         return offsets[1:] - offsets[:-1]
 
     def texts(self, side: str, rows: Rows) -> Iterator[str]:
-        """Decode one side of rows, integers (n,): lower-cased and cut as stored, unknown pieces missing."""
+        """Decode one side of rows, integers (n,): lower-cased and truncated as stored, without unknown pieces."""
         tokenizer = self.tokenizer(side)
         ids, offsets = self.take(side, np.asarray(rows))
         return (tokenizer.decode(ids[start:end].tolist()) for start, end in pairwise(offsets))
 
     def row_languages(self, rows: Rows) -> list[tuple[str, str]]:
-        """The languages of both sides of rows, integers (n,); `languages`, unless they differ from row to row."""
+        """Return the languages of both sides of rows, integers (n,); `languages`, unless rows differ."""
         return [self.language_pairs[number] for number in self.language_numbers()[rows]]
 
     def language_numbers(self) -> NDArray[np.integer[Any]]:
-        """For each row the place of its languages in `language_pairs`, integers (pairs,)."""
+        """The index of each row's languages in `language_pairs`, integers (pairs,)."""
         return self._maps.get(_ROW_LANGUAGES, np.zeros(self.pairs, np.uint8))[: self.pairs]
 
     def labels(self, rows: Rows) -> NDArray[Any] | None:
-        """The labels of rows, integers (n,), as numbers (n,) of the type they are stored in; None if there are none."""
+        """Return the labels of rows, integers (n,), as numbers (n,) of their stored type; None without labels."""
         return self._maps[_LABELS][rows] if _LABELS in self._maps else None
 
 
@@ -186,11 +186,11 @@ class PairStoreWriter:
         row_languages: Sequence[tuple[str, str]] | None = None,
         labels: DTypeLike | None = None,
     ) -> None:
-        """Begin a store; until it is complete, raw files next to it hold what is appended.
+        """Begin a store; until it is complete, raw files next to it hold the appended rows.
 
-        One tokenizer made the ids, or one for each side; `max_length` is where it cut sentences. `settings` are facts
-        about the preparation, anything JSON holds, and `seed` is that of the shuffle. If rows differ in languages,
-        `row_languages` are the pairs they may have; if they have labels, `labels` is their integer or float type.
+        `tokenizer` is the tokenizer that made the ids, or one per side; `max_length` is its maximum ids per sentence.
+        `settings` are facts about the preparation, as JSON values, and `seed` is that of the shuffle. If rows differ in
+        languages, `row_languages` lists the language pairs; if rows have labels, `labels` is their number type.
         """
         self.settings: dict[str, Any] = dict(settings or {})
         self._head = {"languages": languages, "max_length": max_length or 0, "seed": seed}
@@ -222,8 +222,8 @@ class PairStoreWriter:
     ) -> None:
         """Append n rows, or raise ValueError and append nothing.
 
-        The sentences of a side, none of them empty, are flat ids and offsets (n + 1,), from 0. Each row has the place
-        of its languages in `row_languages` if there are several, integers (n,), and its label, if the store has any.
+        The sentences of a side, none of them empty, are flat ids and offsets (n + 1,), from 0. With several language
+        pairs, `row_languages` are indices of the pairs, integers (n,); `labels` are given if the store has any.
         """
         rows, known = len(a_offsets) - 1, len(self._language_pairs)
         new: dict[str, NDArray[Any]] = {}
@@ -239,10 +239,10 @@ class PairStoreWriter:
         if pairs is None and known == 1:
             pairs = np.zeros(rows, np.uint8)
         if pairs is None or len(pairs) != rows or (rows and not 0 <= pairs.min() <= pairs.max() < known):
-            raise ValueError(f"for each of {rows} rows, give the number of its pair of languages, below {known}")
+            raise ValueError(f"give the index of the language pair, below {known}, for each of {rows} rows")
         new[_ROW_LANGUAGES] = pairs
         if (labels is None) != (_LABELS not in self._types) or (labels is not None and len(labels) != rows):
-            raise ValueError(f"labels for each of {rows} rows belong to stores that are opened with their type, alone")
+            raise ValueError(f"give a label for each of {rows} rows if the writer has a `labels` type, otherwise none")
         if labels is not None:
             with np.errstate(invalid="ignore", over="ignore"):
                 values = new[_LABELS] = labels.astype(self._types[_LABELS])
@@ -264,15 +264,15 @@ class PairStoreWriter:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Write the file and let it take its name, or remove everything after an error."""
+        """Complete the file and give it its name; after an error, remove everything."""
         with self._unfinished:
             if kind is None:
-                new, failed = self._folder / "store", refused(StoreError, self.path, "not written", "make room")
-                # libhdf5 may crash when it closes a file that it could not write. Room for the largest array is enough,
-                # since each raw file goes once it is in the store; tokenizers and settings have less than 16 MB.
+                new, failed = self._folder / "store", refused(StoreError, self.path, "not written", "free disk space")
+                # libhdf5 may crash when it closes a file that it could not write. Space for the largest array suffices,
+                # since each raw file is removed once it is in the store; tokenizers and settings take less than 16 MB.
                 needed = max(file.stat().st_size for file in self._folder.iterdir()) + (1 << 24)
                 if shutil.disk_usage(self._folder).free < needed:
-                    raise StoreError(f"{self.path}: not written, no space left on the disk; make room")
+                    raise StoreError(f"{self.path}: not written: no space left on the disk; free disk space")
                 # "earliest", so that the same content gives the same bytes whatever the release of HDF5
                 with failed, h5py.File(new, "w", libver="earliest") as file:
                     self._write(file)
@@ -292,7 +292,7 @@ class PairStoreWriter:
         for name, tokenizer in tokenizers.items():
             data = file.create_dataset(name, data=np.frombuffer(tokenizer.content, np.uint8))
             data.attrs.update(kind=tokenizer.kind, options=json.dumps(tokenizer.options, ensure_ascii=False))
-        # names of files that are not in UTF-8 have characters that no text may have
+        # names of files that are not in UTF-8 have surrogates, which are not text
         settings = json.dumps(self.settings, ensure_ascii=False).encode("utf-8", "replace").decode("utf-8")
         head = self._head | {"pairs": self._rows, "settings": settings}
         file.attrs.update(head, format=FORMAT, format_version=FORMAT_VERSION)
@@ -315,7 +315,7 @@ def _sha256(data: bytes | memoryview) -> str:
 
 
 def _head(file: h5py.File) -> dict[str, Any]:
-    """What a store says of itself, as its digest has it."""
+    """Read the attributes of a store, in the form that the digest covers."""
     languages = list(file.attrs["languages"])
     pairs = json.loads(file[_ROW_LANGUAGES].attrs["pairs"]) if _ROW_LANGUAGES in file else [languages]
     numbers = {name: int(file.attrs[name]) for name in ("pairs", "max_length", "seed")}
@@ -328,6 +328,6 @@ def _stored_tokenizers(file: h5py.File) -> list[_Stored]:
 
 
 def _mapped(data: h5py.Dataset) -> NDArray[Any]:
-    """An array in a file; h5py itself takes a hundred times as long for rows here and there."""
-    offset = data.id.get_offset()  # None of an empty one
+    """Map an array in a file; for scattered rows, h5py itself takes a hundred times as long."""
+    offset = data.id.get_offset()  # None for an empty array
     return np.asarray(np.memmap(data.file.filename, data.dtype, "r", offset, data.shape)) if len(data) else data[:]

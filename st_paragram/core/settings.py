@@ -1,22 +1,22 @@
-"""Settings, each defined once: Python, YAML files, command lines and the tables of the docs read that definition.
+"""Settings, each defined once for Python, YAML files, command lines and the tables in the docs.
 
     @settings
     class Example:
         '''Settings of an example.'''
 
-        dim: int = setting(300, "components of an embedding", ge=1)
+        dim: int = setting(300, "dimensions of an embedding", ge=1)
         side: Literal["left", "right"] = setting("left", "side to read")
         fold: bool = setting(True, "ignore case", option="--keep-case", option_help="distinguish case")
 
     Example(dim=100)                              # a frozen pydantic dataclass, checked when it is made
-    read(Example, "example.yaml", {"dim": 100})   # the values of a file, and stronger ones
+    read(Example, "example.yaml", {"dim": 100})   # the values of a file, with overrides
     add_setting_options(parser, Example)          # --dim N, --side {left,right}, --keep-case
     Example(**given(arguments, Example))          # what was given on the command line
     table(Example)                                # a Markdown table
 
-What concerns several settings is checked in `__post_init__`, which raises `SettingsError`. A value in a special form,
-such as 4G, has the type `Annotated[int, pydantic.BeforeValidator(parse)]`. A field that is not made by `setting` gets
-neither an option nor a row of the table.
+Combinations of settings are checked in `__post_init__`, which raises `SettingsError`. A value in a special form, such
+as 4G, has the type `Annotated[int, pydantic.BeforeValidator(parse)]`. A field that is not made by `setting` gets
+neither an option nor a row in the table.
 """
 
 from __future__ import annotations
@@ -53,16 +53,16 @@ def setting(
     metavar: str | None = None,
     **limits: float,
 ) -> Any:  # noqa: ANN401
-    """A field of a class of settings.
+    """Define a field of a class of settings.
 
     Args:
-        default: Its default value; `...` if it must be given.
-        help: What it is, for the command line and the docs.
-        option: Its option on the command line if that is not its name with dashes, or several options with spaces
-            between them. The option of a truth value inverts the default; `--no-NAME` by default for a default of True.
-        option_help: What the option does, if `help` does not say it.
-        metavar: Placeholder of the value in the help of the command line.
-        **limits: `ge`, `gt`, `le` and `lt`, as of `pydantic.Field`.
+        default: The default value; `...` for a required setting.
+        help: Description for the command line and the docs.
+        option: Command-line option if it is not the name with hyphens, or several options separated by spaces. The
+            option of a boolean inverts the default; if the default is True, it is called `--no-NAME`.
+        option_help: Description of the option, if it differs from `help`.
+        metavar: Placeholder of the value in the command-line help.
+        **limits: `ge`, `gt`, `le` and `lt`, as for `pydantic.Field`.
     """
     texts: dict[str, Any] = {"option": option, "option_help": option_help, "metavar": metavar}
     return pydantic.Field(default, description=help, json_schema_extra=texts, **limits)  # type: ignore[call-overload]
@@ -83,7 +83,7 @@ def settings(cls: type[_Settings], where: str = "") -> type[_Settings]:
             make(self, *args, **kwargs)
         except pydantic.ValidationError as error:
             raise SettingsError(where + _refusal(error, names)) from None
-        except SettingsError as error:  # of `__post_init__`
+        except SettingsError as error:  # raised by `__post_init__`
             raise SettingsError(f"{where}{error}") from error.__cause__
 
     made.__init__ = checked  # type: ignore[assignment]
@@ -95,9 +95,9 @@ def _refusal(error: pydantic.ValidationError, names: list[str]) -> str:
     place = first["loc"][0]
     name = names[place] if isinstance(place, int) and place < len(names) else place
     if first["type"] == "unexpected_keyword_argument":
-        return f"unknown setting {short(name)}; known are {', '.join(sorted(names))}"
+        return f"unknown setting {short(name)}; known settings: {', '.join(sorted(names))}"
     if first["type"] == "missing":
-        return f"{name} is missing; it must be given"
+        return f"{name} is missing; give a value"
     expected = first["msg"].removeprefix("Value error, ").replace("Input should be", "it must be")
     return f"{name} is {short(first['input'])}; {one_line(expected)}"
 
@@ -108,16 +108,16 @@ def read(
     overrides: Mapping[str, Any] | None = None,
     defaults: Mapping[str, Any] | None = None,
 ) -> _Settings:
-    """Settings from three places, the later ones stronger: `defaults`, a YAML file (None for none), `overrides`."""
+    """Read settings from `defaults`, a YAML file (or None) and `overrides`; later values take precedence."""
     values = read_yaml(path) if path is not None else {}
     known = fields_of(cls).keys()
     if unknown := sorted(values.keys() - known):
-        raise SettingsError(f"{path}: unknown setting {short(unknown[0])}; known are {', '.join(sorted(known))}")
+        raise SettingsError(f"{path}: unknown setting {short(unknown[0])}; known settings: {', '.join(sorted(known))}")
     return cls(**{**(defaults or {}), **values, **(overrides or {})})
 
 
 def read_yaml(path: str | Path) -> dict[str, Any]:
-    """The settings and values in a YAML file; an empty mapping if the file is empty."""
+    """Read the settings in a YAML file; an empty mapping if the file is empty."""
     import yaml
 
     try:
@@ -127,7 +127,7 @@ def read_yaml(path: str | Path) -> dict[str, Any]:
     if values is None:
         return {}
     if not isinstance(values, dict) or not all(isinstance(name, str) for name in values):
-        raise SettingsError(f"{path}: a mapping of settings is expected, e.g. `dim: 300`")
+        raise SettingsError(f"{path}: not a mapping of settings; write lines such as `dim: 300`")
     return values
 
 
@@ -138,9 +138,9 @@ def add_setting_options(
     only: Collection[str] | None = None,
     defaults: Mapping[str, Any] | None = None,
 ) -> None:
-    """Add an option for each setting, or for `only` some, to an argparse parser or group; `given` reads them.
+    """Add an option for each setting, or for those in `only`, to an argparse parser or group; `given` reads them.
 
-    The help shows `defaults` instead of the class's own; what is not given is left to `read`.
+    The help shows `defaults` instead of the class's defaults; settings that are not given are left to `read`.
     """
     for name, field in fields_of(cls).items():
         if field.description is not None and name not in leave_out and (only is None or name in only):
@@ -149,13 +149,13 @@ def add_setting_options(
 
 
 def given(arguments: argparse.Namespace, cls: type) -> dict[str, Any]:
-    """The settings that were given on the command line, by name."""
+    """Return the settings that were given on the command line, by name."""
     names = [name for name, field in fields_of(cls).items() if field.description is not None]
     return {name: getattr(arguments, name) for name in names if hasattr(arguments, name)}
 
 
 def table(cls: type) -> str:
-    """The settings as a Markdown table: name, option of the command line, default, what is allowed, what it is."""
+    """Format the settings as a Markdown table: name, command-line option, default, allowed values, description."""
     rows = []
     for name, field in fields_of(cls).items():
         if field.description is not None:
@@ -165,19 +165,19 @@ def table(cls: type) -> str:
 
 
 def fields_of(cls: Any) -> dict[str, FieldInfo]:  # noqa: ANN401
-    """The fields of a class of settings by name, in order."""
+    """Return the fields of a class of settings by name, in order."""
     return cls.__pydantic_fields__
 
 
 def _kinds(field: FieldInfo) -> list[Any]:
-    """The types of single values that a field takes; none if its values have a special form."""
+    """Return the types of single values that a field takes; none if its values have a special form."""
     if any(isinstance(each, pydantic.BeforeValidator) for each in field.metadata):
         return []
     return [kind for kind in _KINDS if kind in _members(field.annotation)]
 
 
 def _choices(field: FieldInfo) -> list[str]:
-    """The words that a field takes, if it is a `Literal` or an `Enum`."""
+    """Return the words that a field takes, if it is a `Literal` or an `Enum`."""
     for kind in _members(field.annotation):
         if get_origin(kind) is Literal:
             return [str(word) for word in get_args(kind)]
@@ -196,7 +196,7 @@ def _options(name: str, field: FieldInfo) -> list[str]:
 
 
 def _argument(field: FieldInfo, default: object) -> dict[str, Any]:
-    """What argparse needs to know about the option of a field."""
+    """Return the arguments of `add_argument` for a field."""
     text, kinds, words = _text(field, "option_help") or str(field.description), _kinds(field), _choices(field)
     is_flag = kinds == [bool]
     if not (is_flag or default is None or default == ""):
@@ -223,7 +223,7 @@ def _default(field: FieldInfo) -> object:
 
 
 def _text(field: FieldInfo, name: str) -> str | None:
-    """An argument of `setting`."""
+    """Return an argument of `setting`."""
     return (field.json_schema_extra or {}).get(name)  # type: ignore[union-attr,return-value]
 
 

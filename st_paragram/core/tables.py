@@ -1,4 +1,4 @@
-"""Markdown tables, as benchmarks print them and reports keep them."""
+"""Markdown tables for benchmarks and reports."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ MISSING = "-"
 
 
 def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> str:
-    r"""A Markdown table without a final newline: the first `left` columns to the left, the others to the right.
+    r"""Format a Markdown table without a final newline; the first `left` columns are left-aligned, the rest right.
 
     A `|` inside a cell is escaped and a line break becomes a space, so that neither can shift the columns.
     """
@@ -18,7 +18,7 @@ def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]], left: int
 
 
 def hundredths(value: float | None, digits: int = 1) -> str:
-    """A share as the papers print it, times 100; `-` where there is none (None or NaN)."""
+    """Format a share times 100, as in the papers; `-` for None or NaN."""
     return MISSING if value is None or not math.isfinite(value) else f"{100 * value:.{digits}f}"
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 
 def installed_version(package: str = "st_paragram") -> str:
-    """As pip knows it; "not installed" otherwise, as in a source tree."""
-    from importlib.metadata import PackageNotFoundError, version  # takes longer to import than all else here
+    """Return the installed version of a package, or "not installed", as in a source tree."""
+    from importlib.metadata import PackageNotFoundError, version  # slow to import
 
     try:
         return version(package)

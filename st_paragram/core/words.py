@@ -1,21 +1,21 @@
-"""Values in words, for people."""
+"""Values formatted for people."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-#: Parts of a list that are shown.
+#: Maximum items of a list to show.
 MOST = 12
 
 
 def are_counts(values: Mapping[str, Any]) -> bool:
-    """Whether a mapping has only whole numbers."""
+    """Whether all values of a mapping are whole numbers."""
     return bool(values) and all(type(value) is int for value in values.values())
 
 
 def in_words(value: Any) -> str:  # noqa: ANN401
-    """A JSON value in one line: nested parts in brackets, counts of zero left out, long lists cut."""
+    """Format a JSON value in one line: nested parts in brackets, without counts of zero, long lists truncated."""
     if value is None or value in ({}, [], (), ""):
         return "none"
     if isinstance(value, bool):
@@ -37,12 +37,12 @@ def _in_brackets(value: Any) -> str:  # noqa: ANN401
 
 
 def counted(count: int, thing: str) -> str:
-    """How many there are of a thing whose plural ends in s."""
+    """Format a number of things whose plural ends in s."""
     return f"{count:,} {thing}" if count == 1 else f"{count:,} {thing}s"
 
 
 def size_in_words(count: float) -> str:
-    """Bytes in words: "1.2 GB"."""
+    """Format a number of bytes: "1.2 GB"."""
     for unit in ("bytes", "kB", "MB"):
         if count < 1000:
             return f"{count:.0f} {unit}" if count >= 10 or unit == "bytes" else f"{count:.1f} {unit}"
@@ -51,5 +51,5 @@ def size_in_words(count: float) -> str:
 
 
 def listed(names: Sequence[str]) -> str:
-    """Names in a sentence: "a, b and c"."""
+    """Join names for a sentence: "a, b and c"."""
     return " and ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)

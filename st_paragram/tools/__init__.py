@@ -1,1 +1,1 @@
-"""What people do with an encoder and with parallel text. Nothing here needs torch."""
+"""Tools that use an encoder or parallel text. Nothing here needs torch."""

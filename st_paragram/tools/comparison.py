@@ -1,13 +1,13 @@
-"""The cosine of two sentences, and what the parts of each contribute to it.
+"""The cosine of two sentences, and the contributions of their parts.
 
 The embedding of an averaging model is the mean u = (x_1 + ... + x_n) / n of the vectors of its pieces. So its cosine
 with another embedding v is a sum over pieces,
 
     cos(u, v) = u . v / (|u| |v|) = sum_i c_i    with    c_i = x_i . v / (n |u| |v|),
 
-and c_i is the exact contribution of piece i. It is negative if the piece draws the sentences apart. In other models,
-pieces depend on each other. There the contribution of a word is the amount by which the cosine falls when the word is
-left out, and these differences do not add up to the cosine.
+and c_i is the exact contribution of piece i. It is negative if the piece makes the sentences less similar. In other
+models, pieces depend on each other. There the contribution of a word is the amount by which the cosine falls when the
+word is left out, and the contributions do not sum to the cosine.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from st_paragram.errors import EvaluationError, TextError
 
 Floats = NDArray[np.float64]
 
-#: Words of a sentence that are left out in turn: the model reads as many texts.
+#: Maximum words of a sentence; each is left out in turn, and the model embeds as many texts.
 MAX_WORDS = 100
 _UNSEGMENTED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Tibetan}\p{Myanmar}\p{Khmer}"
 _WORD = regex.compile(rf"[{_UNSEGMENTED}]|[^\s{_UNSEGMENTED}]+")
@@ -35,7 +35,7 @@ _SPACED_LETTER = regex.compile(rf"[^\W{_UNSEGMENTED}]")  # or a digit
 
 
 class Part(NamedTuple):
-    """A piece or a word of a sentence as people read it, and its contribution to the cosine."""
+    """A piece or a word of a sentence in readable form, and its contribution to the cosine."""
 
     text: str
     contribution: float
@@ -43,9 +43,9 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two sentences compared: the cosine of their embeddings, and the parts of each sentence in order.
+    """A comparison of two sentences: the cosine of their embeddings, and the parts of each sentence in order.
 
-    `exact` says whether the contributions of each sentence sum to the cosine; otherwise they are of words left out.
+    `exact`: the contributions of each sentence sum to the cosine; otherwise they come from leaving out words.
     """
 
     cosine: float
@@ -55,7 +55,7 @@ class Comparison:
 
 
 def compare(model: TextEncoder, first: str, second: str) -> Comparison:
-    """Compare two sentences; a model with one vocabulary per language reads the first sentence in its first language.
+    """Compare two sentences; if each language has its own vocabulary, the first sentence is in the first language.
 
     Example:
         >>> import st_paragram
@@ -76,20 +76,20 @@ def compare(model: TextEncoder, first: str, second: str) -> Comparison:
 
 
 def languages_of(model: TextEncoder) -> tuple[str, ...]:
-    """The two languages of an averaging model that has one vocabulary for each; empty for all others."""
+    """Return the two languages of an averaging model with separate vocabularies; empty for other models."""
     tokenizer = model.tokenizer if isinstance(model, Encoder) else None
     return tokenizer.languages if isinstance(tokenizer, BilingualTokenizer) else ()
 
 
 def readers(model: TextEncoder) -> tuple[TextEncoder, TextEncoder]:
-    """The encoders of a first and a second text, which differ if each language has its own vocabulary."""
+    """Return the encoders of a first and a second text, which differ if each language has its own vocabulary."""
     if isinstance(model, Encoder) and (languages := languages_of(model)):
         return model.in_language(languages[0]), model.in_language(languages[1])
     return model, model
 
 
 def _pieces(encoder: Encoder, sentence: str) -> tuple[list[str], Floats]:
-    """The pieces of a sentence as people read them, and their vectors, (n, D)."""
+    """Return the pieces of a sentence in readable form, and their vectors, (n, D)."""
     prompt = encoder.prompts.get(encoder.default_prompt_name or "", "")
     ids, _ = encoder.tokenizer.encode([prompt + sentence])
     rows = encoder.model.table.rows(ids).astype(np.float64)
@@ -97,7 +97,7 @@ def _pieces(encoder: Encoder, sentence: str) -> tuple[list[str], Floats]:
 
 
 def _readable(pieces: Sequence[str | None]) -> list[str]:
-    """Pieces for readers: one that continues a word begins with three dots; None is an unknown piece."""
+    """Make pieces readable: pieces that continue a word begin with three dots; None is an unknown piece."""
     shown, before = [], ""
     for piece in pieces:
         name = "(unknown)" if piece is None else piece.replace("\u2581", " ").strip() or "(space)"
@@ -114,8 +114,8 @@ def _by_words(model: TextEncoder, sentences: Sequence[str]) -> Comparison:
     for sentence, other in zip(sentences, (v, u), strict=True):
         words = list(_WORD.finditer(sentence))
         if len(words) > MAX_WORDS:
-            raise TextError(f"a sentence has {len(words):,} words; this kind of model compares up to {MAX_WORDS}")
-        cosines = np.zeros(len(words))  # the cosine of an empty rest counts as 0
+            raise TextError(f"a sentence has {len(words):,} words; with this kind of model, give at most {MAX_WORDS}")
+        cosines = np.zeros(len(words))  # without any words left, the cosine counts as 0
         if len(words) > 1:
             rests = [" ".join((sentence[: word.start()] + sentence[word.end() :]).split()) for word in words]
             rows = np.asarray(model.encode(rests, show_progress_bar=False), np.float64)
@@ -128,5 +128,5 @@ def _by_words(model: TextEncoder, sentences: Sequence[str]) -> Comparison:
 def _length(vector: Floats) -> float:
     length = float(np.linalg.norm(vector))
     if not (np.isfinite(length) and length > 0):
-        raise EvaluationError("the embedding of a sentence has no direction; try another sentence or another model")
+        raise EvaluationError("the embedding of a sentence has no direction; try another sentence or model")
     return length

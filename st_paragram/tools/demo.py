@@ -1,4 +1,4 @@
-"""A page in the browser that shows what a model does, from Gradio's own components."""
+"""A web page that shows what a model does, built from Gradio's components."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _INTRODUCTION = (
     "meaning: 1 for the same meaning, about 0 for unrelated sentences. All work is done on the machine that serves "
     "this page."
 )
-_COLORS = "Red tokens draw the sentences together, violet tokens draw them apart."
+_COLORS = "Red tokens make the sentences more similar, violet tokens make them less similar."
 _EXACT = "The contributions of each sentence sum to the cosine."
 _LEFT_OUT = (
     "In this kind of model, tokens depend on each other. The contribution of a word is the amount by which the cosine "
@@ -55,10 +55,10 @@ En primavera vienen muchos visitantes a ver las flores."""
 
 
 def launch(names: Sequence[str], host: str = "127.0.0.1", port: int | None = None, show: bool = False) -> Any:  # noqa: ANN401
-    """Serve the page of some models in the background, at the first free port from 7860 up by default.
+    """Serve the page for some models in the background, by default at the first free port from 7860 up.
 
     Args:
-        names: Models: paths, names or hub ids. The first is loaded at once, the others when they are chosen.
+        names: Paths, names or hub ids of models. The first is loaded at once, the others when they are chosen.
         host: Address to listen on.
         port: Port to listen on.
         show: Open the page in a browser.
@@ -77,9 +77,9 @@ def launch(names: Sequence[str], host: str = "127.0.0.1", port: int | None = Non
 
 
 def build(names: Sequence[str]) -> Any:  # noqa: ANN401 - Gradio's Blocks
-    """The page as Gradio's `Blocks`; the first model is loaded at once, the others when they are chosen."""
+    """Build the page as Gradio's `Blocks`; the first model is loaded at once, the others when they are chosen."""
     folders = {name: find(name) for name in dict.fromkeys(names)}
-    os.environ |= {"GRADIO_ANALYTICS_ENABLED": "False", "GRADIO_RUN_HISTORY": "False"}  # read by the import
+    os.environ |= {"GRADIO_ANALYTICS_ENABLED": "False", "GRADIO_RUN_HISTORY": "False"}  # read on import
     gr = require("gradio", "demo", "the demo page")
     loaded = {names[0]: load_encoder(folders[names[0]])}
 
@@ -131,7 +131,7 @@ def build(names: Sequence[str]) -> Any:  # noqa: ANN401 - Gradio's Blocks
 
 
 def show_comparison(model: TextEncoder, first: str, second: str) -> list[Any]:
-    """The cosine in words, and for each sentence its tokens with colors from -1 to 1, and rows of a table."""
+    """Return the cosine in words and, for each sentence, its tokens with colors from -1 to 1, and table rows."""
     found = compare(model, _sentence(first, "first sentence"), _sentence(second, "second sentence"))
     shown: list[Any] = [f"### Cosine: {found.cosine:.3f}\n\n{_EXACT if found.exact else _LEFT_OUT} {_COLORS}"]
     for parts in (found.first, found.second):
@@ -143,7 +143,7 @@ def show_comparison(model: TextEncoder, first: str, second: str) -> list[Any]:
 
 
 def nearest(model: TextEncoder, query: str, text: str) -> list[list[str]]:
-    """Rows of cosine, sentence and line number of the ten nearest sentences of a list; of equal ones the earlier."""
+    """Return rows of cosine, sentence and line number for the ten nearest sentences in a list; ties in line order."""
     query, lines = _sentence(query, "query"), _lines(text, "list", MAX_LINES)
     asked, rows = (
         each.encode(texts, normalize_embeddings=True, show_progress_bar=False)
@@ -155,9 +155,9 @@ def nearest(model: TextEncoder, query: str, text: str) -> list[list[str]]:
 
 
 def aligned(model: TextEncoder, first: str, second: str) -> list[list[str]]:
-    """Rows of score and both sides of an alignment; a sentence without a match has an empty other side."""
+    """Return rows of score and both sides of an alignment; a sentence without a match has an empty other side."""
     if languages_of(model):
-        raise SettingsError("this model has one vocabulary per language, and cannot align; choose another model")
+        raise SettingsError("this model has one vocabulary per language and cannot align; choose another model")
     one, other = _lines(first, "first text", MAX_ALIGNED), _lines(second, "second text", MAX_ALIGNED)
     rows = []
     settings = AlignmentSettings(with_skipped=True)

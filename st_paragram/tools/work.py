@@ -1,4 +1,4 @@
-"""Long work on one machine: a folder from which an interrupted run goes on, and processes that share the work."""
+"""Long work on one machine: work folders from which interrupted runs are resumed, and worker processes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-_function: Callable[[Any], Any]  # of a worker process
+_function: Callable[[Any], Any]  # function of a worker process
 
 
 @contextmanager
@@ -35,11 +35,11 @@ def work_folder(
     keep: bool = False,
     check: Callable[[], None] | None = None,
 ) -> Iterator[Path]:
-    """Give a folder to work in, by default hidden next to the output; it and the output are kept to one run at a time.
+    """Give a work folder, by default hidden next to the output, and lock it and the output for this run.
 
-    Unless it is to be kept, it is removed when all is done or when nothing can come of the work, that is, after a
-    `ParagramError`. After anything else, such as a full disk or Ctrl-C, it stays, and the same run goes on from there.
-    `check` refuses an output in place of `check_output`, which refuses an existing file without `overwrite`.
+    Unless it must be kept, it is removed when the work is complete, or after a `ParagramError`, when the work cannot be
+    completed. After other errors, such as a full disk or Ctrl-C, it is kept, and the same run resumes from it. `check`
+    refuses unusable outputs in place of `check_output`, which refuses an existing file without `overwrite`.
     """
     place, ended = folder or output.with_name(f".{output.name}.work"), True
     with output_lock(output, check or partial(check_output, output, overwrite)), locked(place):
@@ -48,7 +48,7 @@ def work_folder(
         except BaseException as error:
             ended = isinstance(error, ParagramError)
             if isinstance(error, KeyboardInterrupt):
-                logger.warning("what is done stays in %s; the same command goes on from there", place)
+                logger.warning("completed work is kept in %s; the same command resumes from there", place)
             raise
         finally:
             if ended and not keep:
@@ -56,16 +56,16 @@ def work_folder(
 
 
 def make(path: Path, write: Callable[[Path], object]) -> Path:
-    """Make a file or a folder unless it is there, and return its path.
+    """Make a file or a folder unless it exists, and return its path.
 
-    `write` gets another path, next to it and with the same suffix, which takes the name when `write` has returned: what
-    is there is whole. The name should say what the contents depend on.
+    `write` gets another path, next to it and with the same suffix, which takes the name when `write` has returned. So
+    an existing file or folder is complete. The name should depend on everything that affects the contents.
     """
     if not path.exists():
         part = path.with_name(f".{path.name}")
         part.parent.mkdir(parents=True, exist_ok=True)
         if part.is_dir():
-            shutil.rmtree(part)  # of a run that was killed
+            shutil.rmtree(part)  # from a killed run
         write(part)
         part.replace(path)
     return path
@@ -75,9 +75,9 @@ def make(path: Path, write: Callable[[Path], object]) -> Path:
 def in_processes(
     function: Callable[[Item], Result], workers: int
 ) -> Iterator[Callable[[Iterable[Item]], Iterator[Result]]]:
-    """Give what maps a function to items in worker processes: results in order, few items per worker in memory.
+    """Provide a map over items in worker processes: results in order, only a few items per worker in memory.
 
-    With one worker, all is done in this process. Others are started by "spawn": call this under
+    With one worker, everything is done in this process. More workers are started by "spawn": call this under
     ``if __name__ == "__main__":``.
     """
     if workers < 1:
@@ -110,7 +110,7 @@ def in_processes(
 def _start(function: Callable[[Any], Any]) -> None:
     global _function
     _function = function
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent alone answers Ctrl-C and shuts its workers down
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # only the parent handles Ctrl-C and shuts down its workers
     Thread(target=end_with_parent, daemon=True).start()
 
 

@@ -75,7 +75,7 @@ def test_what_is_not_fetched_is_named_and_the_next_run_completes(server, tmp_pat
     asked = ["--lang", "tr", "--output", tmp_path / "s.h5"]
     assert command(server, tmp_path, *asked) == 1
     error = capsys.readouterr().err.strip().split("\n")[-1]
-    assert error.startswith("st-paragram bitext: 1 of 3 files not fetched: Tanzil v1 en-tr")
+    assert error.startswith("st-paragram bitext: 1 of 3 files not downloaded: Tanzil v1 en-tr")
     assert "1,000 bytes are kept, and the next run resumes" in error and not (tmp_path / "s.h5").exists()
     assert command(server, tmp_path, *asked) == 0
     assert [source["rows"] for source in PairStore(tmp_path / "s.h5").settings["report"]["sources"]] == [200] * 3

@@ -87,7 +87,7 @@ REFUSED = [
     (["a.csv"], "a.csv: is a table (CSV); name its columns with --columns"),
     (["empty"], "empty: empty; give a text with at least one line"),
     (["latin1"], "latin1: line 2 is not UTF-8 (byte 0xe9); convert the file"),
-    (["a", "--pairs"], "a: row 1 has 1 column, where 2 are expected: 'x'; put one tab between columns"),
+    (["a", "--pairs"], "a: row 1 has 1 column, but 2 are expected: 'x'; put one tab between columns"),
 ]
 
 

@@ -28,7 +28,7 @@ def test_options_reach_the_page(monkeypatch, capsys, options, expected):
     assert main(["demo", *options.split()]) == 0 and calls == [expected]
     shown = capsys.readouterr().out
     assert shown.startswith("The page is at http://127.0.0.1:7860/ until you press Ctrl-C.\n")
-    assert ("Others can reach it" in shown) == ("0.0.0.0" in options)
+    assert ("Other machines can reach it" in shown) == ("0.0.0.0" in options)
 
 
 def test_the_cache_is_listed_and_cleared_but_for_downloads(tmp_path, monkeypatch, capsys):

@@ -94,10 +94,10 @@ def test_a_model_of_words_begins_with_another_ones_rows():
 @pytest.mark.parametrize(
     ("run", "options", "message"),
     [
-        (train, "--data pairs.tsv --encoder word --scramble 0.3", "scramble is 0.3, but word knows no order"),
-        (train, "--data w.h5 --output x", "w.h5: a store of word ids, and the encoder sp reads sentencepiece ids"),
-        (train, "--data pairs.tsv --encoder blstm --init w --output x", "init is 'w', but only an averaging model"),
-        (prepare, "--lang en --output x.h5 --sharing disjoint", "separate vocabularies need two languages"),
+        (train, "--data pairs.tsv --encoder word --scramble 0.3", "scramble is 0.3, but the encoder word ignores"),
+        (train, "--data w.h5 --output x", "w.h5: a store of word ids, but the encoder sp reads sentencepiece ids"),
+        (train, "--data pairs.tsv --encoder blstm --init w --output x", "init is 'w', but only averaging models"),
+        (prepare, "--lang en --output x.h5 --sharing disjoint", "separate vocabularies need exactly two languages"),
         (prepare, "--output x.h5 --splitter moses --tokens word", 'pip install "st_paragram[moses]"'),
     ],
 )

@@ -23,7 +23,7 @@ def test_imports_and_says_what_was_left_out(files, capsys):
     assert main(["import", "model.pt", "pieces.model", "--output", "p-sp", "--name", "theirs"]) == 0
     said = capsys.readouterr().err
     rows = len(files["vocab"]) - 1
-    assert f"p-sp: {rows - 1:,} rows of epoch 10, 6 components\n" in said
+    assert f"p-sp: {rows - 1:,} rows of epoch 10, 6 dimensions\n" in said
     assert f"p-sp: 1 of {rows:,} rows ({1 / rows:.2%}) are left out" in said
     assert "p-sp: texts are lower-cased\n" in said
     assert main(["import", "model.pt", "pieces.model", "--output", "exact", "--exact"]) == 0
@@ -36,9 +36,9 @@ def test_imports_and_says_what_was_left_out(files, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["model.pt"], "give that file, too"),
-        (["model.pt", "pieces.model", "--dim", "3"], "--dim does not go with a checkpoint; leave it out"),
-        (["use", "--weights", "w.npz"], "--weights and --sentencepiece belong together; give both, or neither"),
+        (["model.pt"], "also give that file"),
+        (["model.pt", "pieces.model", "--dim", "3"], "--dim does not apply to a checkpoint; leave it out"),
+        (["use", "--weights", "w.npz"], "--weights and --sentencepiece belong together; give both or neither"),
     ],
 )
 def test_refused_in_one_line(files, tmp_path, arguments, message, capsys):

@@ -86,14 +86,14 @@ def test_queries_come_from_a_file_and_rows_go_to_one(folder, capsys):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["index", "lines.txt"], "name an index: --output to build one"),
+        (["index", "lines.txt"], "no index; give --output to build one"),
         (["index", "more.txt", "--add-to", "i", "--output", "j"], "--output does not apply to --add-to"),
-        (["index", "more.txt", "--add-to", "j"], "j: no search index"),
+        (["index", "more.txt", "--add-to", "j"], "j: not a search index"),
         (["index", "more.txt", "--add-to", "i", "--tag", "a"], "write FIELD=VALUE"),
         (["index", "table.csv", "--columns", "text", "--metadata", "lnag", "--add-to", "i"], "no column 'lnag'"),
         (["index", "--delete-from", "i", "--where", "a = 1"], "filter 'a = 1': Schema error: No field named a."),
-        (["search", "i", " "], "the model knows no part of it"),
-        (["search", "lines.txt", "x", "--where", "a = 1"], "lines.txt is a text; index it"),
+        (["search", "i", " "], "the model knows no token in it"),
+        (["search", "lines.txt", "x", "--where", "a = 1"], "lines.txt is a text; index it first"),
     ],
 )
 def test_bad_commands_are_refused_in_a_line(folder, capsys, words, message):

@@ -43,15 +43,15 @@ def test_a_model(model, vocabulary, capsys):
     (found,) = described(capsys, "--model", model)
     assert (found["kind"], found["name"], found["architecture"]) == ("model", "p-sp-xx", "averaging")
     assert found["properties"].items() >= {"embedding_dimension": 12, "vocabulary_size": len(vocabulary)}.items()
-    assert (found["licence"], found["training"]) == ("cc-by-4.0", None)
+    assert (found["license"], found["training"]) == ("cc-by-4.0", None)
     files = {file.name: file.read_bytes() for file in model.iterdir()}
     digests = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
     assert found["files"] == {name: {"size": len(files[name]), "sha256": digests[name]} for name in files}
     assert main(["info", "p-sp-xx", "--check"]) == 0
     shown = capsys.readouterr().out
     assert shown.startswith("model p-sp-xx\n  architecture: averaging\n") and digests["README.md"] in shown
-    assert "  licence: cc-by-4.0\n  training: none\n  files\n" in shown
-    assert "  checked: embeddings of 12 components, and all numbers are finite\n" in shown
+    assert "  license: cc-by-4.0\n  training: none\n  files\n" in shown
+    assert "  checked: embeddings of 12 dimensions, all numbers finite\n" in shown
     weights = (model / "model.safetensors").read_bytes()
     (model / "model.safetensors").write_bytes(weights[:-4] + np.float32(np.nan).tobytes())
     assert main(["info", "p-sp-xx"]) == 0 and main(["info", "p-sp-xx", "--check"]) == 1
@@ -82,7 +82,7 @@ def test_embeddings(model, lines, tmp_path, capsys):
     (found,) = described(capsys, "vectors", "--check")
     assert (found["kind"], found["name"], found["rows"]) == ("embeddings", "vectors", 50)
     assert [each["rows"] for each in found["shards"]] == [20, 20, 10]
-    assert found["checked"] == "50 embeddings, and all shards are what was written"
+    assert found["checked"] == "50 embeddings, all shards match their checksums"
     shard = (path := tmp_path / "vectors" / "shard-00001.npy").read_bytes()
     path.write_bytes(shard[:-1] + bytes([shard[-1] ^ 1]))
     assert main(["info", "vectors"]) == 0 and main(["info", "vectors", "--check"]) == 1

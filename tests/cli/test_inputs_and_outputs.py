@@ -80,10 +80,10 @@ def test_rows_that_are_dropped_are_counted():
     [
         ("embed t.csv --output x.npy", "is a table (CSV); name its columns with --columns"),
         ("train bitext --lang es --data t.csv", "; name its columns with --columns"),
-        ("embed en.txt --output x.csv", "x.csv: unknown ending .csv; name X.npy (a matrix), X.parquet"),
+        ("embed en.txt --output x.csv", "x.csv: unknown extension .csv; name X.npy (a matrix), X.parquet"),
         ("embed t.csv --columns a b --output x.npy", "2 columns for 1 text; name one column for all"),
-        ("mine --source t.csv --target t.csv --columns english spanish --ids --output x", "ids are read from plain"),
-        ("train bitext --lang es --data built-in --columns a b", "which is not a table; leave it out"),
+        ("mine --source t.csv --target t.csv --columns english spanish --ids --output x", "ids are read only from"),
+        ("train bitext --lang es --data built-in --columns a b", "but built-in is not a table; leave it out"),
     ],
 )
 def test_what_is_refused(folder, command, said, capsys):

@@ -76,18 +76,18 @@ REFUSED = {
     f"mine {SIDES} --output new.tsv --neighbors 70": "70",
     "align --source en.txt --target empty --output new.tsv": "empty",
     "align --documents list --output new.tsv": "list, row 2: none: No such file",
-    "search eval query": "eval: no search index",
-    "export all-MiniLM-L6-v2 new": "or name one of the hub as owner/name",
+    "search eval query": "eval: not a search index",
+    "export all-MiniLM-L6-v2 new": "give a path, p-sp-mini or a hub id (owner/name)",
     "evaluate p-sp-mini --queries en.txt": "--queries, --corpus and --qrels belong together",
     "towers p-sp-mini --output new": "nothing to train on",
 }
 SAID = {command.format("none"): "none" for command in FILES}
 SAID |= {command.format("qa"): "qa" for command in FILES}
 SAID |= {command.format("nobody"): "no model 'nobody'" for command in MODELS if not command.startswith("evaluate")}
-SAID |= {command.format("./en.txt"): "en.txt is a file, where a" for command in MODELS}
-SAID |= {command.format("qa"): "qa is a folder, where a" for command in OUTPUTS}
-SAID |= {command.format("old"): "old is a file, where a" for command in FOLDERS}
-SAID |= {command.format("old/new"): "old is a file, where a folder is expected" for command in [*OUTPUTS, *FOLDERS]}
+SAID |= {command.format("./en.txt"): "en.txt is a file, but a" for command in MODELS}
+SAID |= {command.format("qa"): "qa is a folder, but a" for command in OUTPUTS}
+SAID |= {command.format("old"): "old is a file, but a" for command in FOLDERS}
+SAID |= {command.format("old/new"): "old is a file, but a folder is expected" for command in [*OUTPUTS, *FOLDERS]}
 SAID |= {command.format("old"): "old exists; choose another name" for command in OUTPUTS} | REFUSED
 
 

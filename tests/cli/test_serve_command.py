@@ -29,7 +29,7 @@ for package in ("httptools", "orjson", "prometheus_client", "starlette", "uvicor
         (["--port", "TAKEN"], "choose another --host or --port"),
         (["--index", "no-index", "--port", "0"], "no-index"),
         (["--index", "an-index", "--index-writable"], "--index-writable needs a key"),
-        (["--cors", "https://a.org/app"], "'https://a.org/app' is not an origin; --cors takes"),
+        (["--cors", "https://a.org/app"], "'https://a.org/app' is not an origin; give one such as"),
     ],
 )
 def test_what_cannot_be_served_is_told_in_a_line(arguments, says, capsys, tmp_path, monkeypatch):

@@ -33,13 +33,13 @@ REFUSED = {
     "train --lang es --epcohs 3": "train bitext: error: unrecognized arguments: --epcohs 3; there is no "
     "--epcohs; did you mean --epochs?",
     "train bitext --lang es --dim 0": "dim is 0; it must be greater than or equal to 1",
-    "train bitext --lang es --config large": "config is 'large'; it must be one of demo, paper, paper_paraphrase, ",
-    "train bitext --lang es --config bad.yaml": "bad.yaml: unknown setting 'dims'; known are anneal_interval, ",
+    "train bitext --lang es --config large": "config is 'large'; give one of demo, paper, paper_paraphrase, ",
+    "train bitext --lang es --config bad.yaml": "bad.yaml: unknown setting 'dims'; known settings: anneal_interval, ",
     "train bitext --lang es --data none.h5": "none.h5: not a readable pair store (No such file",
     "train bitext --lang es --output left": "left.checkpoints/checkpoint-7: left by an earlier training run; resume",
-    "train bitext --lang es --teacher none.npy": "none.npy: no such file of a teacher's vectors; check the path",
+    "train bitext --lang es --teacher none.npy": "none.npy: no such file of teacher vectors; check the path",
     "train bitext --lang ../es": "unknown language code '../es'",
-    "train bitext --lang fi": "no data/en-fi.h5 and no built-in bitext for 'fi'",
+    "train bitext --lang fi": "no data/en-fi.h5, and no built-in bitext for 'fi'",
     "train bitext --lang es --output taken": "taken exists; choose another name or give --overwrite",
     "train paraphrase --output full --overwrite": "full exists and is not a model directory of st_paragram",
 }
@@ -99,7 +99,7 @@ def test_pairs_of_the_text_are_held_out_and_scored(folder, capsys, store, vocabu
     assert main(BITEXT) == 0
     out, record = capsys.readouterr().out, read_training_record("p-sp-es")
     assert record.pairs == 1140 and [score.pairs for score in record.translations] == [60, 60]
-    assert out.startswith("60 pairs held out, translations found: ") and "Pearson" not in out
+    assert out.startswith("translations found among 60 held-out pairs: ") and "Pearson" not in out
     assert main(["prepare", "--lang", "es", "--text", "pairs.tsv", "--vocab-size", "200", "--output", "s.h5"]) == 0
     rest, held = hold_out(whole := PairStore("s.h5"))
     assert len(rest) == 1140 and held.second == list(whole.texts("b", np.arange(1140, 1200)))
@@ -122,12 +122,12 @@ def test_which_configuration_serves(folder):
 def test_standard_input_devices_and_several_processes_are_refused(folder, monkeypatch, capsys):
     with pytest.raises(TextError, match="standard input"):
         TrainingRun("es", Path("x"), ["-"]).check()
-    with pytest.raises(SettingsError, match=r"device gpu: cannot be used here \(.*\); try cpu"):
+    with pytest.raises(SettingsError, match=r"device gpu: not available \(.*\); try cpu"):
         run_training(TrainingRun("es", Path("model"), ["pairs.tsv"], overrides={"device": "gpu"}))
     monkeypatch.setenv("WORLD_SIZE", "2")
     for kind in ("bitext --lang es", "paraphrase", "bgt --lang es", "muse --langs es"):
         assert main(["train", *kind.split()]) == 1
-        assert "2 processes: training takes one; start without torchrun\n" in capsys.readouterr().err
+        assert "2 processes, but training uses only one; start without torchrun\n" in capsys.readouterr().err
 
 
 def test_a_plan_says_what_is_read_and_made_and_does_nothing(folder, capsys):
@@ -191,7 +191,7 @@ def test_a_grid_keeps_the_best_and_is_gone_on_with_where_it_was_interrupted(fold
     text, given = Path("pairs.tsv"), Path("pairs.tsv").read_text()
     text.write_text(given.replace("ba", "be"))
     assert main([*command, "--resume"]) == 1
-    assert "p-sp-es.grid: begun on other data than " in capsys.readouterr().err
+    assert "p-sp-es.grid: started with other data than " in capsys.readouterr().err
     text.write_text(given)
     assert main([*command, "--resume"]) == 0
     assert len(made) == 100, "nothing is trained twice"

@@ -83,7 +83,7 @@ def test_limited_and_pickled(full):
         pickled = pickle.dumps(each)
         equal(each, pickle.loads(pickled))
         assert len(pickled) < 300
-    with pytest.raises(SettingsError, match="the limit is 0 pairs"):
+    with pytest.raises(SettingsError, match="limit is 0; give at least 1"):
         PairStore(full.path, limit=0)
 
 
@@ -112,10 +112,12 @@ def test_parts_give_the_same_file_as_the_whole(tmp_path, path, pairs, vocabulary
 
 
 def test_an_edited_store_is_told(path, capsys):
-    assert main(["info", str(path), "--check"]) == 0 and "the content is what was written" in capsys.readouterr().out
+    assert main(["info", str(path), "--check"]) == 0 and "the content matches its checksum" in capsys.readouterr().out
     with h5py.File(path, "r+") as file:
         file["a/ids"][:2] = file["a/ids"][:2][::-1]
-    with pytest.raises(StoreError, match=r"x\.h5: damaged or edited: the SHA-256 of its content is \w+, and was"):
+    with pytest.raises(
+        StoreError, match=r"x\.h5: damaged or edited: the SHA-256 of its content is \w+, but \w+ was recorded"
+    ):
         PairStore(path).check()
     assert main(["info", str(path)]) == 0
     assert main(["info", str(path), "--check"]) == 1 and "damaged or edited" in capsys.readouterr().err
@@ -126,7 +128,7 @@ def test_an_edited_store_is_told(path, capsys):
     [
         (lambda path: path.unlink(), "not a readable pair store (No such file or directory)"),
         (lambda path: os.truncate(path, path.stat().st_size - 100), "not a readable pair store"),
-        (lambda path: h5py.File(path, "w").close(), "HDF5, but no pair store of format version 2"),
+        (lambda path: h5py.File(path, "w").close(), "HDF5, but not a pair store of version 2"),
         (lambda path: h5py.File(path, "r+")["tokenizer"].__setitem__(slice(None), 0), "its tokenizer cannot be used"),
     ],
 )
@@ -141,8 +143,8 @@ def test_what_cannot_be_read_is_refused_in_one_line(path, damage, message):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({}, "for each of 2 rows, give the number of its pair of languages, below 3"),
-        ({"pairs": [0, 1], "labels": [0, 1, 2]}, "labels for each of 2 rows"),
+        ({}, "give the index of the language pair, below 3, for each of 2 rows"),
+        ({"pairs": [0, 1], "labels": [0, 1, 2]}, "give a label for each of 2 rows"),
         ({"pairs": [0, 1], "labels": [0, 1.5]}, r"labels 0\.0\.\.1\.5: not all are finite numbers of int8"),
         ({"pairs": [0, 1], "b_ids": [1, 70_000, 1, 1]}, r"side b: ids in 1\.\.70000, not in 0\.\."),
         ({"pairs": [0, 1], "b_offsets": [0, 4]}, "2 sentences on side a, 1 on side b"),

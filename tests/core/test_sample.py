@@ -40,7 +40,7 @@ def test_the_first_pairs() -> None:
 @pytest.mark.parametrize(
     ("refused", "message"),
     [
-        (lambda: sample_pairs("es", 10_001), "10001 built-in pairs of en and es; there are 10000"),
+        (lambda: sample_pairs("es", 10_001), "count is 10001; for en and es, give at most 10000 built-in pairs"),
         (lambda: sample_pairs("xx"), "no built-in sentences in 'xx'; choose one of en, ar, de, es, fr, ru, tr, zh"),
     ],
 )

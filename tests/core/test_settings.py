@@ -88,7 +88,7 @@ def test_python_yaml_and_the_command_line_agree(values: dict[str, object]) -> No
         ({"dim": "many"}, "dim is 'many'; it must be a valid integer"),
         ({"kind": "middle"}, "kind is 'middle'; it must be 'near' or 'far'"),
         ({"loud": True, "kind": "far"}, "loud and far exclude each other"),
-        ({"colour": 1}, "unknown setting 'colour'; known are dim, fold, "),
+        ({"colour": 1}, "unknown setting 'colour'; known settings: dim, fold, "),
     ],
 )
 def test_refusals_name_the_setting_the_value_and_what_is_expected(values: dict[str, object], message: str) -> None:
@@ -118,7 +118,7 @@ def test_later_places_are_stronger(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("dims: 3", "unknown setting 'dims'; known are dim, "),
+        ("dims: 3", "unknown setting 'dims'; known settings: dim, "),
         ("{", "not readable as YAML"),
     ],
 )

@@ -69,7 +69,7 @@ def test_ctrl_c_and_resume_give_the_same_model(folder, capsys, tmp_path_factory)
         process.send_signal(signal.SIGINT)
         status, said = process.wait(), Path(log.name).read_text()
     assert status == 130 and "Traceback" not in said
-    assert "p-sp-es.checkpoints; continue with the same command and --resume\n" in said
+    assert "p-sp-es.checkpoints; to continue, repeat the command with --resume\n" in said
     assert list(folder.glob("p-sp-es.checkpoints/checkpoint-*")) and not Path("p-sp-es").exists()
 
     assert recipe("train_bitext", *arguments) == 1

@@ -32,7 +32,7 @@ DESCRIPTION = {
                 {"name": "small-int8", "dtype": "int8", "dim": 4},
                 {"name": "small-int4", "dtype": "int4", "languages": True},
             ],
-            "licence": "cc0-1.0",
+            "license": "cc0-1.0",
         },
         "open": {
             "languages": ["es"],
@@ -42,8 +42,8 @@ DESCRIPTION = {
         },
     },
     "sources": {
-        "ours": {"licence": "CC0-1.0", "open": True},
-        "theirs": {"licence": "none stated", "note": "Near a test set."},
+        "ours": {"license": "CC0-1.0", "open": True},
+        "theirs": {"license": "none stated", "note": "Near a test set."},
     },
 }
 
@@ -81,7 +81,7 @@ def test_models_are_trained_packed_and_described_once(capsys):
     assert (card.data.license, card.data.language) == ("cc0-1.0", ["en", "es"])
     assert 'SentenceTransformer("small-int8")' in card.text and "A smaller copy of small" in card.text
     assert "| ours | en 200, es 200 | CC0-1.0 |" in card.text and "| theirs | es 150 | none stated |" in card.text
-    assert "4 components," in card.text and card.text.count("Near a test set.") == card.text.count("## Sources") == 1
+    assert "4 dimensions," in card.text and card.text.count("Near a test set.") == card.text.count("## Sources") == 1
     small = ModelCard.load("out/small-int4/README.md").text
     assert 'st_paragram.load("small-int4")' in small and small.count("## Table of int4") == 1
     assert "theirs" not in Path("out/open/README.md").read_text()
@@ -97,9 +97,9 @@ def test_models_are_trained_packed_and_described_once(capsys):
 
 def test_what_is_refused(capsys):
     for change, message in (
-        (lambda models, sources: sources.pop("theirs"), "theirs.tsv.xz: a source without a licence; describe"),
+        (lambda models, sources: sources.pop("theirs"), "theirs.tsv.xz: a source without a license; describe"),
         (lambda models, sources: sources["ours"].update(open=False), "es: no text to train open on"),
-        (lambda models, sources: models["open"].update(epochs=3), "open: unknown entry 'epochs'; known are"),
+        (lambda models, sources: models["open"].update(epochs=3), "open: unknown entry 'epochs'; known entries:"),
     ):
         description = yaml.safe_load(yaml.safe_dump(DESCRIPTION))
         change(description["models"], description["sources"])
@@ -118,4 +118,4 @@ def test_the_published_release_is_sound():
     for name in ("p-sp-mini-float32", "p-sp-base-float32"):
         assert description["models"][name]["open_only"]
     for source in description["sources"].values():
-        assert not (source.get("open") and source["licence"].startswith(("none", "GPL", "CC BY-NC")))
+        assert not (source.get("open") and source["license"].startswith(("none", "GPL", "CC BY-NC")))

@@ -189,11 +189,11 @@ def test_bad_input_is_refused_in_one_line_and_leaves_nothing(encoder, texts, tmp
         ([texts[0], bad], {}, TextError, r"bad\.txt: line 3 is not UTF-8"),
         ([texts[1]], {}, TextError, r"empty\.txt: empty"),
         ([tmp_path / "none"], {}, TextError, "No such file"),
-        ([tmp_path], {}, TextError, "is a folder, where a file is expected"),
+        ([tmp_path], {}, TextError, "is a folder, but a file is expected"),
         ([], {}, SettingsError, "no text"),
-        (["-", "-"], {}, SettingsError, "standard input twice"),
+        (["-", "-"], {}, SettingsError, "standard input is given twice"),
         (texts, {"columns": ["a"]}, SettingsError, "1 columns for 3 texts"),
-        (texts, {"dim": 7}, SettingsError, "dim is 7, and the embeddings of this model have 6"),
+        (texts, {"dim": 7}, SettingsError, "dim is 7, but the embeddings of this model have 6"),
         (texts, {"dtype": "int8"}, SettingsError, "dtype is 'int8'; it must be 'float32' or 'float16'"),
     ]:
         with pytest.raises(error, match=message) as raised:
@@ -212,7 +212,7 @@ def test_what_is_there_stays(encoder, texts, tmp_path):
             embed_files(encoder, texts, path)
     with pytest.raises(ParagramError, match="x exists and is not a folder of embeddings"):
         embed_files(encoder, texts, tmp_path / "x", overwrite=True)
-    with pytest.raises(SettingsError, match=r"x\.csv: unknown ending \.csv; name X\.npy \(a matrix\)"):
+    with pytest.raises(SettingsError, match=r"x\.csv: unknown extension \.csv; name X\.npy \(a matrix\)"):
         embed_files(encoder, texts, tmp_path / "x.csv")
 
 

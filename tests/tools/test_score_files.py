@@ -20,7 +20,7 @@ def model(vocabulary):
 def test_rows_that_cannot_be_scored_are_refused(model, tmp_path):
     source = tmp_path / "nul.tsv"
     source.write_bytes(b"ba\tce\nba\0\tce\n")
-    with pytest.raises(TextError, match="1 rows hold NUL bytes"):
+    with pytest.raises(TextError, match="1 rows have NUL bytes"):
         score_files.score_file(model, TextSource((str(source),), ("a", "b")), tmp_path / "y.tsv")
     assert not list(tmp_path.glob("y.tsv*"))
 

@@ -70,7 +70,7 @@ def test_what_is_not_several_texts_is_refused():
     vectorizer = ParagramVectorizer().fit()
     with pytest.raises(SettingsError, match="give a list of texts"):
         vectorizer.transform("one text")
-    with pytest.raises(SettingsError, match="text 1 of 2 is None"):
+    with pytest.raises(SettingsError, match=r"text 1 of 2 \(counted from 0\) is None"):
         vectorizer.transform(["a", None])
 
 

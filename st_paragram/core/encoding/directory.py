@@ -1,6 +1,6 @@
-"""Model directories as a whole: `st_paragram.json`, the files of each architecture, writing all or nothing.
+"""Model directories as a whole: `st_paragram.json`, the files of each architecture, atomic writes.
 
-`st_paragram.json` makes a folder a model directory: it names the `architecture`, whose own the other entries are.
+`st_paragram.json` makes a folder a model directory: it names the `architecture`; the other entries depend on it.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from st_paragram.core.files import atomic_folder, check_output_folder, output_lo
 from st_paragram.errors import ModelDirectoryError, one_line, refused, short
 
 CONFIG_FILE = "st_paragram.json"
-STOCK_CONFIG_FILE = "config_sentence_transformers.json"  # of a pipeline, besides its modules
-MODULES_FILE = "modules.json"  # their list
-WEIGHTS_FILE = "model.safetensors"  # the table of an averaging model; other architectures may have more weights
+STOCK_CONFIG_FILE = "config_sentence_transformers.json"  # settings of a pipeline
+MODULES_FILE = "modules.json"  # modules of a pipeline
+WEIGHTS_FILE = "model.safetensors"  # embedding matrix of an averaging model; other architectures may have more weights
 TRAINING_FILE = "training.json"  # the record of the training run
 FORMAT_VERSION = 3
 AVERAGING, PIPELINE = "averaging", "modules"
@@ -32,20 +32,20 @@ FILES = {
 }
 
 _TABLE_NOTES = {
-    "float16": """Half the size of float32. `st_paragram.load` averages in float32; a stock `SentenceTransformer`
-computes and returns float16.""",
-    "int8": """A quarter of the size of float32: 8-bit integers with one scale a row. `st_paragram.load` keeps them as
-they are in memory. A stock `SentenceTransformer` reads them as float32 since sentence-transformers 6.2; an older one
-stops with an error about tensors that "can require gradients".""",
-    "int4": """An eighth of the size of float32: 4-bit integers, two a byte, with one scale a row. `st_paragram.load`
-keeps them as they are in memory. `SentenceTransformer` opens the model where st_paragram is installed, with
-`trust_remote_code=True`.""",
+    "float16": """Half the size of float32. `st_paragram.load` averages in float32; plain sentence-transformers computes
+and returns float16.""",
+    "int8": """A quarter of the size of float32: 8-bit integers with one scale per row. `st_paragram.load` keeps them as
+they are in memory. Plain sentence-transformers reads them as float32 from version 6.2 on; older versions stop with an
+error about tensors that "can require gradients".""",
+    "int4": """An eighth of the size of float32: 4-bit integers, two per byte, with one scale per row.
+`st_paragram.load` keeps them as they are in memory. `SentenceTransformer` opens the model with
+`trust_remote_code=True` where st_paragram is installed.""",
 }
 
 
 @dataclass(frozen=True)
 class Configuration:
-    """What `st_paragram.json` says: an architecture, of `FILES` or of a family, and its JSON values."""
+    """The content of `st_paragram.json`: an architecture, from `FILES` or of a family, and its JSON values."""
 
     architecture: str
     values: dict[str, Any]
@@ -58,7 +58,7 @@ def write_configuration(folder: Path, configuration: Configuration) -> None:
 
 
 def read_configuration(folder: Path) -> Configuration:
-    """Read `st_paragram.json`; without it, a folder that sentence-transformers has written is a pipeline."""
+    """Read `st_paragram.json`; without it, a folder written by sentence-transformers is a pipeline."""
     if (folder / MODULES_FILE).is_file() and not (folder / CONFIG_FILE).is_file():
         return Configuration(PIPELINE, {})
     path = file_of(folder, CONFIG_FILE)
@@ -68,40 +68,40 @@ def read_configuration(folder: Path) -> Configuration:
         if version == FORMAT_VERSION and isinstance(architecture, str):
             return Configuration(architecture, values)
     seen = f"format version {short(version)}, architecture {short(architecture)}"
-    raise ModelDirectoryError(f"{path}: {seen}, this st_paragram reads version {FORMAT_VERSION}; update it")
+    raise ModelDirectoryError(f"{path}: {seen}, but this version reads {FORMAT_VERSION}; update st_paragram")
 
 
 def configured(folder: Path, *others: type[Exception]) -> AbstractContextManager[None]:
-    """A `with` block that reads what `st_paragram.json` says, see `refused`."""
+    """Return a context for reading the values of `st_paragram.json`, see `refused`."""
     where, what = folder / CONFIG_FILE, "not a configuration of st_paragram"
     return refused(ModelDirectoryError, where, what, "save the model again", *others)
 
 
 def file_of(folder: Path, name: str) -> Path:
-    """A file that a model directory must have."""
+    """Return the path of a file that a model directory must have."""
     if not (folder / name).is_file():
         raise ModelDirectoryError(f"{folder}: {one_line(name)} is missing; save the model again with st_paragram")
     return folder / name
 
 
 def check_architecture(name: str, folder: Path) -> tuple[str, ...]:
-    """Patterns of the files of an architecture; refuses one that this version does not have."""
+    """Return the file patterns of an architecture; refuse an unknown one."""
     if name in FILES:
         return FILES[name]
     if entry_of_architecture(name):
         return FILES[PIPELINE]
     known = ", ".join([*FILES, *(known for entry in FAMILIES.values() for known in entry.architectures)])
-    seen = f"architecture {short(name)}, this version of st_paragram knows {known}"
-    raise ModelDirectoryError(f"{folder}: {seen}; update it")
+    seen = f"unknown architecture {short(name)} (this version knows {known})"
+    raise ModelDirectoryError(f"{folder}: {seen}; update st_paragram")
 
 
 def files_of(folder: Path) -> tuple[str, ...]:
-    """Patterns of the files that make the model in a folder."""
+    """Return the patterns of the files that form the model in a folder."""
     return check_architecture(read_configuration(folder).architecture, folder)
 
 
 def fingerprint(folder: Path) -> str:
-    """SHA-256 of a model's configuration, tokenizer and weights, which distinguishes it from other models."""
+    """Return the SHA-256 of a model's configuration, tokenizer and weights, which identifies the model."""
     digest = hashlib.sha256()
     for pattern in files_of(folder):
         for path in sorted(folder.rglob(pattern)) if "*" in pattern else [file_of(folder, pattern)]:
@@ -111,19 +111,19 @@ def fingerprint(folder: Path) -> str:
 
 
 def weights_size(folder: Path) -> int:
-    """Bytes of a model directory's weights."""
+    """Return the size of a model directory's weights in bytes."""
     return sum(path.stat().st_size for path in folder.rglob("*.safetensors"))
 
 
 def save(path: str | Path, write: Callable[[Path], None], card: str, training: str | None, overwrite: bool) -> Path:
-    """Make a model directory, all of it or nothing: what `write` writes into a folder that it makes, and texts.
+    """Make a model directory, all of it or nothing: `write` fills a folder that it creates, then texts are added.
 
-    `card`, with a note on a table of float16, int8 or int4, is for `README.md`, and `training` for `training.json`.
+    `card`, with a note on a table of float16, int8 or int4, becomes `README.md`, and `training` `training.json`.
     """
     path = Path(path)
     with output_lock(path, partial(check_free, path, overwrite)), atomic_folder(path) as new:
         write(new)
-        for kind in _TABLE_NOTES:  # which the original may have had
+        for kind in _TABLE_NOTES:  # left over from the original
             card = card.replace(table_note(kind), "")
         if card := card + table_note(read_configuration(new).values.get("table_type")):
             write_text(new / "README.md", card.lstrip("\n"))
@@ -133,11 +133,11 @@ def save(path: str | Path, write: Callable[[Path], None], card: str, training: s
 
 
 def check_free(path: str | Path, overwrite: bool = False) -> None:
-    """Refuse, before hours of training, a place that `save` would refuse."""
+    """Refuse, before hours of training, an output that `save` would refuse."""
     check_output_folder(Path(path), overwrite, CONFIG_FILE, "model directory of st_paragram", ModelDirectoryError)
 
 
 def table_note(table_type: str | None) -> str:
-    """What readers should know of a table of this type; empty for float32, or for models without a table."""
+    """Return the model card's note on a table of this type; empty for float32 or for models without a table."""
     note = _TABLE_NOTES.get(table_type or "")
     return f"\n## Table of {table_type}\n\n{note}\n" if note else ""

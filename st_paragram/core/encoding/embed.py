@@ -1,6 +1,6 @@
-"""Texts to embeddings, batch by batch: the arithmetic of all averaging models, whichever class offers it.
+"""Texts to embeddings, batch by batch: the computation shared by all classes of averaging models.
 
-Columns of pandas, polars, Arrow and datasets are known by their methods, so none of these libraries is imported.
+Columns of pandas, polars, Arrow and datasets are recognized by their methods, so none of these libraries is imported.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from st_paragram.core.encoding.table import Table, normalize
 from st_paragram.core.tokenizers.base import Tokenizer
 from st_paragram.errors import ModelDirectoryError, SettingsError, short
 
-#: Texts tokenized and averaged at a time: enough to share among threads, few enough for their ids to stay in the cache.
+#: Texts tokenized and averaged at a time: enough for several threads, few enough for their ids to stay in the cache.
 BATCH_SIZE = 4096
 
 
@@ -23,17 +23,17 @@ def embed(
     texts: list[str],
     tokenizer: Tokenizer,
     table: Table,
-    unit_vectors: bool = False,  # whole vectors have length 1, before components are cut off
+    unit_vectors: bool = False,  # full vectors have length 1, before truncation
     normalized: bool = False,  # results have length 1
-    truncate_dim: int | None = None,  # components of a result; all if None
+    truncate_dim: int | None = None,  # dimensions of a result; all if None
     prompt: str | None = None,  # put before each text
     batch_size: int = BATCH_SIZE,  # texts at a time
     threads: int = 1,  # of tokenizer and kernels
     progress: bool = False,  # show a progress bar
 ) -> Vectors:
-    """Embeddings in the order of the texts, float32 (N, D) or, truncated, fewer columns."""
+    """Return embeddings in the order of the texts, float32 (N, D) or, truncated, fewer columns."""
     columns = len(range(table.dimension)[:truncate_dim])
-    # Ordinary memory: huge pages for every result would have to be found each time, which can take longer.
+    # Ordinary memory: the system would have to find huge pages for every result, which can take longer.
     rows = np.empty((len(texts), columns), dtype=np.float32)
     encode = getattr(tokenizer, "encode_rows", tokenizer.encode)  # the former gives ids of the kernels' type
     steps: Iterable[int] = range(0, len(texts), batch_size)
@@ -52,25 +52,25 @@ def embed(
             if normalized:
                 normalize(out)
         if not finite and len(bad := np.flatnonzero(~np.isfinite(out).all(axis=1))):
-            seen = f"the embedding of {short(some[bad[0]])} has NaN or infinite components"
-            raise ModelDirectoryError(f"{seen}; the model is damaged or was not trained properly: use another")
+            seen = f"the embedding of {short(some[bad[0]])} has NaN or infinite values"
+            raise ModelDirectoryError(f"{seen}; the model is damaged or was not trained properly: use another model")
     return rows
 
 
 def list_of_texts(inputs: Any) -> list[str]:  # noqa: ANN401 - whatever users have
-    """The strings of a list, which is returned as it is, a one-dimensional array, a column, or any iterable."""
+    """Return the strings of a list (unchanged), a one-dimensional array, a column, or any iterable."""
     rows = as_list(inputs)
     if set(map(type, rows)) - {str}:
         for position, text in enumerate(rows):
             if not isinstance(text, str):
-                seen = f"text {position} of {len(rows)} is {short(text)} ({type(text).__name__})"
-                raise SettingsError(f"{seen}; give strings only (counted from 0)")
+                seen = f"text {position} of {len(rows)} (counted from 0) is {short(text)} ({type(text).__name__})"
+                raise SettingsError(f"{seen}; give only strings")
         rows = list(map(str, rows))  # subclasses, such as numpy.str_
     return rows
 
 
 def as_list(inputs: Any) -> list[Any]:  # noqa: ANN401
-    """The values of a column, an array of one dimension or an iterable; a list is returned as it is."""
+    """Return the values of a column, a one-dimensional array or an iterable; a list is returned unchanged."""
     if type(inputs) is list:
         return inputs
     kind, shape = type(inputs).__name__, getattr(inputs, "shape", None)

@@ -1,4 +1,4 @@
-"""The encoder: averaging models without torch, from an empty process to the first vector in a fraction of a second."""
+"""The encoder: averaging models without torch, with a first vector in a fraction of a second."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from st_paragram.core.tokenizers.base import Tokenizer
 from st_paragram.core.tokenizers.bilingual import BilingualTokenizer
 from st_paragram.errors import ModelDirectoryError, SettingsError
 
-_DOCUMENT_PROMPTS = ("document", "passage", "corpus")  # as sentence-transformers looks for them
+_DOCUMENT_PROMPTS = ("document", "passage", "corpus")  # in the order in which sentence-transformers looks for them
 
 
 class Encoder:
-    """An averaging model that turns texts into embeddings with NumPy and the compiled kernels alone.
+    """Turn texts into embeddings with an averaging model, using only NumPy and the compiled kernels.
 
-    It gives the same numbers as `st_paragram.load`, which gives a `SentenceTransformer` for training, GPUs and other
-    modules. Its table is mapped into memory, so processes that open one model share it. Safe to use from several
-    threads, and after a fork; it can be pickled and copied.
+    It gives the same numbers as `st_paragram.load`, which returns a `SentenceTransformer` for training, GPUs and other
+    modules. The embedding matrix is memory-mapped, so processes that open the same model share it. An encoder is safe
+    to use from several threads and after a fork; it can be pickled and copied.
 
     Example:
         >>> from st_paragram import Encoder
@@ -46,10 +46,10 @@ class Encoder:
         truncate_dim: int | None = None,
         num_threads: int | None = None,
     ) -> None:
-        """Open a model: a path, `p-sp-mini`, `p-sp-base`, a hub id `owner/name` or `owner/name@revision`, or the parts.
+        """Open a model: a path, `p-sp-mini`, `p-sp-base`, a hub id `owner/name` or `owner/name@revision`, or its parts.
 
-        Of embeddings, `truncate_dim` components are kept, in memory, too. If `num_threads` is None, as many threads
-        encode as `OMP_NUM_THREADS` says, or as there are cores.
+        With `truncate_dim`, only the first dimensions are loaded. The default for `num_threads` is `OMP_NUM_THREADS`,
+        or the number of cores.
         """
         if num_threads is not None and num_threads < 1:
             raise SettingsError(f"num_threads is {num_threads}; use at least 1")
@@ -61,29 +61,29 @@ class Encoder:
             configuration = read_configuration(folder)
             if configuration.architecture != AVERAGING:
                 seen = f"a model of architecture {configuration.architecture!r}, which needs torch"
-                again = "an average of tokens opens without it once st_paragram.save has saved it"
+                again = "an averaging model opens without torch after st_paragram.save"
                 raise ModelDirectoryError(f"{folder}: {seen}; open it with st_paragram.load ({again})")
             self.model = model_files.read(folder, configuration.values, truncate_dim)
         self.num_threads = num_threads or usable_threads()
         settings = self.model.settings
         stored = {name: prompt or "" for name, prompt in (settings.get("prompts") or {}).items()}
-        self.prompts: dict[str, str] = model_files.PROMPTS | stored  # put before texts, by name
+        self.prompts: dict[str, str] = model_files.PROMPTS | stored  # name -> text to put before each text
         self.default_prompt_name: str | None = settings.get("default_prompt_name")
         self.similarity_fn_name: str = settings.get("similarity_fn_name") or "cosine"
         self.truncate_dim: int | None = settings.get("truncate_dim")
 
     @property
     def tokenizer(self) -> Tokenizer:
-        """Text to ids."""
+        """The tokenizer."""
         return self.model.tokenizer
 
     @property
     def dimension(self) -> int:
-        """Components of an embedding, D."""
+        """Dimensions of an embedding, D."""
         return len(range(self.model.table.dimension)[: self.truncate_dim])
 
     def get_embedding_dimension(self) -> int:
-        """Components of an embedding, D, as sentence-transformers calls it."""
+        """Return the dimensions of an embedding, D, under sentence-transformers' name."""
         return self.dimension
 
     def encode(
@@ -101,15 +101,15 @@ class Encoder:
         """Embed texts, as float32 (N, D), or (D,) for a single string; see `packing.quantize` for other precisions.
 
         Args:
-            texts: a string, or several: a list, an array, a column of pandas, polars or Arrow, any iterable of strings.
-            batch_size: texts embedded at a time.
-            prompt: put before each text.
-            prompt_name: the prompt of this name in `prompts`; the default prompt if neither is given.
-            normalize_embeddings: scale embeddings to length 1.
-            truncate_dim: keep the first components only.
+            texts: A string, a list, an array, a column of pandas, polars or Arrow, or any iterable of strings.
+            batch_size: Number of texts embedded at a time.
+            prompt: Text to put before each text.
+            prompt_name: Name of a prompt in `prompts`; without `prompt` and `prompt_name`, the default prompt is used.
+            normalize_embeddings: Scale embeddings to length 1.
+            truncate_dim: Number of first dimensions to keep; None: all.
             precision: float32, int8, uint8, binary or ubinary.
-            language: which language is read, for a model with two vocabularies.
-            show_progress_bar: show one.
+            language: Language of the texts, for a model with two vocabularies.
+            show_progress_bar: Show a progress bar.
         """
         if precision not in PRECISIONS:
             raise SettingsError(f"unknown precision {precision!r}; choose {', '.join(PRECISIONS)}")
@@ -133,21 +133,21 @@ class Encoder:
         return result[0] if single else result
 
     def encode_query(self, texts: Any, **options: Any) -> NDArray[Any]:  # noqa: ANN401
-        """Embed questions: `encode` with the prompt "query", unless another one is given."""
+        """Embed questions: `encode` with the prompt "query", unless another prompt is given."""
         if options.get("prompt") is None and options.get("prompt_name") is None:
             options["prompt_name"] = "query"
         return self.encode(texts, **options)
 
     def encode_document(self, texts: Any, **options: Any) -> NDArray[Any]:  # noqa: ANN401
-        """Embed what is searched: `encode` with the prompt "document", "passage" or "corpus", whichever there is."""
+        """Embed documents: `encode` with the first existing prompt of "document", "passage" and "corpus"."""
         if options.get("prompt") is None and options.get("prompt_name") is None:
             options["prompt_name"] = next(name for name in _DOCUMENT_PROMPTS if name in self.prompts)
         return self.encode(texts, **options)
 
     def similarity(self, a: Any, b: Any) -> Vectors:  # noqa: ANN401
-        """The model's similarity, usually the cosine, of all rows of `a`, (n, D), with all of `b`, (m, D): (n, m).
+        """Compute the model's similarity, usually the cosine, of all rows of `a`, (n, D), and `b`, (m, D): (n, m).
 
-        `similarity_fn_name` may also be dot, euclidean or manhattan; the last two are distances with a minus sign.
+        `similarity_fn_name` may also be dot, euclidean or manhattan; the last two are negated distances.
         """
         if self.similarity_fn_name not in SIMILARITIES:
             raise SettingsError(f"unknown similarity {self.similarity_fn_name!r}; choose {', '.join(SIMILARITIES)}")
@@ -165,7 +165,7 @@ class Encoder:
         return -np.sqrt(np.maximum(squares - 2 * products, 0))
 
     def tokenize(self, texts: Any) -> list[list[str]]:  # noqa: ANN401
-        """The pieces of each text that have an embedding; a single string counts as one text."""
+        """Split each text into the pieces that have an embedding; a single string counts as one text."""
         rows = [texts] if isinstance(texts, str) else list_of_texts(texts)
         ids, offsets = self.tokenizer.encode(rows, None, self.num_threads)
         pieces = [self.tokenizer.piece(each) for each in ids.tolist()]
@@ -173,7 +173,7 @@ class Encoder:
         return [[piece for piece in pieces[begin:end] if piece] for begin, end in spans]
 
     def in_language(self, language: str) -> Encoder:
-        """The encoder that reads texts of a language, for a model with two vocabularies; it shares the table."""
+        """Return the encoder for one language of a model with two vocabularies; it shares the embedding matrix."""
         model = replace(self.model, tokenizer=self._tokenizer(language))
         return type(self)(model, num_threads=self.num_threads)
 
@@ -187,10 +187,10 @@ class Encoder:
         normalize: bool = False,
         training: str | None = None,
     ) -> Path:
-        """Write a model directory, all of it or nothing; it opens in sentence-transformers, too, if its tokenizer can.
+        """Write a model directory, all of it or nothing; sentence-transformers also opens it if the tokenizer allows.
 
-        Of the table, `truncate_dim` components are stored as `dtype`: float32, float16, int8 or int4. With `normalize`,
-        every reader gives embeddings of length 1. `card` and `training` are texts of `README.md` and `training.json`.
+        The first `truncate_dim` dimensions are stored as `dtype`: float32, float16, int8 or int4. With `normalize`,
+        every library gives embeddings of length 1. `card` and `training` become `README.md` and `training.json`.
         """
         settings = {name: getattr(self, name) for name in model_files.PIPELINE_SETTINGS}
         model = replace(self.model, settings=settings, unit_vectors=self.model.unit_vectors or normalize)
@@ -199,7 +199,7 @@ class Encoder:
 
     def __repr__(self) -> str:
         table = self.model.table
-        return f"Encoder({len(table):,} {self.tokenizer.kind} ids, {table.dimension} components, {table.kind.value})"
+        return f"Encoder({len(table):,} {self.tokenizer.kind} ids, {table.dimension} dimensions, {table.kind.value})"
 
     def _tokenizer(self, language: str | None) -> Tokenizer:
         tokenizer = self.model.tokenizer

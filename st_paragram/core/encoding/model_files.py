@@ -1,21 +1,21 @@
 """The files of an averaging model: one directory for two readers.
 
-Plain sentence-transformers reads `modules.json` (`StaticEmbedding`, perhaps `Normalize`), `tokenizer.json`,
-`config_sentence_transformers.json` and `model.safetensors`, if `opens_in_stock`; this package `st_paragram.json` and
-the tokenizer's own file (`sentencepiece.model`, `word.model`) next to the same weights. With a table of int4,
+Plain sentence-transformers reads `modules.json` (`StaticEmbedding`, optionally `Normalize`), `tokenizer.json`,
+`config_sentence_transformers.json` and `model.safetensors`, if `opens_in_stock`. This package reads `st_paragram.json`
+and the tokenizer's file (`sentencepiece.model`, `word.model`) with the same weights. With a table of int4,
 `modules.json` names modules of this package, which sentence-transformers imports with `trust_remote_code=True`.
 
 | table | tensors of `model.safetensors` |
 |---|---|
 | float32, float16 | `embedding.weight` (V, D) |
-| int8 | `embeddings`, int8 (V, D), and `weights`, float32 (V,): what each row is multiplied by, as in model2vec |
-| int4 | `embedding.weight`, uint8 (V, D / 2), see `packing`, and `embedding.scale`, float32 (V,), the same |
+| int8 | `embeddings`, int8 (V, D), and `weights`, float32 (V,): a factor for each row, as in model2vec |
+| int4 | `embedding.weight`, uint8 (V, D / 2), see `packing`, and `embedding.scale`, float32 (V,): a factor per row |
 
-But for int4, the row of the unknown id is in `unknown_embedding`, float32 (D,), and zero in the table, as
-`StaticEmbedding` averages over unknown tokens, which are dropped here; so it gives the same directions.
+Except in int4, the row of the unknown id is stored as `unknown_embedding`, float32 (D,), and is zero in the table.
+`StaticEmbedding` averages over unknown tokens, which this package drops; with a zero row, the directions are the same.
 
-Tables are mapped, not read: processes that open one model share one copy. The mapping is private, so that the row of
-the unknown id can be put back. Saving replaces the file, and leaves mappings of the old one.
+Tables are memory-mapped: processes that open the same model share one copy. The mapping is private, so that the row of
+the unknown id can be restored. Saving replaces the file; mappings of the old file remain valid.
 """
 
 from __future__ import annotations
@@ -52,19 +52,19 @@ if TYPE_CHECKING:
 
 SIMILARITIES = ("cosine", "dot", "euclidean", "manhattan")
 PIPELINE_SETTINGS = ("prompts", "default_prompt_name", "similarity_fn_name", "truncate_dim")
-PROMPTS = {"query": "", "document": ""}  # of every model, as sentence-transformers has it
+PROMPTS = {"query": "", "document": ""}  # defaults of every model, as in sentence-transformers
 
 _SAVE_AGAIN = "save the model again"
 _FLOATS = ("embedding.weight", None, "unknown_embedding")
-_TENSORS = {  # table, scales, and the row of the unknown id
+_TENSORS = {  # names of the table, the scales, and the row of the unknown id
     TableType.FLOAT32: _FLOATS,
     TableType.FLOAT16: _FLOATS,
     TableType.INT8: ("embeddings", "weights", "unknown_embedding"),
     TableType.INT4: ("embedding.weight", "embedding.scale", None),
 }
-_TOO_LARGE = 1e15  # for scales: with smaller ones, neither sums nor their squares are infinite
+_TOO_LARGE = 1e15  # limit of scales: below it, sums and their squares stay finite
 _NUMBERS = {"F32": "<f4", "F16": "<f2", "I8": "i1", "U8": "u1"}  # types in safetensors files
-# By their public aliases, not by their places inside sentence-transformers 6.
+# By their public aliases, not by their module paths in sentence-transformers 6.
 _STOCK, _NORMALIZE = "sentence_transformers.models.StaticEmbedding", "sentence_transformers.models.Normalize"
 _OWN = {"": "st_paragram.TokenEmbedding", "1_MeanPool": "st_paragram.MeanPool"}
 
@@ -76,13 +76,13 @@ class AveragingModel:
     tokenizer: Tokenizer
     table: Table  # a row for each id
     unit_vectors: bool = False  # every embedding is scaled to length 1
-    settings: Mapping[str, Any] = field(default_factory=dict)  # of `PIPELINE_SETTINGS`, those that are set
-    dropout: float = 0.0  # of the training
+    settings: Mapping[str, Any] = field(default_factory=dict)  # those of `PIPELINE_SETTINGS` that are set
+    dropout: float = 0.0  # used in training
 
 
 @dataclass(frozen=True)
 class AveragingValues:
-    """What `st_paragram.json` says of an averaging model."""
+    """The entries of `st_paragram.json` for an averaging model."""
 
     embedding_dimension: int
     vocabulary_size: int
@@ -94,13 +94,13 @@ class AveragingValues:
 
 
 def read(folder: Path, values: Mapping[str, Any], truncate_dim: int | None = None) -> AveragingModel:
-    """Read a model, whose `st_paragram.json` has `values`; all rows, or copies of their first components."""
+    """Read a model whose `st_paragram.json` has `values`; with `truncate_dim`, copy only the first dimensions."""
     stored = checked(folder, values)
     path = file_of(folder, tokenizer_file(stored.tokenizer_kind))
     with refused(ModelDirectoryError, path, "not the tokenizer of the model", _SAVE_AGAIN, SettingsError):
         tokenizer = load_tokenizer(stored.tokenizer_kind, path.read_bytes(), stored.tokenizer_options)
         if len(tokenizer) != stored.vocabulary_size:
-            raise ValueError(f"{len(tokenizer)} ids, st_paragram.json says {stored.vocabulary_size}")
+            raise ValueError(f"{len(tokenizer)} ids, but st_paragram.json has {stored.vocabulary_size}")
     shape = len(tokenizer), stored.embedding_dimension
     table = map_table(file_of(folder, WEIGHTS_FILE), shape, stored.table_type, tokenizer.unknown_id)
     table, settings = table.truncated(truncate_dim), read_pipeline_settings(folder)
@@ -108,7 +108,7 @@ def read(folder: Path, values: Mapping[str, Any], truncate_dim: int | None = Non
 
 
 def write(model: AveragingModel, folder: Path, dtype: TableType | str | None = None, dim: int | None = None) -> None:
-    """Write the files of both readers, or of this package's alone, into a folder that is made; never rounded twice."""
+    """Create a folder with the files for both readers, or only for this package; numbers are never rounded twice."""
     check_dimension(dim)
     table, tokenizer = model.table.truncated(dim), model.tokenizer
     table = table.converted(table.kind if dtype is None else TableType.of(dtype))
@@ -119,7 +119,7 @@ def write(model: AveragingModel, folder: Path, dtype: TableType | str | None = N
     if stock is not None:
         (folder / "tokenizer.json").write_text(stock.to_str(pretty=True), encoding="utf-8", newline="\n")
         _write_modules(folder, {"": _STOCK}, model.unit_vectors)
-    elif table.kind is TableType.INT4:  # in modules of this package: `StaticEmbedding` cannot read such weights
+    elif table.kind is TableType.INT4:  # as modules of this package: `StaticEmbedding` cannot read such weights
         write_json(folder / "token_embedding_config.json", first, indent=2)
         write_json(folder / "1_MeanPool" / "mean_pool_config.json", {"embedding_dimension": table.dimension}, indent=2)
         _write_modules(folder, _OWN, model.unit_vectors)
@@ -133,7 +133,7 @@ def write(model: AveragingModel, folder: Path, dtype: TableType | str | None = N
 
 
 def _write_modules(folder: Path, kinds: Mapping[str, str], unit_vectors: bool) -> None:
-    """Name modules by their folders, and put `Normalize` behind them for unit vectors."""
+    """Write `modules.json` with modules by folder, followed by `Normalize` for unit vectors."""
     if unit_vectors:
         kinds = {**kinds, f"{len(kinds)}_Normalize": _NORMALIZE}
         names = dict.fromkeys(("module_input_name", "module_output_name"), "sentence_embedding")
@@ -143,12 +143,12 @@ def _write_modules(folder: Path, kinds: Mapping[str, str], unit_vectors: bool) -
 
 
 def tokenizer_file(kind: str) -> str:
-    """The file that holds a tokenizer's content, by its kind: `sentencepiece.model`."""
+    """Return the name of the file for a tokenizer of this kind, such as `sentencepiece.model`."""
     return f"{kind}.model"
 
 
 def checked(folder: Path, values: Mapping[str, Any]) -> AveragingValues:
-    """The values, if they are those of an averaging model."""
+    """Check that the values are those of an averaging model."""
     with configured(folder, SettingsError):
         stored = AveragingValues(**{**values, "table_type": TableType.of(values.get("table_type", ""))})
         if stored.table_type is TableType.INT4:
@@ -159,16 +159,16 @@ def checked(folder: Path, values: Mapping[str, Any]) -> AveragingValues:
 
 
 def table_type(folder: Path) -> TableType:
-    """How the numbers of an averaging model's table are stored; refuses other models."""
+    """Return the number type of an averaging model's table; refuse other models."""
     found = read_configuration(folder)
     if found.architecture != AVERAGING:
-        rule = "only averaging models have a table to store in another way"
+        rule = "only averaging models can be exported"
         raise ModelDirectoryError(f"{folder}: a model of architecture {found.architecture!r}; {rule}")
     return checked(folder, found.values).table_type
 
 
 def read_pipeline_settings(folder: Path) -> dict[str, Any]:
-    """Prompts, similarity and the like; none where the file of sentence-transformers is missing."""
+    """Read prompts, similarity and other pipeline settings; empty if sentence-transformers' file is missing."""
     path = folder / STOCK_CONFIG_FILE
     if not path.is_file():
         return {}
@@ -176,23 +176,23 @@ def read_pipeline_settings(folder: Path) -> dict[str, Any]:
         stored = read_json(path)
         settings = {name: value for name in PIPELINE_SETTINGS if (value := stored.get(name)) is not None}
         if (name := settings.get("similarity_fn_name", "cosine")) not in SIMILARITIES:
-            raise ValueError(f"similarity_fn_name is {short(name)}; choose {', '.join(SIMILARITIES)}")
+            raise ValueError(f"similarity_fn_name is {short(name)}, not one of {', '.join(SIMILARITIES)}")
         if wrong := [prompt for prompt in settings.get("prompts", {}).values() if not isinstance(prompt, str | None)]:
-            raise ValueError(f"a prompt is {short(wrong[0])}; a text is expected")
+            raise ValueError(f"a prompt is {short(wrong[0])}, not a text")
         check_dimension(settings.get("truncate_dim"))
         return settings
 
 
 def check_dimension(truncate_dim: int | None) -> None:
-    """Refuse to keep less than one component."""
+    """Refuse to keep less than one dimension."""
     if truncate_dim is not None and truncate_dim < 1:
         raise SettingsError(f"truncate_dim is {truncate_dim}; give at least 1")
 
 
 def check_components(dim: int | None, dimension: int) -> None:
-    """Refuse to keep more components than there are."""
+    """Refuse to keep more dimensions than there are."""
     if dim is not None and dim > dimension:
-        seen = f"dim is {dim}, and the embeddings of this model have {dimension} components"
+        seen = f"dim is {dim}, but the embeddings of this model have {dimension} dimensions"
         raise SettingsError(f"{seen}; choose at most {dimension}")
 
 
@@ -203,7 +203,7 @@ def opens_in_stock(tokenizer: Tokenizer) -> bool:
 
 
 def stock_tokenizer(tokenizer: Tokenizer) -> tokenizers.Tokenizer | None:
-    """The tokenizer as a `tokenizer.json`, for readers without the plugin; None if it cannot be one."""
+    """Convert the tokenizer to a `tokenizer.json`, for readers without the plugin; None if that is impossible."""
     if tokenizer.kind not in KINDS:
         raise ModelDirectoryError(f"a tokenizer of kind {tokenizer.kind!r}; st_paragram.load knows {', '.join(KINDS)}")
     if not opens_in_stock(tokenizer):
@@ -219,7 +219,7 @@ def write_table(path: Path, table: Table, unknown_id: int) -> None:
     from safetensors.numpy import save
 
     if not table.is_finite():
-        raise ModelDirectoryError("the embeddings have NaN or infinite components; train with a lower learning rate")
+        raise ModelDirectoryError("the embeddings have NaN or infinite values; train with a lower learning rate")
     table_name, scale_name, unknown_name = _TENSORS[table.kind]
     tensors = {table_name: table.weight}
     if unknown_name is not None:
@@ -231,7 +231,7 @@ def write_table(path: Path, table: Table, unknown_id: int) -> None:
 
 
 def map_table(path: Path, shape: tuple[int, int], kind: TableType, unknown_id: int) -> Table:
-    """Map what `write_table` wrote, of a shape (V, D) and a type; the row of the unknown id is put back."""
+    """Map a table written by `write_table`, of shape (V, D) and the given type; restore the row of the unknown id."""
     table_name, scale_name, unknown_name = _TENSORS[kind]
     with refused(ModelDirectoryError, path, "not the weights of this st_paragram model", _SAVE_AGAIN):
         arrays, (rows, dimension) = _mapped(path), shape
@@ -240,7 +240,7 @@ def map_table(path: Path, shape: tuple[int, int], kind: TableType, unknown_id: i
         table = arrays[table_name]
         stored = ("uint8", (rows, dimension // 2)) if kind is TableType.INT4 else (kind.value, shape)
         if (table.dtype.name, table.shape) != stored:
-            raise ValueError(f"a table of {table.dtype}, {table.shape}, expected {stored[0]}, {stored[1]}")
+            raise ValueError(f"a table of {table.dtype}, {table.shape}; {stored[0]}, {stored[1]} expected")
         for name in filter(None, (scale_name, unknown_name)):
             if not (np.abs(arrays[name]) < _TOO_LARGE).all():
                 raise ValueError(f"{name} has NaN, infinite or huge numbers")
@@ -252,7 +252,7 @@ def map_table(path: Path, shape: tuple[int, int], kind: TableType, unknown_id: i
 
 
 def _mapped(path: Path) -> dict[str, NDArray[Any]]:
-    """The tensors of a safetensors file, writable without changing the file; the library would copy them.
+    """Map the tensors of a safetensors file, writable without changing the file; the library would copy them.
 
     It begins with the length of its JSON header, uint64; `data_offsets` there count from the end of the header.
     """

@@ -1,4 +1,4 @@
-"""Any model by its name: averaging models as an `Encoder`, others through the package that needs torch for them."""
+"""Open any model by name: averaging models as an `Encoder`, other models with torch."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from st_paragram.core.encoding.embed import BATCH_SIZE
 from st_paragram.core.encoding.encoder import Encoder
 from st_paragram.core.encoding.find import find
 
-_MODELS = "st_paragram.learning.models"  # imported by name, and only for models that need torch
+_MODELS = "st_paragram.learning.models"  # imported only for models that need torch
 
 
 class TextEncoder(Protocol):
-    """What an `Encoder` and a `SentenceTransformer` have in common."""
+    """The methods that `Encoder` and `SentenceTransformer` have in common."""
 
     def encode(self, *args: Any, **kwargs: Any) -> Any: ...  # noqa: ANN401, D102
     def encode_query(self, *args: Any, **kwargs: Any) -> Any: ...  # noqa: ANN401, D102
@@ -24,7 +24,7 @@ class TextEncoder(Protocol):
 
 
 def load_encoder(name: str | Path, num_threads: int | None = None) -> TextEncoder:
-    """Open a model as `Encoder` does; any other than an averaging model becomes a `SentenceTransformer`."""
+    """Open an averaging model as an `Encoder`, any other model as a `SentenceTransformer`."""
     folder = find(name)
     if read_configuration(folder).architecture == AVERAGING:
         return Encoder(folder, num_threads=num_threads)
@@ -34,13 +34,13 @@ def load_encoder(name: str | Path, num_threads: int | None = None) -> TextEncode
 
 
 def has_towers(model: TextEncoder) -> bool:
-    """Whether a model embeds questions and answers apart: its `Router` has the routes "query" and "document"."""
+    """Whether a model embeds questions and answers differently: its `Router` has routes "query" and "document"."""
     modules: Any = () if isinstance(model, Encoder) else model  # a SentenceTransformer is a sequence of modules
     return any(set(getattr(module, "sub_modules", ())) >= {"query", "document"} for module in modules)
 
 
 def batch_size(model: TextEncoder) -> int:
-    """Texts that a model embeds at a time: many for a mean of embeddings, fewer for a network."""
+    """Return how many texts a model embeds at a time: many for a mean of embeddings, fewer for a network."""
     if isinstance(model, Encoder):
         return BATCH_SIZE
     return int(importlib.import_module(f"{_MODELS}.sentence_transformers_encoder").batch_size(model))

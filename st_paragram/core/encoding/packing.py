@@ -1,8 +1,8 @@
-"""Vectors in fewer bytes: how they are rounded to int8 or int4, and read back.
+"""Rounding of vectors to int8 or int4, and back.
 
-A row of integers has a scale. In int8 it is the row's largest component, in absolute value, divided by 127. In int4 it
-is the one with the least squared error, and of byte j the lower four bits are component 2j and the upper four 2j + 1,
-in two's complement; rounding gives -7 to 7, and -8 is read as such.
+Each row of integers has a scale. In int8, it is the row's largest absolute component divided by 127. In int4, it is the
+scale with the least squared error; the lower four bits of byte j are component 2j and the upper four are 2j + 1, in
+two's complement. Rounding gives -7 to 7; -8 can be read.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from st_paragram.errors import SettingsError
 
 Vectors = NDArray[np.float32]
 
-#: What `encode(..., precision=...)` of sentence-transformers takes.
+#: The values of `precision` in sentence-transformers' `encode`.
 PRECISIONS = ("float32", "int8", "uint8", "binary", "ubinary")
 
 _LARGEST, _LARGEST_INT4 = 127, 7  # their negative counterparts are the smallest
-# The largest int4 stands for these shares of the largest component, and what is above is cut. The squared error of
-# p-sp-mini is a quarter below that of 1 alone, and half a percent above that of steps of 0.005.
+# Candidates for the largest int4 value, as shares of the largest component; larger components are clipped. With these,
+# the squared error of p-sp-mini is a quarter below that of 1 alone, and half a percent above that of steps of 0.005.
 _SHARES = np.linspace(0.5, 1, 11, dtype=np.float32)
-_SMALLEST = np.float32(1e-25)  # scales below become 0: kernels divide them by 2^28
+_SMALLEST = np.float32(1e-25)  # smaller scales become 0: kernels divide them by 2^28
 
 
 def int8_scales(rows: Vectors) -> NDArray[np.float32]:
-    """The scales (n,) of rows (n, D)."""
+    """Compute the scales (n,) of rows (n, D)."""
     scales: NDArray[np.float32] = np.abs(rows).max(axis=1, initial=0) / np.float32(_LARGEST)
     return scales
 
@@ -39,9 +39,9 @@ def to_int8(rows: Vectors, scales: NDArray[np.float32]) -> NDArray[np.int8]:
 
 
 def check_even(dimension: int) -> None:
-    """Refuse a number of components that int4 does not fill whole bytes with."""
+    """Refuse an odd number of dimensions, since int4 stores two per byte."""
     if dimension % 2:
-        seen = f"int4 stores two components per byte, but the table has {dimension}"
+        seen = f"int4 stores two dimensions per byte, but the table has {dimension}"
         raise SettingsError(f"{seen}; choose an even number")
 
 
@@ -69,7 +69,7 @@ def to_int4(rows: Vectors) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
 
 
 def from_int4(packed: NDArray[np.uint8]) -> NDArray[np.int8]:
-    """The integers: uint8 (..., D / 2) to int8 (..., D)."""
+    """Unpack the integers: uint8 (..., D / 2) to int8 (..., D)."""
     signed = packed.view(np.int8)
     pairs = np.stack([np.left_shift(signed, 4) >> 4, signed >> 4], axis=-1)
     return pairs.reshape(*packed.shape[:-1], 2 * packed.shape[-1])
@@ -78,8 +78,8 @@ def from_int4(packed: NDArray[np.uint8]) -> NDArray[np.int8]:
 def quantize(vectors: Vectors, precision: str) -> NDArray[Any]:
     """Round embeddings (n, D) by the formulas of `sentence_transformers.util.quantize_embeddings`.
 
-    For int8 and uint8, each component's range in these vectors is cut into 255 steps, so that vectors of different
-    calls cannot be compared. binary and ubinary, (n, ceil(D / 8)), have one bit for each component above 0.
+    For int8 and uint8, each component's range in these vectors is divided into 255 steps, so vectors from different
+    calls cannot be compared. For binary and ubinary, (n, ceil(D / 8)), a bit is 1 if its component is above 0.
     """
     if precision == "float32":
         return vectors
@@ -87,7 +87,7 @@ def quantize(vectors: Vectors, precision: str) -> NDArray[Any]:
         bits = np.packbits(vectors > 0, axis=-1)
         return bits if precision == "ubinary" else (bits.astype(np.int16) - 128).astype(np.int8)
     if len(vectors) == 1:
-        raise SettingsError(f"precision {precision} needs several texts, to find the range of each component")
+        raise SettingsError(f"precision {precision} needs the range of each component; give several texts")
     if not len(vectors):
         return np.zeros(vectors.shape, dtype=precision)
     begin = vectors.min(axis=0)

@@ -15,7 +15,7 @@ from st_paragram.errors import ModelDirectoryError, refused
 
 @dataclass(frozen=True)
 class Correlation:
-    """Correlation of cosines with grades, in -1 .. 1; both are NaN where the scores were all alike."""
+    """Correlation of cosines with grades, in -1 .. 1; both are NaN if all scores are equal."""
 
     pearson: float
     spearman: float
@@ -33,7 +33,7 @@ class Score:
 
 @dataclass(frozen=True)
 class TranslationScore:
-    """The share of translations found by nearest neighbor, mean of both directions, 0 .. 1."""
+    """The share of translations found by nearest neighbor, averaged over both directions, 0 .. 1."""
 
     data: str
     pairs: int
@@ -47,26 +47,26 @@ class TrainingRecord:
 
     name: str
     languages: tuple[str, str]  # of the two sides
-    data: str  # one line that says where the pairs come from
+    data: str  # origin of the pairs, in one line
     pairs: int
-    preparation: Mapping[str, Any]  # its settings and reports
-    segmentation: str  # of words before the tokenizer (Chinese)
+    preparation: Mapping[str, Any]  # settings and reports
+    segmentation: str  # word segmentation before the tokenizer (Chinese)
     settings: Mapping[str, Any]
-    seconds: float  # of wall time, with evaluation and checkpoints
+    seconds: float  # wall time, including evaluation and checkpoints
     pairs_per_second: float  # while training
     scores: Sequence[Score]  # on development pairs
-    machine: str = "unknown"  # its kind, and the number of threads
-    translations: Sequence[TranslationScore] = ()  # held-out ones, if there were any
-    history: Sequence[Mapping[str, float]] = field(default_factory=list)  # where the objective has several parts
-    tasks: Mapping[str, int] = field(default_factory=dict)  # pairs of other tasks than translation: "qa en"
+    machine: str = "unknown"  # processor type and number of threads
+    translations: Sequence[TranslationScore] = ()  # on held-out translations, if any
+    history: Sequence[Mapping[str, float]] = field(default_factory=list)  # log, if the objective has several parts
+    tasks: Mapping[str, int] = field(default_factory=dict)  # task, such as "qa en", -> pairs; without translation
 
     def as_json(self) -> str:
-        """The text of `training.json`."""
+        """Return the text of `training.json`."""
         return json.dumps(asdict(self), indent=1, ensure_ascii=False) + "\n"
 
 
 def read_training_record(directory: str | Path) -> TrainingRecord | None:
-    """The record kept in a model directory, or None if it has none."""
+    """Read the record in a model directory; None if there is none."""
     path = Path(directory) / TRAINING_FILE
     if not path.is_file():
         return None
@@ -75,6 +75,6 @@ def read_training_record(directory: str | Path) -> TrainingRecord | None:
 
 
 def training_text(directory: str | Path) -> str | None:
-    """The same as text, for a copy."""
+    """Read the record as text, for a copy of the model."""
     record = read_training_record(directory)
     return None if record is None else record.as_json()

@@ -1,4 +1,4 @@
-"""An embedding table in NumPy arrays, and means of its rows: what a sentence embedding is."""
+"""An embedding matrix in NumPy arrays, and means of its rows, which are sentence embeddings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from st_paragram.core.encoding.packing import Vectors
 from st_paragram.core.native import kernels
 from st_paragram.errors import SettingsError
 
-#: Rows converted at a time: they stay in the cache, and no second matrix of float32 is in memory.
+#: Rows converted at a time: they fit into the cache, and no second float32 matrix is needed in memory.
 _BLOCK = 1 << 10
 _SHORTEST = 1e-12  # vectors are divided by at least this length
 
@@ -33,7 +33,7 @@ class TableType(str, Enum):
 
     @classmethod
     def of(cls, name: str) -> TableType:
-        """The type called `name`; refuses another."""
+        """Return the type of this name; refuse an unknown name."""
         if name not in list(cls):
             raise SettingsError(f"unknown number type {name!r}; choose {', '.join(kind.value for kind in cls)}")
         return cls(name)
@@ -43,20 +43,20 @@ _KERNELS = dict(zip(TableType, ("mean_rows", "mean_rows_f16", "mean_rows_i8", "m
 
 
 def for_any_reader(kind: TableType) -> TableType:
-    """The type in which sentence-transformers alone reads a table: int8 for int4, with the same numbers."""
+    """Return the type that plain sentence-transformers can read: int8 for int4, with the same numbers."""
     return TableType.INT8 if kind is TableType.INT4 else kind
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """A table of V rows to look up."""
+    """A lookup table of V rows."""
 
     weight: NDArray[Any]  # float32, float16 or int8 (V, D), or for int4 uint8 (V, D / 2)
-    scale: NDArray[np.float32] | None = None  # (V,), what each row of integers is multiplied by; None for floats
+    scale: NDArray[np.float32] | None = None  # (V,), a factor for each row of integers; None for floats
 
     @cached_property
     def kind(self) -> TableType:
-        """How the numbers are stored."""
+        """The number type of the table."""
         return TableType.INT4 if self.weight.dtype == np.uint8 else TableType(self.weight.dtype.name)
 
     @cached_property
@@ -69,11 +69,11 @@ class Table:
         return len(self.weight)
 
     def __deepcopy__(self, memo: object) -> Table:
-        """The table itself: nothing writes to it."""
+        """Return the table itself, since it is never changed."""
         return self
 
     def rows(self, ids: Any) -> Vectors:  # noqa: ANN401 - whatever indexes an array
-        """Rows, float32 (..., D), for ids of any shape (...)."""
+        """Look up rows, float32 (..., D), for ids of any shape (...)."""
         numbers = self.weight[ids]
         rows: Vectors = (packing.from_int4(numbers) if self.kind is TableType.INT4 else numbers).astype(np.float32)
         if self.scale is not None:
@@ -85,7 +85,7 @@ class Table:
         return bool(np.isfinite(self.weight if self.scale is None else self.scale).all())
 
     def truncated(self, dimension: int | None) -> Table:
-        """The first components of all rows, copied; of int4, an odd number of them becomes int8, the same numbers."""
+        """Copy the first dimensions of all rows; an odd number of int4 dimensions becomes int8, with equal numbers."""
         if dimension is None or dimension >= self.dimension:
             return self
         if self.kind is TableType.INT4:
@@ -95,7 +95,7 @@ class Table:
         return Table(np.ascontiguousarray(self.weight[:, :dimension]), self.scale)
 
     def converted(self, kind: TableType) -> Table:
-        """The table stored in another type; int4 becomes int8 without rounding, the same integers and scales."""
+        """Convert to another number type; int4 becomes int8 without rounding, with the same integers and scales."""
         if kind is self.kind:
             return self
         if self.kind is TableType.INT4:
@@ -105,19 +105,19 @@ class Table:
         parts = [_stored(self.rows(slice(at, at + _BLOCK)), kind) for at in range(0, len(self), _BLOCK)]
         table = Table(*map(np.concatenate, zip(*parts, strict=True)))
         if kind is TableType.FLOAT16 and not table.is_finite():
-            raise SettingsError("components above 65,504 do not fit in float16; choose int8 or float32")
+            raise SettingsError("values above 65,504 do not fit in float16; choose int8 or float32")
         return table
 
     def means(self, ids: Ids, offsets: Offsets, normalized: bool = False, threads: int = 1) -> Vectors:
-        """Mean of the rows of each text, float32 (N, D), see `fill_means`."""
+        """Average the rows of each text, float32 (N, D), see `fill_means`."""
         out = np.empty((len(offsets) - 1, self.dimension), dtype=np.float32)
         self.fill_means(ids, offsets, out, normalized, threads)
         return out
 
     def fill_means(self, ids: Ids, offsets: Offsets, out: Vectors, normalized: bool, threads: int) -> bool:
-        """Put the mean of the rows of each text into `out`, C-contiguous; returns whether all are finite.
+        """Write the mean of each text's rows into `out`, C-contiguous; return whether all are finite.
 
-        Text i is ids[offsets[i]:offsets[i + 1]]; without an id its mean is zero. With `normalized`, each has length 1.
+        Text i is ids[offsets[i]:offsets[i + 1]]; its mean is zero if it has no ids. `normalized` means have length 1.
         """
         native = kernels()
         if native is None or not (self.weight.flags.c_contiguous and self.weight.flags.aligned):
@@ -129,10 +129,10 @@ class Table:
         return bool(mean_rows(weight, *scales, _narrow(ids), offsets, out, normalized, threads))
 
     def _means_in_numpy(self, ids: Ids, offsets: Offsets, out: Vectors) -> None:
-        """Each row that occurs is unpacked once, and texts of one length are averaged together."""
+        """Convert each row that occurs only once, and average texts of the same length together."""
         distinct, places = np.unique(ids, return_inverse=True)
         if len(ids) and not 0 <= distinct[0] <= distinct[-1] < len(self):
-            raise ValueError(f"ids from {distinct[0]} to {distinct[-1]}, and a table of {len(self)} rows")
+            raise ValueError(f"ids from {distinct[0]} to {distinct[-1]}, but a table of {len(self)} rows")
         rows, counts = self.rows(distinct), np.diff(offsets)
         out[counts == 0] = 0
         for count in np.unique(counts[counts > 0]):
@@ -141,7 +141,7 @@ class Table:
 
 
 def _stored(rows: Vectors, kind: TableType) -> tuple[NDArray[Any], ...]:
-    """The numbers that stand for rows, and scales of integers."""
+    """Convert rows to stored numbers, with scales for integers."""
     if kind is TableType.INT4:
         return packing.to_int4(rows)
     if kind is TableType.INT8:
@@ -159,7 +159,7 @@ def normalize(vectors: Vectors) -> Vectors:
 
 
 def _narrow(ids: Ids) -> NDArray[np.int32]:
-    """Ids as the kernels take them; an id that does not fit would become another, and is refused."""
+    """Convert ids to the kernels' type; refuse ids that do not fit, which would become other ids."""
     narrow = ids.astype(np.int32, copy=False)
     if narrow is not ids and ids.dtype != np.uint16 and not np.array_equal(narrow, ids):
         raise ValueError(f"ids from {ids.min()} to {ids.max()}; no table has so many rows")

@@ -1,6 +1,6 @@
-"""The compiled kernels, and whether this installation has them.
+"""The compiled kernels, if this installation has them.
 
-Everything they do, torch does too, only slower; modules that use them ask `kernels()` and do without if it is None.
+Torch can do everything that they do, only slower. Modules call `kernels()` and work without them if it is None.
 """
 
 from __future__ import annotations
@@ -17,31 +17,31 @@ logger = logging.getLogger(__name__)
 
 SWITCH = "ST_PARAGRAM_NATIVE"
 _NAME = "st_paragram.core.native._kernels"
-#: What the package expects of the kernels; counted up, here and in `src/module.cpp`, when a function of theirs changes.
+#: Interface version of the kernels; raise it here and in `src/module.cpp` when a kernel function changes.
 INTERFACE = 10
 
 
 @functools.cache
 def kernels() -> Any:  # noqa: ANN401 - a module without type stubs, or None
-    """The module of the compiled kernels; None if they are missing (with one warning) or switched off."""
+    """Return the module of the compiled kernels; None if they are missing (with one warning) or switched off."""
     module, reason = _load()
     if reason and os.environ.get(SWITCH) != "0":
         logger.warning(
             "the compiled kernels are %s; everything works without them, but encoding is 3 to 13 times slower, and "
-            "training 4 (without dropout) to 26 times (with dropout) slower; install a C++ compiler, then st_paragram "
-            "again, by pip install --force-reinstall --no-deps --no-cache-dir",
+            "training 4 (without dropout) to 26 times (with dropout) slower; install a C++ compiler, then reinstall "
+            "st_paragram with pip install --force-reinstall --no-deps --no-cache-dir",
             reason,
         )
     return module
 
 
 def obstacle() -> str | None:
-    """Why the compiled kernels are not in use, in a few words; None if they are."""
+    """Return why the compiled kernels are not in use, in a few words; None if they are."""
     return None if kernels() is not None else f"the compiled kernels are {_load()[1]}"
 
 
 def _load() -> tuple[Any, str]:
-    """The module, or None and what is the matter with it."""
+    """Load the module; return None and the reason if that fails."""
     if os.environ.get(SWITCH) == "0":
         return None, f"switched off: {SWITCH}=0"
     try:

@@ -1,1 +1,1 @@
-"""Parallel text and pair stores: what is read, and what training reads."""
+"""Readers of parallel text."""

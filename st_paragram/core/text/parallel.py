@@ -1,7 +1,7 @@
 r"""Parallel text, streamed row by row: files of two columns, Moses pairs of files, and zip archives of either.
 
-Rows end at ``\n`` and nowhere else. What is repaired or dropped on the way is counted in `ReadCounts`, all else is
-refused by file and row. The first language of a pair, English by custom, always comes out first.
+Rows end only at ``\n``. Repaired and dropped rows are counted in `ReadCounts`; other problems are errors that name the
+file and the row. The first language of a pair, usually English, always comes first in the result.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from st_paragram.errors import SettingsError, TextError, one_line, short
 
 _CODE = r"[A-Za-z]{2,3}(?:_[A-Za-z]{2,4})?"
 _SPEC = re.compile(rf"({_CODE})-({_CODE}):(.+)", re.DOTALL)
-# Every character besides \n and \r at which str.splitlines would cut.
+# The characters other than \n and \r at which str.splitlines splits.
 _SEPARATORS = "\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
 _SEPARATOR = re.compile(f"[{_SEPARATORS}]")
-_NUL, _INVALID = "\0", "\udcff"  # what stands for a line to drop
+_NUL, _INVALID = "\0", "\udcff"  # placeholders for lines to drop
 _ESCAPED = re.compile("[\udc80-\udcff]")
 
 
@@ -34,19 +34,19 @@ class TextSource:
 
     paths: tuple[str, ...]
     languages: tuple[str, str]  # of the columns, or of the two files
-    swapped: bool = False  # the second column comes out first
-    further_columns: int = 0  # such as a score, which follow the two texts of a file of columns
-    cap: int | None = None  # the most pairs of this text to store, chosen at random
-    codes: tuple[str, str] | None = None  # what members of a zip archive end in, if that is not `languages`
-    columns: tuple[str, ...] = ()  # names of the two, in the order of `languages`, if the file is a table
+    swapped: bool = False  # the second column comes first in the result
+    further_columns: int = 0  # columns after the two texts, such as a score
+    cap: int | None = None  # maximum pairs of this text to store, chosen at random
+    codes: tuple[str, str] | None = None  # endings of a zip archive's members, if they differ from `languages`
+    columns: tuple[str, ...] = ()  # names of the two text columns, in the order of `languages`, if the file is a table
 
     @property
     def pair(self) -> tuple[str, str]:
-        """The languages in the order in which texts come out."""
+        """The languages in the order of the result."""
         return (self.languages[1], self.languages[0]) if self.swapped else self.languages
 
     def pair_among(self, languages: tuple[str, str]) -> tuple[str, str]:
-        """`pair` in the codes of `languages`, see `parse_source`, where they differ by a region alone: zh for zh_cn."""
+        """Return `pair` in the codes of `languages` (see `parse_source`) if only regions differ: zh for zh_cn."""
         wanted = [languages[0], *languages[1].split("-")]
 
         def known(code: str) -> str:
@@ -62,24 +62,24 @@ class TextSource:
 
 @dataclass
 class ReadCounts:
-    """Rows read, dropped ones included; rows dropped; characters replaced in the others; byte order marks removed."""
+    """Counts of rows read (including dropped rows), rows dropped, and repairs of the other rows."""
 
     rows: int = 0
-    nul_rows: int = 0  # have a NUL
-    invalid_rows: int = 0  # are not UTF-8
+    nul_rows: int = 0  # dropped because of a NUL
+    invalid_rows: int = 0  # dropped because they are not UTF-8
     wrong_columns: int = 0
-    trailing_returns: int = 0  # lines that lost the carriage returns at their end
-    inner_returns: int = 0  # made spaces, as are the next
-    line_separators: int = 0  # U+2028, U+0085, U+001C, ...
+    trailing_returns: int = 0  # lines whose carriage returns at the end were removed
+    inner_returns: int = 0  # replaced by spaces
+    line_separators: int = 0  # U+2028, U+0085, U+001C, ..., replaced by spaces
     byte_order_marks: int = 0
 
 
 def parse_source(spec: str, languages: tuple[str, str]) -> TextSource:
-    """Read a source specification ``[LANG-LANG:]FILE``.
+    """Parse a text specification ``[LANG-LANG:]FILE``.
 
-    The prefix is the order of its columns; paraphrases of the first language may be mixed in, ``en-en:FILE``. The
-    `languages` wanted come in the order of the output, ``("en", "es")``; several have dashes between,
-    ``("en", "fr-es-de")``, for one store of many languages, where the prefix is needed.
+    The prefix gives the order of the columns; paraphrases of the first language are allowed, ``en-en:FILE``.
+    `languages` are in the order of the output, ``("en", "es")``. For a store of several languages, join them with
+    hyphens, ``("en", "fr-es-de")``; then the prefix is required.
 
     Example:
         >>> from st_paragram import parse_source
@@ -88,8 +88,8 @@ def parse_source(spec: str, languages: tuple[str, str]) -> TextSource:
     match, others = _SPEC.fullmatch(spec), languages[1].split("-")
     if match is None:
         if len(others) > 1:
-            seen = f"{spec}: ambiguous language, one of {', '.join(others)}"
-            raise SettingsError(f"{seen}; write {languages[0]}-{others[0]}:{spec}")
+            seen = f"{spec}: ambiguous language (one of {', '.join(others)})"
+            raise SettingsError(f"{seen}; write for example {languages[0]}-{others[0]}:{spec}")
         return TextSource((spec,), languages)
     first, second, path = match.groups()
     for one, two, swapped in ((first, second, False), (second, first, True)):
@@ -100,19 +100,19 @@ def parse_source(spec: str, languages: tuple[str, str]) -> TextSource:
 
 
 def _fits(code: str, language: str) -> bool:
-    """Compare language codes; a code without a region stands for all its regions."""
+    """Compare language codes; a code without a region matches all regions."""
     return language in (code, code.partition("_")[0]) or code == language.partition("_")[0]
 
 
 def with_columns(sources: Sequence[TextSource], columns: Sequence[Sequence[str]]) -> list[TextSource]:
-    """Name the columns of the two languages, once for all sources or once for each; none: they must be plain text."""
+    """Name the columns of the two languages, once for all sources or once per source; without names: plain text."""
     if not columns:
         for path in (path for source in sources for path in source.paths):
             check_plain(path)
         return list(sources)
     if len(columns) not in (1, len(sources)) or any(len(names) != 2 for names in columns):
         seen = f"columns {' and '.join(map(' '.join, columns))} for {counted(len(sources), 'text')}"
-        raise SettingsError(f"{seen}; give two, one per language, for all texts or for each")
+        raise SettingsError(f"{seen}; give two, one per language, for all texts or per text")
     each = [*columns] * (len(sources) // len(columns))
     return [replace(source, columns=tuple(names)) for source, names in zip(sources, each, strict=True)]
 
@@ -120,17 +120,17 @@ def with_columns(sources: Sequence[TextSource], columns: Sequence[Sequence[str]]
 def read_pairs(
     source: TextSource, counts: ReadCounts | None = None, drop_invalid: bool | None = None
 ) -> Iterator[tuple[str, str]]:
-    """Yield the pairs of a source, as `read_rows` does, without further columns."""
+    """Yield the pairs of a source like `read_rows`, without further columns."""
     return ((row[0], row[1]) for row in read_rows(source, counts, drop_invalid))
 
 
 def read_rows(
     source: TextSource, counts: ReadCounts | None = None, drop_invalid: bool | None = None
 ) -> Iterator[tuple[str, ...]]:
-    """Yield the rows of a source in their order, wholly blank rows of files of columns as empty strings.
+    """Yield the rows of a source in order, with empty strings for blank rows of files with columns.
 
     With `drop_invalid`, rows that are not UTF-8 or have a wrong number of columns are dropped and counted instead of
-    being refused; False: the error advises to drop them; None: it does not, since that cannot be asked for.
+    raising an error. False: the error suggests --drop-invalid. None: it does not, since there is no such option.
     """
     counts, expected = counts or ReadCounts(), 2 + source.further_columns
     before, advice = counts.rows, "" if drop_invalid is None else ", or drop such rows (--drop-invalid)"
@@ -163,7 +163,7 @@ def read_rows(
 
 
 def _open(source: TextSource, stack: ExitStack, bad_row: BadRow) -> list[tuple[str, ByteStream]]:
-    """Open one stream of columns, or two streams, of a pair of files or of zip members, with their names."""
+    """Open one stream of columns, or two streams from a pair of files or zip members, with their names."""
     path = source.paths[0]
     if source.columns:
         return [(source.name, open_columns(path, source.columns, stack, bad_row))]
@@ -176,20 +176,20 @@ def _open(source: TextSource, stack: ExitStack, bad_row: BadRow) -> list[tuple[s
 
 
 def _members(archive: zipfile.ZipFile, languages: tuple[str, str]) -> list[str]:
-    """A member for each language by its ending (OPUS: `Corpus.en-es.es`), else the only member there is."""
+    """Find a zip member for each language by its ending (OPUS: `Corpus.en-es.es`), or the only member."""
     files = [name for name in archive.namelist() if not name.endswith("/")]
     first, second = ([name for name in files if _fits(name.rpartition(".")[2], code)] for code in languages)
     if first != second and len(first) == len(second) == 1:
         return [*first, *second]
     if len(files) == 1:
         return files
-    seen = f"needs one member for each of .{languages[0]} and .{languages[1]}, its members are"
-    advice = "name its codes as in en-zh_cn:FILE, or unpack it"
+    seen = f"needs one member each for .{languages[0]} and .{languages[1]}, but its members are"
+    advice = "give the codes as in en-zh_cn:FILE, or unpack it"
     raise TextError(f"{archive.filename}: {seen} {one_line(', '.join(files)) or 'none'}; {advice}")
 
 
 def _blocks(name: str, stream: ByteStream, counts: ReadCounts, drop: bool, advice: str) -> Iterator[list[str]]:
-    """Decode blocks into cleaned lines; one that must be dropped becomes `_NUL` or `_INVALID`."""
+    """Decode blocks into cleaned lines; lines to drop become `_NUL` or `_INVALID`."""
     row = 1
     for block in streams.read_blocks(name, stream):
         if row == 1 and block.startswith(BYTE_ORDER_MARK):
@@ -215,7 +215,7 @@ def _side_by_side(names: Sequence[str], first: Iterator[str], second: Iterator[s
 
 
 def _clean(text: str, counts: ReadCounts) -> str:
-    r"""Take carriage returns from line ends and make other line-ending characters spaces; ``\n`` stays."""
+    r"""Remove carriage returns at line ends and replace other line-ending characters by spaces; ``\n`` stays."""
     if "\r" in text:
         text, found = streams.TRAILING_RETURNS.subn("", text)
         counts.trailing_returns += found
@@ -228,12 +228,12 @@ def _clean(text: str, counts: ReadCounts) -> str:
 
 
 def wrong_columns(name: str, row: int, line: str, expected: int = 2) -> str:
-    """What to say of a row that has another number of columns."""
-    seen = f"row {row} has {counted(line.count(chr(9)) + 1, 'column')}, where {expected} are expected"
+    """Return the error text for a row with a wrong number of columns."""
+    seen = f"row {row} has {counted(line.count(chr(9)) + 1, 'column')}, but {expected} are expected"
     return f"{name}: {seen}: {short(line, 60)}; put one tab between columns"
 
 
 def unequal(names: Sequence[str], rows: Sequence[int]) -> TextError:
-    """The error for files of a pair that have these numbers of rows."""
+    """Return the error for a pair of files with different numbers of rows."""
     seen = " and ".join(f"{name} has {counted(count, 'row')}" for name, count in zip(names, rows, strict=True))
-    return TextError(f"{seen}; the files of a pair need equal numbers of rows")
+    return TextError(f"{seen}; the files of a pair need the same number of rows")

@@ -1,4 +1,4 @@
-"""Text files, plain or compressed, read in blocks that end with a line."""
+"""Text files, plain or compressed, read in blocks of whole lines."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from st_paragram.errors import TextError, one_line, refused
 BLOCK_BYTES = 1 << 18
 MAX_LINE_BYTES = 1 << 24
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-TRAILING_RETURNS = re.compile(r"(?<!\r)\r+(?=\n|\Z)")  # looked at once a run, however long it is
+TRAILING_RETURNS = re.compile(r"(?<!\r)\r+(?=\n|\Z)")  # visits each run only once, however long it is
 _PACKED_BEGINS = (b"\x1f\x8b", b"\xfd7zXZ", b"BZh91AY", b"\x28\xb5\x2f\xfd", b"PK\x03\x04")
 
 
 class ByteStream(Protocol):
-    """A source of bytes, as far as reading needs one."""
+    """An object with the `read` method of a binary file."""
 
     def read(self, size: int, /) -> bytes:
         """Return up to `size` bytes, none at the end."""
@@ -37,17 +37,17 @@ def _open_zstd(path: str, _: str) -> Any:  # noqa: ANN401
     return require("pyarrow", "parquet", f"{path}: zstd").input_stream(path, compression="zstd")
 
 
-#: What opens compressed files, by the endings of their names.
+#: File extension -> function that opens compressed files.
 PACKED: dict[str, Any] = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open, ".zst": _open_zstd}
 
 
 def stream_name(path: str) -> str:
-    """What messages call a file, or standard input."""
+    """Return the name of a file or of standard input for messages."""
     return "standard input" if path == STDIN else path
 
 
 def open_stream(path: str, stack: ExitStack) -> ByteStream:
-    """Open a file, compressed if its name ends as `PACKED` says, or standard input, which is plain and stays open."""
+    """Open a file, compressed if its extension is in `PACKED`, or standard input, which is plain and stays open."""
     if path == STDIN:
         return sys.stdin.buffer
     try:
@@ -58,8 +58,8 @@ def open_stream(path: str, stack: ExitStack) -> ByteStream:
 
 
 def unreadable(name: str) -> AbstractContextManager[None]:
-    """Refuse a compressed file that is damaged."""
-    advice = "if it is damaged or cut off, fetch it again"
+    """Refuse a damaged compressed file."""
+    advice = "if it is damaged or incomplete, download it again"
     return refused(TextError, name, "cannot be read", advice, zlib.error, lzma.LZMAError, zipfile.BadZipFile)
 
 
@@ -72,7 +72,7 @@ def read_blocks(name: str, stream: ByteStream) -> Iterator[bytes]:
         if not data:
             break
         if number == 0 and data.startswith(_PACKED_BEGINS):
-            raise TextError(f"{name}: looks like a packed file; let its name end in {', '.join(PACKED)} or .zip")
+            raise TextError(f"{name}: looks like a compressed file; its name must end in {', '.join(PACKED)} or .zip")
         end = data.rfind(b"\n")
         if end >= 0:
             yield rest + data[:end]
@@ -84,7 +84,7 @@ def read_blocks(name: str, stream: ByteStream) -> Iterator[bytes]:
 
 
 def read_lines(path: str) -> Iterator[str]:
-    r"""Yield the lines of a text, split at ``\n`` alone, without byte order mark and carriage returns at their ends."""
+    r"""Yield the lines of a text, split only at ``\n``, without byte order mark and trailing carriage returns."""
     name, first, mark = stream_name(path), 1, BYTE_ORDER_MARK
     with ExitStack() as stack:
         for block in read_blocks(name, open_stream(path, stack)):
@@ -94,7 +94,7 @@ def read_lines(path: str) -> Iterator[str]:
 
 
 def decode(name: str, block: bytes, first: int, advice: str = "") -> str:
-    """The text of a block of lines; where it is not UTF-8, the error names the line, of which `first` is the first."""
+    """Decode a block of lines; if it is not UTF-8, the error names the line, counted from `first`."""
     try:
         return block.decode()
     except UnicodeDecodeError as error:

@@ -1,13 +1,13 @@
-r"""Columns of tables, streamed row by row; what a table is follows from the ending of its name.
+r"""Columns of tables, streamed row by row; the file extension determines the format.
 
     .csv              commas between cells, quotation marks as Python's `csv` reads them
-    .jsonl, .ndjson   a JSON object on each line
+    .jsonl, .ndjson   one JSON object per line
     .parquet          needs pyarrow (extra `parquet`)
     any other, or -   tabs between cells, quotation marks have no meaning
 
-All but Parquet may be compressed (`pairs.csv.gz`). The first row of CSV and of tab-separated text has the names of the
-columns, unless the columns wanted are numbers, counted from 1. A text is one line: line feeds, carriage returns and
-tabs within a cell become a single space.
+All formats except Parquet may be compressed (`pairs.csv.gz`). The first row of CSV and tab-separated text has the
+column names, unless columns are requested by number, from 1. A text is one line: line feeds, carriage returns and tabs
+within a cell become a single space.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from st_paragram.core.text.streams import ByteStream, open_stream, stream_name
 from st_paragram.errors import TextError, one_line, refused, short
 
 BadRow = Callable[[TextError], None]
-#: Numbers of rows (Parquet) or of the lines they begin on, and values; or what is wrong with a row.
+#: Row numbers (Parquet) or the numbers of the lines where rows begin, and values; or an error text for a row.
 _Rows = Iterator[tuple[int, list[Any] | str]]
 
 TABBED, CSV, JSON, PARQUET = "tab-separated", "CSV", "JSON lines", "Parquet"
@@ -38,13 +38,13 @@ _ROWS_AT_A_TIME = 1024
 
 
 def table_form(path: str) -> str:
-    """What table a file is by its name: `TABBED`, `CSV`, `JSON` or `PARQUET`."""
+    """Return the table format of a file by its name: `TABBED`, `CSV`, `JSON` or `PARQUET`."""
     name = PurePath(path.lower())
     return _FORMS.get(PurePath(name.stem).suffix if name.suffix in streams.PACKED else name.suffix, TABBED)
 
 
 def check_plain(path: str) -> None:
-    """Refuse a table that is to be read as plain or tab-separated text."""
+    """Refuse to read a table as plain or tab-separated text."""
     if (form := table_form(path)) != TABBED:
         raise TextError(f"{path}: is a table ({form}); name its columns with --columns NAME")
 
@@ -56,10 +56,10 @@ def _refuse(error: TextError) -> None:
 def read_columns(
     path: str, columns: Sequence[str], bad_row: BadRow = _refuse, others: Sequence[str] = ()
 ) -> Generator[tuple[Any, ...], None, None]:
-    """Yield the texts of some columns, row by row; an empty cell is an empty text, a blank line no row.
+    """Yield the texts of some columns, row by row; an empty cell is an empty text, and blank lines are skipped.
 
-    The values of `others` follow as they are, None where an object of JSON lacks them. The error of a damaged row is
-    raised, or given to `bad_row`; if that returns, the row is left out.
+    The values of the columns `others` follow unchanged, None if a JSON object lacks them. The error of a damaged row
+    is passed to `bad_row`, which raises it by default; if it returns, the row is left out.
     """
     form = table_form(path)
     read = {JSON: _json_rows, PARQUET: _parquet_rows}.get(form, _cell_rows)
@@ -78,7 +78,7 @@ def read_texts(path: str, column: str | None) -> Iterator[str]:
 
 
 def open_columns(path: str, columns: Sequence[str], stack: ExitStack, bad_row: BadRow = _refuse) -> ByteStream:
-    """Open columns of a table as tab-separated text without names, see `read_columns`; with no columns, plain text."""
+    """Open columns of a table as tab-separated text without header, see `read_columns`; without columns, plain text."""
     if not columns:
         return open_stream(path, stack)
     return _RowStream(stack.enter_context(closing(read_columns(path, columns, bad_row))))
@@ -97,7 +97,7 @@ class _RowStream:
 
 
 def _make_texts(values: list[Any], columns: Sequence[str]) -> str | None:
-    """Make texts of the first values; returns what is wrong with one of them."""
+    """Convert the first values to texts in place; return an error text if one of them is not valid."""
     for place, column in enumerate(columns):
         value = values[place]
         if not isinstance(value, str):
@@ -113,13 +113,13 @@ def _places(path: str, names: list[str], wanted: Sequence[str]) -> list[int]:
     for column in wanted:
         if names.count(column) != 1:
             seen = f"{'two columns' if column in names else 'no column'} {column!r}"
-            there = f"its columns are {one_line(', '.join(names))}"
-            raise TextError(f"{stream_name(path)}: {seen}, {there}; correct the name")
+            known = f"its columns are {one_line(', '.join(names))}"
+            raise TextError(f"{stream_name(path)}: {seen} ({known}); correct the name")
     return list(map(names.index, wanted))
 
 
 def _lines(path: str) -> Iterator[str]:
-    r"""Lines with their `\n`; bytes that are not UTF-8 become surrogates, which are found where a cell is used."""
+    r"""Yield lines with their `\n`; bytes that are not UTF-8 become surrogates, detected when a cell is used."""
     mark = streams.BYTE_ORDER_MARK
     with ExitStack() as stack:
         for block in streams.read_blocks(stream_name(path), open_stream(path, stack)):
@@ -140,7 +140,7 @@ def _json_rows(path: str, wanted: Sequence[str]) -> _Rows:
 
 def _parquet_rows(path: str, wanted: Sequence[str]) -> _Rows:
     parquet = require("pyarrow.parquet", "parquet", f"{path}: a Parquet table")
-    advice = "if it is damaged or packed, fetch it again or unpack it"
+    advice = "if it is damaged or compressed, download it again or decompress it"
     with refused(TextError, path, "cannot be read as Parquet", advice), parquet.ParquetFile(path) as file:
         _places(path, file.schema_arrow.names, wanted)
         batches = file.iter_batches(_ROWS_AT_A_TIME, columns=list(dict.fromkeys(wanted)), use_threads=False)
@@ -149,7 +149,7 @@ def _parquet_rows(path: str, wanted: Sequence[str]) -> _Rows:
 
 
 def _cell_rows(path: str, wanted: Sequence[str]) -> _Rows:
-    csv.field_size_limit(max(csv.field_size_limit(), streams.MAX_LINE_BYTES))  # Python's own is 128 KiB
+    csv.field_size_limit(max(csv.field_size_limit(), streams.MAX_LINE_BYTES))  # Python's default is 128 KiB
     form: dict[str, Any] = {} if table_form(path) == CSV else {"delimiter": "\t", "quoting": csv.QUOTE_NONE}
     reader = csv.reader(_lines(path), strict=True, **form)
     rows: Iterator[list[str]] = filter(None, reader)
@@ -162,8 +162,8 @@ def _cell_rows(path: str, wanted: Sequence[str]) -> _Rows:
             if len(cells) == width:
                 yield reader.line_num, [cells[place] for place in places]
             else:
-                seen = f"has {len(cells)} cells where the first row has {width}"
-                yield reader.line_num, f"{seen}; a comma within a cell of CSV needs quotation marks around the cell"
-    except csv.Error as error:  # not one row: an open quotation mark may have swallowed many
+                seen = f"has {len(cells)} cells, but the first row has {width}"
+                yield reader.line_num, f"{seen}; a CSV cell with a comma needs quotation marks around it"
+    except csv.Error as error:  # of unknown size: an open quotation mark may span many rows
         seen = f"line {reader.line_num} is not CSV ({one_line(error)})"
-        raise TextError(f"{stream_name(path)}: {seen}; is a quotation mark open, or not doubled?") from error
+        raise TextError(f"{stream_name(path)}: {seen}; close or double its quotation marks") from error

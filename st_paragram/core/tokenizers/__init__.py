@@ -1,1 +1,1 @@
-"""Text to ids: tokenizers, what they have in common, and their conversion to the `tokenizers` library."""
+"""Tokenizers: their common interface, their kinds, and their conversion to the `tokenizers` library."""

@@ -1,4 +1,4 @@
-"""What every tokenizer offers: text to flat ids and back, and itself as bytes, for stores and model directories."""
+"""The interface of tokenizers: text to flat ids and back, and serialization for stores and model directories."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from st_paragram.core.tokenizers.flat_ids import drop_unknown, truncate
 from st_paragram.errors import SettingsError, refused, short
 
-#: Ids of N texts in one array and the offsets of texts, as `Tokenizer.encode` gives them.
+#: Ids of N texts in one array, and the offsets of texts, as returned by `Tokenizer.encode`.
 FlatIds = tuple[NDArray[np.int64], NDArray[np.int64]]
 
-#: The tokenizers by the kind that stores and model directories name; each is imported when it is asked for.
+#: Kind, as in stores and model directories, -> tokenizer class; imported when needed.
 KINDS = {
     "sentencepiece": "st_paragram.core.tokenizers.sentencepiece:SentencePieceTokenizer",
     "word": "st_paragram.core.tokenizers.words:WordTokenizer",
@@ -29,7 +29,7 @@ KINDS = {
 
 
 class Encoded(NamedTuple):
-    """Texts as `FlatIds`, the unknown id dropped, and how many of them had more ids than were to be kept."""
+    """Texts as `FlatIds` without unknown ids, and how many of the texts were truncated."""
 
     ids: NDArray[Any]
     offsets: NDArray[np.int64]
@@ -37,21 +37,21 @@ class Encoded(NamedTuple):
 
     @classmethod
     def of(cls, ids: NDArray[Any], counts: NDArray[np.int64], unknown_id: int, max_length: int | None) -> Encoded:
-        """Cut texts to `max_length` ids, if given, then drop the unknown id; `counts` (N,) are the ids of each."""
+        """Truncate texts to `max_length` ids, if given, then drop unknown ids; `counts` (N,) are ids per text."""
         most = len(ids) if max_length is None else max_length
         return cls(*drop_unknown(*truncate(ids, counts, most), unknown_id), int((counts > most).sum()))
 
 
 class Tokenizer(Protocol):
-    """Text to ids. Unknown pieces are dropped; a text with no known piece is the single unknown id (EMNLP 2022).
+    """Convert text to ids. Unknown pieces are dropped; a text without known pieces is one unknown id (EMNLP 2022).
 
-    `Class(content, **options)` makes one: equality, hashes and pickling follow from kind, content and options.
+    `Class(content, **options)` creates a tokenizer. Equality, hash and pickling depend on kind, content and options.
     """
 
     kind: ClassVar[str]  # the name of the class in `KINDS`
-    unknown_id: int  # a row of the embedding table like any other
+    unknown_id: int  # has a row in the embedding matrix like any other id
     content: bytes  # the vocabulary, as the bytes of a file
-    options: dict[str, Any]  # what else decides about ids: JSON values, named as the arguments of the class are
+    options: dict[str, Any]  # the other arguments of the class, as JSON values
 
     @abstractmethod
     def __len__(self) -> int:
@@ -65,23 +65,23 @@ class Tokenizer(Protocol):
         return self.encode_normalized(self.prepared(texts), max_length, num_threads)[:2]
 
     def prepared(self, texts: Sequence[str]) -> list[str]:
-        """The texts as `encode_normalized` expects them: segmented, where a tokenizer does that."""
+        """Prepare texts for `encode_normalized`, by segmentation if the tokenizer has any."""
         return list(texts)
 
     @abstractmethod
     def encode_normalized(self, texts: list[str], max_length: int | None = None, num_threads: int = 1) -> Encoded:
-        """Encode prepared texts, and count those that lose ids by being cut; arguments as of `encode`."""
+        """Encode prepared texts, and count truncated texts; arguments as for `encode`."""
 
     @abstractmethod
     def decode(self, ids: Sequence[int]) -> str:
-        """A text that has these ids, as far as ids determine it; an unknown id shows as `⁇`."""
+        """Decode ids, as far as they determine the text; an unknown id becomes `⁇`."""
 
     @abstractmethod
     def piece(self, piece_id: int) -> str | None:
-        """What an id stands for, as it may be shown; None if it stands for no text, as the unknown id does."""
+        """Return the piece of an id for display; None for ids without text, such as the unknown id."""
 
     def shares_rows(self, other: Tokenizer) -> bool:
-        """Whether ids of both are rows of one table; those of equal tokenizers are."""
+        """Whether ids of both tokenizers refer to the same embedding matrix, as they do for equal tokenizers."""
         return self == other
 
     def pack(self, rows: Sequence[Sequence[int]]) -> FlatIds:
@@ -89,7 +89,7 @@ class Tokenizer(Protocol):
         ids = list(chain.from_iterable(rows))
         for kind in set(map(type, ids)):
             if kind is bool or not issubclass(kind, int | np.integer):
-                raise SettingsError(f"ids of type {kind.__name__}; give texts, or lists of whole numbers")
+                raise SettingsError(f"ids of type {kind.__name__}; give texts or lists of whole numbers")
         if ids and not 0 <= min(ids) <= max(ids) < len(self):
             outside = min(ids) if min(ids) < 0 else max(ids)
             raise SettingsError(f"id {short(int(outside))} is not in 0..{len(self) - 1}")
@@ -97,7 +97,7 @@ class Tokenizer(Protocol):
         return drop_unknown(np.array(ids, dtype=np.int64), counts, self.unknown_id)
 
     def __eq__(self, other: object) -> bool:
-        """Whether texts get the same ids: kind, content and options are equal."""
+        """Whether kind, content and options are equal, so that texts get the same ids."""
         if not isinstance(other, type(self)):
             return NotImplemented
         return (self.kind, self.content, self.options) == (other.kind, other.content, other.options)
@@ -107,21 +107,21 @@ class Tokenizer(Protocol):
         return hash((self.kind, self.content, json.dumps(self.options, sort_keys=True)))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle kind, content and options: another process rebuilds the tokenizer from them."""
+        """Pickle kind, content and options, from which another process rebuilds the tokenizer."""
         return load_tokenizer, (self.kind, self.content, self.options)
 
 
 def load_tokenizer(kind: str, content: bytes, options: Mapping[str, Any]) -> Tokenizer:
-    """Make the tokenizer that has this content and these options; a `SettingsError` if they are refused."""
+    """Create a tokenizer from its content and options; raise `SettingsError` if they are refused."""
     if kind not in KINDS:
         raise SettingsError(f"no tokenizer of kind {kind!r}; this version knows {', '.join(KINDS)}; update st_paragram")
-    with refused(SettingsError, f"{kind} tokenizer", f"cannot have the options {short(options)}", "make it again"):
+    with refused(SettingsError, f"{kind} tokenizer", f"cannot have the options {short(options)}", "rebuild it"):
         if wrong := [name for name in ("lower_case", "trigrams") if not isinstance(options.get(name, True), bool)]:
-            raise SettingsError(f"{wrong[0]} is {short(options[wrong[0]])}; true or false is expected")
+            raise SettingsError(f"{wrong[0]} is {short(options[wrong[0]])}, not true or false")
         tokenizer: Tokenizer = pkgutil.resolve_name(KINDS[kind])(content, **options)
     return tokenizer
 
 
 def valid(text: str) -> str:
-    """A text that is UTF-8: a lone surrogate becomes "?"."""
+    """Return the text with lone surrogates, which are not valid UTF-8, replaced by "?"."""
     return text.encode("utf-8", "replace").decode("utf-8")

@@ -1,7 +1,7 @@
-"""A tokenizer for each of two languages, whose ids are rows of one table: shared where pieces are equal, or disjoint.
+"""Separate tokenizers for two languages with one embedding matrix: rows of equal pieces are shared, or none are.
 
-Source: ACL 2019 ("Simple and Effective Paraphrastic Similarity from Parallel Translations"): languages whose
-vocabularies overlap more learn from each other, and vocabularies that share no row are the control.
+Source: ACL 2019 ("Simple and Effective Paraphrastic Similarity from Parallel Translations"): languages with a larger
+vocabulary overlap learn more from each other; vocabularies without shared rows are the control.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from st_paragram.errors import SettingsError
 
 
 class Sharing(str, Enum):
-    """Which rows of the table the vocabularies of two languages share."""
+    """Rows of the embedding matrix that the vocabularies of two languages share."""
 
     JOINT = "joint"
     STRING = "string"
@@ -25,10 +25,10 @@ class Sharing(str, Enum):
 
 
 class BilingualTokenizer(Tokenizer):
-    """Reads texts of one of its two languages; `in_language` gives the one that reads the other.
+    """Encode texts in one of two languages; `in_language` returns the tokenizer for the other.
 
-    The rows of the first language come first, in the order of its ids; those of the second that it does not share
-    follow. By string, equal pieces and the unknown ids share a row; disjoint vocabularies share none.
+    The rows of the first language come first, in the order of its ids, then the rows of the second language that are
+    not shared. With string sharing, equal pieces and the unknown ids share a row; disjoint vocabularies share no rows.
     """
 
     kind: ClassVar[str] = "bilingual"
@@ -36,10 +36,10 @@ class BilingualTokenizer(Tokenizer):
     def __init__(
         self, content: bytes, inner: Mapping[str, Any], sharing: str, languages: Sequence[str], language: str
     ) -> None:
-        """Put two together: `content` is from `both`, `inner` has `kind` and `options`, and `language` is read."""
+        """Combine two tokenizers: `content` is from `both`, `inner` has `kind` and `options`; encode `language`."""
         if Sharing(sharing) is Sharing.JOINT or len({*languages}) != 2 or language not in languages:
             seen = f"sharing {sharing!r}, languages {list(languages)}, language {language!r}"
-            raise SettingsError(f"{seen}; a table for two languages has sharing string or disjoint, and one is read")
+            raise SettingsError(f"{seen}; give sharing string or disjoint, two languages, and one of them to read")
         self.content, self.inner_kind = content, inner["kind"]
         self.languages, self.language = tuple(languages), language
         read = {"languages": list(languages), "language": language}
@@ -60,44 +60,44 @@ class BilingualTokenizer(Tokenizer):
 
     @classmethod
     def of(cls, first: Tokenizer, second: Tokenizer, sharing: Sharing, languages: Sequence[str]) -> BilingualTokenizer:
-        """Put two tokenizers of one kind and the same options together; the first language is read."""
+        """Combine two tokenizers of one kind and with the same options, to encode the first language."""
         inner = {"kind": first.kind, "options": first.options}
         if inner != {"kind": second.kind, "options": second.options}:
-            raise SettingsError(f"a {first.kind} and a {second.kind} tokenizer, or other options; make them alike")
+            raise SettingsError(f"a {first.kind} and a {second.kind} tokenizer; give the same kind and options")
         return cls(both(first.content, second.content), inner, sharing.value, languages, languages[0])
 
     def in_language(self, language: str) -> BilingualTokenizer:
-        """The tokenizer that reads one of the two languages; its ids are rows of the same table."""
+        """Return the tokenizer for one of the two languages; its ids refer to the same embedding matrix."""
         return BilingualTokenizer(self.content, **{**self.options, "language": language})
 
     def __len__(self) -> int:
-        """Rows of the table, of both languages."""
+        """Number of rows of the embedding matrix, for both languages."""
         return self._size
 
     def prepared(self, texts: Sequence[str]) -> list[str]:
-        """The texts as the tokenizer of the language that is read prepares them."""
+        """Prepare texts with the tokenizer of the chosen language."""
         return self._tokenizer.prepared(texts)
 
     def encode_normalized(self, texts: list[str], max_length: int | None = None, num_threads: int = 1) -> Encoded:
-        """Encode prepared texts of the language that is read."""
+        """Encode prepared texts in the chosen language."""
         encoded = self._tokenizer.encode_normalized(texts, max_length, num_threads)
         return encoded._replace(ids=self._rows[encoded.ids])
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The text of ids of the language that is read; other rows of the table are unknown."""
+        """Decode ids of the chosen language; ids of the other language count as unknown."""
         unknown = self._tokenizer.unknown_id
         return self._tokenizer.decode([self._ids.get(int(each), unknown) for each in ids])
 
     def piece(self, piece_id: int) -> str | None:
-        """What a row stands for in the language that is read; None for rows of the other alone."""
+        """Return the piece of an id in the chosen language; None for ids of the other language only."""
         token = self._ids.get(int(piece_id))
         return None if token is None else self._tokenizer.piece(token)
 
     def shares_rows(self, other: Tokenizer) -> bool:
-        """Whether the other is this one, or reads the other language."""
+        """Whether the other tokenizer equals this one except for the chosen language."""
         return isinstance(other, BilingualTokenizer) and self == other.in_language(self.language)
 
 
 def both(first: bytes, second: bytes) -> bytes:
-    """Two contents as one: the length of the first (uint64, little-endian), the first, the second."""
+    """Join two contents: the length of the first (uint64, little-endian), the first, the second."""
     return len(first).to_bytes(8, "little") + first + second

@@ -1,6 +1,6 @@
-"""Text to the ids of its character trigrams, and lists of the most frequent trigrams.
+"""Character trigrams of texts as ids, and lists of the most frequent trigrams.
 
-With a space before and behind each text, every window of three characters is a trigram: "ab c" gives " ab", "ab ",
+Every window of three characters is a trigram, with a space added before and after the text: "ab c" gives " ab", "ab ",
 "b c", " c ".
 """
 
@@ -24,7 +24,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")  # not text, and no list of trigrams 
 
 
 class CharacterTrigramTokenizer(StringListTokenizer):
-    """Trigrams to their places in a list, the most frequent first; the id behind the last is the unknown one."""
+    """The id of a trigram is its index in a list, most frequent first; the unknown id follows the last."""
 
     kind: ClassVar[str] = "trigram"
 
@@ -39,43 +39,43 @@ class CharacterTrigramTokenizer(StringListTokenizer):
         self._keys = keys[self._order]
 
     def encode_normalized(self, texts: list[str], max_length: int | None = None, num_threads: int = 1) -> Encoded:
-        """Encode texts, and count those that lose trigrams by being cut."""
+        """Encode texts, and count truncated texts."""
         cased = list(map(str.lower, texts)) if self.lower_case else texts
         counts = np.fromiter(map(len, cased), dtype=np.int64, count=len(cased))
         ids = [np.zeros(0, dtype=np.int64)]
         for begin in range(0, len(cased), _BLOCK):
             keys = _keys("  ".join(["", *cased[begin : begin + _BLOCK], ""])[1:-1])
             ends = np.cumsum(counts[begin : begin + _BLOCK] + 2)[:-1]
-            keys = np.delete(keys, np.concatenate([ends - 2, ends - 1]))  # which reach from one text into the next
+            keys = np.delete(keys, np.concatenate([ends - 2, ends - 1]))  # windows that span two texts
             places = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
             ids.append(np.where(self._keys[places] == keys, self._order[places], self.unknown_id))
         return Encoded.of(np.concatenate(ids), counts, self.unknown_id, max_length)
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The text of trigrams in their order, see `joined`; an unknown id shows as `⁇`."""
+        """Decode trigrams in order, see `joined`; an unknown id becomes `⁇`."""
         return joined(self.shown(ids))
 
 
 def trigrams(text: str) -> list[str]:
-    """Every three characters that follow each other, with a space before and behind the text."""
+    """Split a text into all windows of three characters, with a space before and after the text."""
     framed = f" {text} "
     return [framed[start : start + 3] for start in range(len(text))]
 
 
 def joined(pieces: Sequence[str]) -> str:
-    """The text of trigrams in their order, without the spaces around it; neighbors that do not overlap stay whole."""
+    """Join trigrams to a text, without the spaces around it; neighbors that do not overlap are kept in full."""
     chained = [one[0] if one[1:] == other[:2] else one for one, other in pairwise(pieces)]
     return "".join([*chained, *pieces[-1:]]).removeprefix(" ").removesuffix(" ")
 
 
 def train_trigrams(texts: Iterable[str], size: int = 200_000, lower_case: bool = True) -> bytes:
-    """The most frequent trigrams, at most `size`, as the content of a `CharacterTrigramTokenizer`."""
+    """Return the most frequent trigrams, at most `size`, as the content of a `CharacterTrigramTokenizer`."""
     counts = Counter(chain.from_iterable(map(trigrams, map(str.lower, texts) if lower_case else texts)))
     text_only = {trigram: count for trigram, count in counts.items() if not _SURROGATE.search(trigram)}
     return most_frequent(Counter(text_only), size, "trigrams")
 
 
 def _keys(text: str) -> NDArray[np.int64]:
-    """Every three characters that follow each other as one number, int64 (n - 2,): three code points of 21 bits."""
+    """Encode every window of three characters as one number, int64 (n - 2,): three code points of 21 bits."""
     codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4").astype(np.int64)
     return (codes[:-2] << 42) | (codes[1:-1] << 21) | codes[2:]

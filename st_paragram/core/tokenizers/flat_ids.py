@@ -1,4 +1,4 @@
-"""Ids of many texts one after another, in one array, with counts or offsets that say where texts begin."""
+"""Ids of many texts in one array, with counts or offsets that mark where texts begin."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from numpy.typing import NDArray
 
 
 def starts(counts: NDArray[Any]) -> NDArray[Any]:
-    """Sums of the first 0, 1, ... n counts, of their type: (n + 1,)."""
+    """Return the sums of the first 0, 1, ... n counts, of the same type: (n + 1,)."""
     result = np.zeros(len(counts) + 1, dtype=counts.dtype)
     np.cumsum(counts, out=result[1:])
     return result
 
 
 def take(ids: NDArray[Any], begins: NDArray[np.int64], counts: NDArray[np.int64]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Texts out of flat ids: where each begins (n,) and how long it is (n,), to ids (total,) and offsets (n + 1,)."""
+    """Extract texts from flat ids, given their beginnings (n,) and lengths (n,): ids (total,) and offsets (n + 1,)."""
     offsets = starts(counts)
     return ids[np.arange(offsets[-1]) + np.repeat(begins - offsets[:-1], counts)], offsets
 
 
 def truncate(ids: NDArray[Any], counts: NDArray[np.int64], length: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Keep at most the first `length` ids of each text: the ids that stay (total',) and their counts (N,)."""
+    """Keep at most the first `length` ids of each text: return ids (total',) and counts (N,)."""
     if len(counts) == 0 or counts.max() <= length:
         return ids, counts
     place = np.arange(len(ids)) - np.repeat(starts(counts)[:-1], counts)
@@ -32,7 +32,7 @@ def truncate(ids: NDArray[Any], counts: NDArray[np.int64], length: int) -> tuple
 def drop_unknown(
     ids: NDArray[Any], counts: NDArray[np.int64], unknown_id: int
 ) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Drop the unknown id, to ids (total',) and offsets (N + 1,); a text left empty becomes the single unknown id."""
+    """Drop unknown ids: return ids (total',) and offsets (N + 1,); an empty text becomes a single unknown id."""
     known = ids != unknown_id
     if counts.all() and known.all():
         return ids, starts(counts)

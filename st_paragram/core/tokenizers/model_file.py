@@ -1,7 +1,7 @@
-"""The fields of a sentencepiece model file that sentencepiece's own API does not give, and the rounding of scores.
+"""The fields of a sentencepiece model file that are missing from sentencepiece's API, and the rounding of scores.
 
-The file is a ModelProto in protocol buffers' wire format (sentencepiece_model.proto). The reader that sentencepiece
-brings along wants one version of the protobuf package, so the little that is needed is read here.
+The file is a ModelProto in protocol buffers' wire format (sentencepiece_model.proto). The reader included in
+sentencepiece requires a certain version of the protobuf package, so the few fields needed are read here.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ SCORE_STEP = 2.0**-10
 
 
 def fields(message: bytes, start: int = 0, end: int | None = None) -> Iterator[tuple[int, int, int]]:
-    """The fields of message[start:end]: number, and where the value begins and ends.
+    """Yield the fields of message[start:end]: number, and begin and end of the value.
 
     A field starts with a varint, number * 8 + wire type: 0 a varint, 1 eight bytes, 2 a varint length and as
     many bytes, 5 four bytes.
     """
     position, end = start, len(message) if end is None else end
 
-    def varint() -> int:  # seven bits a byte, lowest first; the top bit says that more follow
+    def varint() -> int:  # seven bits per byte, lowest first; the top bit marks that more bytes follow
         nonlocal position
         result = shift = 0
         while True:
@@ -46,7 +46,7 @@ def fields(message: bytes, start: int = 0, end: int | None = None) -> Iterator[t
 
 
 def round_scores(model: bytes) -> bytes:
-    """Round the scores of all pieces to multiples of `SCORE_STEP`; every other byte of the model stays as it is."""
+    """Round the scores of all pieces to multiples of `SCORE_STEP`; all other bytes of the model stay unchanged."""
     result = bytearray(model)
     for message, start, end in fields(model):
         for number, begin, _ in fields(model, start, end) if message == PIECE else ():

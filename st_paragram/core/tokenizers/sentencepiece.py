@@ -1,20 +1,20 @@
 """Text to sentencepiece ids, in one place for preparation, training and inference.
 
-Compiled code splits texts at ASCII spaces and encodes each word once. For the models that its reader accepts, the ids
-of words, one after another, are those of the whole text:
+Compiled code splits texts at ASCII spaces and encodes each word once. For the models that its reader accepts, the
+concatenated ids of the words are the ids of the whole text:
 
-0. Lower-casing a text is lower-casing its words: of all characters only the capital sigma looks at its neighbors, and
-   not beyond a space (Unicode, section 3.13, Final_Sigma).
-1. Normalizing a text is normalizing its words, since no rule's key has a space. Extra whitespace is removed, be it
-   written or put in by rules: between words whose normal form is not empty one space remains. It becomes the meta
-   symbol, as the dummy prefix of a word alone does. The meta symbol itself, in a text, becomes a space by a rule, and
-   no rule puts it in.
-2. No piece crosses from word to word, since none has the meta symbol beyond its first character. The Viterbi search
-   (unigram models only) tries pieces in the same order in a word alone and in a text, and compares sums of scores.
-3. Those sums are exact, so they do not depend on what was added before: scores are multiples of 2^-10, and float32 adds
-   such numbers without rounding below 2^14. Texts that could cost more are left to sentencepiece: the words before, and
-   the most that a beginning of a word costs with an unknown character behind it (the smallest score less 10).
-4. Runs of unknown characters become one id. No run crosses a word's beginning, since the meta symbol alone is a piece.
+0. Lower-casing works word by word: the capital sigma is the only character that depends on its neighbors, and never
+   beyond a space (Unicode, section 3.13, Final_Sigma).
+1. Normalization works word by word, since no rule's key has a space. Extra whitespace is removed, whether written or
+   inserted by rules: one space remains between words whose normal form is not empty. It becomes the meta symbol, like
+   the dummy prefix of a single word. A rule turns a meta symbol in the text into a space, and no rule inserts the meta
+   symbol.
+2. No piece crosses word boundaries, since none has the meta symbol after its first character. The Viterbi search
+   (unigram models only) tries pieces in the same order in a single word and in a text, and compares sums of scores.
+3. Those sums are exact, so they do not depend on the preceding text: scores are multiples of 2^-10, and float32 adds
+   such numbers without rounding below 2^14. Texts that could cost more are left to sentencepiece: the bound counts the
+   preceding words, and the maximum cost of a word's beginning plus an unknown character (the smallest score less 10).
+4. A run of unknown characters becomes one id. No run crosses a word's beginning, since the meta symbol is a piece.
 """
 
 from __future__ import annotations
@@ -41,22 +41,22 @@ from st_paragram.errors import SettingsError, TextError, one_line, refused
 if TYPE_CHECKING:
     import sentencepiece
 
-#: What sentencepiece writes for a space.
+#: Sentencepiece's symbol for a space.
 META_SYMBOL = "\u2581"
 _HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f]")
-_CACHE_BYTES = 64 << 20  # for words and their pieces; a full table starts over
-_BLOCK = 1 << 14  # texts after which new words are learned
+_CACHE_BYTES = 64 << 20  # for words and their pieces; a full cache is emptied
+_BLOCK = 1 << 14  # texts after which new words are cached
 
 
 class Segmentation(str, Enum):
-    """Word segmentation done before sentencepiece sees a text."""
+    """Word segmentation before sentencepiece."""
 
     NONE = "none"
     JIEBA = "jieba"
 
 
 class SentencePieceTokenizer(Tokenizer):
-    """A sentencepiece model, with lower-casing and segmentation before it; safe to use from threads and after a fork.
+    """Encode text with a sentencepiece model after lower-casing and segmentation; safe with threads and forks.
 
     Example:
         >>> from st_paragram import SentencePieceTokenizer
@@ -75,15 +75,15 @@ class SentencePieceTokenizer(Tokenizer):
         segmentation: Segmentation | str = Segmentation.NONE,
         dropped: Sequence[int] = (),
     ) -> None:
-        """Load a model: the path of a `.model` file, its bytes, or what sentencepiece has loaded.
+        """Load a model: the path of a `.model` file, its bytes, or a loaded `SentencePieceProcessor`.
 
-        Texts are lower-cased, then those with Han characters segmented. Ids of `dropped` are dropped as unknown ones
-        are: an imported table may have no row for them.
+        Texts are lower-cased, and texts with Han characters are segmented. The ids in `dropped` are dropped like
+        unknown ids: an imported embedding matrix may have no rows for them.
         """
         self.content = _model_bytes(model)
         self.lower_case, self.segmentation = lower_case, Segmentation(segmentation)
         self.normalize = normalizer(lower_case, self.segmentation)
-        self.obstacle = None if kernels() is not None else "no compiled kernels"  # why all goes to sentencepiece
+        self.obstacle = None if kernels() is not None else "no compiled kernels"  # to encode single words
         if not self.obstacle:
             try:
                 self._model = kernels().Unigram(self.content)
@@ -99,31 +99,31 @@ class SentencePieceTokenizer(Tokenizer):
 
     @cached_property
     def processor(self) -> sentencepiece.SentencePieceProcessor:
-        """The model as sentencepiece loads it, when it is first needed."""
+        """The model in sentencepiece, loaded when first needed."""
         import sentencepiece
 
         processor = sentencepiece.SentencePieceProcessor()
         seen = f"{len(self.content):,} bytes"
-        with refused(SettingsError, seen, "not a sentencepiece model", "give those of a .model file"):
+        with refused(SettingsError, seen, "not a sentencepiece model", "give a .model file"):
             processor.LoadFromSerializedProto(self.content)
         return processor
 
     def __len__(self) -> int:
-        """Number of ids, the unknown, control and dropped pieces included."""
+        """Number of ids, including unknown, control and dropped pieces."""
         return self.processor.get_piece_size() if self.obstacle else len(self._model)
 
     def prepared(self, texts: Sequence[str]) -> list[str]:
-        """The texts, segmented if that is wanted."""
+        """Segment texts, if the tokenizer has a segmentation."""
         return list(texts if self.segmentation is Segmentation.NONE else map(self.normalize, texts))
 
     def encode_rows(self, texts: Sequence[str], max_length: int | None = None, num_threads: int = 1) -> FlatIds:
-        """Encode texts as `encode` does, as ids of the type that the compiled means read: int32 (total,)."""
+        """Encode texts like `encode`, with ids of the type that the compiled means read: int32 (total,)."""
         return self.encode_normalized(self.prepared(texts), max_length, num_threads, np.int32)[:2]
 
     def encode_normalized(
         self, texts: list[str], max_length: int | None = None, num_threads: int = 1, dtype: DTypeLike = np.int64
     ) -> Encoded:
-        """Encode prepared texts, and count those that lose ids by being cut; `dtype` is int64 or int32."""
+        """Encode prepared texts, and count truncated texts; `dtype` is int64 or int32."""
         encode = self._encode_whole if self.obstacle else self._encode_words
         parts = []
         for begin in range(0, len(texts) or 1, _BLOCK):
@@ -151,7 +151,7 @@ class SentencePieceTokenizer(Tokenizer):
 
     def _encode_whole(self, texts: list[str], max_length: int | None, num_threads: int, dtype: DTypeLike) -> Encoded:
         cased, encode = list(map(str.lower if self.lower_case else str, texts)), self.processor.encode
-        few = len(cased) <= 8  # not worth the threads that sentencepiece starts for a list
+        few = len(cased) <= 8  # too few for the threads that sentencepiece starts for a list
         rows: Any = list(map(encode, cased)) if few else encode(cased, num_threads=max(num_threads, 1))
         counts = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
         ids = np.fromiter(chain.from_iterable(rows), dtype=dtype, count=int(counts.sum()))
@@ -166,11 +166,11 @@ class SentencePieceTokenizer(Tokenizer):
         return self._kept(*super().pack(rows))
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The text of ids, lower-cased and normalized as it was encoded; an unknown id shows as `⁇`."""
-        return str(self.processor.decode([int(one) for one in ids]))  # 0.2.1 knows no ids of numpy
+        """Decode ids to lower-cased and normalized text; an unknown id becomes `⁇`."""
+        return str(self.processor.decode([int(piece_id) for piece_id in ids]))  # 0.2.1 does not accept NumPy integers
 
     def piece(self, piece_id: int) -> str | None:
-        """The piece with a meta symbol where a word begins; None for unknown, control, unused and dropped ones."""
+        """Return a piece, with a meta symbol at a word's beginning; None for unknown, control, unused, dropped ids."""
         number = int(piece_id)
         if not self.obstacle:  # without loading sentencepiece
             piece: str | None = self._model.piece(number)
@@ -186,19 +186,19 @@ def _model_bytes(model: Any) -> bytes:  # noqa: ANN401 - three kinds
         return model
     if hasattr(model, "serialized_model_proto"):
         return bytes(model.serialized_model_proto())
-    with refused(SettingsError, str(model), "no sentencepiece model", "give the path of a .model file"):
+    with refused(SettingsError, str(model), "not a sentencepiece model", "give the path of a .model file"):
         return Path(model).read_bytes()
 
 
 def normalizer(lower_case: bool, segmentation: Segmentation) -> Callable[[str], str]:
-    """What is done to a text before sentencepiece (which has its NFKC rules): lower-case, then segment."""
+    """Return the processing before sentencepiece (which applies NFKC rules): lower-casing, then segmentation."""
     cased = str.lower if lower_case else str
     if segmentation is Segmentation.NONE:
         return cased
     jieba = require("jieba", "zh", 'segmentation "jieba"')
     jieba.setLogLevel("WARNING")
 
-    def segment(text: str) -> str:  # jieba would tear apart the words and numbers of scripts other than Han
+    def segment(text: str) -> str:  # jieba would split words and numbers in scripts other than Han
         text = cased(text)
         return " ".join(" ".join(jieba.cut(text)).split()) if _HAN.search(text) else text
 
@@ -215,7 +215,7 @@ def train_vocabulary(
 ) -> bytes:
     """Train a unigram model on normalized text; its scores are rounded, so that words can be encoded one by one.
 
-    A small text gives fewer pieces than `size`, and another number of threads slightly other ones (the order of sums).
+    A small text gives fewer pieces than `size`. Another number of threads gives slightly different pieces.
     """
     import sentencepiece
 
@@ -234,5 +234,5 @@ def train_vocabulary(
             minloglevel=2,
         )
     except RuntimeError as error:
-        raise TextError(f"no vocabulary of {size} pieces can be trained on this text: {one_line(error)}") from error
+        raise TextError(f"a vocabulary of {size} pieces cannot be trained on this text: {one_line(error)}") from error
     return round_scores(model.getvalue())

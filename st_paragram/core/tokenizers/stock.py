@@ -1,9 +1,9 @@
-"""Tokenizers as Hugging Face `tokenizers` that give the same ids, for readers without this package.
+"""Conversion to Hugging Face `tokenizers` that give the same ids, for readers without this package.
 
 Sentencepiece normalizes with a table of rules, leftmost and longest first. `Precompiled` of `tokenizers` reads it, but
-takes the shortest match in each grapheme and drops the rest of it, so letters and marks are composed before (NFKC).
-Arabic and Hebrew points have no composed form, and NFKC would sort them, which the table does not: each has a barrier
-in front of it meanwhile. Marks of other scripts in another order than Unicode's may differ.
+takes the shortest match in each grapheme and drops the rest. So letters and marks are first composed (NFKC). Arabic and
+Hebrew points have no composed form, and NFKC would reorder them, unlike the table, so a temporary barrier is inserted
+before each. Marks of other scripts may differ if they are not in Unicode's order.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from st_paragram.core.tokenizers.sentencepiece import META_SYMBOL, SentencePiece
 from st_paragram.core.tokenizers.words import SEPARATORS, WORD_CHARACTERS, Splitter, WordTokenizer
 from st_paragram.errors import ModelDirectoryError
 
-_TILDE = "\uff5e"  # NFKC has a rule for it, and nmt_nfkc has none
-_BARRIER, _STAND_IN = "\ufdd0", "\ufdd1"  # noncharacters: no piece, no rule, no composition
+_TILDE = "\uff5e"  # NFKC changes it, nmt_nfkc does not
+_BARRIER, _STAND_IN = "\ufdd0", "\ufdd1"  # noncharacters: in no piece, rule or composition
 _POINTS = r"[\u0591-\u05bd\u05bf\u05c1\u05c2\u064b-\u0652\u0670]"
 _UNKNOWN_WORD = "<unknown word>"  # no splitter leaves a space in a word
-# Fields with the values that can be converted, the default first, and what another one means.
+# Fields with the values that can be converted, the default first, and the meaning of other values.
 _CONVERTIBLE = {
     (PIECE, 3): ([b""], "has user-defined symbols"),
     (TRAINER, 3): ([b"\x01"], "is not a unigram model"),
-    (TRAINER, 24): ([b"\x00"], "puts spaces behind words"),
+    (TRAINER, 24): ([b"\x00"], "puts spaces after words"),
     (TRAINER, 35): ([b"\x00"], "uses byte fallback"),
-    (NORMALIZER, 1): ([b"nmt_nfkc", b"nfkc", b"identity"], "normalizes by other rules than nmt_nfkc or nfkc"),
+    (NORMALIZER, 1): ([b"nmt_nfkc", b"nfkc", b"identity"], "normalizes with rules other than nmt_nfkc or nfkc"),
     (NORMALIZER, 3): ([b"\x01"], "adds no dummy prefix"),
     (NORMALIZER, 4): ([b"\x01"], "keeps extra spaces"),
     (NORMALIZER, 5): ([b"\x01"], "does not escape spaces"),
@@ -34,10 +34,10 @@ _CONVERTIBLE = {
 
 
 def convert_tokenizer(tokenizer: SentencePieceTokenizer) -> Tokenizer:
-    """A sentencepiece unigram model; `encode(text).ids` are then the ids that sentencepiece gives, unknown ones too.
+    """Convert a sentencepiece unigram model; `encode(text).ids` gives the same ids, including unknown ids.
 
-    It has as many tokens as the model has pieces, in the same order, and adds no special ones. Names of control,
-    unknown and unused pieces get a space in front, so that no text can spell them.
+    It has the same tokens as the model's pieces, in the same order, and no special tokens. Names of control, unknown
+    and unused pieces start with a space, so that they cannot occur in a text.
     """
     content, values = tokenizer.content, dict[tuple[int, int], bytes]()
     for message, start, end in fields(content):
@@ -53,11 +53,11 @@ def convert_tokenizer(tokenizer: SentencePieceTokenizer) -> Tokenizer:
     model, ids = tokenizer.processor, list(range(len(tokenizer)))
     names, scores = model.id_to_piece(ids), model.get_score(ids)
     no_text = {each for each in ids if model.is_unknown(each) or model.is_control(each) or model.is_unused(each)}
-    # An unknown character gets the worst score less 10 on both sides; other pieces must not move the worst.
+    # An unknown character gets the lowest score less 10 in both libraries; other pieces must not change the lowest.
     worst = min(score for each, score in enumerate(scores) if each not in no_text)
     vocabulary = [(f" {names[each]}", worst) if each in no_text else (names[each], scores[each]) for each in ids]
     stock = Tokenizer(models.Unigram(vocabulary, unk_id=tokenizer.unknown_id, byte_fallback=False))
-    # The space is stripped again; it is there since NFKC panics on a text that begins with an inserted character.
+    # The space is removed later; without it, NFKC panics on a text that begins with an inserted character.
     steps: list[Normalizer] = [normalizers.Prepend(" "), *(_lower_casing() if tokenizer.lower_case else [])]
     if charsmap:
         steps += [normalizers.Replace(_TILDE, _STAND_IN), normalizers.Replace(Regex(f"(?={_POINTS})"), _BARRIER)]
@@ -65,7 +65,7 @@ def convert_tokenizer(tokenizer: SentencePieceTokenizer) -> Tokenizer:
         steps += [normalizers.Precompiled(charsmap)]
     steps += [normalizers.Replace(Regex(" {2,}"), " "), normalizers.Replace(Regex("^ | $"), "")]
     stock.normalizer = normalizers.Sequence(steps)
-    # Words are segmented (and cached) one by one, unless a piece reaches over a word's start.
+    # Words are segmented (and cached) one by one, unless a piece crosses a word boundary.
     split = not any(META_SYMBOL in name[1:] for name in names)
     stock.pre_tokenizer = pre_tokenizers.Metaspace(META_SYMBOL, prepend_scheme="always", split=split)
     stock.decoder = decoders.Metaspace(META_SYMBOL, prepend_scheme="always")
@@ -73,9 +73,9 @@ def convert_tokenizer(tokenizer: SentencePieceTokenizer) -> Tokenizer:
 
 
 def convert_words(tokenizer: WordTokenizer) -> Tokenizer:
-    """A list of words; `encode(text).ids` are then its ids, the unknown one included."""
+    """Convert a list of words; `encode(text).ids` gives the same ids, including the unknown id."""
     if tokenizer.splitter is not Splitter.REGEX:
-        raise ModelDirectoryError('Moses cannot be written as a tokenizer.json; split words by the splitter "regex"')
+        raise ModelDirectoryError('Moses cannot be written as a tokenizer.json; use the splitter "regex"')
     vocabulary = {word: place for place, word in enumerate([*tokenizer.strings, _UNKNOWN_WORD])}
     stock = Tokenizer(models.WordLevel(vocabulary, unk_token=_UNKNOWN_WORD))
     if tokenizer.lower_case:
@@ -86,7 +86,7 @@ def convert_words(tokenizer: WordTokenizer) -> Tokenizer:
 
 
 def _lower_casing() -> list[Normalizer]:
-    """`str.lower`: as Lowercase works on single characters, the word-final sigma is written first."""
+    """Return steps equal to `str.lower`: Lowercase works on single characters, so final sigmas are replaced first."""
     letter, ignorable = r"[\p{Cased}&&[^\p{Case_Ignorable}]]", r"\p{Case_Ignorable}*"
     final_sigma = Regex(rf"{letter}{ignorable}\K\u03a3(?!{ignorable}{letter})")
     return [normalizers.Replace(final_sigma, "\u03c2"), normalizers.Lowercase()]

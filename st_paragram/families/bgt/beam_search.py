@@ -1,9 +1,9 @@
-"""Beam search: the sentences that a decoder finds likeliest, many at once.
+"""Beam search: find the most probable sentences of a decoder, many at once.
 
-As fairseq (Ott et al., 2019) does it: of all one-piece continuations of a sentence's beam the best ones are looked at;
-those that end are finished if they are among the best `beam`, and the best `beam` others go on. A sentence is done when
-it has `beam` finished hypotheses. The best of them is the one of the highest log probability divided by a power of its
-length, its end included. With a beam of 1 that is the sentence of the likeliest next pieces.
+As in fairseq (Ott et al., 2019), the best one-piece continuations of a sentence's beam are considered at each step.
+Those that end are finished if they are among the best `beam`, and the best `beam` others are continued. A sentence is
+done when it has `beam` finished hypotheses. The best hypothesis has the highest log probability divided by a power of
+its length, including the end. With a beam of 1, each piece is the most probable next piece.
 
 A prefix is read again for each piece: decoders here have one layer, and the softmax costs more.
 """
@@ -23,10 +23,10 @@ _NEVER = -math.inf
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """A sentence that was found."""
+    """A generated sentence."""
 
-    ids: tuple[int, ...]  # without the end
-    score: float  # log probability in nats, the end's included, divided by the length to the power of the penalty
+    ids: tuple[int, ...]  # without the end id
+    score: float  # log probability in nats, including the end, divided by the length to the power of the penalty
 
 
 def beam_search(
@@ -41,21 +41,21 @@ def beam_search(
     """Find a likely sentence for each latent vector.
 
     Args:
-        decoder: gives the logits of V ids.
+        decoder: Decoder with the logits of V ids.
         latents: float (S, k).
-        end: the id that begins and ends a sentence. A sentence has at least one id before it.
-        writable: ids allowed in a sentence, bool (V,), on the device of `latents`. The probability of others,
-            such as padding and unknown pieces, is lost: it goes to no id.
-        beam: beginnings that are kept for a sentence.
-        max_length: ids of a sentence, its end not counted; the longest ones end there. The decoder reads one id more.
-        penalty: the power of the length; 0 compares log probabilities as they are.
+        end: The id that begins and ends a sentence. A sentence has at least one other id.
+        writable: Ids allowed in a sentence, bool (V,), on the device of `latents`. The probability of other ids,
+            such as padding and unknown pieces, is lost; it is not redistributed.
+        beam: Number of prefixes kept for each sentence.
+        max_length: Maximum ids per sentence, without the end; the decoder reads one more id.
+        penalty: The power of the length; 0 compares log probabilities without normalization.
 
     Returns:
-        S hypotheses; one of no ids and a score of -inf where nothing could be written.
+        S hypotheses; a hypothesis without ids and with score -inf if nothing could be generated.
     """
     best = [Hypothesis((), _NEVER)] * len(latents)
-    # Of the sentences that are not done yet: their numbers (S,), log probabilities of beginnings (S, beam), the
-    # beginnings after the end of sentence that each has first (S, beam, 1 + length), and how many have finished (S,).
+    # For unfinished sentences: their numbers (S,), log probabilities of prefixes (S, beam), the prefixes, which begin
+    # with the end-of-sentence id (S, beam, 1 + length), and the number of finished hypotheses (S,).
     sentences = torch.arange(len(latents), device=latents.device)
     scores = latents.new_full((len(latents), beam), _NEVER, dtype=torch.float32)
     scores[:, 0] = 0
@@ -70,7 +70,7 @@ def beam_search(
         of_next = logits.float().log_softmax(-1).masked_fill(~allowed, _NEVER)
         vocabulary = of_next.shape[1]
         every = (scores.reshape(-1, 1) + of_next).view(len(sentences), beam * vocabulary)
-        # Twice as many as beginnings, so that enough of them do not end; falling.
+        # Twice as many as prefixes, in falling order, so that enough of them do not end.
         scores, places = every.topk(min(2 * beam, beam * vocabulary))
         parents, ids = places // vocabulary, places % vocabulary
 
@@ -82,7 +82,7 @@ def beam_search(
                 beginning = prefixes[row, parents[row, columns[row]], 1:]
                 best[sentence] = Hypothesis(tuple(beginning.tolist()), score)
 
-        others = (ids == end).int().argsort(dim=1, stable=True)[:, :beam]  # the best that do not end, in their order
+        others = (ids == end).int().argsort(dim=1, stable=True)[:, :beam]  # the best that do not end, in order
         scores, parents, ids = (each.gather(1, others) for each in (scores.masked_fill(ends, _NEVER), parents, ids))
         finished += ending.sum(1)
         going = (finished < beam) & scores.isfinite().any(1)

@@ -1,7 +1,8 @@
 """The parts of the bilingual generative transformer and its baselines (EMNLP 2020): encoders and decoders.
 
-A sentence of a pair is written out of what both mean and of how its own language says it. `semantic` finds the first,
-a language's encoder the second; `generators` write a sentence out of both, `translators` out of the meaning alone.
+A sentence of a pair is generated from the shared meaning and from properties of its language. The encoder `semantic`
+gives the meaning, and a language's encoder the language properties. `generators` generate a sentence from both,
+`translators` from the meaning alone.
 """
 
 from __future__ import annotations
@@ -26,16 +27,16 @@ class Gaussian:
     log_variance: Tensor  # float (B, k)
 
     def sample(self, noise: Tensor) -> Tensor:
-        """Samples (B, k) by reparameterisation; `noise`, (B, k), is of N(0, I)."""
+        """Sample (B, k) by reparameterization; `noise`, (B, k), is drawn from N(0, I)."""
         return self.mean + (0.5 * self.log_variance).exp() * noise
 
     def divergence(self) -> Tensor:
-        """KL(q || N(0, I)) in nats, (B,): half the sum of mean² + variance - 1 - log variance."""
+        """Compute KL(q || N(0, I)) in nats, (B,): half the sum of mean² + variance - 1 - log variance."""
         return 0.5 * (self.mean.square() + self.log_variance.exp() - 1 - self.log_variance).sum(1)
 
 
 class GaussianEncoder(nn.Module):
-    """A pipeline of `transformer_encoder` as the mean of a Gaussian, and a linear map to its log variance."""
+    """A `transformer_encoder` pipeline for the mean of a Gaussian, and a linear map for its log variance."""
 
     def __init__(self, pipeline: SentenceTransformer) -> None:
         super().__init__()
@@ -45,37 +46,37 @@ class GaussianEncoder(nn.Module):
         nn.init.xavier_uniform_(self.log_variance.weight)
 
     def forward(self, ids: Tensor, mask: Tensor) -> Gaussian:
-        """The Gaussians of B sentences: int64 (B, L), each ended and filled up, and bool (B, L), what is not filled."""
+        """Compute the Gaussians of B sentences: ids with end and padding, int64 (B, L), and their mask, bool (B, L)."""
         states = pooled_states(self.pipeline, ids, mask)
         dense: Any = self.pipeline[2]
         return Gaussian(dense.linear(states).float(), self.log_variance(states).float())
 
 
 def active_units(means: Tensor) -> int:
-    """How many components of (N, k) means vary by 0.01 or more over sentences (Burda et al., ICLR 2016)."""
+    """Count components of means (N, k) with a variance of at least 0.01 over sentences (Burda et al., ICLR 2016)."""
     return int((means.var(dim=0) >= 0.01).sum()) if len(means) > 1 else 0
 
 
 @dataclass(frozen=True)
 class DecoderShape:
-    """Which decoders there are, and their sizes."""
+    """The decoders of a model, and their sizes."""
 
     transformer: TransformerShape  # of each
-    latent_dim: int  # components of the semantic latent variable, and of each language's
-    generators: Sequence[Side]  # sides that are written out of all latent variables
-    translators: Sequence[Side]  # sides that are written out of the other side's meaning
-    at_attention: bool = True  # latent variables reach the layers
-    at_logits: bool = True  # latent variables reach the logits
+    latent_dim: int  # dimensions of the semantic latent variable, and of each language variable
+    generators: Sequence[Side]  # sides generated from all latent variables
+    translators: Sequence[Side]  # sides generated from the other side's meaning
+    at_attention: bool = True  # latent variables enter the layers
+    at_logits: bool = True  # latent variables enter the logits
 
 
 class BilingualGenerator(nn.Module):
-    """The encoders and decoders of a pair of languages, whose decoders write ids below `vocabulary`.
+    """The encoders and decoders of a pair of languages; the decoders generate ids below `vocabulary`.
 
     Attributes:
-        semantic: Meaning, of both languages; the pipeline's embedding is the mean.
-        languages: By side, what is the language's; empty where a model has none.
-        generators: By side, written out of [language; meaning].
-        translators: By side, written out of the meaning.
+        semantic: Encoder of meaning for both languages; the pipeline's embedding is the mean.
+        languages: Side -> encoder of language variables; empty if the model has none.
+        generators: Side -> decoder with input [language; meaning].
+        translators: Side -> decoder with the meaning as input.
     """
 
     def __init__(
@@ -101,5 +102,5 @@ class BilingualGenerator(nn.Module):
 
     @property
     def max_length(self) -> int:
-        """Ids of a sentence that encoders read and decoders write, its end included."""
+        """Maximum ids per sentence for encoders and decoders, including the end."""
         return self.shape.transformer.max_length

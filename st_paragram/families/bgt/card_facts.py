@@ -1,4 +1,4 @@
-"""What the cards of BGT and its ablations say: generative models of translations."""
+"""Facts for the cards of BGT and its ablations: generative models of translations."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ _DESCRIPTION = """\
 (Wieting, Neubig and Berg-Kirkpatrick, EMNLP 2020). It also has decoders, for `st-paragram generate`."""
 
 _FOUND = {
-    "bgt": "the meaning that a bilingual generative transformer finds in a sentence, apart from its language",
-    "no-langvars": "the meaning that a bilingual generative transformer without variables of the languages finds",
-    "no-prior": "the meaning that a bilingual generative transformer without a prior finds in a sentence",
-    "bilingual-trans": "what a transformer knows of a sentence that has learned to translate in both directions",
-    "english-trans": "what a transformer knows of a sentence that has learned to translate out of English",
-    "english-ae": "what an autoencoder of English knows of a sentence",
-    "english-vae": "what a variational autoencoder of English knows of a sentence",
+    "bgt": "the language-independent meaning variable of a bilingual generative transformer",
+    "no-langvars": "the meaning variable of a bilingual generative transformer without language variables",
+    "no-prior": "the meaning variable of a bilingual generative transformer without a prior",
+    "bilingual-trans": "the sentence encoding of a transformer trained to translate in both directions",
+    "english-trans": "the sentence encoding of a transformer trained to translate from English",
+    "english-ae": "the sentence encoding of an autoencoder of English",
+    "english-vae": "the sentence encoding of a variational autoencoder of English",
 }
 
 _BGT = Paper(
@@ -31,6 +31,6 @@ _BGT = Paper(
 
 
 def card_facts(record: TrainingRecord) -> CardFacts:
-    """Those of a generative model, by its `objective`."""
-    found = _FOUND.get(record.settings["objective"], "what a generative model finds in a sentence")
+    """Return the facts of a generative model, by its `objective`."""
+    found = _FOUND.get(record.settings["objective"], "the sentence encoding of a generative model")
     return CardFacts(_DESCRIPTION.format(found=found), "transformer", (_BGT,))

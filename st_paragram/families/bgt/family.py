@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from st_paragram.learning.training.run import TrainingRun
 
 _EPILOG = """\
-  st-paragram train bgt --lang es --data mine.tsv.xz               # makes the model directory bgt-es, in an hour or so
+  st-paragram train bgt --lang es --data mine.tsv.xz               # makes the model directory bgt-es in about an hour
   st-paragram train bgt --lang fr --config bgt_paper               # the paper's sizes, for a GPU
   st-paragram train bgt --lang es --objective bilingual-trans --output trans-es
   st-paragram generate bgt-es --task translate --from en --to es FILE
@@ -25,7 +25,7 @@ Ctrl-C saves a checkpoint, and the same command with --resume continues from it.
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
     add_language(parser)
-    add_training_options(parser, FAMILY, PAIRS.format("LANG"), "bgt-LANG; with another --objective its name and LANG")
+    add_training_options(parser, FAMILY, PAIRS.format("LANG"), "bgt-LANG; OBJECTIVE-LANG with another --objective")
 
 
 def _run(arguments: argparse.Namespace) -> TrainingRun:
@@ -40,8 +40,8 @@ FAMILY = Family(
     built_in_config="bgt_small",
     kinds={
         "bgt": TrainingKind(
-            "Train a bilingual generative transformer, which learns the meaning of a sentence by writing it and its "
-            "translation.",
+            "Train a bilingual generative transformer. It learns the meaning of a sentence by generating the sentence "
+            "and its translation.",
             _EPILOG,
             _add_options,
             _run,

@@ -1,8 +1,8 @@
-"""What a generative model can write: a sentence again, its translation, its meaning in another sentence's style.
+"""Generation with a generative model: reconstruction, translation, and transfer to another sentence's style.
 
-A generator reads a language variable and the meaning, in this order, a translator the meaning alone (EMNLP 2020); all
-latent variables are their means here. A sentence that is empty gives an empty one. What the vocabulary does not know is
-dropped, and what goes beyond the model's positions is cut.
+A generator reads a language variable and the meaning, in this order; a translator reads only the meaning (EMNLP 2020).
+All latent variables are their means here. An empty sentence gives an empty sentence. Unknown pieces are dropped, and
+sentences longer than the model's positions are truncated.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ _BLOCK = 16  # batches that are read, and sorted by length, at a time
 
 
 def find_side(model: GenerativeEncoder, task: Task, source: str | None = None, target: str | None = None) -> Side:
-    """The side whose decoder does a task; for a transfer, the language that is read (`source`) says nothing."""
+    """Return the side whose decoder does a task; for a transfer, the input language (`source`) does not matter."""
     if not isinstance(model, GenerativeEncoder):
-        raise SettingsError(f"a {type(model).__name__} is an encoder alone; {NEEDED}")
+        raise SettingsError(f"a {type(model).__name__} has no decoders; {NEEDED}")
     for language in (source, target):
         if language not in (None, *model.languages):
-            raise SettingsError(f"no language {language!r} in this model; it knows {' and '.join(model.languages)}")
+            raise SettingsError(f"no language {language!r} in this model; choose {' or '.join(model.languages)}")
     codes, generator = dict(zip(model.languages, SIDES, strict=True)), model.generator
     read, written = codes.get(source or ""), codes.get(target or "")
     if task == "translate":
         if read and read == written:
-            raise SettingsError(f"a translation from {source} to {target}; name two languages, or choose another task")
+            raise SettingsError(f"translation from {source} to {target}; name two languages, or choose another task")
         written = written or (other(read) if read else None)
     elif task == "reconstruct":
         if read and written and read != written:
-            raise SettingsError(f"a reconstruction from {source} to {target}; name one language, or translate")
+            raise SettingsError(f"reconstruction from {source} to {target}; name one language, or choose translate")
         written = written or read
     decoders = generator.translators if task == "translate" else generator.generators
     able = [side for side in SIDES if side in decoders and (task != "transfer" or generator.languages)]
@@ -64,25 +64,25 @@ def generate(
     settings: GenerationSettings = _DEFAULT,
     done: Callable[[int], object] = lambda _: None,
 ) -> Iterator[str]:
-    """Write a sentence for each row, in order, with sixteen batches of rows in memory at a time.
+    """Generate a sentence for each row, in order, with sixteen batches of rows in memory at a time.
 
     Args:
-        model: with the decoder that the task needs.
-        task: what to write.
-        rows: a sentence and, for a transfer, the one whose style is written; else the sentence itself. Nothing is
-            written where either is blank.
-        source: code of the language that is read; it may follow from the other.
-        target: code of the language that is written; by default the first that the model can do this for, but a
-            translation is into its second.
-        settings: of the search.
-        done: called after each batch with the number of sentences written.
+        model: Model with the decoder that the task needs.
+        task: The task.
+        rows: A sentence and, for a transfer, the sentence whose style is used; otherwise the sentence itself. If either
+            is blank, the output is empty.
+        source: Code of the input language, if it does not follow from `target`.
+        target: Code of the output language; by default the first language that the model can do this for, or the
+            second for a translation.
+        settings: Settings of the search.
+        done: Called after each batch with the number of sentences generated.
     """
     side, rows = find_side(model, task, source, target), iter(rows)
     tokenizer, generator = model.sentencepiece, model.generator
     pieces = [tokenizer.piece(one) is not None for one in range(len(tokenizer))]
     writable = torch.tensor(pieces, device=model.device)
     decoder = (generator.translators if task == "translate" else generator.generators)[side]
-    longest = max(1, min(settings.max_length, generator.max_length - 1))  # one position more is the beginning
+    longest = max(1, min(settings.max_length, generator.max_length - 1))  # one more position is for the beginning
     search = (generator.special.end, writable, settings.beam, longest, settings.length_penalty)
 
     def mean(encoder: nn.Module, texts: Sequence[str]) -> Tensor:
@@ -94,7 +94,7 @@ def generate(
         written = [""] * len(block)
         full = [row for row, texts in enumerate(block) if all(text.strip() for text in texts)]
         done(len(block) - len(full))
-        full.sort(key=lambda row: len(block[row][1]))  # those of like length are done at like times
+        full.sort(key=lambda row: len(block[row][1]))  # sentences of similar length finish at similar times
         for start in range(0, len(full), settings.batch_size):
             some = full[start : start + settings.batch_size]
             sentences, styles = zip(*(block[row] for row in some), strict=True)

@@ -1,8 +1,8 @@
-"""A transformer decoder that writes a sentence out of a latent vector, which reaches it in two places.
+"""A transformer decoder that generates a sentence from a latent vector, which enters in two places.
 
-Source: EMNLP 2020, section 3 and table 5. "Attention": where a translation model looks at its source, a layer adds
-W [x; z] + b to its state x. "Logit": the logits are E [z; h]. Both are sums of a part of x or h and a part of z, the
-latter computed once a sentence.
+Source: EMNLP 2020, section 3 and table 5. "Attention": in place of a translation model's attention to the source, a
+layer adds W [x; z] + b to its state x. "Logit": the logits are E [z; h]. Both are sums of a part for x or h and a part
+for z, which is computed once per sentence.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from st_paragram.learning.modules.transformer_encoder import SpecialIds, Transfo
 
 
 class LatentDecoder(nn.Module):
-    """A decoder of sentences of V ids out of latent vectors of k components, which reach layers, logits or both."""
+    """Decode sentences over V ids from latent vectors with k dimensions, which enter layers, logits or both."""
 
     def __init__(
         self,
@@ -31,7 +31,7 @@ class LatentDecoder(nn.Module):
         super().__init__()
         self.dropout, self.scale = shape.dropout, shape.dim**0.5
         self.embedding = nn.Embedding(vocabulary, shape.dim, padding_idx=special.pad)
-        self.positions = MarianSinusoidalPositionalEmbedding(shape.max_length, shape.dim)  # the encoder's; not trained
+        self.positions = MarianSinusoidalPositionalEmbedding(shape.max_length, shape.dim)  # not trained
         self.positions.weight.data = self.positions.create_weight()
         layers = [_Layer(shape, latent_dim if at_attention else 0) for _ in range(shape.layers)]
         self.layers = nn.ModuleList(layers)
@@ -45,11 +45,11 @@ class LatentDecoder(nn.Module):
                 nn.init.normal_(table.weight, std=shape.dim**-0.5)
 
     def states(self, previous: Tensor, latents: Tensor) -> Tensor:
-        """The state at each place, float (B, L, d), computed from what precedes it.
+        """Compute the state at each position, float (B, L, d), from the preceding ids.
 
         Args:
-            previous: int64 (B, L): the end of sentence, then the ids so far; what fills a row up comes last and, since
-                no place sees later ones, does not count.
+            previous: int64 (B, L): the end of sentence, then the ids so far, then padding, which has no effect on
+                earlier positions.
             latents: float (B, k).
         """
         x = self.embedding(previous) * self.scale + self.positions(previous.shape)
@@ -59,22 +59,22 @@ class LatentDecoder(nn.Module):
         return x
 
     def softmax(self, batch: SentenceBatch, latents: Tensor) -> LinearSoftmax:
-        """The parts of the logits of a batch's targets; `latents`, float (B, k), are those of its sentences."""
+        """Compute the parts of the logits of a batch's targets; `latents`, float (B, k), are for its sentences."""
         states = self.states(batch.previous, latents)[batch.mask]
         if self.latent_output is None:
             return LinearSoftmax(states, self.output.weight)
         return LinearSoftmax(states, self.output.weight, latents, self.latent_output.weight, batch.sentences)
 
     def next_logits(self, previous: Tensor, latents: Tensor) -> Tensor:
-        """The logits of what comes after B beginnings of one length, float (B, V); arguments as of `states`."""
+        """Compute the logits of the next ids after B prefixes of equal length, float (B, V); arguments as `states`."""
         logits = self.states(previous, latents)[:, -1] @ self.output.weight.T
         return logits if self.latent_output is None else logits + latents @ self.latent_output.weight.T
 
 
 class _Layer(nn.Module):
-    """Self-attention, the latent vector, a feed-forward network; each with dropout, a residual and a norm behind.
+    """Self-attention, the latent vector, a feed-forward network; each followed by dropout, a residual and a norm.
 
-    Attention weights are not dropped, as in the authors' code and in the encoder.
+    There is no dropout of attention weights, as in the authors' code and in the encoder.
     """
 
     def __init__(self, shape: TransformerShape, latent_dim: int) -> None:
@@ -89,7 +89,7 @@ class _Layer(nn.Module):
             self.of_state, self.of_latent = nn.Linear(dim, dim), nn.Linear(latent_dim, dim, bias=False)
 
     def initialise_latent(self) -> None:
-        """Xavier's uniform range of the whole W in W [x; z], whose two parts are kept apart."""
+        """Initialize with Xavier's uniform range of the whole W in W [x; z], whose two parts are stored separately."""
         if self.latent_norm is not None:
             parts = (self.of_state.weight, self.of_latent.weight)
             bound = (6 / (len(parts[0]) + sum(part.shape[1] for part in parts))) ** 0.5

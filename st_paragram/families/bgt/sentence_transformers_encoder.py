@@ -1,11 +1,11 @@
-"""A generative model as a SentenceTransformer, and what its directory has next to the pipeline of its semantic encoder.
+"""A generative model as a SentenceTransformer, and the files next to the pipeline of its semantic encoder.
 
-model.safetensors, modules.json, ...     the semantic encoder; stock sentence-transformers opens it
-language-en/, language-es/               the languages' encoders, pipelines of the same kind
+model.safetensors, modules.json, ...     the semantic encoder; plain sentence-transformers opens it
+language-en/, language-es/               the language encoders, pipelines of the same kind
 decoders/model.safetensors               decoders, and the maps to log variances
-sentencepiece.model, st_paragram.json    for decoders: vocabulary, sizes, which there are
+sentencepiece.model, st_paragram.json    vocabulary, names and sizes of the decoders
 
-The name of this file matters, as that of `learning.models.sentence_transformers_encoder` does.
+The name of this file matters, like that of `learning.models.sentence_transformers_encoder`.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ _DECODERS = "decoders/model.safetensors"
 
 @dataclass(frozen=True)
 class GeneratorValues:
-    """What `st_paragram.json` says of a generative model."""
+    """The entries of `st_paragram.json` for a generative model."""
 
-    languages: tuple[str, str]  # of both sides
-    language_encoders: Sequence[Side]  # sides whose language has an encoder
+    languages: tuple[str, str]  # languages of both sides
+    language_encoders: Sequence[Side]  # sides with a language encoder
     tokenizer_options: dict[str, Any]
     decoders: DecoderShape
 
 
 class GenerativeEncoder(pipeline_files.PipelineWithMore):
-    """A pipeline that embeds sentences, and what else a generative model has.
+    """A SentenceTransformer that embeds sentences with the semantic encoder of a generative model.
 
     Attributes:
-        languages: of both sides.
-        sentencepiece: the tokenizer of all parts.
+        languages: Languages of both sides.
+        sentencepiece: The tokenizer of all parts.
 
     Example:
         >>> import st_paragram
@@ -62,7 +62,7 @@ class GenerativeEncoder(pipeline_files.PipelineWithMore):
     languages: tuple[str, str]
     sentencepiece: Tokenizer
     _generator: list[BilingualGenerator]  # in a list: a module as an attribute would become part of the pipeline
-    _stored: tuple[Path, GeneratorValues]  # where it is read from when first asked for
+    _stored: tuple[Path, GeneratorValues]  # where it is read from when first needed
 
     @classmethod
     def of(
@@ -72,7 +72,7 @@ class GenerativeEncoder(pipeline_files.PipelineWithMore):
         tokenizer: Tokenizer,
         generator: BilingualGenerator | None = None,
     ) -> GenerativeEncoder:
-        """A pipeline, which is shared, with its generator."""
+        """Combine a pipeline, which is shared, with its generator."""
         made = cls(modules=list(model), device=str(model.device), **pipeline_settings(model))
         made.languages, made.sentencepiece = languages, tokenizer
         made._generator = [] if generator is None else [generator]
@@ -80,7 +80,7 @@ class GenerativeEncoder(pipeline_files.PipelineWithMore):
 
     @property
     def generator(self) -> BilingualGenerator:
-        """Encoders and decoders, in evaluation mode, on the device of the pipeline."""
+        """The encoders and decoders, in evaluation mode, on the pipeline's device."""
         if not self._generator:
             (folder, values), tokenizer = self._stored, self.sentencepiece
             encoders = {
@@ -96,7 +96,7 @@ class GenerativeEncoder(pipeline_files.PipelineWithMore):
         return self._generator[0].to(self.device).eval()
 
     def write_beside(self, folder: Path) -> dict[str, Any]:
-        """Write decoders, vocabulary and the languages' encoders; returns the entries of `st_paragram.json`."""
+        """Write decoders, vocabulary and language encoders; return the entries of `st_paragram.json`."""
         generator, tokenizer = self.generator, self.sentencepiece
         for side, language in zip(SIDES, self.languages, strict=True):
             if side in generator.languages:
@@ -110,10 +110,10 @@ class GenerativeEncoder(pipeline_files.PipelineWithMore):
 
 
 def read_beside(pipeline: SentenceTransformer, folder: Path, values: dict[str, Any]) -> GenerativeEncoder:
-    """The model in a folder, whose decoders are read when first asked for."""
+    """Return the model in a folder; its decoders are read when first needed."""
     with configured(folder):
         stored = pydantic.TypeAdapter(GeneratorValues).validate_python(values)
-        for language in stored.languages:  # which names a folder
+        for language in stored.languages:  # a folder name
             if not language.replace("_", "").replace("-", "").isalnum():
                 raise ValueError(f"language is {short(language)}")
     path = file_of(folder, tokenizer_file(SentencePieceTokenizer.kind))
@@ -125,6 +125,6 @@ def read_beside(pipeline: SentenceTransformer, folder: Path, values: dict[str, A
 
 
 def _own_tensors(generator: BilingualGenerator) -> dict[str, Tensor]:
-    """What belongs to no pipeline."""
+    """Return the tensors that do not belong to a pipeline."""
     state = generator.state_dict()
     return {name: tensor.cpu().contiguous() for name, tensor in state.items() if ".pipeline." not in name}

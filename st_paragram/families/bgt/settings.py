@@ -1,4 +1,4 @@
-"""The settings of training and of generation, and what each objective consists of. Nothing here needs torch."""
+"""Settings of training and generation, and the parts of each objective. Nothing here needs torch."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ Objective = Literal["bgt", "no-langvars", "no-prior", "bilingual-trans", "englis
 class ObjectiveParts:
     """The parts of an objective."""
 
-    prior: bool  # latent variables are random, and their divergence from N(0, I) is a term
+    prior: bool  # latent variables are random, and their divergence from N(0, I) is part of the loss
     languages: bool  # each language has a separate latent variable
-    generators: tuple[Side, ...]  # sides that are written out of the latent variables of the pair
-    translators: tuple[Side, ...]  # sides that are written out of the other side's meaning
-    weight: float = 1.0  # of translations
+    generators: tuple[Side, ...]  # sides generated from the latent variables of the pair
+    translators: tuple[Side, ...]  # sides generated from the other side's meaning
+    weight: float = 1.0  # of the translation losses
     batch_tokens: int = 25_000  # the paper's batch size
 
 
-#: EMNLP 2020, section 4. Where a shared encoder only translates, both directions have half the weight, as in the
-#: authors' code. The paper names no batch size for the autoencoders.
+#: EMNLP 2020, section 4. If a shared encoder only translates, each direction has half the weight, as in the authors'
+#: code. The paper does not give a batch size for the autoencoders.
 OBJECTIVES: dict[Objective, ObjectiveParts] = {
     "bgt": ObjectiveParts(True, True, SIDES, SIDES),
     "no-langvars": ObjectiveParts(True, False, (), SIDES, 0.5),
@@ -67,8 +67,8 @@ class GenerativeSettings:
         "attention+logit",
         "where latent variables enter a decoder: after its self-attention, at its logits, or both",
     )
-    latent_dim: int = setting(1024, "components of a sentence embedding, and of each language variable", ge=1)
-    dim: int = setting(1024, "components of the transformer states", ge=1)
+    latent_dim: int = setting(1024, "dimensions of a sentence embedding, and of each language variable", ge=1)
+    dim: int = setting(1024, "dimensions of the transformer states", ge=1)
     ffn_dim: int = setting(1024, "feed-forward units of the transformers", ge=1)
     heads: int = setting(8, "attention heads of the transformers", ge=1)
     encoder_layers: int = setting(5, "layers of the encoders", ge=1)
@@ -86,8 +86,8 @@ class GenerativeSettings:
     )
     candidates: int = setting(
         0,
-        "ids, sampled for each batch, that represent the rest of the vocabulary in the softmax; 0: softmax "
-        "over the whole vocabulary",
+        "ids sampled for each batch to represent the rest of the vocabulary in the softmax; 0: softmax over the "
+        "whole vocabulary",
         ge=0,
     )
     learning_rate: float = setting(5e-4, "learning rate of Adam; with a schedule, its maximum", gt=0)
@@ -102,12 +102,12 @@ class GenerativeSettings:
     epochs: float = setting(20.0, "passes over the pairs; fractions are allowed", gt=0)
     batch_tokens: int = setting(
         0,
-        "maximum batch size: number of sentences times the pieces of the longest sentence, on the longer side; 0: the "
-        "paper's, 50,000 for english-trans, bilingual-trans and no-prior and 25,000 for the others",
+        "maximum batch size: number of sentences times the pieces of the longest sentence, on the longer side; 0: as "
+        "in the paper, 50,000 for english-trans, bilingual-trans and no-prior and 25,000 for others",
         ge=0,
     )
-    min_pieces: int = setting(5, "pairs with a sentence of fewer pieces are left out of training", ge=0)
-    max_pieces: int = setting(100, "pairs with a sentence of more pieces are left out of training; 0: none is", ge=0)
+    min_pieces: int = setting(5, "minimum pieces per training sentence; other pairs are left out", ge=0)
+    max_pieces: int = setting(100, "maximum pieces per training sentence; other pairs are left out; 0: no limit", ge=0)
     accumulate: int = setting(1, "batches, of different lengths, whose gradients are combined in one update", ge=1)
     precision: Literal["auto", "float32", "bfloat16"] = setting(
         "auto",
@@ -115,14 +115,14 @@ class GenerativeSettings:
     )
     init: str = setting(
         "",
-        "averaging model of `dim` components, whose rows initialize shared pieces in the semantic encoder",
+        "averaging model with `dim` dimensions, to initialize shared pieces of the semantic encoder",
         metavar="MODEL",
     )
     seed: int = setting(0, "seed of all random numbers", ge=0, lt=1 << 32)
     held_out: int = setting(
         500,
-        "pairs held out of training, at most a twentieth of all, or one; the checkpoint with their lowest loss is "
-        "saved; 0: none, and the last checkpoint is saved",
+        "pairs held out of training, at most a twentieth of all, or one; the checkpoint with the lowest loss on them "
+        "is saved; 0: none, and the last checkpoint is saved",
         ge=0,
     )
     evaluate_steps: int = setting(
@@ -131,36 +131,36 @@ class GenerativeSettings:
     device: str = setting("auto", "torch device, such as cpu or cuda; auto: a GPU if available")
 
     def __post_init__(self) -> None:
-        """Check what concerns several settings."""
+        """Check combinations of settings."""
         if self.dim % self.heads:
             raise SettingsError(f"dim is {self.dim} and heads {self.heads}; dim must be a multiple of heads")
         if self.dim % 2:
-            raise SettingsError(f"dim is {self.dim}; sines and cosines of positions need an even number")
+            raise SettingsError(f"dim is {self.dim}; position sines and cosines need an even number")
 
     @property
     def extent(self) -> str:
-        """How long a run is, in words."""
+        """The length of a run in words."""
         return f"{self.epochs:g} epochs"
 
     @property
     def tokens(self) -> Tokens:
-        """What the encoders read."""
+        """The kind of tokens that the encoders read."""
         return "sentencepiece"
 
 
 Task = Literal["reconstruct", "translate", "transfer"]
 TASKS: tuple[Task, ...] = ("reconstruct", "translate", "transfer")
 
-#: What to do about a model that cannot generate.
+#: Advice for a model that cannot generate.
 NEEDED = "generate needs a directory made by `st-paragram train bgt`"
 
 
 @settings
 class GenerationSettings:
-    """How sentences are written; EMNLP 2020 has a beam of 5 and at most 200 pieces."""
+    """Settings of generation; EMNLP 2020 uses a beam of 5 and at most 200 pieces."""
 
     beam: int = setting(5, "beam width: hypotheses kept at each step; 1: always the best next piece", ge=1)
-    max_length: int = setting(200, "maximum pieces per generated sentence, limited by the model's positions", ge=1)
+    max_length: int = setting(200, "maximum pieces per generated sentence, up to the model's number of positions", ge=1)
     length_penalty: float = setting(
         1.0,
         "length penalty: a sentence's log probability is divided by its length to this power; 0 favors short sentences",

@@ -1,7 +1,7 @@
-"""The softmax over the vocabulary: its logits, of all ids or of some, and their cross-entropy.
+"""The softmax over the vocabulary: logits of all ids or of some, and their cross-entropy.
 
-Logits are E_h h + E_z z, where h belongs to a token and z to its sentence. That is E [z; h], the "Logit" injection of
-EMNLP 2020, with the part of z computed once a sentence.
+Logits are E_h h + E_z z, where h belongs to a token and z to its sentence. This is E [z; h], the "Logit" injection of
+EMNLP 2020, with the part for z computed once per sentence.
 """
 
 from __future__ import annotations
@@ -14,36 +14,36 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-_CHUNK = 1 << 21  # logits at a time: few enough to stay in a cache, enough to keep threads busy
+_CHUNK = 1 << 21  # logits at a time: few enough for the cache, enough to keep threads busy
 
 
 @dataclass(frozen=True)
 class LinearSoftmax:
-    """The parts of the logits of N tokens of S sentences; those of sentences are None together."""
+    """The parts of the logits of N tokens in S sentences; either all parts for sentences are given, or none."""
 
     states: Tensor  # h, float (N, d)
     of_states: Tensor  # E_h, float (V, d)
     latents: Tensor | None = None  # z, float (S, k)
     of_latents: Tensor | None = None  # E_z, float (V, k)
-    sentences: Tensor | None = None  # the sentence of each token, int64 (N,), never falling
-    offsets: Tensor | None = None  # what is added to the logits of all tokens, float (V,), without gradients
+    sentences: Tensor | None = None  # the sentence of each token, int64 (N,), in ascending order
+    offsets: Tensor | None = None  # added to the logits of all tokens, float (V,), without gradients
 
     def logits(self) -> Tensor:
-        """All logits at once, (N, V): for few tokens; `linear_cross_entropy` never makes them all."""
+        """Compute all logits at once, (N, V), for few tokens; `linear_cross_entropy` never stores all of them."""
         states, table = self.states, self.of_states
         if self.latents is not None and self.of_latents is not None and self.sentences is not None:
-            # A column of the table for each sentence, and in the states which of them is the token's: one product.
+            # One product: a column of the table for each sentence, selected by a one-hot part of the states.
             columns = torch.arange(len(self.latents), device=states.device)
             states = torch.cat([states, (self.sentences[:, None] == columns).to(states.dtype)], 1)
             table = torch.cat([table, self.of_latents @ self.latents.T], 1)
         return F.linear(states, table, self.offsets)
 
     def among(self, targets: Tensor, others: int) -> tuple[LinearSoftmax, Tensor]:
-        """The same softmax over all targets of a batch, int64 (N,), and a sample of `others` of the other ids.
+        """Restrict the softmax to all targets of a batch, int64 (N,), and a sample of `others` of the other ids.
 
-        The sampled ids stand for all others, by the logarithm of how many each stands for: what a softmax divides by is
-        then right in expectation, with the part of the batch's own ids, which are the frequent ones, exact (uniform
-        sampling of Bengio and Senécal, 2008, outside the batch). Also returns the targets' places among the ids.
+        Each sampled id represents several ids; the logarithm of their number is added to its logit. So the normalizer
+        is right in expectation, and exact for the batch's own, frequent ids (uniform sampling of Bengio and Senécal,
+        2008, outside the batch). Also returns the targets' positions among the ids.
         """
         own, places = targets.unique(return_inverse=True)
         left = torch.ones(len(self.of_states), dtype=torch.bool, device=targets.device)
@@ -61,17 +61,17 @@ class LinearSoftmax:
 
 
 def linear_cross_entropy(layer: LinearSoftmax, targets: Tensor, smoothing: float = 0.0) -> tuple[Tensor, Tensor]:
-    """The cross-entropy of tokens, in nats, summed, of some at a time: the table of all logits never exists.
+    """Sum the cross-entropy of tokens in nats, chunk by chunk: the table of all logits is never stored.
 
     `smoothing` is the share of the probability that label smoothing spreads over the V ids of the layer. Returns the
-    sum, a scalar that has gradients, and the same without smoothing, which has none; `targets` are int64 (N,).
+    sum, a scalar with gradients, and the sum without smoothing, which has no gradients; `targets` are int64 (N,).
     """
     parts = (layer.states, layer.of_states, layer.latents, layer.of_latents)
     return _Chunks.apply(layer, targets, smoothing, *parts)  # type: ignore[no-any-return]
 
 
 class _Chunks(torch.autograd.Function):
-    """Gradients are computed in the forward pass, while a chunk's logits are there."""
+    """Computes gradients in the forward pass, while a chunk's logits are available."""
 
     @staticmethod
     def forward(  # type: ignore[override]

@@ -1,4 +1,4 @@
-"""Batches of pairs of like length, as many pairs as a budget of tokens allows, in an order that follows from a seed."""
+"""Batches of pairs of similar length, limited by a budget of tokens, in an order determined by a seed."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from st_paragram.learning.training.batch_order import EpochPermutation
 class TokenBatches:
     """The batches of an epoch: every row once, sorted by length within windows, batches and windows in random order.
 
-    Where batches end follows from the lengths alone, so that every epoch has the same number of them; which of the rows
-    of one length a batch has is drawn again. Rows of a window follow one another in the store, which is shuffled.
+    The sizes of batches depend only on the lengths, so every epoch has the same number of batches; rows of equal length
+    are assigned to batches at random. A window is a run of rows in the store, which is shuffled.
 
     Args:
-        lengths: of the longer side of each row, in ids, ends included; a row of length 0 is left out.
-        budget: a batch has at most as many sentences times the longest length.
-        seed: of all orders.
-        window: rows that are sorted together.
+        lengths: Length of each row's longer side in ids, including the end; rows of length 0 are left out.
+        budget: Maximum number of sentences in a batch times its longest length.
+        seed: Seed of all orders.
+        window: Rows that are sorted together.
     """
 
     def __init__(self, lengths: NDArray[np.int32], budget: int, seed: int, window: int = 1 << 16) -> None:
         if (longest := lengths.max(initial=0)) > budget:
             raise SettingsError(
-                f"batch_tokens is {budget}, and a sentence has {longest} pieces with its end; raise batch_tokens, or "
+                f"batch_tokens is {budget}, but a sentence has {longest} pieces with its end; raise batch_tokens, or "
                 "lower max_length"
             )
         self.budget, self._lengths, self._seed, self._window = budget, lengths, seed, window
@@ -35,11 +35,11 @@ class TokenBatches:
         self._sorted: tuple[int, int, NDArray[np.int64], NDArray[np.int64]] | None = None
 
     def __len__(self) -> int:
-        """Batches of an epoch."""
+        """Number of batches in an epoch."""
         return self._batches
 
     def at(self, number: int) -> NDArray[np.int64]:
-        """The rows of a batch, int64 (n,), counting batches from 0 over all epochs."""
+        """Return the rows of a batch, int64 (n,), with batches numbered from 0 over all epochs."""
         epoch, position = divmod(number, self._batches)
         if self._epoch is None or self._epoch[0] != epoch:
             windows = EpochPermutation(len(self._edges), self._seed, epoch)[:]
@@ -59,12 +59,12 @@ class TokenBatches:
         return rows[self._edges[window][batch] : self._edges[window][batch + 1]]
 
     def _edges_of(self, begin: int) -> NDArray[np.int64]:
-        """Where the batches of a window begin and end among its rows by length."""
+        """Find where the batches of a window begin and end among its rows sorted by length."""
         lengths = np.sort(self._lengths[begin : begin + self._window])
         edges = [int(np.searchsorted(lengths, 0, side="right"))]
         while edges[-1] < len(lengths):
             some = lengths[edges[-1] :][: self.budget].astype(np.int64)
-            # The longest of n rows is the last: the cost grows with n, so that the largest n is found by bisection.
+            # The longest of n rows is the last: the cost grows with n, so bisection finds the largest n.
             costs = some * np.arange(1, len(some) + 1)
             edges.append(edges[-1] + int(np.searchsorted(costs, self.budget, side="right")))
         return np.array(edges)

@@ -32,14 +32,14 @@ from st_paragram.learning.training.trainer import StoreTrainer, StoreTrainingArg
 logger = logging.getLogger(__name__)
 
 _HELD_OUT_LOSS = "eval_held_out_loss"
-_COLLAPSED = 0.5  # nats: a semantic variable that holds less says nothing of its sentence
+_COLLAPSED = 0.5  # nats: below this, a semantic variable has no information about its sentence
 
 
 def new_model(store: PairStore, settings: GenerativeSettings) -> SentenceTransformer:
-    """The semantic encoder over the store's vocabulary that training begins with."""
+    """Make the initial semantic encoder over the store's vocabulary."""
     tokenizer, other_tokenizer = store.tokenizers
     if not tokenizer.shares_rows(other_tokenizer):
-        raise SettingsError(f"{store.path}: a vocabulary for each side; prepare the text with a joint one")
+        raise SettingsError(f"{store.path}: a vocabulary per side; prepare the text with a joint vocabulary")
     if len(set(store.languages)) == 1:
         raise SettingsError(f"{store.path}: pairs of one language; a generative model needs two")
     model = _pipeline(tokenizer, settings)
@@ -47,7 +47,7 @@ def new_model(store: PairStore, settings: GenerativeSettings) -> SentenceTransfo
         encoder: Any = model[0].model
         table = encoder.embed_tokens.weight
         rows = initial_rows(tokenizer, settings.init, settings.dim)
-        with torch.no_grad():  # Marian multiplies rows by this root, and a model's own begin with N(0, 1)
+        with torch.no_grad():  # Marian multiplies rows by this root; the model's rows were initialized from N(0, 1)
             table.copy_(rows * settings.dim**-0.5)
             table[special_ids(tokenizer).pad].zero_()
     return model
@@ -71,7 +71,7 @@ def trainer(
     evaluator: BaseEvaluator | None = None,
     _: object = None,
 ) -> GenerativeTrainer:
-    """The trainer of a run with checkpoints in `folder`, which is evaluated now and then if there is an evaluator."""
+    """Make the trainer of a run with checkpoints in `folder`, which evaluates regularly if there is an evaluator."""
     tokenizer, parts = store.tokenizer(), OBJECTIVES[settings.objective]
     shape = DecoderShape(
         _shape(settings, settings.decoder_layers),
@@ -117,10 +117,10 @@ def trainer(
 
 
 class GenerativeTrainer(StoreTrainer):
-    """Train on batches of pairs of like length, each with a budget of tokens.
+    """Train on batches of pairs of similar length, each limited by a budget of tokens.
 
-    An update takes `accumulate` batches, and its loss is the mean over their pairs. Noise of the latent variables and
-    dropout follow from the seed and the update, so that a run resumes to the bit.
+    An update uses `accumulate` batches, and its loss is the mean over their pairs. Latent noise and dropout depend only
+    on the seed and the update, so a resumed run gives identical results.
     """
 
     loss: TranslationElbo
@@ -136,9 +136,9 @@ class GenerativeTrainer(StoreTrainer):
         held_out: int = 0,
         **kwargs: Any,  # noqa: ANN401
     ) -> None:
-        """Set up a run on all pairs but the last `held_out`, at most a twentieth or one; `model` is the loss's."""
+        """Set up a run on all pairs except the last `held_out` (at most a twentieth, or one); `model` is the loss's."""
         counts = np.stack([store.lengths(side, 0, len(store)) for side in SIDES])
-        # The longer side of each pair, in ids that are read, the end included; 0 for what is left out.
+        # The length of each pair's longer side in ids, including the end; 0 for pairs that are left out.
         self._lengths = np.minimum(counts.max(0) + 1, loss.generator.max_length).astype(np.int32)
         self._lengths[counts.min(0) < run.min_pieces] = 0
         outside = f"a sentence of fewer than {run.min_pieces} pieces"
@@ -150,7 +150,7 @@ class GenerativeTrainer(StoreTrainer):
             logger.info(f"{len(store) - len(kept):,} of {len(store):,} pairs have {outside} and are left out")
         if len(kept) < 2:
             raise SettingsError(
-                f"{store.path}: {len(kept)} of {len(store):,} pairs stay, the others have {outside}; change the limits"
+                f"{store.path}: {len(kept)} of {len(store):,} pairs left, the others have {outside}; change the limits"
             )
         self._held_out = kept[len(kept) - min(held_out, max(len(kept) // 20, 1)) :]
         lengths = self._lengths[: self._held_out[0]] if len(self._held_out) else self._lengths
@@ -162,16 +162,16 @@ class GenerativeTrainer(StoreTrainer):
 
     @property
     def batches_per_epoch(self) -> int:
-        """Updates of an epoch."""
+        """Number of updates in an epoch."""
         return -(-len(self.batches) // self.accumulate)
 
     @property
     def trained(self) -> SentenceTransformer:
-        """The pipeline with the languages' encoders and decoders."""
+        """Return the pipeline with language encoders and decoders."""
         return GenerativeEncoder.of(self.model, self.store.languages, self.store.tokenizer(), self.loss.generator)
 
     def make_step(self, step: int) -> tuple[Tensor, int]:
-        """Make the passes of an update's batches; the last update of an epoch may have fewer."""
+        """Run forward and backward passes on an update's batches; the last update of an epoch may have fewer."""
         started, args, device = time.perf_counter(), self.args, self.args.device
         epoch, update = divmod(step, self.batches_per_epoch)
         first, end = epoch * len(self.batches) + update * self.accumulate, (epoch + 1) * len(self.batches)
@@ -189,7 +189,7 @@ class GenerativeTrainer(StoreTrainer):
             (terms.loss / pairs).backward()
             total += terms.loss.detach() / pairs
             for name, part in {"loss": terms.loss.detach(), **terms.parts}.items():
-                self._sums[name] += part  # as a tensor: a GPU is not waited for
+                self._sums[name] += part  # as a tensor, without waiting for a GPU
             self._sums["pieces"] += sum(len(batch.targets) for batch in batches.values())
             self._means = torch.cat([self._means.to(device), terms.means])[-2000:]  # enough to show active units
         self._sums["pairs"] += pairs
@@ -206,7 +206,7 @@ class GenerativeTrainer(StoreTrainer):
         return torch.randn(rows, *self.loss.noise_shape, generator=source).to(self.args.device)
 
     def evaluate(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
-        """Evaluate as `StoreTrainer` does, and measure the loss of the pairs that are not trained on."""
+        """Evaluate like `StoreTrainer`, and measure the loss on the held-out pairs."""
         metrics = super().evaluate(*args, **kwargs)
         if len(self._held_out):
             metrics[_HELD_OUT_LOSS] = self.held_out_loss()
@@ -215,9 +215,9 @@ class GenerativeTrainer(StoreTrainer):
 
     @torch.no_grad()
     def held_out_loss(self) -> float:
-        """Mean loss of the pairs that are not trained on, in nats a pair: full KL terms, no label smoothing.
+        """Compute the mean loss on the held-out pairs in nats per pair, with full KL terms and no label smoothing.
 
-        Noise of the latent variables is the same each time, and so is the result for the same weights.
+        The latent noise is the same each time, and so is the result for the same weights.
         """
         training = self.loss.training
         self.loss.eval()
@@ -230,7 +230,7 @@ class GenerativeTrainer(StoreTrainer):
         return total / len(rows)
 
     def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
-        """Log the loss and its parts, in nats a pair, and how many semantic units are active.
+        """Log the loss and its parts, in nats per pair, and the number of active semantic units.
 
         All are means over the pairs since the last line, so that `reconstruction`, `translation`, `smoothing` and
         `divergence` add up to `loss`.

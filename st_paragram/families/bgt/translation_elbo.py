@@ -1,7 +1,7 @@
-"""The objectives of EMNLP 2020: the evidence lower bound of a pair of translations, and translation of meanings.
+"""The objectives of EMNLP 2020: the evidence lower bound of a translation pair, and translation from the meaning.
 
-For a pair (x_a, x_b), with z_s inferred from one side alone and z_a, z_b from their own (equation 2 of the paper, with
-the translation term of its section 3.2; here as losses in nats):
+For a pair (x_a, x_b), with z_s inferred from one side, z_a from x_a and z_b from x_b (equation 2 of the paper, with the
+translation term of its section 3.2; here as losses in nats):
 
     - log p(x_a | z_a, z_s) - log p(x_b | z_b, z_s) + beta (KL_s + KL_a + KL_b)
     - w [log p(x_b | mean of z_s of x_a) + log p(x_a | mean of z_s of x_b)]
@@ -26,21 +26,21 @@ from st_paragram.learning.modules.sentence_batch import SentenceBatch
 
 
 def annealed(step: int, steps: int) -> float:
-    """The weight of the KL terms at an update: from 0, linearly, to 1 after `steps` updates (at once if that is 0)."""
+    """Return the weight of the KL terms: linear from 0 to 1 over `steps` updates; 1 if `steps` is 0."""
     return min(1.0, step / steps) if steps else 1.0
 
 
 @dataclass(frozen=True)
 class ElboTerms:
-    """The loss of a batch, and its parts; sums over pairs, in nats.
+    """The loss of a batch and its parts; sums over pairs, in nats.
 
     Attributes:
-        loss: A scalar that has gradients.
-        parts: Scalars by name, without gradients, those that the objective has. Four add up to the loss:
-            `reconstruction`, `translation` (both without label smoothing), `smoothing` (what label smoothing adds) and
-            `divergence` (the KL terms with their weight). `kl_semantic`, and `kl_a` and `kl_b` of the languages, are
-            the KL terms themselves.
-        means: Of the semantic variable on the inferring side, or the one that is read; float (B, k), no gradients.
+        loss: A scalar with gradients.
+        parts: Name -> scalar without gradients, for the parts of the objective. Four add up to the loss:
+            `reconstruction`, `translation` (both without label smoothing), `smoothing` (added by label smoothing) and
+            `divergence` (the weighted KL terms). `kl_semantic`, and `kl_a` and `kl_b` for the languages, are the KL
+            terms without weight.
+        means: Means of the semantic variable on the inferring or input side, float (B, k), without gradients.
     """
 
     loss: Tensor
@@ -52,12 +52,13 @@ class TranslationElbo(nn.Module):
     """The loss of a batch of pairs.
 
     Args:
-        generator: encoders and decoders, those of the objective.
-        objective: a name in `OBJECTIVES`.
-        latent: what generators read: samples (the paper) or means (its code). With generators, translators read means.
-        smoothing: label smoothing of the translation term.
-        translation_weight: of that term.
-        candidates: in training, ids that stand for all that a batch does not hold, see `LinearSoftmax.among`; or 0.
+        generator: Encoders and decoders of the objective.
+        objective: A name in `OBJECTIVES`.
+        latent: Input of generators: samples (the paper) or means (its code). If there are generators, translators read
+            means.
+        smoothing: Label smoothing of the translation term.
+        translation_weight: Weight of the translation term.
+        candidates: Sampled ids that represent the ids outside a training batch, see `LinearSoftmax.among`; 0: none.
     """
 
     def __init__(
@@ -77,23 +78,23 @@ class TranslationElbo(nn.Module):
 
     @property
     def noise_shape(self) -> tuple[int, int]:
-        """What `forward` needs of noise for a pair: (3, k)."""
+        """The shape of the noise for a pair in `forward`: (3, k)."""
         return 3, self.generator.shape.latent_dim
 
     def inferring_side(self, batch: int) -> Side:
-        """The side whose meaning is the pair's, by the number of a batch of the run; "a" where one side is written."""
+        """Return the side that infers the pair's meaning, by batch number; "a" if only one side is generated."""
         return SIDES[batch % 2] if len(self.parts.generators) > 1 else "a"
 
     def forward(
         self, batches: Mapping[Side, SentenceBatch], inferring: Side, noise: Tensor, annealing: float = 1.0
     ) -> ElboTerms:
-        """The loss of B pairs.
+        """Compute the loss of B pairs.
 
         Args:
-            batches: both sides.
-            inferring: the side whose meaning is that of the pair; it alternates from batch to batch.
-            noise: of N(0, I), float (B, 3, k): for the languages, and for the meaning.
-            annealing: the weight of the KL terms, see `annealed`.
+            batches: Both sides.
+            inferring: The side that infers the pair's meaning; it alternates from batch to batch.
+            noise: Noise from N(0, I), float (B, 3, k), for the two languages and the meaning.
+            annealing: Weight of the KL terms, see `annealed`.
         """
         model, objective = self.generator, self.parts
         read = {other(side) for side in objective.translators} | ({inferring} if objective.generators else set())

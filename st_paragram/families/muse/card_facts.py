@@ -1,4 +1,4 @@
-"""The cards of dual encoders by the method of multilingual USE, and of finished encoders with towers."""
+"""The cards of dual encoders trained like multilingual USE, and of finished encoders with towers."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 _DESCRIPTION = """\
 {network} and the mean of sentencepiece
-embeddings, trained on {tasks} as multilingual USE is (Yang et al., ACL 2020).
-`model.encode_query` and `model.encode_document` are its towers of questions and of answers."""
+embeddings, trained on {tasks} like multilingual USE (Yang et al., ACL 2020).
+`model.encode_query` and `model.encode_document` use its towers for questions and answers."""
 _CONVOLUTIONS = """\
-Where st_paragram is installed, `SentenceTransformer(..., trust_remote_code=True)` opens it, too."""
+Where st_paragram is installed, `SentenceTransformer(..., trust_remote_code=True)` also opens it."""
 _RETRIEVAL = """\
 Questions and answers:
 
@@ -32,8 +32,8 @@ answers = model.encode_document(["She wrote it in 1843."])
 print(model.similarity(questions, answers))
 ```"""
 _CLASSIFY = """\
-`model.classify(premises, hypotheses)` gives the probabilities of entailment, neutral and contradiction; a model has it
-when `st_paragram.load` opened it."""
+`model.classify(premises, hypotheses)` gives the probabilities of entailment, neutral and contradiction, if the model
+was opened by `st_paragram.load`."""
 
 TASKS = {"qa": "questions and answers", "response": "responses", "nli": "inference"}
 MUSE = Paper(
@@ -48,7 +48,7 @@ MUSE = Paper(
 
 
 def card_facts(record: TrainingRecord) -> CardFacts:
-    """Those of a dual encoder, by its `architecture` and the tasks that it was trained on."""
+    """Return the facts of a dual encoder, by its `architecture` and training tasks."""
     architecture = record.settings["architecture"]
     network = {"cnn": "convolutions over pieces", "transformer": "a transformer"}[architecture]
     others = [name for task, name in TASKS.items() if any(key.split()[0] == task for key in record.tasks)]
@@ -59,24 +59,24 @@ def card_facts(record: TrainingRecord) -> CardFacts:
 def towers_card(
     name: str, encoder: str, model: EncoderWithTowers, rows: Sequence[PairRows], curves: Sequence[Curve]
 ) -> str:
-    """The card in Markdown: of a model after training on these rows, over a finished encoder of this name."""
+    """Make the card of towers trained on these rows over a finished encoder of this name."""
     encoder = one_line(encoder, 200).replace("`", "'")
     tasks = listed([text for task, text in TASKS.items() if task in model.tasks])
     sizes = [(TASKS[each.task], each.language, f"{len(each):,}") for each in rows]
     shown = [(each.measure, f"{each.rows:,}", str(each), str(each.best)) for each in curves]
-    training = f"By `st-paragram towers`, st_paragram {installed_version()}, on these rows:"
+    training = f"Trained by `st-paragram towers`, st_paragram {installed_version()}, on these rows:"
     card = Card(
         name=one_line(name, 100),
         summary=f"Sentence embeddings of `{encoder}`, scaled to length 1, with towers and heads trained on {tasks} as "
         "in multilingual USE (Yang et al., ACL 2020). The encoder itself was not changed.",
         stock=False,
         note=blocks(_RETRIEVAL, _CLASSIFY if model.has_classifier else ""),
-        licence="other",
-        licence_name="terms-of-the-encoder-and-the-text",
-        terms=f"The encoder has the terms that the model card of `{encoder}` states; each text keeps its own license.",
+        license="other",
+        license_name="terms-of-the-encoder-and-the-text",
+        terms=f"The encoder keeps the terms stated in the model card of `{encoder}`; each text keeps its own license.",
         sections=(
             ("Training", blocks(training, markdown_table(("task", "language", "rows"), sizes, left=2))),
-            ("On rows held out", markdown_table(("measure", "rows", "% before and after each epoch", "kept"), shown)),
+            ("On held-out rows", markdown_table(("measure", "rows", "% before and after each epoch", "kept"), shown)),
             citation(MUSE),
         ),
     )

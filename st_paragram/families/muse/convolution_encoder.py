@@ -1,4 +1,4 @@
-"""Convolutions over token embeddings and the mean of what they find: the CNN of mUSE (ACL 2020)."""
+"""Convolutions over token embeddings and the mean of their outputs: the CNN of mUSE (ACL 2020)."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from torch import Tensor, nn
 from st_paragram.errors import SettingsError
 from st_paragram.learning.modules.flat_features import FlatFeatures
 
-#: Zero vectors that stand for the end of each text; they belong to the mean.
+#: Zero vectors that mark the end of each text; they are part of the mean.
 ENDS = 2
-_GROUPS = 8  # of texts of similar length in a batch
+_GROUPS = 8  # groups of texts of similar length in a batch
 _HUB_ARGUMENTS = ("subfolder", "token", "cache_folder", "revision", "local_files_only")
 
 
 class ConvolutionEncoder(Module):
-    """Sentence embeddings from the mean of convolutions, and from the bag of tokens; it follows `TokenEmbedding`.
+    """Sentence embeddings from the mean of convolutions and the mean of token embeddings (the bag of tokens).
 
-    Each layer has kernels of several widths and ReLU; a kernel of width w sees places i - w // 2 to i + (w - 1) // 2.
-    Of the last layer's mean over a text's n + 2 places, a linear map makes the embedding. With the bag kept it is
-    bag_scale * (sum of token embeddings / (n + 2)) + gate * (linear map of the mean), with a learned gate; the trainer
-    sets the buffer `bag_scale`.
+    Put it after `TokenEmbedding`. Each layer has kernels of several widths and ReLU; a kernel of width w sees positions
+    i - w // 2 to i + (w - 1) // 2. The embedding is a linear map of the last layer's mean over n + 2 places. With the
+    bag, it is bag_scale * (sum of token embeddings / (n + 2)) + gate * (linear map of the mean), with a learned gate;
+    the trainer sets the buffer `bag_scale`.
     """
 
     config_keys: list[str] = ["embedding_dimension", "filters", "layers", "widths", "keep_bag", "max_length"]  # noqa: RUF012 - as declared by sentence-transformers
@@ -41,15 +41,15 @@ class ConvolutionEncoder(Module):
         keep_bag: bool = True,
         max_length: int | None = None,
     ) -> None:
-        """Make new layers with `filters` of each width: Kaiming's uniform kernels, biases of 0, none in the first.
+        """Make new layers with `filters` per width: Kaiming's uniform kernels, biases of 0, no bias in the first layer.
 
-        Of a text `max_length` tokens are read, its two ends included.
+        At most `max_length` tokens of a text are read, including the two end markers.
         """
         super().__init__()
         self.embedding_dimension, self.filters, self.layers = embedding_dimension, filters, layers
         self.widths, self.keep_bag, self.max_length = list(widths), keep_bag, max_length
         channels = filters * len(self.widths)
-        # On CPUs, images of one row, whose channels lie next to each other, take half the time of `Conv1d`.
+        # On CPUs, images of one row in channels-last format take half the time of `Conv1d`.
         self.convolutions = nn.ModuleList(
             nn.ModuleList(
                 nn.Conv2d(size, filters, (1, width), padding=(0, width // 2), bias=layer > 0) for width in self.widths
@@ -73,7 +73,7 @@ class ConvolutionEncoder(Module):
     def forward(self, features: dict[str, Any], **kwargs: Any) -> dict[str, Any]:  # noqa: ANN401
         """Add `sentence_embedding`, float (B, D), not normalized, to `FlatFeatures`."""
         if not isinstance(features, FlatFeatures):
-            raise SettingsError("ConvolutionEncoder reads texts without padding; put TokenEmbedding right before it")
+            raise SettingsError("ConvolutionEncoder needs texts without padding; put TokenEmbedding directly before it")
         offsets = features["cu_seq_lens_q"]
         counts = offsets.diff()
         if self.max_length is not None and int(counts.max()) > (most := self.max_length - ENDS):
@@ -87,14 +87,14 @@ class ConvolutionEncoder(Module):
         return features
 
     def _embed(self, tokens: Tensor, begins: Tensor, ends: Tensor) -> Tensor:
-        """Embeddings of B texts of similar length, text i of tokens[begins[i]:ends[i]], filled up with zeros."""
+        """Embed B texts of similar length, padded with zeros; text i is tokens[begins[i]:ends[i]]."""
         counts = (ends - begins).unsqueeze(1)
         places = torch.arange(int(counts.max()) + ENDS, device=tokens.device)
         is_token, outside = places < counts, (places >= counts + ENDS).unsqueeze(2)
         states = rows = F.embedding((begins.unsqueeze(1) + places) * is_token, tokens) * is_token.unsqueeze(2)
         for layer in self.convolutions:
             image = states.transpose(1, 2).unsqueeze(2)
-            # An even kernel makes one place more, on the right.
+            # An even kernel adds one position on the right.
             found = torch.cat([kernel(image)[..., : len(places)] for kernel in cast("nn.ModuleList", layer)], 1)
             states = found.squeeze(2).transpose(1, 2).masked_fill(outside, 0.0).relu()
         embedding: Tensor = self.projection((states.sum(1) / (counts + ENDS)).to(tokens.dtype))
@@ -109,7 +109,7 @@ class ConvolutionEncoder(Module):
 
     @classmethod
     def load(cls, model_name_or_path: str, **kwargs: Any) -> ConvolutionEncoder:  # type: ignore[override]  # noqa: ANN401
-        """Read what `save` wrote; arguments as those of sentence-transformers' modules."""
+        """Load a saved module; arguments as for sentence-transformers' modules."""
         hub = {name: kwargs[name] for name in _HUB_ARGUMENTS if name in kwargs}
         encoder = super().load(model_name_or_path, **hub)
         return cls.load_torch_weights(model_name_or_path, model=encoder, **hub)  # type: ignore[no-any-return]

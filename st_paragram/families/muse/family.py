@@ -1,4 +1,4 @@
-"""mUSE: multilingual dual encoders on translations, questions, responses and inference."""
+"""mUSE: multilingual dual encoders trained on translations, questions, responses and inference."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _EPILOG = """\
   st-paragram train muse --architecture transformer --langs es --bitext texts --qa qa --responses responses --nli nli
   python -c "import st_paragram; print(st_paragram.load('muse-cnn').encode_query(['who?']))"
 
-A folder for --bitext has files en-LANG.tsv; the folders of the other tasks have files LANG.tsv (they may end in .gz or
-.xz, too). `data_prep/muse_data.py` makes such files of public data sets.
+A folder for --bitext has files en-LANG.tsv. The folders of the other tasks have files LANG.tsv. All files may also end
+in .gz or .xz. `data_prep/muse_data.py` makes such files from public data sets.
 
 Ctrl-C saves a checkpoint, and the same command with --resume continues from it.
 """
@@ -34,14 +34,14 @@ _BITEXT = (
 
 
 def add_task_options(parser: argparse._ActionsContainer) -> None:
-    """Add an option for the folder of each task other than translation; `task_folders` reads them."""
+    """Add a folder option for each task other than translation; `task_folders` reads them."""
     for option, (task, columns) in zip(("--qa", "--responses", "--nli"), COLUMNS.items(), strict=True):
         about = f"folder of files LANG.tsv with rows `{columns}`"
         parser.add_argument(option, dest=f"task_{task}", type=Path, metavar="DIR", help=about)
 
 
 def task_folders(arguments: argparse.Namespace) -> dict[str, Path]:
-    """The folders that are given, by their tasks."""
+    """Return the given folders by task."""
     return {task: folder for task in COLUMNS if (folder := getattr(arguments, f"task_{task}"))}
 
 
@@ -61,10 +61,10 @@ def _run(arguments: argparse.Namespace) -> TrainingRun:
 
 
 def bitext_of_languages(languages: Sequence[str], data: Sequence[str] = ()) -> tuple[str, list[str]]:
-    """What is to be trained on for translations of several languages: the languages in one word ("de-es"), the data.
+    """Return the languages in one word ("de-es") and the translations to train on.
 
-    `data` is one pair store that has them all, maybe among others; or folders with `en-LANG.tsv`, or `.gz`, `.xz`; or
-    specifications of texts, `LANG-LANG:FILE`; or nothing, for the store or the built-in bitext of a language.
+    `data` is one pair store that covers the languages; or folders with `en-LANG.tsv` (or `.gz`, `.xz`); or texts as
+    `LANG-LANG:FILE`; or empty, for the default store or the built-in bitext of one language.
     """
     from st_paragram.core.pair_store import PairStore
 
@@ -76,14 +76,14 @@ def bitext_of_languages(languages: Sequence[str], data: Sequence[str] = ()) -> t
         for language in languages:
             places = [Path(item, f"en-{language}.tsv{ending}") for ending in ("", ".gz", ".xz")]
             if not (paths := [path for path in places if path.is_file()]):
-                seen = f"no translations of {language}, looked for en-{language}.tsv, .gz and .xz"
-                raise TextError(f"{item}: {seen}; add them")
+                seen = f"no translations for {language} (en-{language}.tsv, also .gz or .xz)"
+                raise TextError(f"{item}: {seen}; add the file")
             chosen.append(f"en-{language}:{paths[0]}")
     if len(chosen) == 1 and chosen[0].endswith((".h5", ".hdf5")):
         store = PairStore(chosen[0])
         there = {language for _, language in store.language_pairs}
         if missing := sorted({*languages} - there):
-            seen = f"no translations of {', '.join(missing)}, only of {', '.join(sorted(there))}"
+            seen = f"no translations for {', '.join(missing)}, only for {', '.join(sorted(there))}"
             raise SettingsError(f"{chosen[0]}: {seen}; prepare them, or leave the language out of --langs")
         return store.languages[1], chosen
     return "-".join(sorted({*languages})), chosen
@@ -103,8 +103,7 @@ FAMILY = Family(
     built_in_config="muse_small",
     kinds={
         "muse": TrainingKind(
-            "Train an encoder of sentences in many languages on several tasks. Questions and answers get "
-            "separate towers.",
+            "Train a multilingual sentence encoder on several tasks. Questions and answers get separate towers.",
             _EPILOG,
             _add_options,
             _run,

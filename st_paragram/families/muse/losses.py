@@ -1,4 +1,4 @@
-"""The losses of dual encoders: ranking among the pairs of a batch, and the tasks of mUSE (ACL 2020)."""
+"""Losses of dual encoders: ranking among the pairs of a batch, and the tasks of mUSE (ACL 2020)."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ class DualEncoderRankingLoss(nn.Module):
     """Additive-margin softmax over the pairs of a batch.
 
     Source: Yang et al., IJCAI 2019, "Improving Multilingual Sentence Embedding using Bi-directional Dual Encoder with
-    Additive Margin Softmax", which ACL 2020 takes over.
+    Additive Margin Softmax", which ACL 2020 also uses.
 
-    The columns of the data set are x and y, translations or questions and their answers. Cosines times `scale` are the
-    logits, the margin comes off those of the pairs, and the loss is the cross-entropy of finding each pair's y, or its
-    mean with that of finding each pair's x (`both_directions`). Without a margin it is sentence-transformers'
-    `MultipleNegativesRankingLoss`. Pairs that share a text are never each other's negatives if `mask_equal`.
+    The columns of the data set are x and y: translations, or questions and their answers. The logits are cosines times
+    `scale`, after subtracting the margin from the cosines of pairs. The loss is the cross-entropy of finding each
+    pair's y, averaged with that of finding each pair's x if `both_directions`. Without a margin, it equals
+    sentence-transformers' `MultipleNegativesRankingLoss`. `mask_equal`: pairs with a shared text are no negatives.
 
     Example:
         >>> import st_paragram
@@ -55,16 +55,16 @@ class DualEncoderRankingLoss(nn.Module):
         self.mask_equal, self.both_directions = mask_equal, both_directions
 
     def forward(self, sentence_features: Iterable[dict[str, Tensor]], labels: Tensor | None = None) -> Tensor:
-        """Loss of a batch, a scalar, by the features of two columns of B texts each; labels are ignored."""
+        """Compute the loss of a batch, a scalar, from the features of two columns of B texts; labels are ignored."""
         columns = list(sentence_features)
         if len(columns) != 2:
-            raise SettingsError(f"DualEncoderRankingLoss got {len(columns)} columns of text; it takes 2")
+            raise SettingsError(f"DualEncoderRankingLoss got {len(columns)} columns of text; give 2")
         equal = sharing(*text_labels(columns)) if self.mask_equal else None
         x, y = (F.normalize(self.model(column)["sentence_embedding"], dim=1) for column in columns)
         return ranking_loss(x, y, self.scale, self.margin, equal, self.both_directions)
 
     def get_config_dict(self) -> dict[str, Any]:
-        """Settings for the model card."""
+        """Return the settings for the model card."""
         return {name: getattr(self, name) for name in ("scale", "margin", "mask_equal", "both_directions")}
 
     @property
@@ -76,10 +76,10 @@ class DualEncoderRankingLoss(nn.Module):
 def ranking_loss(
     x: Tensor, y: Tensor, scale: float, margin: float, equal: Tensor | None = None, both_directions: bool = True
 ) -> Tensor:
-    """The loss on unit vectors of B pairs, float (B, D) each, a scalar; see `DualEncoderRankingLoss`.
+    """Compute the loss on unit vectors of B pairs, float (B, D) each, a scalar; see `DualEncoderRankingLoss`.
 
-    Pairs i and j for which `equal`, bool (B, B), is true share a text: they are not negatives of each other. Its
-    diagonal is ignored.
+    Pairs i and j share a text if `equal`, bool (B, B), is true; then they are not negatives of each other. The diagonal
+    is ignored.
     """
     with torch.autocast(x.device.type, enabled=False):
         cosines = x.float() @ y.float().T if x.dtype != torch.float64 else x @ y.T
@@ -93,26 +93,26 @@ def ranking_loss(
 
 
 def sharing(first: Tensor, second: Tensor) -> Tensor:
-    """Which of B pairs share a text, bool (B, B), by numbers of their texts, int64 (B,), equal where texts are."""
+    """Return which of B pairs share a text, bool (B, B), given labels, int64 (B,), that are equal for equal texts."""
     return (first[:, None] == first[None]) | (second[:, None] == second[None])
 
 
 class DualEncoderTasks(nn.Module):
     """The loss of each task on the unit vectors of its pairs.
 
-    Translations are compared as sentences, in both directions; questions and utterances go through one tower, answers,
-    in their contexts, and responses through the other, and what belongs to the former is looked for; inference is
-    classified (ACL 2020, section 2). `margin` is that of translations, `qa_margin` that of answers and responses.
+    Translations are compared as sentences, in both directions. Questions and utterances go through one tower, answers
+    (with their contexts) and responses through the other, and each question's answer must be found. Inference is
+    classified (ACL 2020, section 2). `margin` applies to translations, `qa_margin` to answers and responses.
     """
 
     def __init__(self, model: DualEncoder, scale: float = 20.0, margin: float = 0.3, qa_margin: float = 0.0) -> None:
-        """Losses of a model that `train muse` makes, with its heads; see the class."""
+        """Make the losses of a model from `train muse`, with its heads; see the class."""
         super().__init__()
         self.model, self.heads = model, model.heads
         self.scale, self.margin, self.qa_margin = scale, margin, qa_margin
 
     def sides(self, batch: TaskBatch) -> tuple[Tensor, Tensor]:
-        """Unit vectors of both sides, float (B, D) each, as the task compares them."""
+        """Compute unit vectors of both sides for the task, float (B, D) each."""
         columns = self.model.vectors_of_ids(batch.first, batch.second)
         first, second = (F.normalize(each, dim=1) for each in columns)
         if batch.task not in ("qa", "response"):
@@ -123,11 +123,11 @@ class DualEncoderTasks(nn.Module):
             return queries, through(router, DOCUMENT, second)
         ids, offsets = tensors(batch.contexts, second.device)
         around = context_vectors(self.model.table, ids, offsets)
-        around = torch.where(offsets.diff()[:, None] > 0, around, second)  # the answer stands in for a context
+        around = torch.where(offsets.diff()[:, None] > 0, around, second)  # without a context, the answer is used
         return queries, self.heads.answers(router, second, around)
 
     def forward(self, batch: TaskBatch, bfloat16: bool = False) -> tuple[Tensor, Tensor | None]:
-        """The mean loss of a batch, a scalar, and how many of its labels of inference the classifier finds."""
+        """Compute the mean loss of a batch, a scalar, and the number of correct inference labels."""
         device = self.model.device
         with torch.autocast(device.type, torch.bfloat16, enabled=bfloat16):
             first, second = self.sides(batch)

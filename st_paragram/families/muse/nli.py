@@ -1,7 +1,7 @@
-"""Inference: how often a model's own classifier says rightly what a premise means for a hypothesis.
+"""Inference: accuracy of a model's own classifier of premises and hypotheses.
 
-Models without one, those that were not trained on inference, are left out. Files are `label TAB premise TAB hypothesis`
-and named like `snli_test.en.tsv` or `xnli_held.es.tsv.xz`, with the language behind the first dot.
+Models without a classifier, which were not trained on inference, are left out. Files have rows `label TAB premise TAB
+hypothesis` and names like `snli_test.en.tsv` or `xnli_held.es.tsv.xz`, with the language after the first dot.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from st_paragram.tools.evaluation.transfer import MAJORITY
 
 _FILE = re.compile(r"([^.]*nli[^.]*(?:\.[A-Za-z]{2,3})?)\.tsv(?:\.(?:xz|gz|bz2))?")
 
-Rows = list[tuple[int, str, str]]  # label, as its place in `LABELS`, premise, hypothesis
+Rows = list[tuple[int, str, str]]  # label as its index in `LABELS`, premise, hypothesis
 Sets = dict[str, Rows]
 
 logger = logging.getLogger(__name__)
 
 
 def find(data: Path, name: str) -> dict[str, Path]:
-    """The test sets of a folder of evaluation data, in its folder `nli` or in itself: name -> file."""
+    """Return the test sets of a folder of evaluation data or its subfolder `nli`: name -> file."""
     matches = ((_FILE.fullmatch(path.name), path) for path in sorted(inner_folder(data, "nli").iterdir()))
     return {match[1]: path for match, path in matches if match and path.is_file()}
 
 
 def read(request: Request) -> Sets:
-    """The test sets of a folder of evaluation data in some languages, all that there are if none is named."""
+    """Read the test sets of a folder of evaluation data in some languages, or in all languages if none is named."""
     form = "files are named like xnli_held.es.tsv"
     files = request.choose(find(request.data or Path(), ""), form, lambda name: name.rpartition(".")[2])
     return {name: read_nli(path) for name, path in files.items()}
@@ -47,22 +47,22 @@ def read_nli(path: Path) -> Rows:
     rows = []
     for number, (label, premise, hypothesis) in read_cells(path, 3, 3):
         if label not in LABELS:
-            raise TextError(f"{path}: row {number}: label {short(label)}; there are {', '.join(LABELS)}")
+            raise TextError(f"{path}: row {number}: unknown label {short(label)}; use {', '.join(LABELS)}")
         if not (premise.strip() and hypothesis.strip()):
-            raise TextError(f"{path}: row {number}: an empty sentence; complete the row or take it out")
+            raise TextError(f"{path}: row {number}: an empty sentence; complete the row or remove it")
         rows.append((LABELS.index(label), premise, hypothesis))
     return rows
 
 
 def reference(sets: Sets) -> Iterator[Score]:
-    """Share of the most frequent label."""
+    """Yield the share of the most frequent label."""
     for name, rows in sets.items():
         counts = Counter(label for label, _, _ in rows)
         yield Score("majority", "nli", name, "accuracy", max(counts.values()) / len(rows), len(rows))
 
 
 def score(name: str, model: Any, sets: Sets) -> Iterator[Score]:  # noqa: ANN401 - perhaps a `DualEncoder`
-    """Share of the pairs of each set whose likeliest label is theirs; nothing of a model without a classifier."""
+    """Yield the share of correctly labeled pairs in each set; nothing for a model without a classifier."""
     if not getattr(model, "has_classifier", False):
         logger.warning(f"{name}: has no classifier, since it was not trained on inference; left out")
         return

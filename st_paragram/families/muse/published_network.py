@@ -1,11 +1,11 @@
 """The convolutional network of the published multilingual USE, which turns pieces into unit vectors without padding.
 
-Table of pieces -> linear map, layer norm -> for each width, a part of the components: two residual convolutions ->
+Table of pieces -> linear map, layer norm -> for each width, a part of the features: two residual convolutions ->
 embedding and all widths side by side, layer norm -> sum over the pieces, linear map, divided by the square root of
 their number -> three layers with shortcuts -> tanh -> unit length.
 
-What comes before the first convolutions depends on the piece alone, and so do their products. They are computed once
-for each different piece of a batch, so large batches are faster.
+Everything before the first convolutions depends only on the piece, and so do their products. They are computed once
+for each distinct piece of a batch, so large batches are faster.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from st_paragram.learning.modules.compact_embedding import is_finite
 
 Precision = Literal["float32", "bfloat16"]
 PRECISIONS: tuple[Precision, ...] = get_args(Precision)
-#: Pieces of a block of texts: what the layers compute of so many stays in a processor's cache.
+#: Pieces in a block of texts: few enough for the results of the layers to fit in the cache.
 BLOCK = 1024
 
 
@@ -32,15 +32,15 @@ class NetworkShape:
     """The sizes of a network."""
 
     pieces: int  # V, rows of the table
-    dim: int  # D, components of a piece's and of a text's embedding
+    dim: int  # D, dimensions of piece and text embeddings
     blocks: int  # G, groups of rows with one scale and one offset; row i belongs to group i mod G
     channels: int  # C of each branch
-    widths: tuple[int, ...]  # pieces that the convolutions of each branch see
-    units: int  # H of the first two of the last layers
+    widths: tuple[int, ...]  # window of the convolutions of each branch, in pieces
+    units: int  # H, units of the first two of the last layers
 
     @classmethod
     def of(cls, state: Mapping[str, Tensor]) -> NetworkShape:
-        """The sizes of a network by its state."""
+        """Return the sizes of a network, given its state."""
         channels = len(state["branches.0.first.weight"])
         firsts = sum(name.endswith(".first.weight") for name in state)
         widths = tuple(state[f"branches.{i}.first.weight"].shape[1] // channels for i in range(firsts))
@@ -59,9 +59,9 @@ class Branch(nn.Module):
 
 
 class PublishedNetwork(nn.Module):
-    """Unit vectors of texts from the ids of their pieces.
+    """Compute unit vectors of texts from piece ids.
 
-    The table is uint8 and stays as it is in training: row i stands for table[i] * scales[i % G] + offsets[i % G].
+    The table is uint8 and is not trained: row i stands for table[i] * scales[i % G] + offsets[i % G].
     """
 
     table: Tensor
@@ -73,8 +73,8 @@ class PublishedNetwork(nn.Module):
 
         Args:
             shape: Its sizes.
-            epsilon: Added to variances in layer norms; also the least square of a length.
-            precision: Numbers that the large products are computed in, all but those of the last layers.
+            epsilon: Added to variances in layer norms; also the minimum of a squared length.
+            precision: Number type of the large products, except those of the last layers.
         """
         super().__init__()
         if precision not in PRECISIONS:
@@ -96,20 +96,20 @@ class PublishedNetwork(nn.Module):
 
     @classmethod
     def of(cls, state: Mapping[str, Tensor], epsilon: float, precision: Precision) -> PublishedNetwork:
-        """The network of a state, whose tensors it takes over; an error of Python or torch if they do not fit."""
-        with torch.device("meta"):  # new weights would only be thrown away
+        """Make the network of a state and use its tensors; raise an error of Python or torch if they do not fit."""
+        with torch.device("meta"):  # new weights would only be discarded
             network = cls(NetworkShape.of(state), epsilon, precision)
         network.load_state_dict(state, assign=True)
         for name, tensor in state.items():
             if tensor.dtype != (torch.uint8 if name == "table" else torch.float32) or not is_finite(tensor):
-                raise ValueError(f"{name} has numbers of another type, or NaN or infinite ones")
+                raise ValueError(f"{name} has another number type, or NaN or infinite values")
         return network
 
     def forward(self, ids: Tensor, offsets: Tensor) -> Tensor:
         """Embed texts.
 
         Args:
-            ids: int64 (T,), the texts' pieces one after another, each below V.
+            ids: int64 (T,), the concatenated pieces of the texts, all below V.
             offsets: int64 (B + 1,): text i is ids[offsets[i]:offsets[i + 1]], at least one piece.
 
         Returns:
@@ -127,7 +127,7 @@ class PublishedNetwork(nn.Module):
         return self._last_layers((self.output(total) + (counts - 1) * self.output.bias) / counts.sqrt())
 
     def _of_pieces(self, rows: Tensor) -> list[tuple[Tensor, Tensor]]:
-        """For each width, states (U, C) and the first convolution's products (width * (U + 1), C) of U pieces."""
+        """Compute, for each width, states (U, C) and the first convolution's products (width * (U + 1), C)."""
         projected = self._product(rows, self.project.weight).float() + self.project.bias
         states = self.project_norm(projected).split(self.shape.channels, 1)
         branches = [cast("Branch", branch) for branch in self.branches]
@@ -135,19 +135,19 @@ class PublishedNetwork(nn.Module):
         return list(zip(states, products, strict=True))
 
     def _products(self, states: Tensor, weight: Tensor, width: int) -> Tensor:
-        """Each state times the kernel's part for each place in the window: (width * (N + 1), C); the last are zero."""
+        """Multiply states by the kernel's part for each window position: (width * (N + 1), C); the last are zero."""
         channels = states.shape[1]
         taps = weight.view(channels, width, channels).transpose(0, 1).reshape(-1, channels)
         return self._product(F.pad(states, (0, 0, 0, 1)), taps).view(-1, channels)
 
     def _product(self, rows: Tensor, weight: Tensor) -> Tensor:
-        """A linear map in the chosen precision."""
+        """Apply a linear map in the chosen precision."""
         if self.precision == "bfloat16":
             rows, weight = rows.bfloat16(), weight.bfloat16()
         return F.linear(rows, weight)
 
     def _sums(self, rows: Tensor, known: Sequence[tuple[Tensor, Tensor]], places: Tensor, bounds: Tensor) -> Tensor:
-        """The sum of the normalized features over each text of a block, float (b, D + C * branches)."""
+        """Sum the normalized features over each text of a block, float (b, D + C * branches)."""
         features = [rows[places]]
         around = _windows(bounds, max(self.shape.widths))
         outside = places.new_full((1,), len(rows))
@@ -160,7 +160,7 @@ class PublishedNetwork(nn.Module):
             second = _convolved(again, around, branch.width) + branch.second.bias
             features.append(hidden + second.relu_())
         normal = F.layer_norm(torch.cat(features, 1), self.norm.normalized_shape, eps=self.epsilon)
-        if len(bounds) == 2:  # perhaps a long text: `sum` adds pairwise, `embedding_bag` one after another
+        if len(bounds) == 2:  # may be a long text: `sum` adds pairwise, `embedding_bag` sequentially
             return normal.sum(0, keepdim=True)
         order = torch.arange(len(places), device=places.device)
         return F.embedding_bag(order, normal, bounds, mode="sum", include_last_offset=True)
@@ -173,7 +173,7 @@ class PublishedNetwork(nn.Module):
 
 
 def _blocks(offsets: Tensor) -> list[tuple[int, int, Tensor]]:
-    """Texts in blocks of about `BLOCK` pieces: first piece, end, and int64 (b + 1,) offsets within the block."""
+    """Divide texts into blocks of about `BLOCK` pieces: first piece, end, and offsets in the block, int64 (b + 1,)."""
     blocks, begin, bounds = [], 0, offsets.tolist()
     for text in range(1, len(bounds)):
         if text + 1 == len(bounds) or bounds[text + 1] - bounds[begin] > BLOCK:
@@ -183,7 +183,7 @@ def _blocks(offsets: Tensor) -> list[tuple[int, int, Tensor]]:
 
 
 def _windows(bounds: Tensor, widest: int) -> Tensor:
-    """The places around each piece in its text, int64 (T, widest); T where the text has ended or not begun."""
+    """Return the positions around each piece, int64 (T, widest); T for positions outside the piece's text."""
     counts = bounds.diff()
     total = int(bounds[-1])
     begins, ends = (bound.repeat_interleave(counts, output_size=total)[:, None] for bound in (bounds[:-1], bounds[1:]))
@@ -193,7 +193,7 @@ def _windows(bounds: Tensor, widest: int) -> Tensor:
 
 
 def _convolved(products: Tensor, around: Tensor, width: int) -> Tensor:
-    """Sums of products over windows, float32 (T, C); a window of even width has one place more on its right."""
+    """Sum products over windows, float32 (T, C); a window of even width has one more position on its right."""
     left = (around.shape[1] - 1) // 2 - (width - 1) // 2
     index = around[:, left : left + width] * width + torch.arange(width, device=around.device)
     return F.embedding_bag(index, products, mode="sum").float()

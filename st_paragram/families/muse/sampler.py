@@ -1,4 +1,4 @@
-"""Which rows of which task and language a step trains on: a pure function of its number and the seed."""
+"""The task, language and rows of each training step: a pure function of the step number and the seed."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 Rows = NDArray[np.int64]
 
 _DRAWS = 4096  # steps whose sources are drawn at a time
-_OF_SOURCES, _OF_BATCHES = 1, 2  # numpy fills seeds up with zeros: the prefix distinguishes what is drawn
+_OF_SOURCES, _OF_BATCHES = 1, 2  # prefixes that separate the two kinds of seeds, since numpy pads seeds with zeros
 
 
 class TaskSampler:
-    """Draws a source for each step, and gives the batches of a source in turn.
+    """Draw a source for each step, and return its next batch.
 
-    The task is drawn by its share of the steps, the language by its number of rows to the power `language_power`;
-    `probabilities` (sources,) are those of the sources. A source's rows come in a random order, all of them before any
-    comes again, but for less than a batch. `length_buckets` batches at a time are sorted by length, and come in a
-    random order.
+    Tasks are drawn by their shares of the steps, languages by their number of rows to the power `language_power`;
+    `probabilities` (sources,) are the results. A source's rows come in random order; no row is repeated before all have
+    been used, except a remainder smaller than a batch. `length_buckets` batches at a time are sorted by length and come
+    in random order.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class TaskSampler:
         self._pools: dict[int, tuple[tuple[int, int], list[Rows]]] = {}
 
     def at(self, step: int) -> tuple[int, Rows]:
-        """The source of a step, counted from 0, and its rows, int64 (n,); n is the batch size if there are as many."""
+        """Return a step's source, counted from 0, and rows, int64 (n,); n is the batch size, or fewer if too few."""
         block, place = divmod(step, _DRAWS)
         while len(self._drawn) <= block:
             random = np.random.default_rng([_OF_SOURCES, self._seed, len(self._drawn)])
@@ -59,7 +59,7 @@ class TaskSampler:
             self._before.append(self._before[-1] + np.bincount(self._drawn[-1], minlength=len(self.sources)))
         drawn = self._drawn[block]
         source = int(drawn[place])
-        batch = int(self._before[block][source] + np.count_nonzero(drawn[:place] == source))  # over all epochs
+        batch = int(self._before[block][source] + np.count_nonzero(drawn[:place] == source))  # counted over all epochs
         epoch, batch = divmod(batch, max(1, len(self.sources[source]) // self.batch_size))
         pool, place = divmod(batch, self._buckets)
         if (seen := self._pools.get(source)) is None or seen[0] != (epoch, pool):
@@ -67,7 +67,7 @@ class TaskSampler:
         return source, seen[1][place]
 
     def _pool(self, source: int, epoch: int, number: int) -> list[Rows]:
-        """Batches of rows of like lengths, in random order."""
+        """Return batches of rows of similar length, in random order."""
         of, size = self.sources[source], self.batch_size
         whole = max(1, len(of) // size) * size
         begin = number * self._buckets * size

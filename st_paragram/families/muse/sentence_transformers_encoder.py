@@ -1,10 +1,10 @@
-"""Dual encoders as SentenceTransformers: a pipeline that ends with towers, and what is next to it.
+"""Dual encoders as SentenceTransformers: a pipeline that ends with towers, and additional files.
 
-    model.safetensors, modules.json, ...    the pipeline, which ends with `Router`; a transformer's opens everywhere
-    heads.safetensors                       what contexts of answers go through, and the classifier of inference
-    st_paragram.json                        components, tasks it was trained on, length of contexts
+    model.safetensors, modules.json, ...    the pipeline, which ends with `Router`; a transformer opens everywhere
+    heads.safetensors                       the map for contexts of answers, and the inference classifier
+    st_paragram.json                        dimensions, training tasks, length of contexts
 
-The name of this file matters, as that of `learning.models.sentence_transformers_encoder` does.
+The name of this file matters, like that of `learning.models.sentence_transformers_encoder`.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ from st_paragram.learning.modules.token_embedding import TokenEmbedding
 from st_paragram.learning.modules.transformer_encoder import SpecialIds
 
 _HEADS = "heads.safetensors"
-_CONTEXTS = 1024  # that are read at a time
+_CONTEXTS = 1024  # contexts read at a time
 
 
 class DualEncoder(PipelineWithMore):
-    """A pipeline with towers of questions (`encode_query`) and answers (`encode_document`), and its heads.
+    """A SentenceTransformer with towers for questions (`encode_query`) and answers (`encode_document`), and heads.
 
     Attributes:
-        tasks: What it was trained on: "translation", "qa", "response", "nli".
-        context_length: Pieces of an answer's context that are read; None: contexts are ignored.
+        tasks: Training tasks: "translation", "qa", "response", "nli".
+        context_length: Maximum pieces of an answer's context; None: contexts are ignored.
 
     Example:
         >>> import st_paragram
@@ -56,7 +56,7 @@ class DualEncoder(PipelineWithMore):
     architecture: ClassVar[str] = "dual-encoder"
     tasks: tuple[str, ...]
     context_length: int | None
-    _heads: tuple[TaskHeads]  # in a tuple: an attribute that is a module would become one of the pipeline
+    _heads: tuple[TaskHeads]  # in a tuple: a module as an attribute would become part of the pipeline
 
     @classmethod
     def of(
@@ -68,40 +68,40 @@ class DualEncoder(PipelineWithMore):
         device: str | None = None,
         **settings: Any,  # noqa: ANN401
     ) -> Self:
-        """Modules, the last of which are `towers`, with heads; settings are those of `SentenceTransformer`."""
+        """Combine modules, the last of which is `towers`, with heads; `settings` are for `SentenceTransformer`."""
         made = cls(modules=list(modules), device=device, **({"similarity_fn_name": "cosine"} | settings))
         made._heads, made.context_length, made.tasks = (heads,), context_length, tuple(sorted(tasks))
         return made
 
     @property
     def heads(self) -> TaskHeads:
-        """The classifier, and what contexts of answers go through if they are read, on the pipeline's device."""
+        """The classifier and, if contexts are read, the map for contexts of answers, on the pipeline's device."""
         return self._heads[0].to(self.device)
 
     @property
     def has_classifier(self) -> bool:
-        """Whether it was trained to classify pairs, see `classify`."""
+        """Whether the model was trained to classify pairs, see `classify`."""
         return "nli" in self.tasks
 
     def trained_on(self, tasks: Iterable[str]) -> None:
-        """Note the tasks of a training run."""
+        """Record the tasks of a training run."""
         self.tasks = tuple(sorted({*self.tasks, *tasks}))
 
     def write_beside(self, folder: Path) -> dict[str, Any]:
-        """Write the heads; returns the entries of `st_paragram.json`."""
+        """Write the heads; return the entries of `st_paragram.json`."""
         state = {name: tensor.detach().cpu().contiguous() for name, tensor in self.heads.state_dict().items()}
         save_file(state, folder / _HEADS)
         return {"dim": self.heads.dim, "tasks": self.tasks, "context_length": self.context_length}
 
     @property
     def table(self) -> Tensor:
-        """The embeddings of pieces, float (V, D), of a model that `train muse` makes."""
+        """The embeddings of pieces, float (V, D), of a model from `train muse`."""
         first: Any = self[0]
         table: Tensor = first.embedding.weight if isinstance(first, TokenEmbedding) else first.model.shared.weight
         return table
 
     def vectors_of_ids(self, *columns: FlatIds) -> list[Tensor]:
-        """Vectors of columns of texts before the towers, as the encoder makes them, float (n, D) each."""
+        """Compute the encoder's vectors of columns of texts, before the towers, float (n, D) each."""
         first: Any = self[0]
         if isinstance(first, TokenEmbedding):
             batches = [join_features([flat_features(*column) for column in columns])]
@@ -118,7 +118,7 @@ class DualEncoder(PipelineWithMore):
         return list(torch.cat(vectors).split([len(offsets) - 1 for _, offsets in columns]))
 
     def _tensor(self, encode: Callable[..., Any], texts: Sequence[str], batch_size: int, bar: bool | None) -> Tensor:
-        """What a method of encoding gives of texts, with all components, float (n, D)."""
+        """Encode texts with an encoding method, with all dimensions, float (n, D)."""
         if isinstance(texts, str):
             raise SettingsError("a single text; give a list of texts")
         options = {"batch_size": batch_size, "show_progress_bar": bar, "truncate_dim": self.heads.dim}
@@ -133,17 +133,17 @@ class DualEncoder(PipelineWithMore):
         batch_size: int = 32,
         show_progress_bar: bool | None = None,
     ) -> NDArray[np.float32]:
-        """Unit vectors of answers in their contexts, float32 (n, D), to be compared with `encode_query` of questions.
+        """Embed answers in their contexts as unit vectors, float32 (n, D), to be compared with embedded questions.
 
         Args:
             answers: n sentences.
-            contexts: The text around each, e.g. its paragraph. Where there is none (None or an empty text), and in
+            contexts: The text around each answer, e.g. its paragraph. Without a context (None or an empty text), and in
                 towers over a finished encoder, which read no contexts, the vector is that of `encode_document`.
-            batch_size: Texts that are encoded at a time.
-            show_progress_bar: As of `encode`.
+            batch_size: Number of texts encoded at a time.
+            show_progress_bar: Show a progress bar.
         """
         if contexts is not None and len(contexts) != len(answers):
-            raise SettingsError(f"{len(answers)} answers and {len(contexts)} contexts; give one for each, or none")
+            raise SettingsError(f"{len(answers)} answers but {len(contexts)} contexts; give one for each, or none")
         if contexts is None or self.context_length is None:
             vectors = self._tensor(self.encode_document, answers, batch_size, show_progress_bar)
         else:
@@ -152,7 +152,7 @@ class DualEncoder(PipelineWithMore):
         return cast("NDArray[np.float32]", vectors[:, : self.truncate_dim].float().cpu().numpy())
 
     def _around(self, answers: Tensor, contexts: Sequence[str | None]) -> Tensor:
-        """Unit vectors of contexts, float (n, D); those of the answers where there is none."""
+        """Embed contexts as unit vectors, float (n, D); without a context, use the answer's vector."""
         vectors, tokenizer = answers.clone(), cast("Any", self[0]).tokenizer
         given = [number for number, context in enumerate(contexts) if context and context.strip()]
         for begin in range(0, len(given), _CONTEXTS):
@@ -170,17 +170,17 @@ class DualEncoder(PipelineWithMore):
 
     @torch.inference_mode()
     def classify(self, premises: Sequence[str], hypotheses: Sequence[str], batch_size: int = 32) -> NDArray[np.float32]:
-        """Probabilities that a hypothesis follows from its premise, float32 (n, 3), ordered as `NLI_LABELS`."""
+        """Return the probabilities of the labels `NLI_LABELS` for pairs of premise and hypothesis, float32 (n, 3)."""
         if not self.has_classifier:
             raise SettingsError("this model was not trained on inference; train it with --nli")
         if len(premises) != len(hypotheses):
-            raise SettingsError(f"{len(premises)} premises and {len(hypotheses)} hypotheses; give as many of both")
+            raise SettingsError(f"{len(premises)} premises but {len(hypotheses)} hypotheses; give as many of both")
         first, second = (self._tensor(self.encode, texts, batch_size, False) for texts in (premises, hypotheses))
         return cast("NDArray[np.float32]", self.heads.logits(first, second).softmax(1).cpu().numpy())
 
 
 class EncoderWithTowers(DualEncoder):
-    """A dual encoder over a finished encoder: `encode` of sentences stays what it was, of length 1.
+    """Towers over a finished encoder: `encode` gives the encoder's sentence embeddings, scaled to length 1.
 
     Example:
         >>> import st_paragram
@@ -192,18 +192,18 @@ class EncoderWithTowers(DualEncoder):
 
     @classmethod
     def over(cls, encoder: SentenceTransformer) -> EncoderWithTowers:
-        """New towers, which change nothing yet, and a new classifier over an encoder, whose modules are shared."""
+        """Add new towers, which change nothing before training, and a new classifier; the encoder is shared."""
         if isinstance(encoder[-1], Router):
-            raise SettingsError("this model has towers already; give the model without them")
+            raise SettingsError("this model already has towers; give the model without them")
         if not (dim := encoder.get_embedding_dimension()):
-            raise SettingsError("this model does not say how many components its embeddings have")
+            raise SettingsError("this model does not state the dimension of its embeddings; give another model")
         settings = pipeline_settings(encoder) | {"truncate_dim": None}
         modules, heads = [*encoder, towers(dim)], TaskHeads(dim, contexts=False)
         return cls.of(modules, heads, None, device=str(encoder.device), **settings)
 
 
 def read_beside(pipeline: SentenceTransformer, folder: Path, values: dict[str, Any]) -> DualEncoder:
-    """The model of a pipeline that was read, and of what is next to it."""
+    """Make the model from its pipeline and additional files."""
     if not isinstance(pipeline[-1], Router):
         raise ModelDirectoryError(f"{folder}: its last module is not the towers of a dual encoder; save it again")
     with configured(folder):
@@ -216,6 +216,6 @@ def read_beside(pipeline: SentenceTransformer, folder: Path, values: dict[str, A
 
 
 def tensors(texts: FlatIds, device: torch.device) -> tuple[Tensor, Tensor]:
-    """Flat ids as tensors, int64."""
+    """Convert flat ids to tensors, int64."""
     ids, offsets = texts
     return torch.from_numpy(ids.astype(np.int64)).to(device), torch.from_numpy(offsets).to(device)

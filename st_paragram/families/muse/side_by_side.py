@@ -24,10 +24,10 @@ _USE, _PSP = "use", "psp"
 
 
 class SideBySide(InputModule):
-    """Unit vectors of two encoders side by side, scaled so that cosines are a weighted mean of the encoders' cosines.
+    """Concatenate the unit vectors of two encoders, so that cosines are a weighted mean of the encoders' cosines.
 
-    An embedding is sqrt(weight) * use, then sqrt(1 - weight) * psp; its length is 1. A text without a vector in the
-    averaging model (a mean of zeros) has zeros there.
+    An embedding consists of sqrt(weight) * use and sqrt(1 - weight) * psp; its length is 1. If a text has a zero vector
+    in the averaging model, that part is zero.
 
     Example:
         >>> import st_paragram
@@ -36,7 +36,7 @@ class SideBySide(InputModule):
         0.6
     """
 
-    # Saved pipelines name the public path, which stays when files move.
+    # Saved pipelines use the public name, which stays valid when files move.
     __module__ = "st_paragram"
 
     config_keys: list[str] = ["weight"]  # noqa: RUF012 - as declared by sentence-transformers
@@ -45,19 +45,19 @@ class SideBySide(InputModule):
     texts_at_once = UseEncoder.texts_at_once
 
     def __init__(self, use: UseEncoder, psp: TokenEmbedding, weight: float) -> None:
-        """Put the published network and the tokens and table of an averaging model together.
+        """Combine the published network with the tokenizer and embedding matrix of an averaging model.
 
-        `weight`, more than 0 and less than 1, is the share of the published network in a cosine.
+        `weight`, above 0 and below 1, is the share of the published network in a cosine.
         """
         super().__init__()
         if not (isinstance(weight, int | float) and 0 < weight < 1):
-            raise SettingsError(f"weight is {short(weight)}; it must be more than 0 and less than 1")
+            raise SettingsError(f"weight is {short(weight)}; it must be above 0 and below 1")
         self.use, self.psp, self.weight = use, psp, float(weight)
         self.mean = MeanPool(psp.embedding_dimension)
 
     @property
     def max_seq_length(self) -> int | None:
-        """Pieces of a text that the published network reads; None: all."""
+        """Maximum pieces per text for the published network; None: all."""
         return self.use.max_seq_length
 
     @max_seq_length.setter
@@ -65,11 +65,11 @@ class SideBySide(InputModule):
         self.use.max_seq_length = value
 
     def get_embedding_dimension(self) -> int:
-        """D of both."""
+        """Return the sum of both dimensions."""
         return self.use.get_embedding_dimension() + self.psp.embedding_dimension
 
     def preprocess(self, inputs: Sequence[Any], prompt: str | None = None, **kwargs: Any) -> dict[str, Tensor]:  # noqa: ANN401
-        """Encode texts for both, see `UseEncoder.preprocess`: features of the averaging model, and `use_` features."""
+        """Tokenize texts for both models: features of the averaging model, and `use_` features of the network."""
         of_use = self.use.preprocess(inputs, prompt)
         return self.psp.preprocess(inputs, prompt) | {f"use_{name}": value for name, value in of_use.items()}
 
@@ -83,7 +83,7 @@ class SideBySide(InputModule):
         return features
 
     def save(self, output_path: str, *args: Any, safe_serialization: bool = True, **kwargs: Any) -> None:  # noqa: ANN401
-        """Write the settings and a folder for each encoder; that of the averaging model is a model directory."""
+        """Write the settings and a folder for each encoder; the averaging model's folder is a model directory."""
         self.save_config(output_path)
         use = Path(output_path) / _USE
         use.mkdir(exist_ok=True)
@@ -92,7 +92,7 @@ class SideBySide(InputModule):
 
     @classmethod
     def load(cls, model_name_or_path: str, **kwargs: Any) -> SideBySide:  # type: ignore[override]  # noqa: ANN401
-        """Read what `save` wrote, from a directory or (with sentence-transformers' hub arguments) the hub."""
+        """Load a saved module from a directory or (with sentence-transformers' hub arguments) the hub."""
         folder = module_folder(model_name_or_path, kwargs)
         path = file_of(folder, cls.config_file_name)
         with refused(ModelDirectoryError, path, "not the settings of SideBySide", "save the model again"):
@@ -104,7 +104,7 @@ class SideBySide(InputModule):
 
 
 def averaging_part(folder: Path) -> TokenEmbedding:
-    """Tokens and table of an averaging model's directory."""
+    """Read tokenizer and embedding matrix from an averaging model's directory."""
     configuration = read_configuration(folder)
     if configuration.architecture != AVERAGING:
         seen = f"a model of architecture {short(configuration.architecture)}"

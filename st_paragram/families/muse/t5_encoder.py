@@ -1,8 +1,8 @@
-"""The transformer of a dual encoder out of stock parts: T5's encoder, a mean over its layers, the mean of the states.
+"""The transformer of a dual encoder from stock parts: T5's encoder, a mean over its layers, the mean of the states.
 
-T5's layers are pre-norm and know positions only relative to each other: its first states are the rows of the embedding
-table and nothing else. So the mean of states begins as the bag of a text's pieces, as an averaging model has it, and
-what the layers add is weighed by a number that is learned. Lengths beyond those of training have positions, too.
+T5's layers are pre-norm and use only relative positions: its first states are exactly the rows of the embedding matrix.
+So the mean of the first states is the bag of a text's pieces, as in an averaging model, and the contribution of the
+layers has a learned weight. Texts longer than those in training also have valid positions.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from st_paragram.learning.modules.transformer_encoder import (
     stock_tokenizer,
 )
 
-_DISTANCES, _FARTHEST = 32, 128  # T5's buckets of relative positions, and the distance from which all are one
+_DISTANCES, _FARTHEST = 32, 128  # T5's buckets of relative positions, and the distance of the last bucket
 
 
 def t5_modules(
     tokenizer: Tokenizer, shape: TransformerShape, keep_bag: bool = True, table: Tensor | None = None
 ) -> list[nn.Module]:
-    """New modules from text, with an end of sentence behind it, to the mean of states, float (B, dim), not normalized.
+    """Make new modules from text, followed by an end of sentence, to the mean of states, float (B, dim), unnormalized.
 
     Args:
-        tokenizer: Of sentencepiece.
-        shape: Of the transformer.
-        keep_bag: Begin with the mean of the embeddings; without, the states of the last layer alone are averaged.
-        table: Embeddings of pieces to begin with, float (V, dim); T5's own if None.
+        tokenizer: Sentencepiece tokenizer.
+        shape: Sizes of the transformer.
+        keep_bag: Include the mean of the embeddings; otherwise only the states of the last layer are averaged.
+        table: Initial embeddings of pieces, float (V, dim); None: T5's initialization.
     """
     from transformers import T5Config, T5EncoderModel
 
@@ -59,14 +59,14 @@ def t5_modules(
         eos_token_id=special.end,
         output_hidden_states=keep_bag,
     )
-    with tempfile.TemporaryDirectory() as folder, no_progress_bars():  # of which sentence-transformers makes its module
+    with tempfile.TemporaryDirectory() as folder, no_progress_bars():  # to load sentence-transformers' module from
         T5EncoderModel(config).save_pretrained(folder)
         stock_tokenizer(tokenizer, special, shape.max_length).save_pretrained(folder)
         transformer: Any = Transformer(folder, max_seq_length=shape.max_length)
     if table is not None:
         with torch.no_grad():
             rows = transformer.model.shared.weight.copy_(table)
-            # An empty text is its end alone: short enough not to count in others, but with a direction.
+            # An empty text has only its end: too short to matter in other texts, but with a direction.
             rows[special.end].normal_(std=0.01)
     modules: list[nn.Module] = [transformer]
     if keep_bag:

@@ -1,4 +1,4 @@
-"""Rows of the tasks that a dual encoder is trained on: translations of a store, and files of other tasks."""
+"""Rows of the tasks of a dual encoder: translations from a store, and files of other tasks."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-#: The labels of inference; files may have their numbers instead.
+#: The labels of inference; files may have their indices instead.
 LABELS = ("entailment", "neutral", "contradiction")
 
 _FILE = re.compile(r"([a-z]{2,3}(?:[_-][A-Za-z]{2,4})?)\.tsv(?:\.gz|\.xz)?")
 _NUMBERS = {name: number for number, label in enumerate(LABELS) for name in (label, str(number))}
-_CHUNK = 4096  # rows that are read at a time
-_VERSION = 2  # of what is kept in the cache
+_CHUNK = 4096  # rows read at a time
+_VERSION = 2  # version of the cached files
 
 Row = tuple[str, str, str, int]  # first text, second text, context, label
 
 
 def task_files(folder: str | Path, task: str) -> dict[str, Path]:
-    """The files `LANG.tsv`, `LANG.tsv.gz` or `LANG.tsv.xz` of a task by language."""
+    """Return the files `LANG.tsv`, `LANG.tsv.gz` or `LANG.tsv.xz` of a task, by language."""
     folder, found = Path(folder), dict[str, Path]()
     if wrong := file_for_folder(folder):
         raise TextError(f"{wrong}; name the folder of the files LANG.tsv")
@@ -51,15 +51,15 @@ def task_files(folder: str | Path, task: str) -> dict[str, Path]:
         if (matched := _FILE.fullmatch(path.name)) and found.setdefault(matched[1], path) != path:
             raise TextError(f"{path}: same language as {found[matched[1]].name}; keep one of them")
     if not found:
-        raise TextError(f"{folder}: no such folder with files LANG.tsv (or .gz, .xz) of rows `{COLUMNS[task]}`")
+        raise TextError(f"{folder}: no files LANG.tsv (or .gz, .xz); add files with rows `{COLUMNS[task]}`")
     return found
 
 
 def read_texts(path: Path, task: str) -> Iterator[list[Row]]:
     """Yield the rows of a file, many at a time; white space within a text becomes single spaces.
 
-    Rows with an empty text or a sentence of a test set are left out, and counted in the log; the label is -1 where the
-    task has none.
+    Rows with an empty text or a test sentence are left out, and counted in the log. The label is -1 if the task has no
+    labels.
     """
     known, lines = KnownSentences(), enumerate(read_lines(str(path)), 1)
     read = empty = kept = 0
@@ -74,7 +74,7 @@ def read_texts(path: Path, task: str) -> Iterator[list[Row]]:
         if count:
             logger.warning("%s: %s of %s rows with %s left out", path, f"{count:,}", f"{read:,}", reason)
     if not kept:
-        raise TextError(f"{path}: no rows `{COLUMNS[task]}` {'are left' if read else 'in it'}; give others")
+        raise TextError(f"{path}: no rows `{COLUMNS[task]}`{' left' if read else ''}; give another file")
 
 
 def _row(line: str, task: str, where: str) -> Row:
@@ -92,9 +92,9 @@ def _row(line: str, task: str, where: str) -> Row:
 
 @dataclass(frozen=True)
 class TaskBatch:
-    """Pairs of one task: sentences, questions, utterances or premises, and what belongs to each.
+    """Pairs of one task: sentences, questions, utterances or premises, and their partners.
 
-    `contexts` are those of answers, empty where there is none; `labels` those of inference, int64 (n,).
+    `contexts` are for answers, empty if there is none; `labels` are for inference, int64 (n,).
     """
 
     task: str
@@ -106,12 +106,12 @@ class TaskBatch:
 
 @dataclass(frozen=True)
 class TaskRows:
-    """The rows of one task and language, in a store of translations or as lists of ids, memory-mapped.
+    """The rows of one task and language, in a store of translations or as memory-mapped lists of ids.
 
     Attributes:
-        language: Of both sides; for translations, the one other than English.
-        numbers: Those rows of a store that are of the language, uint32 (n,); None: all of them.
-        digest: Files of another digest have other rows; none for translations.
+        language: Language of both sides; for translations, the language other than English.
+        numbers: Rows of a store in this language, uint32 (n,); None: all rows.
+        digest: Digest that identifies the rows of a file; empty for translations.
     """
 
     task: str
@@ -126,11 +126,11 @@ class TaskRows:
 
     @property
     def name(self) -> str:
-        """For logs: "qa en"."""
+        """Name for logs: "qa en"."""
         return f"{self.task} {self.language}"
 
     def batch(self, rows: NDArray[np.int64]) -> TaskBatch:
-        """Some of the rows, int64 (n,)."""
+        """Return the batch of some rows, int64 (n,)."""
         if isinstance(self.data, PairStore):
             rows = rows if self.numbers is None else self.numbers[rows].astype(np.int64)
             return TaskBatch(self.task, self.data.take("a", rows), self.data.take("b", rows))
@@ -145,13 +145,13 @@ class TaskRows:
         return TaskBatch(self.task, flat("first"), flat("second"), contexts, labels)
 
     def lengths(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Ids of both sides together of some rows, int64 (n,)."""
+        """Count the ids of both sides together for some rows, int64 (n,)."""
         batch = self.batch(rows)
         return np.diff(batch.first[1]) + np.diff(batch.second[1])
 
 
 def file_rows(path: Path, task: str, language: str, tokenizer: Tokenizer, settings: DualEncoderSettings) -> TaskRows:
-    """Rows of a file; their ids are made once in the cache, and found there again."""
+    """Return the rows of a file; their ids are computed once and stored in the cache."""
     from datasets import Dataset
 
     lengths = settings.max_length, settings.context_length
@@ -168,7 +168,7 @@ def file_rows(path: Path, task: str, language: str, tokenizer: Tokenizer, settin
 
 
 def _write_ids(path: Path, task: str, tokenizer: Tokenizer, lengths: tuple[int, int], output: IO[bytes]) -> None:
-    """Write the ids of a file's rows as an Arrow stream; a context that is the answer as it is read has none."""
+    """Write the ids of a file's rows as an Arrow stream; a context that equals the answer is dropped."""
     import pyarrow as pa
 
     lists = pa.list_(pa.int32())
@@ -191,9 +191,9 @@ def _write_ids(path: Path, task: str, tokenizer: Tokenizer, lengths: tuple[int, 
 def all_rows(
     bitext: PairStore, folders: Mapping[str, Path], languages: Sequence[str], settings: DualEncoderSettings
 ) -> list[TaskRows]:
-    """Translations of each language, then the files of other tasks that have a share of the steps.
+    """Return the translations of each language, then the files of other tasks that have a share of the steps.
 
-    Languages are those besides English; all that the translations have if none is named.
+    `languages` are the languages other than English; by default all languages of the translations.
     """
     rows = [TaskRows("translation", language, bitext) for _, language in bitext.language_pairs]
     if len(rows) > 1:
@@ -206,7 +206,7 @@ def all_rows(
         if settings.shares[task] > 0:
             files = {language: path for language, path in task_files(folder, task).items() if language in kept}
             if not files:
-                seen = f"no {task} file of {', '.join(sorted(kept))}"
+                seen = f"no {task} file for {', '.join(sorted(kept))}"
                 raise TextError(f"{folder}: {seen}; add one, or leave the option out")
             rows += [file_rows(path, task, lang, bitext.tokenizer(), settings) for lang, path in files.items()]
     return rows

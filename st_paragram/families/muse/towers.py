@@ -1,7 +1,7 @@
-"""What a dual encoder has behind its sentence embedding: towers of questions and of answers, and a classifier.
+"""The parts of a dual encoder after its sentence embedding: towers for questions and answers, and a classifier.
 
-The towers are sentence-transformers' own modules in its `Router`, so that `encode_query` and `encode_document` work
-without this package. Contexts of answers and the classifier are not among its modules; they are `TaskHeads`.
+The towers are sentence-transformers' own modules in its `Router`, so `encode_query` and `encode_document` work without
+this package. Contexts of answers and the classifier are not part of the pipeline; they are in `TaskHeads`.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ NLI_LABELS = ("entailment", "neutral", "contradiction")
 
 
 def towers(dim: int) -> Router:
-    """The last module of a dual encoder: unit vectors of sentences (the default), of questions, and of answers.
+    """Make the last module of a dual encoder: unit vectors of sentences (the default), questions, and answers.
 
-    A tower has two residual layers, x + tanh(W x + b), whose maps begin at 0: before any training question, answer and
-    sentence are one and the same vector.
+    A tower has two residual layers, x + tanh(W x + b), whose maps are initialized to 0: before training, a text has the
+    same vector as question, answer and sentence.
     """
     routes: dict[str, list[Any]] = {SENTENCE: [Normalize()], QUERY: _tower(dim), DOCUMENT: _tower(dim)}
     return Router(routes, default_route=SENTENCE)
@@ -38,7 +38,7 @@ def _tower(dim: int) -> list[nn.Module]:
 
 
 def through(router: Router, route: str, vectors: Tensor, skip: int = 0) -> Tensor:
-    """Vectors behind a route of the towers, float (n, D); the first `skip` of its modules are left out."""
+    """Apply a route of the towers to vectors, float (n, D), without the first `skip` of its modules."""
     features: dict[str, Any] = {"sentence_embedding": vectors}
     for module in list(cast("nn.Sequential", router.sub_modules[route]))[skip:]:
         features = module(features)
@@ -46,15 +46,15 @@ def through(router: Router, route: str, vectors: Tensor, skip: int = 0) -> Tenso
 
 
 class TaskHeads(nn.Module):
-    """The context of answers, and the classifier of inference.
+    """The map for contexts of answers, and the inference classifier.
 
-    An answer's first layer is u + tanh(W u + V (c - u) + b) with the answer u and its context c, both unit vectors:
-    without a context the answer stands in for it, and what is left is the layer that `Router` has. So V is all that a
-    context adds; it begins at 0. The classifier reads (u, v, |u - v|, u * v), as the paper's (ACL 2020, section 2).
+    An answer's first layer is u + tanh(W u + V (c - u) + b) with the answer u and its context c, both unit vectors.
+    Without a context, c = u, which gives the layer of `Router`. So a context adds only V, which is initialized to 0.
+    The classifier reads (u, v, |u - v|, u * v), as in the paper (ACL 2020, section 2).
     """
 
     def __init__(self, dim: int, contexts: bool = True) -> None:
-        """Make new heads for sentences of `dim` components, with or without a map for contexts of answers."""
+        """Make new heads for sentences with `dim` dimensions, with or without a map for contexts of answers."""
         super().__init__()
         self.dim = dim
         if contexts:
@@ -63,19 +63,19 @@ class TaskHeads(nn.Module):
         self.classifier = nn.Sequential(nn.Linear(4 * dim, dim), nn.ReLU(), nn.Linear(dim, len(NLI_LABELS)))
 
     def answers(self, router: Router, answers: Tensor, contexts: Tensor) -> Tensor:
-        """Unit vectors of answers in their contexts, by unit vectors of both, float (B, D) each.
+        """Compute unit vectors of answers in their contexts, given unit vectors of both, float (B, D) each.
 
-        An answer without a context has itself there; the router is one that `towers` made.
+        Without a context, give the answer itself; the router must be from `towers`.
         """
         first: Any = cast("nn.Sequential", router.sub_modules[DOCUMENT])[1]
         inner = first.linear(answers) + self.context(contexts - answers)
         return through(router, DOCUMENT, answers + first.activation_function(inner), skip=2)
 
     def logits(self, premises: Tensor, hypotheses: Tensor, dropout: float = 0.0) -> Tensor:
-        """What the classifier says of pairs of unit vectors, float (B, D) each: float (B, 3), as `NLI_LABELS`.
+        """Classify pairs of unit vectors, float (B, D) each: logits, float (B, 3), for `NLI_LABELS`.
 
-        A unit vector's components shrink with its dimension; they are brought back to about 1. `dropout` is that of
-        training, before both layers.
+        The components of unit vectors shrink with the dimension; they are rescaled to about 1. `dropout` is applied
+        before both layers, in training.
         """
         u, v = premises * self.dim**0.5, hypotheses * self.dim**0.5
         first, activation, last = self.classifier
@@ -84,8 +84,8 @@ class TaskHeads(nn.Module):
 
 
 def context_vectors(table: Tensor, ids: Tensor, offsets: Tensor) -> Tensor:
-    """Unit vectors of bags of tokens, float (B, D): the direction of the mean of their rows.
+    """Compute unit vectors of bags of tokens, float (B, D): the direction of the mean of their rows.
 
-    Bag i is ids[offsets[i]:offsets[i + 1]], int64 (total,) and (B + 1,), of the table, float (V, D).
+    Bag i is ids[offsets[i]:offsets[i + 1]], int64 (total,) and (B + 1,); the table is float (V, D).
     """
     return F.normalize(F.embedding_bag(ids, table, offsets[:-1], mode="mean"), dim=1)

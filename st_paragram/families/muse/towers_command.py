@@ -1,4 +1,4 @@
-"""`st-paragram towers`: towers of questions and answers, and a classifier of inference, over a finished encoder."""
+"""`st-paragram towers`: add towers for questions and answers, and an inference classifier, to a finished model."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from st_paragram.families.muse.settings import TowersSettings
 from st_paragram.tools.options.common import MODEL
 
 DESCRIPTION = (
-    "Train towers for questions and answers, and a classifier of inference, on the embeddings of a finished model, "
-    "which stays as it is. Texts are embedded once, so training takes minutes on a CPU."
+    "Train towers for questions and answers, and an inference classifier, on the embeddings of a finished model, which "
+    "is not changed. Texts are embedded only once, so training takes minutes on a CPU."
 )
 EPILOG = """\
   st-paragram towers use-psp --qa qa --output use-psp-qa
   st-paragram towers p-sp-base --qa qa --nli nli --output p-sp-base-qa
   st-paragram evaluate use-psp-qa --data eval --benchmarks answer-retrieval nli
 
-The folders have files LANG.tsv (they may end in .gz or .xz, too); the contexts of answers are not read. In the result,
-`encode` is that of MODEL, scaled to length 1; `encode_query` and `encode_document` embed questions and answers, and
-`classify` labels pairs. A part of the rows is held out; the epoch that is best on them is kept.
+The folders have files LANG.tsv (also .gz or .xz). The contexts of answers are not read. In the new model, `encode`
+gives MODEL's embeddings scaled to length 1, `encode_query` and `encode_document` embed questions and answers, and
+`classify` labels pairs. Some rows are held out, and the epoch that scores best on them is kept.
 """
 
 
@@ -37,7 +37,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Train and save; returns the exit status."""
+    """Train and save; return the exit status."""
     settings, folders = TowersSettings(**given(arguments, TowersSettings)), task_folders(arguments)
     if not folders:
         raise SettingsError("nothing to train on; give --qa, --responses or --nli")
@@ -46,6 +46,6 @@ def run(arguments: argparse.Namespace) -> int:
     for curve in make_towers(
         arguments.model, folders, arguments.output, settings, arguments.model, arguments.overwrite
     ):
-        sys.stdout.write(f"{curve.measure} ({curve.rows:,} rows), %: {curve}; epoch {curve.best} is kept\n")
+        sys.stdout.write(f"{curve.measure} ({curve.rows:,} rows), %: {curve}; epoch {curve.best} kept\n")
     sys.stdout.write(f"{arguments.output}\n")
     return 0

@@ -1,7 +1,7 @@
-"""Towers and a classifier of inference, trained over the vectors of a finished encoder (ACL 2020, section 2).
+"""Training of towers and an inference classifier on the vectors of a finished encoder (ACL 2020, section 2).
 
-The encoder's vectors are made once and never change, so that an epoch takes seconds. After each epoch, rows that were
-held out are looked at; the best epoch is kept, and that may be none: then what is trained stays as it began.
+The encoder's vectors are computed once and never change, so an epoch takes seconds. Held-out rows are scored after each
+epoch, and the best epoch is kept; if no epoch improves the score, the initial weights are kept.
 """
 
 from __future__ import annotations
@@ -38,38 +38,38 @@ from st_paragram.learning.models import directory
 from st_paragram.tools.embed_files import embed_files
 
 _PAIRED = ("qa", "response")
-_FEWEST = 16  # pairs of a batch: fewer are hardly each other's negatives
-_CANDIDATES = 4096  # held-out rows of a language that are looked at, or of inference at a time
+_FEWEST = 16  # minimum pairs per batch: fewer pairs give too few negatives
+_CANDIDATES = 4096  # held-out rows scored per language, or at a time for inference
 _WEIGHT_DECAY = 0.01
 
 
 @dataclass(frozen=True)
 class PairRows:
-    """The n rows of one task ("qa", "response" or "nli") and language, by numbers of vectors, int64 (n,) each."""
+    """The n rows of one task ("qa", "response" or "nli") and language, as indices of vectors, int64 (n,) each."""
 
     task: str
     language: str
     first: NDArray[np.int64]  # questions, utterances or premises
     second: NDArray[np.int64]  # answers, responses or hypotheses
-    labels: NDArray[np.int64]  # of inference; -1 in other tasks
+    labels: NDArray[np.int64]  # labels of inference; -1 in other tasks
 
     def __len__(self) -> int:
         """Number of rows."""
         return len(self.first)
 
     def take(self, rows: NDArray[Any] | slice) -> PairRows:
-        """Some of the rows."""
+        """Select some of the rows."""
         return PairRows(self.task, self.language, self.first[rows], self.second[rows], self.labels[rows])
 
     def batches(self, size: int, order: NDArray[np.int64] | None = None) -> Iterator[PairRows]:
-        """The rows, in an order, so many at a time."""
+        """Yield the rows in a given order, `size` at a time."""
         rows = self if order is None else self.take(order)
         return (rows.take(slice(begin, begin + size)) for begin in range(0, len(rows), size))
 
     def held_out(self, share: float) -> tuple[PairRows, PairRows]:
-        """Rows to train on, and rows held out: a text that decides is on one side only.
+        """Split into rows to train on and held-out rows, so that no answer or premise is in both.
 
-        That is the answer of a question and the premise of an inference, of which there are several rows.
+        An answer or premise may occur in several rows.
         """
         keys = (self.first if self.task == "nli" else self.second).astype(np.uint64)
         mixed = (keys * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(40)  # 24 bits of a multiplicative hash
@@ -79,15 +79,15 @@ class PairRows:
 
 @dataclass(frozen=True)
 class Curve:
-    """A learning curve on rows that were held out: a measure before training and after each epoch, 0 .. 1."""
+    """A learning curve on held-out rows: a measure before training and after each epoch, 0 .. 1."""
 
     measure: str
-    rows: int  # that were held out
+    rows: int  # number of held-out rows
     values: tuple[float, ...]
 
     @property
     def best(self) -> int:
-        """The epoch that was kept; 0: none, the beginning."""
+        """The epoch that was kept; 0: the initial weights."""
         return int(np.argmax(self.values))
 
     def __str__(self) -> str:
@@ -102,20 +102,20 @@ def make_towers(
     name: str | None = None,
     overwrite: bool = False,
 ) -> list[Curve]:
-    """Train towers and a classifier over a finished encoder, and save it with them.
+    """Train towers and a classifier over a finished encoder, and save all of them as a model.
 
-    Vectors are kept in `.<output>.work` until all is done; the same call resumes an interrupted run there.
+    Vectors are stored in `.<output>.work` until the run is complete; the same call resumes an interrupted run.
 
     Args:
         model: Directory, name or hub id of the encoder, any model that `st_paragram.load` opens.
-        folders: Folders of `LANG.tsv` (see `task_files`) by their tasks: "qa", "response", "nli".
-        output: The model directory to make.
-        settings: Of the training.
-        name: The encoder's name on the card; by default that of its directory.
-        overwrite: Replace a model directory that exists.
+        folders: Task ("qa", "response", "nli") -> folder of `LANG.tsv` files (see `task_files`).
+        output: Output model directory.
+        settings: Settings of the training.
+        name: The encoder's name for the card; by default the directory's name.
+        overwrite: Replace an existing model directory.
 
     Returns:
-        Learning curves on rows that were held out.
+        Learning curves on held-out rows.
     """
     settings, output, found = settings or TowersSettings(), Path(output), find(model)
     check_free(output, overwrite)
@@ -134,8 +134,8 @@ def make_towers(
 
 
 def read_rows(files: Sequence[tuple[str, str, Path]], texts: Path) -> list[PairRows]:
-    """Read the rows of files (task, language, path), and write their texts, each once: line i is text i."""
-    numbers: dict[bytes, int] = {}  # 16 bytes are kept of each text
+    """Read the rows of files (task, language, path), and write each distinct text once: line i is text i."""
+    numbers: dict[bytes, int] = {}  # keys are 16-byte hashes of texts
     with atomic(texts) as output:
 
         def number(text: str) -> int:
@@ -154,9 +154,9 @@ def read_rows(files: Sequence[tuple[str, str, Path]], texts: Path) -> list[PairR
 
 
 def vectors_of(texts: Path, encoder: SentenceTransformer, identity: str, folder: Path) -> NDArray[np.float16]:
-    """Unit vectors of all lines of a text, on disk, made once in a folder; an interrupted run is resumed.
+    """Compute unit vectors of all lines of a file, once, in a folder; an interrupted run is resumed.
 
-    `identity` distinguishes the encoder from others.
+    `identity` identifies the encoder.
     """
     output = folder / f"vectors-{digest(content_digest(texts), identity)}.npy"
     if not output.exists():
@@ -167,13 +167,13 @@ def vectors_of(texts: Path, encoder: SentenceTransformer, identity: str, folder:
 def train_towers(
     model: EncoderWithTowers, rows: Sequence[PairRows], stored: NDArray[np.float16], settings: TowersSettings
 ) -> list[Curve]:
-    """Train towers on questions and responses, and the classifier on inference, as far as there are rows of them.
+    """Train towers on questions and responses, and the classifier on inference, if there are rows for them.
 
     Args:
-        model: Whose towers and classifier are trained; its encoder is not used.
-        rows: Of all tasks.
-        stored: The encoder's vectors of the texts of the rows, (texts, D).
-        settings: Of the training.
+        model: Model with the towers and classifier to train; its encoder is not used.
+        rows: Rows of all tasks.
+        stored: The encoder's vectors of the texts, (texts, D).
+        settings: Settings of the training.
 
     Returns:
         The learning curves.
@@ -190,7 +190,7 @@ def train_towers(
         return ranking_loss(questions, answers, settings.scale, 0.0, equal)
 
     def answers_found(held: PairRows) -> float:
-        """Share of questions whose answer is the nearest of all answers of the rows."""
+        """Return the share of questions whose answer is nearest among all answers of the rows."""
         answers = np.unique(held.second)
         among = through(router, DOCUMENT, vectors(answers))
         nearest = (through(router, QUERY, vectors(held.first)) @ among.T).argmax(1).cpu().numpy()
@@ -213,18 +213,18 @@ def train_towers(
         looked_at = [each.take(slice(_CANDIDATES)) for each in held]
         extent = (settings.epochs, settings.learning_rate)
         values = _fit(router, train, *extent, settings, ranking, lambda: fmean(map(answers_found, looked_at)))
-        curves.append(Curve("answers found among those held out", _count(looked_at), values))
+        curves.append(Curve("answers found in held-out rows", _count(looked_at), values))
     if inference:
         train, held = _held_out(inference, settings.held_out)
         extent = (settings.nli_epochs, settings.nli_learning_rate)
         values = _fit(heads.classifier, train, *extent, settings, entropy, lambda: labels_found(held))
-        curves.append(Curve("labels of inference found right", _count(held), values))
+        curves.append(Curve("correct inference labels", _count(held), values))
     model.trained_on({each.task for each in rows})
     return curves
 
 
 def _held_out(rows: Sequence[PairRows], share: float) -> tuple[list[PairRows], list[PairRows]]:
-    """Rows to train on, and what is held out of each language, where it is more than one row."""
+    """Split the rows of each language into rows to train on and held-out rows, where those are more than one."""
     train, held = zip(*(each.held_out(share) for each in rows), strict=True)
     if not (some := [each for each in held if len(each) > 1]):
         seen = f"too few rows to hold out {share:.0%} of them"
@@ -245,9 +245,9 @@ def _fit(
     loss: Callable[[PairRows], Tensor],
     score: Callable[[], float],
 ) -> tuple[float, ...]:
-    """Train a module by AdamW, keep the best epoch, and give the scores before training and after each epoch.
+    """Train a module with AdamW, keep the best epoch, and return the scores before training and after each epoch.
 
-    Batches are of one task and language each, in random order; what is too small to be one is left for another epoch.
+    Each batch has one task and language; batches are in random order, and batches that are too small are skipped.
     """
     rng, size, score = np.random.default_rng(settings.seed), settings.batch_size, torch.inference_mode()(score)
     optimizer = torch.optim.AdamW(module.parameters(), learning_rate, weight_decay=_WEIGHT_DECAY)

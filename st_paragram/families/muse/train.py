@@ -33,13 +33,13 @@ from st_paragram.learning.training.trainer import StoreTrainer, StoreTrainingArg
 
 logger = logging.getLogger(__name__)
 
-_LOGGED = 100  # updates between two lines
-_LOOKS = 10  # evaluations and checkpoints of a run, if nothing else is asked for
-_SAMPLE = 512  # sentences that show how long bags and the network's vectors are
+_LOGGED = 100  # updates between two log lines
+_LOOKS = 10  # default number of evaluations and checkpoints in a run
+_SAMPLE = 512  # sentences to measure the lengths of bags and network outputs
 
 
 def new_model(store: PairStore, settings: DualEncoderSettings) -> DualEncoder:
-    """The dual encoder over the store's vocabulary that training begins with."""
+    """Make the initial dual encoder over the store's vocabulary."""
     tokenizer, second = store.tokenizers
     if not tokenizer.shares_rows(second):
         raise SettingsError(
@@ -47,7 +47,7 @@ def new_model(store: PairStore, settings: DualEncoderSettings) -> DualEncoder:
         )
     special, dim = special_ids(tokenizer), settings.dim
     table = initial_rows(tokenizer, settings.init, dim) if settings.init else torch.randn(len(tokenizer), dim)
-    table[[special.pad, special.end, tokenizer.unknown_id]] = 0.0  # what is not text, or unknown
+    table[[special.pad, special.end, tokenizer.unknown_id]] = 0.0  # ids that are not text, and the unknown id
     modules: list[nn.Module]
     if settings.architecture == "cnn":
         sizes = (dim, settings.filters, settings.layers)
@@ -67,7 +67,7 @@ def new_model(store: PairStore, settings: DualEncoderSettings) -> DualEncoder:
 
 @torch.no_grad()
 def _set_gate(model: DualEncoder, store: PairStore, gate: float) -> None:
-    """Weigh the network's part so that it is `gate` times as long as the bag on sentences of the store."""
+    """Set the network's weight so that its output is `gate` times as long as the bag on sentences of the store."""
     bag, network = weights(model)
     sentences = store.take("a", np.arange(min(_SAMPLE, len(store))))
     model.eval()
@@ -81,7 +81,7 @@ def _set_gate(model: DualEncoder, store: PairStore, gate: float) -> None:
 
 
 def weights(model: DualEncoder) -> tuple[Tensor, Tensor]:
-    """What the bag and the network's vector are multiplied by before they are added up."""
+    """Return the weights of the bag and of the network's output in their sum."""
     encoder = model[1]
     if isinstance(encoder, ConvolutionEncoder):
         return encoder.bag_scale, encoder.gate
@@ -97,7 +97,7 @@ def trainer(
     evaluator: BaseEvaluator | None,
     run: TrainingRun,
 ) -> DualEncoderTrainer:
-    """The trainer of a run on a store of translations, and on what else `run.more` names."""
+    """Make the trainer of a run on a store of translations and the data of `run.more`."""
     every, evaluate = settings.evaluate_steps or -(-settings.steps // _LOOKS), evaluator is not None
     arguments = arguments_of(
         StoreTrainingArguments,
@@ -108,7 +108,7 @@ def trainer(
         num_train_epochs=1.0,
         per_device_train_batch_size=settings.batch_size,
         max_grad_norm=settings.clip_norm,
-        router_mapping=dict.fromkeys(SIDES, SENTENCE),  # the trainer asks for one, and routes nothing
+        router_mapping=dict.fromkeys(SIDES, SENTENCE),  # required by the trainer, but not used
         logging_steps=_LOGGED,
         logging_first_step=True,
         eval_strategy="steps" if evaluate else "no",
@@ -120,10 +120,10 @@ def trainer(
 
 
 class DualEncoderTrainer(StoreTrainer):
-    """Train on batches of one task and language each, as a sampler draws them.
+    """Train on batches of one task and language each, drawn by a sampler.
 
-    A run is one epoch of as many steps as are asked for. Dropout follows from the seed and the step, so that a run
-    resumes to the bit.
+    A run is one epoch of the given number of steps. Dropout depends only on the seed and the step, so a resumed run
+    gives identical results.
     """
 
     keeps_history = True
@@ -142,7 +142,7 @@ class DualEncoderTrainer(StoreTrainer):
         rows = all_rows(store, more.tasks, more.languages, settings)
         self.rows = [each for each in rows if settings.shares[each.task] > 0]
         if not self.rows:
-            raise SettingsError("no task has both data and a share of the steps; give data, or another task a share")
+            raise SettingsError("no task has both data and a share of the steps; add data, or change the shares")
         batches = (settings.batch_size, settings.length_buckets, settings.seed)
         self.sampler = TaskSampler(self.rows, settings.shares, settings.language_power, *batches)
         self._steps, self._sums = settings.steps, defaultdict[str, "Tensor | float"](float)
@@ -150,22 +150,22 @@ class DualEncoderTrainer(StoreTrainer):
         super().__init__(model, args, store, loss, **kwargs)
         self.task_sizes = {each.name: len(each) for each in self.rows if each.digest}
         model.trained_on({each.task for each in self.rows})
-        logger.info(f"{sum(each.numel() for each in loss.parameters()):,} parameters; steps are shared out among")
+        logger.info(f"{sum(each.numel() for each in loss.parameters()):,} parameters; shares of the steps:")
         for each, probability in zip(self.rows, self.sampler.probabilities, strict=True):
             logger.info(f"  {each.name}: {len(each):,} pairs, {probability:.1%} of the steps")
 
     @property
     def batches_per_epoch(self) -> int:
-        """Steps of the run: tasks and languages are drawn, and none has an end."""
+        """Number of steps in the run, since tasks and languages are drawn without end."""
         return self._steps
 
     @property
     def contents(self) -> list[list[Any]]:
-        """Digests of the store and of the files, and their rows."""
+        """Return the digests of the store and the files, and their numbers of rows."""
         return [*super().contents, *([each.digest, len(each)] for each in self.rows if each.digest)]
 
     def make_step(self, step: int) -> tuple[Tensor, int]:
-        """Make the forward and backward pass of a batch."""
+        """Run the forward and backward pass of a batch."""
         started = time.perf_counter()
         number, rows = self.sampler.at(step)
         torch.manual_seed(seed_of(self.args.seed, step, 0))
@@ -182,7 +182,7 @@ class DualEncoderTrainer(StoreTrainer):
         return loss.detach(), len(rows)
 
     def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
-        """Log each task's mean loss since the last time, and the share of labels of inference that were found, too."""
+        """Log each task's mean loss since the last line, and the share of correct inference labels."""
         if "loss" in logs and self._sums:
             sums = {name: float(value) for name, value in self._sums.items()}
             self._sums.clear()

@@ -1,4 +1,4 @@
-"""The published multilingual USE as the first module of a pipeline: text in, unit vectors out."""
+"""The published multilingual USE as the first module of a pipeline, from text to unit vectors."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from st_paragram.families.muse.published_network import PublishedNetwork
 from st_paragram.learning.modules.flat_features import flat_features
 
 _HUB_ARGUMENTS = ("subfolder", "token", "cache_folder", "revision", "local_files_only")
-_SHORTEST = 3  # pieces: a beginning, one piece of the text, an end
+_SHORTEST = 3  # pieces: beginning, one piece of the text, end
 
 
 class UseEncoder(InputModule):
     """Multilingual USE (CNN): sentencepiece ids between `<s>` and `</s>`, and `PublishedNetwork`.
 
-    Texts are never padded. Large batches are faster: what depends on a piece alone is computed once per batch.
+    Texts are never padded. Large batches are faster: everything that depends on one piece is computed once per batch.
 
     Example:
         >>> import st_paragram
@@ -38,38 +38,38 @@ class UseEncoder(InputModule):
         >>> model[0].max_seq_length = 256  # doctest: +SKIP
     """
 
-    # Saved pipelines name the public path, which stays when files move.
+    # Saved pipelines use the public name, which stays valid when files move.
     __module__ = "st_paragram"
 
     config_file_name = "use_encoder_config.json"
     save_in_root = False
     tokenizer: SentencePieceTokenizer  # type: ignore[assignment]
-    #: Texts that `st_paragram` embeds at a time.
+    #: Number of texts that `st_paragram` embeds at a time.
     texts_at_once = 1024
 
     def __init__(
         self, tokenizer: SentencePieceTokenizer, network: PublishedNetwork, max_seq_length: int | None = None
     ) -> None:
-        """Put the parts together.
+        """Combine a tokenizer and a network.
 
         Args:
-            tokenizer: Its model has `<s>` and `</s>`, and at most as many pieces as the network's table.
-            network: Embeds ids.
-            max_seq_length: Pieces of a text that are read, its ends included; None: all. The paper has 256.
+            tokenizer: Tokenizer with `<s>` and `</s>`, and at most as many pieces as rows in the network's table.
+            network: Network that embeds ids.
+            max_seq_length: Maximum pieces per text, including the two end markers; None: all. The paper has 256.
         """
         super().__init__()
         self.tokenizer, self.network, self.max_seq_length = tokenizer, network, max_seq_length
         self._processor = tokenizer.processor
         if min(self._processor.bos_id(), self._processor.eos_id()) < 0:
-            raise SettingsError("the sentencepiece model has no <s> or no </s>; take the one of these weights")
+            raise SettingsError("the sentencepiece model lacks <s> or </s>; use the model of these weights")
         if len(tokenizer) > network.shape.pieces:
             seen = f"a sentencepiece model of {len(tokenizer):,} pieces for a table of {network.shape.pieces:,} rows"
-            raise SettingsError(f"{seen}; take the one of these weights")
+            raise SettingsError(f"{seen}; use the model of these weights")
         if max_seq_length is not None and not (type(max_seq_length) is int and max_seq_length >= _SHORTEST):
             raise SettingsError(f"max_seq_length is {short(max_seq_length)}; give at least {_SHORTEST}, or none")
 
     def get_config_dict(self) -> dict[str, Any]:
-        """What `save` writes in addition to tokenizer and weights."""
+        """Return the settings that `save` writes in addition to tokenizer and weights."""
         network = self.network
         return {"max_seq_length": self.max_seq_length, "precision": network.precision, "epsilon": network.epsilon}
 
@@ -78,9 +78,9 @@ class UseEncoder(InputModule):
         return self.network.shape.dim
 
     def preprocess(self, inputs: Sequence[Any], prompt: str | None = None, **kwargs: Any) -> dict[str, Tensor]:  # noqa: ANN401
-        """Flat features of B texts, each after the prompt."""
+        """Make flat features of B texts, each after the prompt."""
         if others := {type(each).__name__ for each in inputs if not isinstance(each, str)}:
-            raise SettingsError(f"inputs of type {', '.join(sorted(others))}; give texts only")
+            raise SettingsError(f"inputs of type {', '.join(sorted(others))}; give only texts")
         texts = [(prompt or "") + text for text in inputs]
         options: dict[str, Any] = {"add_bos": True, "add_eos": True, "num_threads": torch.get_num_threads()}
         try:
@@ -108,7 +108,7 @@ class UseEncoder(InputModule):
 
     @classmethod
     def load(cls, model_name_or_path: str, **kwargs: Any) -> UseEncoder:  # type: ignore[override]  # noqa: ANN401
-        """Read what `save` wrote, from a directory or (with sentence-transformers' hub arguments) the hub."""
+        """Load a saved module from a directory or (with sentence-transformers' hub arguments) the hub."""
         folder = module_folder(model_name_or_path, kwargs)
         config_file, weights = file_of(folder, cls.config_file_name), file_of(folder, WEIGHTS_FILE)
         with refused(ModelDirectoryError, config_file, "not the settings of UseEncoder", "save the model again"):
@@ -125,7 +125,7 @@ class UseEncoder(InputModule):
 
 
 def module_folder(model_name_or_path: str, hub_arguments: dict[str, Any]) -> Path:
-    """The folder of a module, fetched first if the model is on the hub."""
+    """Return the folder of a module, downloaded first if the model is on the hub."""
     hub = {name: hub_arguments[name] for name in _HUB_ARGUMENTS if name in hub_arguments}
     if (folder := InputModule.load_dir_path(model_name_or_path, **hub)) is None:
         raise ModelDirectoryError(f"{model_name_or_path}: a module's folder is missing; save the model again")

@@ -1,4 +1,4 @@
-"""What the cards of P-SP and SP say: averages of embeddings."""
+"""Facts for the cards of P-SP and SP: averages of embeddings."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _AVERAGED = {
 }
 
 _OTHER_SPLITTING = """\
-A stock `SentenceTransformer` cannot read this model: its library does not split text in this way."""
+Plain sentence-transformers cannot read this model, because it does not split text in this way."""
 
 _TWO_VOCABULARIES = """\
-Each language has a separate vocabulary: `model.encode(texts, language="{second}")` reads the second one. A stock
-`SentenceTransformer` cannot read this model."""
+Each language has a separate vocabulary: `model.encode(texts, language="{second}")` uses the second. Plain
+sentence-transformers cannot read this model."""
 
 _SP = Paper(
     "wieting-etal-2019-simple",
@@ -36,7 +36,7 @@ _SP = Paper(
 
 
 def card_facts(record: TrainingRecord) -> CardFacts:
-    """Those of a model that averages; its `encoder` says what, and its preparation how text is split."""
+    """Return the facts of an averaging model, by its `encoder` and the tokenization of its preparation."""
     encoder, prepared, why = record.settings.get("encoder", "sp"), record.preparation, ""
     if prepared.get("sharing", "joint") != "joint":
         why = _TWO_VOCABULARIES.format(second=record.languages[1])

@@ -1,4 +1,4 @@
-"""P-SP (EMNLP 2022) and the encoders of SP (ACL 2019), which are trained in the same way, on bitext or paraphrases."""
+"""P-SP (EMNLP 2022) and the encoders of SP (ACL 2019), trained in the same way on bitext or paraphrases."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from st_paragram.learning.training.run import TrainingRun
 
 _BITEXT_EPILOG = """\
-  st-paragram bitext --lang es                                     # makes data/en-es.h5 of public bitext
+  st-paragram bitext --lang es                                     # makes data/en-es.h5 from public bitext
   st-paragram train bitext --lang es                               # makes the model directory p-sp-es
   st-paragram train bitext --lang es --data mine.tsv.xz --config small --dim 500
   st-paragram train bitext --lang es --data mine.tsv.xz --encoder trigram --config sp2019
@@ -35,7 +35,7 @@ def _add_bitext_options(parser: argparse.ArgumentParser) -> None:
     add_language(parser)
     output = "p-sp-LANG; ENCODER-LANG with another --encoder"
     settings = add_training_options(parser, FAMILY, PAIRS.format("LANG"), output)
-    text = "train a model for each point of the paper's grid of dropout and M, and keep the best"
+    text = "train a model for each point of the paper's grid of dropout and M, and keep the best model"
     settings.add_argument("--tune", action="store_true", help=text)
 
 
@@ -58,13 +58,13 @@ FAMILY = Family(
     built_in_config="demo",
     kinds={
         "bitext": TrainingKind(
-            "Train a model that embeds a sentence as the mean of its pieces, on English sentences and translations.",
+            "Train a model on English sentences and translations. It embeds a sentence as the mean of its tokens.",
             _BITEXT_EPILOG,
             _add_bitext_options,
             _run,
         ),
         "paraphrase": TrainingKind(
-            "Train a model that embeds a sentence as the mean of its pieces, on English sentences and paraphrases.",
+            "Train a model on English sentences and paraphrases. It embeds a sentence as the mean of its tokens.",
             _PARAPHRASE_EPILOG,
             _add_paraphrase_options,
             _run,

@@ -1,4 +1,4 @@
-"""The training of SP and P-SP: the margin loss, with negatives mined in mega-batches (ACL 2019, EMNLP 2022)."""
+"""Training of SP and P-SP: the margin loss, with negatives mined in mega-batches (ACL 2019, EMNLP 2022)."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from st_paragram.learning.training.trainer import arguments_of
 
 
 def new_model(store: PairStore, settings: TrainingSettings) -> SentenceTransformer:
-    """The model over the store's tokenizer that training begins with; refuses ids that the encoder does not read."""
+    """Make the initial model over the store's tokenizer; refuse tokens that do not fit the encoder."""
     tokenizer, encoder = store.tokenizer(), settings.encoder
     kind = getattr(tokenizer, "inner_kind", tokenizer.kind)
     if kind != TOKENS_OF[encoder]:
         fitting = " or ".join(name for name, tokens in TOKENS_OF.items() if tokens == kind)
         raise SettingsError(
-            f"{store.path}: a store of {kind} ids, and the encoder {encoder} reads {TOKENS_OF[encoder]} ids; choose "
+            f"{store.path}: a store of {kind} ids, but the encoder {encoder} reads {TOKENS_OF[encoder]} ids; choose "
             f"the encoder {fitting}, or prepare the text with tokens {TOKENS_OF[encoder]}"
         )
     if encoder in RECURRENT and isinstance(tokenizer, BilingualTokenizer):
@@ -54,13 +54,13 @@ def trainer(
     evaluator: BaseEvaluator | None = None,
     _: object = None,
 ) -> MegaBatchTrainer:
-    """The trainer of a run with checkpoints in `folder`, which is evaluated now and then if there is an evaluator."""
+    """Make the trainer of a run with checkpoints in `folder`, which evaluates regularly if there is an evaluator."""
     loss = MarginHardNegativeLoss(model, settings.margin)
     return MegaBatchTrainer(model, arguments(settings, folder, evaluator is not None), store, loss, evaluator=evaluator)
 
 
 def arguments(settings: TrainingSettings, folder: Path, evaluate: bool = True) -> MegaBatchTrainingArguments:
-    """The trainer's arguments for these settings; `evaluate` now and then, or never."""
+    """Return the trainer's arguments for these settings; with `evaluate`, it evaluates regularly."""
     return arguments_of(
         MegaBatchTrainingArguments,
         settings,

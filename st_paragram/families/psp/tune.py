@@ -1,4 +1,4 @@
-"""The paper's search for the best dropout and largest M: a grid of training runs, the best of which stays."""
+"""The paper's grid search for dropout and maximum M, which keeps the best model."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ TUNED_MEGABATCH_SIZE = (60, 100, 140)
 def tune(run: TrainingRun) -> TrainingRecord:
     """Train the paper's grid, dropout x M, and save the model with the best Pearson correlation on development pairs.
 
-    Each point of the grid is a separate training run in the folder `OUTPUT.grid`, which goes at the end. To resume
-    keeps the finished points and continues the interrupted one.
+    Each point of the grid is a separate training run in the folder `OUTPUT.grid`, which is removed at the end. Resuming
+    keeps finished points and continues the interrupted point.
     """
     checked = replace(run, resume=False)
     checked.check()
@@ -37,7 +37,7 @@ def tune(run: TrainingRun) -> TrainingRecord:
         if not begun.is_file():
             write_json(begun, store.digest)
         if read_json(begun) != store.digest:
-            raise SettingsError(f"{grid}: begun on other data than {store.path}; resume with the same, or remove it")
+            raise SettingsError(f"{grid}: started with other data than {store.path}; resume with the same or remove it")
         points = []
         for dropout, size in product(TUNED_DROPOUT, TUNED_MEGABATCH_SIZE):
             logger.info(f"tuning: dropout {dropout}, M {size}")
@@ -59,9 +59,9 @@ def tune(run: TrainingRun) -> TrainingRecord:
 
 
 def _record(point: TrainingRun) -> TrainingRecord:
-    """The record of a point of the grid, which is trained unless it is finished."""
+    """Return the record of a point of the grid, after training it unless it is finished."""
     if (found := read_training_record(point.output)) is None:
         return run_training(replace(point, resume=bool(complete_checkpoints(point.checkpoints))))
     if found.settings != {"family": point.family, **asdict(point.settings)}:
-        raise SettingsError(f"{point.output}: of other settings; resume with the same, or remove {point.output.parent}")
+        raise SettingsError(f"{point.output}: other settings; resume with the same, or remove {point.output.parent}")
     return found

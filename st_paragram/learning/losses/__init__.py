@@ -1,1 +1,1 @@
-"""Losses: one a file."""
+"""Losses, one per file."""

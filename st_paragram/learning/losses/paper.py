@@ -1,4 +1,4 @@
-"""Papers whose method a loss or a model follows, for what cites them."""
+"""Papers to cite for losses and models."""
 
 from __future__ import annotations
 

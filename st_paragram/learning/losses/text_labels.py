@@ -1,4 +1,4 @@
-"""Which texts of a batch are equal, read off the features of any pipeline."""
+"""Labels that show which texts of a batch are equal, from the features of any pipeline."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from torch import Tensor
 
 
 def text_labels(columns: Sequence[dict[str, Tensor]]) -> list[Tensor]:
-    """Numbers of texts, int64 (B,) for each column, equal where their ids are, in whichever column.
+    """Label texts, int64 (B,) for each column, with equal labels for equal ids in any column.
 
-    Features of a column are ids one after another with `cu_seq_lens_q` (this package, or flash attention in
+    Features of a column are concatenated ids with `cu_seq_lens_q` (this package, or flash attention in
     sentence-transformers) or with `offsets` (`StaticEmbedding`), or padded ids with `attention_mask`.
     """
     numbers: dict[tuple[int, ...], int] = {}

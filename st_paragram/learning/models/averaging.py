@@ -1,4 +1,4 @@
-"""Averaging models as pipelines: `TokenEmbedding`, `MeanPool` and perhaps `Normalize`; their files are in `core`."""
+"""Averaging models as pipelines of `TokenEmbedding`, `MeanPool` and optionally `Normalize`; `core` has their files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from st_paragram.learning.modules.token_embedding import TokenEmbedding, token_e
 
 
 def averaging_embedding(model: SentenceTransformer) -> TokenEmbedding | None:
-    """The first module, if the pipeline only averages token embeddings, and perhaps normalizes the mean; else None."""
+    """Return the first module if the pipeline only averages token embeddings (and may normalize); otherwise None."""
     first, *others = model._modules.values() or [None]
     if not isinstance(first, TokenEmbedding) or not others or type(others[0]) is not MeanPool:
         return None
@@ -36,23 +36,23 @@ def gives_unit_vectors(model: SentenceTransformer) -> bool:
 
 
 def embedding_of(model: SentenceTransformer) -> TokenEmbedding:
-    """The first module of an averaging model, which holds its table; refuses another pipeline."""
+    """Return the first module of an averaging model, which holds its embedding matrix; refuse other pipelines."""
     embedding = averaging_embedding(model)
     if embedding is None:
         kinds = " and ".join(type(module).__name__ for module in model)
-        raise ModelDirectoryError(f"a pipeline of {kinds}: only TokenEmbedding and MeanPool have a table to average")
+        raise ModelDirectoryError(f"a pipeline of {kinds}; give an averaging model (TokenEmbedding and MeanPool)")
     return embedding
 
 
 def pipeline_settings(model: SentenceTransformer) -> dict[str, Any]:
-    """What a pipeline says besides its modules: prompts, similarity and the like."""
+    """Return the settings of a pipeline: prompts, similarity and the like."""
     return {name: getattr(model, name) for name in PIPELINE_SETTINGS}
 
 
 def write(
     model: SentenceTransformer, folder: Path, dtype: TableType | str | None = None, truncate_dim: int | None = None
 ) -> None:
-    """Write the files of both readers, or of the plugin's alone, without a model card; see `model_files.write`."""
+    """Write the files for both readers, or only for the plugin, without a model card; see `model_files.write`."""
     first, unit_vectors = embedding_of(model), gives_unit_vectors(model)
     table, settings = in_numpy(first.embedding), pipeline_settings(model)
     parts = AveragingModel(first.tokenizer, table, unit_vectors, settings, first.dropout)
@@ -62,6 +62,6 @@ def write(
 def read(
     folder: Path, values: dict[str, Any], truncate_dim: int | None = None
 ) -> tuple[TokenEmbedding, AveragingModel]:
-    """The first module and what was read, of a folder whose `st_paragram.json` has `values`."""
+    """Read the first module and the model of a folder whose `st_paragram.json` has `values`."""
     model = files.read(folder, values, truncate_dim)
     return token_embedding(model.tokenizer, weights=in_torch(model.table), dropout=model.dropout), model

@@ -1,4 +1,4 @@
-"""The model card, README.md of a model directory: its facts, the one template, and the card of a training record."""
+"""The model card, README.md of a model directory: its facts, its template, and the card of a training record."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from st_paragram.core.version import installed_version
 from st_paragram.core.words import in_words, listed
 from st_paragram.learning.losses.paper import Paper
 
-AFTER = "after training"  # how a training record calls the model that was saved
-#: Follows a name in the snippets that stands for the model's own directory.
+AFTER = "after training"  # name of the saved model in a training record
+#: Follows the name of the model's own directory in code snippets.
 PATH_COMMENT = "  # a path to this directory"
-LICENCE = "The model is offered under the licence `{}`."
-#: On a card until a licence is chosen.
-NO_LICENCE = """\
-No licence has been stated for this model yet. To publish it, choose one that the licences of the training text allow:
-`st-paragram push --licence` puts it here."""
+LICENSE = "The model is offered under the license `{}`."
+#: On a card until a license is chosen.
+NO_LICENSE = """\
+No license has been chosen for this model yet. To publish it, choose a license that the licenses of the training text
+allow; `st-paragram push --license` puts it here."""
 
 _OPENING = """\
 With {library}:
@@ -45,47 +45,47 @@ _STOCK = {
 }
 _PLUGIN = {"library": "st_paragram", "imports": "import st_paragram", "load": "st_paragram.load"}
 _JIEBA = """\
-This model segments Chinese with jieba before sentencepiece, as in the paper. `st_paragram.load` does so too; a stock
-`SentenceTransformer` cannot, and its embeddings of Chinese text DIFFER: use `st_paragram.load`, or segment the text."""
+This model segments Chinese with jieba before sentencepiece, as in the paper. `st_paragram.load` does this; plain
+sentence-transformers does not, so its embeddings of Chinese text DIFFER unless you segment the text first."""
 
 
 @dataclass(frozen=True)
 class CardFacts:
-    """What the cards of a family's trained models have in common; `card_facts` of the family returns them."""
+    """Facts shared by the cards of a family's trained models, returned by `card_facts` of the family."""
 
-    description: str  # what an embedding is and where that comes from, after "Sentence embeddings for ...: "
+    description: str  # what an embedding is and its origin, after "Sentence embeddings for ...: "
     network: str  # its kind in one word, a tag on the hub
     papers: tuple[Paper, ...]  # whose method the training followed
-    plugin_only: str = ""  # why sentence-transformers alone cannot open the model; empty if it can
+    plugin_only: str = ""  # why plain sentence-transformers cannot open the model; empty if it can
 
 
 @dataclass(frozen=True)
 class Card:
-    """Everything that a card says."""
+    """The content of a card."""
 
     name: str
     summary: str  # the first paragraph
-    stock: bool  # sentence-transformers alone opens the model
+    stock: bool  # plain sentence-transformers opens the model
     network: str | None = None
     note: str = ""  # what to know when loading the model
     address: str | None = None  # on the hub, `owner/name`; without one the snippets name the model's directory
-    licence: str | None = None  # an identifier of the hub, such as "cc-by-4.0"
-    licence_name: str | None = None  # that of a licence "other"
-    terms: str = ""  # what the section on the licence says, if not the usual sentence
+    license: str | None = None  # a hub identifier, such as "cc-by-4.0"
+    license_name: str | None = None  # name of a license "other"
+    terms: str = ""  # text of the section on the license, in place of the usual sentence
     sections: tuple[tuple[str, str], ...] = ()  # title and text of each, in Markdown
     languages: tuple[str, ...] = ()  # codes, for the metadata
-    base_model: str | None = None  # the model of the hub that the training began with
+    base_model: str | None = None  # hub id of the model that the training started from
     scores: tuple[EvalResult, ...] = ()  # for the metadata
 
 
 def render(card: Card) -> str:
-    """The card in Markdown, with the metadata of the Hugging Face hub on top."""
+    """Format the card in Markdown, with the metadata of the Hugging Face hub on top."""
     library = "sentence-transformers" if card.stock else "st_paragram"
     tags = dict.fromkeys([library, "sentence-similarity", "st_paragram", card.network])
     metadata = ModelCardData(
         language=list(card.languages) or None,
-        license=card.licence,
-        license_name=card.licence_name,
+        license=card.license,
+        license_name=card.license_name,
         library_name=library,
         pipeline_tag="sentence-similarity",
         base_model=card.base_model,
@@ -93,31 +93,31 @@ def render(card: Card) -> str:
         model_name=card.name if card.scores else None,
         eval_results=list(card.scores) or None,
     )
-    terms = LICENCE.format(card.licence) if card.licence else NO_LICENCE
-    if card.licence == "other":
-        terms = "The model's licence is none of those that the hub lists; the licences of its training text decide."
-    sections = [f"## {title}\n\n{text}" for title, text in (("Licence", card.terms or terms), *card.sections)]
+    terms = LICENSE.format(card.license) if card.license else NO_LICENSE
+    if card.license == "other":
+        terms = "The hub does not list the model's license; the licenses of its training text apply."
+    sections = [f"## {title}\n\n{text}" for title, text in (("License", card.terms or terms), *card.sections)]
     address, path = (card.address, "") if card.address else (card.name, PATH_COMMENT)
     opening = _OPENING.format(**(_STOCK if card.stock else _PLUGIN), address=address, path=path)
-    too = f'`st_paragram.load("{address}")` opens it, too.' if card.stock else ""
+    too = f'`st_paragram.load("{address}")` also opens it.' if card.stock else ""
     text = blocks(f"# {card.name}", card.summary, opening, too, card.note, *sections)
     return f"---\n{metadata.to_yaml()}\n---\n\n{text}\n"
 
 
 def blocks(*parts: str) -> str:
-    """Parts of a text with an empty line between them; empty ones are left out."""
+    """Join parts of a text with an empty line between them; empty parts are left out."""
     return "\n\n".join(stripped for part in parts if (stripped := part.strip("\n")))
 
 
 def citation(*papers: Paper) -> tuple[str, str]:
-    """Title and text of the section that says what to cite."""
+    """Return title and text of the section with citations."""
     return "Citation", "```bibtex\n" + blocks(*(paper.bibtex for paper in papers)) + "\n```"
 
 
 def score_entry(task: str, name: str, metric: str, share: float | None) -> list[EvalResult]:
-    """A score, x 100, as an entry of the `model-index`, which the hub shows with the card; none if it does not exist.
+    """Return a score, x 100, as an entry of the `model-index`, which the hub shows; empty for a missing score.
 
-    `task` is a kind in the hub's words, `name` that of the data; `share` is in -1 .. 1.
+    `task` is a task type of the hub, `name` the name of the data; `share` is in -1 .. 1.
     """
     if share is None or not math.isfinite(share):
         return []
@@ -127,12 +127,12 @@ def score_entry(task: str, name: str, metric: str, share: float | None) -> list[
 
 def from_record(
     record: TrainingRecord,
-    dim: int | None = None,  # components of the model, where they are fewer than were trained
-    licence: str | None = None,
+    dim: int | None = None,  # dimensions of the model, if they are fewer than were trained
+    license: str | None = None,
     address: str | None = None,
-    sources: bool = True,  # list the texts that the pairs were prepared of, as far as the record knows them
+    sources: bool = True,  # list the texts of the pairs, if the record has them
 ) -> Card:
-    """The card of a trained model: data, settings, scores, what to cite."""
+    """Make the card of a trained model: data, settings, scores, citations."""
     facts: CardFacts = entry_named(str(record.settings.get("family", "psp"))).module("card_facts").card_facts(record)
     codes = dict.fromkeys(code for side in record.languages for code in side.split("-"))
     bare = dict.fromkeys(code.partition("_")[0] for code in codes)  # without scripts and countries
@@ -149,20 +149,20 @@ def from_record(
         else "",
     )
     training = blocks(
-        f"The training began with the weights of `{_cell(init)}`." if init else "",
+        f"The training started from the weights of `{_cell(init)}`." if init else "",
         markdown_table(("setting", "value"), settings, left=2),
-        f"{record.seconds:.0f} s of wall time with evaluation and checkpoints; {record.pairs_per_second:.0f} pairs/s "
+        f"{record.seconds:.0f} s including evaluation and checkpoints; {record.pairs_per_second:.0f} pairs/s "
         f"while training, on {record.machine}.",
     )
     return Card(
         name=record.name,
         summary=f"Sentence embeddings for {listed(list(codes))}: {facts.description} {dim or record.settings['dim']} "
-        "components,\ncompared by cosine.",
+        "dimensions,\ncompared by cosine.",
         stock=not facts.plugin_only,
         network=facts.network,
         note=blocks(facts.plugin_only, _JIEBA if record.segmentation == "jieba" else ""),
         address=address,
-        licence=licence,
+        license=license,
         sections=(("Data", data), ("Training", training), ("Scores", _scores(record)), citation(*facts.papers)),
         languages=tuple(code for code in bare if re.fullmatch("[a-z]{2,3}", code)),
         base_model=base if on_hub else None,
@@ -171,7 +171,7 @@ def from_record(
 
 
 def _sources(record: TrainingRecord) -> str:
-    """The texts that were prepared, where the record's report has them; else empty."""
+    """Return the prepared texts, if the record's report has them; otherwise an empty text."""
     texts: Any = record.preparation.get("report", {}).get("sources", ())
     rows = [tuple(_cell(one.get(key)) for key in ("name", "languages", "dropped", "rows", "kept")) for one in texts]
     return markdown_table(("text", "languages", "left out", "pairs", "kept"), rows, left=3) if rows else ""
@@ -195,7 +195,7 @@ def _scores(record: TrainingRecord) -> str:
 
 
 def _entries(record: TrainingRecord) -> Iterator[EvalResult]:
-    """Scores of the trained model for the hub, less the built-in pairs: too few, too rough to compare models by."""
+    """Yield the trained model's scores for the hub, without the built-in pairs, which are too few and too rough."""
     scores: list[Score | TranslationScore] = [*record.scores, *record.translations]
     for score in scores:
         if score.model != AFTER or score.data.startswith("built-in-"):
@@ -209,6 +209,6 @@ def _entries(record: TrainingRecord) -> Iterator[EvalResult]:
 
 
 def _cell(value: object) -> str:
-    """A value as a card shows it: what names a file of the machine that trained is cut down to its last part."""
+    """Format a value for a card; paths of files on the training machine are shortened to their last part."""
     text = str(value) if isinstance(value, str | int | float) else in_words(value)
     return PurePath(text).name if isinstance(value, str) and Path(text).is_absolute() else text

@@ -1,4 +1,4 @@
-"""What a model directory says of itself, read from its files without loading the model."""
+"""Descriptions of model directories, read from their files without loading the model."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from st_paragram.errors import ModelDirectoryError
 
 
 def describe_model(folder: Path) -> dict[str, Any]:
-    """Name, architecture and its properties, licence, record of the training, and files of a model directory."""
-    configuration, record, licence = read_configuration(folder), read_training_record(folder), None
-    with suppress(OSError, ValueError, TypeError, yaml.YAMLError):  # no card, or not one
-        licence = ModelCard((folder / "README.md").read_text(encoding="utf-8", errors="replace")).data.get("license")
+    """Return name, architecture and its properties, license, training record and files of a model directory."""
+    configuration, record, license = read_configuration(folder), read_training_record(folder), None
+    with suppress(OSError, ValueError, TypeError, yaml.YAMLError):  # no card, or not a valid card
+        license = ModelCard((folder / "README.md").read_text(encoding="utf-8", errors="replace")).data.get("license")
     return {
         "name": folder.resolve().name,
         "architecture": configuration.architecture,
         "properties": configuration.values,
-        "licence": licence,
+        "license": license,
         "training": None if record is None else asdict(record),
         "files": describe_files(folder),
     }
 
 
 def check_model(folder: Path) -> str:
-    """Load a model and look at all of its numbers, as loading other architectures does; says what was found."""
+    """Load a model and check all of its numbers, as loading other architectures does; return the result in words."""
     model = load_encoder(folder)
     if isinstance(model, Encoder) and not model.model.table.is_finite():
-        raise ModelDirectoryError(f"{folder}: NaN or infinite components; fetch or save the model again")
-    return f"embeddings of {model.get_embedding_dimension()} components, and all numbers are finite"
+        raise ModelDirectoryError(f"{folder}: NaN or infinite values; download or save the model again")
+    return f"embeddings of {model.get_embedding_dimension()} dimensions, all numbers finite"

@@ -1,4 +1,4 @@
-"""Model directories as SentenceTransformers: averaging models, and pipelines with whatever is next to them."""
+"""Model directories as SentenceTransformers: averaging models, and pipelines with additional files."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ def save(
     training: TrainingRecord | None = None,
     normalize: bool = False,
 ) -> Path:
-    """Save a pipeline under `path`, all of it or nothing; returns the directory.
+    """Save a pipeline as `path`, all of it or nothing; return the directory.
 
     Args:
-        model: `TokenEmbedding`, `MeanPool` and perhaps `Normalize`, or any pipeline of sentence-transformers' modules.
-        path: output directory.
-        card: text of the model card, `README.md`; a note on a table of float16, int8 or int4 is put at its end.
-        overwrite: replace an existing model directory.
-        dtype: store the table as float32, float16 (half the size), int8 (a quarter) or int4; as it is if not given.
-        truncate_dim: store the first components of each row only.
-        training: what the training run was, kept as `training.json`.
-        normalize: save an averaging model so that every reader gives embeddings of length 1; else as it is.
+        model: `TokenEmbedding`, `MeanPool` and optionally `Normalize`, or any pipeline of sentence-transformers.
+        path: Output directory.
+        card: Text of the model card, `README.md`; a note on a table of float16, int8 or int4 is appended.
+        overwrite: Replace an existing model directory.
+        dtype: Number type of the table: float32, float16 (half the size), int8 (a quarter) or int4; None: unchanged.
+        truncate_dim: Number of first dimensions to keep; None: all.
+        training: Record of the training run, stored as `training.json`.
+        normalize: Save an averaging model so that every library gives embeddings of length 1.
 
     Example:
         >>> import st_paragram
@@ -57,7 +57,7 @@ def save(
     elif dtype is None and truncate_dim is None:
         write = partial(pipeline_files.write, model)
     else:
-        raise SettingsError("only averaging models have a table to make smaller; leave dtype and truncate_dim out")
+        raise SettingsError("only averaging models can be made smaller; leave dtype and truncate_dim out")
     return directory.save(path, write, card, training.as_json() if training else None, overwrite)
 
 
@@ -69,16 +69,16 @@ def check_savable(model: SentenceTransformer) -> None:
 
 
 def load(name: str | Path, device: str | None = None, truncate_dim: int | None = None) -> SentenceTransformer:
-    """Load a model directory, or any folder of sentence-transformers' modules or ours that `save_pretrained` wrote.
+    """Load a model directory, or any folder written by `save_pretrained` with sentence-transformers' or our modules.
 
-    Averaging models are a `ParagramEncoder`, others the SentenceTransformer that was saved. A table of float16, int8 or
-    int4 stays what it is, and becomes float32 only in an installation without compiled kernels.
+    Averaging models become a `ParagramEncoder`, other models the SentenceTransformer that was saved. A table of
+    float16, int8 or int4 keeps its type; it becomes float32 only in an installation without compiled kernels.
 
     Args:
-        name: a path, `p-sp-mini`, `p-sp-base`, or a hub id `owner/name` or `owner/name@revision`.
-        device: torch device; chosen by sentence-transformers if not given.
-        truncate_dim: keep the first components of each embedding only. An averaging model then loads no others: it is
-            smaller, faster, and less exact.
+        name: A path, `p-sp-mini`, `p-sp-base`, or a hub id `owner/name` or `owner/name@revision`.
+        device: Torch device; None: chosen by sentence-transformers.
+        truncate_dim: Number of first dimensions to keep; None: all. An averaging model loads only these: it is smaller,
+            faster and less accurate.
 
     Example:
         >>> import st_paragram
@@ -97,11 +97,11 @@ def load(name: str | Path, device: str | None = None, truncate_dim: int | None =
             model = pipeline(embedding, device, stored.unit_vectors, **stored.settings)
         if isinstance(tokenizer := stored.tokenizer, BilingualTokenizer):
             both, read = " and ".join(tokenizer.languages), tokenizer.language
-            logger.warning(f"{folder}: a vocabulary for each of {both}; texts are read as {read} by default")
+            logger.warning(f"{folder}: separate vocabularies for {both}; texts are read as {read} by default")
     else:
         model = pipeline_files.read(folder, device, truncate_dim)
     if entry := entry_of_architecture(configuration.architecture):
         model = entry.module("sentence_transformers_encoder").read_beside(model, folder, configuration.values)
-    if (card := folder / "README.md").is_file():  # as sentence-transformers does it: saved again, a model keeps it
+    if (card := folder / "README.md").is_file():  # as in sentence-transformers, so that saving the model keeps its card
         model._model_card_text = card.read_text(encoding="utf-8", errors="replace")  # type: ignore[assignment]
     return model.eval()

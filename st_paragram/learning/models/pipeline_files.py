@@ -1,12 +1,12 @@
 """Pipelines in model directories: the files that `save_pretrained` writes, and `st_paragram.json`.
 
 Reading imports the classes that `modules.json` names and lets them read the folders that it names, so both are checked
-before: classes are modules of sentence-transformers or of this package, folders are the model's own, and weights are
-safetensors, since what is pickled could run code. `SentenceTransformer(path)` opens stock modules without this package.
+first: classes must be modules of sentence-transformers or of this package, folders must be inside the model's folder,
+and weights must be safetensors, since pickles could run code. `SentenceTransformer(path)` opens stock modules directly.
 
-A family whose models have more than a pipeline has, in its module `sentence_transformers_encoder`, children of
-`PipelineWithMore`, and `read_beside(pipeline, folder, values)`, which makes a model of a pipeline that was read, the
-files that `write_beside` has left in the folder, and the entries of `st_paragram.json` that it has returned.
+A family whose models have more than a pipeline defines, in its module `sentence_transformers_encoder`, subclasses of
+`PipelineWithMore`, and `read_beside(pipeline, folder, values)`. This function makes a model from the pipeline, the
+files that `write_beside` wrote into the folder, and the entries of `st_paragram.json` that it returned.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _PACKAGES = ("sentence_transformers.", "st_paragram.")
 
 
 class PipelineWithMore(SentenceTransformer):
-    """A pipeline, and what a family's models have next to it; `save_pretrained` and `push_to_hub` write all of it."""
+    """A pipeline and a family's additional files; `save_pretrained` and `push_to_hub` write all of them."""
 
     architecture: ClassVar[str]
 
@@ -52,28 +52,28 @@ class PipelineWithMore(SentenceTransformer):
             return super().encode(*args, **kwargs)
 
     def write_beside(self, folder: Path) -> dict[str, Any]:
-        """Write the other files into a folder that has the pipeline's; returns the entries of `st_paragram.json`."""
+        """Write the additional files into the pipeline's folder; return the entries of `st_paragram.json`."""
         raise NotImplementedError
 
     def save(self, path: str, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
-        """Save as `SentenceTransformer` does, and what is next to the pipeline."""
+        """Save the pipeline like `SentenceTransformer`, and the additional files."""
         super().save(path, *args, **kwargs)
         if path is not None:
             write_configuration(Path(path), Configuration(self.architecture, self.write_beside(Path(path))))
 
 
 def check(model: SentenceTransformer) -> None:
-    """Refuse modules of other packages: reading them would import whatever the files name."""
+    """Refuse modules of other packages: reading them would import whatever class the files name."""
     for kind in map(type, model):
         if not f"{kind.__module__}.".startswith(_PACKAGES):
             seen = f"{kind.__module__}.{kind.__name__} is not a module of st_paragram or sentence-transformers"
-            raise ModelDirectoryError(f"{seen}; model directories can hold only these")
+            raise ModelDirectoryError(f"{seen}; use only modules of these")
 
 
 def write(model: SentenceTransformer, folder: Path) -> None:
-    """Write a pipeline, and what it has next to it, without a model card."""
+    """Write a pipeline and its additional files, without a model card."""
     check(model)
-    for module in model:  # whose tokenizers keep how they cut and padded last, and set it again at the next call
+    for module in model:  # tokenizers would save their last truncation and padding
         if (backend := getattr(getattr(module, "tokenizer", None), "backend_tokenizer", None)) is not None:
             backend.no_truncation()
             backend.no_padding()
@@ -84,7 +84,7 @@ def write(model: SentenceTransformer, folder: Path) -> None:
 
 
 def read(folder: Path, device: str | None = None, truncate_dim: int | None = None) -> SentenceTransformer:
-    """Read a pipeline, whatever is next to it; one that averages token embeddings is a `ParagramEncoder`."""
+    """Read a pipeline and its additional files; if it averages token embeddings, it becomes a `ParagramEncoder`."""
     settings = read_pipeline_settings(folder) | ({} if truncate_dim is None else {"truncate_dim": truncate_dim})
     entries_file = file_of(folder, MODULES_FILE)
     try:
@@ -92,7 +92,7 @@ def read(folder: Path, device: str | None = None, truncate_dim: int | None = Non
         kinds = [_checked(folder, entry["type"], entry["path"]) for entry in entries]
         for path in folder.rglob("pytorch_model*.bin"):
             if not (path.parent / "model.safetensors").is_file():
-                raise ValueError(f"{path.relative_to(folder)} is pickled, and only safetensors are read")
+                raise ValueError(f"{path.relative_to(folder)} is pickled, but only safetensors are read")
         for path in folder.rglob("*config.json"):
             with refused(ModelDirectoryError, path, "not settings of a module", "save the model again"):
                 values = dict(read_json(path))
@@ -112,7 +112,7 @@ def read(folder: Path, device: str | None = None, truncate_dim: int | None = Non
                 raise ValueError(f"{name} is NaN or infinite in places")
     except ModelDirectoryError:
         raise
-    except BaseException as error:  # modules raise what their parts raise, and the tokenizers library, in Rust, panics
+    except BaseException as error:  # modules raise any error, and the Rust library tokenizers panics
         if not (isinstance(error, Exception) or type(error).__name__ == "PanicException"):
             raise
         raise ModelDirectoryError(f"{folder}: its modules cannot be read ({one_line(error)}); save it again") from error
@@ -120,25 +120,25 @@ def read(folder: Path, device: str | None = None, truncate_dim: int | None = Non
 
 
 def _checked(folder: Path, name: str, path: str) -> type[Module]:
-    """The class of a module that `modules.json` names, if it and its folder are what they may be."""
+    """Return the class of a module that `modules.json` names, after checking it and its folder."""
     if not name.startswith(_PACKAGES):
         raise ValueError(f"{one_line(name, 80)} is not a module of st_paragram or sentence-transformers")
     kind = import_from_string(name)
     if not (isinstance(kind, type) and issubclass(kind, Module)):
-        raise ValueError(f"{one_line(name, 80)} is not a module of a pipeline")
+        raise ValueError(f"{one_line(name, 80)} is not a pipeline module")
     if not (folder / path).resolve().is_relative_to(folder.resolve()):
-        raise ValueError(f"the folder {one_line(path, 80)} is outside the model's")
+        raise ValueError(f"the folder {one_line(path, 80)} is outside the model's folder")
     return kind
 
 
 def read_tensors(folder: Path, name: str, like: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The tensors of a file next to a pipeline, if they are finite numbers of the names, types and shapes of `like`."""
+    """Read the tensors of an additional file; they must be finite and have the names, types and shapes of `like`."""
     path = file_of(folder, name)
     with refused(ModelDirectoryError, path, "not the weights of this model", "save it again", SafetensorError):
         tensors = load_file(path)
         found, wanted = ({name: (each.shape, each.dtype) for name, each in some.items()} for some in (tensors, like))
         if found != wanted:
-            raise ValueError("other tensors than this model has")
+            raise ValueError("its tensors do not fit this model")
         if not all(map(is_finite, tensors.values())):
             raise ValueError("NaN or infinite numbers")
         return tensors

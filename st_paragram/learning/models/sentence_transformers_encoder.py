@@ -1,7 +1,7 @@
-"""Averaging models as SentenceTransformers whose `encode` does no more than it must; what all models take for texts.
+"""Averaging models as SentenceTransformers with a fast `encode`; conversion of inputs to lists of texts.
 
-The name of this file matters: KeyBERT and BERTopic take a model for one of sentence-transformers if the path of its
-class contains "sentence_transformers", and silently load another model if it does not.
+The name of this file matters: KeyBERT and BERTopic recognize a SentenceTransformer by "sentence_transformers" in the
+path of its class, and otherwise silently load another model.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ from st_paragram.learning.modules.compact_embedding import CompactEmbedding, in_
 from st_paragram.learning.modules.mean_pool import MeanPool, is_plain
 from st_paragram.learning.modules.token_embedding import TokenEmbedding
 
-NETWORK_BATCH_SIZE = 128  # what a network's layers compute of so many texts stays in a processor's cache
+NETWORK_BATCH_SIZE = 128  # results of a network's layers for so many texts fit in the cache
 
 _host_logger = logging.getLogger(SentenceTransformer.__module__)
 _Method = TypeVar("_Method", bound=Callable[..., Any])
-# What sits on a module so that it does more than its class says: hooks, and methods put in place of others.
+# Attributes that change what a module does: hooks, and replaced methods.
 _EXTRAS = ("_forward_hooks", "_forward_pre_hooks", "_compiled_call_impl", "forward", "preprocess")
-# And what may sit on all modules; torch 2.6 has no function for that.
+# Hooks on all modules; torch 2.6 has no function to list them.
 _GLOBAL_HOOKS = [
     hooks for name, hooks in vars(torch_module).items() if name.startswith("_global_") and isinstance(hooks, dict)
 ]
 
 
 def batch_size(model: object) -> int:
-    """Texts in one forward pass: many for a mean of embeddings, which only reads memory, fewer for anything else."""
+    """Return the texts per forward pass: many for a mean of embeddings, which only reads memory, fewer for others."""
     if not isinstance(model, SentenceTransformer):
         return NETWORK_BATCH_SIZE
     mean = averaging.averaging_embedding(model) is not None or isinstance(model[0], StaticEmbedding)
@@ -51,7 +51,7 @@ def batch_size(model: object) -> int:
 
 
 def listed(inputs: Any) -> tuple[Any, bool]:  # noqa: ANN401 - as `SentenceTransformer.encode` has it
-    """Columns, arrays of texts and other iterables as a list, everything else as it is; whether that is one of strings.
+    """Convert columns, arrays and other iterables to a list, keep other inputs; also return whether all are strings.
 
     A row that is None, NaN, a number, bytes or the like is refused with its position from 0, and so is a whole table.
     """
@@ -64,7 +64,7 @@ def listed(inputs: Any) -> tuple[Any, bool]:  # noqa: ANN401 - as `SentenceTrans
     kinds, others = set(map(type, rows)), (list, tuple, Mapping, np.ndarray, Tensor)  # ids, messages, other modalities
     texts = all(issubclass(kind, str) for kind in kinds)
     if texts or not all(issubclass(kind, (str, *others)) for kind in kinds):
-        rows = list_of_texts(rows)  # which names the row that is not one
+        rows = list_of_texts(rows)  # names the row that is not a string
     return rows, texts and bool(rows)
 
 
@@ -74,9 +74,9 @@ def pipeline(
     normalize: bool = False,
     **settings: Any,  # noqa: ANN401
 ) -> ParagramEncoder:
-    """An averaging model: `embedding`, then `MeanPool`, and `Normalize` if embeddings are to have length 1.
+    """Make an averaging model: `embedding`, then `MeanPool`, and with `normalize` a `Normalize` module.
 
-    `settings` are further arguments of `SentenceTransformer`, e.g. `prompts`; the similarity is cosine by default.
+    `settings` are further arguments of `SentenceTransformer`, e.g. `prompts`; the default similarity is cosine.
 
     Example:
         >>> from st_paragram import PairStore, SentencePieceEmbedding, pipeline
@@ -90,7 +90,7 @@ def pipeline(
 
 
 def with_unit_vectors(model: SentenceTransformer) -> SentenceTransformer:
-    """An averaging model that shares all of `model`, and scales every embedding to length 1; refuses others."""
+    """Return an averaging model that shares all of `model` and scales every embedding to length 1; refuse others."""
     embedding = averaging.embedding_of(model)
     if averaging.gives_unit_vectors(model):
         return model
@@ -99,7 +99,7 @@ def with_unit_vectors(model: SentenceTransformer) -> SentenceTransformer:
 
 @dataclass
 class _Call:
-    """Arguments of `SentenceTransformer.encode`, in its order, with the two that `encode_query` may add."""
+    """Arguments of `SentenceTransformer.encode`, in order, with the two that `encode_query` may add."""
 
     inputs: Any
     prompt_name: str | None = None
@@ -119,7 +119,7 @@ class _Call:
     processing_kwargs: Any = None
 
     def is_plain(self, prompts: Mapping[str, str]) -> bool:
-        """Whether embeddings are asked for, on the CPU, in this process, and with a known prompt, if any."""
+        """Whether plain embeddings are requested: on the CPU, in this process, with a known prompt or none."""
         return (
             self.output_value == "sentence_embedding"
             and self.pool is None
@@ -131,7 +131,7 @@ class _Call:
         )
 
     def converted(self, rows: Tensor) -> Any:  # noqa: ANN401
-        """Embeddings (N, D) in the precision and the container that are asked for."""
+        """Convert embeddings (N, D) to the requested precision and container."""
         result: Any = rows
         if self.precision not in (None, "float32"):
             result = torch.from_numpy(quantize_embeddings(rows, precision=cast("Any", self.precision)))
@@ -141,7 +141,7 @@ class _Call:
 
 
 def _in_larger_batches(method: _Method) -> _Method:
-    """The method with BATCH_SIZE as the default of its argument `batch_size`."""
+    """Return the method with BATCH_SIZE as the default of its argument `batch_size`."""
 
     @functools.wraps(method)
     def in_larger_batches(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
@@ -152,11 +152,11 @@ def _in_larger_batches(method: _Method) -> _Method:
 
 
 class ParagramEncoder(SentenceTransformer):
-    """A SentenceTransformer of `TokenEmbedding`, `MeanPool` and perhaps `Normalize` that encodes without detours.
+    """A SentenceTransformer of `TokenEmbedding`, `MeanPool` and optionally `Normalize` with a fast `encode`.
 
-    `encode` takes and returns what `SentenceTransformer.encode` does. Texts become ids and ids become rows of the
-    result, batch by batch, in their order, on all threads that torch uses. Whatever else is asked for (other inputs or
-    outputs, a GPU, a pool of processes, hooks, other modules) goes the way of the base class, in batches of that size.
+    `encode` takes and returns the same as `SentenceTransformer.encode`. Texts become ids and ids become rows of the
+    result, batch by batch, in order, on all threads that torch uses. The base class handles all other requests (other
+    inputs or outputs, a GPU, a pool of processes, hooks, other modules), in batches of the same size.
 
     Example:
         >>> import st_paragram
@@ -177,7 +177,7 @@ class ParagramEncoder(SentenceTransformer):
                 return self.in_language(language).encode(*args, **kwargs)
             try:
                 call = _Call(*args, **kwargs)
-            except TypeError:  # an argument of another version, or a wrong one: the base class knows
+            except TypeError:  # an unknown or wrong argument: leave it to the base class
                 return super().encode(*args, **kwargs)
             call.inputs, are_texts = listed(call.inputs)
             tokens = self._plain_embedding() if are_texts or isinstance(call.inputs, str) else None
@@ -204,7 +204,7 @@ class ParagramEncoder(SentenceTransformer):
                 return call.converted(torch.from_numpy(rows))
 
     def in_language(self, language: str) -> ParagramEncoder:
-        """The model that reads texts of one of its languages, which have separate vocabularies; it shares the table."""
+        """Return the model for one of its languages with separate vocabularies; it shares the embedding matrix."""
         embedding = averaging.embedding_of(self)
         if not isinstance(embedding.tokenizer, BilingualTokenizer):
             raise SettingsError(f"language is {language!r}, but the model has one vocabulary; leave the language out")
@@ -222,9 +222,9 @@ class ParagramEncoder(SentenceTransformer):
         train_datasets: list[str] | None = None,
         safe_serialization: bool = True,
     ) -> None:
-        """Save for stock sentence-transformers and for `st_paragram.load`; `save_pretrained` and `push_to_hub` call it.
+        """Save for plain sentence-transformers and `st_paragram.load`; `save_pretrained` and `push_to_hub` call it.
 
-        Weights are always safetensors. A table of int4 becomes one of int8 with the same numbers, which stock
+        Weights are always safetensors. An int4 table is saved as int8 with the same numbers, which plain
         sentence-transformers can read; `st_paragram.save` keeps int4. The base class saves pipelines of other modules.
         """
         embedding = averaging.averaging_embedding(self)
@@ -235,7 +235,7 @@ class ParagramEncoder(SentenceTransformer):
             self._create_model_card(path, model_name, train_datasets)
 
     def _plain_embedding(self) -> TokenEmbedding | None:
-        """The first module, if this is what `pipeline` makes, on the CPU and without extras."""
+        """Return the first module if this is a model made by `pipeline`, on the CPU and without changes."""
         embedding = averaging.averaging_embedding(self)
         if embedding is None or not is_plain(embedding.embedding):
             return None

@@ -1,4 +1,4 @@
-"""Models with random weights: what an architecture knows without training."""
+"""Models with random weights, to measure an architecture without training."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from st_paragram.learning.modules.transformer_encoder import SpecialIds, initial
 
 
 def random_model(like: SentenceTransformer | str, seed: int = 0) -> SentenceTransformer:
-    """A model of the architecture and with the tokenizer of another, whose name or itself is given: it is used up."""
+    """Give a model (or the model of this name) new random weights; its architecture and tokenizer stay."""
     model = load(like) if isinstance(like, str) else like
     torch.manual_seed(seed)
     if (embedding := averaging_embedding(model)) is not None:
         return pipeline(token_embedding(embedding.tokenizer, embedding.embedding_dimension))
     for module in model.modules():
         if "Positional" in type(module).__name__:
-            module.requires_grad_(False)  # so that `initialise` leaves it, too
+            module.requires_grad_(False)  # so that `initialise` leaves it unchanged
         elif callable(reset := getattr(module, "reset_parameters", None)):
             reset()
         else:  # norms of transformers, weights of their layers, and other parameters of a module itself

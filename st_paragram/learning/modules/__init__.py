@@ -1,1 +1,1 @@
-"""Modules of a SentenceTransformer: one a file."""
+"""Modules of a SentenceTransformer, one per file."""

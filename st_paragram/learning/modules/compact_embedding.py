@@ -1,4 +1,4 @@
-"""Embedding tables of fewer bytes, for encoding alone: float16, or int8 or int4 with one scale per row."""
+"""Smaller embedding matrices, only for encoding: float16, or int8 or int4 with one scale per row."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ INTEGERS = {torch.int8, torch.uint8}
 
 
 class CompactEmbedding(nn.Module):
-    """A table to look up and not to train: `weight`, float16 or int8 (V, D), and for int8 `scale`, float32 (V,).
+    """A table that cannot be trained: `weight`, float16 or int8 (V, D), and for int8 `scale`, float32 (V,).
 
-    Row i stands for `weight[i]` or `weight[i] * scale[i]`. Every result is float32. A table of int4 is `weight`, uint8
-    (V, D / 2): the lower four bits of byte j are component 2j, the upper four 2j + 1, both from -8 to 7.
+    Row i stands for `weight[i]` or `weight[i] * scale[i]`. Results are float32. For int4, `weight` is uint8 (V, D / 2):
+    the lower four bits of byte j are component 2j, the upper four 2j + 1, both from -8 to 7.
     """
 
     weight: Tensor
@@ -41,7 +41,7 @@ class CompactEmbedding(nn.Module):
         self.embedding_dim = weight.shape[1] * (2 if self.kind is TableType.INT4 else 1)
 
     def forward(self, ids: Tensor) -> Tensor:
-        """Rows as float32: ids, int64 of any shape (...), to (..., D)."""
+        """Look up rows as float32 (..., D) for ids, int64 of any shape (...)."""
         numbers = self.weight[ids]
         if self.kind is TableType.INT4:
             both = torch.stack([numbers & 15, numbers >> 4], dim=-1).flatten(-2)
@@ -51,7 +51,7 @@ class CompactEmbedding(nn.Module):
 
 
 def in_torch(table: Table) -> Tensor | CompactEmbedding:
-    """A copy in huge pages: float32 (V, D), or a compact table where there are kernels that read it as it is."""
+    """Copy a table to huge pages: float32 (V, D), or a compact table if kernels can read it."""
     if kernels() is None:
         table = table.converted(TableType.FLOAT32)
     weight = huge_pages.copy_of(torch.from_numpy(table.weight))
@@ -61,7 +61,7 @@ def in_torch(table: Table) -> Tensor | CompactEmbedding:
 
 
 def in_numpy(embedding: nn.Embedding | CompactEmbedding) -> Table:
-    """The table in NumPy arrays, which share its memory where it is on the CPU; other floats become float32."""
+    """Convert a table to NumPy arrays, which share its memory on the CPU; other floats become float32."""
     weight, scale = embedding.weight.detach().cpu(), None
     if isinstance(embedding, CompactEmbedding):
         scale = None if embedding.scale is None else embedding.scale.detach().cpu().float().contiguous().numpy()
@@ -71,5 +71,5 @@ def in_numpy(embedding: nn.Embedding | CompactEmbedding) -> Table:
 
 
 def is_finite(table: Tensor) -> bool:
-    """Whether no component is infinite or NaN: their sum shows it, without a second table and 20 times as fast."""
+    """Whether all values are finite: their sum shows it 20 times as fast and without a second table."""
     return bool(torch.isfinite(table.sum(dtype=torch.float32)) or torch.isfinite(table).all())

@@ -1,4 +1,4 @@
-"""Features of unpadded texts: the ids of all texts one after another, and where each text begins."""
+"""Features of unpadded texts: concatenated ids, and the beginning of each text."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _PADDED = ("token_embeddings", "attention_mask", "sentence_lengths")
 class FlatFeatures(dict[str, Any]):
     """Features of unpadded texts, with the embedding table that their ids refer to.
 
-    Holds `input_ids`, int64 (1, total), and `cu_seq_lens_q`, int64 (B + 1,). The first look at `token_embeddings` makes
-    padded features of them: `token_embeddings`, float (B, L, D), `attention_mask`, int64 (B, L), and
+    It holds `input_ids`, int64 (1, total), and `cu_seq_lens_q`, int64 (B + 1,). The first access to `token_embeddings`
+    computes padded features: `token_embeddings`, float (B, L, D), `attention_mask`, int64 (B, L), and
     `sentence_lengths`, int64 (B,). So `encode(..., output_value="token_embeddings")` and the stock modules (`Pooling`,
-    `LSTM`) work, and nobody else pays for padding.
+    `LSTM`) work, and there is no padding otherwise.
     """
 
     def __init__(
@@ -50,16 +50,16 @@ class FlatFeatures(dict[str, Any]):
         self["token_embeddings"] = padded.masked_scatter(mask[:, :, None], tokens)
         self["attention_mask"] = mask.long()
         self["sentence_lengths"] = counts
-        # Stock modules take features with this key for flat ones.
+        # Stock modules treat features with this key as flat.
         del self["cu_seq_lens_q"], self["input_ids"]
         return self[key]
 
 
 def flat_features(ids: NDArray[np.integer[Any]], offsets: NDArray[np.int64]) -> dict[str, Tensor]:
-    """Features of B texts: `input_ids`, int64 (1, total), and `cu_seq_lens_q`, int64 (B + 1,), names of stock code.
+    """Make features of B texts, with transformers' names: `input_ids`, int64 (1, total), `cu_seq_lens_q`, (B + 1,).
 
     Args:
-        ids: integers (total,).
+        ids: Integers (total,).
         offsets: int64 (B + 1,): text i is ids[offsets[i]:offsets[i + 1]].
     """
     return {
@@ -69,15 +69,15 @@ def flat_features(ids: NDArray[np.integer[Any]], offsets: NDArray[np.int64]) -> 
 
 
 def is_flat(features: Mapping[str, Any]) -> bool:
-    """Whether features hold what `flat_features` makes and no more, so that joining them loses nothing.
+    """Whether features have exactly the keys of `flat_features`, so that joining them loses nothing.
 
-    Those that sentence-transformers makes for flash attention have further keys, such as `position_ids`.
+    Features that sentence-transformers makes for flash attention have further keys, such as `position_ids`.
     """
     return features.keys() == {"input_ids", "cu_seq_lens_q"}
 
 
 def join_features(columns: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
-    """Put the texts of several flat features one after another into one."""
+    """Concatenate the texts of several flat features."""
     ids = torch.cat([column["input_ids"] for column in columns], dim=1)
     counts = torch.cat([column["cu_seq_lens_q"].diff() for column in columns])
     return {"input_ids": ids, "cu_seq_lens_q": F.pad(counts.cumsum(0), (1, 0))}

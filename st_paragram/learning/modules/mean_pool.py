@@ -1,4 +1,4 @@
-"""Mean of a text's token embeddings, without a tensor of all tokens' embeddings."""
+"""Mean of a text's token embeddings, without storing the embeddings of all tokens."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from st_paragram.learning.modules.flat_features import FlatFeatures
 
 
 class MeanPool(Module):
-    """Mean pooling: one pass over the table behind `TokenEmbedding`, a masked mean behind any other module.
+    """Mean pooling: one pass over the embedding matrix after `TokenEmbedding`, a masked mean after other modules.
 
     Example:
         >>> import torch
@@ -25,14 +25,14 @@ class MeanPool(Module):
         tensor([[2., 4.]])
     """
 
-    # Saved pipelines name the public path, which stays when files move.
+    # Saved pipelines use the public name, which stays valid when files move.
     __module__ = "st_paragram"
 
     config_keys: list[str] = ["embedding_dimension"]  # noqa: RUF012 - as declared by sentence-transformers
     config_file_name = "mean_pool_config.json"
 
     def __init__(self, embedding_dimension: int) -> None:
-        """Pool embeddings of `embedding_dimension` components."""
+        """Pool embeddings with `embedding_dimension` dimensions."""
         super().__init__()
         self.embedding_dimension = embedding_dimension
 
@@ -51,7 +51,7 @@ class MeanPool(Module):
             features["sentence_embedding"] = (tokens * mask).sum(1) / mask.sum(1).clamp(min=1e-9)
             return features
         ids, offsets = features["input_ids"].view(-1), features["cu_seq_lens_q"]
-        if features.dropout:  # each token has its own mask, so here the tokens' embeddings must exist
+        if features.dropout:  # each token has its own mask, so the tokens' embeddings must be computed
             features["sentence_embedding"] = _means(features.flat_token_embeddings(), offsets)
         else:
             features["sentence_embedding"] = row_means(features.embedding, ids, offsets)
@@ -63,9 +63,9 @@ class MeanPool(Module):
 
 
 def row_means(embedding: nn.Embedding | CompactEmbedding, ids: Tensor, offsets: Tensor) -> Tensor:
-    """Mean of the rows of each text, (N, D): by the compiled kernel where it serves without a gradient, else by torch.
+    """Average the rows of each text, (N, D), with the compiled kernel if it can be used and no gradient is needed.
 
-    Text i of N is ids[offsets[i]:offsets[i + 1]]; without an id its mean is zero. Means of compact tables are float32.
+    Text i is ids[offsets[i]:offsets[i + 1]]; without ids its mean is zero. Means of compact tables are float32.
     """
     trained = torch.is_grad_enabled() and embedding.weight.requires_grad
     if not trained and kernels() is not None and is_plain(embedding):
@@ -77,13 +77,13 @@ def row_means(embedding: nn.Embedding | CompactEmbedding, ids: Tensor, offsets: 
 
 
 def _means(table: Tensor, offsets: Tensor, ids: Tensor | None = None) -> Tensor:
-    """Means of rows that follow one another in the table, or of those that `ids` name."""
+    """Average consecutive rows of the table, or the rows given by `ids`."""
     ids = torch.arange(len(table), device=table.device) if ids is None else ids
     return F.embedding_bag(ids, table, offsets, mode="mean", include_last_offset=True)
 
 
 def is_plain(embedding: nn.Embedding | CompactEmbedding) -> bool:
-    """Whether kernels can read a table as it is: on the CPU, of a type that `Table` has, not wrapped by anything."""
+    """Whether kernels can read a table directly: on the CPU, of a type that `Table` has, not wrapped."""
     table = embedding.weight
     compact = isinstance(embedding, CompactEmbedding)
     return (
@@ -93,5 +93,5 @@ def is_plain(embedding: nn.Embedding | CompactEmbedding) -> bool:
         and table.is_contiguous()
         and (not compact or embedding.scale is None or embedding.scale.dtype == torch.float32)
         and not torch.compiler.is_compiling()
-        and table.data_ptr() % table.element_size() == 0  # not so in some files, which are mapped as they are
+        and table.data_ptr() % table.element_size() == 0  # some memory-mapped files are not aligned
     )

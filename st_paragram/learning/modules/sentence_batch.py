@@ -1,4 +1,4 @@
-"""Sentences of different lengths as one array of ids, ended and filled up, as transformers read and write them."""
+"""Sentences of different lengths as one padded array of ids with end markers, for transformers."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from st_paragram.learning.modules.transformer_encoder import SpecialIds
 class SentenceBatch:
     """B sentences of at most L ids."""
 
-    ids: Tensor  # int64 (B, L): each sentence, its end, and the pad id behind it
-    mask: Tensor  # bool (B, L): True but where a row is filled up
+    ids: Tensor  # int64 (B, L): each sentence, its end id, and padding
+    mask: Tensor  # bool (B, L): False for padding
     special: SpecialIds
 
     @classmethod
     def of(
         cls, ids: NDArray[np.integer[Any]], offsets: NDArray[np.int64], special: SpecialIds, max_length: int
     ) -> SentenceBatch:
-        """A batch of flat ids: sentence i is ids[offsets[i]:offsets[i + 1]], cut to `max_length`, its end included."""
+        """Make a batch from flat ids: sentence i is ids[offsets[i]:offsets[i + 1]], `max_length` includes its end."""
         counts = np.minimum(np.diff(offsets), max_length - 1)
         columns = np.arange(int(counts.max(initial=0)) + 1)[None]
         inside = columns < counts[:, None]
@@ -36,7 +36,7 @@ class SentenceBatch:
         return cls(torch.from_numpy(rows), torch.from_numpy(columns <= counts[:, None]), special)
 
     def to(self, device: torch.device | str) -> SentenceBatch:
-        """The batch on a device."""
+        """Move the batch to a device."""
         return SentenceBatch(self.ids.to(device), self.mask.to(device), self.special)
 
     def __len__(self) -> int:
@@ -45,13 +45,13 @@ class SentenceBatch:
 
     @property
     def previous(self) -> Tensor:
-        """What a decoder reads, int64 (B, L): the end of sentence first, and every id but the last."""
+        """The decoder's input, int64 (B, L): the end id, then all ids except the last."""
         start = self.ids.new_full((len(self.ids), 1), self.special.end)
         return torch.cat([start, self.ids[:, :-1]], 1)
 
     @cached_property
     def targets(self) -> Tensor:
-        """What a decoder writes, int64 (N,): the ids of all sentences one after another, ends included."""
+        """The decoder's targets, int64 (N,): the concatenated ids of all sentences, including end ids."""
         return self.ids[self.mask]
 
     @cached_property

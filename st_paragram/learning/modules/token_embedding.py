@@ -1,4 +1,4 @@
-"""First module of a pipeline: text (or ids) to flat ids by any tokenizer, and the table of their embeddings."""
+"""First module of a pipeline: converts text (or ids) to flat ids with any tokenizer, and holds the embedding matrix."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _HUB_ARGUMENTS = ("subfolder", "token", "cache_folder", "revision", "local_files
 
 
 class TokenEmbedding(InputModule):
-    """Ids of a tokenizer and an embedding for each, N(0, 1) at the start (as in EMNLP 2022).
+    """A tokenizer and an embedding for each of its ids, initialized from N(0, 1) as in EMNLP 2022.
 
-    Texts are never padded or truncated. Unknown tokens are dropped; a text without a known token is the single unknown
-    id, whose row is an ordinary row of the table.
+    Texts are never padded or truncated. Unknown tokens are dropped. A text without known tokens becomes a single
+    unknown id, which has a row in the embedding matrix like any other id.
 
     Example:
         >>> from st_paragram import PairStore, TokenEmbedding
@@ -40,7 +40,7 @@ class TokenEmbedding(InputModule):
         torch.Size([2])
     """
 
-    # Saved pipelines name the public path, which stays when files move.
+    # Saved pipelines use the public name, which stays valid when files move.
     __module__ = "st_paragram"
 
     config_file_name = "token_embedding_config.json"
@@ -54,14 +54,14 @@ class TokenEmbedding(InputModule):
         weights: Tensor | CompactEmbedding | None = None,
         dropout: float = 0.0,
     ) -> None:
-        """Make the table, or take `weights`, float (len(tokenizer), D); a compact one can only encode.
+        """Create the embedding matrix, or use `weights`, float (len(tokenizer), D); a compact matrix can only encode.
 
         `dropout` is the probability with which each component of a token's embedding is dropped in training.
         """
         super().__init__()
         if not hasattr(tokenizer, "pack"):
             seen = f"a tokenizer is expected, not {type(tokenizer).__name__}"
-            raise SettingsError(f"{seen}; a sentencepiece model goes into SentencePieceEmbedding")
+            raise SettingsError(f"{seen}; for a sentencepiece model, use SentencePieceEmbedding")
         if (embedding_dimension is None) == (weights is None):
             raise SettingsError("give either embedding_dimension or weights")
         if not 0 <= dropout < 1:
@@ -76,7 +76,7 @@ class TokenEmbedding(InputModule):
         if len(table := self.embedding.weight) != len(tokenizer):
             raise SettingsError(f"a table of shape {tuple(table.shape)} for a tokenizer of {len(tokenizer)} ids")
         self.tokenizer, self.dropout, self.embedding_dimension = tokenizer, dropout, self.embedding.embedding_dim
-        #: Threads that encode texts; as many as torch uses if None.
+        #: Number of threads for tokenization; None: as many as torch uses.
         self.num_threads: int | None = None
 
     @property
@@ -89,38 +89,38 @@ class TokenEmbedding(InputModule):
         return self.embedding_dimension
 
     def get_config_dict(self) -> dict[str, Any]:
-        """What `save` writes in addition to tokenizer and table."""
+        """Return the settings that `save` writes in addition to tokenizer and embedding matrix."""
         tokenizer = {"tokenizer_kind": self.tokenizer.kind, "tokenizer_options": self.tokenizer.options}
         return {"embedding_dimension": self.embedding_dimension, **tokenizer, "dropout": self.dropout}
 
     def train(self, mode: bool = True) -> Self:
-        """Switch dropout on or off; a compact table is refused, which cannot be trained."""
+        """Switch dropout on or off; refuse to train a compact table."""
         if mode and isinstance(self.embedding, CompactEmbedding):
             kind = self.embedding.kind.value
             raise SettingsError(
-                f"a table of {kind} cannot be trained; train a copy that `st-paragram export --dtype float32` makes"
+                f"a table of {kind} cannot be trained; train a copy made by `st-paragram export --dtype float32`"
             )
         return super().train(mode)
 
     def preprocess(self, inputs: Sequence[Any], prompt: str | None = None, **kwargs: Any) -> dict[str, Tensor]:  # noqa: ANN401
-        """Flat features of B strings, each after the prompt, or of B lists of the tokenizer's ids."""
+        """Make flat features of B strings, each after the prompt, or of B lists of the tokenizer's ids."""
         if all(isinstance(text, str) for text in inputs):
             texts = [prompt + text for text in inputs] if prompt else inputs
             threads = self.num_threads or torch.get_num_threads()
             return flat_features(*self.tokenizer.encode(texts, num_threads=threads))
         if prompt:
-            raise SettingsError("a prompt can be put before texts only, not before ids")
+            raise SettingsError("a prompt cannot be put before ids; give texts, or no prompt")
         if not all(isinstance(row, list | tuple) for row in inputs):
             kinds = sorted({type(row).__name__ for row in inputs})
-            raise SettingsError(f"inputs of type {', '.join(kinds)}; give texts only, or lists of ids only")
+            raise SettingsError(f"inputs of type {', '.join(kinds)}; give only texts, or only lists of ids")
         return flat_features(*self.tokenizer.pack(inputs))
 
     def forward(self, features: dict[str, Any], **kwargs: Any) -> dict[str, Any]:  # noqa: ANN401
-        """Attach the table to flat features; the module behind does the arithmetic."""
+        """Attach the embedding matrix to flat features; the next module does the computation."""
         return FlatFeatures(features, self.embedding, self.dropout if self.training else 0.0)
 
     def save(self, output_path: str, *args: Any, safe_serialization: bool = True, **kwargs: Any) -> None:  # noqa: ANN401
-        """Write configuration, tokenizer and table (always as safetensors)."""
+        """Write configuration, tokenizer and embedding matrix (always as safetensors)."""
         self.save_config(output_path)
         (Path(output_path) / tokenizer_file(self.tokenizer.kind)).write_bytes(self.tokenizer.content)
         tensors = {f"embedding.{name}": tensor for name, tensor in self.embedding.state_dict().items()}
@@ -128,7 +128,7 @@ class TokenEmbedding(InputModule):
 
     @classmethod
     def load(cls, model_name_or_path: str, **kwargs: Any) -> Self:  # type: ignore[override] # noqa: ANN401
-        """Read what `save` wrote, from a directory or (with sentence-transformers' hub arguments) the hub."""
+        """Load a saved module from a directory or (with sentence-transformers' hub arguments) the hub."""
         hub = {name: kwargs[name] for name in _HUB_ARGUMENTS if name in kwargs}
 
         def path(name: str) -> Path:
@@ -147,7 +147,7 @@ class TokenEmbedding(InputModule):
 
 
 class SentencePieceEmbedding(TokenEmbedding):
-    """`TokenEmbedding` on sentencepiece.
+    """`TokenEmbedding` with a sentencepiece tokenizer.
 
     Example:
         >>> from st_paragram import PairStore, SentencePieceEmbedding, pipeline
@@ -167,17 +167,17 @@ class SentencePieceEmbedding(TokenEmbedding):
         weights: Tensor | CompactEmbedding | None = None,
         dropout: float = 0.0,
     ) -> None:
-        """Make the table, or take one; all but `vocabulary` is as in `TokenEmbedding`.
+        """Create the embedding matrix, or use `weights`; see `TokenEmbedding` for the arguments except `vocabulary`.
 
-        `vocabulary` is the tokenizer, or what `SentencePieceTokenizer` makes one of: the path of a `.model` file, its
-        bytes, or the model as sentencepiece has loaded it. Texts are lower-cased then.
+        `vocabulary` is a tokenizer, or an argument of `SentencePieceTokenizer`: the path of a `.model` file, its bytes,
+        or a loaded `SentencePieceProcessor`. In these cases, texts are lower-cased.
         """
         made = vocabulary if isinstance(vocabulary, SentencePieceTokenizer) else SentencePieceTokenizer(vocabulary)
         super().__init__(made, embedding_dimension, weights, dropout)
 
 
 def token_embedding(tokenizer: Tokenizer, *args: Any, **kwargs: Any) -> TokenEmbedding:  # noqa: ANN401
-    """`SentencePieceEmbedding` for a sentencepiece tokenizer, else `TokenEmbedding`; arguments are those of both."""
+    """Make a `SentencePieceEmbedding` for a sentencepiece tokenizer, otherwise a `TokenEmbedding`."""
     if isinstance(tokenizer, SentencePieceTokenizer):
         return SentencePieceEmbedding(tokenizer, *args, **kwargs)
     return TokenEmbedding(tokenizer, *args, **kwargs)

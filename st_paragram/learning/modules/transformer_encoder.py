@@ -1,8 +1,8 @@
-"""A transformer encoder of sentences out of stock parts: MarianEncoder, the mean of its states, a linear map.
+"""A transformer sentence encoder from stock parts: MarianEncoder, the mean of its states, a linear map.
 
 Its layers are those of EMNLP 2020: post-norm, ReLU, sinusoidal positions, embeddings times the root of their dimension.
-A sentence is its pieces and an end of sentence, whose state is in the mean, too. A pipeline of these parts is saved as
-sentence-transformers saves its own modules, and opens there without plugin or flag.
+A sentence is its pieces and an end-of-sentence id, whose state is part of the mean. A pipeline of these parts is saved
+like sentence-transformers' own modules, and opens there without plugin or flag.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
 from st_paragram.core.tokenizers.stock import convert_tokenizer
 from st_paragram.errors import SettingsError
 
-MOST_LAYERS = 1000  # of a network in files that others have written; more would be made before they are refused
-# What no text spells stands in for padding and end in `tokenizer.json`: noncharacters of Unicode.
+MOST_LAYERS = 1000  # limit for model files from elsewhere; more layers would be built before an error
+# Noncharacters of Unicode, which no text contains, stand for padding and end in `tokenizer.json`.
 _PAD, _END = "\ufdd2", "\ufdd3"
 
 
@@ -35,39 +35,39 @@ _PAD, _END = "\ufdd2", "\ufdd3"
 class TransformerShape:
     """The sizes of a transformer."""
 
-    dim: int  # components of a state
+    dim: int  # dimensions of a state
     layers: Annotated[int, pydantic.Field(le=MOST_LAYERS)]
-    heads: int  # of an attention; they share `dim` out among them
+    heads: int  # attention heads, which divide `dim` among them
     ffn_dim: int  # units of a feed-forward network
     dropout: float = 0.0
-    max_length: int = 512  # positions; longer sentences are cut, their end of sentence included
+    max_length: int = 512  # positions, including the end of sentence; longer sentences are truncated
 
 
 @dataclass(frozen=True)
 class SpecialIds:
-    """The ids that are not text: `pad` fills rows up, `end` ends a sentence, and begins one for a decoder."""
+    """The ids that are not text: `pad` for padding, `end` for the end of a sentence and the decoder's first input."""
 
     pad: int
     end: int
 
 
 def special_ids(tokenizer: Tokenizer) -> SpecialIds:
-    """The control pieces of a sentencepiece vocabulary: `<s>`, which no text has, pads, and `</s>` ends."""
+    """Return the control pieces of a sentencepiece vocabulary: `<s>`, used as padding, and `</s>`, the end."""
     if not isinstance(tokenizer, SentencePieceTokenizer):
         raise SettingsError(f"a transformer reads sentencepiece ids, not {tokenizer.kind} ids; prepare the text again")
     pad, end = tokenizer.processor.bos_id(), tokenizer.processor.eos_id()
     if min(pad, end) < 0:
-        raise SettingsError("a vocabulary without <s> and </s>; train it with sentencepiece's defaults for them")
+        raise SettingsError("the vocabulary lacks <s> or </s>; train it with sentencepiece's defaults for them")
     return SpecialIds(pad, end)
 
 
 def transformer_pipeline(
     tokenizer: Tokenizer, shape: TransformerShape, latent_dim: int, device: str | None = None
 ) -> SentenceTransformer:
-    """A new encoder: `Transformer`, `Pooling` (mean) and `Dense` (no bias), all of sentence-transformers.
+    """Make a new encoder of sentence-transformers' modules `Transformer`, `Pooling` (mean) and `Dense` (no bias).
 
-    Linear maps begin as Xavier's uniform ones with biases of 0, embeddings as N(0, 1 / dim). The tokenizer is
-    sentencepiece with `<s>` and `</s>`, and `latent_dim` the number of components of a sentence.
+    Linear maps are initialized with Xavier's uniform distribution and biases of 0, embeddings with N(0, 1 / dim). The
+    tokenizer is sentencepiece with `<s>` and `</s>`; `latent_dim` is the dimension of sentence embeddings.
     """
     from transformers import MarianConfig
     from transformers.models.marian.modeling_marian import MarianEncoder
@@ -96,7 +96,7 @@ def transformer_pipeline(
         stock_tokenizer(tokenizer, special, shape.max_length).save_pretrained(folder)
         transformer = Transformer(folder, max_seq_length=shape.max_length)
     encoder: Any = transformer.model
-    encoder.embed_positions.requires_grad_(False)  # which reading has undone
+    encoder.embed_positions.requires_grad_(False)  # loading has undone this
     initialise(encoder, special)
     dense = Dense(shape.dim, latent_dim, bias=False, activation_function=nn.Identity())
     nn.init.xavier_uniform_(dense.linear.weight)
@@ -105,9 +105,9 @@ def transformer_pipeline(
 
 
 def stock_tokenizer(tokenizer: Tokenizer, special: SpecialIds, max_length: int) -> Any:  # noqa: ANN401
-    """A sentencepiece tokenizer as stock readers have it, a `PreTrainedTokenizerFast`.
+    """Convert a sentencepiece tokenizer to a `PreTrainedTokenizerFast`.
 
-    It puts an end of sentence after each text, and cuts texts that are longer with it.
+    It appends an end of sentence to each text, and truncates longer texts, including the end, to `max_length`.
     """
     from tokenizers import Tokenizer as StockTokenizer
     from tokenizers.processors import TemplateProcessing
@@ -115,7 +115,7 @@ def stock_tokenizer(tokenizer: Tokenizer, special: SpecialIds, max_length: int) 
 
     if tokenizer.options["segmentation"] != "none":
         raise SettingsError(
-            "texts are segmented by jieba, which a stock tokenizer cannot do; prepare them without --segmentation jieba"
+            "texts are segmented by jieba, which a stock tokenizer cannot do; prepare them without --segment jieba"
         )
     converted = convert_tokenizer(tokenizer)  # type: ignore[arg-type] # as `special_ids` found
     values = json.loads(converted.to_str())
@@ -135,11 +135,11 @@ def stock_tokenizer(tokenizer: Tokenizer, special: SpecialIds, max_length: int) 
 
 
 def initialise(module: nn.Module, special: SpecialIds) -> None:
-    """Give a transformer the weights to begin with: Xavier's uniform linear maps, embeddings of N(0, 1 / dim).
+    """Initialize a transformer: linear maps with Xavier's uniform distribution, embeddings with N(0, 1 / dim).
 
-    Queries, keys and values begin in the range of one matrix that makes all three, as in fairseq: its fan-out is three
-    times as large, so the range is smaller by the root of 2. The row of `pad` becomes zero; tables of positions, which
-    are not trained, stay.
+    Queries, keys and values are initialized like one joint matrix, as in fairseq: its fan-out is three times as large,
+    so the range is smaller by the root of 2. The row of `pad` becomes zero. Position tables, which are not trained, are
+    not changed.
     """
     for name, part in module.named_modules():
         if isinstance(part, nn.Linear):
@@ -154,7 +154,7 @@ def initialise(module: nn.Module, special: SpecialIds) -> None:
 
 
 def pooled_states(pipeline: SentenceTransformer, ids: Tensor, mask: Tensor) -> Tensor:
-    """The mean of a pipeline's states, float (B, dim), before its linear map; arguments are of a `SentenceBatch`."""
+    """Return the mean of a pipeline's states, float (B, dim), before its linear map; for a `SentenceBatch`."""
     encoder: Any = pipeline[0].model
     states = encoder(input_ids=ids, attention_mask=mask).last_hidden_state
     weights = mask.to(states.dtype)
@@ -163,7 +163,7 @@ def pooled_states(pipeline: SentenceTransformer, ids: Tensor, mask: Tensor) -> T
 
 @contextmanager
 def no_progress_bars() -> Iterator[None]:
-    """Within the block transformers shows no progress bars for files of weights that it writes or reads."""
+    """Hide transformers' progress bars for reading and writing weights within the block."""
     shown = logging.is_progress_bar_enabled()
     logging.disable_progress_bar()
     try:

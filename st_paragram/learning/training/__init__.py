@@ -1,1 +1,1 @@
-"""Training runs: trainers on pair stores, objectives, settings, checkpoints."""
+"""Training runs: trainers on pair stores, settings, checkpoints."""

@@ -1,4 +1,4 @@
-"""The order of the pairs of an epoch: a pure function of their number, the seed and the epoch; further seeds."""
+"""The order of the pairs in an epoch: a pure function of their number, the seed and the epoch; derived seeds."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from numpy.typing import NDArray
 
 
 class EpochPermutation:
-    """A permutation of 0 .. n - 1 that depends on seed and epoch alone and is evaluated where it is needed.
+    """A permutation of 0 .. n - 1 that depends only on seed and epoch and is evaluated on demand.
 
-    A four-round Feistel network over the next even number of bits, walked until the value falls below n (Black and
-    Rogaway, 2002, "Ciphers with Arbitrary Finite Domains"): no array of n numbers exists, whatever n is.
+    It is a four-round Feistel network over the next even number of bits, applied until the value falls below n (Black
+    and Rogaway, 2002, "Ciphers with Arbitrary Finite Domains"), so it needs no array of n numbers.
     """
 
     _ROUNDS = 4
@@ -24,7 +24,7 @@ class EpochPermutation:
         self._keys = entropy.generate_state(self._ROUNDS, dtype=np.uint64)
 
     def __getitem__(self, span: slice) -> NDArray[np.int64]:
-        """Items at the positions of a slice with step 1, int64."""
+        """Return the items at the positions of a slice with step 1, int64."""
         start, stop, _ = span.indices(self.n)
         values = self._encrypt(np.arange(start, stop, dtype=np.uint64))
         while (outside := values >= self.n).any():
@@ -39,12 +39,12 @@ class EpochPermutation:
 
 
 def mix(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """SplitMix64's finaliser (Steele, Lea and Flood, 2014): every input bit changes every output bit."""
+    """Apply SplitMix64's finalizer (Steele, Lea and Flood, 2014): every input bit affects every output bit."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return x ^ (x >> np.uint64(31))
 
 
 def seed_of(*parts: int) -> int:
-    """A seed of 63 bits that follows from numbers of 0 or more, and -1."""
+    """Derive a seed of 63 bits from numbers of at least -1."""
     return int(np.random.SeedSequence([part + 1 for part in parts]).generate_state(1, np.uint64)[0] >> np.uint64(1))

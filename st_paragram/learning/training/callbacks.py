@@ -1,4 +1,4 @@
-"""What a training run says while it works, and what Ctrl-C does to it."""
+"""Progress messages of a training run, and its reaction to Ctrl-C."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _TRAINERS_OWN = ("loss", "grad_norm", "learning_rate", "epoch")
 
 
 class RateCallback(TrainerCallback):
-    """A progress bar (on a terminal) and one log line now and then, with the rate of training alone.
+    """A progress bar (on a terminal) and regular log lines, with the rate of training only.
 
     Attributes:
-        seconds: Of the steps: the clock stops while the model is evaluated or saved.
-        pairs: Of those steps; the trainer counts them here.
+        seconds: Time of the steps; the clock stops while the model is evaluated or saved.
+        pairs: Pairs in those steps, counted by the trainer.
     """
 
     def __init__(self) -> None:
@@ -34,19 +34,19 @@ class RateCallback(TrainerCallback):
         self.begin_with()
 
     def begin_with(self, wall_seconds: float = 0.0, seconds: float = 0.0, pairs: int = 0) -> None:
-        """Begin a run, or count on from what its earlier parts took."""
+        """Begin a run, or continue counting from its earlier parts."""
         self.seconds = self._logged_seconds = seconds
         self.pairs = self._logged_pairs = pairs
         self._started = time.perf_counter() - wall_seconds
 
     @property
     def wall_seconds(self) -> float:
-        """Of the run so far, with evaluation and checkpoints."""
+        """Time of the run so far, including evaluation and checkpoints."""
         return time.perf_counter() - self._started
 
     @property
     def pairs_per_second(self) -> float:
-        """Of the steps."""
+        """Rate of the training steps."""
         return self.pairs / max(self.seconds, 1e-9)
 
     def on_train_begin(self, args: Any, state: Any, *_: Any, **__: Any) -> None:  # noqa: ANN401
@@ -82,18 +82,18 @@ class RateCallback(TrainerCallback):
             self.bar.write(line, file=sys.stderr)
 
     def on_train_end(self, *_: Any, **__: Any) -> None:  # noqa: ANN401
-        """Say how much was trained, and how fast."""
+        """Log the number of pairs and the rate."""
         logger.info(f"trained on {self.pairs} pairs in {self.seconds:.1f} s: {self.pairs_per_second:.0f} pairs/s")
 
 
 class InterruptCallback(TrainerCallback):
-    """Ctrl-C or SIGTERM ends the run after the present step, with a checkpoint; a second one ends it at once."""
+    """Ctrl-C or SIGTERM ends the run after the current step, with a checkpoint; a second signal ends it at once."""
 
     interrupted = False
 
     @contextmanager
     def listening(self) -> Iterator[None]:
-        """Take over the signals within the block, in the main thread (elsewhere Python does not allow it)."""
+        """Handle the signals within the block, in the main thread (Python does not allow it in other threads)."""
         self.interrupted, previous = False, {}
         try:
             if threading.current_thread() is threading.main_thread():
@@ -111,11 +111,11 @@ class InterruptCallback(TrainerCallback):
         logger.warning("interrupted: a checkpoint will be saved after this step (interrupt again to stop at once)")
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:  # noqa: ANN401
-        """Ask for the checkpoint."""
+        """Request the checkpoint."""
         if self.interrupted:
             control.should_save = control.should_training_stop = True
 
     def on_epoch_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:  # noqa: ANN401
-        """The epoch has not really ended: the checkpoint was saved at the step's end, and nothing else is due."""
+        """Do nothing more: the epoch has not really ended, and the checkpoint was saved after the step."""
         if self.interrupted:
             control.should_evaluate = control.should_save = False

@@ -1,4 +1,4 @@
-"""Data sets of two columns of texts as pair stores: tokenized once, kept in the cache."""
+"""Data sets with two text columns as pair stores, tokenized once and stored in the cache."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _ROWS = 10_000  # tokenized at a time
 
 
 def store_of(data: object, tokenizer: Tokenizer) -> PairStore:
-    """The pairs of a `datasets.Dataset`, or of all those of a `DatasetDict`, as a store; each has two columns of texts.
+    """Store the pairs of a `datasets.Dataset`, or of all data sets in a `DatasetDict`, each with two text columns.
 
-    It is made once for a tokenizer and the fingerprint of the data, which `datasets` changes with every change of them.
+    The store is made once for a tokenizer and the fingerprint of the data, which `datasets` changes with the data.
     """
     parts: dict[Any, Any] = dict(data) if isinstance(data, DatasetDict) else {"": data}
     for name, part in parts.items():
@@ -29,7 +29,7 @@ def store_of(data: object, tokenizer: Tokenizer) -> PairStore:
         if kinds not in (["string"] * 2, ["large_string"] * 2):
             seen = ", ".join(f"{column} ({kind})" for column, kind in zip(part.column_names, kinds, strict=True))
             seen = f"train_dataset{name and f' {name!r}'} has columns {seen}"
-            raise SettingsError(f"{seen}; two columns of texts are trained on: choose them by select_columns")
+            raise SettingsError(f"{seen}; choose two text columns with select_columns")
     vocabulary = hashlib.sha256(tokenizer.content).hexdigest()
     key = digest([part._fingerprint for part in parts.values()], tokenizer.kind, tokenizer.options, vocabulary)
     path = writable_cache("stores") / f"dataset-{key[:32]}.h5"
@@ -48,5 +48,5 @@ def _append(writer: PairStoreWriter, part: Dataset, tokenizer: Tokenizer) -> Non
         for column in (first, second):
             if None in rows[column]:
                 row = start + rows[column].index(None)
-                raise SettingsError(f"train_dataset: row {row} has no {column}; filter it out")
+                raise SettingsError(f"train_dataset: row {row} has no {column}; remove such rows")
         writer.append(*tokenizer.encode(rows[first]), *tokenizer.encode(rows[second]))

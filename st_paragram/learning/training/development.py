@@ -1,4 +1,4 @@
-"""Graded pairs and translations to watch a training run with, and the evaluator that does so."""
+"""Graded pairs and translations to evaluate during training, and their evaluator."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from st_paragram.tools.evaluation.files import GradedPairs, Translations, read_g
 logger = logging.getLogger(__name__)
 
 HELD_OUT = 1_000
-MOST_TRANSLATIONS = 10_000  # the evaluator holds all cosines at once: 400 MB
+MOST_TRANSLATIONS = 10_000  # the evaluator keeps all cosines in memory: 400 MB
 
 
 def development_evaluator(
     pairs: GradedPairs, translations: Translations | None = None, at_once: int = 128
 ) -> SentenceEvaluator:
-    """sentence-transformers' evaluator for development data; its main figure is Spearman's correlation of cosines.
+    """Make sentence-transformers' evaluator for development data; its main score is Spearman's correlation of cosines.
 
-    With translations, `TranslationEvaluator` also reports how many are found by nearest neighbor. `at_once` texts are
-    encoded in one forward pass.
+    With translations, `TranslationEvaluator` also reports the share found by nearest neighbor. `at_once` is the number
+    of texts encoded in one forward pass.
     """
     same: dict[str, Any] = {"batch_size": at_once, "write_csv": False}
     graded = EmbeddingSimilarityEvaluator(
@@ -45,15 +45,15 @@ def development_evaluator(
 
 
 def built_in_pairs(language: str) -> GradedPairs:
-    """The built-in graded pairs, sentence1 in English and sentence2 in `language`: a check, no benchmark."""
+    """Return the built-in graded pairs, sentence1 in English and sentence2 in `language`: a check, not a benchmark."""
     return GradedPairs(f"built-in-en-{language}", *graded_pairs("en", language))
 
 
 def development_pairs(path: str | Path | None, language: str, force: bool = False) -> GradedPairs:
-    """Pairs to watch a training run with: a file's (e.g. STS 2017 en-en), or built-in ones of English and `language`.
+    """Read graded development pairs from a file (e.g. STS 2017 en-en), or return built-in pairs.
 
-    For a language without built-in sentences the built-in English pairs serve. A known test set is refused, or, with
-    `force`, warned of.
+    The built-in pairs are in English and `language`, or only in English if there are none for the language. A known
+    test set is refused; with `force`, there is only a warning.
     """
     if path is None:
         return built_in_pairs(language if language in LANGUAGES else "en")
@@ -63,16 +63,16 @@ def development_pairs(path: str | Path | None, language: str, force: bool = Fals
 
 
 def development_translations(path: str | Path, language: str, force: bool = False) -> Translations:
-    """Translations to watch a training run with: rows `english TAB other` that are not trained on; `force` as above."""
+    """Read development translations, held-out rows `english TAB other`; `force` as in `development_pairs`."""
     translations = read_translations(TextSource((str(path),), ("en", language)), Path(path).name.split(".")[0])
     if (count := len(translations)) > MOST_TRANSLATIONS:
-        raise EvaluationError(f"{path}: {count} translations; use at most {MOST_TRANSLATIONS}; 1,000 are enough")
+        raise EvaluationError(f"{path}: {count} translations; give at most {MOST_TRANSLATIONS} (1,000 are enough)")
     _refuse_test_set(path, translations, "--dev-bitext with translations held out of the training data", force)
     return translations
 
 
 def hold_out(store: PairStore) -> tuple[PairStore, Translations | None]:
-    """A store without its last pairs, and these as translations: at most 1,000, and none of fewer than 1,000 pairs."""
+    """Split off the last pairs of a store as translations: at most 1,000, and none if there are fewer than 1,000."""
     count = min(len(store) // 20, HELD_OUT)
     if len(store) < HELD_OUT:
         return store, None
@@ -87,7 +87,7 @@ def _refuse_test_set(path: str | Path, data: GradedPairs | Translations, remedy:
     if (match := known_test_set_in(data.first, data.second)) is None:
         return
     seen = f"{path}: holds about {match.share:.0%} of the {match.pairs:,} pairs of {match.name}, a test set"
-    reason = "scores watched in training choose the model, so they no longer measure it"
+    reason = "development scores select the model, so they no longer measure its quality"
     if not force:
         raise EvaluationError(f"{seen}; {reason}; give {remedy}, or --force-test-set to use it anyway")
-    logger.warning(f"{seen}; {reason}; used anyway, as forced: do not report this model's score on it")
+    logger.warning(f"{seen}; {reason}; used anyway because of --force-test-set: do not report this model's score on it")

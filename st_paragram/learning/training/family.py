@@ -1,4 +1,4 @@
-"""What a family of models is to the rest of the package: its settings and its training. Needs no torch itself."""
+"""The interface of a model family: its settings and its training. Does not need torch."""
 
 from __future__ import annotations
 
@@ -25,39 +25,39 @@ class TrainingKind:
     description: str  # above the options
     epilog: str  # examples, below the options
     add_options: Callable[[argparse.ArgumentParser], None]
-    run: Callable[[argparse.Namespace], TrainingRun]  # which given options describe
+    run: Callable[[argparse.Namespace], TrainingRun]  # makes the run from given options
 
 
 @dataclass(frozen=True)
 class Family:
     """A family of models.
 
-    `module` is its training, imported when that starts: `new_model(store, settings)`, and `trainer(model, store,
-    settings, folder, evaluator, run)`, a `StoreTrainer`.
+    `module` is the training module, imported when training starts, with `new_model(store, settings)`, and
+    `trainer(model, store, settings, folder, evaluator, run)`, which returns a `StoreTrainer`.
     """
 
-    name: str  # as in `core.families`, and of its folder in `configs/`
-    settings: type[Any]  # the class of its settings
-    default_config: str  # the configuration that serves if none is named
-    built_in_config: str  # the one for the built-in bitext
-    kinds: Mapping[str, TrainingKind]  # what it answers to in `st-paragram train`
+    name: str  # name in `core.families`, and of its folder in `configs/`
+    settings: type[Any]  # class of the settings
+    default_config: str  # configuration used by default
+    built_in_config: str  # configuration for the built-in bitext
+    kinds: Mapping[str, TrainingKind]  # kinds of `st-paragram train`
     module: str
-    check: Callable[[TrainingRun], None] = lambda _: None  # refuses early, without torch, what only it can refuse
+    check: Callable[[TrainingRun], None] = lambda _: None  # early checks of this family, without torch
 
     @property
     def configs(self) -> dict[str, Path]:
-        """Its configurations by name: YAML files of settings that come with the package."""
+        """The included configurations by name: YAML files of settings."""
         return {path.stem: path for path in sorted((_CONFIGS / self.name).glob("*.yaml"))}
 
     def config_path(self, config: str | Path) -> Path:
-        """The YAML file of a configuration, given by name or as a file."""
+        """Return the YAML file of a configuration, given by name or as a file."""
         configs = self.configs
         if str(config) in configs:
             return configs[str(config)]
         if not Path(config).is_file():
-            raise SettingsError(f"config is {str(config)!r}; it must be one of {', '.join(configs)}, or a YAML file")
+            raise SettingsError(f"config is {str(config)!r}; give one of {', '.join(configs)}, or a YAML file")
         return Path(config)
 
     def read_settings(self, config: str | Path, overrides: Mapping[str, Any]) -> Any:  # noqa: ANN401
-        """Settings of a configuration, with some that are stronger."""
+        """Read the settings of a configuration; `overrides` take precedence."""
         return read(self.settings, self.config_path(config), overrides)

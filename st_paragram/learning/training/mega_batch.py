@@ -1,4 +1,4 @@
-"""Mega-batches: which mini-batches form one, its texts, and the negatives that were mined in it."""
+"""Mega-batches: the schedule of their sizes, their texts, and the negatives mined in them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # the increment of SplitMix64
 
 @dataclass(frozen=True)
 class MegaBatch:
-    """Mini-batches `start` .. `stop` - 1 of an epoch; `size` is M, `stop - start` is less at an epoch's end."""
+    """Mini-batches `start` .. `stop` - 1 of an epoch; `size` is M, though `stop - start` is less at an epoch's end."""
 
     epoch: int
     start: int
@@ -28,11 +28,11 @@ class MegaBatch:
 
 
 def mega_batches(batches_per_epoch: int, maximum: int, anneal_interval: int = 150) -> Iterator[MegaBatch]:
-    """The annealed mega-batches of a training run without end (EMNLP 2022, section 3).
+    """Yield the annealed mega-batches of a training run without end (EMNLP 2022, section 3).
 
-    M starts at 1; it grows by one when a mega-batch is formed after another `anneal_interval` mini-batches, counted
-    over all epochs, have been seen, until `maximum`; an interval of 0 means that it is `maximum` from the start. A
-    mega-batch ends with its epoch.
+    M starts at 1. When a mega-batch is formed, M grows by one if another `anneal_interval` mini-batches, counted over
+    all epochs, have been seen, up to `maximum`. With an interval of 0, M is `maximum` from the start. A mega-batch ends
+    with its epoch.
     """
     size = 1 if anneal_interval else maximum
     seen = grown_at = 0
@@ -50,26 +50,26 @@ def mega_batches(batches_per_epoch: int, maximum: int, anneal_interval: int = 15
 
 @dataclass(frozen=True)
 class MegaBatchTexts:
-    """The n pairs of a mega-batch, read from the store: sentences 0 .. n - 1 are the s, n .. 2n - 1 the t.
+    """The n pairs of a mega-batch, read from the store: sentences 0 .. n - 1 are s, sentences n .. 2n - 1 are t.
 
-    Both sides' ids are in one array, so they must be rows of one table.
+    Both sides' ids are in one array, so both sides must use the same embedding matrix.
     """
 
     mega: MegaBatch
     ids: NDArray[np.int32]  # (total,)
     offsets: NDArray[np.int64]  # (2n + 1,): sentence i is ids[offsets[i]:offsets[i + 1]]
-    rows: NDArray[np.int64]  # (n,), of the store
-    labels: NDArray[np.int64]  # (2, n), of the s and of the t, equal where texts are equal, however they are scrambled
-    columns: NDArray[np.int64]  # (4, n), sentences: s, t, negative of s, negative of t; empty before they are mined
+    rows: NDArray[np.int64]  # (n,), rows of the store
+    labels: NDArray[np.int64]  # (2, n), for s and t, equal for equal texts, even if they are scrambled
+    columns: NDArray[np.int64]  # (4, n), sentences: s, t, negative of s, negative of t; empty before mining
 
     @classmethod
     def read(
         cls, store: PairStore, mega: MegaBatch, batch_size: int, seed: int, scramble: float = 0.0
     ) -> MegaBatchTexts:
-        """Read the pairs that the schedule and the epoch's permutation put into a mega-batch.
+        """Read the pairs of a mega-batch, given by the schedule and the epoch's permutation.
 
-        `batch_size` is that of a mini-batch, `seed` of the permutation and of scrambling, and `scramble` the
-        probability that a sentence's ids are put in random order, drawn again in each epoch.
+        `batch_size` is the mini-batch size, `seed` the seed of permutation and scrambling, and `scramble` the
+        probability of shuffling a sentence's ids, with a new order in each epoch.
         """
         n = len(store)
         permutation = EpochPermutation(n, seed, mega.epoch)
@@ -83,12 +83,12 @@ class MegaBatchTexts:
         return cls(mega, ids, offsets, rows, labels, np.empty((4, 0), np.int64))
 
     def take(self, sentences: NDArray[np.int64]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-        """Ids, int32 (total,), and offsets, int64 (B + 1,), of B sentences in the order given."""
+        """Return ids, int32 (total,), and offsets, int64 (B + 1,), of B sentences in the given order."""
         return flat_ids.take(self.ids, self.offsets[sentences], np.diff(self.offsets)[sentences])
 
 
 def text_labels(ids: NDArray[np.integer[Any]], offsets: NDArray[np.int64]) -> NDArray[np.int64]:
-    """A label for each text, int64 (n,), equal where the ids are equal (and else different but for a chance of 2^-64).
+    """Label texts, int64 (n,), with equal labels for equal ids (different texts share a label with probability 2^-64).
 
     `ids` are integers (total,), `offsets` int64 (n + 1,); no text is empty.
     """
@@ -105,18 +105,18 @@ def scrambled(
     seed: int,
     epoch: int,
 ) -> NDArray[np.int32]:
-    """Put the ids of some sentences in random order: the scrambling of ACL 2019.
+    """Shuffle the ids of some sentences: the scrambling of ACL 2019.
 
-    The authors' code draws the order once for a sentence; here it is drawn again in each epoch, as a pure function of
-    seed, epoch and sentence, so that mining and the steps see the same and a resumed run draws the same again.
+    The authors' code draws the order once per sentence. Here, each epoch has a new order, a pure function of seed,
+    epoch and sentence, so that it is the same in mining, in the steps and in a resumed run.
 
     Args:
-        ids: (total,).
+        ids: Integers (total,).
         offsets: (n + 1,): sentence i is ids[offsets[i]:offsets[i + 1]].
-        sentences: (n,), a number for each sentence, whatever mega-batch it is in.
-        probability: that a sentence is scrambled.
-        seed: of the run.
-        epoch: from 0.
+        sentences: (n,), a number for each sentence that does not depend on the mega-batch.
+        probability: Probability that a sentence is scrambled.
+        seed: Seed of the run.
+        epoch: Epoch, from 0.
     """
     key = np.random.SeedSequence([seed, epoch, 1]).generate_state(1, np.uint64)
     drawn = mix(mix(sentences.astype(np.uint64) + _GOLDEN) ^ key)

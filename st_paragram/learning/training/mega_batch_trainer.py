@@ -1,4 +1,4 @@
-"""Mega-batch training (EMNLP 2022): negatives are mined with frozen parameters, and then stepped on."""
+"""Mega-batch training (EMNLP 2022): negatives are mined with frozen parameters, then used in training steps."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ from st_paragram.learning.training.trainer import StoreTrainer, StoreTrainingArg
 logger = logging.getLogger(__name__)
 
 _DEFAULTS = TrainingSettings()
-_MINING_BATCH = 8192  # sentences whose means torch takes at a time
-_FILE = "mega_batch.npz"  # of a checkpoint
+_MINING_BATCH = 8192  # sentences averaged by torch at a time
+_FILE = "mega_batch.npz"  # in a checkpoint
 
 
 @dataclass
@@ -46,17 +46,17 @@ class MegaBatchTrainingArguments(StoreTrainingArguments):
     """sentence-transformers' training arguments with those of the mega-batch procedure; defaults as in EMNLP 2022.
 
     Args:
-        megabatch_size: Largest M, in mini-batches; the paper tunes over 60, 100, 140.
-        anneal_interval: Mini-batches after which M grows by one; 0 starts with the largest M.
-        negatives_from_both_sides: Look for negatives among all sentences of the mega-batch (paraphrases), instead of
-            the opposite side's only (bitext).
-        mask_duplicates: Pairs that share a text are never each other's negatives. False is the authors' behavior.
-        scramble: Probability that a sentence's ids are put in random order, see `mega_batch.scrambled`.
-        compiled_step: Use the compiled training step where it can be used (CPU, no clipping, no weight decay).
-        mining_precision: What similarities are computed in while negatives are sought: "auto" (the fastest that the
-            device has) or "float32".
-        teacher: File of a teacher's vectors of the pairs, see `Teacher`; empty for none.
-        teacher_weight: Weight of the distance from the teacher's vectors in the loss.
+        megabatch_size: Maximum M, in mini-batches; the paper tunes over 60, 100, 140.
+        anneal_interval: Mini-batches between increments of M; 0: maximum M from the start.
+        negatives_from_both_sides: Search all sentences of the mega-batch for negatives (paraphrases), instead of only
+            the opposite side (bitext).
+        mask_duplicates: Pairs that share a text are never each other's negatives. False: as in the authors' code.
+        scramble: Probability of shuffling a sentence's ids, see `mega_batch.scrambled`.
+        compiled_step: Use the compiled training step if possible (CPU, no clipping, no weight decay).
+        mining_precision: Number type of similarities in the search for negatives: "auto" (the fastest type of the
+            device) or "float32".
+        teacher: File of teacher vectors for the pairs, see `Teacher`; empty for none.
+        teacher_weight: Weight of the teacher loss.
 
     Example:
         >>> from st_paragram import MegaBatchTrainingArguments
@@ -75,7 +75,7 @@ class MegaBatchTrainingArguments(StoreTrainingArguments):
     teacher_weight: float = _DEFAULTS.teacher_weight
 
     def __post_init__(self) -> None:
-        """Refuse what the settings of the same names refuse; `scramble` is one of the encoders that know an order."""
+        """Check values like the settings of the same names; `scramble` needs an encoder that uses token order."""
         checked = ("megabatch_size", "anneal_interval", "scramble", "mining_precision", "teacher", "teacher_weight")
         TrainingSettings(encoder="blstm", **{name: getattr(self, name) for name in checked})
         super().__post_init__()
@@ -84,12 +84,12 @@ class MegaBatchTrainingArguments(StoreTrainingArguments):
 class MegaBatchTrainer(StoreTrainer):
     """Train on pairs: mine a mega-batch's negatives with frozen parameters, then make its optimizer steps.
 
-    Source: EMNLP 2022, sections 2 and 3. The mini-batches, the mega-batches and the permutation of an epoch depend on
-    the settings and the seed alone. Mining happens in the first step of a mega-batch, so it sees the parameters as the
-    last step left them. A checkpoint at any step carries the mined rows and resumes to the bit.
+    Source: EMNLP 2022, sections 2 and 3. The mini-batches, the mega-batches and the permutation of an epoch depend only
+    on the settings and the seed. Mining happens in the first step of a mega-batch, with the parameters after the
+    previous step. A checkpoint at any step contains the mined rows, so a resumed run gives identical results.
 
-    On a CPU the whole step is one compiled call where that can be (see `CompiledAdam`); otherwise it is torch's, with
-    dense Adam. The log says which it is.
+    On a CPU, the whole step is one compiled call if possible (see `CompiledAdam`); otherwise, it runs in torch with
+    dense Adam. The log shows which.
 
     Example:
         >>> from datasets import Dataset
@@ -116,16 +116,16 @@ class MegaBatchTrainer(StoreTrainer):
 
         Args:
             model: A pipeline that begins with `TokenEmbedding` (or `SentencePieceEmbedding`).
-            args: Arguments of the run.
-            train_dataset: The pairs: two columns of texts, in one data set or several, which are tokenized once into a
-                store of the cache; or a pair store, the ids of both sides being rows of one table.
-            loss: Takes four columns (s, t, negative of s, negative of t); `MarginHardNegativeLoss` by default.
+            args: Training arguments.
+            train_dataset: The pairs: one or several data sets with two text columns, which are tokenized once into a
+                store in the cache; or a pair store whose two sides share their ids.
+            loss: Loss on four columns (s, t, negative of s, negative of t); by default `MarginHardNegativeLoss`.
             kwargs: Further arguments of `SentenceTransformerTrainer`, e.g. `evaluator` and `callbacks`.
         """
         args = args or MegaBatchTrainingArguments("checkpoints")
         if not isinstance(model[0], TokenEmbedding):
             seen = f"MegaBatchTrainer trains models that begin with TokenEmbedding, not {type(model[0]).__name__}"
-            raise SettingsError(f"{seen}; train this one by MarginHardNegativeLoss and SentenceTransformerTrainer")
+            raise SettingsError(f"{seen}; use MarginHardNegativeLoss with SentenceTransformerTrainer")
         self.embedding: TokenEmbedding = model[0]
         tokenizer = self.embedding.tokenizer
         store = train_dataset if isinstance(train_dataset, PairStore) else store_of(train_dataset, tokenizer)
@@ -134,7 +134,7 @@ class MegaBatchTrainer(StoreTrainer):
         self._teacher: Teacher | None = None
         if args.teacher:
             if type(loss) is not MarginHardNegativeLoss:
-                raise SettingsError(f"a teacher goes with MarginHardNegativeLoss, not with {type(loss).__name__}")
+                raise SettingsError(f"a teacher needs MarginHardNegativeLoss, not {type(loss).__name__}")
             dim = model.get_embedding_dimension() or 0
             self._teacher = Teacher(args.teacher, store, args.teacher_weight, dim, args.seed, args.device)
         super().__init__(model, args, store, loss, **kwargs)
@@ -142,12 +142,12 @@ class MegaBatchTrainer(StoreTrainer):
 
     @property
     def batches_per_epoch(self) -> int:
-        """Mini-batches of an epoch, the last one with the pairs that remain."""
+        """Number of mini-batches in an epoch; the last has the remaining pairs."""
         return -(-len(self.store) // self.args.train_batch_size)
 
     def train(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
-        """Train as `StoreTrainer` does."""
-        # Followed from the start, so that resuming needs no state; each with the one after it, which is read ahead.
+        """Train like `StoreTrainer`."""
+        # Iterated from the start, so that resuming needs no state; each mega-batch with the next, which is read ahead.
         schedule = mega_batches(self.batches_per_epoch, self.args.megabatch_size, self.args.anneal_interval)
         self._schedule = pairwise(schedule)
         self._scheduled, self._following = next(self._schedule)
@@ -161,7 +161,7 @@ class MegaBatchTrainer(StoreTrainer):
                     self._compiled.catch_up()
 
     def create_optimizer(self, *given: Any) -> torch.optim.Optimizer:  # noqa: ANN401
-        """Make the compiled step, or the optimizer that `args.optim` names."""
+        """Make the compiled step, or the optimizer named by `args.optim`."""
         args = self.args
         obstacle = (
             CompiledAdam.obstacle(self.model, self.loss, args) if args.compiled_step else "compiled_step is False"
@@ -179,7 +179,7 @@ class MegaBatchTrainer(StoreTrainer):
     # Steps.
 
     def make_step(self, step: int) -> tuple[Tensor, int]:
-        """Mine if the step opens a mega-batch, then make the step on its pairs and negatives."""
+        """Mine if the step begins a mega-batch, then make the step on its pairs and negatives."""
         texts, size = self._mined(*divmod(step, self.batches_per_epoch)), self.args.train_batch_size
         start = (step % self.batches_per_epoch - texts.mega.start) * size
         part = slice(start, start + size)
@@ -217,7 +217,7 @@ class MegaBatchTrainer(StoreTrainer):
     # Mining.
 
     def _mined(self, epoch: int, batch: int) -> MegaBatchTexts:
-        """The mega-batch of a mini-batch, mined at its first step; the next one's texts are read meanwhile."""
+        """Return the mega-batch of a mini-batch, mined in its first step, while the next texts are read."""
         while (self._scheduled.epoch, self._scheduled.stop) <= (epoch, batch):
             self._scheduled, self._following = next(self._schedule)
         if self._current is None or self._current.mega != self._scheduled:
@@ -232,7 +232,7 @@ class MegaBatchTrainer(StoreTrainer):
 
     @torch.no_grad()
     def _mine(self, texts: MegaBatchTexts) -> MegaBatchTexts:
-        """Choose the negatives of a mega-batch with the present parameters, dropout off."""
+        """Choose the negatives of a mega-batch with the current parameters, without dropout."""
         n, both = len(texts.rows), self.args.negatives_from_both_sides
         first, second = self._embed(texts).split(n)
         labels = torch.from_numpy(texts.labels).to(first.device).unbind() if self.args.mask_duplicates else None
@@ -242,11 +242,11 @@ class MegaBatchTrainer(StoreTrainer):
         return replace(texts, columns=columns)
 
     def _embed(self, texts: MegaBatchTexts) -> Tensor:
-        """Embeddings of all sentences, float (2n, D)."""
+        """Embed all sentences, float (2n, D)."""
         if self._compiled is not None:
             return self._compiled.embed(texts.ids, texts.offsets)
         self.model.eval()
-        # Other models than averages pad texts: those of like length together, as many as the step has at once.
+        # Models that do not average pad texts: embed texts of similar length together, as many as in a step.
         averaging = averaging_embedding(self.model) is not None
         size = _MINING_BATCH if averaging else 4 * self.args.train_batch_size
         order = np.argsort(np.diff(texts.offsets), kind="stable")
@@ -254,10 +254,10 @@ class MegaBatchTrainer(StoreTrainer):
         vectors = torch.cat([self.model(self._features(texts, part))["sentence_embedding"] for part in parts])
         return vectors[torch.from_numpy(np.argsort(order)).to(vectors.device)]
 
-    # What is logged, looked at and kept.
+    # Logging, evaluation and checkpoints.
 
     def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
-        """Log M, and how far the teacher is, with the loss."""
+        """Log M, and the distance from the teacher, with the loss."""
         if "loss" in logs and self._current is not None:
             logs["megabatch_size"] = self._current.mega.size
             if self._teacher is not None:
@@ -266,16 +266,16 @@ class MegaBatchTrainer(StoreTrainer):
         super().log(logs, start_time)
 
     def up_to_date(self) -> AbstractContextManager[None]:
-        """Within the block the weights are as dense Adam would have left them."""
+        """Give the weights the state of dense Adam within the block."""
         return nullcontext() if self._compiled is None else self._compiled.caught_up()
 
     def _load_best_model(self) -> None:
         if self._compiled is not None:
-            self._compiled.catch_up()  # or the last step's sleepers would move the best rows later
+            self._compiled.catch_up()  # otherwise rows that sleep at the last step would change the best rows later
         super()._load_best_model()
 
     def save_state(self, folder: Path) -> None:
-        """Write the mined rows of the present mega-batch, whose texts are in the store, and the teacher's map."""
+        """Write the mined rows of the current mega-batch, whose texts are in the store, and the teacher's map."""
         if self._current is not None:
             mega = np.array(astuple(self._current.mega))
             np.savez(folder / _FILE, mega=mega, columns=self._current.columns)
@@ -283,7 +283,7 @@ class MegaBatchTrainer(StoreTrainer):
             self._teacher.save(folder)
 
     def load_state(self, folder: Path) -> None:
-        """Read back what `save_state` wrote."""
+        """Load what `save_state` wrote."""
         with np.load(folder / _FILE) as file:
             self._current = replace(self._read(MegaBatch(*file["mega"].tolist())), columns=file["columns"])
         if self._current.columns.shape != (4, len(self._current.rows)):
@@ -293,13 +293,13 @@ class MegaBatchTrainer(StoreTrainer):
 
 
 def _check(store: PairStore, embedding: TokenEmbedding) -> None:
-    """Refuse a store that cannot be mined, or is of another vocabulary than the model."""
+    """Refuse a store that cannot be mined, or that has another vocabulary than the model."""
     if len(store) < 2:
-        raise StoreError(f"{store.path}: {len(store)} pair; a negative needs at least two pairs")
+        raise StoreError(f"{store.path}: {len(store)} pair; negatives need at least two pairs")
     first, second = store.tokenizers
     if not first.shares_rows(second):
-        seen = "the sides have separate tokenizers and rows; mega-batches need ids of one table"
-        raise StoreError(f"{store.path}: {seen}, so prepare the pairs again")
+        seen = "the sides have separate vocabularies, but mega-batches need a joint vocabulary"
+        raise StoreError(f"{store.path}: {seen}; prepare the pairs again")
     if not first.shares_rows(embedding.tokenizer):
-        seen = "the model's tokenizer is not the store's"
+        seen = "the model's tokenizer differs from the store's"
         raise SettingsError(f"{store.path}: {seen}; build the model with store.tokenizer()")

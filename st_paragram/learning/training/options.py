@@ -1,4 +1,4 @@
-"""Command-line options that all kinds of training share."""
+"""Command-line options shared by all kinds of training."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ if TYPE_CHECKING:
     from st_paragram.learning.training.family import Family
     from st_paragram.learning.training.run import TrainingRun
 
-#: What can be trained on, for the help of a kind of training; {} is the language.
+#: Help for the training data; {} is the language.
 PAIRS = (
-    "a pair store (.h5), a text of two columns (repeatable), or `built-in` (default: data/en-{}.h5, or the built-in "
-    "bitext if there is no such file)"
+    "a pair store (.h5), a two-column text (repeatable), or `built-in` (default: data/en-{}.h5, or the built-in bitext "
+    "if there is no such file)"
 )
 
 
 def add_language(parser: argparse.ArgumentParser) -> None:
     """Add `--lang`."""
-    parser.add_argument("--lang", required=True, metavar="LANG", help="the language other than English, e.g. es")
+    parser.add_argument("--lang", required=True, metavar="LANG", help="language other than English, e.g. es")
 
 
 def add_training_options(
@@ -33,10 +33,10 @@ def add_training_options(
     option: str = "--data",
     default_config: str | None = None,
 ) -> Any:  # noqa: ANN401 - a group of argparse
-    """Add the options of data, output and settings; returns the group of settings, for further options.
+    """Add the options for data, output and settings; return the group of settings, for further options.
 
-    `data` and `output` say what can be trained on and what is made if nothing is named; `option` is that of the data,
-    and `default_config` the configuration that serves if none is named (None: the family's).
+    `data` is the help for the training data, `output` the default output, and `option` the name of the data option.
+    `default_config` is the configuration that applies by default (None: the family's).
     """
     files = parser.add_argument_group("data and output")
     add = files.add_argument
@@ -44,21 +44,21 @@ def add_training_options(
     columns = "for tables (CSV, JSON lines, Parquet, or TSV with a header): columns of the two languages"
     about = f"{columns}, once for all texts or once per text"
     add("--columns", action="append", default=[], nargs=2, metavar="NAME", help=about)
-    about = "vocabulary size where text is prepared (default: 8,000 to 50,000, by the number of pairs)"
+    about = "vocabulary size for text data (default: 8,000 to 50,000, depending on the number of pairs)"
     add("--vocab-size", type=int, metavar="N", help=about)
     about = "drop and count rows that are not UTF-8 or have a wrong number of columns, instead of refusing the text"
     add("--drop-invalid", action="store_true", help=about)
     add("--workers", type=int, default=1, metavar="N", help="processes for text preparation (default: %(default)s)")
     about = "graded pairs to score during training, rows `grade TAB sentence TAB sentence` (default: built-in pairs)"
     add("--dev", type=Path, metavar="FILE.tsv", help=about)
-    about = "held-out translations, rows `english TAB other`; training shows the share found"
+    about = "held-out translations, rows `english TAB other`; training reports the share found"
     add("--dev-bitext", type=Path, metavar="FILE.tsv", help=about)
     add("--force-test-set", action="store_true", help="allow --dev or --dev-bitext to be a known test set")
     add("--output", type=Path, metavar="DIR", help=f"output model directory (default: {output})")
     add("--overwrite", action="store_true", help="replace an existing model directory")
     add("--resume", action="store_true", help="continue from the last checkpoint")
     add_no_checks(files)
-    about = "print what would be read and made, with which settings, and stop"
+    about = "print the inputs, outputs and settings, and stop"
     parser.add_argument("--plan", action="store_true", help=about)
 
     default_config = default_config or family.default_config
@@ -81,7 +81,7 @@ def training_run(
     data: list[str] | None = None,
     more: Any = None,  # noqa: ANN401
 ) -> TrainingRun:
-    """The training run that the options describe; `data` in place of what was given, `output` if none is named."""
+    """Return the training run that the options describe; `data` replaces `--data`, `output` is the default output."""
     from st_paragram.learning.training.run import TrainingRun
 
     same = ["columns", "config", "default_config", "vocab_size", "drop_invalid", "workers"]

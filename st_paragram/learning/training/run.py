@@ -1,6 +1,6 @@
-"""A whole training run: what is asked for, what of it is refused early, and its way from pairs to a model directory.
+"""A whole training run: its description, early checks, and the steps from pairs to a model directory.
 
-Nothing here needs torch before training starts, which takes seconds to import.
+Nothing here needs torch, which takes seconds to import, before training starts.
 """
 
 from __future__ import annotations
@@ -37,36 +37,36 @@ logger = logging.getLogger(__name__)
 
 _FEW = 5_000
 _TOO_FEW = (
-    "WARNING: {:,} pairs are few: the model will know only the words of this text. Some 30,000 make a usable model; "
+    "WARNING: {:,} pairs are few: the model will know only the words of this text. A usable model needs about 30,000; "
     "`st-paragram bitext` downloads public text"
 )
 
 
 @dataclass(frozen=True)
 class TrainingRun:
-    """What a training run is asked to do.
+    """Description of a training run.
 
     Attributes:
         language: The language other than English; "en" for English paraphrases.
-        output: The model directory to make.
-        data: A pair store, or texts, or "built-in"; see `choose_data`.
-        description: One line that says where the pairs come from, for the card; None: the names of the files.
-        config: A configuration by name, or a YAML file; None: `default_config`, or that for the built-in bitext.
-        default_config: What serves if no configuration is named; None: the family's.
-        family: The family of the model, as `core.families` names it.
-        more: What only this family takes.
-        overrides: Settings that are stronger than those of the configuration.
-        vocab_size: Pieces of the vocabulary, where texts are prepared; None: as `PrepareSettings` chooses.
-        drop_invalid: Drop rows of texts that cannot be read in place of refusing the text.
-        workers: Processes that prepare texts.
-        checks: Warn of what in texts looks like a mistake: a header, equal sides, wrong languages, shifted rows.
-        development: A file of graded pairs to watch the run with; None: the built-in ones.
-        translations: A file of held-out translations to watch the run with, too; None: P-SP holds out a twentieth of
-            its pairs, at most 1,000.
-        force_test_set: Allow a known test set for either.
+        output: Output model directory.
+        data: A pair store, texts, or "built-in"; see `choose_data`.
+        description: Origin of the pairs for the card, in one line; None: the names of the files.
+        config: Name of a configuration, or a YAML file; None: `default_config`, or the one for the built-in bitext.
+        default_config: Configuration used by default; None: the family's.
+        family: Name of the model family, as in `core.families`.
+        more: Additional data for this family.
+        overrides: Settings that take precedence over the configuration.
+        vocab_size: Vocabulary size for text data; None: as chosen by `PrepareSettings`.
+        drop_invalid: Drop unreadable rows of texts instead of refusing the text.
+        workers: Number of processes for text preparation.
+        checks: Warn of likely mistakes in texts: a header, equal sides, wrong languages, shifted rows.
+        development: File of graded pairs to score during training; None: built-in pairs.
+        translations: File of held-out translations to score during training; None: P-SP holds out a twentieth of its
+            pairs, at most 1,000.
+        force_test_set: Allow known test sets as `development` or `translations`.
         resume: Continue from the last checkpoint.
         overwrite: Replace an existing model directory.
-        columns: The columns of texts that are tables, see `choose_data`.
+        columns: Columns of texts that are tables, see `choose_data`.
 
     Example:
         >>> from pathlib import Path
@@ -97,28 +97,28 @@ class TrainingRun:
 
     @property
     def checkpoints(self) -> Path:
-        """The folder of checkpoints; it goes when the model is saved."""
+        """The folder of checkpoints, which is removed when the model is saved."""
         return self.output.with_name(f"{self.output.name}.checkpoints")
 
     @cached_property
     def kind(self) -> Family:
-        """The family itself."""
+        """The family."""
         return family_named(self.family)
 
     @cached_property
     def source(self) -> TrainingData:
-        """What is trained on, looked at."""
+        """The training data, after early checks."""
         return choose_data(self.language, self.data, self.drop_invalid, self.columns)
 
     @cached_property
     def chosen_config(self) -> str:
-        """The configuration that serves: its name, or its file."""
+        """The name or file of the configuration that applies."""
         default = self.default_config or self.kind.default_config
         return str(self.config or (self.kind.built_in_config if self.source.built_in else default))
 
     @cached_property
     def settings(self) -> Any:  # noqa: ANN401 - of the family
-        """Of the training, with configuration and overrides in them; a model to continue from gives the dimension."""
+        """The training settings, with configuration and overrides; a model to continue from sets the dimension."""
         settings = self.kind.read_settings(self.chosen_config, self.overrides)
         start = self._start(settings)
         if start and "dim" not in self.overrides and self.chosen_config in self.kind.configs:
@@ -127,14 +127,14 @@ class TrainingRun:
 
     @cached_property
     def vocabulary(self) -> SentencePieceTokenizer | None:
-        """That of the model to continue from, if it was trained on the language, and no size is asked for."""
+        """The vocabulary of the model to continue from, if it knows the language and no vocabulary size is given."""
         start = None if self.source.store or self.vocab_size is not None else self._start(self.settings)
         record = read_training_record(find(self.settings.init)) if start else None
         known = record is not None and self.language in record.languages[1].split("-")
         return cast("SentencePieceTokenizer", start.tokenizer) if start and known else None
 
     def _start(self, settings: Any) -> Encoder | None:  # noqa: ANN401
-        """The model of sentencepiece embeddings whose rows P-SP continues with."""
+        """Return the model of sentencepiece embeddings from which P-SP continues."""
         if self.family != "psp" or not settings.init or settings.tokens != "sentencepiece":
             return None
         if read_configuration(find(settings.init)).architecture != AVERAGING:
@@ -144,7 +144,7 @@ class TrainingRun:
 
     @cached_property
     def preparation(self) -> PrepareSettings:
-        """How texts are prepared."""
+        """The settings for text preparation."""
         from st_paragram.tools.preparation.settings import PrepareSettings
 
         about = {"tokens": self.settings.tokens, "vocab_size": self.vocab_size, "drop_invalid": self.drop_invalid}
@@ -153,13 +153,13 @@ class TrainingRun:
         return PrepareSettings(("en", self.language), **about)
 
     def store(self) -> PairStore:
-        """The pairs, prepared if they are texts."""
+        """Return the pairs, after preparation if they are texts."""
         return PairStore(self.source.store or self.source.prepared(self.preparation, self.workers, self.vocabulary))
 
     def check(self) -> None:
-        """Refuse what can be refused without torch, and before text is prepared."""
+        """Check everything that can be checked without torch and before text is prepared."""
         if (count := os.environ.get("WORLD_SIZE", "1")) not in ("", "1"):
-            raise SettingsError(f"{count} processes: training takes one; start without torchrun")
+            raise SettingsError(f"{count} processes, but training uses only one; start without torchrun")
         self.check_free()
         for path in filter(None, (self.development, self.translations)):
             if wrong := folder_for_file(path):
@@ -178,12 +178,12 @@ class TrainingRun:
         self.check_checkpoints()
 
     def check_free(self) -> None:
-        """Refuse an output that is there and is not to be replaced, or cannot be."""
+        """Refuse an existing output that must not or cannot be replaced."""
         kind = "model directory of st_paragram"
         check_output_folder(self.output, self.overwrite, CONFIG_FILE, kind, ModelDirectoryError)
 
     def check_checkpoints(self) -> None:
-        """Refuse to begin where an earlier run can be resumed, and to resume where none can."""
+        """Refuse to start if an earlier run can be resumed, and to resume if there is none."""
         if self.resume:
             newest_checkpoint(self.checkpoints)
         elif left := complete_checkpoints(self.checkpoints):
@@ -191,10 +191,10 @@ class TrainingRun:
             raise SettingsError(f"{seen}; resume it with --resume, or remove {self.checkpoints}")
 
     def shown(self) -> str:
-        """The run in lines of words: what is read, what is made, and by which settings."""
-        about = {"teacher": "a teacher's vectors, to learn from", "init": "the rows that training begins with"}
+        """Format the plan of the run: inputs, outputs and settings."""
+        about = {"teacher": "teacher vectors to learn from", "init": "model to start from"}
         rows = [("reads", str(self.source))]
-        rows += [("", f"{path}: to watch the run with") for path in (self.development, self.translations) if path]
+        rows += [("", f"{path}: development data") for path in (self.development, self.translations) if path]
         rows += [("", f"{path}: {why}") for name, why in about.items() if (path := getattr(self.settings, name, ""))]
         rows += [("makes", f"{self.output}: the model directory")]
         rows += [("", f"{self.checkpoints}: checkpoints, removed when the model is saved")]
@@ -206,11 +206,11 @@ class TrainingRun:
 
 
 def run_training(run: TrainingRun) -> TrainingRecord:
-    """Do a training run, from the pairs to a model directory; returns the record that is kept in it.
+    """Train a model, from the pairs to a model directory; return the training record that is stored there.
 
     Raises:
-        ParagramError: A setting, the data, the output, the device or the model to begin with are refused, or there is
-            nothing to resume, or an earlier run can be resumed and is not to be.
+        ParagramError: A setting, the data, the output, the device or the initial model is refused, or there is nothing
+            to resume, or an earlier run can be resumed but `resume` is not set.
         KeyboardInterrupt: On Ctrl-C, after a checkpoint was written.
 
     Example:
@@ -221,13 +221,13 @@ def run_training(run: TrainingRun) -> TrainingRecord:
     """
     run.check()
     with output_lock(run.output, run.check_free):
-        run.check_checkpoints()  # with the lock, so that they are not those of a run that is at work
+        run.check_checkpoints()  # under the lock, so that they do not belong to an active run
         try:
             return _train(run)
         except KeyboardInterrupt:
             if complete_checkpoints(run.checkpoints):
                 where = f"checkpoint saved in {run.checkpoints}"
-                logger.warning(f"{where}; continue with the same command and --resume")
+                logger.warning(f"{where}; to continue, repeat the command with --resume")
             raise
 
 
@@ -239,7 +239,7 @@ def _train(run: TrainingRun) -> TrainingRecord:
     from st_paragram.learning.training import development
 
     settings = run.settings
-    with refused(SettingsError, f"device {settings.device}", "cannot be used here", "try cpu", AssertionError):
+    with refused(SettingsError, f"device {settings.device}", "not available", "try cpu", AssertionError):
         torch.empty(0, device=None if settings.device == "auto" else settings.device)
     pairs = development.development_pairs(run.development, run.language, run.force_test_set)
     translations = None
@@ -296,7 +296,7 @@ def _train(run: TrainingRun) -> TrainingRecord:
     trained = trainer.trained
     if settings.init and len(accuracies) > 1 and accuracies[1].accuracy < accuracies[0].accuracy:
         found = " to ".join(f"{100 * each.accuracy:.1f} %" for each in accuracies)
-        logger.warning(f"translations found fell from {found}: the model is saved as it was before training")
+        logger.warning(f"translations found fell from {found}: the model is saved with its weights before training")
         set_seed(settings.seed)
         trained = training.new_model(store, settings)
     card = render(from_record(record, trained.get_embedding_dimension()))

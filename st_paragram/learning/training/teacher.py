@@ -1,4 +1,4 @@
-"""What a student learns from a teacher's vectors of the pairs, in addition to the margin loss."""
+"""The teacher loss, which compares a student with a teacher's vectors of the pairs, in addition to the margin loss."""
 
 from __future__ import annotations
 
@@ -14,37 +14,37 @@ from st_paragram.core.pair_store import PairStore
 from st_paragram.errors import SettingsError, refused
 
 _FILE = "teacher.pt"
-_RATE = 1e-3  # of Adam on the map; the cosine makes its scale meaningless, so that one rate serves for all
-_SHORTEST = 1e-8  # what is shorter counts as this long, as in torch's cosine
+_RATE = 1e-3  # learning rate of Adam for the map; the cosine ignores its scale, so one rate works for all
+_SHORTEST = 1e-8  # minimum length of vectors, as in torch's cosine
 
 
 class Teacher:
-    """A term of the loss: weight * mean(1 - cos(P v, t)) over sentences, of the student's v and the teacher's t.
+    """A loss term: weight * mean(1 - cos(P v, t)) over sentences, with the student's v and the teacher's t.
 
-    P is a linear map that begins at random. It is learned along with the student, by dense Adam with a fixed rate, and
-    is not part of the model: what is taught is how sentences lie to one another, in a space that the student may turn
-    and stretch as it needs to.
+    P is a linear map with random initialization. It is learned with the student, by dense Adam with a fixed rate, and
+    is not part of the model: the student learns how sentences relate to each other, but is free to rotate and scale the
+    space.
 
     Attributes:
-        projection: P, float32 (teacher's components, student's components).
-        distances: Mean 1 - cos(P v, t) of the batches so far, until somebody clears them.
+        projection: P, float32 (teacher's dimensions, student's dimensions).
+        distances: Mean 1 - cos(P v, t) of each batch since the list was last cleared.
     """
 
     def __init__(
         self, path: str | Path, store: PairStore, weight: float, dim: int, seed: int, device: torch.device
     ) -> None:
-        """Teach the vectors in a file to a student of `dim` components on `device`; the map follows from `seed`.
+        """Teach the vectors in a file to a student with `dim` dimensions on `device`; `seed` initializes the map.
 
-        The file, .npy, has float16 or float32 (n or 2n, components) for the n pairs of the store. n rows are those of
-        the first sides and serve for the second ones, too: a translation is to have the vector of the sentence that it
-        translates. 2n rows are those of the first sides and then of the second ones. `prepare --keep-text` writes the
-        sentences in the order of the store.
+        The .npy file has float16 or float32 (n or 2n, dimensions) for the store's n pairs. n rows are for the first
+        sides and are also used for the second sides, so that a translation gets the vector of its source. 2n rows are
+        for the first sides, then for the second sides. `prepare --keep-text` writes the sentences in the order of the
+        store.
         """
-        with refused(SettingsError, path, "not a .npy file of a teacher's vectors", "make it with st-paragram embed"):
+        with refused(SettingsError, path, "not a .npy file of teacher vectors", "make it with st-paragram embed"):
             vectors: NDArray[np.floating] = np.load(path, mmap_mode="r", allow_pickle=False)
         pairs = len(store)
         if vectors.ndim != 2 or vectors.dtype.kind != "f" or len(vectors) not in (pairs, 2 * pairs):
-            seen = f"{path}: {vectors.dtype} of shape {vectors.shape}, where {store.path} has {pairs:,} pairs"
+            seen = f"{path}: {vectors.dtype} of shape {vectors.shape}, but {store.path} has {pairs:,} pairs"
             raise SettingsError(f"{seen}; embed a.txt, or a.txt and b.txt, of prepare --keep-text with this store")
         self.weight, self._pairs, self._vectors = weight, pairs, vectors
         random = torch.Generator().manual_seed(seed)
@@ -55,7 +55,7 @@ class Teacher:
         self.distances: list[float] = []
 
     def targets(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
-        """The teacher's vectors of rows of the store: of their first sides, then of their second."""
+        """Return the teacher's vectors for rows of the store: for their first sides, then for their second."""
         wanted = np.concatenate([rows, rows + self._pairs]) % len(self._vectors)
         found = self._vectors[wanted].astype(np.float32)
         if not (finite := np.isfinite(found).all(axis=1)).all():
@@ -65,7 +65,7 @@ class Teacher:
 
     @torch.no_grad()
     def learn(self, embeddings: Tensor, rows: NDArray[np.int64]) -> tuple[float, Tensor]:
-        """The term of B rows of the store, of embeddings float32 (2B, D), and its gradient; makes the map's step."""
+        """Compute the term and its gradient for B rows with embeddings float32 (2B, D), and update the map."""
         projection = self.projection.detach()
         targets = torch.from_numpy(self.targets(rows)).to(projection.device)
         aims = F.normalize(targets, dim=1, eps=_SHORTEST)
@@ -85,7 +85,7 @@ class Teacher:
         torch.save((self.projection.detach(), self._optimizer.state_dict()), folder / _FILE)
 
     def load(self, folder: Path) -> None:
-        """Read back what `save` wrote."""
+        """Load what `save` wrote."""
         projection, state = torch.load(folder / _FILE, self.projection.device, weights_only=True)
         self.projection.data.copy_(projection)
         self._optimizer.load_state_dict(state)

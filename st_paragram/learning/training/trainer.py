@@ -1,4 +1,4 @@
-"""Training on a pair store inside sentence-transformers' trainer, with checkpoints that resume a run to the bit."""
+"""Training on a pair store with sentence-transformers' trainer; resumed runs give identical results."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _MAY_CHANGE = ("device", "evaluate_steps")
 class StoreTrainingArguments(TrainingArguments):
     """sentence-transformers' arguments for `StoreTrainer`; defaults as in EMNLP 2022."""
 
-    in_bfloat16: bool = False  # multiply matrices in bfloat16, where the procedure has any
+    in_bfloat16: bool = False  # multiply matrices in bfloat16, if the procedure has any
     per_device_train_batch_size: int = _DEFAULTS.batch_size
     num_train_epochs: float = _DEFAULTS.epochs
     learning_rate: float = _DEFAULTS.learning_rate
@@ -55,34 +55,34 @@ class StoreTrainingArguments(TrainingArguments):
     report_to: str | list[str] | None = field(default="none")
 
     def __post_init__(self) -> None:
-        """Refuse what the steps of a store do not do."""
+        """Refuse arguments that this trainer does not support."""
         if (count := self.gradient_accumulation_steps) != 1:
-            seen = f"gradient_accumulation_steps is {count}: the pairs of a step follow from its number"
+            seen = f"gradient_accumulation_steps is {count}, but it is not supported"
             raise SettingsError(f"{seen}; set it to 1 and choose per_device_train_batch_size")
         if self.prompts:
-            raise SettingsError(f"prompts are {self.prompts!r}, but stored texts are trained on as they are; set none")
+            raise SettingsError(f"prompts are {self.prompts!r}, but stored texts are used without prompts; set none")
         super().__post_init__()
         if (count := max(self.world_size, self.n_gpu)) > 1:
-            seen = f"{count} processes or devices: training takes one"
-            raise SettingsError(f"{seen}; start without torchrun, and show one device (CUDA_VISIBLE_DEVICES=0)")
+            seen = f"{count} processes or devices, but training uses only one"
+            raise SettingsError(f"{seen}; start without torchrun, with one visible device (CUDA_VISIBLE_DEVICES=0)")
 
 
 class StoreTrainer(SentenceTransformerTrainer):
-    """Train a pipeline on a pair store by a subclass's procedure: the base of this package's trainers.
+    """Train a pipeline on a pair store with a subclass's procedure: the base class of this package's trainers.
 
-    What a step trains on follows from its number, the store and the seed alone, so that a run can be resumed at any
-    step, to the bit. A checkpoint holds the weights of model and loss (safetensors), and what transformers writes of
-    optimizer, schedule and random generators. One process trains, on one device.
+    The data of a step depend only on its number, the store and the seed, so a run can be resumed at any step with
+    identical results. A checkpoint holds the weights of model and loss (safetensors), and transformers' files for
+    optimizer, schedule and random generators. Training uses one process and one device.
 
     Attributes:
-        settings: Of the run, if it has some: a run is resumed with those that it was begun with.
-        task_sizes: Rows of other tasks than translation, by their names, for the record.
+        settings: Settings of the run, if any: a run must be resumed with the same settings.
+        task_sizes: Rows of tasks other than translation, by name, for the record.
     """
 
     training_args_class = StoreTrainingArguments
     args: StoreTrainingArguments
     loss: nn.Module  # type: ignore[assignment]
-    #: Whether what is logged of a run is kept with the model.
+    #: Whether the log of a run is stored with the model.
     keeps_history: ClassVar[bool] = False
 
     def __init__(
@@ -93,7 +93,7 @@ class StoreTrainer(SentenceTransformerTrainer):
         loss: nn.Module,
         **kwargs: Any,  # noqa: ANN401
     ) -> None:
-        """Set up a run; `kwargs` are those of `SentenceTransformerTrainer`, e.g. `evaluator` and `callbacks`."""
+        """Set up a run; `kwargs` are for `SentenceTransformerTrainer`, e.g. `evaluator` and `callbacks`."""
         check_savable(model)
         self.store = store
         self.settings: Mapping[str, Any] = {}
@@ -106,43 +106,43 @@ class StoreTrainer(SentenceTransformerTrainer):
         self.add_callback(self.rate)
         self.add_callback(self._interrupt)
 
-    # What a procedure defines.
+    # Methods that subclasses define.
 
     @property
     @abstractmethod
     def batches_per_epoch(self) -> int:
-        """Steps of an epoch."""
+        """Return the number of steps in an epoch."""
 
     @abstractmethod
     def make_step(self, step: int) -> tuple[Tensor, int]:
-        """Make the forward and the backward pass of a step, counted from 0: the loss, detached, and how many pairs."""
+        """Run the forward and backward pass of a step, counted from 0; return the detached loss and number of pairs."""
 
     def save_state(self, folder: Path) -> None:
-        """Write to a checkpoint what else it takes to resume."""
+        """Write additional state for resuming to a checkpoint."""
 
     def load_state(self, folder: Path) -> None:
-        """Read back what `save_state` wrote."""
+        """Load what `save_state` wrote."""
 
     def up_to_date(self) -> AbstractContextManager[Any]:
-        """Within the block the weights are those to look at and to save."""
+        """Within the block, the weights are those to evaluate and to save."""
         return nullcontext()
 
     @property
     def contents(self) -> list[list[Any]]:
-        """What is trained on: digest and number of rows of each part."""
+        """Return the digest and number of rows of each part of the training data."""
         return [[self.store.digest, len(self.store)]]
 
     @property
     def trained(self) -> SentenceTransformer:
-        """The model to save."""
+        """Return the model to save."""
         return self.model
 
     # Steps.
 
     def train(self, resume_from_checkpoint: str | bool | None = None, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
-        """Train as sentence-transformers' trainer does; Ctrl-C raises `KeyboardInterrupt` after a checkpoint.
+        """Train like sentence-transformers' trainer; Ctrl-C raises `KeyboardInterrupt` after a checkpoint.
 
-        A run is resumed from a checkpoint of these data and settings; True is the newest complete one.
+        A run can be resumed from a checkpoint with the same data and settings; True: the newest complete checkpoint.
         """
         self.store.check()
         self.rate.begin_with()
@@ -160,11 +160,11 @@ class StoreTrainer(SentenceTransformerTrainer):
         return output
 
     def get_train_dataloader(self) -> DataLoader[Any]:
-        """As many empty batches as an epoch has steps, not prepared by accelerate, which has nothing to move here."""
+        """Return an empty batch for each step of an epoch, without accelerate, which has nothing to move here."""
         return DataLoader(range(self.batches_per_epoch), collate_fn=lambda _: {})  # type: ignore[arg-type]
 
     def training_step(self, model: nn.Module, inputs: dict[str, Any], *args: Any, **kwargs: Any) -> Tensor:  # noqa: ANN401
-        """Make the step that is due; a loss that is not a number is an error."""
+        """Make the current step; raise an error if the loss is not a number."""
         loss, pairs = self.make_step(self.state.global_step)
         if not torch.isfinite(loss):
             raise SettingsError(f"loss is {loss.item()} at step {self.state.global_step}; lower the learning rate")
@@ -176,29 +176,29 @@ class StoreTrainer(SentenceTransformerTrainer):
         return super()._clip_grad_norm(self._whole)
 
     def _get_grad_norm(self, model: nn.Module, grad_norm: Any = None) -> Any:  # noqa: ANN401
-        """Only a norm that clipping has computed is logged: another pass over the gradients shows little."""
+        """Return the norm for the log only if clipping has computed it, to save a pass over the gradients."""
         return grad_norm
 
     def evaluate(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
-        """Evaluate the weights of `up_to_date`; training goes on as if nobody had looked."""
+        """Evaluate the weights of `up_to_date`, without effect on training."""
         with self.up_to_date():
             return super().evaluate(*args, **kwargs)
 
     # Checkpoints.
 
     def save_model(self, output_dir: str | None = None, _internal_call: bool = False) -> None:
-        """Save the model as its `save_pretrained` does; a checkpoint has the weights of model and loss in one file."""
+        """Save the model with its `save_pretrained`; a checkpoint has the weights of model and loss in one file."""
         folder = Path(output_dir or str(self.args.output_dir))
         folder.mkdir(parents=True, exist_ok=True)
         with self.up_to_date():
             if not _internal_call:
                 return self.model.save_pretrained(str(folder))
-            with refused(ParagramError, folder / _WEIGHTS, "not written", "make room on the disk", SafetensorError):
+            with refused(ParagramError, folder / _WEIGHTS, "not written", "free disk space", SafetensorError):
                 save_model(self._whole, str(folder / _WEIGHTS))
 
     def _save_checkpoint(self, model: nn.Module, trial: Any) -> None:  # noqa: ANN401
         checkpoint = Path(str(self.args.output_dir)) / f"checkpoint-{self.state.global_step}"
-        (checkpoint / COMPLETE).unlink(missing_ok=True)  # of one that was passed over
+        (checkpoint / COMPLETE).unlink(missing_ok=True)  # from a run that was resumed at an earlier step
         limit, self.args.save_total_limit = self.args.save_total_limit, None
         try:
             super()._save_checkpoint(model, trial)
@@ -207,24 +207,24 @@ class StoreTrainer(SentenceTransformerTrainer):
         self.save_state(checkpoint)
         spent = {"wall_seconds": self.rate.wall_seconds, "seconds": self.rate.seconds, "pairs": self.rate.pairs}
         write_json(checkpoint / COMPLETE, {"contents": self.contents, "settings": dict(self.settings), "spent": spent})
-        # By time of writing: where a run was resumed, passed-over checkpoints of later steps are the older ones.
+        # By modification time: if a run was resumed at an earlier step, old checkpoints may have later steps.
         rotate_checkpoints(str(checkpoint.parent), limit, self.state.best_model_checkpoint, use_mtime=True)
 
     def _checked(self, checkpoint: Path) -> Path:
-        """A complete checkpoint of these data and settings; what it has spent is counted on."""
+        """Return a complete checkpoint with the same data and settings, and continue counting its time."""
         if not (checkpoint / COMPLETE).is_file():
-            raise SettingsError(f"{checkpoint}: not a complete checkpoint; resume from another one, or train again")
+            raise SettingsError(f"{checkpoint}: not a complete checkpoint; resume from another, or train again")
         with _reading(checkpoint):
-            TrainerState.load_from_json(str(checkpoint / TRAINER_STATE_NAME))  # transformers reads it unprotected
+            TrainerState.load_from_json(str(checkpoint / TRAINER_STATE_NAME))  # transformers does not check it
             marks = read_json(checkpoint / COMPLETE)
             contents, settings = marks["contents"], marks["settings"]
             self.rate.begin_with(**marks["spent"])
         for name in {**settings, **self.settings}:
             was, now = settings.get(name), self.settings.get(name)
             if name not in _MAY_CHANGE and was != now:
-                raise SettingsError(f"{checkpoint}: begun with {name} {was}, not {now}; resume with the same settings")
+                raise SettingsError(f"{checkpoint}: started with {name} {was}, not {now}; resume with the same")
         if contents != self.contents:
-            raise SettingsError(f"{checkpoint}: begun on other data than {self.store.path}; resume with the same data")
+            raise SettingsError(f"{checkpoint}: started with other data than {self.store.path}; resume with the same")
         return checkpoint
 
     def _load_from_checkpoint(self, resume_from_checkpoint: str, model: nn.Module | None = None) -> None:
@@ -245,7 +245,7 @@ class StoreTrainer(SentenceTransformerTrainer):
 
 
 def _reading(checkpoint: str | Path | None) -> AbstractContextManager[None]:
-    """Tell in one line what cannot be read of a checkpoint, and of which."""
+    """Turn errors of reading a checkpoint into one line that names the checkpoint."""
     damaged = (SafetensorError, UnpicklingError, BadZipFile)
     return refused(SettingsError, str(checkpoint), "cannot be resumed from", "train again", *damaged)
 
@@ -261,10 +261,10 @@ def arguments_of(
     evaluate: bool,
     **others: Any,  # noqa: ANN401
 ) -> Arguments:
-    """The arguments of a trainer for the settings of a run: a field with the name of a setting gets its value.
+    """Make the arguments of a trainer from the settings of a run: fields with the name of a setting get its value.
 
-    `folder` is for checkpoints, `warmup` the steps in which the learning rate grows (below 1, their share of all
-    steps), `evaluate` says whether the model is evaluated now and then, and `others` override the rest.
+    `folder` is for checkpoints, `warmup` the number of warm-up steps (below 1: their share of all steps), `evaluate`
+    whether the model is evaluated regularly, and `others` override the rest.
     """
     values = {each.name: getattr(settings, each.name) for each in fields(kind) if hasattr(settings, each.name)}
     warmed = settings.schedule == "constant" and warmup > 0
@@ -279,6 +279,6 @@ def arguments_of(
     precision = getattr(settings, "precision", "float32")
     has_it = made.device.type != "cuda" or torch.cuda.is_bf16_supported()
     if precision == "bfloat16" and not has_it:
-        raise SettingsError("precision is bfloat16, which this GPU does not support; set it to float32")
+        raise SettingsError("precision is bfloat16, but this GPU does not support it; set it to float32")
     made.in_bfloat16 = precision == "bfloat16" or (precision == "auto" and made.device.type == "cuda" and has_it)
     return made

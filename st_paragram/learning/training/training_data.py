@@ -1,4 +1,4 @@
-"""The pairs to train on: a pair store, text files, or the built-in bitext. Nothing here needs torch."""
+"""The training data: a pair store, text files, or the built-in bitext. Nothing here needs torch."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 BUILT_IN = "built-in"
-BUILT_IN_PAIRS = 9_000  # the rows after them are left for looking at what was learned
+BUILT_IN_PAIRS = 9_000  # the following rows are left for evaluation
 _BUILT_IN_PIECES = 1_000  # with more, most pieces are whole words, and natural sentences have other words
 
 _NO_DATA = (
-    "WARNING: there is no {0}, so this trains on the small built-in bitext: a demonstration, not a usable model. For a "
-    "real model, give --data FILE, or make {0} with `{1}`, and start again."
+    "WARNING: {0} does not exist, so this trains on the small built-in bitext: a demonstration, not a usable model. "
+    "For a real model, give --data FILE, or make {0} with `{1}`, and start again."
 )
 _FROM_THE_WEB = "st-paragram bitext --lang {0}"
 _FROM_TEXT = "st-paragram prepare --lang {0} --text FILE --output data/en-{0}.h5"
 _LANGUAGE = re.compile(r"[A-Za-z]{2,3}([_-][A-Za-z0-9]+)*")
-_STORES = "stores"  # of texts, in the cache
+_STORES = "stores"  # folder in the cache for stores of texts
 
 
 @dataclass(frozen=True)
 class TrainingData:
-    """What is trained on, looked at and not read yet: a pair store, or texts, or the built-in ones if neither."""
+    """The training data, checked but not read yet: a pair store, or texts, or the built-in pairs if neither."""
 
     language: str
     store: str = ""
@@ -45,18 +45,18 @@ class TrainingData:
 
     @property
     def built_in(self) -> bool:
-        """Whether it is the built-in bitext, or built-in paraphrases."""
+        """Whether it is the built-in bitext or paraphrases."""
         return not self.store and not self.texts
 
     @property
     def description(self) -> str:
-        """One line for the model card that says where the pairs come from."""
+        """The origin of the pairs for the model card, in one line."""
         if self.built_in:
             return "the built-in bitext of st_paragram, made by a phrase grammar (a demonstration)"
         return " + ".join(Path(name).name for name in [self.store, *(text.name for text in self.texts)] if name)
 
     def __str__(self) -> str:
-        """One line for a plan."""
+        """Describe the data for a plan, in one line."""
         if self.store:
             return f"{self.store}: {len(PairStore(self.store)):,} pairs in a store"
         if self.texts:
@@ -66,9 +66,9 @@ class TrainingData:
     def prepared(
         self, settings: PrepareSettings, workers: int = 1, vocabulary: SentencePieceTokenizer | None = None
     ) -> Path:
-        """A store of the texts in the cache, prepared once, as `settings` say, by so many processes.
+        """Prepare the texts once, as a store in the cache, with `workers` processes.
 
-        A vocabulary is used in place of one that is trained.
+        With `vocabulary`, no vocabulary is trained.
         """
         from st_paragram.tools.preparation.prepare import prepare_cached
 
@@ -90,14 +90,14 @@ class TrainingData:
 def choose_data(
     language: str, data: Sequence[str] = (), drop_invalid: bool = False, columns: Sequence[Sequence[str]] = ()
 ) -> TrainingData:
-    """Choose what to train on, and refuse early, before any text is read, what cannot be trained on.
+    """Choose the training data, and check them before any text is read.
 
     Args:
         language: The language other than English; "en" for English paraphrases.
-        data: One pair store (`.h5`), or specifications of texts (`text.parse_source`), or "built-in". If empty:
-            `data/en-LANGUAGE.h5`, or the built-in bitext where there is no such file.
-        drop_invalid: The first row of a text may be one that cannot be read.
-        columns: Of texts that are tables: the two names for all, or for each.
+        data: One pair store (`.h5`), or texts (see `parse_source`), or "built-in". If empty:
+            `data/en-LANGUAGE.h5`, or the built-in bitext if there is no such file.
+        drop_invalid: Accept an unreadable first row of a text.
+        columns: Column names of texts that are tables, once for all texts or once per text.
     """
     if not _LANGUAGE.fullmatch(language):
         raise SettingsError(f"unknown language code {language!r}; use a code such as es or zh_cn")
@@ -105,10 +105,10 @@ def choose_data(
     chosen = list(data) or ([str(standard)] if standard.exists() else [BUILT_IN])
     stores = [path for path in chosen if path.endswith((".h5", ".hdf5"))]
     if columns and (chosen == [BUILT_IN] or stores):
-        raise SettingsError(f"--columns is given for {', '.join(chosen)}, which is not a table; leave it out")
+        raise SettingsError(f"--columns needs a table, but {', '.join(chosen)} is not a table; leave it out")
     if stores:
         if len(chosen) > 1:
-            raise SettingsError(f"{len(chosen)} data files with a pair store among them; give one store, or texts only")
+            raise SettingsError(f"{len(chosen)} data files, including a pair store; give one store, or only texts")
         languages = PairStore(chosen[0]).languages
         if languages[1] != language:
             seen = f"pairs of {languages[0]} and {languages[1]}, not of {language}"
@@ -117,7 +117,7 @@ def choose_data(
     writable_cache(_STORES)
     if chosen == [BUILT_IN]:
         if language not in LANGUAGES:
-            seen = f"no {standard} and no built-in bitext for {language!r} (only {', '.join(LANGUAGES)})"
+            seen = f"no {standard}, and no built-in bitext for {language!r} (only for {', '.join(LANGUAGES)})"
             raise SettingsError(f"{seen}; make a store with `{_FROM_TEXT.format(language)}`")
         if not data:
             command = _FROM_TEXT if language == "en" else _FROM_THE_WEB

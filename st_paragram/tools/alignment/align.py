@@ -1,21 +1,21 @@
-"""Sentence alignment of two documents that say the same in the same order.
+"""Sentence alignment of two documents with the same content in the same order.
 
-An alignment is a sequence of blocks, in the order of both documents. A block is one sentence of each (1-1), or one
-sentence of one and two neighbors of the other (1-2, 2-1). Sentences in no block are skipped (1-0, 0-1).
+An alignment is a sequence of blocks, in the order of both documents. A block is one sentence of each document (1-1), or
+one sentence of one and two neighbors of the other (1-2, 2-1). Sentences in no block are skipped (1-0, 0-1).
 
 The score s(B) of a block is the margin score (Artetxe and Schwenk, ACL 2019, arXiv 1811.01136; see `margin`) of its
-two sides, each embedded as one text with its sentences joined by a space. To embed joined sentences, rather than add
-up scores of single ones, is the idea of Vecalign (Thompson and Koehn, EMNLP 2019); the search here is exact, theirs
-is not. The background of a side, of one sentence or two, is its mean cosine with the k nearest *single* sentences of
-the other document: joined texts overlap, and near copies of one text would make the background too high.
+two sides, each embedded as one text with its sentences joined by a space. Embedding joined sentences, instead of adding
+scores of single sentences, is the idea of Vecalign (Thompson and Koehn, EMNLP 2019), but the search here is exact. The
+background of a side, with one sentence or two, is its mean cosine with the k nearest *single* sentences of the other
+document: joined texts overlap, and near copies of one text would make the background too high.
 
-The alignment is one that maximizes
+The alignment maximizes
 
     sum over blocks B of (s(B) - skip)
 
-so a block is taken where it scores `skip` or more, and a 1-2 block is taken in place of a 1-1 block and a
-skipped sentence if the joined sentences fit better than the one alone. (To count a block by its sentences, as costs
-per sentence would, pays for every stray sentence that a block can take up.)
+So a block is used if it scores at least `skip`. A 1-2 block replaces a 1-1 block and a skipped sentence if the joined
+sentences fit better than the single sentence. (Weighting a block by its number of sentences would reward every stray
+sentence added to a block.)
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ from st_paragram.tools.neighbors.vectors import blocks, unit_rows
 Embed = Callable[[Sequence[str]], Vectors]
 Gains = tuple[Scores, Scores, Scores]
 
-#: Sentences of one document times those of the other: a byte of memory each.
+#: Maximum product of the numbers of sentences, with one byte of memory for each pair.
 MOST_CELLS = 400_000_000
 _SCORES_AT_A_TIME = 1 << 22
-#: Source and target sentences of each kind of block, in the order of preference among equally good ones.
+#: Source and target sentences of each kind of block, in the order of preference among equally good blocks.
 KINDS = ((1, 1), (1, 2), (2, 1))
 _SKIP_SOURCE, _SKIP_TARGET = len(KINDS), len(KINDS) + 1
 
@@ -48,7 +48,7 @@ _SKIP_SOURCE, _SKIP_TARGET = len(KINDS), len(KINDS) + 1
 class Block:
     """Sentences that translate each other, or a skipped sentence.
 
-    A side is one row of a document, from 0, or two that are neighbors but for blank rows; none where the other side is
+    A side is one row of a document, from 0, or two neighboring rows (ignoring blank rows). It is empty if the other is
     skipped.
     """
 
@@ -60,9 +60,9 @@ class Block:
 def align(
     source: Sequence[str], target: Sequence[str], embed: Embed, settings: AlignmentSettings | None = None
 ) -> list[Block]:
-    """Align two documents of n and m sentences, of which blank ones are in no block; returns the blocks in order.
+    """Align two documents of n and m sentences; return the blocks in order, without blank sentences.
 
-    Time: 3 n m cosines, and as much again for backgrounds. Memory: n m bytes, and the vectors. `embed` gives float32
+    Time: 3 n m cosines, and the same again for backgrounds. Memory: n m bytes, and the vectors. `embed` returns float32
     (c, D) for c texts.
     """
     settings = settings or AlignmentSettings()
@@ -79,10 +79,10 @@ def align(
 
 
 def check_size(source: int, target: int) -> None:
-    """Refuse documents of so many sentences, blank ones apart, that they would take too much memory."""
+    """Refuse documents with too many sentences (without blank sentences) for the memory."""
     if source * target > MOST_CELLS:
         seen = f"{source:,} and {target:,} sentences are too many to align (their product is above {MOST_CELLS:,})"
-        raise MiningError(f"{seen}; cut the documents at chapters, or mine them without regard to order")
+        raise MiningError(f"{seen}; split the documents into chapters, or use st-paragram mine, which ignores order")
 
 
 class BlockScores:
@@ -91,10 +91,10 @@ class BlockScores:
     def __init__(self, source: Sequence[str], target: Sequence[str], embed: Embed, settings: AlignmentSettings) -> None:
         """Embed n and m sentences, at least one of each, and their pairs of neighbors."""
         self._settings = settings
-        # For each document: vectors float32 (c, D) of single sentences, and of pairs of neighbors.
+        # For each document: vectors, float32 (c, D), of single sentences and of pairs of neighbors.
         self._vectors = []
         for name, document in (("source", source), ("target", target)):
-            texts = [*document, *(f"{one} {other}" for one, other in pairwise(document))]
+            texts = [*document, *(f"{first} {second}" for first, second in pairwise(document))]
             vectors = unit_rows(embed(texts), f"{name} sentences")
             self._vectors.append((vectors[: len(document)], vectors[len(document) :]))
         singles = [one for one, _ in self._vectors]
@@ -104,10 +104,10 @@ class BlockScores:
         ]
 
     def gains(self) -> Iterator[Gains]:
-        """By how much blocks score above `least`, as `best_path` asks for it."""
+        """Yield by how much blocks score above `least`, in the form that `best_path` needs."""
         n, m = (len(one) for one, _ in self._vectors)
         for begin, end in blocks(n, max(1, _SCORES_AT_A_TIME // m)):
-            first = max(begin - 1, 0)  # of the two sentences that end with the one at `begin`
+            first = max(begin - 1, 0)  # the first of two sentences that end at `begin`
             kinds = [
                 self._scores(kind, slice(start, stop), slice(None)) - self._settings.least
                 for kind, (start, stop) in enumerate(((begin, end), (begin, end), (first, end - 1)))
@@ -117,14 +117,14 @@ class BlockScores:
             yield from zip(*kinds, strict=True)
 
     def of(self, kind: int, row: int, column: int) -> float:
-        """The score of one block, by the first sentences of its sides."""
+        """Return the score of one block, given the first sentences of its sides."""
         return float(self._scores(kind, slice(row, row + 1), slice(column, column + 1))[0, 0])
 
     def _scores(self, kind: int, rows: slice, columns: slice) -> Scores:
-        """Of the blocks of one kind whose first sentences are given, float64 (rows, columns)."""
+        """Score the blocks of one kind with the given first sentences, float64 (rows, columns)."""
         ahead, across = (number - 1 for number in KINDS[kind])
         own, other = self._vectors[0][ahead][rows], self._vectors[1][across][columns]
-        # In float64 and rounded once: cosines must not depend on threads or on where texts are.
+        # In float64 and rounded once: cosines must not depend on threads or on positions of texts.
         cosines = (own.astype(np.float64) @ other.astype(np.float64).T).astype(np.float32).astype(np.float64)
         backgrounds = self._backgrounds[0][ahead][rows, None], self._backgrounds[1][across][None, columns]
         return margin_scores(cosines, *backgrounds, self._settings.margin)
@@ -136,18 +136,18 @@ class BlockScores:
 
 
 def best_path(gains: Iterable[Gains], n: int, m: int) -> list[tuple[int, int, int]]:
-    """The blocks, in order and without overlap, that together gain most: place in `KINDS`, and first sentences.
+    """Find the blocks, in order and without overlap, with the highest total gain: index in `KINDS`, first sentences.
 
-    Goes through the source sentence by sentence; n m bytes of memory. `best[j]` is the most that blocks of the source
-    so far and the first j target sentences can gain. Skipping a sentence gains nothing, so skipped target sentences
-    are a running maximum over j, and all else looks back at the last two source sentences: no loop over j.
+    It goes through the source sentence by sentence, with n m bytes of memory. `best[j]` is the maximum gain of blocks
+    in the source so far and the first j target sentences. Skipping a sentence gains nothing, so skipped target
+    sentences are a running maximum over j. Everything else depends on the last two source sentences: no loop over j.
 
-    Of equally good ways it takes the one that, read from the end, has at every step the first of: a block, in the
-    order of `KINDS`; a skipped source sentence; a skipped target sentence.
+    Among equally good paths it chooses, from the end, at every step the first possible of: a block, in the order of
+    `KINDS`; a skipped source sentence; a skipped target sentence.
 
-    There are `n` source and `m` target sentences, at least 1. For each source sentence, `gains` has what blocks gain
-    that *end* with it, by kind and by their first target sentence: float64 (m,), (m - 1,), (m,). Blocks of two source
-    sentences are disregarded for the first.
+    There are `n` source and `m` target sentences, at least 1 each. For each source sentence, `gains` has the gains of
+    blocks that *end* with it, by kind and first target sentence: float64 (m,), (m - 1,), (m,). For the first sentence,
+    blocks of two source sentences are ignored.
     """
     moves = np.empty((n, m + 1), dtype=np.uint8)
     before = best = np.zeros(m + 1)
@@ -176,7 +176,7 @@ def best_path(gains: Iterable[Gains], n: int, m: int) -> list[tuple[int, int, in
 
 
 def _with_skipped(found: Iterable[Block], source: Sequence[int], target: Sequence[int]) -> Iterator[Block]:
-    """Blocks with the rows between them, those of the source first."""
+    """Yield the blocks and the rows between them as skipped blocks, source rows first."""
     i = j = 0
     for block in [*found, None]:
         while i < len(source) and (block is None or source[i] != block.source[0]):

@@ -1,4 +1,4 @@
-"""Aligning pairs of documents, any number of them, into one file."""
+"""Alignment of any number of document pairs into one file."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from st_paragram.tools.work import make, work_folder
 
 @dataclass(frozen=True)
 class DocumentReport:
-    """What was done."""
+    """The counts of an alignment run."""
 
     documents: int  # pairs of documents
-    source: int  # sentences of the source documents, blank lines apart
-    target: int  # and of the target documents
-    pairs: int  # of sentences, or of joined sentences, that were written
+    source: int  # sentences in the source documents, without blank lines
+    target: int  # sentences in the target documents
+    pairs: int  # written pairs of sentences or joined sentences
 
 
 def read_list(path: str) -> list[tuple[str, str, str]]:
-    """The pairs of a list of rows `source file TAB target file`, meant from its folder, and where each stands."""
+    """Read a list of rows `source file TAB target file`, relative to its folder; return files and place in the list."""
     folder, pairs = Path(path).parent, []
     for row, line in enumerate(read_lines(path), 1):
         columns = [column.strip() for column in line.split("\t")]
@@ -56,11 +56,11 @@ def align_documents(
     settings: AlignmentSettings | None = None,
     overwrite: bool = False,
 ) -> DocumentReport:
-    """Align pairs of documents, and write them to one file; a run that was interrupted goes on where it stopped.
+    """Align pairs of documents, and write them to one file; an interrupted run is resumed.
 
-    A document is plain or compressed text, one sentence per line. `documents` has source, target, and where they were
-    named, for messages (see `read_list`). The output has rows `score TAB source TAB target`, in the order of the
-    documents. Two sentences of a block are joined by a space. All documents are looked at before the first is aligned.
+    A document is plain or compressed text, one sentence per line. `documents` has source, target, and their place in
+    the list, for messages (see `read_list`). The output has rows `score TAB source TAB target`, in document order. Two
+    sentences of a block are joined by a space. All documents are checked before the first is aligned.
     """
     settings, output, pairs, count = settings or AlignmentSettings(), Path(output), list(documents), 0
     check_output(output, overwrite)
@@ -90,21 +90,21 @@ def _align(source: str, target: str, embed: Embed, settings: AlignmentSettings, 
 
 
 def _sizes(source: str, target: str) -> list[int]:
-    """Sentences of two documents, blank lines apart."""
+    """Count the sentences of two documents, without blank lines."""
     sizes = []
     for name in (source, target):
         if is_pipe(name):
-            raise MiningError(f"{name}: no regular file; name a document")
+            raise MiningError(f"{name}: not a regular file; name a document")
         sizes.append(sum(1 for line in read_lines(name) if line.strip()))
         if not sizes[-1]:
-            raise MiningError(f"{name}: empty; give a document of at least one sentence, or leave the pair out")
+            raise MiningError(f"{name}: empty; give a document with at least one sentence, or leave the pair out")
     check_size(*sizes)
     return sizes
 
 
 @contextmanager
 def _named(where: str) -> Iterator[None]:
-    """Errors say where the documents were named."""
+    """Add the place where the documents were named to errors."""
     try:
         yield
     except ParagramError as error:

@@ -1,4 +1,4 @@
-"""How documents are aligned."""
+"""Settings of sentence alignment."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from st_paragram.core.settings import setting, settings
 from st_paragram.tools.bitext_mining.margin import DEFAULT_K, DEFAULT_MARGIN, Margin
 from st_paragram.tools.bitext_mining.settings import MARGIN_HELP, NEIGHBORS_HELP
 
-#: What a block must score to be taken if nothing else is said. Ratio and distance: more than its background.
+#: Default minimum score of a block. For ratio and distance: its background.
 SKIP = {Margin.RATIO: 1.0, Margin.DISTANCE: 0.0, Margin.ABSOLUTE: 0.3}
 
 
 @settings
 class AlignmentSettings:
-    """How two documents are aligned; a smaller document than `neighbors` is all background."""
+    """Settings of sentence alignment; a document with fewer sentences than `neighbors` is used whole as background."""
 
     neighbors: int = setting(DEFAULT_K, NEIGHBORS_HELP, ge=1)
     margin: Margin = setting(DEFAULT_MARGIN, MARGIN_HELP)
@@ -23,7 +23,7 @@ class AlignmentSettings:
         metavar="SCORE",
     )
     with_skipped: bool = setting(
-        False, "also write the skipped sentences, each with an empty other side and a score of 0", option="--all"
+        False, "also write skipped sentences, with an empty other side and a score of 0", option="--all"
     )
 
     @property

@@ -1,1 +1,1 @@
-"""Finding sentences that translate each other."""
+"""Bitext mining: find sentences that translate each other."""

@@ -1,9 +1,9 @@
-"""Score given pairs by margin: their cosines against those of their sentences' surroundings.
+"""Margin scores of given pairs: their cosines compared with the cosines of their sentences' neighbors.
 
-What mining does with two texts (see `margin`) is done here with pairs that exist already, a found or a bought bitext,
-to separate good pairs from bad pairs. The surroundings of a first sentence are its k nearest in a text of the second
-language, the target background, and the other way round. A text may be the pairs' own side: then a pair's partner is
-a neighbor like any other, as it is in mining.
+The margin scores of mining (see `margin`) also separate good pairs from bad pairs in an existing bitext. The neighbors
+of a first sentence are its k nearest sentences in a text of the second language, the target background, and vice versa.
+A background may be the other side of the pairs; then the partner of a sentence is one of its possible neighbors, as in
+mining.
 """
 
 from __future__ import annotations
@@ -35,29 +35,29 @@ logger = logging.getLogger(__name__)
 class Background:
     """A scorer of pairs for `score_files.score_pairs` and `score_files.score_file`."""
 
-    source: Rows | Index  # sentences of the first language
-    target: Rows | Index  # and of the second
+    source: Rows | Index  # sentences in the first language
+    target: Rows | Index  # sentences in the second language
     margin: Margin  # RATIO or DISTANCE
     k: int  # neighbors
 
     def __call__(self, first: Vectors, second: Vectors) -> Scores:
-        """Scores of pairs of embeddings of length 1, float32 (n, D) twice to float64 (n,)."""
+        """Score pairs of unit vectors, float32 (n, D) each, to float64 (n,)."""
         cosines = np.einsum("nd,nd->n", first, second, dtype=np.float64)
         return margin_scores(cosines, self._means(self.target, first), self._means(self.source, second), self.margin)
 
     def _means(self, corpus: Rows | Index, vectors: Vectors) -> Scores:
-        """Mean cosine of each row with its k nearest."""
+        """Return the mean cosine of each row with its k nearest neighbors."""
         found = corpus.search(vectors, self.k) if isinstance(corpus, Index) else exact(vectors, corpus, self.k)
         return found.means
 
 
 def background_of_texts(source: str, target: str, model: Path, settings: MarginSettings, work: Path) -> Background:
-    """A background of two texts; the same one twice for paraphrases.
+    """Make a background from two texts; for paraphrases, give the same text twice.
 
-    The folder `work` gets their vectors, and must stay there while the background is used.
+    The folder `work` gets their vectors, and must exist while the background is used.
     """
     if source == target == STDIN:
-        raise SettingsError("both backgrounds are standard input; give at least one by its path")
+        raise SettingsError("both backgrounds are standard input; give a path for at least one")
     texts = {name: read_texts(name, None) for name in (source, target)}
     return _background(texts, model, settings, work)
 
@@ -65,12 +65,12 @@ def background_of_texts(source: str, target: str, model: Path, settings: MarginS
 def background_of_pairs(
     pairs: TextSource, model: Path, settings: MarginSettings, work: Path, others: Sequence[tuple[str, str]] = ()
 ) -> Background:
-    """A background of the two sides of the pairs themselves, see `background_of_texts`; they are read twice more.
+    """Make a background from the two sides of the pairs, see `background_of_texts`; they are read twice more.
 
-    If `others` will be scored, they belong to it, too: their partners must be among the neighbors.
+    If `others` will be scored, they are part of it: their partners must be among the neighbors.
     """
     if not all(Path(path).is_file() for path in pairs.paths):
-        raise SettingsError(f"{pairs.name}: must be read again to serve as its own background; give a file")
+        raise SettingsError(f"{pairs.name}: cannot be read twice, to serve as its own background; give a file")
 
     def sides(number: int) -> Iterator[str]:
         return (pair[number] for pair in chain(read_pairs(pairs), others))

@@ -1,4 +1,4 @@
-"""Candidate pairs out of neighbors both ways, and the choice among them."""
+"""Candidate pairs from neighbors in both directions, and the selection among them."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ Rows = NDArray[np.int64]
 
 
 class Candidates(str, Enum):
-    """Which pairs are put forward (section 3.2 of the paper).
+    """Kinds of candidate pairs (section 3.2 of the paper).
 
     FORWARD: each source sentence with the best of its k neighbors. BACKWARD: each target sentence with the best of
-    its own. INTERSECTION: pairs found both ways. MAX: those found either way, best first, each sentence once. ALL
-    (not in the paper): each sentence with each of its neighbors, either way.
+    its k neighbors. INTERSECTION: pairs in both sets. MAX: pairs in either set, best first, each sentence once. ALL
+    (not in the paper): each sentence with each of its neighbors, in both directions.
     """
 
     FORWARD = "forward"
@@ -31,25 +31,25 @@ class Candidates(str, Enum):
 
 @dataclass(frozen=True)
 class ScoredPairs:
-    """c pairs of rows, int64 (c,) for each side, and scores, float64 (c,), best first; of equal ones by their rows."""
+    """c pairs of rows, int64 (c,) for each side, with scores, float64 (c,), best first; ties in the order of rows."""
 
     source: Rows
     target: Rows
     scores: Scores
 
     def __len__(self) -> int:
-        """The number of pairs, c."""
+        """Number of pairs, c."""
         return len(self.scores)
 
     def at(self, positions: NDArray[np.int64] | NDArray[np.bool_] | slice) -> ScoredPairs:
-        """Some of the pairs."""
+        """Select some of the pairs."""
         return ScoredPairs(self.source[positions], self.target[positions], self.scores[positions])
 
 
 def candidate_pairs(
     forward: Neighbors, backward: Neighbors, margin: Margin = DEFAULT_MARGIN, candidates: Candidates = Candidates.MAX
 ) -> ScoredPairs:
-    """Candidate translations with their scores, of the target neighbors of source rows, and the reverse."""
+    """Return candidate translations with scores, given the target neighbors of source rows and vice versa."""
     if candidates is Candidates.ALL:
         return _all_pairs(forward, backward, margin)
     found, scores = best_neighbors(forward, backward, margin)
@@ -72,15 +72,15 @@ def candidate_pairs(
 
 
 def best_neighbors(own: Neighbors, other: Neighbors, margin: Margin) -> tuple[Rows, Scores]:
-    """For each of n rows of one side the neighbor of the highest margin score, int64 (n,), and that score, (n,)."""
+    """Return the neighbor with the highest margin score for each of n rows, int64 (n,), and this score, (n,)."""
     cosines = own.similarities.astype(np.float64)
     scores = margin_scores(cosines, own.means[:, None], other.means[own.indices], margin)
-    best = scores.argmax(axis=1)[:, None]  # the nearer of equally good ones
+    best = scores.argmax(axis=1)[:, None]  # the nearer of equally good neighbors
     return np.take_along_axis(own.indices, best, 1)[:, 0], np.take_along_axis(scores, best, 1)[:, 0]
 
 
 def _all_pairs(forward: Neighbors, backward: Neighbors, margin: Margin) -> ScoredPairs:
-    """Every pair of neighbors, found either way, once; arguments as `candidate_pairs`."""
+    """Return every pair of neighbors in either direction, once; arguments as for `candidate_pairs`."""
     width = len(backward.indices)
     keys, scores = [], []
     for own, other, ahead in ((forward, backward, True), (backward, forward, False)):
@@ -93,7 +93,7 @@ def _all_pairs(forward: Neighbors, backward: Neighbors, margin: Margin) -> Score
 
 
 def unordered(pairs: ScoredPairs) -> ScoredPairs:
-    """Pairs of one text: each once, whichever way it was found, the earlier row first, with its best score."""
+    """Return each pair of one text once, with the earlier row first and its best score."""
     low, high = np.minimum(pairs.source, pairs.target), np.maximum(pairs.source, pairs.target)
     pairs = best_first(ScoredPairs(low, high, pairs.scores))
     _, first = np.unique(pairs.source * (high.max(initial=0) + 1) + pairs.target, return_index=True)
@@ -101,12 +101,12 @@ def unordered(pairs: ScoredPairs) -> ScoredPairs:
 
 
 def best_first(pairs: ScoredPairs) -> ScoredPairs:
-    """Sort by falling score, then by rows."""
+    """Sort by descending score, then by rows."""
     return pairs.at(np.lexsort((pairs.target, pairs.source, -pairs.scores)))
 
 
 def one_to_one(pairs: ScoredPairs) -> ScoredPairs:
-    """Go through the pairs best first and keep those of whose sentences neither was taken before."""
+    """Go through the pairs, best first, and keep each pair whose two sentences are not in an earlier pair."""
     pairs = best_first(pairs)
     sources, targets = set[int](), set[int]()
     kept = []

@@ -1,8 +1,8 @@
-"""Mining from end to end: sentences, embeddings, neighbors both ways, margins, pairs.
+"""Mining from end to end: sentences, embeddings, neighbors in both directions, margins, pairs.
 
-Each step makes files in a work folder unless they are there; their folders are named by a digest of all that they
-depend on. So a run that was interrupted goes on where it stopped, and in a folder that is kept, a run with another
-margin or threshold searches nothing again.
+Each step makes files in a work folder unless they exist; their folders are named by a digest of everything that they
+depend on. So an interrupted run is resumed, and in a folder that is kept, a run with another margin or threshold does
+not search again.
 """
 
 from __future__ import annotations
@@ -36,21 +36,21 @@ from st_paragram.tools.work import make, work_folder
 _Write = Callable[[int, int], Sequence[Neighbors]]
 
 _STEPS = ("sentences", "embed", "search", "pairs")
-_QUERIES = 1 << 15  # searched for at a time: what an interruption can cost
-_WRITTEN = 1 << 16  # pairs at a time
+_QUERIES = 1 << 15  # queries searched at a time, which an interruption can lose
+_WRITTEN = 1 << 16  # pairs written at a time
 _SHARES = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
 
 
 @dataclass(frozen=True)
 class Searched:
-    """How one side was searched: everything with everything, or by `parts` indexes, one after another."""
+    """How one side was searched: exactly, or by `parts` indexes, one after another."""
 
     index: str | None = None  # a factory string
     parts: int = 1
-    effort: Effort | None = None  # of an index
+    effort: Effort | None = None  # search effort of an index
 
     def __str__(self) -> str:
-        """In words."""
+        """Describe the search in words."""
         parts = f" in {self.parts} parts" if self.parts > 1 else ""
         return f"index {self.index}{parts}, {self.effort}" if self.effort else "exact"
 
@@ -61,11 +61,11 @@ class MiningReport:
 
     Attributes:
         texts: Names of the texts.
-        counts: What became of their lines.
-        searched: One for each direction.
-        pairs: Written.
-        scores: What some shares of the pairs reach, best first: {"0": the best score, ..., "1": the worst}.
-        seconds: What each part of the work took: sentences, embed, search, pairs.
+        counts: Counts of their lines.
+        searched: How each direction was searched.
+        pairs: Number of written pairs.
+        scores: Share of the pairs -> score that they reach: {"0": the best score, ..., "1": the worst}.
+        seconds: Time of each part of the work: sentences, embed, search, pairs.
     """
 
     texts: tuple[str, ...]
@@ -76,7 +76,7 @@ class MiningReport:
     seconds: dict[str, float]
 
     def table(self) -> str:
-        """Render plain text."""
+        """Format the report as plain text."""
         lines = []
         for name, counts in zip(self.texts, self.counts, strict=True):
             read = f"{counted(counts.lines, 'line')}, {counted(counts.sentences, 'sentence')}"
@@ -103,17 +103,17 @@ def mine(
     work: str | Path | None = None,
     columns: Sequence[str | None] = (),
 ) -> MiningReport:
-    """Find sentences of two texts, or of one, that mean the same, and write them to a file.
+    """Find translations in two texts, or paraphrases in one, and write them to a file.
 
     Args:
-        texts: Source and target; for paraphrases one text. Plain or compressed, one sentence per line.
-        output: The file to make, `score TAB source TAB target`, best pairs first.
+        texts: Source and target, or one text for paraphrases. Plain or compressed, one sentence per line.
+        output: Output file with rows `score TAB source TAB target`, best pairs first.
         model: Directory, name or hub id of a model.
-        settings: What to do.
-        overwrite: Replace an output that exists.
-        work: Folder for sentences, vectors and neighbors, which stay there. None: a hidden one next to the output,
-            which is removed when all is done.
-        columns: Of each text its column, if it is a table (`tables.read_columns`); None, or no list, for plain text.
+        settings: Mining options.
+        overwrite: Replace an existing output.
+        work: Folder for sentences, vectors and neighbors, which is kept. None: a hidden folder next to the output,
+            which is removed at the end.
+        columns: Column of each text if it is a table; None, or an empty list, for plain text.
 
     Example:
         >>> from st_paragram import MiningSettings, mine
@@ -122,10 +122,10 @@ def mine(
     settings, output = settings or MiningSettings(), Path(output)
     wanted = 1 if settings.paraphrase else 2
     if len(texts) != wanted:
-        seen = f"{counted(len(texts), 'text')}, where {wanted} {'is' if wanted == 1 else 'are'} needed"
+        seen = f"{counted(len(texts), 'text')} given, {wanted} needed"
         raise SettingsError(f"{seen}; paraphrases are mined in one text, translations in two")
     if any(columns) and settings.with_ids:
-        raise SettingsError("a column was named, and lines with ids are wanted; ids are read from plain text only")
+        raise SettingsError("columns cannot be combined with ids; leave one out (ids are read only from plain text)")
     keys = [digest(file_digest(text), installed_version()) for text in texts]
     found, named, times = find(model), columns or [None] * wanted, [time.perf_counter()]
     with work_folder(output, overwrite, Path(work) if work else None, keep=work is not None) as folder:
@@ -155,7 +155,7 @@ def mine(
 
 
 def _read(folder: Path, text: str, key: str, column: str | None, settings: MiningSettings) -> Sentences:
-    """The distinct sentences of a text."""
+    """Return the distinct sentences of a text."""
 
     def write(path: Path) -> None:
         write_sentences(read_texts(text, column), text, path, settings.with_ids, settings.most_repeats)
@@ -170,9 +170,9 @@ def _read(folder: Path, text: str, key: str, column: str | None, settings: Minin
 def _search(
     folder: Path, vectors: Sequence[Rows], keys: Sequence[str], settings: MiningSettings
 ) -> tuple[Neighbors, Neighbors, tuple[Searched, ...]]:
-    """Neighbors of the source rows, of the target rows, and how they were found; for paraphrases the same twice.
+    """Return neighbors of the source rows and of the target rows, and how they were found; twice for paraphrases.
 
-    There are `vectors` of two texts, for paraphrases of one, and `keys`, digests of what they depend on.
+    `vectors` are those of two texts, or of one for paraphrases, and `keys` are digests of everything they depend on.
     """
     source, target, k = vectors[0], vectors[-1], settings.neighbors
     if factory := choose_index(settings.index, len(source), len(target), source.dim):
@@ -193,7 +193,7 @@ def _search(
 def _through_index(
     folder: Path, factory: str, queries: tuple[Rows, str], corpus: tuple[Rows, str], settings: MiningSettings
 ) -> tuple[Neighbors, Searched]:
-    """Neighbors of the rows of one text among those of another, or among the others; vectors with their digests."""
+    """Return neighbors of one text's rows in another text, or among its other rows; vectors come with digests."""
     (asked, key), (rows, other), within = queries, corpus, settings.paraphrase
     how = digest(other, factory, settings.memory, settings.seed)
     index = Index(factory, rows, folder / f"index-{how}", settings)
@@ -209,7 +209,7 @@ def _through_index(
 
 
 def _blocks(place: Path, count: int, search: _Write) -> Iterator[tuple[int, list[Neighbors]]]:
-    """What was found for blocks of `count` rows, each with its first row; made unless it is in the folder."""
+    """Yield the results for blocks of `count` rows, with their first rows; computed unless they are in the folder."""
 
     def write(begin: int, end: int, path: Path) -> None:
         found = search(begin, end)

@@ -1,4 +1,4 @@
-"""What a mining run is asked to do."""
+"""Settings of bitext mining."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ MARGIN_HELP = (
     "score of a pair: cosine divided by the background (ratio), cosine minus the background (distance), or "
     "the cosine alone (absolute)"
 )
-NEIGHBORS_HELP = "neighbors searched per sentence, which also form the background of a margin"
+NEIGHBORS_HELP = "neighbors searched per sentence, also used as the background of a margin"
 
 
 @settings
 class MarginSettings(SearchSettings):
-    """How a pair's cosine is set against its background, and how the neighbors that make it are searched for."""
+    """Settings of margin scores and of the neighbor search for their backgrounds."""
 
     neighbors: int = setting(DEFAULT_K, NEIGHBORS_HELP, ge=1)
     margin: Margin = setting(DEFAULT_MARGIN, MARGIN_HELP)
@@ -24,7 +24,7 @@ class MarginSettings(SearchSettings):
 
 @settings
 class MiningSettings(MarginSettings):
-    """How sentences that translate each other are looked for.
+    """Settings of bitext and paraphrase mining.
 
     Example:
         >>> from st_paragram import MiningSettings
@@ -34,9 +34,9 @@ class MiningSettings(MarginSettings):
 
     candidates: Candidates = setting(
         Candidates.MAX,
-        "candidate pairs: the best neighbor of each source sentence (forward) or target sentence "
-        "(backward), pairs that are both (intersection), either, best pairs first, with each sentence once "
-        "(max), or every pair of neighbors (all, the command's default for paraphrases)",
+        "candidate pairs: the best neighbor of each source sentence (forward) or target sentence (backward), pairs in "
+        "both sets (intersection), pairs in either set, best first, each sentence once (max), or every pair of "
+        "neighbors (all, the command's default for paraphrases)",
     )
     threshold: float | None = setting(None, "minimum score of a pair")
     paraphrase: bool = setting(False, "find paraphrases within one text")

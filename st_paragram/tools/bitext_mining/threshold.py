@@ -1,4 +1,4 @@
-"""Where to cut a list of scored pairs, and how good the part above the cut is, by pairs that are known or judged."""
+"""Thresholds for scored pairs, and the quality of the pairs above them, measured on known or labeled pairs."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _HEAD = ("threshold for", "score", "good in the sample", "precision", "at least 
 
 @dataclass(frozen=True)
 class Extraction:
-    """What was extracted above a threshold, counted as the BUCC shared task does."""
+    """Counts of the pairs above a threshold, as in the BUCC shared task."""
 
-    threshold: float  # pairs of this score or a higher one were extracted
+    threshold: float  # pairs with at least this score were extracted
     right: int  # extracted pairs that are gold pairs
     extracted: int
-    gold: int  # all gold pairs, found or not
+    gold: int  # all gold pairs, extracted or not
 
     @property
     def precision(self) -> float:
@@ -34,7 +34,7 @@ class Extraction:
 
     @property
     def recall(self) -> float:
-        """Share of the gold pairs that were extracted; 0 if there is none."""
+        """Share of the gold pairs that were extracted; 0 if there are none."""
         return self.right / self.gold if self.gold else 0.0
 
     @property
@@ -44,21 +44,21 @@ class Extraction:
 
     @property
     def figures(self) -> dict[str, float]:
-        """Threshold, precision, recall and F1 by name."""
+        """Return threshold, precision, recall and F1 by name."""
         return {"threshold": self.threshold, "precision": self.precision, "recall": self.recall, "f1": self.f1}
 
 
 def best_threshold(scores: Scores, right: NDArray[np.bool_], gold: int) -> float:
-    """The threshold of the highest F1: halfway between the last score taken and the first one left.
+    """Return the threshold with the highest F1: halfway between the last score above and the first score below.
 
-    Of equally good cuts the one that takes fewest. Pairs of one score are taken or left together. Infinite if no pair
-    is right. `right` says whether each pair is one of the `gold` pairs, which may not all be among them.
+    Of equally good thresholds, it is the highest. Pairs with equal scores stay together. Infinite if no pair is right.
+    `right` marks the pairs that are among the `gold` gold pairs, some of which may be missing.
     """
     order = np.argsort(-scores, kind="stable")
     scores, found = scores[order], np.cumsum(right[order])
     if not len(scores) or not found[-1]:
         return math.inf
-    ends = np.append(np.flatnonzero(np.diff(scores)), len(scores) - 1)  # last pair of each score
+    ends = np.append(np.flatnonzero(np.diff(scores)), len(scores) - 1)  # last pair with each score
     f1 = 2 * found[ends] / (ends + 1 + gold)
     cut = int(ends[f1.argmax()])
     if cut + 1 == len(scores):
@@ -68,22 +68,22 @@ def best_threshold(scores: Scores, right: NDArray[np.bool_], gold: int) -> float
 
 
 def extract(scores: Scores, right: NDArray[np.bool_], gold: int, threshold: float) -> Extraction:
-    """Count what a threshold takes; arguments as `best_threshold`."""
+    """Count the pairs above a threshold; arguments as for `best_threshold`."""
     taken = scores >= threshold
     return Extraction(threshold, int(right[taken].sum()), int(taken.sum()), gold)
 
 
 @dataclass(frozen=True)
 class Cut:
-    """A threshold and what it does."""
+    """A threshold and its effect."""
 
-    name: str  # what it was chosen for
-    sample: Extraction  # of the judged pairs; the threshold is infinite if none is enough
-    kept: int  # pairs of the file with this score or a higher one
+    name: str  # the criterion
+    sample: Extraction  # labeled pairs above the threshold, which is infinite if no threshold meets the criterion
+    kept: int  # pairs of the file with at least this score
     pairs: int  # all pairs of the file
 
     def row(self) -> list[str]:
-        """Of a table: shares in per cent, precision with the lower end of its 95 % interval."""
+        """Format a table row: shares in percent, precision with the lower end of its 95 % interval."""
         sample = self.sample
         if math.isinf(sample.threshold):
             return [self.name, "none", *"------"]
@@ -94,7 +94,7 @@ class Cut:
 
 
 def read_labels(path: str) -> tuple[list[tuple[str, str]], NDArray[np.bool_]]:
-    """Read `label TAB first TAB second`, label 1 for a good pair and 0 for a bad one: n pairs, and which are good."""
+    """Read rows `label TAB first TAB second`, label 1 for good and 0 for bad pairs: n pairs, and which are good."""
     pairs, right, counts = [], [], ReadCounts()
     for label, first, second in read_rows(TextSource((path,), ("label", "first"), further_columns=1), counts):
         if label.strip() not in ("0", "1"):
@@ -102,13 +102,13 @@ def read_labels(path: str) -> tuple[list[tuple[str, str]], NDArray[np.bool_]]:
         pairs.append((first, second))
         right.append(label.strip() == "1")
     if len(set(right)) < 2:
-        seen = f"all {len(right)} pairs have one label"
+        seen = f"all {len(right)} pairs have the same label"
         raise TextError(f"{path}: {seen}; a threshold needs both good and bad pairs, sampled at random from the file")
     return pairs, np.array(right)
 
 
 def wilson_lower(right: NDArray[np.int64], taken: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Lower ends of 95 % intervals of shares (Wilson, JASA 1927), float64; 0 where nothing was taken."""
+    """Return the lower ends of 95 % intervals of shares (Wilson, JASA 1927), float64; 0 if nothing was taken."""
     n = np.maximum(taken, 1)
     share, z2 = right / n, _Z * _Z
     low = (share + z2 / (2 * n) - _Z * np.sqrt(share * (1 - share) / n + z2 / (4 * n * n))) / (1 + z2 / n)
@@ -116,13 +116,13 @@ def wilson_lower(right: NDArray[np.int64], taken: NDArray[np.int64]) -> NDArray[
 
 
 def lowest_threshold(scores: Scores, right: NDArray[np.bool_], precision: float, surely: bool = False) -> float:
-    """The lowest score at and above which the share of good pairs reaches `precision`; infinite if there is none.
+    """Return the lowest score above which the share of good pairs reaches `precision`; infinite if there is none.
 
-    With `surely`, the lower end of its 95 % interval must reach it.
+    With `surely`, the lower end of the share's 95 % interval must reach it.
     """
     order = np.argsort(-scores, kind="stable")
     scores, found = scores[order], np.cumsum(right[order], dtype=np.int64)
-    last = np.append(scores[1:] < scores[:-1], True)  # pairs of one score are taken or left together
+    last = np.append(scores[1:] < scores[:-1], True)  # pairs with equal scores stay together
     taken = np.arange(1, len(scores) + 1)
     share = wilson_lower(found, taken) if surely else found / taken
     enough = np.flatnonzero(last & (share >= precision))
@@ -130,9 +130,9 @@ def lowest_threshold(scores: Scores, right: NDArray[np.bool_], precision: float,
 
 
 def suggest(sample: Scores, right: NDArray[np.bool_], precision: float, scores: Scores) -> list[Cut]:
-    """Thresholds for a precision, for the same beyond reasonable doubt, and for the best F1.
+    """Suggest thresholds for a precision, for the lower end of its 95 % interval, and for the best F1.
 
-    `sample` has the scores of the judged pairs, `right` whether each is good, and `scores` those of the whole file.
+    `sample` has the scores of labeled pairs, `right` whether each is good, and `scores` the scores of the whole file.
     """
     gold = int(right.sum())
     thresholds = {
@@ -147,5 +147,5 @@ def suggest(sample: Scores, right: NDArray[np.bool_], precision: float, scores: 
 
 
 def table(cuts: Sequence[Cut]) -> str:
-    """The cuts as a Markdown table."""
+    """Format the thresholds as a Markdown table."""
     return markdown_table(_HEAD, [cut.row() for cut in cuts])

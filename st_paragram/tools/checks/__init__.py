@@ -1,1 +1,1 @@
-"""Checks of parallel text before a training: what looks like a mistake is reported in a line."""
+"""Checks of parallel text before training, which warn of likely mistakes."""

@@ -1,4 +1,4 @@
-"""Whether sides of a sample are translations of each other, or one is some rows ahead, by cosines of p-sp-mini."""
+"""Detection of sides that are not translations of each other, or shifted by some rows, by cosines of p-sp-mini."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from st_paragram.core.encoding.find import shipped_folder
 
 Pair = tuple[str, str]
 
-#: What p-sp-mini was trained on.
+#: The languages that p-sp-mini was trained on.
 MODEL_LANGUAGES = frozenset(("ar", "de", "en", "es", "fr", "ru", "tr", "zh"))
 
 _OFFSETS = (-3, -2, -1, 1, 2, 3)
-# Least share of pairs that are more similar than a pair drawn at random, and fewest pairs for which it counts. Our
-# texts have 0.91 or more, and unrelated sides have 0.5.
+# Minimum share of pairs that are more similar than a random pair, and minimum number of pairs for this check. In our
+# texts, the share is 0.91 or more; for unrelated sides, it is 0.5.
 _TRANSLATED, _FEWEST_PAIRS = 0.75, 100
-# A run of rows is shifted if the mean cosine grows so much when one side is moved, and a text if such a share of its
-# runs is. In our texts, at most 7 % of the runs are.
+# A run of rows is shifted if the mean cosine grows this much when one side is moved, and a text if this share of its
+# runs is shifted. In our texts, at most 7 % of the runs are.
 _MARGIN, _SHIFTED = 0.05, 0.1
 
 
-_ROWS, _CHARACTERS = 20_000, 1 << 24  # of a text are read at most
-_RUN, _RUNS = 50, 40  # rows that follow each other; how many runs of them
-_LONGEST = 300  # characters of a sentence that are looked at
+_ROWS, _CHARACTERS = 20_000, 1 << 24  # maximum to read from a text
+_RUN, _RUNS = 50, 40  # consecutive rows in a run; number of runs
+_LONGEST = 300  # maximum characters of a sentence to use
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Runs of 50 rows that follow each other, and how many rows come before each; a short text is one run."""
+    """Runs of 50 consecutive rows, and the number of rows before each run; a short text is one run."""
 
     starts: Sequence[int]
     runs: Sequence[Sequence[Pair]]
@@ -45,7 +45,7 @@ class Sample:
 
 
 def take_sample(rows: Iterable[Pair]) -> Sample:
-    """Take 40 runs of 50 rows out of the first 20,000 rows, fewer where lines are long; of a short text all rows."""
+    """Take 40 runs of 50 rows from the first 20,000 rows, or from fewer if lines are long; all rows of a short text."""
     head, left = [], _CHARACTERS
     for first, second in rows:
         head.append((first[:_LONGEST], second[:_LONGEST]))
@@ -74,20 +74,20 @@ class Similarity:
         self._shuffled = (self._first * others.reshape(self._second.shape)).sum(-1)
 
     def __str__(self) -> str:
-        """How similar the sides are."""
+        """Describe the similarity of the sides."""
         return f"mean cosine {self._cosines.mean():.2f}, of shuffled pairs {self._shuffled.mean():.2f}"
 
     def unrelated(self) -> bool:
-        """Whether pairs are hardly more similar than texts drawn at random."""
+        """Whether pairs are hardly more similar than random texts."""
         better = (self._cosines > self._shuffled) + 0.5 * (self._cosines == self._shuffled)
         return better.size >= _FEWEST_PAIRS and bool(better.mean() < _TRANSLATED)
 
     def shift(self) -> tuple[int, int, float] | None:
-        """The shift of the sides, if enough runs, and two if there are, fit clearly better when moved by the same.
+        """Detect a shift: enough runs (at least two, if there are several) fit clearly better with the same shift.
 
         Returns:
-            Rows s, the second side of row i fitting the first side of row i + s; the first row shifted, from 1, as far
-            as the sample shows; and the share of the runs that are shifted.
+            The shift s, where the second side of row i fits the first side of row i + s; the first shifted row, from 1,
+            as far as the sample shows; and the share of shifted runs.
         """
         if self._cosines.shape[1] < _RUN:
             return None
@@ -100,7 +100,7 @@ class Similarity:
         return -offset, self._starts[int(better.argmax())] + 1, float(better.mean())
 
     def _moved(self, offset: int) -> NDArray[np.float32]:
-        """Mean cosines of first sides with the second sides `offset` rows later, for each run."""
+        """Return the mean cosine of first sides with second sides `offset` rows later, for each run."""
         size = self._cosines.shape[1]
         first = self._first[:, max(0, -offset) : size - max(0, offset)]
         second = self._second[:, max(0, offset) : size - max(0, -offset)]

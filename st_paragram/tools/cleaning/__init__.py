@@ -1,1 +1,1 @@
-"""Cleaning of parallel text: filters and repairs, each in a separate file, put together by a list in YAML."""
+"""Cleaning of parallel text with filters and repairs, combined by a list in YAML."""

@@ -1,4 +1,4 @@
-"""A cleaning: a list of filters and repairs that rows go through, and which repeated rows go; written in YAML."""
+"""Cleaning configurations: lists of filters and repairs for rows, and the treatment of repeated rows, in YAML."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from st_paragram.tools.cleaning.repair_encoding import RepairEncoding
 from st_paragram.tools.cleaning.shape import Copied, Length, Ratio, Script
 from st_paragram.tools.cleaning.test_sentences import KnownTestSentences
 
-#: The lists of filters that come with the package.
+#: The included lists of filters.
 NAMED = ("default", "paper", "paranmt")
 #: The filters and repairs by name.
 STEPS: dict[str, type[RowStep]] = {
@@ -34,53 +34,53 @@ STEPS: dict[str, type[RowStep]] = {
 
 
 Key = Literal["pair", "first", "second"]
-"""What makes two rows the same: both sides, or one of them."""
+"""What makes two rows equal: both sides, or one of them."""
 Copies = Literal["one", "none"]
-"""How many of the rows that are the same stay: one, or none, as with `sort | uniq -u` in the authors' script."""
+"""How many equal rows to keep: one, or none, as with `sort | uniq -u` in the authors' script."""
 
 
 @options
 class Duplicates:
-    """Which repeated rows go, from the whole text and after all steps."""
+    """Which repeated rows to drop, in the whole text and after all steps."""
 
     name: ClassVar[str] = "duplicates"
 
     on: AnyOf[Key] = setting(("pair",), "criteria for equal rows, applied in order; an empty list keeps all rows")
-    copies: Copies = setting("one", "equal rows to keep")
+    copies: Copies = setting("one", "number of equal rows to keep: one or none")
 
 
 @dataclass(frozen=True)
 class Step:
-    """A filter or a repair of the list, by its name, and the options that are not left at their defaults."""
+    """A filter or a repair in the list, by name, with the options that differ from their defaults."""
 
     name: str
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def make(self, languages: tuple[str, str]) -> RowStep:
-        """The filter or repair for rows of these languages."""
+        """Make the filter or repair for rows in these languages."""
         cls = STEPS[self.name]
         return cls(**({"languages": languages} if "languages" in fields_of(cls) else {}), **self.options)
 
 
 @dataclass(frozen=True)
 class Cleaning:
-    """What is done to rows: filters and repairs in the order in which they see them, and which repeated rows go."""
+    """A cleaning configuration: filters and repairs in order, and which repeated rows to drop."""
 
     steps: tuple[Step, ...] = ()
     duplicates: Duplicates = field(default_factory=lambda: Duplicates(on=()))
 
     def make_steps(self, languages: tuple[str, str]) -> list[RowStep]:
-        """The filters and repairs for rows of these languages, in order."""
+        """Make the filters and repairs for rows in these languages, in order."""
         return [step.make(languages) for step in self.steps]
 
     @property
     def further_columns(self) -> int:
-        """Columns that filters read behind the two texts."""
+        """Number of columns after the two texts that filters read."""
         readers = [step.options for step in self.steps if step.name in (Label.name, ParaphraseScore.name)]
         return max((read.get("column", 0) + 1 for read in readers if "model" not in read), default=0)
 
     def as_json(self) -> list[dict[str, Any]]:
-        """The list as JSON values; `parse_cleaning` reads it back."""
+        """Return the list as JSON values, which `parse_cleaning` can read."""
         steps = [{step.name: step.options} for step in self.steps]
         return list(to_jsonable_python([*steps, {Duplicates.name: asdict(self.duplicates)}]))  # type: ignore[call-overload]
 
@@ -88,11 +88,11 @@ class Cleaning:
 def parse_cleaning(items: Sequence[Any], where: str) -> Cleaning:
     """Read a list of cleaning steps: names of steps, or mappings of one name to its options.
 
-    `duplicates` applies to the whole text after the steps, wherever it is in the list. An entry that is refused raises
-    `SettingsError`, which begins with `where`, such as the name of the file, and the number of the entry.
+    `duplicates` applies to the whole text after the steps, wherever it is in the list. A wrong entry raises
+    `SettingsError`; the message begins with `where`, such as the name of the file, and the number of the entry.
     """
     if not isinstance(items, Sequence) or isinstance(items, str):
-        raise SettingsError(f"{where}: a list of steps is expected, like `- markup`; saw {short(items)}")
+        raise SettingsError(f"{where}: {short(items)} is not a list of steps; write lines such as `- markup`")
     steps, duplicates = dict[str, Step](), dict[str, Duplicates]()
     for number, item in enumerate(items, start=1):
         try:
@@ -103,7 +103,7 @@ def parse_cleaning(items: Sequence[Any], where: str) -> Cleaning:
                 duplicates[name] = Duplicates(**values)
             else:
                 steps[name] = Step(name, {key: tuple(v) if isinstance(v, list) else v for key, v in values.items()})
-                steps[name].make(("en", "en"))  # options are accepted or not whatever the languages
+                steps[name].make(("en", "en"))  # the validity of options does not depend on the languages
         except ParagramError as error:
             raise SettingsError(f"{where}: entry {number}: {error}") from error
     return Cleaning(tuple(steps.values()), **duplicates)
@@ -112,15 +112,15 @@ def parse_cleaning(items: Sequence[Any], where: str) -> Cleaning:
 def _entry(item: object) -> tuple[str, Mapping[str, Any]]:
     entry = {item: None} if isinstance(item, str) else item
     if not isinstance(entry, Mapping) or len(entry) != 1:
-        raise SettingsError(f"one step is expected, `- name` or `- name: {{option: value}}`; saw {short(item)}")
+        raise SettingsError(f"{short(item)} is not one step; write `- name` or `- name: {{option: value}}`")
     ((name, values),) = entry.items()
     if name not in (*STEPS, Duplicates.name):
-        raise SettingsError(f"unknown step {short(name)}; known are {', '.join([*STEPS, Duplicates.name])}")
+        raise SettingsError(f"unknown step {short(name)}; known steps: {', '.join([*STEPS, Duplicates.name])}")
     values = {} if values is None else values
     if not isinstance(values, Mapping) or not all(isinstance(option, str) for option in values):
-        raise SettingsError(f"{name}: options are expected, `{{option: value}}`; saw {short(values)}")
+        raise SettingsError(f"{name}: {short(values)} is not a mapping of options; write `{{option: value}}`")
     if "languages" in values:
-        raise SettingsError(f"{name}: the languages are those of the rows; leave them out")
+        raise SettingsError(f"{name}: languages cannot be set, they are those of the rows; leave them out")
     return name, values
 
 
@@ -129,7 +129,7 @@ def read_cleaning(path: str | Path) -> Cleaning:
     try:
         items = yaml.load(Path(path).read_bytes(), _Loader)
     except OSError as error:
-        seen = f"{path}: no list of filters can be read ({error.strerror})"
+        seen = f"{path}: list of filters cannot be read ({error.strerror})"
         raise SettingsError(f"{seen}; give a YAML file, or {', '.join(NAMED)}") from error
     except (ValueError, RecursionError, yaml.YAMLError) as error:
         raise SettingsError(f"{path}: not readable as YAML: {one_line(error)}") from error
@@ -137,12 +137,12 @@ def read_cleaning(path: str | Path) -> Cleaning:
 
 
 def named_cleaning(name: str) -> Cleaning:
-    """A list that comes with the package, `default`, `paper` or `paranmt`, or that of a YAML file."""
+    """Return an included list, `default`, `paper` or `paranmt`, or read the list of a YAML file."""
     return read_cleaning(Path(__file__).with_name(f"{name}.yaml") if name in NAMED else name)
 
 
 def default_cleaning() -> Cleaning:
-    """The recommended cleaning of parallel text: `default.yaml`.
+    """Return the recommended cleaning of parallel text, `default.yaml`.
 
     Example:
         >>> from st_paragram import PrepareSettings, default_cleaning
@@ -152,12 +152,12 @@ def default_cleaning() -> Cleaning:
 
 
 def only_length(*values: Any, **options: Any) -> Cleaning:  # noqa: ANN401
-    """Filter by length alone, with the options of `Length`, and keep one of equal pairs."""
+    """Filter only by length, with the options of `Length`, and keep one of equal pairs."""
     return Cleaning((Step(Length.name, Length(*values, **options).identity()),), Duplicates(("pair",)))
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML in which `on` is a name and `no` a language: only true and false are truth values, as in YAML 1.2."""
+    """YAML in which `on` is a name and `no` a language: only true and false are booleans, as in YAML 1.2."""
 
 
 _BOOL = "tag:yaml.org,2002:bool"

@@ -1,4 +1,4 @@
-"""The filter `language`: sides that are not in their language, as fastText's language identification sees it."""
+"""The filter `language`: sides that are not in their language, according to fastText's language identification."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from st_paragram.tools.language_identification import identify, labels
 
 @options
 class Language(RowFilter):
-    """Drop pairs with a side that fastText's model lid.176 takes for another language than it should be in.
+    """Drop pairs with a side in a wrong language, according to fastText's model lid.176.
 
-    A side is in a wrong language if the model gives the right one, together with those it confuses with it, less than
-    `min_probability`, and another at least `min_other`. It takes the extra `lid`.
+    A side is in a wrong language if the right language, together with languages that the model confuses with it, has a
+    probability below `min_probability`, and another language at least `min_other`. It needs the extra `lid`.
     """
 
     name: ClassVar[str] = "language"
@@ -25,8 +25,8 @@ class Language(RowFilter):
     languages: tuple[str, str]
     sides: Literal["both", "first", "second"] = setting("both", "sides to check")
     min_probability: float = setting(0.1, "minimum probability of the right language", ge=0, le=1)
-    min_other: float = setting(0.7, "minimum probability of a wrong language; below it, it is a guess", ge=0, le=1)
-    min_characters: int = setting(30, "minimum length of a side to check, since names have no language", ge=0)
+    min_other: float = setting(0.7, "minimum probability of a wrong language; below it, the row is kept", ge=0, le=1)
+    min_characters: int = setting(30, "minimum characters of a side to check, because names have no language", ge=0)
 
     def reject(self, rows: Sequence[Row]) -> list[str | None]:
         """Return "wrong language" for rows with such a side."""

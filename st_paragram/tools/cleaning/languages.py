@@ -1,4 +1,4 @@
-"""Codes of languages, and the scripts that they are written in, as `langcodes` knows them."""
+"""Language codes, and the scripts of languages, from `langcodes`."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from functools import cache
 import langcodes
 from langcodes.data_dicts import LIKELY_SUBTAGS
 
-# The scripts, in ISO 15924, of languages that have several or that Unicode's CLDR does not know; all others have the
-# likeliest one there.
+# The scripts, in ISO 15924, of languages that have several or that Unicode's CLDR does not know; other languages have
+# their most likely script there.
 _SCRIPTS = {
     **dict.fromkeys(("ang", "cbk", "ie", "lfn", "max", "nov", "tzl"), ("Latn",)),
     **dict.fromkeys(("az", "bs", "sh", "sr", "tk", "tt", "uz"), ("Latn", "Cyrl")),
@@ -29,15 +29,15 @@ _PARTS = {
 
 @cache
 def scripts(code: str) -> tuple[str, ...]:
-    """The scripts of a language, in ISO 15924: ("Hani", "Hira", "Kana") for ja; empty for an unknown code.
+    """Return the scripts of a language, in ISO 15924: ("Hani", "Hira", "Kana") for ja; empty for an unknown code.
 
-    `code` is of ISO 639-1 or 639-3, whatever region follows (`zh_cn`, `pt-BR`); a script counts (`sr_Latn`).
+    `code` is from ISO 639-1 or 639-3; a region is ignored (`zh_cn`, `pt-BR`), but a script is used (`sr_Latn`).
     """
     language = _language(code)
     if language is None:
         return ()
     known = language.language or ""
-    likely = (language.maximize().script or "",) if known in LIKELY_SUBTAGS else ()  # else that of English
+    likely = (language.maximize().script or "",) if known in LIKELY_SUBTAGS else ()  # otherwise English's script
     several = _SCRIPTS.get(code.lower(), ())  # sh, which is sr_Latn for langcodes
     names = several or ((language.script,) if language.script else _SCRIPTS.get(known, likely))
     return tuple(dict.fromkeys(part for name in names for part in _PARTS.get(name, (name,))))
@@ -45,13 +45,13 @@ def scripts(code: str) -> tuple[str, ...]:
 
 @cache
 def short_code(code: str) -> str:
-    """The two-letter code where there is one, else the first part of the code: `zh_cn` -> zh, `spa` -> es."""
+    """Return the two-letter code if there is one, otherwise the first part of the code: `zh_cn` -> zh, `spa` -> es."""
     language = _language(code)
     return (language and language.language) or code.lower().replace("-", "_").split("_")[0]
 
 
 def long_code(code: str) -> str:
-    """The ISO 639-3 code: zh_cn -> zho; the code itself if it is unknown."""
+    """Return the ISO 639-3 code: zh_cn -> zho; the code itself if it is unknown."""
     language = _language(code)
     return language.to_alpha3() if language and language.language else code
 
@@ -61,6 +61,6 @@ def _language(code: str) -> langcodes.Language | None:
         found = langcodes.Language.get(code)
         if found.language not in LIKELY_SUBTAGS:  # cmn, a kind of zh
             found = langcodes.Language.get(langcodes.standardize_tag(code, macro=True))
-    except ValueError:  # no language tag
+    except ValueError:  # not a language tag
         return None
     return found if found.is_valid() else None

@@ -18,19 +18,19 @@ _TAG = re.compile(r"</?[A-Za-z][\w:-]*(?:\s[^<>]*)?/?>|<!--|-->")
 _ENTITY = re.compile(r"&(?:([A-Za-z][A-Za-z0-9]{1,30};)|#\d{1,7};|#[xX][0-9A-Fa-f]{1,6};)")
 _SUBTITLE = re.compile(r"</?(?:i|b|u|font)(?:\s[^<>]*)?>|\{\\[^{}]*\}|\{[yYfFcCsSpP]:[^{}]*\}|[♩-♬]", re.IGNORECASE)
 _TEMPLATE = re.compile(r"\{\{|\}\}|\{%|%\}|\$\{|\[\[(?=[^\W\d_])|(?<=[^\W\d_])\]\]")
-# Letters before an @ are looked at once a word, however long it is.
+# Letters before an @ are visited once per word, however long it is.
 _ADDRESS = re.compile(r"[a-z]{2,9}://\S+|(?<![\w.+-])[\w.+-]+@[\w-]+\.\S+|www\.\S+", re.IGNORECASE)
 _MAY_BE = re.compile(r"[<&@/{}\[\]♩-♬]")
 
 
 def _decoded(encoding: str, first: int, last: int) -> str:
-    """The characters that bytes become in an encoding, as the inside of a character class."""
+    """Return the characters that bytes become in an encoding, as the contents of a character class."""
     return re.escape(bytes(range(first, last + 1)).decode(encoding, errors="ignore"))
 
 
-# A character of UTF-8 is a lead byte and bytes 80 .. BF behind it. Read as cp1252: "Ã©", "â€™", "Ð¿Ñ€"; as cp1251:
-# "РџСЂРё". Four bytes begin with "ð". One pair proves nothing ("AMANHÃ”" ends a quotation in Portuguese): it takes a
-# small letter next to it, or several.
+# A character of UTF-8 is a lead byte followed by bytes 80 .. BF. Read as cp1252: "Ã©", "â€™", "Ð¿Ñ€"; as cp1251:
+# "РџСЂРё". Four bytes begin with "ð". One pair is not enough ("AMANHÃ”" ends a quotation in Portuguese): a lowercase
+# letter must be next to it, or there must be several pairs.
 _LATIN_TRAIL, _CYRILLIC_TRAIL = _decoded("cp1252", 0x80, 0xBF), _decoded("cp1251", 0x80, 0xBF)
 _TWO, _THREE = _decoded("cp1252", 0xC2, 0xDE), _decoded("cp1252", 0xE0, 0xEF)
 _MISREAD = re.compile(
@@ -48,10 +48,9 @@ Kind = Literal["tags", "entities", "subtitles", "templates", "addresses", "chara
 class Markup(RowFilter):
     r"""Drop pairs with markup or broken characters.
 
-    The kinds are tags (HTML, XML) and templates (`{{name}}`, `${name}`, `[[link]]`), both only if the sides differ in
-    them; entities (`&nbsp;`); subtitles (`<i>`, `{\an8}`, notes of music); addresses (a side of only web or mail
-    addresses); characters (control characters, replacement and private characters, UTF-8 that was read as another
-    encoding).
+    The kinds are tags (HTML, XML) and templates (`{{name}}`, `${name}`, `[[link]]`), both only if the two sides have
+    different ones; entities (`&nbsp;`); subtitles (`<i>`, `{\an8}`, musical notes); addresses (a side with only web or
+    mail addresses); characters (control, replacement and private characters, UTF-8 that was read as another encoding).
     """
 
     name: ClassVar[str] = "markup"
@@ -85,9 +84,9 @@ class Markup(RowFilter):
 
 
 def has_broken_characters(text: str) -> bool:
-    """Whether a text holds control, replacement or private characters, lone surrogates, or misread UTF-8.
+    """Whether a text has control, replacement or private characters, lone surrogates, or misread UTF-8.
 
-    Marks of direction, joiners, soft hyphens and the like are part of good text.
+    Direction marks, joiners, soft hyphens and similar characters are part of good text.
     """
     return _NO_TEXT.search(text) is not None or (not text.isascii() and _MISREAD.search(text) is not None)
 

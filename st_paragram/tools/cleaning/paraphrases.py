@@ -30,8 +30,8 @@ _NUMBER = regex.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?\s*", regex.IGNOR
 class Overlap(RowFilter):
     """Drop rows whose two texts share too many word trigrams (Wieting and Gimpel 2018, ParaNMT-50M).
 
-    The overlap is the number of distinct trigrams that both texts have, divided by that of the text that has fewer;
-    `tokens` says what a word is. A text of fewer than three words overlaps with nothing.
+    The overlap is the number of distinct trigrams in both texts, divided by the number in the text with fewer trigrams;
+    `tokens` defines words. A text of fewer than three words has no overlap.
     """
 
     name: ClassVar[str] = "overlap"
@@ -47,19 +47,19 @@ class Overlap(RowFilter):
 
 
 def trigram_overlap(first: str, second: str, lower_case: bool = True) -> float:
-    """The share of distinct trigrams of the text that has fewer of them which the other has, too; 0 without any."""
+    """Return the share of the distinct trigrams in one text, the one with fewer, that are also in the other."""
     words = (tokens(text.lower() if lower_case else text) for text in (first, second))
     one, other = (set(zip(each, each[1:], each[2:], strict=False)) for each in words)
     return len(one & other) / max(min(len(one), len(other)), 1)
 
 
 def tokens(text: str) -> list[str]:
-    """The words of a text.
+    """Split a text into words.
 
-    A word is a run of letters and digits. It may hold the characters ``- . / _`` between two of them, and ``,`` or
+    A word is a run of letters and digits. It may have the characters ``- . / _`` between two of them, and ``,`` or
     ``:`` between two digits. An apostrophe begins a word if a letter or digit follows (``don 't``). All other marks are
-    separate words, and so is every character of a script without spaces. This follows NLTK's Treebank tokens in what
-    matters to word n-grams, their number included.
+    separate words, and so is every character of a script without spaces. This follows NLTK's Treebank tokens where it
+    matters for word n-grams and their number.
     """
     return _WORD.findall(text.translate(_QUOTES))
 
@@ -68,7 +68,7 @@ def tokens(text: str) -> list[str]:
 class ParaphraseScore(RowFilter):
     """Drop rows whose score is below `low` or above `high` (EMNLP 2022, ParaNMT: 0.4 and 1).
 
-    The score is a number in a further column, or the cosine of the two texts' embeddings.
+    The score is a number in a further column, or the cosine of the embeddings of the two texts.
     """
 
     name: ClassVar[str] = "paraphrase_score"
@@ -76,15 +76,15 @@ class ParaphraseScore(RowFilter):
 
     low: float = setting(0.4, "minimum score")
     high: float = setting(1.0, "maximum score")
-    column: int | None = setting(0, "column of the score behind the two texts, from 0, unless a model is given", ge=0)
+    column: int | None = setting(0, "column of the score after the two texts, from 0, unless a model is given", ge=0)
     model: str | None = setting(None, "directory, name or hub id of a model from this package to score the texts")
 
     def __post_init__(self) -> None:
-        """Check that the options fit together."""
+        """Check combinations of options."""
         if self.high < self.low:
             raise SettingsError(f"high is {self.high:g}; it must be at least low ({self.low:g})")
         if self.model == "" or (self.model is None and self.column is None):
-            raise SettingsError(f"model is {self.model!r} and column is {self.column!r}; give one of them")
+            raise SettingsError(f"model is {self.model!r} and column is {self.column!r}; give exactly one of them")
 
     def reject(self, rows: Sequence[Row]) -> list[str | None]:
         """Return "score too low" or "score too high" for rows outside the limits; a score must be a number."""
@@ -92,19 +92,19 @@ class ParaphraseScore(RowFilter):
         return [None if self.low <= s <= self.high else low if s < self.low else high for s in self.scores(rows)]
 
     def scores(self, rows: Sequence[Row]) -> list[float]:
-        """The scores of rows."""
+        """Return the scores of rows."""
         if self.model is None:
             return [self._given(row) for row in rows]
         first, second = (
             self._encoder.encode([row[side] for row in rows], normalize_embeddings=True, show_progress_bar=False)
             for side in (0, 1)
         )
-        # Rounding may lift the cosine of equal texts above 1, where `high` would catch it.
+        # Rounding may raise the cosine of equal texts above 1, so that `high` would drop them.
         scores: list[float] = np.minimum(np.einsum("nd,nd->n", first, second, dtype=np.float64), 1.0).tolist()
         return scores
 
     def identity(self) -> dict[str, Any]:
-        """The options, with the digest of the model's files in place of its name."""
+        """Return the options, with the digest of the model's files instead of its name."""
         options = super().identity()
         if self.model is not None:
             from st_paragram.core.encoding.directory import fingerprint
@@ -124,17 +124,17 @@ class ParaphraseScore(RowFilter):
     def _encoder(self) -> TextEncoder:
         from st_paragram.core.encoding.models import load_encoder
 
-        threads = 1 if multiprocessing.parent_process() else None  # the other cores have their own workers
+        threads = 1 if multiprocessing.parent_process() else None  # other workers use the other cores
         return load_encoder(self.model or "", threads)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave the model behind: every process loads its own."""
+        """Pickle without the model, which each process loads."""
         return {name: value for name, value in self.__dict__.items() if name != "_encoder"}
 
 
 @options
 class Label(RowFilter):
-    """Keep rows with a given value in a further column, a language label for example."""
+    """Keep rows with a given value in a further column, for example a language label."""
 
     name: ClassVar[str] = "label"
     reasons: ClassVar[tuple[str, ...]] = ("other label",)
@@ -149,7 +149,7 @@ class Label(RowFilter):
 
 
 def further_column(row: Row, column: int, wanted: str) -> str:
-    """A column after the two texts, from 0, or an error in the name of the filter that wants it."""
+    """Return a column after the two texts, from 0; the error names the filter that needs it."""
     if 2 + column < len(row):
         return row[2 + column]
     seen = f"a row has {len(row)} columns ({short(' | '.join(row[:2]), 80)})"

@@ -18,22 +18,22 @@ from st_paragram.tools.cleaning.markup import has_broken_characters
 class RepairEncoding(RowRepair):
     """Repair texts whose UTF-8 was read as another encoding: "donâ€™t" becomes "don’t".
 
-    A text is changed only if it has broken characters as `markup` knows them, and only if the repaired text has none.
-    So correct text stays as it is, and what cannot be repaired is left to `markup`, which must come later in the list.
-    Only the encoding is repaired: quotation marks, HTML entities and the width of characters stay as they are.
+    A text is changed only if it has broken characters as defined by `markup`, and if the repaired text has none. So
+    correct text is not changed, and text that cannot be repaired is left to `markup`, which must be later in the list.
+    Only the encoding is repaired: quotation marks, HTML entities and the width of characters are not changed.
     """
 
     name: ClassVar[str] = "repair_encoding"
     note: ClassVar[str] = "rows that had been read in a wrong encoding (repaired)"
 
     def repair(self, rows: Sequence[Row]) -> list[Row]:
-        """Return the rows with repaired texts; rows without a repair are the same objects as before."""
-        _ftfy()  # before the first broken text, not after hours
+        """Return the rows with repaired texts; unchanged rows are the same objects."""
+        _ftfy()  # check the installation at once, not at the first broken text
         repaired = [(*(text if text.isascii() else _repaired(text) for text in row[:2]), *row[2:]) for row in rows]
         return [row if new == row else new for row, new in zip(rows, repaired, strict=True)]
 
     def identity(self) -> dict[str, Any]:
-        """The version of ftfy."""
+        """Return the version of ftfy."""
         return {"ftfy": _ftfy().__version__}
 
 

@@ -17,16 +17,16 @@ from st_paragram.tools.cleaning.text import HAN_LETTERS, KANA_LETTERS, is_unsegm
 
 logger = logging.getLogger(__name__)
 
-_WORD = 5  # letters that count as a word where words cannot be counted
-_FEWEST_LETTERS, _FEWEST_WORDS = 3, 4  # of a word, and of a side, to count as copied: a few names may be all there is
+_WORD = 5  # letters that count as a word in scripts without spaces
+_FEWEST_LETTERS, _FEWEST_WORDS = 3, 4  # minimum of a word and of a side to count as copied, since names are the same
 
 
 @options
 class Length(RowFilter):
     """Drop pairs with a side that is too short or too long.
 
-    The original procedure allows 3 to 100 whitespace tokens on the English side (EMNLP 2022); here the
-    length of both sides counts unless `length_on` says otherwise.
+    The original procedure allows 3 to 100 whitespace tokens on the English side (EMNLP 2022). Here, both sides are
+    checked by default (see `length_on`).
     """
 
     name: ClassVar[str] = "length"
@@ -38,7 +38,7 @@ class Length(RowFilter):
     length_on: Literal["both", "english"] = setting("both", "sides whose length is checked; english is the first side")
 
     def __post_init__(self) -> None:
-        """Check that the limits leave something."""
+        """Check that the limits are not contradictory."""
         for option in ("max_length", "max_characters"):
             if (value := getattr(self, option)) < self.min_length:
                 raise SettingsError(f"{option} is {value}; it must be at least min_length ({self.min_length})")
@@ -64,14 +64,14 @@ class Ratio(RowFilter):
     """Drop pairs whose longer side has more words than `max` times the words of the shorter side plus `slack`.
 
     If a side is in a script without spaces between words, every five letters of both sides count as a word; a Han
-    character counts as three letters and a kana as two, their usual value in translations.
+    character counts as three letters and a kana as two, as measured on translations.
     """
 
     name: ClassVar[str] = "ratio"
     reasons: ClassVar[tuple[str, ...]] = ("length ratio",)
 
     max: float = setting(2.5, "maximum ratio of the two sides' numbers of words", ge=1)
-    slack: float = setting(3.0, "words allowed on top of the ratio, for short sentences", ge=0)
+    slack: float = setting(3.0, "words allowed in addition to the ratio, for short sentences", ge=0)
 
     def reject(self, rows: Sequence[Row]) -> list[str | None]:
         """Return "length ratio" for rows above it."""
@@ -90,9 +90,9 @@ class Copied(RowFilter):
     """Drop pairs whose sides are identical or consist mostly of the same words. Not for paraphrases.
 
     Sides are identical if they have the same letters and digits (NFKC, case folded). They are mostly copied if more
-    than `max_share` of the distinct words of the side that has more of them (at least four) are on the other side, too.
-    Only words of at least three characters, with a letter among them, count. So names and code, which stay the same in
-    translations, do no harm next to a few words of prose.
+    than `max_share` of the distinct words on the side with more words (at least four) are also on the other side. Only
+    words with at least three characters, including a letter, count. So names and code, which stay the same in
+    translations, are accepted with a few words of prose.
     """
 
     name: ClassVar[str] = "copied"
@@ -122,7 +122,7 @@ class Script(RowFilter):
     """Drop pairs with a side that has no letters, or too few letters of the scripts of its language.
 
     A Han character counts as three letters and a kana as two, so that names and code in Latin letters do not outweigh
-    a Chinese sentence. If a language is not known here, its sides need only have letters.
+    a Chinese sentence. If the script of a language is unknown, its sides need only have letters.
     """
 
     name: ClassVar[str] = "script"
@@ -132,7 +132,7 @@ class Script(RowFilter):
     min_share: float = setting(0.25, "minimum share of a side's letters in the scripts of its language", ge=0, le=1)
 
     def __post_init__(self) -> None:
-        """Warn, once, about a language that is not known here."""
+        """Warn, once, about a language with an unknown script."""
         for code in self.languages:
             _warn_if_unknown(code)
 
@@ -154,7 +154,7 @@ class Script(RowFilter):
         return wrong if own < self.min_share * (own + foreign) else None
 
 
-# Letters of a script; those of none are symbols like the micro sign, letters of formulas or modifiers of others.
+# Letters of a script; letters without a script are symbols like the micro sign, letters of formulas or modifiers.
 _OF_ANY_SCRIPT = regex.compile(r"[\p{L}--\p{Script=Zyyy}--\p{Script=Zinh}]", regex.VERSION1)
 
 
@@ -166,4 +166,4 @@ def _of_scripts(names: tuple[str, ...]) -> regex.Pattern[str]:
 @cache
 def _warn_if_unknown(code: str) -> None:
     if not scripts(code):
-        logger.warning("script: no script is known for the language %s; its sides need only have letters", code)
+        logger.warning("script: the script of the language %s is unknown; its sides need only have letters", code)

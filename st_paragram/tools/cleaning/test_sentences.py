@@ -1,6 +1,6 @@
-"""The filter `test_sets`: rows with a sentence of a test set. The package has hashes of these sentences in a file.
+"""The filter `test_sets`: rows with a sentence of a test set. The package has a file with hashes of these sentences.
 
-It begins with a line that names the format and one of JSON, family -> number of hashes. Then come all hashes: 5 bytes
+The file begins with a line for the format and a line of JSON, family -> number of hashes. Then come all hashes: 5 bytes
 of BLAKE2b of the letters and digits of a sentence, big-endian and sorted within a family. It was made from public test
 sets by data_prep/make_known_test_sets.py.
 """
@@ -28,30 +28,30 @@ from st_paragram.tools.cleaning.text import is_unsegmented, normalized_key
 KNOWN_TEST_SENTENCES = Path(__file__).with_name("known_test_sentences.bin")
 
 _HEADER, _BYTES = b"st_paragram test sentences 2\n", 5
-# What people say every day ("How old is he?") is in every collection of subtitles and proves nothing. So only sentences
-# of at least so many words and letters count, or, in a script without spaces, of so many characters. These are 98 % of
-# the sentences of STS, 83 % of the English ones of Tatoeba and 73 % of its others.
+# Everyday sentences ("How old is he?") are in every collection of subtitles and prove nothing. So only sentences with
+# at least this many words and letters count, or characters in a script without spaces. These are 98 % of the sentences
+# of STS, 83 % of the English sentences of Tatoeba and 73 % of its other sentences.
 _FEWEST_WORDS, _FEWEST_LETTERS, _FEWEST_CHARACTERS = 4, 15, 8
 
 
 class SetFamily(str, Enum):
-    """Families of test sets; development and training parts are among them."""
+    """Families of test sets, including their development and training parts."""
 
     STS = "sts"
     TATOEBA = "tatoeba"
     RETRIEVAL = "retrieval"
 
 
-#: What is refused unless others are named. Retrieval has questions and answers of SQuAD (dev), XQuAD-R and Quora, and
-#: premises and hypotheses of SNLI (test) and XNLI (a fifth of dev), which are refused where a model is tested on them.
+#: Families that are dropped by default. Retrieval has questions and answers of SQuAD (dev), XQuAD-R and Quora, and
+#: premises and hypotheses of SNLI (test) and XNLI (a fifth of dev), which are dropped for models tested on them.
 DEFAULT_FAMILIES = (SetFamily.STS, SetFamily.TATOEBA)
 
 
 @options
 class KnownTestSentences(RowFilter):
-    """Drop pairs with a side that is a sentence of a test set, whatever its case and punctuation.
+    """Drop pairs with a side that is a sentence of a test set, ignoring case and punctuation.
 
-    Sentences that everybody says ("How old is he?") are not among them.
+    Everyday sentences ("How old is he?") are kept.
     """
 
     name: ClassVar[str] = "test_sets"
@@ -66,35 +66,35 @@ class KnownTestSentences(RowFilter):
         return [self.reasons[0] if each else None for each in found.tolist()]
 
     def identity(self) -> dict[str, Any]:
-        """The families of test sets, and a digest of the known sentences."""
+        """Return the families of test sets, and a digest of the known sentences."""
         return {"sets": [kind.value for kind in self.sets], "known": KnownSentences(self.sets).identity}
 
 
 class KnownSentences:
-    """Sentences of families of test sets, known by their hashes: all families, retrieval included, if none is named."""
+    """Sentences of families of test sets, as hashes; by default of all families, including retrieval."""
 
     def __init__(self, families: Sequence[SetFamily] = tuple(SetFamily)) -> None:
-        """Read the hashes; `name` says what they are, and `identity` is a digest of them."""
+        """Read the hashes; `name` describes them, and `identity` is a digest of them."""
         self.name = f"test sets ({', '.join(kind.value for kind in families)})"
         self._hashes = _known(tuple(families))
         self.identity = f"{self.name} {hashlib.sha256(self._hashes.tobytes()).hexdigest()}"
 
     def __call__(self, texts: Sequence[str]) -> NDArray[np.bool_]:
-        """Whether each of n texts has the letters and digits of one of them, bool (n,)."""
+        """Return which of n texts have the letters and digits of a test sentence, bool (n,)."""
         hashes = sentence_hashes(texts)
         places = np.searchsorted(self._hashes, hashes)
         return self._hashes[np.minimum(places, len(self._hashes) - 1)] == hashes
 
 
 def sentence_hashes(sentences: Iterable[str]) -> NDArray[np.uint64]:
-    """Hashes of the letters and digits of n sentences: uint64 (n), of which 40 bits are used."""
+    """Hash the letters and digits of n sentences: uint64 (n,), of which 40 bits are used."""
     keys = (normalized_key(sentence).encode("utf-8", "surrogatepass") for sentence in sentences)
     digests = b"".join(hashlib.blake2b(key, digest_size=_BYTES).digest() for key in keys)
     return _unpacked(digests)
 
 
 def telling(sentence: str) -> bool:
-    """Whether a sentence is long enough to prove something: not one of those that everybody says."""
+    """Whether a sentence is long enough to be distinctive, unlike everyday sentences."""
     letters = len(normalized_key(sentence))
     if is_unsegmented(sentence):
         return letters >= _FEWEST_CHARACTERS
@@ -102,7 +102,7 @@ def telling(sentence: str) -> bool:
 
 
 def write_known_sentences(sentences: Mapping[SetFamily, Iterable[str]], path: Path = KNOWN_TEST_SENTENCES) -> int:
-    """Write the file, without sentences that everybody says; return the number of hashes."""
+    """Write the file, without everyday sentences; return the number of hashes."""
     hashes = {kind.value: np.unique(sentence_hashes(filter(telling, given))) for kind, given in sentences.items()}
     with atomic(path) as file:
         file.write(_HEADER + json.dumps({name: len(each) for name, each in hashes.items()}).encode() + b"\n")

@@ -1,4 +1,4 @@
-"""What filters ask about a text: its script, how long it is in words or letters, and what it is without marks."""
+"""Properties of texts for filters: script, length in words or letters, and a key without punctuation."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import unicodedata
 
 import regex
 
-#: Scripts that write no spaces between words, as the inside of a character class.
+#: Scripts without spaces between words, as the contents of a character class.
 UNSEGMENTED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Tibetan}\p{Myanmar}\p{Khmer}"
-# How many letters of an alphabet say as much as one character: 2.85, measured on English and Chinese translations.
+# Letters of an alphabet that correspond to one Han character: 2.85, measured on English and Chinese translations.
 HAN_LETTERS, KANA_LETTERS = 3, 2
 
 _UNSEGMENTED = regex.compile(f"[{UNSEGMENTED}]")
@@ -29,12 +29,12 @@ def is_unsegmented(text: str) -> bool:
 
 
 def words(text: str) -> int:
-    """Words between single spaces; 1 for an empty text."""
+    """Count words between single spaces; 1 for an empty text."""
     return text.count(" ") + 1
 
 
 def letters(text: str) -> int:
-    """Characters that are not spaces, where Han counts as 3 and kana as 2, to compare scripts."""
+    """Count characters other than spaces; Han counts as 3 and kana as 2, to compare scripts."""
     count = len(text) - text.count(" ")
     if text.isascii():
         return count
@@ -42,9 +42,9 @@ def letters(text: str) -> int:
 
 
 def normalized_key(text: str) -> str:
-    """The letters and digits of a text in compatibility form (NFKC), case folded.
+    """Return the letters and digits of a text in compatibility form (NFKC), case folded.
 
-    Neither tokenization nor quotation marks nor case hide what is equal.
+    Texts that differ only in tokenization, punctuation or case have equal keys.
     """
     if text.isascii():
         return text.encode("ascii").translate(_LOWER, _DROPPED).decode("ascii")

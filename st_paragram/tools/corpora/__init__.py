@@ -1,1 +1,1 @@
-"""Corpora by name: where they are, their licenses, and how to fetch them."""
+"""Corpora by name: their addresses and licenses, and downloads."""

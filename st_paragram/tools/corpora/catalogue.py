@@ -1,4 +1,4 @@
-"""The catalog of corpora, read from `corpora.yaml`, and what is known about one file of a corpus."""
+"""The catalog of corpora, read from `corpora.yaml`, and descriptions of the files of a corpus."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class Entry(pydantic.BaseModel, extra="forbid", frozen=True, strict=True):
     license: str
     citation: str
     note: str = ""
-    codes: dict[str, str] = {}  # our language code -> the code in its addresses, where they differ
-    sha256: dict[str, str] = {}  # file name -> SHA-256 in hexadecimal digits, where known
+    codes: dict[str, str] = {}  # our language code -> the code in its addresses, if different
+    sha256: dict[str, str] = {}  # file name -> SHA-256 in hexadecimal digits, if known
     cap: int | None = None  # maximum pairs to use per language
 
 
@@ -34,7 +34,7 @@ class Catalogue(pydantic.BaseModel, extra="forbid", frozen=True):
 
     opus: str  # pattern of addresses at OPUS
     corpora: dict[str, Entry]
-    languages: dict[str, list[str]]  # language -> corpora to take by default
+    languages: dict[str, list[str]]  # language -> default corpora
     sets: dict[str, FileSet]
 
 
@@ -46,14 +46,14 @@ def load_catalogue() -> Catalogue:
 
 @dataclass(frozen=True)
 class CorpusFile:
-    """A file to fetch."""
+    """A file to download."""
 
-    name: str  # of the corpus or set
+    name: str  # name of the corpus or set
     entry: Entry
     url: str
-    filename: str  # to store it under
-    languages: tuple[str, ...] = ()  # codes as the file has them, in the order of `pair`; empty for other files
-    pair: tuple[str, ...] = ()  # codes as asked for
+    filename: str  # local file name
+    languages: tuple[str, ...] = ()  # codes in the file, in the order of `pair`; empty for other files
+    pair: tuple[str, ...] = ()  # requested codes
     optional: bool = False  # the server may lack it if there is another text of the same pair
 
     @property

@@ -1,4 +1,4 @@
-"""Fetch files into a folder: resumed where they broke off, checked, recorded in `manifest.json`."""
+"""Download files to a folder: resumed after interruptions, checked, and recorded in `manifest.json`."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from st_paragram.tools.corpora.catalogue import CorpusFile
 logger = logging.getLogger(__name__)
 
 TRIES = 6  # in a row, without progress
-FIRST_WAIT, LONGEST_WAIT = 1.0, 120.0  # seconds between tries, which double
+FIRST_WAIT, LONGEST_WAIT = 1.0, 120.0  # seconds between tries, doubled each time
 TIMEOUT = 30.0  # seconds for a connection and for each block
-_PROGRESS, _BLOCK = 1 << 20, 1 << 18  # bytes: after which earlier failures do not count; read at a time
+_PROGRESS, _BLOCK = 1 << 20, 1 << 18  # bytes: progress that resets the count of failures; bytes read at a time
 _PASSING = (408, 425, 429, 500, 502, 503, 504)
 
 
@@ -37,7 +37,7 @@ class Fetched:
 
     file: CorpusFile
     path: Path
-    fresh: bool  # fetched just now
+    fresh: bool  # downloaded in this call
 
 
 class _NotThere(DownloadError):
@@ -45,7 +45,7 @@ class _NotThere(DownloadError):
 
 
 class _TryAgain(Exception):
-    """A failure that may pass, and the seconds that the server asks for."""
+    """A temporary failure, and the seconds that the server asks to wait."""
 
     def __init__(self, reason: object, seconds: float = 0.0) -> None:
         super().__init__(one_line(reason))
@@ -53,14 +53,14 @@ class _TryAgain(Exception):
 
 
 def download(files: Sequence[CorpusFile], folder: str | Path, parallel: int = 4) -> list[Fetched]:
-    """Fetch the files that the folder does not have, `parallel` at a time; if one fails, the others still come.
+    """Download the files that the folder does not have, `parallel` at a time; if one fails, the others continue.
 
-    After a failure or Ctrl-C, parts stay, and the next call resumes them. Optional files that the server lacks are left
-    out with a warning if there is another text of the same languages. One `DownloadError` names all other failures.
+    After a failure or Ctrl-C, the next call resumes partial files. Optional files that the server lacks are left out
+    with a warning if there is another text of the same languages. One `DownloadError` names all other failures.
     """
     folder, files = Path(folder), list({file.filename: file for file in files}.values())
     if parallel < 1:
-        raise SettingsError(f"--parallel {parallel}: use at least 1")
+        raise SettingsError(f"--parallel is {parallel}; give at least 1")
     manifest, stop = folder / "manifest.json", threading.Event()
     with output_lock(manifest, partial(check_output, manifest, overwrite=True)):
         with ThreadPoolExecutor(parallel) as pool:
@@ -82,14 +82,14 @@ def download(files: Sequence[CorpusFile], folder: str | Path, parallel: int = 4)
         elif isinstance(result, DownloadError):
             failures.append(f"{file.label}: {result}")
     if failures:
-        several = f"{len(failures)} of {len(files)} files not fetched: " if len(files) > 1 else ""
-        advice = f"try again later, name another server (--mirror), or save what is missing in {folder} yourself"
+        several = f"{len(failures)} of {len(files)} files not downloaded: " if len(files) > 1 else ""
+        advice = f"try again later, use another server (--mirror), or save the missing files in {folder} by hand"
         raise DownloadError(f"{several}{'; '.join(failures)}; {advice}")
     return fetched
 
 
 def new_session() -> requests.Session:
-    """A session that verifies certificates, as `requests` does by default, and never leaves https for http."""
+    """Make a session that verifies certificates, the default of `requests`, and never switches from https to http."""
 
     def check(answer: requests.Response, **_: object) -> None:
         target = urljoin(answer.url, answer.headers.get("Location", ""))
@@ -106,7 +106,7 @@ def _record(fetched: Sequence[Fetched], manifest: Path) -> None:
     """Add files to the manifest: name -> address, size, SHA-256, time, corpus, license, citation."""
     entries = {}
     if manifest.exists():
-        with refused(DownloadError, manifest, "not readable as a manifest", "move it away"):
+        with refused(DownloadError, manifest, "not readable as a manifest", "move it to another folder"):
             entries = dict(read_json(manifest)["files"])
     for file, path in ((each.file, each.path) for each in fetched if each.fresh or each.path.name not in entries):
         entries[path.name] = {
@@ -122,7 +122,7 @@ def _record(fetched: Sequence[Fetched], manifest: Path) -> None:
 
 
 def _fetch(file: CorpusFile, path: Path, stop: threading.Event) -> Fetched | DownloadError:
-    """One file, tried again as long as that may help; one that is there, perhaps saved by hand, is only checked."""
+    """Download one file, with retries for temporary failures; an existing file is only checked."""
     if path.exists():
         wrong = _wrong(file, path)
         return DownloadError(f"{path}: {wrong}; remove it to fetch it again") if wrong else Fetched(file, path, False)
@@ -137,24 +137,24 @@ def _fetch(file: CorpusFile, path: Path, stop: threading.Event) -> Fetched | Dow
                 failures = 1 if _size(part) >= before + _PROGRESS else failures + 1
                 if failures >= TRIES:
                     kept = f"; {_size(part):,} bytes are kept, and the next run resumes" if _known(file, part) else ""
-                    return DownloadError(f"given up after {failures} tries ({error}){kept}")
+                    return DownloadError(f"gave up after {failures} tries ({error}){kept}")
                 if stop.wait(min(LONGEST_WAIT, max(error.seconds, FIRST_WAIT * 2 ** (failures - 1)))):
                     return DownloadError("interrupted")
         _origin(part).unlink()
         if wrong := _wrong(file, part):
             part.unlink()
-            return DownloadError(f"{wrong}; nothing is kept")
+            return DownloadError(f"{wrong}; the download was discarded")
         part.replace(path)
     except DownloadError as error:
         return error
     except OSError as error:
-        return DownloadError(f"cannot be stored ({one_line(error, about=part)}); free space")
+        return DownloadError(f"cannot be stored ({one_line(error, about=part)}); free disk space")
     logger.info(f"{path}: {_size(path):,} bytes. License: {file.entry.license}")
     return Fetched(file, path, True)
 
 
 def _attempt(file: CorpusFile, part: Path, stop: threading.Event) -> None:
-    """Fetch what the part lacks, or the whole file if the part cannot be resumed."""
+    """Download the rest of a partial file, or the whole file if it cannot be resumed."""
     known = _known(file, part)
     have, expected = _size(part) if known else 0, None
     headers = {"Range": f"bytes={have}-", "If-Range": known} if known else {}
@@ -163,14 +163,14 @@ def _attempt(file: CorpusFile, part: Path, stop: threading.Event) -> None:
             _check_status(answer, file)
             etag = answer.headers.get("ETag", "")
             strong = etag if not etag.startswith("W/") else ""
-            validator = strong or answer.headers.get("Last-Modified", "")  # what If-Range takes (RFC 9110, 13.1.5)
+            validator = strong or answer.headers.get("Last-Modified", "")  # for If-Range (RFC 9110, 13.1.5)
             if answer.status_code == 200:
                 have = 0
                 part.unlink(missing_ok=True)
                 _origin(part).write_text(f"{file.url}\n{validator}", encoding="utf-8")
             elif f"bytes {have}-" not in answer.headers.get("Content-Range", "") or validator not in ("", known):
                 part.unlink(missing_ok=True)
-                raise _TryAgain("the server does not continue the part that is there")
+                raise _TryAgain("the server cannot resume the partial file")
             if (length := answer.headers.get("Content-Length", "")).isdecimal():
                 expected = have + int(length)
             bar = tqdm(
@@ -190,32 +190,32 @@ def _attempt(file: CorpusFile, part: Path, stop: threading.Event) -> None:
 def _check_status(answer: requests.Response, file: CorpusFile) -> None:
     status, reason = answer.status_code, f"HTTP {answer.status_code} ({one_line(answer.reason)})"
     if status in (404, 410):
-        raise _NotThere(f"not there ({reason})")
+        raise _NotThere(f"not found ({reason})")
     if status in _PASSING:
         raise _TryAgain(reason, urllib3.Retry().get_retry_after(answer.raw) or 0.0)
     if status not in (200, 206, 416):
         raise DownloadError(reason)
     if "text/html" in answer.headers.get("Content-Type", ""):
-        raise DownloadError(f"a web page (HTML) came instead of {file.filename}; open it in a browser")
+        raise DownloadError(f"the server sent a web page (HTML) instead of {file.filename}; open it in a browser")
 
 
 def _failure(error: BaseException) -> Exception:
-    """What to raise for an error of the libraries: it may pass unless certificate, name or address are wrong."""
+    """Return the error for an error of the libraries: temporary unless certificate, name or address are wrong."""
     lasting = isinstance(error, requests.exceptions.SSLError | ValueError)
     while (cause := error.__cause__ or error.__context__) is not None:
         error = cause
     if isinstance(error, socket.gaierror):
-        return DownloadError(f"no address is known for this server ({error.strerror}); check the network")
+        return DownloadError(f"the server's name cannot be resolved ({error.strerror}); check the network")
     return DownloadError(one_line(error)) if lasting else _TryAgain(error)
 
 
 def _origin(part: Path) -> Path:
-    """Where the address and the validator of a part are noted."""
+    """Return the path of the record with address and validator of a partial file."""
     return part.with_name(f"{part.name}.origin")
 
 
 def _known(file: CorpusFile, part: Path) -> str:
-    """The validator of a part that can be resumed; empty for others."""
+    """Return the validator of a partial file that can be resumed; empty for other files."""
     if not _size(part) or not _origin(part).exists():
         return ""
     url, _, validator = _origin(part).read_text(encoding="utf-8").partition("\n")
@@ -227,10 +227,10 @@ def _size(path: Path) -> int:
 
 
 def _wrong(file: CorpusFile, path: Path) -> str:
-    """What is wrong with a complete file; empty if nothing is."""
+    """Return what is wrong with a complete file; empty if nothing is."""
     known = file.entry.sha256.get(file.filename)
     if known and (found := content_digest(path)) != known:
-        return f"SHA-256 {found}, where {known} is known"
+        return f"SHA-256 {found}, but {known} is expected"
     if file.filename.endswith(".zip") and not zipfile.is_zipfile(path):
-        return "not a whole zip file"
+        return "not a complete zip file"
     return "" if _size(path) else "an empty file"

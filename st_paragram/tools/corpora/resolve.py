@@ -1,4 +1,4 @@
-"""From names of corpora and languages to files to fetch, and from fetched files to texts."""
+"""Find files to download, given names of corpora and languages, and texts, given downloaded files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _UNKNOWN = Entry(
 
 
 def language_pairs(spec: str, first: str = "en") -> list[tuple[str, str]]:
-    """Pairs of `first` with each language of `spec`, codes with hyphens between them, such as `es` or `fr-es-de`."""
+    """Pair `first` with each language of `spec`, codes joined by hyphens, such as `es` or `fr-es-de`."""
     codes = [code for code in spec.split("-") if code != first]
     if not codes or not all(codes) or len(set(codes)) < len(codes):
         raise SettingsError(f"--lang {spec}: give language codes other than {first}, each once, as in es or fr-es-de")
@@ -33,13 +33,13 @@ def language_pairs(spec: str, first: str = "en") -> list[tuple[str, str]]:
 
 
 def corpora_for(languages: tuple[str, str], names: Sequence[str] = (), mirror: str | None = None) -> list[CorpusFile]:
-    """The files to fetch for two languages.
+    """Return the files to download for two languages.
 
     Args:
-        languages: Codes, in the order in which the two sides of a pair are written.
-        names: `Europarl` or `GlobalVoices@v2017q3` is in the catalog, `OPUS:NLLB` or `OPUS:NLLB@v1` in the index of
-            OPUS; none for the catalog's default for the language.
-        mirror: Address of a server that has the same paths as each file's own server.
+        languages: Codes of the two sides of a pair, in order.
+        names: Names in the catalog, such as `Europarl` or `GlobalVoices@v2017q3`, or in the index of OPUS, such as
+            `OPUS:NLLB` or `OPUS:NLLB@v1`; none: the catalog's defaults for the language.
+        mirror: Address of a server that has the same paths as each file's server.
     """
     catalogue = load_catalogue()
     default = catalogue.languages.get(languages[1]) if languages[0] == "en" else None
@@ -49,10 +49,10 @@ def corpora_for(languages: tuple[str, str], names: Sequence[str] = (), mirror: s
 
 
 def set_files(name: str, languages: Sequence[str] = (), mirror: str | None = None) -> list[CorpusFile]:
-    """The files of a set of the catalog in some languages; all that it has if none is named. English is ignored."""
+    """Return the files of a set of the catalog in some languages, by default in all. English is ignored."""
     sets = load_catalogue().sets
     if name not in sets:
-        raise SettingsError(f"unknown set {name}; choose from {', '.join(sorted(sets))}")
+        raise SettingsError(f"unknown test set {name}; choose from {', '.join(sorted(sets))}")
     entry = sets[name]
     wanted = [code for code in languages if code != "en"] or list(entry.codes)
     if unknown := [code for code in wanted if code not in entry.codes]:
@@ -62,7 +62,7 @@ def set_files(name: str, languages: Sequence[str] = (), mirror: str | None = Non
 
 
 def text_source(fetched: Fetched) -> TextSource:
-    """How to read a fetched archive of OPUS: its members, in the order and under the codes that were asked for."""
+    """Return the text in a downloaded OPUS archive, with the requested language codes in order."""
     file = fetched.file
     return TextSource((str(fetched.path),), file.pair, cap=file.entry.cap, codes=file.languages)  # type: ignore[arg-type]
 
@@ -81,7 +81,7 @@ def _named(name: str, languages: tuple[str, str]) -> CorpusFile:
         version = version or entry.version
         url = catalogue.opus.format(corpus=corpus, version=version, pair="-".join(sorted(codes)))
     else:
-        others = "name other corpora of OPUS as in OPUS:NLLB"
+        others = "for other corpora of OPUS, write for example OPUS:NLLB"
         raise SettingsError(f"--corpus {name}: not in the catalog, which has {', '.join(catalogue.corpora)}; {others}")
     entry = (entry or _UNKNOWN).model_copy(update={"version": version})
     filename = re.sub(r"[^\w.@-]", "_", f"{corpus}-{version}.{'-'.join(sorted(codes))}.txt.zip")
@@ -89,7 +89,7 @@ def _named(name: str, languages: tuple[str, str]) -> CorpusFile:
 
 
 def _in_opus(name: str, version: str, codes: tuple[str, ...]) -> dict[str, str]:
-    """The row of a corpus in the index of OPUS: the version asked for, or the latest."""
+    """Return the row of a corpus in the index of OPUS, in the requested version or the latest."""
     import requests
 
     from st_paragram.tools.corpora.download import new_session
@@ -116,7 +116,7 @@ def _in_opus(name: str, version: str, codes: tuple[str, ...]) -> dict[str, str]:
 
 
 def _mirrored(url: str, mirror: str | None) -> str:
-    """The address of a file at a mirror, under the same path."""
+    """Return the address of a file at a mirror, under the same path."""
     if mirror is None:
         return url
     if not re.match(r"https?://[^/\s]", mirror):

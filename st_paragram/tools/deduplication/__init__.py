@@ -1,1 +1,1 @@
-"""Removing exact and near-duplicates from a text or a parallel text."""
+"""Removal of exact and near-duplicates from a text or a parallel text."""

@@ -1,6 +1,6 @@
-"""Removing duplicates from a text, or from a parallel text, in memory: lines are written again byte by byte.
+"""Removal of duplicates from a text or a parallel text, in memory; remaining lines are written unchanged.
 
-A row is removed only if it is a duplicate of one that stays.
+A row is removed only if it is a duplicate of a row that is kept.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from st_paragram.tools.cleaning.text import normalized_key
 from st_paragram.tools.deduplication.keys import Hashes, keys, ngrams
 from st_paragram.tools.deduplication.settings import DeduplicationSettings
 
-#: In words, why a text is a duplicate.
+#: Reasons why a text is a duplicate.
 REASONS = ("exact", "normalized", "minhash")
 _EXACT, _NORMALIZED, _MINHASH = range(3)
-_COMPARED = 200  # rows with one key: bounds the work on very common keys
-_HELD = 1 << 14  # texts whose n-grams are remembered
+_COMPARED = 200  # maximum rows to compare per key, which bounds the work for very common keys
+_HELD = 1 << 14  # texts whose n-grams are cached
 
 Links = NDArray[np.int32]
 Found = tuple[int, float]  # a reason and the similarity
@@ -36,26 +36,26 @@ Found = tuple[int, float]  # a reason and the similarity
 
 @dataclass(frozen=True)
 class Deduplicated:
-    """Rows of a text, and what became of them."""
+    """The rows of a text, and which of them are duplicates."""
 
-    files: list[list[bytes]]  # the lines of each file, as they were read
+    files: list[list[bytes]]  # the lines of each file, unchanged
     columns: list[list[str]]  # the texts of n rows
-    kept_row: NDArray[np.int32]  # (n,): the row that a removed row is a duplicate of; -1 for a row that stays
-    reasons: NDArray[np.int8]  # (n, sides): of `REASONS`; -1 for a side that was not needed
+    kept_row: NDArray[np.int32]  # (n,): the row of which a removed row is a duplicate; -1 for kept rows
+    reasons: NDArray[np.int8]  # (n, sides): index in `REASONS`; -1 for a side that was not needed
     similarities: NDArray[np.float32]  # (n, sides)
 
     @property
     def kept(self) -> NDArray[np.bool_]:
-        """Which rows stay, bool (n,)."""
+        """Which rows are kept, bool (n,)."""
         return self.kept_row < 0
 
     def counts(self) -> dict[str, int]:
-        """Removed rows by reason; of two sides, the reason that comes later in `REASONS` counts."""
+        """Count removed rows by reason; of two sides, the reason later in `REASONS` counts."""
         numbers = np.bincount(self.reasons.max(axis=1)[~self.kept], minlength=len(REASONS))
         return dict(zip(REASONS, numbers.tolist(), strict=True))
 
     def why(self, row: int) -> str:
-        """In words why a row was removed: "first exact, second minhash 0.87"; one side needs no name."""
+        """Return why a row was removed: "first exact, second minhash 0.87"; a single side needs no name."""
         sides = ("first ", "second ") if len(self.columns) == 2 else ("",)
         parts = zip(sides, self.reasons[row].tolist(), self.similarities[row].tolist(), strict=True)
         return ", ".join(
@@ -65,9 +65,9 @@ class Deduplicated:
         )
 
     def write(self, outputs: Sequence[IO[bytes]], removed: IO[bytes] | None = None) -> None:
-        """Write the rows that stay to one output for each file that was read.
+        """Write the kept rows to one output for each file that was read.
 
-        The others go to `removed`, in rows `line TAB kept line TAB reason TAB text` with lines counted from 1.
+        The removed rows go to `removed` as `line TAB kept line TAB reason TAB text`, with line numbers from 1.
         """
         kept = self.kept.tolist()
         for lines, output in zip(self.files, outputs, strict=True):
@@ -78,7 +78,7 @@ class Deduplicated:
                 removed.write(f"{row + 1}\t{self.kept_row[row] + 1}\t{self.why(row)}\t{text}\n".encode())
 
     def summary(self) -> str:
-        """In words how many rows stay, and why the others go."""
+        """Return how many rows are kept, and how many are removed for each reason."""
         thing = "line" if len(self.columns) == 1 else "pair"
         parts = [f"{count:,} {reason}" for reason, count in self.counts().items() if count]
         return f"{self.kept.sum():,} of {counted(len(self.kept), thing)} kept; removed: {', '.join(parts) or 'none'}"
@@ -90,13 +90,13 @@ def deduplicate(
     settings: DeduplicationSettings | None = None,
     names: Sequence[str] = (),
 ) -> Deduplicated:
-    """Find the duplicates in a text, or in a parallel text, in memory.
+    """Find the duplicates in a text or a parallel text, in memory.
 
     Args:
         paths: One file, or the two files of a Moses pair; plain or compressed, or `-`.
-        columns: Texts of a row, 1 or 2.
-        settings: What counts as a duplicate.
-        names: Columns of a table that have the texts, as many as `columns`; none for plain text.
+        columns: Number of texts per row, 1 or 2.
+        settings: Settings of deduplication.
+        names: Names of the text columns of a table, as many as `columns`; none for plain text.
     """
     settings = settings or DeduplicationSettings()
     files = [_lines(path, names) for path in paths]
@@ -117,7 +117,7 @@ def deduplicate(
 
 
 def _lines(path: str, names: Sequence[str]) -> list[bytes]:
-    """The lines of a file, all of them UTF-8."""
+    """Read the lines of a UTF-8 file."""
     name, lines = stream_name(path), list[bytes]()
     with ExitStack() as stack:
         bar = stack.enter_context(tqdm(desc="read", unit="B", unit_scale=True, disable=None, leave=False))
@@ -133,7 +133,7 @@ def _lines(path: str, names: Sequence[str]) -> list[bytes]:
 def _decide(
     columns: Sequence[Sequence[str]], settings: DeduplicationSettings, order: NDArray[np.int64]
 ) -> tuple[NDArray[np.int32], NDArray[np.int8], NDArray[np.float32]]:
-    """Decide in an order, int64 (n,), which of n rows stay: the arrays of `Deduplicated`."""
+    """Decide in a given order, int64 (n,), which of n rows are kept; return the arrays of `Deduplicated`."""
     count, views = len(columns[0]), settings.views(len(columns))
     kept_row = np.full(count, -1, np.int32)
     reasons = np.full((count, len(columns)), -1, np.int8)
@@ -154,7 +154,7 @@ def _decide(
 
 
 def _link(keys: Hashes, order: NDArray[np.int64]) -> Links:
-    """For each row the last row before it, in an order, that has the same key, int32 (n,); -1 for none."""
+    """Return for each row the previous row, in a given order, with the same key, int32 (n,); -1 for none."""
     rows = order[np.argsort(keys[order], kind="stable")]
     same = (keys[rows[1:]] == keys[rows[:-1]]) & (keys[rows[1:]] > 0)
     links = np.full(len(keys), -1, np.int32)
@@ -163,14 +163,14 @@ def _link(keys: Hashes, order: NDArray[np.int64]) -> Links:
 
 
 def _candidates(row: int, links: Sequence[Links], kept: bytearray) -> Iterator[int]:
-    """The rows that stay and share a key with a row, each once."""
+    """Yield the kept rows that share a key with a row, each once."""
     seen = set[int]()
     for link in links:
         first = other = int(link[row])
         while other >= 0 and not kept[other]:
             other = int(link[other])
         if other != first:
-            link[row] = other  # so that no removed row is passed twice
+            link[row] = other  # so that no removed row is visited twice
         for _ in range(_COMPARED):
             if other < 0:
                 break
@@ -183,7 +183,7 @@ def _candidates(row: int, links: Sequence[Links], kept: bytearray) -> Iterator[i
 def _comparison(
     columns: Sequence[Sequence[str]], settings: DeduplicationSettings
 ) -> Callable[[int, int, int], Found | None]:
-    """Compares a side of two rows: why they are duplicates there; None if they are not."""
+    """Make a function that compares one side of two rows; it returns the reason for duplicates, otherwise None."""
     grams = lru_cache(_HELD)(lambda row, side: ngrams(columns[side][row], settings))
 
     def compare(row: int, other: int, side: int) -> Found | None:

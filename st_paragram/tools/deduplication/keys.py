@@ -1,9 +1,9 @@
-"""What brings duplicates together: keys of normalized texts, and MinHash keys of their n-grams.
+"""Keys that possible duplicates share: keys of normalized texts, and MinHash keys of their n-grams.
 
-MinHash: of two sets, the smallest hashes are equal with a probability that is their Jaccard similarity (Broder 1997, On
+MinHash: the smallest hashes of two sets are equal with a probability equal to their Jaccard similarity (Broder 1997, On
 the resemblance and containment of documents). A key combines several minimum hashes and belongs to one of several
-bands. The n-grams of both sides of a pair together are a set, too: if both sides are as similar as the threshold, so is
-this set, since a/b >= t and c/d >= t give (a + c) / (b + d) >= t.
+bands. The n-grams of both sides of a pair also form a set: if both sides reach the threshold, so does this set, since
+a/b >= t and c/d >= t give (a + c) / (b + d) >= t.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from st_paragram.tools.deduplication.settings import DeduplicationSettings
 
 Hashes = NDArray[np.uint64]
 
-# A run of letters, marks and digits, a character of a script without spaces, or any other character but spaces.
+# A run of letters, marks and digits, a character of a script without spaces, or any other character except spaces.
 _ALONE = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Tibetan}"
 _WORDS = regex.compile(rf"[{_ALONE}]|[[\w]--[{_ALONE}_]]+|[^\s]", regex.VERSION1)
 _FACTOR, _SHIFT = np.uint64(0xD6E8FEB86659FD93), np.uint64(32)
-_BLOCK = 1024  # rows looked at together: few enough for their arrays to stay in the processor's cache
+_BLOCK = 1024  # rows processed together: few enough for their arrays to stay in the cache
 
 
 def ngrams(text: str, settings: DeduplicationSettings) -> frozenset[str]:
-    """The n-grams of a text in lower case; a text that is shorter than an n-gram is one itself."""
+    """Return the n-grams of a text in lower case; a text shorter than an n-gram is a single n-gram."""
     words, lower = settings.unit == "word", text.lower()
     parts, glue, size = (_WORDS.findall(lower), " ", 1) if words else (lower, "", 5)
     size = settings.ngram or size
@@ -38,7 +38,7 @@ def ngrams(text: str, settings: DeduplicationSettings) -> frozenset[str]:
 
 
 def keys(columns: Sequence[Sequence[str]], settings: DeduplicationSettings) -> list[Hashes]:
-    """For each view (see `DeduplicationSettings.views`) the keys of n rows of texts, uint64 (keys, n); 0 for none."""
+    """Compute the keys of n rows for each view (see `DeduplicationSettings.views`), uint64 (keys, n); 0 for none."""
     views, starts = settings.views(len(columns)), range(0, len(columns[0]), _BLOCK)
     return [
         np.hstack([_of_block([columns[side][start : start + _BLOCK] for side in view], settings) for start in starts])
@@ -67,7 +67,7 @@ def _exact_key(row: Sequence[str], normalize: bool) -> int:
 
 
 def _band_keys(sets: Sequence[Sequence[int]], settings: DeduplicationSettings) -> Hashes:
-    """Keys of n sets in all bands, uint64 (bands, n); 0 for an empty set."""
+    """Compute the keys of n sets in all bands, uint64 (bands, n); 0 for an empty set."""
     result = np.zeros((settings.bands, len(sets)), np.uint64)
     filled = [index for index, each in enumerate(sets) if each]
     if not filled:
@@ -84,6 +84,6 @@ def _band_keys(sets: Sequence[Sequence[int]], settings: DeduplicationSettings) -
 
 
 def _mixed(values: Hashes) -> Hashes:
-    """Numbers that look random, different ones for different values."""
+    """Mix values to random-looking numbers, distinct for distinct values."""
     values = (values ^ (values >> _SHIFT)) * _FACTOR
     return values ^ (values >> _SHIFT)

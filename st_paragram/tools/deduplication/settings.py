@@ -1,4 +1,4 @@
-"""What counts as a duplicate, and which one of several stays."""
+"""Settings of deduplication."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from typing import Literal
 from st_paragram.core.settings import setting, settings
 from st_paragram.errors import SettingsError
 
-_FOUND = 0.99  # the least probability that two texts are compared whose similarity is just the threshold
-_OF_EQUAL_SETS = 16  # minimum hashes of a key where only equal sets are looked for
+_FOUND = 0.99  # minimum probability that two texts exactly at the threshold are compared
+_OF_EQUAL_SETS = 16  # minimum hashes per key if only equal sets are wanted
 
 Method = Literal["exact", "minhash"]
 
 
 @settings
 class DeduplicationSettings:
-    """What counts as a duplicate, and which one of several stays."""
+    """What counts as a duplicate, and which duplicate is kept."""
 
     methods: tuple[Method, ...] = ("exact", "minhash")
     sides: Literal["both", "either", "first", "second"] = setting(
-        "both", "sides of a pair that must duplicate those of another pair for it to be removed"
+        "both", "sides of a pair that must match those of another pair for the pair to be removed"
     )
     keep: Literal["first", "longest"] = setting("first", "duplicate to keep: the first, or the longest (in bytes)")
     normalize: bool = setting(
         True,
         "exact duplicates have the same letters and digits",
-        option_help="require exact duplicates to be equal in every character; by default, case, spaces and punctuation "
+        option_help="require exact duplicates to match in every character; by default, case, spaces and punctuation "
         "are ignored",
     )
     threshold: float = setting(
@@ -39,16 +39,16 @@ class DeduplicationSettings:
     bands: int = setting(20, "minhash: keys per text; more keys save comparisons but take more memory", ge=1, le=200)
 
     def __post_init__(self) -> None:
-        """Check what a range cannot say."""
+        """Check that there is a method."""
         if not self.methods:
-            raise SettingsError("no method is given; give exact or minhash")
+            raise SettingsError("no deduplication method; give exact or minhash")
 
     @property
     def minima(self) -> int:
-        """Minimum hashes r of a key: the most that find texts at the threshold with a probability of 0.99.
+        """The number r of minimum hashes per key: the maximum that finds texts at the threshold with probability 0.99.
 
-        Sets of similarity s have the same key in one of the bands with the probability 1 - (1 - s**r)**bands (Leskovec,
-        Rajaraman and Ullman, Mining of Massive Datasets, chapter 3).
+        Sets of similarity s share a key in one of the bands with probability 1 - (1 - s**r)**bands (Leskovec, Rajaraman
+        and Ullman, Mining of Massive Datasets, chapter 3).
         """
         if self.threshold == 1:
             return _OF_EQUAL_SETS
@@ -56,7 +56,7 @@ class DeduplicationSettings:
         return max(1, math.floor(math.log(needed) / math.log(self.threshold)))
 
     def views(self, columns: int) -> tuple[tuple[int, ...], ...]:
-        """The groups of sides of 1 or 2 that must be duplicates together; one of the groups is enough."""
+        """Return groups of the 1 or 2 sides; a row is a duplicate if all sides of one group are duplicates."""
         if columns == 1:
             return ((0,),)
         return {"both": ((0, 1),), "either": ((0,), (1,)), "first": ((0,),), "second": ((1,),)}[self.sides]

@@ -1,4 +1,4 @@
-"""Embed files of any size: to a matrix, a Parquet table, or a folder of matrices."""
+"""Embed files of any size into a matrix, a Parquet table, or a folder of matrices."""
 
 from st_paragram.tools.embed_files.embed import embed_files
 from st_paragram.tools.embed_files.reader import StoredEmbeddings, read_embeddings

@@ -1,7 +1,7 @@
-"""Embed the lines of texts of any size; the ending of the output says what it becomes.
+"""Embed the lines of texts of any size; the file extension of the output determines the format.
 
-Some lines of a text at a time become a shard, in the folder `.<output>.work`, and shards become the output at the end.
-A run that was interrupted goes on from its shards, if it has the same model, texts and settings.
+Blocks of lines become shards in the folder `.<output>.work`, and the shards become the output at the end. An
+interrupted run is resumed from its shards if it has the same model, texts and settings.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ from st_paragram.tools.work import make, work_folder
 if TYPE_CHECKING:
     from st_paragram.core.encoding.models import TextEncoder
 
-_NAMES = "X.npy (a matrix), X.parquet (a table), or a folder without an ending"
-_DIGITS = {"float32": "%.9g", "float16": "%.5g"}  # as many as distinguish all numbers of a type
+_NAMES = "X.npy (a matrix), X.parquet (a table), or a folder without an extension"
+_DIGITS = {"float32": "%.9g", "float16": "%.5g"}  # enough to distinguish all numbers of a type
 
 
 def embed_files(
@@ -56,27 +56,27 @@ def embed_files(
     columns: Sequence[str | None] = (),
     overwrite: bool = False,
 ) -> EmbeddingReport:
-    """Embed each line of some texts, in their order.
+    """Embed each line of some texts, in order.
 
-    The ending of the output is the form of the result:
+    The file extension of the output determines the format:
 
     - `X.npy`: a matrix (N, D) for `numpy.load(output, mmap_mode="r")`;
     - `X.parquet`: a table with the columns `text` and `embedding` (extra `parquet`);
-    - a name without an ending: a folder of matrices, one or more for each text, for `read_embeddings`.
+    - a name without an extension: a folder of matrices, one or more for each text, for `read_embeddings`.
 
     The same call resumes an interrupted run, unless the model, a text or a setting has changed. A blank line gets the
     embedding of the unknown token.
 
     Args:
         model: An `Encoder`, a SentenceTransformer, or the directory, name or hub id of a model.
-        texts: Files (or one), plain or compressed, or `-`, with one text per line.
-        output: The file or folder to make, or a binary stream, which gets lines of JSON such as
+        texts: One or more files, plain or compressed, or `-`, with one text per line.
+        output: Output file or folder, or a binary stream, which gets JSON lines such as
             `{"line": 1, "text": "...", "embedding": [0.25, ...]}`.
-        dtype: Type of the numbers, float32 or float16.
-        dim: Keep the first components only; None: all.
+        dtype: Number type, float32 or float16.
+        dim: Number of first dimensions to keep; None: all.
         normalize: Scale embeddings to length 1.
-        shard_lines: Maximum lines of a matrix of a folder; of other outputs, lines that are saved at a time.
-        columns: The column of each text if it is a table; None, or nothing at all, for plain text.
+        shard_lines: Maximum lines per matrix in a folder; for other outputs, lines saved at a time.
+        columns: Column of each text if it is a table, None for plain text; empty if all are plain text.
         overwrite: Replace an existing output.
 
     Example:
@@ -91,12 +91,12 @@ def embed_files(
     if columns and len(columns) != len(paths):
         raise SettingsError(f"{len(columns)} columns for {len(paths)} texts; name one per text, None for plain text")
     if not paths or paths.count(STDIN) > 1:
-        raise SettingsError(f"{'standard input twice' if paths else 'no text'} to embed; give each text once")
+        raise SettingsError(f"{'standard input is given twice' if paths else 'no text'}; give each text once")
     for path in paths:
         if path != STDIN and (wrong := folder_for_file(path)):
             raise TextError(f"{wrong}; name a file")
     inputs = list(zip(paths, columns or [None] * len(paths), strict=True))
-    digests = [[file_digest(path), column] for path, column in inputs]  # which refuses what is not there
+    digests = [[file_digest(path), column] for path, column in inputs]  # refuses missing files
     encode = RowEncoder(load_encoder(model) if isinstance(model, str | Path) else model, settings)
     if not isinstance(output, str | Path):
         for path, column in inputs:
@@ -106,7 +106,7 @@ def embed_files(
         return encode.report
     output = Path(output)
     if output.suffix not in ("", *_FORMS):
-        raise SettingsError(f"{output}: unknown ending {output.suffix}; name {_NAMES}")
+        raise SettingsError(f"{output}: unknown extension {output.suffix}; name {_NAMES}")
     if output.suffix == ".parquet":
         require("pyarrow.parquet", "parquet", f"{output}: a Parquet table")
     check = partial(check_output_folder, output, overwrite, MANIFEST, "folder of embeddings")
@@ -133,13 +133,13 @@ def embed_files(
 
 def _check_not_empty(report: EmbeddingReport, paths: Sequence[str]) -> None:
     if not report.lines:
-        raise TextError(f"{', '.join(map(stream_name, paths))}: empty; give a text with a line")
+        raise TextError(f"{', '.join(map(stream_name, paths))}: empty; give a text with at least one line")
 
 
 def _make_shards(
     inputs: Sequence[tuple[str, str | None]], folder: Path, encode: RowEncoder, suffix: str
 ) -> tuple[dict[Path, int], list[EmbeddedText]]:
-    """Make the shards that are not there, each of lines of one text; returns their rows, and what each text has."""
+    """Make missing shards, each from lines of one text; return their numbers of rows, and the counts of each text."""
     shards, texts, report = dict[Path, int](), list[EmbeddedText](), encode.report
     for name, column in inputs:
         lines, before, blank = read_texts(name, column), report.lines, report.blank
@@ -162,16 +162,16 @@ def _write_shard(encode: RowEncoder, batches: Iterator[Batch], first: int, suffi
 
 
 def _used(shards: Iterable[Path]) -> Iterator[Path]:
-    """Remove each shard after its use, so that shards and output together take no more room than one of them."""
+    """Remove each shard after use, so that shards and output together take no more space than the output."""
     for path in shards:
         yield path
         path.unlink()
 
 
 def _begin_npy(file: IO[bytes], encode: RowEncoder, rows: int) -> None:
-    """Write what comes before so many rows; its size is the same for any number."""
+    """Write the header for a number of rows; its size does not depend on the number."""
     shape = {"descr": np.dtype(encode.settings.dtype).str, "fortran_order": False, "shape": (rows, encode.dimension)}
-    npy.write_array_header_1_0(file, shape)  # which leaves room for the digits of larger numbers
+    npy.write_array_header_1_0(file, shape)  # leaves space for the digits of larger numbers
 
 
 def _write_npy(file: IO[bytes], encode: RowEncoder, batches: Iterator[Batch], first: int) -> None:
@@ -198,10 +198,10 @@ def _write_json_lines(file: IO[bytes], encode: RowEncoder, batches: Iterator[Bat
 
 
 class ParquetTable:
-    """Tables with columns of text, and with embeddings as lists of D numbers."""
+    """Tables with text columns, and embeddings as lists of D numbers."""
 
     def __init__(self, encode: RowEncoder, texts: Sequence[str] = ("text",)) -> None:
-        """Take type and dimension from the encoder, and names for columns of text."""
+        """Use type and dimension of the encoder, and names for text columns."""
         arrow, self.parquet = (require(name, "parquet", "a Parquet table") for name in ("pyarrow", "pyarrow.parquet"))
         number = arrow.field("element", arrow.from_numpy_dtype(encode.settings.dtype), nullable=False)
         self._arrow, self._vectors = arrow, arrow.list_(number, encode.dimension)
@@ -209,12 +209,12 @@ class ParquetTable:
         self.schema = arrow.schema([arrow.field(*column, nullable=False) for column in columns])
 
     def writer(self, file: IO[bytes]) -> Any:  # noqa: ANN401 - pyarrow has no types
-        """A writer of such tables; vectors hardly shrink, and nobody looks for the smallest of their components."""
+        """Return a writer of such tables, without compression or statistics of vectors, which have little effect."""
         options = {"use_dictionary": False, "compression": {"text": "zstd"}, "write_statistics": False}
         return self.parquet.ParquetWriter(file, self.schema, **options)
 
     def of(self, embeddings: Any, *texts: list[str]) -> Any:  # noqa: ANN401
-        """A batch of rows: embeddings (n, D), and the texts of each column (n,)."""
+        """Make a batch of rows: embeddings (n, D), and the texts of each column (n,)."""
         vectors = self._arrow.FixedSizeListArray.from_arrays(embeddings.reshape(-1), type=self._vectors)
         return self._arrow.record_batch([*texts, vectors], schema=self.schema)
 
@@ -235,7 +235,7 @@ def _join_parquet(file: IO[bytes], encode: RowEncoder, shards: Iterator[Path]) -
                     writer.write_table(shard.read_row_group(group))
 
 
-#: What writes a shard, and what makes the output from shards, by endings.
+#: File extension -> functions that write a shard, and that make the output from shards.
 _FORMS: dict[str, tuple[Any, Any]] = {
     ".npy": (_write_npy, _join_npy),
     ".parquet": (_write_parquet, _join_parquet),

@@ -1,4 +1,4 @@
-"""A folder of embeddings: what `embeddings.json` says, and the rows of its shards."""
+"""Folders of embeddings: the content of `embeddings.json`, and the rows of the shards."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from numpy.typing import ArrayLike, NDArray
 from st_paragram.core.files import content_digest, read_record
 from st_paragram.errors import StoreError, refused
 
-#: The file that every folder of embeddings has; it is written last.
+#: The file in every folder of embeddings; it is written last.
 MANIFEST = "embeddings.json"
-_AGAIN = "make the embeddings again"
+_AGAIN = "compute the embeddings again"
 
 
 @dataclass(frozen=True)
 class EmbeddedText:
-    """A text by its path, and how many lines it has and how many of them are blank."""
+    """A text by its path, with the numbers of lines and blank lines."""
 
     path: str
     lines: int
@@ -30,7 +30,7 @@ class EmbeddedText:
 
 @dataclass(frozen=True)
 class Shard:
-    """A matrix of so many rows."""
+    """A matrix file and its number of rows."""
 
     file: str
     rows: int
@@ -39,7 +39,7 @@ class Shard:
 
 @dataclass(frozen=True)
 class Manifest:
-    """What `embeddings.json` says; `model` is a name or path, None for a model that was in memory."""
+    """The content of `embeddings.json`; `model` is a name or path, None for a model that was in memory."""
 
     format_version: Literal[1]
     rows: int
@@ -55,13 +55,13 @@ class Manifest:
 def read_manifest(folder: Path) -> Manifest:
     """Read `embeddings.json`."""
     if not (folder / MANIFEST).is_file():
-        raise StoreError(f"{folder}: no {MANIFEST}; give a folder that st-paragram embed made")
+        raise StoreError(f"{folder}: no {MANIFEST}; give a folder made by st-paragram embed")
     with refused(StoreError, folder / MANIFEST, "damaged, or of another version of st_paragram", _AGAIN):
         return read_record(folder / MANIFEST, Manifest)
 
 
 def read_embeddings(folder: str | Path) -> StoredEmbeddings:
-    """Open a folder that `embed_files` made; rows are read when they are asked for.
+    """Open a folder made by `embed_files`; rows are read on demand.
 
     Example:
         >>> from st_paragram import embed_files, read_embeddings
@@ -73,11 +73,11 @@ def read_embeddings(folder: str | Path) -> StoredEmbeddings:
 
 
 class StoredEmbeddings:
-    """The embeddings of some texts: row i is of the i-th line of all texts, one after another.
+    """The embeddings of some texts: row i belongs to line i of the concatenated texts.
 
     Attributes:
-        manifest: What `embeddings.json` says.
-        dimension: Components of a row, D.
+        manifest: The content of `embeddings.json`.
+        dimension: Dimensions of a row, D.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -92,11 +92,11 @@ class StoredEmbeddings:
         return int(self._starts[-1])
 
     def rows(self, begin: int, end: int) -> NDArray[np.float32]:
-        """Neighboring rows, float32 (end - begin, D); `end` may be beyond the last row."""
+        """Read consecutive rows, float32 (end - begin, D); `end` may be beyond the last row."""
         return self.take(np.arange(begin, min(end, len(self))))
 
     def take(self, rows: ArrayLike) -> NDArray[np.float32]:
-        """Rows by their numbers, in any order, float32 (len(rows), D)."""
+        """Read rows by number, in any order, float32 (len(rows), D)."""
         wanted = np.asarray(rows, dtype=np.int64)
         if len(wanted) and not 0 <= wanted.min() <= wanted.max() < len(self):
             raise IndexError(f"rows {wanted.min()} to {wanted.max()} of {len(self)}")
@@ -127,10 +127,10 @@ def describe_embeddings(folder: Path) -> dict[str, Any]:
 
 
 def check_embeddings(folder: Path) -> str:
-    """Compare the content of all shards with the manifest; says what was found."""
+    """Compare the content of all shards with the manifest; return the result in words."""
     manifest = read_manifest(folder)
     for shard in manifest.shards:
         with refused(StoreError, folder / shard.file, "missing or damaged", _AGAIN):
             if content_digest(folder / shard.file) != shard.sha256:
-                raise ValueError("its SHA-256 is not the recorded one")
-    return f"{manifest.rows:,} embeddings, and all shards are what was written"
+                raise ValueError("its SHA-256 differs from the recorded SHA-256")
+    return f"{manifest.rows:,} embeddings, all shards match their checksums"

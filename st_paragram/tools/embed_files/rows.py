@@ -1,4 +1,4 @@
-"""Lines to rows of embeddings, some thousands at a time, and the identity of a model."""
+"""Embeddings of lines, some thousands at a time, and the identity of a model."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from st_paragram.errors import ParagramError
 if TYPE_CHECKING:
     from st_paragram.core.encoding.models import TextEncoder
 
-#: Some lines and their embeddings, float32 or float16 (n, D).
+#: Lines and their embeddings, float32 or float16 (n, D).
 Batch = tuple[list[str], NDArray[np.floating]]
 
 _LINES = 1 << 14  # lines encoded and written at a time
@@ -27,23 +27,23 @@ _PROBE = ["Where is the station? 1,234", "¿Dónde está la estación?", "Где
 
 @settings
 class EmbeddingSettings:
-    """What the rows and files of embeddings are like."""
+    """Settings for the rows and files of embeddings."""
 
     dtype: Literal["float32", "float16"] = setting("float32", "number type on disk")
-    dim: int | None = setting(None, "number of leading components to keep", ge=1, metavar="D")
-    normalize: bool = setting(False, "scale embeddings to length 1, after cutting to --dim components")
-    shard_lines: int = setting(100_000, "maximum lines per matrix of a folder, or saved at a time", ge=1)
+    dim: int | None = setting(None, "number of leading dimensions to keep", ge=1, metavar="D")
+    normalize: bool = setting(False, "scale embeddings to length 1, after truncation to --dim dimensions")
+    shard_lines: int = setting(100_000, "maximum lines per matrix in a folder, or lines saved at a time", ge=1)
 
 
 @dataclass
 class EmbeddingReport:
-    """What was embedded.
+    """The counts of an embedding run.
 
     Attributes:
-        lines: Of all texts.
-        blank: How many of them have only white space; they have the embedding of the unknown token.
-        resumed: How many of them an earlier run had embedded.
-        files: Files with embeddings.
+        lines: Number of lines in all texts.
+        blank: Number of blank lines, which have the embedding of the unknown token.
+        resumed: Number of lines embedded by an earlier run.
+        files: Number of files with embeddings.
     """
 
     lines: int = 0
@@ -52,7 +52,7 @@ class EmbeddingReport:
     files: int = 1
 
     def count(self, lines: Iterable[str], resumed: bool = False) -> None:
-        """Add lines."""
+        """Count lines."""
         for line in lines:
             self.lines += 1
             self.blank += not line.strip()
@@ -60,10 +60,10 @@ class EmbeddingReport:
 
 
 class RowEncoder:
-    """Embeds lines as settings ask for it, rows of `dimension` components, and counts lines in `report`."""
+    """Embed lines with the given settings, in rows of `dimension` dimensions, and count lines in `report`."""
 
     def __init__(self, model: TextEncoder, settings: EmbeddingSettings) -> None:
-        """Take a model that has at least as many components as are to be kept."""
+        """Use a model that has at least as many dimensions as are kept."""
         from st_paragram.core.encoding.model_files import check_components
         from st_paragram.core.encoding.models import batch_size
 
@@ -81,7 +81,7 @@ class RowEncoder:
         )
 
     def embedded(self, lines: Iterable[str], where: str, first: int) -> Iterator[Batch]:
-        """Yield some lines at a time with their embeddings; messages count lines from `first`."""
+        """Yield blocks of lines with their embeddings; messages count lines from `first`."""
         lines = iter(lines)
         while batch := list(islice(lines, _LINES)):
             computed: Any = np.ascontiguousarray(self._encode(batch), dtype=np.float32)
@@ -96,7 +96,7 @@ class RowEncoder:
 
 
 def fingerprint_of(model: TextEncoder) -> str:
-    """SHA-256 of a model in memory: of its weights, and of rounded embeddings of a few texts, which show the rest."""
+    """Return the SHA-256 of a model in memory, from its weights and rounded embeddings of a few texts."""
     from st_paragram.core.encoding.encoder import Encoder
 
     probe = np.asarray(model.encode(_PROBE, show_progress_bar=False), np.float32)

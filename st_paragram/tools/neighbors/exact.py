@@ -1,8 +1,8 @@
 """Exact search: every query is compared with every row, by products of blocks.
 
-Products are computed in float32 and rounded differently at different places, so they only choose candidates: some more
-than are asked for, whose cosines are then computed again from what is stored (`Rows.cosines`). Results do not depend on
-blocks, shards or threads. One product serves both directions of a search.
+Products are computed in float32 with rounding that depends on positions, so they only select candidates, more than
+needed. Their cosines are then computed again from the stored vectors (`Rows.cosines`). So results do not depend on
+blocks, shards or threads. One product is used for both directions of a search.
 """
 
 from __future__ import annotations
@@ -18,27 +18,27 @@ from st_paragram.errors import EvaluationError, SettingsError
 from st_paragram.tools.neighbors.results import Neighbors, Vectors, joined
 from st_paragram.tools.neighbors.vectors import Rows, UnitRows, blocks
 
-# Products are wrong by 1e-7 or so, differently for equal vectors at different places; that must not decide.
+# Products have errors of about 1e-7, which differ for equal vectors at different positions and must not matter.
 SPARE = 12
-_SIDE = 2048  # rows and columns of a tile of similarities, which stays in the cache
-_NUMBERS = 1 << 23  # of the corpus in memory at a time
-# Squared lengths of embeddings normalized in float32, or in float16 and back, stay well within this of 1.
+_SIDE = 2048  # rows and columns of a tile of similarities, which fits in the cache
+_NUMBERS = 1 << 23  # numbers of the corpus in memory at a time
+# Squared lengths of embeddings normalized in float32, or in float16 and back, differ from 1 by much less than this.
 _LENGTH_TOLERANCE = 0.01
 
 
 def nearest_neighbors(queries: Vectors, corpus: Vectors, k: int) -> Neighbors:
-    """The k nearest rows of a corpus, float32 (m, D), for each query, float32 (n, D), all of length 1; k in 1 .. m.
+    """Find the k (1 .. m) nearest rows of a corpus, float32 (m, D), for each query, float32 (n, D), all unit vectors.
 
-    `OMP_NUM_THREADS` says on how many threads.
+    `OMP_NUM_THREADS` sets the number of threads.
     """
     queries, corpus = _checked(queries, corpus, k)
     return exact(queries, UnitRows(corpus), k)
 
 
 def nearest_both_ways(source: Vectors, target: Vectors, k: int) -> tuple[Neighbors, Neighbors]:
-    """The k nearest target rows, float32 (m, D), of every source row, float32 (n, D), and the reverse.
+    """Find the k nearest target rows, float32 (m, D), for every source row, float32 (n, D), and vice versa.
 
-    That is what two searches find, from one product. There may be fewer than k rows.
+    The result equals that of two searches, but needs only one product. There may be fewer than k rows.
     """
     source, target = _checked(source, target, min(k, len(source), len(target)))
     return exact_both_ways(source, UnitRows(target), k)
@@ -54,8 +54,8 @@ def _checked(queries: Vectors, corpus: Vectors, k: int) -> tuple[Vectors, Vector
             seen = f"vector {bad[0] + 1} of {len(vectors)} has length {float(squares[bad[0]]) ** 0.5:.4g}, not 1"
             raise EvaluationError(f"{name}: {seen}; normalize the embeddings, or train another model if it is nan")
     if queries.shape[1] != corpus.shape[1]:
-        seen = f"queries have {queries.shape[1]} components, the corpus has {corpus.shape[1]}"
-        raise EvaluationError(f"{seen}; embed both with one model")
+        seen = f"queries have {queries.shape[1]} dimensions, the corpus has {corpus.shape[1]}"
+        raise EvaluationError(f"{seen}; embed both with the same model")
     if not 1 <= k <= len(corpus):
         seen = f"{k} neighbors requested in a corpus of {len(corpus)} sentences"
         raise SettingsError(f"{seen}; give a number from 1 to its size")
@@ -63,7 +63,7 @@ def _checked(queries: Vectors, corpus: Vectors, k: int) -> tuple[Vectors, Vector
 
 
 def exact(queries: Vectors, corpus: Rows, k: int) -> Neighbors:
-    """The k nearest rows, at most all, of a corpus for each query, float32 (n, D) of length 1."""
+    """Find the k nearest rows of a corpus, or all if there are fewer, for each query, float32 (n, D), unit vectors."""
     best = BestRows(len(queries), min(k + SPARE, len(corpus)))
     for begin, part in _parts(corpus, 0):
         for row, column, tile in _tiles(queries, part):
@@ -72,10 +72,10 @@ def exact(queries: Vectors, corpus: Rows, k: int) -> Neighbors:
 
 
 def exact_both_ways(queries: Vectors, corpus: Rows, k: int) -> tuple[Neighbors, Neighbors]:
-    """The nearest of m rows for each query, float32 (n, D), and of the queries for each row.
+    """Find the nearest of m rows for each query, float32 (n, D), and the nearest queries for each row.
 
     Returns:
-        Of the queries, (n, min(k, m)), and of the rows, (m, min(k, n)).
+        Neighbors of the queries, (n, min(k, m)), and of the rows, (m, min(k, n)).
     """
     best = BestRows(len(queries), min(k + SPARE, len(corpus)))
     back = _see_both_ways(best, queries, corpus, 0, k)
@@ -87,13 +87,13 @@ def exact_within(corpus: Rows, begin: int, end: int, k: int) -> tuple[Neighbors,
 
     Args:
         corpus: m rows.
-        begin: First of the queries.
-        end: Behind the last of the n queries.
-        k: Neighbors wanted, a row itself among them; all there are, if they are fewer.
+        begin: First query.
+        end: End of the n queries.
+        k: Number of neighbors, including a row itself; all if there are fewer.
 
     Returns:
-        Of the queries among all rows from `begin` on, (n, min(k, m - begin)), and of the rows behind the queries among
-        the queries, (m - end, min(k, n)).
+        Neighbors of the queries among all rows from `begin` on, (n, min(k, m - begin)), and of the rows after the
+        queries among the queries, (m - end, min(k, n)).
     """
     queries = corpus.rows(begin, end)
     best = BestRows(len(queries), min(k + SPARE, len(corpus) - begin))
@@ -119,18 +119,18 @@ def _see_both_ways(best: BestRows, queries: Vectors, corpus: Rows, first: int, k
 
 
 def _parts(corpus: Rows, first: int) -> Iterator[tuple[int, Vectors]]:
-    """The rows from `first` on in parts that fit into memory, and where each begins."""
+    """Yield the rows from `first` on in parts that fit into memory, with their beginnings."""
     for begin, end in blocks(len(corpus) - first, max(_SIDE, _NUMBERS // corpus.dim)):
         yield first + begin, corpus.rows(first + begin, first + end)
 
 
 def _tiles(queries: Vectors, part: Vectors, symmetric: bool = False) -> Iterator[tuple[int, int, Vectors]]:
-    """Similarities of blocks of queries with blocks of rows: first query, first row, and an array that is used again.
+    """Yield similarities of blocks of queries and rows: first query, first row, and an array that is reused.
 
-    If the two are the same, `symmetric` leaves out the tiles below the diagonal.
+    If both are the same, `symmetric` leaves out the tiles below the diagonal.
     """
     height = min(_SIDE, len(queries))
-    width = _SIDE if symmetric else _SIDE * _SIDE // height  # few queries: as large a product as otherwise
+    width = _SIDE if symmetric else _SIDE * _SIDE // height  # for few queries, a product of the same size
     buffer = np.empty(height * min(width, len(part)), dtype=np.float32)
     for row, end in blocks(len(queries), height):
         for column, last in blocks(len(part), width):
@@ -140,10 +140,10 @@ def _tiles(queries: Vectors, part: Vectors, symmetric: bool = False) -> Iterator
 
 
 def _nearest(best: BestRows, queries: Vectors, corpus: Rows, k: int) -> Neighbors:
-    """The k nearest of the candidates that were kept, as many as there are.
+    """Return the k nearest of the kept candidates, or all if there are fewer.
 
-    A float32 product of unit vectors is wrong by at most dim / 2^24, however it is summed. Rows that are further
-    behind the k-th than twice that need not be looked at again; twice as much is left as room.
+    A float32 product of unit vectors has an error of at most dim / 2^24, in any order of summation. Rows whose product
+    is below the k-th by more than twice that cannot be among the nearest; this margin is doubled.
     """
     k = min(k, best.rows.shape[1])
     reach = best.similarities[:, k - 1 : k] - 4 * corpus.dim / 2**24
@@ -151,9 +151,9 @@ def _nearest(best: BestRows, queries: Vectors, corpus: Rows, k: int) -> Neighbor
 
 
 def ranked(queries: Vectors, corpus: Rows, rows: NDArray[np.int64], k: int) -> Neighbors:
-    """The k nearest of given rows, int64 (n, c >= k), -1 for none, by cosines from what is stored.
+    """Return the k nearest of given rows, int64 (n, c >= k), -1 for none, by cosines of the stored vectors.
 
-    Places that are not filled have cosine -1 and row 0.
+    Missing neighbors have cosine -1 and row 0.
     """
     cosines = corpus.cosines(queries, rows)
     order = np.lexsort((rows, -cosines), axis=1)[:, :k]
@@ -161,26 +161,26 @@ def ranked(queries: Vectors, corpus: Rows, rows: NDArray[np.int64], k: int) -> N
 
 
 class BestRows:
-    """The c candidates most similar to each of n rows, best first; of equally similar ones the earlier.
+    """The c candidates most similar to each of n rows, best first; ties in the order of candidates.
 
     Tiles must come in the order of their candidates.
 
     Attributes:
-        similarities: float32 (n, c), minus infinity where no candidate was seen yet.
-        rows: Their numbers, int64 (n, c), -1 where no candidate was seen yet.
+        similarities: float32 (n, c), minus infinity for missing candidates.
+        rows: Numbers of candidates, int64 (n, c), -1 for missing candidates.
     """
 
     def __init__(self, count: int, kept: int) -> None:
-        """Begin with no candidates for n = `count` rows, of which c = `kept` are kept, at least 1."""
+        """Begin without candidates for n = `count` rows; c = `kept` candidates are kept, at least 1."""
         self.similarities = np.full((count, kept), -np.inf, dtype=np.float32)
         self.rows = np.full((count, kept), -1, dtype=np.int64)
 
     def see(self, begin: int, tile: Vectors, first: int) -> None:
-        """Look at a tile, (h, w): similarities of the rows from `begin` on with the candidates from `first` on."""
+        """Add a tile, (h, w): similarities of the rows from `begin` on with the candidates from `first` on."""
         self._see(slice(begin, begin + tile.shape[0]), tile, first, of_columns=False)
 
     def see_columns(self, begin: int, tile: Vectors, first: int) -> None:
-        """Look at a tile, (h, w): similarities of the candidates from `first` on with the rows from `begin` on."""
+        """Add a tile, (h, w): similarities of the candidates from `first` on with the rows from `begin` on."""
         self._see(slice(begin, begin + tile.shape[1]), tile, first, of_columns=True)
 
     def _see(self, own: slice, tile: Vectors, first: int, of_columns: bool) -> None:
@@ -192,7 +192,7 @@ class BestRows:
 
 
 def _keep_best(tile: Vectors, first: int, values: Vectors, rows: NDArray[np.int64]) -> None:
-    """What the kernel of the same name does: few similarities of a later tile are better than what is there."""
+    """Do the same as the kernel of this name; few similarities of later tiles are among the best."""
     kept, least = values.shape[1], values[:, -1]
     if tile.shape[1] > kept and np.isneginf(least).any():
         least = np.maximum(least, np.partition(tile, -kept, axis=1)[:, -kept])

@@ -1,11 +1,11 @@
-"""Search through faiss indexes of any kind, and how hard they must look.
+"""Search with faiss indexes of any kind, and the choice of their search effort.
 
-An index finds candidates. Their cosines are computed again from what is stored, and the k best taken, of equally near
-ones the earlier row: what is found depends on the index, but no cosine does.
+An index finds candidates. Their cosines are computed again from the stored vectors, and the k best are returned, with
+ties in the order of rows: the neighbors found depend on the index, but their cosines do not.
 
-What it finds is measured on a sample of queries, against an exact search. Recall is the share of the queries whose
-nearest row is found. It decides, since pairs are taken best first. The share of their k nearest rows that are found is
-also reported: it is lower, and counts where all k matter, as for the background of a margin. Equally near rows are
+Recall is measured on a sample of queries, by comparison with exact search: it is the share of queries whose nearest row
+is found. The effort is chosen by it, since the best pairs matter most. The share of the k nearest rows that are found
+is also reported. It is lower, and matters for uses of all k, such as the background of a margin. Equally near rows are
 interchangeable in both.
 """
 
@@ -34,19 +34,19 @@ _TRAINING_ROWS_A_LIST = 40  # faiss asks for 39
 _ADD_ROWS = 1 << 16
 _QUERIES = 1 << 10  # searched together
 _ROUNDS = 10  # of k-means
-_SPARE = 28  # candidates beyond k: codes of a few bits order them roughly
-_EFFORTS = (4, 8, 16, 32, 64, 128, 256, 512)  # the first with enough recall is taken
+_SPARE = 28  # candidates in addition to k, since codes of a few bits order them only roughly
+_EFFORTS = (4, 8, 16, 32, 64, 128, 256, 512)  # the first with enough recall is used
 _SAMPLE = 1000  # queries
 
 
 def choose_index(wanted: str, queries: int, corpus: int, dim: int) -> str | None:
-    """The factory string of an index, None for an exact search without one.
+    """Return the factory string of an index; None for exact search.
 
-    Measured on a million sentences a side, embeddings of 300 components: with vectors cut into parts of four
-    components, of which each becomes 4 bits, as many neighbors are found as with whole vectors in the lists, at a
-    fraction of the time, since what is found is ranked by the stored vectors anyway.
+    Measured on a million sentences per side, with embeddings of 300 dimensions: if vectors are divided into parts of
+    four dimensions with 4 bits each, as many neighbors are found as with whole vectors in the lists, in a fraction of
+    the time, since candidates are ranked by the stored vectors anyway.
 
-    `wanted` is `SearchSettings.index`; there are `queries` and `corpus` rows of `dim` components.
+    `wanted` is `SearchSettings.index`; there are `queries` and `corpus` rows with `dim` dimensions.
     """
     if wanted != AUTO:
         return wanted
@@ -58,22 +58,22 @@ def choose_index(wanted: str, queries: int, corpus: int, dim: int) -> str | None
 
 
 class Index:
-    """faiss indexes of neighboring parts of a corpus, each of which fits into half of the memory.
+    """faiss indexes of consecutive parts of a corpus, each of which fits into half of the memory.
 
     Attributes:
-        factory: The factory string of all.
+        factory: The factory string of all indexes.
         corpus: The rows.
-        parts: For each part the row it begins at, and its index, mapped where faiss can do that.
+        parts: For each part, its first row and its index, memory-mapped if faiss can do that.
     """
 
     def __init__(self, factory: str, corpus: Rows, folder: Path, settings: SearchSettings) -> None:
-        """Build the indexes that are not in the folder, which should be named by all that they depend on.
+        """Build the indexes that are not in the folder, whose name should depend on everything that affects them.
 
         Args:
-            factory: What faiss's `index_factory` takes.
+            factory: Factory string for faiss's `index_factory`.
             corpus: m rows.
-            folder: For the files.
-            settings: `memory` and `seed` count.
+            folder: Folder for the files.
+            settings: `memory` and `seed` are used.
         """
         self.factory, self.corpus = factory, corpus
         most = max(1, settings.memory // 2 // (2 * corpus.dim + 16))
@@ -83,19 +83,19 @@ class Index:
             path, faiss = make(folder / f"{begin:09d}.faiss", partial(self._build, begin, end, settings.seed)), _faiss()
             try:
                 self.parts.append((begin, faiss.read_index(str(path), faiss.IO_FLAG_MMAP)))
-            except (RuntimeError, MemoryError) as error:  # it takes as much memory as the file asks for
+            except (RuntimeError, MemoryError) as error:  # a damaged file may ask for any amount of memory
                 reason = one_line(str(error).strip().split("\n")[-1])
-                seen = f"no index that faiss can read ({reason})"
+                seen = f"not an index that faiss can read ({reason})"
                 raise MiningError(f"{path}: {seen}; remove it and start again") from error
 
     def _build(self, begin: int, end: int, seed: int, path: Path) -> None:
-        """Train an index on a sample of rows, add them all, and write it; its ids are rows less `begin`."""
+        """Train an index on a sample of rows, add all rows, and write it; its ids are rows minus `begin`."""
         faiss = _faiss()
         try:
             index = faiss.index_factory(self.corpus.dim, self.factory, faiss.METRIC_INNER_PRODUCT)
         except RuntimeError as error:
             reason = str(error).strip().split("\n")[0]
-            raise SettingsError(f"index {self.factory!r}: faiss cannot make it ({reason}); give another") from error
+            raise SettingsError(f"index {self.factory!r}: faiss cannot build it ({reason}); give another") from error
         if not index.is_trained:
             ivf = faiss.try_extract_index_ivf(index)
             lists = 256 if ivf is None else ivf.nlist
@@ -110,17 +110,17 @@ class Index:
             index.add(self.corpus.rows(begin + first, begin + last))
         try:
             faiss.write_index(index, str(path))
-        except RuntimeError as error:  # what faiss raises where the disk is full
+        except RuntimeError as error:  # raised by faiss if the disk is full
             raise OSError(str(error).strip().split("\n")[-1]) from error
 
     @property
     def most_effort(self) -> float:
-        """The effort beyond which nothing more is found: the number of lists; without lists, no limit is known."""
+        """The maximum useful effort: the number of lists; without lists, no limit is known."""
         lists = [_faiss().try_extract_index_ivf(index) for _, index in self.parts]
         return max(math.inf if each is None else each.nlist for each in lists)
 
     def set_effort(self, effort: int) -> None:
-        """Look at so many lists (IVF) or nodes (HNSW) for a query; nothing changes for other kinds."""
+        """Set the number of lists (IVF) or nodes (HNSW) visited per query; no effect on other kinds."""
         faiss = _faiss()
         for _, index in self.parts:
             if (lists := faiss.try_extract_index_ivf(index)) is not None:
@@ -129,11 +129,11 @@ class Index:
                 inner.hnsw.efSearch = effort
 
     def search(self, queries: Vectors, k: int) -> Neighbors:
-        """Neighbors of queries, float32 (n, D) of length 1; fewer than k where the indexes find no more."""
+        """Find neighbors of queries, float32 (n, D), unit vectors; fewer than k if the indexes do not find more."""
         return ranked(queries, self.corpus, self.candidates(queries, k + _SPARE), k)
 
     def candidates(self, queries: Vectors, count: int) -> NDArray[np.int64]:
-        """Rows near each query, of each part `count` if there are as many: int64 (n, c), -1 for none, in any order."""
+        """Find up to `count` rows near each query in each part: int64 (n, c), -1 for none, in any order."""
         found = []
         for begin, index in self.parts:
             asked = [queries[first:last] for first, last in blocks(len(queries), _QUERIES)]
@@ -148,13 +148,13 @@ def _faiss() -> ModuleType:
 
 @dataclass(frozen=True)
 class Effort:
-    """How hard an index looks, and what it finds.
+    """The search effort of an index, and its recall.
 
     Attributes:
         effort: See `Index.set_effort`.
         recall: Share of a sample of queries whose nearest row is found.
         recall_at_k: Share of their `k` nearest rows that are found.
-        tried: Both recalls by every effort that was tried.
+        tried: Effort -> both recalls, for every effort that was tried.
     """
 
     effort: int
@@ -164,15 +164,15 @@ class Effort:
     tried: dict[str, tuple[float, float]]
 
     def __str__(self) -> str:
-        """In words: "effort 8, finds the nearest neighbor of 95.1 % of a sample, and 84.0 % of its nearest 4"."""
+        """Format as "effort 8, finds the nearest neighbor of 95.1 % of a sample, and 84.0 % of its nearest 4"."""
         nearest = f"finds the nearest neighbor of {100 * self.recall:.1f} % of a sample"
         return f"effort {self.effort}, {nearest}, and {100 * self.recall_at_k:.1f} % of its nearest {self.k}"
 
 
 def find_effort(queries: Rows, index: Index, k: int, settings: SearchSettings, own: bool = False) -> Effort:
-    """Set the least effort with enough recall (`settings.recall`) of a sample of the queries, or the most there is.
+    """Set the minimum effort with enough recall (`settings.recall`) on a sample of the queries, or the maximum.
 
-    Each has `k` neighbors, or fewer where there are fewer rows. If queries are the rows of the corpus, their `own`,
+    Each query has `k` neighbors, or fewer if there are fewer rows. `own`: the queries are the rows of the corpus, and
     each is left out of its own neighbors.
     """
     rows = np.sort(np.random.default_rng(settings.seed).permutation(len(queries))[:_SAMPLE])
@@ -193,5 +193,5 @@ def find_effort(queries: Rows, index: Index, k: int, settings: SearchSettings, o
 
 
 def recall(found: Neighbors, true: Neighbors) -> float:
-    """Share of the k true neighbors of each query that were found; equally near rows are interchangeable."""
+    """Return the share of the k true neighbors of each query that were found; equally near rows are interchangeable."""
     return float((found.similarities >= true.similarities[:, -1:]).mean())

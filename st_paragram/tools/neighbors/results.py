@@ -1,4 +1,4 @@
-"""What a search finds."""
+"""Results of a search."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 Vectors = NDArray[np.float32]
 
-NONE = -1.0  # cosine of a place without a row
+NONE = -1.0  # cosine of a missing neighbor
 
 
 @dataclass(frozen=True)
 class Neighbors:
-    """The k nearest rows of a corpus for each of n queries, nearest first; of equally near rows the earlier.
+    """The k nearest rows of a corpus for each of n queries, nearest first; ties in the order of rows.
 
     Args:
         similarities: Cosines, float32 (n, k); -1 where fewer rows were found.
@@ -35,19 +35,19 @@ class Neighbors:
         return Neighbors(self.similarities[:, :k], self.indices[:, :k])
 
     def at(self, columns: NDArray[np.int64]) -> Neighbors:
-        """Of each query the given columns, int64 (n, c)."""
+        """Select the given columns of each query, int64 (n, c)."""
         return Neighbors(
             np.take_along_axis(self.similarities, columns, 1), np.take_along_axis(self.indices, columns, 1)
         )
 
     def without_self(self, rows: NDArray[np.int64]) -> Neighbors:
-        """One neighbor fewer, where queries are the rows (n,) of the corpus: none is its own neighbor."""
+        """Remove each query from its own neighbors, where queries are the rows (n,) of the corpus; k falls by one."""
         own_last = np.argsort(self.indices == rows[:, None], axis=1, kind="stable")
         return self.at(own_last[:, :-1])
 
 
 def joined(parts: Iterable[Neighbors]) -> Neighbors:
-    """The neighbors of several blocks of queries, one after another."""
+    """Concatenate the neighbors of several blocks of queries."""
     found = list(parts)
     return Neighbors(
         np.concatenate([each.similarities for each in found]), np.concatenate([each.indices for each in found])
@@ -55,13 +55,13 @@ def joined(parts: Iterable[Neighbors]) -> Neighbors:
 
 
 def united(parts: Iterable[tuple[int, Neighbors]], count: int, k: int) -> Neighbors:
-    """The k nearest of what was found in several searches of different rows.
+    """Merge the results of several searches in different rows to the k nearest.
 
     Args:
-        parts: For each search the first of its queries, and the neighbors of that query and those after it. The rows
-            that are searched must rise from part to part.
-        count: All queries, n.
-        k: To keep; all parts together must have as many for each query.
+        parts: For each search, its first query, and the neighbors of this and the following queries. The rows that are
+            searched must ascend from part to part.
+        count: Number of all queries, n.
+        k: Number of neighbors to keep; all parts together must have as many for each query.
     """
     best = Neighbors(np.full((count, k), -np.inf, np.float32), np.full((count, k), -1, np.int64))
     for begin, found in parts:

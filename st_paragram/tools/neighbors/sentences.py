@@ -1,7 +1,7 @@
-"""The distinct sentences of a text on disk: each is there once, and those without content are left out.
+"""The distinct sentences of a text on disk, without sentences that have no content.
 
-A folder holds `text`, lines with single spaces, and, mapped when read, `text.npy`: where the n distinct sentences begin
-and end there, int64 (n, 2), in the order of their first occurrence. With ids, `ids` and `ids.npy` too; `counts.json`.
+A folder holds `text`, lines with single spaces, and `text.npy`, memory-mapped: beginnings and ends of the n distinct
+sentences, int64 (n, 2), in the order of first occurrence. There are `counts.json` and, with ids, `ids` and `ids.npy`.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ _LINES = 1 << 16  # in memory at a time
 
 @dataclass
 class SentenceCounts:
-    """What became of the lines of a text: `lines` is `sentences` plus all others.
+    """Counts of the lines of a text: `lines` is `sentences` plus all others.
 
     Attributes:
-        lines: Read.
-        blank: Of white space alone.
-        near_empty: With fewer than two letters or digits.
-        repeated: That were there before; the first is kept.
-        boilerplate: Of sentences that occur too often, if there is a limit.
-        sentences: Distinct ones that are left.
-        most_repeated: How often the most frequent sentence occurs.
+        lines: Lines read.
+        blank: Lines with only white space.
+        near_empty: Lines with fewer than two letters or digits.
+        repeated: Repeated lines; the first is kept.
+        boilerplate: Lines whose sentences occur too often, if there is a limit.
+        sentences: Remaining distinct sentences.
+        most_repeated: Frequency of the most frequent sentence.
     """
 
     lines: int = 0
@@ -51,7 +51,7 @@ class Sentences:
     """Distinct sentences, read through memory maps."""
 
     def __init__(self, folder: Path) -> None:
-        """Open a folder that `write_sentences` has made."""
+        """Open a folder made by `write_sentences`."""
         self._folder = folder
         with refused(MiningError, folder, "damaged", "remove the folder and start again"):
             self.counts = read_record(folder / "counts.json", SentenceCounts)
@@ -61,11 +61,11 @@ class Sentences:
         return self.counts.sentences
 
     def texts(self, rows: slice | NDArray[np.int64]) -> list[str]:
-        """Sentences by their rows."""
+        """Return sentences by row."""
         return self._take("text", rows)
 
     def ids(self, rows: slice | NDArray[np.int64]) -> list[str]:
-        """Ids of sentences, of their first occurrence."""
+        """Return the ids of sentences, from their first occurrence."""
         return self._take("ids", rows)
 
     def _take(self, name: str, rows: slice | NDArray[np.int64]) -> list[str]:
@@ -81,10 +81,10 @@ def write_sentences(
 
     Args:
         lines: One sentence each; with ids, `id TAB sentence` (as in BUCC's files).
-        name: Of the text, for messages.
-        folder: To make.
+        name: Name of the text, for messages.
+        folder: Output folder.
         with_ids: Lines begin with an id.
-        most_repeats: Leave out sentences that occur more often: menus, headers and the like.
+        most_repeats: Leave out sentences that occur more often, such as menus and headers.
     """
     folder.mkdir()
     counts, names = SentenceCounts(), ("text", "ids")[: 1 + with_ids]
@@ -112,7 +112,7 @@ def write_sentences(
 
 
 def _rows(lines: Iterable[str], name: str, with_ids: bool, counts: SentenceCounts) -> Iterator[tuple[bytes, bytes]]:
-    """Sentences with single spaces and their ids, of the lines that say something; all lines are counted."""
+    """Yield sentences with single spaces and their ids, from lines with content; count all lines."""
     for line in lines:
         counts.lines += 1
         key, tab, sentence = line.partition("\t") if with_ids else ("", "\t", line)
@@ -130,9 +130,9 @@ def _rows(lines: Iterable[str], name: str, with_ids: bool, counts: SentenceCount
 def _first_occurrences(
     hashes: NDArray[np.uint64], counts: SentenceCounts, most_repeats: int | None
 ) -> NDArray[np.int64]:
-    """Positions of the distinct sentences, in order.
+    """Return the positions of the distinct sentences, in order.
 
-    Hashes of 64 bits distinguish them: of a billion sentences, two have the same one in about one text out of 40.
+    They are compared by 64-bit hashes: in a text with a billion sentences, the chance of a collision is about 1 in 40.
     """
     _, first, times = np.unique(hashes, return_index=True, return_counts=True)
     counts.most_repeated = int(times.max(initial=0))

@@ -1,4 +1,4 @@
-"""How neighbors are searched for; shared by mining, the scores of pairs, and whatever takes `--memory`."""
+"""Settings of neighbor search, shared by mining, scoring and everything that takes `--memory`."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
 class Size(int):
-    """A number of bytes that is shown as it is given, "4G"."""
+    """A number of bytes, shown in the form "4G"."""
 
     def __str__(self) -> str:
-        """With the largest unit that it is a whole number of."""
+        """Format with the largest unit that divides the number."""
         unit, bytes_ = max((item for item in _UNITS.items() if self % item[1] == 0), key=lambda item: item[1])
         return f"{self // bytes_}{unit}"
 
 
 def parse_memory(size: str | int) -> Size:
-    """Bytes of a size such as 4G or 512M; a number is bytes."""
+    """Convert a size such as 4G or 512M to bytes; a number is in bytes."""
     if isinstance(size, int):
         return Size(size)
     match = re.fullmatch(r"(\d{1,18}(?:\.\d{1,18})?)\s*([KMGT]?)I?B?", str(size).strip().upper())
@@ -35,7 +35,7 @@ def parse_memory(size: str | int) -> Size:
 
 
 class VectorType(str, Enum):
-    """Types of the numbers that embeddings are stored in."""
+    """Number types of stored embeddings."""
 
     FLOAT16 = "float16"
     INT8 = "int8"
@@ -43,16 +43,16 @@ class VectorType(str, Enum):
 
 @settings
 class SearchSettings:
-    """How nearest neighbors are searched for.
+    """Settings of nearest-neighbor search.
 
-    Everything is compared with everything as long as that takes only minutes. An index of faiss may miss neighbors:
-    before it is used, it is made to look harder until it finds enough of those of a sample (see `effort`).
+    As long as it takes only minutes, everything is compared with everything. A faiss index may miss neighbors: before
+    it is used, its search effort is raised until it finds enough neighbors of a sample (see `inexact.Effort`).
     """
 
     index: str = setting(
         AUTO,
-        "kind of index: auto (no index, exact, as long as that takes only minutes), or a factory string of faiss, such "
-        "as Flat, HNSW32 or IVF2048,SQfp16",
+        "kind of index: auto (exact search if that takes only minutes, otherwise a faiss index), or a faiss factory "
+        "string such as Flat, HNSW32 or IVF2048,SQfp16",
     )
     recall: float = setting(0.9, "share of sampled sentences whose nearest neighbor an index must find", gt=0, le=1)
     vector_type: VectorType = setting(VectorType.FLOAT16, "number type of stored embeddings", option="--precision")
@@ -71,10 +71,10 @@ class SearchSettings:
     seed: int = setting(0, "seed of the samples", ge=0)
 
     def __post_init__(self) -> None:
-        """Check what a range cannot say."""
+        """Check combinations and formats."""
         if self.memory < 256 << 20:
             raise SettingsError(f"memory is {self.memory:,} bytes; give at least 256M")
         if not re.fullmatch(r"[A-Za-z][\w,()]*", self.index):
             raise SettingsError(
-                f"index is {short(self.index)}; give auto or a faiss factory string like HNSW32 or Flat"
+                f"index is {short(self.index)}; give auto or a faiss factory string such as HNSW32 or Flat"
             )

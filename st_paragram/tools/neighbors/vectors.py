@@ -1,6 +1,6 @@
-"""Embeddings that are searched, as vectors of length 1: in memory, or on disk in `.npy` shards of float16 or int8.
+"""Embeddings for search, as unit vectors: in memory, or on disk in `.npy` shards of float16 or int8.
 
-Only the direction of an embedding counts here, so rows of int8 need no scales.
+Only the direction of an embedding matters here, so int8 rows need no scales.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ from st_paragram.tools.neighbors.sentences import Sentences
 from st_paragram.tools.neighbors.settings import VectorType
 from st_paragram.tools.work import make
 
-SHARD = 1 << 15  # rows of a shard: what an interruption can cost
+SHARD = 1 << 15  # rows of a shard, which an interruption can lose
 _BLOCK = 1 << 12
 _LANES = 16
-_NUMBERS = 1 << 21  # of double precision at a time
+_NUMBERS = 1 << 21  # numbers in double precision at a time
 
 
 class Rows:
-    """m vectors of length 1 and D components, computed from what is stored of them.
+    """m unit vectors with D dimensions, computed from stored vectors.
 
     Attributes:
-        shards: Arrays (s, D) of float32, float16 or int8, of equal numbers of rows but for the last one.
+        shards: Arrays (s, D) of float32, float16 or int8, with equal numbers of rows except the last.
     """
 
     def __init__(self, shards: Sequence[NDArray[Any]]) -> None:
-        """Take vectors of any length but 0."""
+        """Use vectors of any length except 0."""
         self.shards = shards
 
     @cached_property
     def lengths(self) -> Vectors:
-        """What stored rows are divided by to become unit vectors, float32 (m,)."""
+        """The lengths of stored rows, by which they are divided, float32 (m,)."""
         lengths = np.empty(len(self), np.float32)
         for begin, end in blocks(len(self), _BLOCK):
             rows = self._stored(begin, end)
@@ -55,11 +55,11 @@ class Rows:
 
     @property
     def dim(self) -> int:
-        """Components of a vector, D."""
+        """Dimensions of a vector, D."""
         return int(self.shards[0].shape[1])
 
     def rows(self, begin: int, end: int) -> Vectors:
-        """The rows `begin` to `end`, float32 (end - begin, D)."""
+        """Return the rows `begin` to `end`, float32 (end - begin, D)."""
         rows = self._stored(begin, end)
         rows /= self.lengths[begin:end, None]
         return rows
@@ -72,7 +72,7 @@ class Rows:
         return result
 
     def take(self, rows: NDArray[np.int64]) -> Vectors:
-        """Rows by their numbers, float32 (len(rows), D)."""
+        """Return rows by number, float32 (len(rows), D)."""
         numbers, places = np.divmod(rows, len(self.shards[0]))
         vectors = np.empty((len(rows), self.dim), np.float32)
         for number in np.unique(numbers):
@@ -81,10 +81,10 @@ class Rows:
         return vectors
 
     def cosines(self, queries: Vectors, rows: NDArray[np.int64]) -> Vectors:
-        """Cosine of each query, float32 (n, D), with the rows given for it, int64 (n, c), -1 for none: (n, c).
+        """Compute the cosines of each query, float32 (n, D), with its given rows, int64 (n, c), -1 for none: (n, c).
 
-        They are summed in float64, always in the same order, and rounded once. So they are the same bit by bit in both
-        directions, for equal vectors wherever these are, and with or without the compiled kernels.
+        They are summed in float64, always in the same order, and rounded once. So they are the same in both directions,
+        for equal vectors at any position, and with or without the kernels.
         """
         queries, rows = np.ascontiguousarray(queries), np.ascontiguousarray(rows)
         result, native = np.full(rows.shape, NONE, dtype=np.float32), kernels()
@@ -101,20 +101,20 @@ class Rows:
 
 
 class UnitRows(Rows):
-    """Rows float32 (m, D) in memory that are of length 1 already, and are taken as they are."""
+    """Rows, float32 (m, D), in memory that are already unit vectors and are not changed."""
 
     def __init__(self, vectors: Vectors) -> None:
-        """Take them."""
+        """Use the vectors."""
         super().__init__([vectors])
         self.lengths = np.ones(len(vectors), np.float32)
 
     def rows(self, begin: int, end: int) -> Vectors:
-        """A view."""
+        """Return a view."""
         return np.asarray(self.shards[0][begin:end])
 
 
 def sums_in_lanes(one: Vectors, other: Vectors) -> NDArray[np.float64]:
-    """Products of vectors along the last axis; component d is added to lane d % 16, then the lanes by halves."""
+    """Sum products of vectors along the last axis; component d is added to lane d % 16, then the lanes by halves."""
     dim = other.shape[-1]
     lanes = np.zeros((*np.broadcast_shapes(one.shape[:-1], other.shape[:-1]), _LANES))
     for begin, end in blocks(dim, _LANES):
@@ -126,14 +126,14 @@ def sums_in_lanes(one: Vectors, other: Vectors) -> NDArray[np.float64]:
 
 
 def embed_sentences(sentences: Sentences, folder: Path, model: Path, kind: VectorType, name: str) -> Rows:
-    """The vectors of sentences, in a folder of shards; only those that are not there are computed.
+    """Embed sentences to a folder of shards; only missing shards are computed.
 
     Args:
-        sentences: To embed.
-        folder: Should be named by the sentences, the model and the kind.
-        model: Directory of a model, which is opened if need be.
-        kind: Type of the numbers on disk.
-        name: Of the text, for messages.
+        sentences: Sentences to embed.
+        folder: Folder, whose name should depend on the sentences, the model and the kind.
+        model: Directory of a model, which is opened only if needed.
+        kind: Number type on disk.
+        name: Name of the text, for messages.
     """
     encoder: list[TextEncoder] = []
 
@@ -153,7 +153,7 @@ def embed_sentences(sentences: Sentences, folder: Path, model: Path, kind: Vecto
 
 
 def pack(vectors: Vectors, kind: VectorType, where: str, first: int = 0) -> NDArray[Any]:
-    """What is stored of embeddings, float16 or int8 (n, D); arguments as of `unit_rows`."""
+    """Convert embeddings for storage, float16 or int8 (n, D); arguments as for `unit_rows`."""
     units = unit_rows(vectors, where, first)
     if kind is VectorType.FLOAT16:
         return units.astype(np.float16)
@@ -161,20 +161,20 @@ def pack(vectors: Vectors, kind: VectorType, where: str, first: int = 0) -> NDAr
 
 
 def unit_rows(vectors: Vectors, where: str, first: int = 0) -> Vectors:
-    """Embeddings, float32 (n, D) of any length but 0, at length 1.
+    """Scale embeddings, float32 (n, D) of any length except 0, to length 1.
 
-    `where` says, for messages, what they are embeddings of, and `first` is the number of the first, from 0.
+    `where` describes the embedded texts in messages, and `first` is the number of the first text, from 0.
     """
     vectors = np.asarray(vectors, dtype=np.float32)
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     bad = np.flatnonzero(~(np.isfinite(lengths[:, 0]) & (lengths[:, 0] > 0)))
     if len(bad):
         seen = f"the embedding of number {first + bad[0] + 1} has length {float(lengths[bad[0], 0]):.3g}"
-        raise MiningError(f"{where}: {seen}; the model is damaged or was not trained properly; use another")
+        raise MiningError(f"{where}: {seen}; the model is damaged or was not trained properly; use another model")
     return vectors / lengths
 
 
 def blocks(count: int, size: int) -> Iterator[tuple[int, int]]:
-    """Cut `count` rows into neighboring blocks of `size`."""
+    """Divide `count` rows into consecutive blocks of `size`."""
     for begin in range(0, count, size):
         yield begin, min(begin + size, count)

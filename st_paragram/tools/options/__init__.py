@@ -1,1 +1,1 @@
-"""Command-line options that several commands share."""
+"""Command-line options shared by several commands."""

@@ -1,4 +1,4 @@
-"""Options that several commands share, and inputs that are looked at before anything heavy is imported."""
+"""Options shared by several commands, and checks of inputs before anything heavy is imported."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from st_paragram.core.encoding.find import HUB_ID, SHIPPED_MODELS, default_model
 from st_paragram.core.files import STDIN, atomic, file_digest, folder_for_file, output_files
 from st_paragram.errors import SettingsError, TextError
 
-#: Standard output, where a file to make is asked for.
+#: Stands for standard output in place of an output file.
 STDOUT = "-"
 
 Parser = argparse.ArgumentParser | argparse._ArgumentGroup
@@ -26,14 +26,14 @@ MODEL = "model directory, name or hub id, here or as --model NAME"
 
 
 def add_model_option(parser: Parser) -> None:
-    """Add `--model`; `with_model` also takes the name where it comes first."""
+    """Add `--model`; `with_model` also accepts the name as the first argument."""
     about = "model directory, name or hub id, here or as the first argument"
     default = "default: ./p-sp-* if there is exactly one, otherwise p-sp-mini"
     parser.add_argument("--model", metavar="NAME", help=f"{about} ({default})")
 
 
 def with_model(parser: argparse.ArgumentParser, words: list[str]) -> list[str]:
-    """The words of a command with its model where the parser has it: as `--model NAME`, or as the argument MODEL."""
+    """Move the model to where the parser of a command expects it: to `--model NAME`, or to the argument MODEL."""
     if "--model" in parser._option_string_actions:
         named = any(word.partition("=")[0] == "--model" for word in words)
         return words if named or len(words) < 2 or not _names_model(words[0]) else ["--model", *words]
@@ -50,21 +50,21 @@ def with_model(parser: argparse.ArgumentParser, words: list[str]) -> list[str]:
 
 
 def _names_model(word: str) -> bool:
-    """Whether a word names a model and not a file: a hub id has no ending of letters, and its owner is not a folder."""
+    """Whether a word names a model, not a file: a hub id has no file extension, and its owner is not a folder."""
     path = Path(word)
     on_hub = HUB_ID.fullmatch(word) and not (path.suffix[1:].isalpha() or path.parent.is_dir())
     return word in SHIPPED_MODELS or (path / CONFIG_FILE).is_file() or bool(on_hub)
 
 
 def model_name(arguments: argparse.Namespace) -> str:
-    """The model that was named, or the default one; its directory is there."""
+    """Return the chosen model, or the default model; its directory exists."""
     name: str = arguments.model or default_model()
     find(name)
     return name
 
 
 def model_folder(arguments: argparse.Namespace) -> Path:
-    """The directory of the model that was named, or of the default one."""
+    """Return the directory of the chosen model, or of the default model."""
     return find(arguments.model or default_model())
 
 
@@ -75,7 +75,7 @@ def add_no_checks(parser: Parser) -> None:
 
 
 def check_input(path: str) -> None:
-    """Refuse a text that is not there before any work is done."""
+    """Refuse a missing text before any work is done."""
     if path == STDIN:
         return
     if wrong := folder_for_file(path):
@@ -84,7 +84,7 @@ def check_input(path: str) -> None:
 
 
 def chosen_texts(arguments: argparse.Namespace, texts: Mapping[str, str | None], *ways: list[str]) -> list[str]:
-    """The texts of options, which are there; refuses what is not one of the ways to name them, or has no `--output`."""
+    """Return the texts of options, which exist; refuse other combinations than `ways`, and a missing `--output`."""
     named = [name for name, text in texts.items() if text]
     if arguments.unnamed or not arguments.output or named not in ways:
         seen = " and ".join([*arguments.unnamed, *named]) or "nothing"
@@ -97,28 +97,28 @@ def chosen_texts(arguments: argparse.Namespace, texts: Mapping[str, str | None],
 
 
 def say(line: str) -> None:
-    """Say what was done, on standard error: standard output is for results."""
+    """Print a message on standard error: standard output is for results."""
     print(line, file=sys.stderr)
 
 
 def is_standard_output(output: str | Path | None) -> bool:
-    """Whether results go to standard output: nothing was named, or `-`."""
+    """Whether results go to standard output: no output was named, or `-`."""
     return output is None or str(output) == STDOUT
 
 
 def output_name(output: str | Path | None) -> str:
-    """What messages call an output."""
+    """Return the name of an output for messages."""
     return "standard output" if is_standard_output(output) else str(output)
 
 
 @contextmanager
 def output_opened(output: Path | None, overwrite: bool) -> Iterator[IO[str]]:
-    """Standard output in UTF-8 (nothing is named, or `-`), or a file that takes its name when all is written."""
+    """Open standard output in UTF-8 (no name, or `-`), or a file that takes its name when it is complete."""
     if output is None or is_standard_output(output):
         if isinstance(sys.stdout, TextIOWrapper):
             sys.stdout.reconfigure(encoding="utf-8", newline="\n")
         yield sys.stdout
-        sys.stdout.flush()  # a closed pipe is noticed here, and not when Python ends
+        sys.stdout.flush()  # so that a closed pipe is noticed here, not at exit
         return
     with (
         output_files(output, overwrite=overwrite),

@@ -1,4 +1,4 @@
-"""Options that all commands share which make a pair store."""
+"""Options shared by all commands that make a pair store."""
 
 from __future__ import annotations
 
@@ -36,25 +36,25 @@ def add_store_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_work_options(parser: argparse.ArgumentParser) -> None:
-    """Add options of how the work is done, which change nothing in the store."""
+    """Add options for how the work is done; they do not change the store."""
     add = parser.add_argument_group("work").add_argument
-    add("--work", type=Path, metavar="DIR", help="folder for unfinished work (default: hidden, next to the output)")
-    add("--workers", type=int, default=1, metavar="N", help="processes that clean rows (default: %(default)s)")
+    add("--work", type=Path, metavar="DIR", help="folder for intermediate files (default: hidden, next to the output)")
+    add("--workers", type=int, default=1, metavar="N", help="number of processes for cleaning (default: %(default)s)")
     add("--rejects", type=Path, metavar="DIR", help="folder for dropped rows, one file per reason")
-    text = "folder for the text of the pairs, in order, in a.txt and b.txt, for a teacher to embed"
+    text = "folder for the text of the pairs in store order, a.txt and b.txt, for a teacher to embed"
     add("--keep-text", type=Path, metavar="DIR", help=text)
     add_no_checks(parser)
 
 
 def settings_from(arguments: argparse.Namespace, languages: tuple[str, str], cleaning: Cleaning) -> PrepareSettings:
-    """The settings that the options describe."""
+    """Return the settings that the options describe."""
     from st_paragram.tools.preparation.settings import PrepareSettings
 
     return PrepareSettings(languages, cleaning, **given(arguments, PrepareSettings))
 
 
 def vocabulary_from(arguments: argparse.Namespace, settings: PrepareSettings) -> SentencePieceTokenizer | None:
-    """The vocabulary that was given, if one was."""
+    """Return the vocabulary of `--vocab`, if given."""
     from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
 
     if arguments.vocab is None:
@@ -68,12 +68,12 @@ def vocabulary_from(arguments: argparse.Namespace, settings: PrepareSettings) ->
 
 
 def work_from(arguments: argparse.Namespace) -> dict[str, Any]:
-    """How `prepare` is to go about its work, as its arguments."""
+    """Return arguments of `prepare` for how the work is done."""
     return {name: getattr(arguments, name) for name in ("overwrite", "work", "workers", "rejects", "keep_text")}
 
 
 def check_texts(arguments: argparse.Namespace, sources: Sequence[TextSource]) -> None:
-    """Warn of what in texts looks like a mistake, unless `--no-checks` is given."""
+    """Warn of likely mistakes in texts, unless `--no-checks` is given."""
     from st_paragram.tools.checks.suspicions import warn_of_suspicions
 
     if not arguments.no_checks:
@@ -81,5 +81,5 @@ def check_texts(arguments: argparse.Namespace, sources: Sequence[TextSource]) ->
 
 
 def write_report(report: PrepareReport, output: Path) -> None:
-    """Print what was read, dropped and kept."""
+    """Print how many rows were read, dropped and kept."""
     sys.stdout.write(f"{report.table()}\n{output}: {report.total.kept:,} pairs\n")

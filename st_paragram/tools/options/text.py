@@ -1,4 +1,4 @@
-"""Options that say which texts become a pair store, and by which filters."""
+"""Options for the texts of a pair store and their filters."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def add_text_options(parser: argparse.ArgumentParser) -> None:
     """Add options that name texts."""
     add = parser.add_argument_group("text").add_argument
-    text = "two-column text, with a prefix unless the columns are English and --lang; repeatable"
+    text = "two-column text; the prefix is needed unless the columns are English and --lang; repeatable"
     add("--text", action="append", default=[], metavar="[LANG-LANG:]FILE", help=text)
     columns = (
         "for tables (CSV, JSON lines, Parquet, or TSV with a header): columns of the two languages, by name; numbers "
@@ -26,11 +26,11 @@ def add_text_options(parser: argparse.ArgumentParser) -> None:
     add("--columns", action="append", default=[], nargs=2, metavar="NAME", help=columns)
     moses = "text in two files, one per language; repeatable"
     add("--moses", action="append", default=[], nargs=2, metavar=("EN", "XX"), help=moses)
-    add("--cap", type=int, metavar="N", help="maximum pairs per text, drawn at random (default: all)")
+    add("--cap", type=int, metavar="N", help="maximum pairs per text, sampled at random (default: all)")
 
 
 def add_cleaning_options(parser: argparse.ArgumentParser, default: str) -> None:
-    """Add options that choose filters; `default` says in words what filters if none is given."""
+    """Add options that choose filters; `default` describes the filters that apply otherwise."""
     from st_paragram.tools.cleaning.shape import Length
 
     group = parser.add_argument_group("filters")
@@ -40,7 +40,7 @@ def add_cleaning_options(parser: argparse.ArgumentParser, default: str) -> None:
 
 
 def sources_from(arguments: argparse.Namespace, languages: tuple[str, str], further: int = 0) -> list[TextSource]:
-    """The texts named, with so many columns behind the two texts that filters read."""
+    """Return the named texts; `further` is the number of columns that filters read after the two texts."""
     from st_paragram.core.text.parallel import TextSource, parse_source, with_columns
 
     sources = with_columns([parse_source(spec, languages) for spec in arguments.text], arguments.columns)
@@ -49,7 +49,7 @@ def sources_from(arguments: argparse.Namespace, languages: tuple[str, str], furt
 
 
 def cleaning_from(arguments: argparse.Namespace, otherwise: str | None = None) -> Cleaning:
-    """The filters that the options choose; `otherwise` is the list if they say nothing, and None means length alone."""
+    """Return the filters that the options choose, by default the list `otherwise`; None: filter only by length."""
     from st_paragram.tools.cleaning.config import named_cleaning, only_length
     from st_paragram.tools.cleaning.shape import Length
 

@@ -1,6 +1,6 @@
-"""Read texts in blocks, filter and repair their rows, and scatter those that stay to bucket files.
+"""Read texts in blocks, filter and repair their rows, and distribute the remaining rows to bucket files.
 
-After every few blocks a note says how far that went, so that work that was killed goes on from there.
+The progress is saved every few blocks, so that an interrupted run can be resumed.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from st_paragram.tools.preparation.report import COLUMNS, INVALID, NUL, REPAIRS,
 from st_paragram.tools.preparation.settings import PrepareSettings
 from st_paragram.tools.work import in_processes
 
-_BLOCK_ROWS = 4096  # of which filters look at a quarter at a time
+_BLOCK_ROWS = 4096  # filters process a quarter at a time
 _BATCH_ROWS = 1024
-_NOTED = 16  # blocks between two notes
+_NOTED = 16  # blocks between two saves of the progress
 
 
 def identity(sources: Sequence[TextSource], settings: PrepareSettings) -> str:
-    """Tell stores apart by the settings, and by path, size and time of change of the texts and of files of filters."""
+    """Identify a store by its settings, and by path, size and modification time of the texts and files of filters."""
     texts = [
         [source.languages, source.codes, source.swapped, source.further_columns, source.columns, source.cap]
         + [file_digest(path) for path in source.paths]
@@ -46,7 +46,7 @@ def identity(sources: Sequence[TextSource], settings: PrepareSettings) -> str:
 
 @dataclass(frozen=True)
 class Block:
-    """Rows of one text, as they were read, the number of the text, and that of the first row."""
+    """Rows of one text, as they were read, with the numbers of the text and of the first row."""
 
     source: TextSource
     number: int
@@ -56,7 +56,7 @@ class Block:
 
 @dataclass
 class Cleaned:
-    """What became of a block: rows for the buckets, counts of reasons and repairs, and the rows dropped by reason."""
+    """The result for a block: rows for the buckets, counts of reasons and repairs, and dropped rows by reason."""
 
     block_rows: int
     rows: list[bytes] = field(default_factory=list)
@@ -69,7 +69,7 @@ class Cleaner:
     """Filters, repairs, normalizes and keys blocks of rows; `carry` keeps their columns as the filters saw them."""
 
     settings: PrepareSettings
-    steps: dict[tuple[str, str], list[RowStep]]  # by languages
+    steps: dict[tuple[str, str], list[RowStep]]  # languages -> steps
     carry: bool
 
     def __call__(self, block: Block) -> Cleaned:
@@ -106,24 +106,24 @@ class Cleaner:
 
 @dataclass
 class _Progress:
-    """How far the reading went: whole texts, rows of the next one, and how long files were then."""
+    """The progress: complete texts, rows of the next text, and the sizes of files at that point."""
 
     identity: str
     texts: int = 0
     rows: int = 0
     sizes: list[int] = field(default_factory=lambda: [0] * BUCKETS)
     rejects: dict[str, int] = field(default_factory=dict)
-    counts: list[dict[str, int]] = field(default_factory=list)  # of each text: `ReadCounts`, reasons, repairs
+    counts: list[dict[str, int]] = field(default_factory=list)  # for each text: `ReadCounts`, reasons, repairs
 
 
 def clean(
     sources: Sequence[TextSource], settings: PrepareSettings, work: Path, carry: bool, workers: int = 1
 ) -> list[SourceReport]:
-    """Scatter the rows of all texts to `<work>/cleaned`, and count them.
+    """Distribute the rows of all texts to `<work>/cleaned`, and count them.
 
-    What was begun in the folder for the same texts and settings is gone on with. With `carry`, rows keep all their
-    columns, and those dropped go to `<work>/rejects`. The reports say what was read, repaired, dropped and kept of each
-    text.
+    Work that was started in the folder for the same texts and settings is resumed. With `carry`, rows keep all their
+    columns, and dropped rows go to `<work>/rejects`. The reports count the rows read, repaired, dropped and kept in
+    each text.
     """
     steps = {source.pair: settings.cleaning.make_steps(source.pair) for source in sources}
     cleaner, note = Cleaner(settings, steps, carry), work / "cleaned.json"
@@ -162,7 +162,7 @@ def clean(
 
 
 def _blocks(source: TextSource, number: int, rows: Iterator[Row], skipped: int) -> Iterator[Block]:
-    """The rows of a text behind those that were cleaned before."""
+    """Yield the remaining rows of a text, after those that were cleaned before."""
     name = Path(source.name).name
     with tqdm(desc=f"cleaning {name}", unit=" rows", unit_scale=True, disable=None, leave=False) as bar:
         bar.update(sum(1 for _ in islice(rows, skipped)))
@@ -176,7 +176,7 @@ def _blocks(source: TextSource, number: int, rows: Iterator[Row], skipped: int) 
 def _report(
     source: TextSource, steps: Sequence[RowStep], counts: Counter[str], settings: PrepareSettings
 ) -> SourceReport:
-    """The counts of a text: all reasons and repairs, in the order of the filters."""
+    """Make the report of a text with all reasons and repairs, in the order of the filters."""
     report = SourceReport(source.name, "-".join(source.pair), counts["rows"], counts["rows"])
     report.drop(NUL, counts["nul_rows"])
     report.drop(INVALID, counts["invalid_rows"])
@@ -190,18 +190,18 @@ def _report(
 
 
 def rejects_name(reason: str) -> str:
-    """The file of the rows dropped for a reason."""
+    """Return the name of the file for rows dropped for a reason."""
     return f"{re.sub('[^a-z0-9]+', '-', reason.lower())}.tsv"
 
 
 class _Rejects(ExitStack):
-    """A file for each reason, open for rows to be added behind its first so many bytes."""
+    """A file for each reason, open for appending rows after its first `sizes` bytes."""
 
     def __init__(self, folder: Path, sizes: dict[str, int]) -> None:
         super().__init__()
         self._folder, self._files = folder, dict[str, BinaryIO]()
         folder.mkdir(exist_ok=True)
-        for path in folder.iterdir():  # what a killed run has added since its last note
+        for path in folder.iterdir():  # rows that a killed run added after its last save
             self._file(path.name).truncate(sizes.get(path.name, 0))
 
     def add(self, rejects: dict[str, list[str]]) -> None:

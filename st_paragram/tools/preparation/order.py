@@ -1,8 +1,8 @@
-"""The order of a store: which rows stay of those that are equal, and how many of each text.
+"""The order of a store: which of several equal rows to keep, and how many rows of each text.
 
-Rows in the order of their keys are a uniform shuffle, so the first rows of a text in this order are a uniform sample of
-it: caps and shares are cut off there. A text that is to have more rows than it has gets copies, whose keys are hashes
-of the rows' own, so that they lie anywhere among the others.
+The order of the keys is a uniform shuffle, so the first rows of a text in this order are a uniform sample. Caps and
+shares use this sample. A text that needs more rows than it has gets copies. Their keys are hashes of the rows' keys, so
+they are spread among the other rows.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ from st_paragram.tools.preparation.report import NOT_TAKEN, PrepareReport
 from st_paragram.tools.preparation.settings import PrepareSettings
 
 MOST_COPIES = 1000
-_ROWS = 4096  # of a bucket, that are looked at together
+_ROWS = 4096  # rows of a bucket that are processed together
 _REASONS = {"pair": "duplicate", "first": "repeated first side", "second": "repeated second side"}
 
 
 @dataclass(frozen=True)
 class Order:
-    """The rows of a store: of each bucket in its order those that come before the quota of their text is filled."""
+    """The rows of a store: in each bucket, in order, those before the quota of their text is reached."""
 
     folder: Path
     quotas: list[int]
 
     def __iter__(self) -> Iterator[list[bytes]]:
-        """Some rows of a bucket at a time."""
+        """Yield some rows of a bucket at a time."""
         left = list(self.quotas)
         for bucket in read_buckets(self.folder):
             for begin in range(0, len(bucket), _ROWS):
@@ -61,15 +61,15 @@ class Order:
 def order_rows(
     work: Path, sources: Sequence[TextSource], settings: PrepareSettings, report: PrepareReport, carry: bool
 ) -> Order:
-    """Drop repeated rows of `<work>/cleaned`, share out the rest, and add the numbers to the report.
+    """Drop repeated rows of `<work>/cleaned`, apply quotas to the rest, and add the counts to the report.
 
-    Of equal rows that of the first text stays; within a text, where one side makes them equal, the one whose other side
-    comes first in the alphabet. With `carry`, rows dropped go to `<work>/rejects`.
+    Of equal rows, the row of the first text is kept. If rows are equal by one side within a text, the row whose other
+    side comes first alphabetically is kept. With `carry`, dropped rows go to `<work>/rejects`.
     """
     duplicates = settings.cleaning.duplicates
     steps: list[tuple[Key, Copies | None]] = [(key, duplicates.copies) for key in duplicates.on]
     if not steps or steps[-1][0] != "pair":
-        steps.append(("pair", None))  # brings the order of the store
+        steps.append(("pair", None))  # gives the order of the store
     folder, kept = work / "cleaned", Counter[int]()
     for number, (key, copies) in enumerate(steps):
         into, reason = work / f"ordered-{number}", _REASONS[key]
@@ -101,7 +101,7 @@ def order_rows(
 
 
 def _with_copies(folder: Path, kept: Sequence[int], wanted: Sequence[int]) -> Path:
-    """Write rows again, as many of each text as are wanted."""
+    """Write rows again, with the wanted number of rows for each text."""
     into, place = folder.with_name("repeated"), [0] * len(kept)
     with Buckets(into) as buckets:
         for row in (row for rows in read_buckets(folder) for row in rows):
@@ -113,16 +113,16 @@ def _with_copies(folder: Path, kept: Sequence[int], wanted: Sequence[int]) -> Pa
 
 
 def quotas(kept: Sequence[int], sources: Sequence[TextSource], temperature: float) -> list[int]:
-    """Rows of each text for the store, copies included, given its deduplicated rows.
+    """Return the number of rows of each text for the store, including copies, given its deduplicated rows.
 
     With a temperature T, the pairs of one language (texts with the same languages) get a share of all pairs in
-    proportion to their number to the power of 1 / T; the total stays what it is.
+    proportion to their number to the power of 1 / T; the total does not change.
     """
     capped = [count if each.cap is None else min(count, each.cap) for count, each in zip(kept, sources, strict=True)]
     if temperature == 1:
         return capped
     groups: defaultdict[str, list[int]] = defaultdict(list)
-    for number, source in enumerate(sources):  # without regions: corpora differ in how they write Chinese
+    for number, source in enumerate(sources):  # without regions: corpora have different codes for Chinese
         groups["-".join(code.partition("_")[0] for code in source.pair)].append(number)
     totals = {languages: sum(capped[number] for number in numbers) for languages, numbers in groups.items()}
     weights = {languages: total ** (1 / temperature) for languages, total in totals.items()}
@@ -139,7 +139,7 @@ def quotas(kept: Sequence[int], sources: Sequence[TextSource], temperature: floa
 
 
 def _keep(rows: Sequence[bytes], copies: Copies | None) -> Iterator[bool]:
-    """Whether each of the sorted rows stays; neighbors with one key are equal."""
+    """Yield whether each of the sorted rows is kept; neighbors with the same key are equal."""
     for _, group in groupby(rows, key=lambda row: row[:KEY_DIGITS]):
         count = sum(1 for _ in group)
         yield copies != "none" or count == 1
@@ -147,7 +147,7 @@ def _keep(rows: Sequence[bytes], copies: Copies | None) -> Iterator[bool]:
 
 
 def _first(rows: Sequence[bytes], left: Sequence[int]) -> Iterator[bytes]:
-    """The rows for which there is room; `left` says how much, by source."""
+    """Yield the rows within the quotas; `left` is the number of remaining rows by source."""
     taken = Counter[int]()
     for row in rows:
         source = int(row[SOURCE])

@@ -1,8 +1,8 @@
-"""Paraphrases out of bitext: sentences of one language that share a translation, from files larger than memory.
+"""Paraphrases from bitext: sentences of one language that share a translation, from files larger than memory.
 
-Rows are scattered to bucket files by a hash of their translation, so that all sentences of a translation are in one
-bucket, and a bucket at a time is grouped in memory. The pairs are scattered the same way by their own hash, which
-brings repeated ones together and shuffles them.
+Rows are distributed to bucket files by a hash of their translation, so that all sentences with the same translation are
+in one bucket. The buckets are grouped in memory one by one. The pairs are distributed in the same way by their hash,
+which brings repeated pairs together and shuffles all pairs.
 """
 
 from __future__ import annotations
@@ -29,37 +29,37 @@ _HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f
 
 @settings
 class PivotSettings:
-    """Which sentences that share a translation (the pivot) make pairs."""
+    """Settings for paraphrases from sentences that share a translation (the pivot)."""
 
     min_words: int = setting(3, "minimum words per sentence", ge=1)
     min_pivot_letters: int = setting(
-        12, "minimum letters, digits and marks of a translation, where a Han character counts as 3", ge=1
+        12, "minimum letters, digits and marks of a translation; a Han character counts as 3", ge=1
     )
     most_sentences: int = setting(
         20, "maximum different sentences per translation; a translation with more gives no pairs", ge=2
     )
     most_pairs: int = setting(10, "maximum pairs per translation; extras are sampled at random", ge=1)
-    seed: int = setting(0, "random seed for the sampling and for which sentence of a pair comes first", ge=0)
+    seed: int = setting(0, "seed for sampling and for the order of the two sentences of a pair", ge=0)
 
 
 @dataclass
 class PivotReport:
-    """What became of the rows; `rows` is `short` plus `short_pivots` plus the rows of groups."""
+    """Counts of a pivot run; `rows` is `short` plus `short_pivots` plus the rows of groups."""
 
     rows: int = 0
-    bad_rows: int = 0  # not among `rows`
+    bad_rows: int = 0  # not part of `rows`
     short: int = 0
     short_pivots: int = 0
     groups: int = 0  # distinct translations
-    shared: int = 0  # those with two sentences or more that differ in letters or digits
-    sentences: int = 0  # of the shared ones
-    too_general: int = 0  # shared ones left out because they have too many sentences
-    not_drawn: int = 0  # pairs left out because their translation has too many
-    repeated: int = 0  # pairs left out because another translation makes them too
-    pairs: int = 0  # written
+    shared: int = 0  # translations of at least two sentences that differ in letters or digits
+    sentences: int = 0  # sentences of shared translations
+    too_general: int = 0  # shared translations left out because they have too many sentences
+    not_drawn: int = 0  # pairs left out because their translation has too many pairs
+    repeated: int = 0  # pairs left out because another translation gives the same pair
+    pairs: int = 0  # written pairs
 
     def table(self) -> str:
-        """The numbers as plain text, a line each."""
+        """Format the counts as plain text, one per line."""
         labels = {
             "rows": "rows read",
             "bad_rows": "rows not read: NUL byte, not UTF-8, wrong number of columns",
@@ -67,8 +67,8 @@ class PivotReport:
             "short_pivots": "rows left out: translation too short",
             "groups": "translations",
             "shared": f"translations shared by {self.sentences:,} sentences",
-            "too_general": "of them left out: too many sentences",
-            "not_drawn": "pairs left out: too many of one translation",
+            "too_general": "of these left out: too many sentences",
+            "not_drawn": "pairs left out: too many for one translation",
             "repeated": "pairs left out: repeated",
             "pairs": "pairs written",
         }
@@ -76,7 +76,7 @@ class PivotReport:
 
 
 def pivot_source(spec: str, language: str = "en") -> TextSource:
-    """Read `LANG-LANG:FILE`, see `parallel.parse_source`; `language` is the one to find paraphrases in."""
+    """Parse `LANG-LANG:FILE`, see `parse_source`; `language` is the language to find paraphrases in."""
     match = _PREFIX.match(spec)
     if match is None or language not in match.groups():
         raise SettingsError(
@@ -89,17 +89,17 @@ def pivot_source(spec: str, language: str = "en") -> TextSource:
 def pivot(
     sources: Sequence[TextSource], output: str | Path, settings: PivotSettings | None = None, drop_invalid: bool = False
 ) -> PivotReport:
-    """Write the pairs of sentences of the first language that share a translation, two columns with a tab between.
+    """Write the pairs of sentences of the first language that share a translation, as two tab-separated columns.
 
     Translations are compared in compatibility form (NFKC), case folded, with single spaces, and within a language.
-    Sentences that differ in case, spaces and marks alone count as one. The pairs come in random order; they and their
-    order depend on the set of rows and the settings alone. Temporary files (less than the text, uncompressed) are in a
-    hidden folder next to the output, which takes its name only when it is complete.
+    Sentences that differ only in case, spaces and marks count as one. The pairs are in random order; they and their
+    order depend only on the set of rows and the settings. Temporary files (smaller than the text, uncompressed) are in
+    a hidden folder next to the output, which takes its name only when it is complete.
 
     Args:
         sources: Bitexts, see `pivot_source`.
-        output: The file to make; one that exists is replaced.
-        settings: Which sentences make pairs.
+        output: Output file; an existing file is replaced.
+        settings: Settings of the extraction.
         drop_invalid: Leave out rows that are not UTF-8 or have a wrong number of columns instead of refusing the text.
     """
     settings = settings or PivotSettings()
@@ -127,7 +127,7 @@ def pivot(
 
 
 def _rows(source: TextSource, settings: PivotSettings, report: PivotReport, drop_invalid: bool) -> Iterator[bytes]:
-    """Key of the translation, and the sentence, of each row that is long enough."""
+    """Yield the key of the translation and the sentence of each row that is long enough."""
     counts = ReadCounts()
     other = source.languages[0 if source.swapped else 1]
     for first, second in read_pairs(source, counts, drop_invalid):
@@ -147,7 +147,7 @@ def _rows(source: TextSource, settings: PivotSettings, report: PivotReport, drop
 def _pairs(
     key: str, sentences: Sequence[str], settings: PivotSettings, report: PivotReport
 ) -> Iterator[tuple[str, str]]:
-    """The pairs of the sentences of a translation, and which comes first; both are drawn by its key and the seed."""
+    """Yield ordered pairs of the sentences of a translation, drawn at random by its key and the seed."""
     distinct: dict[str, str] = {}
     for sentence in sorted(set(sentences)):
         distinct.setdefault(normalized_key(sentence), sentence)
@@ -176,7 +176,7 @@ def _row(key: str, text: str) -> bytes:
 
 
 def _groups(folder: Path) -> Iterator[tuple[str, list[str]]]:
-    """Texts by their keys, which come in their order."""
+    """Yield keys in order, with their texts."""
     for rows in read_buckets(folder):
         texts = (row[:-1].decode("utf-8", "surrogatepass") for row in rows)
         for key, group in groupby(texts, key=lambda text: text[:KEY_DIGITS]):

@@ -1,8 +1,8 @@
 """From parallel text to a pair store: read, clean, deduplicate, shuffle, train a vocabulary, encode, write.
 
-Rows go from files to files, 64 of them, each of which fits into memory whatever the size of the text. Reading and
-cleaning, the longest part by far, goes on where a run was interrupted; the rest is done again. The pairs stored, and
-their order, depend on the set of rows, the settings and the seed, not on who worked on them.
+Rows go through 64 files, each of which fits into memory whatever the size of the text. Reading and cleaning, by far the
+longest part, is resumed where a run was interrupted; the rest is repeated. The stored pairs and their order depend only
+on the set of rows, the settings and the seed, not on the number of workers.
 """
 
 from __future__ import annotations
@@ -53,25 +53,25 @@ def prepare(
     rejects: str | Path | None = None,
     keep_text: str | Path | None = None,
 ) -> PrepareReport:
-    """Make a pair store of parallel texts.
+    """Make a pair store from parallel texts.
 
     The work folder takes about twice the size of the text, and once more for each side by which repeated rows are
-    dropped. It is removed at the end, and if something is refused; after Ctrl-C, a full disk or a killed process it
-    stays, and the same call resumes from it.
+    dropped. It is removed at the end, and after errors in the input. After Ctrl-C, a full disk or a killed process, it
+    is kept, and the same call resumes from it.
 
     Args:
-        sources: The texts, see `parallel.parse_source`.
-        output: The HDF5 file to make.
-        settings: What to do.
-        vocabulary: Use this vocabulary instead of training one.
-        overwrite: Replace an output that exists.
-        work: The folder to work in; by default one that is hidden next to the output.
-        workers: Processes that clean rows, and threads that encode them; they change nothing in the store.
-        rejects: A folder for the rows dropped, one file for each reason.
-        keep_text: A folder for the text of the rows, `a.txt` and `b.txt`; the store says which text that is.
+        sources: Parallel texts, see `parse_source`.
+        output: Output HDF5 file.
+        settings: Settings of the preparation.
+        vocabulary: Vocabulary to use instead of training one.
+        overwrite: Replace an existing output.
+        work: Folder for intermediate files; by default a hidden folder next to the output.
+        workers: Number of processes for cleaning and of threads for encoding; they do not change the store.
+        rejects: Folder for dropped rows, one file per reason.
+        keep_text: Folder for the text of the rows, `a.txt` and `b.txt`; the store records their checksums.
 
     Returns:
-        The numbers of the preparation, which the store keeps as well (`PairStore.settings["report"]`).
+        The counts of the preparation, which are also in the store (`PairStore.settings["report"]`).
 
     Example:
         >>> from st_paragram import PrepareSettings, parse_source, prepare
@@ -104,23 +104,23 @@ def prepare_cached(
     vocabulary: SentencePieceTokenizer | None = None,
     workers: int = 1,
 ) -> Path:
-    """Return a store of these texts and settings from a cache folder, made first if it is not there yet.
+    """Return a store for these texts and settings from a cache folder, after preparing it if it does not exist.
 
-    The texts, and files that filters read, are identified by absolute path, size and time of change. So texts must be
-    regular files.
+    The texts, and files that filters read, are identified by absolute path, size and modification time. So texts must
+    be regular files.
     """
     for text in (text for source in sources for text in source.paths if not Path(text).is_file()):
-        raise TextError(f"{text}: not a regular file; a text must be one for its store to be cached")
+        raise TextError(f"{text}: not a regular file, so its store cannot be cached; give a regular file")
     given = hashlib.sha256(vocabulary.content).hexdigest() if vocabulary else None
     known = digest(identity(sources, settings), given, FORMAT_VERSION)
     path = Path(cache_dir) / f"{'-'.join(settings.languages)}-{known}.h5"
-    with locked(Path(cache_dir), wait=True):  # two processes may want the same store at once
+    with locked(Path(cache_dir), wait=True):  # two processes may need the same store at once
         if path.is_file():
             try:
                 PairStore(path)
                 return path
             except StoreError as error:
-                logger.warning("cached store is made again: %s", error)
+                logger.warning("rebuilding the cached store: %s", error)
         prepare(sources, path, settings, vocabulary, overwrite=True, workers=workers)
     return path
 
@@ -140,8 +140,8 @@ def _check(
         raise StoreError(f"{wrong}; name a file")
     for source in sources:
         if source.cap is not None and source.cap < 1:
-            raise SettingsError(f"{source.name}: a cap of {source.cap} pairs; it must be at least 1")
-    for folder, what in ((rejects, "rows that are dropped"), (texts, "text of the rows")):
+            raise SettingsError(f"{source.name}: cap is {source.cap}; it must be at least 1")
+    for folder, what in ((rejects, "dropped rows"), (texts, "text of the rows")):
         if folder and (wrong := not_writable(folder / "text")):
             raise StoreError(f"{wrong}; name a folder for the {what}")
     for path in (texts / f"{side}.txt" for side in SIDES) if texts and not overwrite else ():
@@ -152,11 +152,11 @@ def _check(
     if vocabulary is not None:
         if (settings.tokens, settings.sharing) != ("sentencepiece", Sharing.JOINT):
             seen = f"tokens {settings.tokens}, sharing {settings.sharing.value} and a sentencepiece model"
-            raise SettingsError(f"{seen}; the model serves for joint sentencepiece alone, leave it out")
-        convert_tokenizer(vocabulary)  # a model that no directory can hold should fail here, not after hours
+            raise SettingsError(f"{seen}; a given model works only for joint sentencepiece tokens, leave it out")
+        convert_tokenizer(vocabulary)  # a model that cannot be converted should fail here, not after hours
         has = (vocabulary.lower_case, vocabulary.segmentation)
         if has != (wanted := (settings.lower_case, settings.segmentation)):
-            seen = f"the vocabulary has (lower_case, segmentation) {has}, the settings have {wanted}"
+            seen = f"the vocabulary has (lower_case, segmentation) {has}, but the settings have {wanted}"
             raise SettingsError(f"{seen}; make them agree")
 
 
@@ -170,7 +170,7 @@ def _write_store(
     report: PrepareReport,
     threads: int,
 ) -> None:
-    """Encode all rows in their order, and put the report into the store."""
+    """Encode all rows in order, and store the report."""
     tokenizers = vocabularies.tokenizers(content, settings)
     pairs = [source.pair_among(settings.languages) for source in sources]
     different = list(dict.fromkeys(pairs))
@@ -202,7 +202,7 @@ def _write_store(
 
 
 def _lengths(pairs: Sequence[tuple[str, str]], counts: NDArray[np.int64]) -> dict[str, LanguageLengths]:
-    """The counts of all texts by language."""
+    """Sum the counts of all texts by language."""
     found: defaultdict[str, NDArray[np.int64]] = defaultdict(lambda: np.zeros(3, np.int64))
     for pair, (rows, *sides) in zip(pairs, counts.T, strict=True):
         for language, pieces, characters in zip(pair, sides[::2], sides[1::2], strict=True):
@@ -211,7 +211,7 @@ def _lengths(pairs: Sequence[tuple[str, str]], counts: NDArray[np.int64]) -> dic
 
 
 def _write_texts(order: Order, folder: Path) -> dict[str, str]:
-    """Write `a.txt` and `b.txt`: line i is of row i of the store, as the filters saw it; return their SHA-256."""
+    """Write `a.txt` and `b.txt`: line i has row i of the store, as the filters saw it; return their SHA-256."""
     hashes = {side: hashlib.sha256() for side in SIDES}
     with _output_folder(folder), ExitStack() as stack:
         files = {side: stack.enter_context(atomic(folder / f"{side}.txt")) for side in SIDES}
@@ -225,10 +225,10 @@ def _write_texts(order: Order, folder: Path) -> dict[str, str]:
 
 
 def _write_rejects(work: Path, folder: Path) -> None:
-    """Write the dropped rows to `<folder>/too-short.tsv`, `<folder>/duplicate.tsv`, ..., one file for each reason.
+    """Write the dropped rows to `<folder>/too-short.tsv`, `<folder>/duplicate.tsv`, ..., one file per reason.
 
-    The rows are as the steps of the cleaning saw them: in their original case, with single spaces, and repaired where a
-    repair came first; further columns are there, too.
+    The rows are as the cleaning steps saw them: in their original case, with single spaces, after earlier repairs, and
+    with further columns.
     """
     with _output_folder(folder):
         for path in sorted(work.iterdir()):
@@ -239,7 +239,7 @@ def _write_rejects(work: Path, folder: Path) -> None:
 
 @contextmanager
 def _output_folder(folder: Path) -> Iterator[None]:
-    """Keep a folder, which is made, to this run, and remove what killed runs have left there."""
+    """Create a folder, lock it for this run, and remove leftovers of killed runs."""
     with output_lock(folder):
         folder.mkdir(exist_ok=True)
         remove_unfinished(folder)

@@ -1,4 +1,4 @@
-"""What a preparation read, kept, dropped and repaired, in numbers that add up."""
+"""Counts of rows read, kept, dropped and repaired in a preparation, which add up."""
 
 from __future__ import annotations
 
@@ -15,37 +15,37 @@ NOT_TAKEN = "over the cap"
 #: Fields of `ReadCounts` that count repaired characters, in words.
 REPAIRS = {
     "trailing_returns": "lines that ended in a carriage return (removed)",
-    "inner_returns": "carriage returns inside lines (made spaces)",
-    "line_separators": "other line-ending characters inside lines (made spaces)",
+    "inner_returns": "carriage returns inside lines (replaced by spaces)",
+    "line_separators": "other line-ending characters inside lines (replaced by spaces)",
     "byte_order_marks": "byte order marks (removed)",
 }
 
 
 @dataclass
 class SourceReport:
-    """The numbers of one text, or of all together: `rows` is `kept` plus everything in `dropped`, less `repeated`."""
+    """The counts of one text, or of all together: `rows` is `kept` plus everything in `dropped`, minus `repeated`."""
 
-    name: str  # of the file, or "all"
+    name: str  # name of the file, or "all"
     languages: str = ""  # "en-es"
-    rows: int = 0  # read
+    rows: int = 0  # rows read
     kept: int = 0  # pairs in the store
-    dropped: Counter[str] = field(default_factory=Counter)  # rows by reason; of equal pairs the first text's one stays
+    dropped: Counter[str] = field(default_factory=Counter)  # rows by reason; of equal pairs, the first text's is kept
     repeated: int = 0  # copies added to balance languages
     repairs: Counter[str] = field(default_factory=Counter)  # characters by `REPAIRS`, rows by the names of steps
 
     def drop(self, reason: str, count: int) -> None:
-        """Count rows that are no longer kept; a reason without any is counted, too: as 0."""
+        """Count rows that are no longer kept; a reason without rows gets a count of 0."""
         self.dropped[reason] += count
         self.kept -= count
 
     def as_json(self) -> dict[str, Any]:
-        """The numbers as JSON values."""
+        """Return the counts as JSON values."""
         return vars(self) | {"dropped": dict(self.dropped), "repairs": dict(self.repairs)}
 
 
 @dataclass
 class LanguageLengths:
-    """Sentences of a language in a store, their pieces, and their characters before they are cut."""
+    """Numbers of sentences, pieces, and characters (before truncation) of a language in a store."""
 
     sentences: int = 0
     pieces: int = 0
@@ -54,14 +54,14 @@ class LanguageLengths:
 
 @dataclass
 class PrepareReport:
-    """The numbers of a preparation; all texts have the same reasons in `dropped`, in the order they were looked for."""
+    """The counts of a preparation; all texts have the same reasons in `dropped`, in the order of the filters."""
 
     sources: list[SourceReport]
     vocabulary_size: int = 0
-    pieces: tuple[int, ...] = (0, 0)  # stored, of side a and side b
-    lengths: dict[str, LanguageLengths] = field(default_factory=dict)  # few characters a piece: it has few pieces
-    max_pieces: int = 0  # where sentences were cut
-    cut_sentences: int = 0  # of either side
+    pieces: tuple[int, ...] = (0, 0)  # stored pieces of side a and side b
+    lengths: dict[str, LanguageLengths] = field(default_factory=dict)  # shows languages with short pieces
+    max_pieces: int = 0  # maximum pieces per sentence
+    cut_sentences: int = 0  # truncated sentences on both sides
 
     @property
     def total(self) -> SourceReport:
@@ -71,7 +71,7 @@ class PrepareReport:
             total.rows += source.rows
             total.kept += source.kept
             total.repeated += source.repeated
-            total.dropped.update(source.dropped)  # which keeps what is zero
+            total.dropped.update(source.dropped)  # keeps counts of zero
             total.repairs.update(source.repairs)
         return total
 
@@ -86,7 +86,7 @@ class PrepareReport:
         }
 
     def table(self) -> str:
-        """Render a plain text table, a column per text, and below it what was repaired and cut."""
+        """Format a plain text table with a column per text, followed by repairs and truncated sentences."""
         total, columns = self.total, self.sources
         lines = [["", "rows"]]
         if len(columns) > 1:
@@ -116,12 +116,12 @@ class PrepareReport:
         return "\n".join(table)
 
     def check_enough(self) -> None:
-        """Refuse a preparation that leaves fewer than two pairs, and say where the rows went."""
+        """Refuse a preparation with fewer than two remaining pairs, and list the reasons for dropped rows."""
         total = self.total
         if total.kept < 2:
             names = ", ".join(source.name for source in self.sources[:3]) + ", ..." * (len(self.sources) > 3)
             losses = ", ".join(f"{count:,} {reason}" for reason, count in total.dropped.items() if count)
             raise TextError(
                 f"{names}: {total.kept} of {total.rows:,} rows left (dropped: {losses or 'none'}), at least 2 needed; "
-                "give more text or widen the filters"
+                "give more text, or loosen the filters"
             )

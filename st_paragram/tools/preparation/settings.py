@@ -1,4 +1,4 @@
-"""The settings of a preparation. Nothing here needs torch."""
+"""Settings of a preparation. Nothing here needs torch."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Tokens = Literal["sentencepiece", "word", "trigram"]
 VocabSample = Literal["even", "rows"]
 
 _MANY_CHARACTERS = {"zh", "ja"}
-# Settings that stores of sentencepiece leave out.
+# Settings that are not recorded in stores when they have these values.
 _LATER = {"tokens": "sentencepiece", "sharing": "joint", "splitter": "regex", "vocab_sample": "rows"}
 
 
@@ -28,9 +28,9 @@ class PrepareSettings:
     """How parallel text becomes a pair store; the defaults are those of the paper (EMNLP 2022).
 
     Attributes:
-        languages: Codes of the first and the second side; the first is English by custom. Several on the second side
-            have dashes between: ("en", "fr-es-de").
-        cleaning: The filters, and what to do about repeated rows.
+        languages: Codes of the first and the second side; the first is usually English. Join several languages of the
+            second side with hyphens: ("en", "fr-es-de").
+        cleaning: The filters, and the treatment of repeated rows.
 
     Example:
         >>> from st_paragram import PrepareSettings
@@ -56,18 +56,18 @@ class PrepareSettings:
         "(disjoint)",
     )
     splitter: Splitter = setting(
-        Splitter.REGEX, "word splitter: a regular expression, or Moses' English tokenizer (only for this package)"
+        Splitter.REGEX, "word splitter: a regular expression, or Moses' English tokenizer (only st_paragram reads it)"
     )
     temperature: float = setting(
         1.0,
-        "balance of several languages: the share of each is its number of pairs to the power of 1 / temperature; rows "
-        "are dropped or repeated; 1: no change",
+        "balance of several languages: each gets a share in proportion to its number of pairs to the power of "
+        "1 / temperature, by dropping or repeating rows; 1: no change",
         ge=1,
     )
     vocab_size: int | None = setting(
         None,
-        "vocabulary size; default: 8,000 for up to 50,000 pairs, 20,000 for up to 1,000,000, above that 50,000 (as in "
-        "the paper) or 12,000 per language if that is more; for words or trigrams 200,000; little text may give fewer",
+        "vocabulary size; default: 8,000 up to 50,000 pairs, 20,000 up to 1,000,000, above that 50,000 (as in the "
+        "paper) or 12,000 per language if that is more; 200,000 for words or trigrams; smaller for little text",
         ge=8,
     )
     character_coverage: float | None = setting(
@@ -77,11 +77,9 @@ class PrepareSettings:
         ge=0.9,
         le=1,
     )
-    sample_pairs: int = setting(
-        300_000, "random pairs on which the vocabulary is trained; 4 KB of memory per pair", ge=1
-    )
+    sample_pairs: int = setting(300_000, "random pairs for vocabulary training; 4 KB of memory per pair", ge=1)
     vocab_sample: VocabSample = setting(
-        "even", "sample for a vocabulary of several languages: equally many sentences of each, or the first rows"
+        "even", "sample for a multilingual vocabulary: equal numbers of sentences per language (even), or first rows"
     )
     max_sentence_bytes: int = setting(4192, "maximum bytes of a sentence for vocabulary training", ge=16)
     vocab_threads: int = setting(
@@ -93,20 +91,20 @@ class PrepareSettings:
     seed: int = setting(0, "seed of the shuffle and of the vocabulary", ge=0, lt=1 << 32)
 
     def __post_init__(self) -> None:
-        """Check what concerns several settings."""
+        """Check combinations of settings."""
         first, second = self.languages
         if not (first and second):
             raise SettingsError(f"languages is {self.languages!r}; give two codes, e.g. ('en', 'es')")
         if self.sharing is not Sharing.JOINT and (first == second or "-" in second):
             seen = f"sharing is {self.sharing.value} for {first} and {second}"
-            raise SettingsError(f"{seen}; separate vocabularies need two languages; use joint")
+            raise SettingsError(f"{seen}; separate vocabularies need exactly two languages; use joint")
         for name, kind in (("segmentation", "sentencepiece"), ("splitter", "word")):
             value = getattr(self, name)
             if value not in (Segmentation.NONE, Splitter.REGEX) and self.tokens != kind:
-                raise SettingsError(f"{name} is {value.value} for tokens {self.tokens}; it is for tokens {kind}")
+                raise SettingsError(f"{name} is {value.value}, which needs tokens {kind}, not {self.tokens}")
 
     def pieces(self, pairs: int) -> int:
-        """The size of the vocabulary in force for so many pairs; with little text few pieces occur often enough."""
+        """Return the vocabulary size for this number of pairs; in little text, few pieces occur often enough."""
         if self.vocab_size is not None:
             return self.vocab_size
         if self.tokens != "sentencepiece":
@@ -118,7 +116,7 @@ class PrepareSettings:
 
     @property
     def coverage(self) -> float:
-        """The character coverage in force."""
+        """The character coverage that applies."""
         if self.character_coverage is not None:
             return self.character_coverage
         if "-" in self.languages[1]:  # the script of one language among several is a small share of all characters
@@ -128,16 +126,16 @@ class PrepareSettings:
 
     @property
     def even_sample(self) -> bool:
-        """Whether the vocabulary is trained on as many sentences of each of several languages."""
+        """Whether the vocabulary is trained on the same number of sentences of each of several languages."""
         return self.vocab_sample == "even" and "-" in self.languages[1] and self.sharing is Sharing.JOINT
 
     @property
     def max_tokens(self) -> int:
-        """Where sentences are cut, in ids."""
+        """Maximum ids per sentence."""
         return self.max_pieces * (4 if self.tokens == "trigram" else 1)
 
     def as_json(self) -> dict[str, Any]:
-        """Return the settings, which all shape the content of a store, as JSON values."""
+        """Return the settings as JSON values; all of them affect the content of a store."""
         values: dict[str, Any] = {each.name: getattr(self, each.name) for each in fields(self)}
         values |= {"cleaning": self.cleaning.as_json(), "character_coverage": self.coverage}
         values["vocab_sample"] = "even" if self.even_sample else "rows"

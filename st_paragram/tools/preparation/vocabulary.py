@@ -1,4 +1,4 @@
-"""The vocabulary of a store: trained on the first rows of the order, one or one for each language."""
+"""The vocabulary of a store, trained on its first rows, jointly or separately for each language."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from st_paragram.tools.preparation.settings import PrepareSettings
 
 
 def train(order: Order, sources: Sequence[TextSource], settings: PrepareSettings) -> bytes:
-    """The content of a tokenizer, trained on the first `sample_pairs` pairs, a uniform sample of all.
+    """Train a tokenizer on the first `sample_pairs` pairs, a uniform sample, and return its content.
 
-    With several languages, it takes twice as many sentences as `sample_pairs`, the same number of each language, and
-    all of a language that has fewer, since pieces go to the languages that the sample is full of.
+    With several languages, it uses twice as many sentences as `sample_pairs`, the same number for each language (or all
+    sentences if there are fewer), since languages with more sentences in the sample get more pieces.
     """
     size = settings.pieces(sum(order.quotas))
     if settings.sharing is not Sharing.JOINT:
@@ -33,7 +33,7 @@ def train(order: Order, sources: Sequence[TextSource], settings: PrepareSettings
 
 
 def tokenizers(content: bytes, settings: PrepareSettings) -> tuple[Tokenizer, Tokenizer]:
-    """The tokenizers of both sides; one and the same where they share a vocabulary."""
+    """Return the tokenizers of both sides; the same object if they share a vocabulary."""
     own: dict[str, Any] = {"lower_case": settings.lower_case}
     if settings.tokens == "sentencepiece":
         own["segmentation"] = settings.segmentation.value
@@ -54,7 +54,7 @@ def _sample(order: Order, settings: PrepareSettings) -> Iterator[list[str]]:
 
 
 def _even_sample(order: Order, sources: Sequence[TextSource], settings: PrepareSettings) -> Iterator[str]:
-    """The first sentences of each language, in the order of the rows."""
+    """Yield the first sentences of each language, in the order of the rows."""
     languages = [[code.partition("_")[0] for code in source.pair] for source in sources]
     different = {code for pair in languages for code in pair}
     left = dict.fromkeys(different, 2 * settings.sample_pairs // len(different))

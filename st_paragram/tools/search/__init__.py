@@ -1,1 +1,1 @@
-"""Nearest neighbors of embeddings, exactly or through an index, in memory or from disk."""
+"""Semantic search in a text or a search index."""

@@ -1,4 +1,4 @@
-"""Unit vectors of texts, and a search among texts that are in memory."""
+"""Unit vectors of texts, and search among texts in memory."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from st_paragram.tools.neighbors.results import Vectors
 from st_paragram.tools.neighbors.vectors import unit_rows
 from st_paragram.tools.search.rows import Source, has_words, rows_of
 
-_NOTHING = ["", "\ue000"]  # texts of which no model knows a part: no character, and one that nobody uses
+_NOTHING = ["", "\ue000"]  # texts without any known token: no character, and an unused character
 
 
 class Hit(NamedTuple):
-    """A sentence that was found.
+    """A search result.
 
     Attributes:
-        score: Its cosine with the query.
-        line: Its first line in the text, from 1.
-        sentence: Itself, with single spaces.
-        metadata: Its fields, by name.
+        score: Cosine with the query.
+        line: First line of the sentence in the text, from 1.
+        sentence: The sentence, with single spaces.
+        metadata: Fields of the sentence, by name.
     """
 
     score: float
@@ -36,25 +36,25 @@ class Hit(NamedTuple):
 
 
 def embed(model: TextEncoder, texts: Sequence[str], method: str = "encode") -> tuple[Vectors, NDArray[np.bool_]]:
-    """Unit vectors of the texts that a model knows something of, (m, D), and which of the n texts these are, (n,).
+    """Compute unit vectors of texts with a known token, (m, D), and which of the n texts these are, (n,).
 
-    Texts without any known part all have the same vector, or a vector of zeros, and would be "equal".
+    Texts without a known token all have the same vector, or a vector of zeros, and would be "equal".
     """
     rows = np.asarray(getattr(model, method)([*texts, *_NOTHING], show_progress_bar=False), np.float32)
     lengths = np.linalg.norm(rows, axis=1)
     nothing = unit_rows(rows[len(texts) :][lengths[len(texts) :] > 0].reshape(-1, rows.shape[1]), "unknown texts")
     rows, lengths = rows[: len(texts)], lengths[: len(texts)]
     alike = (rows @ nothing.T > (1 - 1e-6) * lengths[:, None]).any(axis=1)
-    known = (lengths != 0) & ~alike  # NaN stays, and is refused
+    known = (lengths != 0) & ~alike  # NaN is kept here and refused later
     return unit_rows(rows[known], "sentences"), known
 
 
 def embed_queries(model: TextEncoder, queries: Sequence[str], method: str = "encode") -> Vectors:
-    """Unit vectors of queries, (q, D); a query without any known part is refused."""
+    """Compute unit vectors of queries, (q, D); refuse a query without a known token."""
     vectors, known = embed(model, queries, method)
     if not known.all():
         query = short(queries[int(np.argmin(known))])
-        raise SettingsError(f"query {query}: the model knows no part of it; use its languages, or another model")
+        raise SettingsError(f"query {query}: the model knows no token in it; use one of its languages or another model")
     return vectors
 
 
@@ -71,7 +71,7 @@ class TextSearch:
         self.sentences = [Hit(0.0, line, text, {}) for text, line in compress(lines.items(), known)]
 
     def search(self, queries: Sequence[str], k: int = 10, threshold: float | None = None) -> list[list[Hit]]:
-        """The k sentences nearest to each query, best first, of equally good ones the earlier."""
+        """Find the k sentences nearest to each query, best first, ties in the order of lines."""
         vectors = embed_queries(self.model, queries)
         if not self.sentences:
             return [[] for _ in queries]

@@ -1,8 +1,8 @@
-"""A search index: distinct sentences, their vectors and their fields in a table of LanceDB, made by one model.
+"""A search index: distinct sentences, their vectors by one model, and their fields in a LanceDB table.
 
 The folder holds the table `sentences`: `vector` (float16, length 1), `text`, `line` (from 1) and a column per field.
-Its tag `whole` is the version that readers see. A lock lets one writer at a time make further versions, and the tag
-moves when a change is complete. LanceDB does not survive a fork: start processes by spawning.
+Its tag `whole` marks the version that readers see. A lock allows one writer at a time to make new versions, and the tag
+moves when a change is complete. LanceDB does not work after a fork: spawn new processes.
 """
 
 from __future__ import annotations
@@ -42,22 +42,22 @@ lancedb = require("lancedb", "search", "a search index")
 pa, compute = require("pyarrow", "search"), require("pyarrow.compute", "search")
 
 TABLE, WHOLE = "sentences", "whole"
-FOLDER = f"{TABLE}.lance"  # of the table
+FOLDER = f"{TABLE}.lance"  # folder of the table
 _OWN = ("vector", "text", "line", "query_index", "_distance")
-_ROWS, _TEXTS, _QUERIES = 1 << 16, 10_000, 64  # added, selected by a filter, and searched for at a time
-_KINDS = ("string", "int64", "double", "bool")  # of fields
-_CAST = (("int64", "double"), ("int64", "string"))  # to the type that a field has
-_TRIES = 5  # to read a table while others compact it
+_ROWS, _TEXTS, _QUERIES = 1 << 16, 10_000, 64  # rows added, texts in a filter, and queries at a time
+_KINDS = ("string", "int64", "double", "bool")  # types of fields
+_CAST = (("int64", "double"), ("int64", "string"))  # allowed casts to the type of a field
+_TRIES = 5  # attempts to read a table while others compact it
 
 
 class SearchIndex:
-    """An index folder, opened. Threads and processes may search and change it; all see a change at once.
+    """A search index on disk. Threads and processes may search and change it; changes are visible at once.
 
     Attributes:
-        folder: The folder.
-        model: Directory of its model.
-        answers: Whether its sentences are answers, embedded by `encode_document`, and queries by `encode_query`.
-        counts: What became of the lines added by this object: lines, added, known, repeated, blank and unknown.
+        folder: The index folder.
+        model: Directory of the model.
+        answers: Whether sentences are answers, embedded by `encode_document`, with queries embedded by `encode_query`.
+        counts: Counts of the lines added by this object: lines, added, known, repeated, blank and unknown.
 
     Example:
         >>> from st_paragram import SearchIndex
@@ -68,7 +68,7 @@ class SearchIndex:
     """
 
     def __init__(self, folder: str | Path, model: str | Path | None = None) -> None:
-        """Open a folder; `model` is the directory, name or hub id of its model, by default the recorded one."""
+        """Open a folder; `model` is the directory, name or hub id of its model, by default the recorded model."""
         self.folder, self.counts = Path(folder), Counter[str]()
         self._table = _opened(self.folder)
         about = _about(self._table)
@@ -77,7 +77,7 @@ class SearchIndex:
         except ModelDirectoryError as error:
             raise ModelDirectoryError(f"{folder}: built with {about['model']}; {error} (--model)") from error
         if fingerprint(self.model) != about["fingerprint"]:
-            raise MiningError(f"{folder}: built with {about['model']}, not with {self.model}; name that model")
+            raise MiningError(f"{folder}: built with {about['model']}, not with {self.model}; use that model")
         self.answers: bool = about["answers"]
 
     @classmethod
@@ -93,21 +93,21 @@ class SearchIndex:
         """Build an index, all of it or nothing, and open it.
 
         Args:
-            source: Sentences, pairs of a sentence and its fields, or the path of a text. Equal sentences are one. Those
-                with fewer than two letters or digits, or of which the model knows nothing, are left out.
-            folder: Folder to create.
+            source: Sentences, pairs of a sentence and its fields, or the path of a text. Repeated sentences are stored
+                once. Sentences with fewer than two letters or digits, or without a known token, are left out.
+            folder: Output folder.
             model: Directory, name or hub id of a model.
-            metadata: Fields of all sentences, or of each: text, numbers or booleans. Of a repeated sentence, later
-                values replace earlier ones.
+            metadata: Fields of all sentences, or of each sentence: text, numbers or booleans. For a repeated sentence,
+                later values replace earlier values.
             answers: Sentences are answers to questions; for models with towers for both.
-            overwrite: Replace an index.
+            overwrite: Replace an existing index.
         """
         folder, path = Path(folder), find(model)
         check = partial(check_output_folder, folder, overwrite, FOLDER, "search index", MiningError)
         with output_lock(folder, check), atomic_folder(folder) as new:
             encoder = load_encoder(path)
             if answers and not has_towers(encoder):
-                raise SettingsError(f"{one_line(model)} has no question and answer towers; leave answers out")
+                raise SettingsError(f"{one_line(model)} has no towers for questions and answers; leave answers out")
             about = {"model": with_commit(str(model), path), "fingerprint": fingerprint(path), "answers": answers}
             vectors = pa.list_(pa.float16(), encoder.get_embedding_dimension())
             columns = {"vector": vectors, "text": pa.string(), "line": pa.int64()}
@@ -124,7 +124,7 @@ class SearchIndex:
 
     @property
     def table(self) -> Any:  # noqa: ANN401
-        """The table of LanceDB, for reading, at its last whole version."""
+        """The LanceDB table, for reading, at its last complete version."""
         _again(lambda: self._table.checkout(WHOLE))
         return self._table
 
@@ -144,13 +144,13 @@ class SearchIndex:
     def search(
         self, queries: Sequence[str], k: int = 10, threshold: float | None = None, where: str | None = None
     ) -> list[list[Hit]]:
-        """The k sentences nearest to each query, best first, of equally good ones the earlier.
+        """Find the k sentences nearest to each query, best first, ties in the order of lines.
 
         Args:
-            queries: Texts; one of which the model knows nothing is refused.
-            k: Sentences per query; all there are if there are fewer.
+            queries: Query texts; a query without a known token is refused.
+            k: Number of sentences per query; all if there are fewer.
             threshold: Minimum cosine.
-            where: A condition on fields in SQL, such as `lang in ('es', 'en') and year >= 2020`.
+            where: SQL condition on fields, such as `lang in ('es', 'en') and year >= 2020`.
         """
         if not queries:
             return []
@@ -160,15 +160,15 @@ class SearchIndex:
     def search_vectors(
         self, vectors: Vectors, k: int = 10, threshold: float | None = None, where: str | None = None
     ) -> list[list[Hit]]:
-        """The same for vectors of queries, (q, D), by this index's model and of any length but 0."""
+        """Search with query vectors, (q, D), from this index's model, of any length except 0; see `search`."""
         queries, dim = np.asarray(vectors, np.float32), self.table.schema.field("vector").type.list_size
         if queries.ndim != 2 or queries.shape[1] != dim:
-            raise MiningError(f"{self.folder}: has vectors of {dim} components, and queries are {queries.shape}")
+            raise MiningError(f"{self.folder}: vectors have {dim} dimensions, but queries have shape {queries.shape}")
         if k < 1:
             raise SettingsError(f"k is {k}; give at least 1")
         queries, hits = unit_rows(queries, "queries"), list[list[Hit]]()
         size = max(1, int(len(self) ** 0.5))  # rows of a list of an approximate index, and number of its lists
-        lists = max(20, size // 8, 10 * k // size)  # that are visited; with a filter all, to find k
+        lists = max(20, size // 8, 10 * k // size)  # to visit; with a filter all, to find k
         for begin in range(0, len(queries), _QUERIES):
             some = queries[begin : begin + _QUERIES]
 
@@ -186,10 +186,10 @@ class SearchIndex:
         return hits
 
     def add(self, sentences: Source, metadata: Fields | Iterable[Fields] | None = None) -> int:
-        """Add sentences, as `build` takes them, and return how many are new.
+        """Add sentences, as for `build`, and return how many are new.
 
-        Lines are counted on from the last one. A known sentence keeps its line and vector, and its new fields replace
-        those of the same names. An addition that fails or is killed changes nothing.
+        Line numbers continue from the last line. An existing sentence keeps its line and vector, and new fields replace
+        fields of the same names. An addition that fails or is killed changes nothing.
         """
         before = self.counts["added"]
         with self._changing() as table:
@@ -199,9 +199,9 @@ class SearchIndex:
     def delete(
         self, where: str | None = None, sentences: Source | None = None, lines: Iterable[int] | None = None
     ) -> int:
-        """Delete what one of a filter, sentences and line numbers selects; returns how many there were."""
+        """Delete sentences selected by a filter, sentences or line numbers; return how many were deleted."""
         if sum(each is not None for each in (where, sentences, lines)) != 1:
-            raise SettingsError("select what to delete by exactly one of where, sentences and lines")
+            raise SettingsError("select sentences to delete by exactly one of where, sentences and lines")
         filters: list[Any] = [where]
         if sentences is not None:
             filters = _filters("text", [_quoted(text) for text, _ in rows_of(sentences, None)])
@@ -211,17 +211,17 @@ class SearchIndex:
             return sum(int(table.delete(each).num_deleted_rows) for each in filters)
 
     def compact(self) -> None:
-        """Rewrite small files as large ones; deleted sentences and earlier versions go from the disk."""
+        """Rewrite small files as large files; remove deleted sentences and earlier versions from the disk."""
         with self._changing() as table:
             if int(table.list_versions()[-1]["metadata"]["total_deletion_file_rows"]):
-                table.update(values_sql={"line": "line"})  # writes all rows: optimize leaves a few deleted ones
+                table.update(values_sql={"line": "line"})  # rewrites all rows: optimize leaves a few deleted rows
             table.optimize()
             table.tags.update(WHOLE, table.version)
-            # Nobody else writes: files of no version are remains. An age of 0 would make LanceDB warn.
+            # There is no other writer, so files of no version are leftovers. An age of 0 would make LanceDB warn.
             table.optimize(cleanup_older_than=timedelta(milliseconds=1), delete_unverified=True)
 
     def approximate(self) -> None:
-        """Sort the vectors into lists by k-means, so that a search visits some of them only."""
+        """Group the vectors into lists by k-means, so that a search visits only some lists."""
         ivf_flat = require("lancedb.index", "search").IvfFlat
         with self._changing() as table:
             size = max(1, int(table.count_rows() ** 0.5))
@@ -240,7 +240,7 @@ class SearchIndex:
 
     @contextmanager
     def _changing(self) -> Iterator[Any]:
-        """Give the table to one writer at a time; what one has left unfinished is undone by the next."""
+        """Give the table to one writer at a time; unfinished changes are undone by the next writer."""
         with locked(self.folder, wait=True):
             table = _opened(self.folder)
             whole = table.version
@@ -251,12 +251,12 @@ class SearchIndex:
             table.tags.update(WHOLE, table.version)
 
     def _fill(self, table: Any, rows: Iterator[tuple[str, Fields]]) -> None:  # noqa: ANN401
-        """Add rows, block by block: new sentences, and known ones with further fields."""
+        """Add rows, block by block: new sentences, and existing sentences with further fields."""
         counts, last = self.counts, int((table.schema.field("line").metadata or {}).get(b"last", 0))
         method = "encode_document" if self.answers else "encode"
         while block := list(islice(rows, _ROWS)):
             lines = [(line, text, fields) for line, (text, fields) in enumerate(block, last + 1) if has_words(text)]
-            given: dict[str, tuple[int, dict[str, Any]]] = {}  # line and fields by sentence
+            given: dict[str, tuple[int, dict[str, Any]]] = {}  # sentence -> line and fields
             for line, text, values in lines:
                 given.setdefault(text, (line, {}))[1].update(values)
             last += len(block)
@@ -281,14 +281,14 @@ class SearchIndex:
 
 
 def _known(table: Any, texts: Any) -> Any:  # noqa: ANN401
-    """The rows of those sentences that a table has."""
+    """Return the rows of the sentences that a table has."""
     few = ["true"] if len(texts) > _TEXTS else _filters("text", map(_quoted, texts.to_pylist())) or ["false"]
     found = pa.concat_tables(table.search().where(each).select(["text"]).with_row_id(True).to_arrow() for each in few)
     return table.take_row_ids(found["_rowid"].filter(compute.is_in(found["text"], texts)).to_pylist()).to_arrow()
 
 
 def _filters(column: str, values: Iterable[str]) -> list[str]:
-    """Conditions that some of a column's values fulfill, of so many values that SQL reads them quickly."""
+    """Yield conditions for blocks of a column's values, small enough for fast SQL parsing."""
     values = iter(dict.fromkeys(values))
     return [f"{column} in ({', '.join(some)})" for some in iter(lambda: list(islice(values, _TEXTS)), [])]
 
@@ -298,21 +298,21 @@ def _quoted(text: str) -> str:
 
 
 def _columns(table: Any, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:  # noqa: ANN401
-    """Arrow arrays of the fields of n sentences, (n,) each; the table gets columns for new fields."""
+    """Make Arrow arrays of the fields of n sentences, (n,) each; add columns for new fields to the table."""
     types = {field.name: field.type for field in table.schema if field.name not in _OWN}
     columns = {}
     for name in dict.fromkeys(chain.from_iterable(rows)):
         if name not in types and (name in _OWN or not re.fullmatch(r"[^\W_][^.`]*", name)):
-            raise SettingsError(f"field {short(name)}: use another name, without full stops and backticks")
+            raise SettingsError(f"field {short(name)}: use another name, without periods and backticks")
         try:
             column = pa.array([row.get(name) for row in rows])
         except (TypeError, ValueError, OverflowError) as error:
-            raise SettingsError(f"field {name}: {one_line(error)}; give values of one kind") from error
+            raise SettingsError(f"field {name}: {one_line(error)}; give values of one type") from error
         kept = types.get(name, column.type)
         seen, wanted = str(column.type), str(kept)
         if seen not in _KINDS or (seen != wanted and (seen, wanted) not in _CAST):
-            seen = f"a value is {seen}" + f", and earlier ones are {wanted}" * (seen != wanted)
-            raise SettingsError(f"field {name}: {seen}; give text, numbers or booleans of one kind")
+            seen = f"a value is {seen}" + f", but earlier values are {wanted}" * (seen != wanted)
+            raise SettingsError(f"field {name}: {seen}; give text, numbers or booleans of one type")
         columns[name] = column.cast(kept)
     if new := [pa.field(name, column.type) for name, column in columns.items() if name not in types]:
         table.add_columns(pa.schema(new))
@@ -320,7 +320,7 @@ def _columns(table: Any, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:  # n
 
 
 def describe(folder: Path) -> dict[str, Any]:
-    """What an index is, for `st-paragram info`; its model is not needed."""
+    """Describe an index for `st-paragram info`, without its model."""
     table = _opened(folder)
     columns = {field.name: str(field.type) for field in table.schema}
     how = "approximate" if table.list_indices() else "exact"
@@ -329,16 +329,16 @@ def describe(folder: Path) -> dict[str, Any]:
 
 
 def check(folder: Path) -> str:
-    """Read all rows of an index; says how many there are."""
+    """Read all rows of an index; return their number in words."""
     with _refused(folder):
         rows = sum(batch.num_rows for batch in _opened(folder).search().to_batches())
     return f"all {rows:,} sentences can be read"
 
 
 def _opened(folder: Path) -> Any:  # noqa: ANN401
-    """The table of an index folder, at its last whole version."""
+    """Open the table of an index folder, at its last complete version."""
     if not (folder / FOLDER).is_dir():
-        raise MiningError(f"{folder}: no search index; build one with st-paragram index")
+        raise MiningError(f"{folder}: not a search index; build one with st-paragram index")
     with _refused(folder):
         table = lancedb.connect(str(folder)).open_table(TABLE)
         _again(lambda: table.checkout(WHOLE))
@@ -346,7 +346,7 @@ def _opened(folder: Path) -> Any:  # noqa: ANN401
 
 
 def _again(ask: Callable[[], Any]) -> Any:  # noqa: ANN401
-    """Ask a table; several times, if a compaction removes the files of its version meanwhile."""
+    """Query a table, several times if a compaction removes the files of its version meanwhile."""
     for _ in range(_TRIES):
         try:
             return ask()
@@ -357,13 +357,13 @@ def _again(ask: Callable[[], Any]) -> Any:  # noqa: ANN401
 
 
 def _about(table: Any) -> dict[str, Any]:  # noqa: ANN401
-    """What was recorded when an index was built."""
+    """Return the metadata recorded when an index was built."""
     about: dict[str, Any] = json.loads(table.schema.metadata[b"st_paragram"])
     return about
 
 
 def _hits(queries: Vectors, found: Any, threshold: float) -> list[list[Hit]]:  # noqa: ANN401
-    """Hits of each query, with exact cosines: LanceDB rounds queries to float16."""
+    """Return the hits of each query, with exact cosines, since LanceDB rounds queries to float16."""
     numbers = found["query_index"].to_numpy() if len(queries) > 1 else np.zeros(len(found), np.int64)
     rows = found["vector"].combine_chunks().flatten().to_numpy().astype(np.float32).reshape(-1, queries.shape[1])
     scores = np.einsum("nd,nd->n", queries[numbers], rows) / np.linalg.norm(rows, axis=1)
@@ -378,9 +378,9 @@ def _hits(queries: Vectors, found: Any, threshold: float) -> list[list[Hit]]:  #
 
 @contextmanager
 def _refused(folder: Path, where: str | None = None) -> Iterator[None]:
-    """Turn what LanceDB raises, for a filter if there is one, into one line without its places in Rust."""
+    """Turn LanceDB's errors, for a filter if there is one, into one line without Rust source locations."""
     if where is not None and not isinstance(where, str):
-        raise SettingsError(f"where is {short(where)}; give a condition in SQL, such as \"lang = 'es'\"")
+        raise SettingsError(f"where is {short(where)}; give an SQL condition, such as \"lang = 'es'\"")
     try:
         yield
     except (ValueError, RuntimeError, OSError, LookupError, TypeError) as error:

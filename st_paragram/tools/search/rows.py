@@ -1,4 +1,4 @@
-"""Sentences and their fields, such as a language or a year: from texts, tables and words like `source=wiki`."""
+"""Sentences and their fields, such as a language or a year, from texts, tables and tags like `source=wiki`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Source = str | Path | Iterable[str] | Iterable[tuple[str, Fields]]
 
 
 def rows_of(source: Source, metadata: Fields | Iterable[Fields] | None) -> Iterator[tuple[str, Fields]]:
-    """Sentences with single spaces and their fields; `metadata` holds fields of all sentences, or of each."""
+    """Yield sentences with single spaces and their fields; `metadata` has fields for all sentences, or for each."""
     texts: Iterator[Any] = read_lines(str(source)) if isinstance(source, (str, Path)) else iter(source)
     each = None if metadata is None or isinstance(metadata, Mapping) else iter(metadata)
     for number, row in enumerate(texts, 1):
@@ -31,19 +31,19 @@ def rows_of(source: Source, metadata: Fields | Iterable[Fields] | None) -> Itera
         values = {str(name): _kept(value) for name, value in fields.items()}
         yield " ".join(text.split()), {name: value for name, value in values.items() if value is not None}
     if each is not None and next(each, None) is not None:
-        raise SettingsError("there are more dicts of fields than sentences; give one for each sentence")
+        raise SettingsError("there are more dicts of fields than sentences; give one per sentence")
 
 
 def has_words(text: str) -> bool:
-    """Whether a sentence has at least two letters or digits; others are left out."""
+    """Whether a sentence has at least two letters or digits; other sentences are left out."""
     return sum(map(str.isalnum, text)) > 1
 
 
 def table_rows(path: str, column: str, fields: Sequence[str], tags: Fields) -> Iterator[tuple[str, Fields]]:
-    """Sentences from a column of a table, their fields from others and from `tags`; see `read_columns`.
+    """Yield sentences from a column of a table, with fields from other columns and `tags`; see `read_columns`.
 
-    CSV and TSV write every value as text. A column of numbers or of true and false is read as such; for this, such
-    tables are read into memory.
+    In CSV and TSV, all values are text, so columns with only numbers, or only true and false, are converted. For this,
+    such tables are read into memory.
     """
     rows: Iterable[tuple[Any, ...]] = read_columns(path, [column], others=fields)
     if fields and table_form(path) in (CSV, TABBED) and (rows := list(rows)):
@@ -59,7 +59,7 @@ def table_rows(path: str, column: str, fields: Sequence[str], tags: Fields) -> I
 
 
 def tags_of(words: Iterable[str]) -> dict[str, Any]:
-    """Fields from words like `source=wiki`; numbers, true and false are read as such."""
+    """Parse fields like `source=wiki`; numbers, true and false are converted."""
     tags = {}
     for word in words:
         name, _, value = word.partition("=")
@@ -70,7 +70,7 @@ def tags_of(words: Iterable[str]) -> dict[str, Any]:
 
 
 def _read(values: Sequence[str]) -> Sequence[Any]:
-    """Values as JSON reads them if all are numbers, or all true or false (`007` stays text); others as they are."""
+    """Convert values as in JSON if all are numbers, or all true or false (`007` stays text)."""
     try:
         read = [value and json.loads(value, parse_int=_number) for value in values]
     except ValueError:
@@ -84,7 +84,7 @@ def _number(digits: str) -> int | str:
 
 
 def _kept(value: Any) -> Any:  # noqa: ANN401 - whatever a table or a user has
-    """A value as an index keeps it: dates as text that can be ordered; None for empty text and NaN."""
+    """Convert a value for storage: dates become sortable text; empty text and NaN become None."""
     value = value.item() if isinstance(value, np.generic) else value
     value = float(value) if isinstance(value, Decimal) else value
     value = value.isoformat() if isinstance(value, date) else value

@@ -1,1 +1,1 @@
-"""An HTTP server of embeddings, scores and searches."""
+"""An HTTP server for embeddings, scores and searches."""

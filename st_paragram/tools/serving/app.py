@@ -1,4 +1,4 @@
-"""A server of one model, and perhaps an index, behind the APIs of OpenAI, Cohere, Jina and Hugging Face."""
+"""A server for one model, and optionally an index, with the APIs of OpenAI, Cohere, Jina and Hugging Face."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from st_paragram.tools.serving import schemas
 from st_paragram.tools.serving.batching import BATCH_TEXTS, MAX_WAITING, Batcher, Encoded, Rows
 from st_paragram.tools.work import end_with_parent
 
-VARIABLE = "ST_PARAGRAM_SERVE"  # has the job of a worker process
+VARIABLE = "ST_PARAGRAM_SERVE"  # environment variable with the settings for a worker process
 _SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 REQUESTS = prometheus.Counter("st_paragram_requests", "Requests answered", ["path", "status"])
 LATENCY = prometheus.Histogram("st_paragram_request_seconds", "Time to the answer", ["path"], buckets=_SECONDS)
@@ -53,7 +53,7 @@ logger = logging.getLogger(__name__)
 
 
 def build(job: schemas.Job) -> Starlette:
-    """The application; `state.about` says what it serves."""
+    """Build the application; `state.about` describes what it serves."""
     service = _Service(job)
     posted = {
         "/v1/embeddings": (schemas.Embeddings, service.embeddings),
@@ -80,25 +80,25 @@ def build(job: schemas.Job) -> Starlette:
         middleware.insert(0, Middleware(CORSMiddleware, allow_origins=job.origins, **how))
     handlers: Any = dict.fromkeys((HTTPException, SettingsError, ValidationError), _refused)
     app = Starlette(routes=routes, middleware=middleware, exception_handlers=handlers)
-    app.router.redirect_slashes = False  # a redirection would lead to whatever host the request names
-    app.state.about = f"{service.name} ({service.dimension} components)"
+    app.router.redirect_slashes = False  # a redirect would lead to any host that the request names
+    app.state.about = f"{service.name} ({service.dimension} dimensions)"
     gc.collect()
-    gc.freeze()  # with torch, a collection of all that is loaded would stop all requests for 0.4 s
+    gc.freeze()  # with torch, a garbage collection of all loaded objects would stop all requests for 0.4 s
     return app
 
 
 def build_worker() -> Starlette:
-    """The application of a worker process, which ends with its parent."""
+    """Build the application of a worker process, which ends with its parent."""
     threading.Thread(target=end_with_parent, daemon=True).start()
     return build(TypeAdapter(schemas.Job).validate_json(os.environ[VARIABLE]))
 
 
 def serve(job: schemas.Job) -> None:
-    """Open model and index, announce the address, and answer requests until SIGINT or SIGTERM.
+    """Open model and index, print the address, and answer requests until SIGINT or SIGTERM.
 
-    A client may connect from the announcement on, and is answered as soon as the workers have started.
+    Clients may connect as soon as the address is printed, and are answered once the workers have started.
     """
-    app = build(job)  # also for several workers, so that what cannot be served is refused once and in a line
+    app = build(job)  # also for several workers, so that errors are reported once, in one line
     try:
         family = socket.AF_INET6 if ":" in job.host else socket.AF_INET
         listening = socket.create_server((job.host, job.port), family=family, backlog=1024)
@@ -106,11 +106,11 @@ def serve(job: schemas.Job) -> None:
         seen = f"cannot listen on {job.host}, port {job.port} ({error.strerror or error})"
         raise SettingsError(f"{seen}; choose another --host or --port") from error
     with listening, tempfile.TemporaryDirectory(prefix="st_paragram-metrics-") as counts:
-        # Connections inherit it. asyncio sets it only for sockets of `getaddrinfo`; small answers would wait for 40 ms.
+        # Inherited by connections. asyncio sets it only for sockets of `getaddrinfo`; small answers would take 40 ms.
         listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         host, port = listening.getsockname()[:2]
         address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
-        sys.stdout.write(f"{app.state.about} answers at {address} until Ctrl-C.\n")
+        sys.stdout.write(f"Serving {app.state.about} at {address} until Ctrl-C.\n")
         sys.stdout.flush()
         config = Config(
             app if job.workers == 1 else "st_paragram.tools.serving.app:build_worker",
@@ -124,7 +124,7 @@ def serve(job: schemas.Job) -> None:
             access_log=False,
             timeout_keep_alive=30,
             timeout_graceful_shutdown=30,
-            timeout_worker_healthcheck=60,  # a worker may be deaf for a while, as when it imports torch
+            timeout_worker_healthcheck=60,  # a worker may not respond for a while, for example when it imports torch
         )
         with suppress(KeyboardInterrupt):  # uvicorn raises the signal again when it has stopped
             if job.workers == 1:
@@ -137,7 +137,7 @@ def serve(job: schemas.Job) -> None:
 
 
 class Guard:
-    """Checks the key, counts, and answers what fails: the log gets no message of an error, which may hold a text."""
+    """Checks the key, counts requests, and answers errors, without logging messages, which may contain texts."""
 
     def __init__(self, app: ASGIApp, key: str | None, paths: set[str]) -> None:
         self.app, self.key, self.paths = app, key and key.encode(), paths
@@ -149,7 +149,7 @@ class Guard:
 
         async def counted(message: Message) -> None:
             nonlocal status
-            if "status" in message:  # before the client has it, so that it finds its own requests among the counts
+            if "status" in message:  # before the client gets the answer, so that its own request is already counted
                 status = message["status"]
                 REQUESTS.labels(name, status).inc()
                 LATENCY.labels(name).observe(time.perf_counter() - began)
@@ -173,11 +173,11 @@ class Guard:
             places = ", ".join(f"{Path(each.filename).name}:{each.lineno} ({each.name})" for each in frames)
             logger.error("a request failed: %s at %s", type(error).__name__, places)
             if not status:
-                await _refusal(500, "the server failed; its log has the kind of error")(scope, receive, counted)
+                await _refusal(500, "the server failed; its log shows the type of error")(scope, receive, counted)
 
 
 class _Counter:
-    """A tokenizer that notes the tokens of each text for `usage`, so that no text is tokenized twice."""
+    """A tokenizer that counts the tokens of each text for `usage`, so that no text is tokenized twice."""
 
     def __init__(self, tokenizer: Any) -> None:  # noqa: ANN401 - some have a faster way
         self._encode, self._counts = getattr(tokenizer, "encode_rows", tokenizer.encode), list[NDArray[np.int64]]()
@@ -188,13 +188,13 @@ class _Counter:
         return ids, offsets
 
     def taken(self) -> NDArray[np.int64]:
-        """The tokens of the texts since the last call, (n,)."""
+        """Return the numbers of tokens of the texts since the last call, (n,)."""
         counts, self._counts = self._counts, []
         return np.concatenate(counts)
 
 
 class _Service:
-    """What answers requests."""
+    """The endpoints of the server."""
 
     def __init__(self, job: schemas.Job) -> None:
         folder = find(job.model)
@@ -216,12 +216,12 @@ class _Service:
             self.index.encoder = self.encoder
 
     def reading(self, schema: Any, answer: Any) -> Any:  # noqa: ANN401
-        """The endpoint that reads the body of a request, and has it answered."""
+        """Make an endpoint that parses the body of a request and calls `answer`."""
 
         async def endpoint(request: Request) -> Response:
             if not request.headers.get("content-type", "").lower().startswith("application/json"):
-                # Without this header, any page in a browser could send requests here.
-                raise HTTPException(400, "the body is read with the header Content-Type: application/json; send it")
+                # If this header were optional, any web page could send requests here.
+                raise HTTPException(400, "the header Content-Type: application/json is missing; send it")
             body = bytearray()
             async for part in request.stream():
                 body += part
@@ -278,7 +278,7 @@ class _Service:
             raise HTTPException(400, f"k is {asked.k}; at most {self.job.max_hits} are allowed")
         rows = (await self.encode(queries, "query" if index.answers else "sentence")).rows
         if len(unknown := np.flatnonzero(~rows.any(1))):
-            raise HTTPException(400, f"text {unknown[0]} of queries has nothing that {self.name} knows")
+            raise HTTPException(400, f"text {unknown[0]} of queries has no token that {self.name} knows")
         found = await to_thread(index.search_vectors, rows, asked.k, asked.threshold, asked.where)
         return _json({"model": self.name, "results": [[hit._asdict() for hit in hits] for hits in found]})
 
@@ -306,7 +306,7 @@ class _Service:
         return _json(about if name else {"object": "list", "data": [about]})
 
     async def info(self, _: Request) -> Response:
-        """As text-embeddings-inference; but `max_input_length` counts characters."""
+        """Answer like text-embeddings-inference, except that `max_input_length` counts characters."""
         about: dict[str, Any] = {"model_id": self.name, "model_sha": None, "model_dtype": "float32"}
         about |= {"model_type": {"embedding": {"pooling": "mean"}}, "auto_truncate": False}
         limits = {"max_input_length": self.job.max_characters, "max_client_batch_size": self.job.max_texts}
@@ -322,20 +322,20 @@ class _Service:
         rows = np.asarray(encode(texts, batch_size=self.batch_size, show_progress_bar=False), np.float32)
         if self.counter:
             return Encoded(rows, self.counter.taken())
-        features = self.encoder.preprocess(texts)  # next to a network, the tokenizer takes no time
+        features = self.encoder.preprocess(texts)  # tokenization takes little time compared with a network
         mask = features.get("attention_mask")
         return Encoded(rows, np.asarray(features["cu_seq_lens_q"].diff() if mask is None else mask.sum(1)))
 
     def _check_model(self, name: str | None) -> None:
         if name not in (None, self.name):
-            raise HTTPException(404, f"this server has one model, {self.name}")
+            raise HTTPException(404, f"this server has only the model {self.name}")
 
     def _check_dimensions(self, dimensions: int | None) -> None:
         if dimensions is not None and dimensions > (known := self.dimension):
-            raise HTTPException(400, f"dimensions is {dimensions}; {self.name} has {known} components")
+            raise HTTPException(400, f"dimensions is {dimensions}; {self.name} has {known} dimensions")
 
     def _texts(self, texts: list[str], name: str, truncate: bool | None = False) -> list[str]:
-        """The texts of a field, cut if that is wanted; refuses no text, too many, empty and too long ones."""
+        """Return the texts of a field, truncated on request; refuse empty or long texts, and too few or too many."""
         if not 1 <= len(texts) <= self.job.max_texts:
             raise HTTPException(400, f"{name} has {len(texts)} texts; give 1 to {self.job.max_texts}")
         most = self.job.max_characters
@@ -357,18 +357,18 @@ class _Service:
 
 
 def _unit(rows: Rows) -> Rows:
-    """Rows at length 1; a row of zeros stays as it is."""
+    """Scale rows to length 1; rows of zeros are not changed."""
     return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), np.float32(1e-30))
 
 
 def _json(value: object, status: int = 200, headers: Any = None) -> Response:  # noqa: ANN401
-    """A value, possibly with arrays, as JSON."""
+    """Return a value, possibly with arrays, as JSON."""
     content = orjson.dumps(value, np.ascontiguousarray, orjson.OPT_SERIALIZE_NUMPY)
     return Response(content, status, headers, "application/json")
 
 
 def _refusal(status: int, message: str, field: str | None = None, headers: Any = None) -> Response:  # noqa: ANN401
-    """An error in the form that OpenAI's clients expect."""
+    """Return an error in the form that OpenAI's clients expect."""
     kind = "invalid_request_error" if status < 500 else "server_error"
     return _json({"error": {"message": message, "type": kind, "param": field, "code": None}}, status, headers)
 
@@ -378,7 +378,7 @@ async def _refused(_: Request, error: Any) -> Response:  # noqa: ANN401
         return _refusal(error.status_code, error.detail, headers=error.headers)
     if isinstance(error, SettingsError):
         return _refusal(400, str(error))
-    # The first mistake that pydantic found, with its place, such as pairs[1][0]; never with the value.
+    # The first error found by pydantic, with its place, such as pairs[1][0], but never with the value.
     first = error.errors(include_url=False, include_input=False)[0]
     field = "".join([*map(str, first["loc"][:1]), *(f"[{part}]" for part in first["loc"][1:] if isinstance(part, int))])
     message = first["msg"].removeprefix("Value error, ")

@@ -1,7 +1,7 @@
-"""The texts of requests to embeddings: short ones at once, others together with what has arrived meanwhile.
+"""Embedding of requests: short texts at once, other texts together with those that have arrived meanwhile.
 
-Short texts are encoded in the event loop: that takes less time than handing them to a thread. One thread encodes the
-rest. No request waits for company: when the thread is free, it takes all that has come, up to a number of texts.
+Short texts are encoded in the event loop, which takes less time than passing them to a thread. One thread encodes the
+rest. No request waits for others: when the thread is free, it takes all waiting texts, up to a maximum number.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ BATCHES = prometheus.Histogram("st_paragram_batch_texts", "Texts encoded togethe
 
 
 class Encoded(NamedTuple):
-    """Embeddings (n, D), and the tokens of each text, (n,)."""
+    """Embeddings (n, D), and the number of tokens of each text, (n,)."""
 
     rows: Rows
     tokens: NDArray[np.int64]
@@ -34,8 +34,8 @@ class Encoded(NamedTuple):
 class Batcher:
     """Encodes the texts of all requests, within one event loop.
 
-    Requests of up to `short` characters are encoded at once if nothing else is being encoded. Up to `batch_texts` are
-    encoded together, and up to `max_waiting` wait.
+    Requests of up to `short` characters are encoded at once if nothing else is being encoded. Up to `batch_texts` texts
+    are encoded together, and up to `max_waiting` texts may wait.
     """
 
     def __init__(
@@ -52,13 +52,13 @@ class Batcher:
         self._work: asyncio.Task[None] | None = None
 
     async def __call__(self, texts: list[str], kind: Kind = "sentence") -> Encoded:
-        """Encode the texts of a request; an error with status 503 if too many texts wait already."""
+        """Encode the texts of a request; raise an error with status 503 if too many texts are waiting."""
         is_idle = self._work is None or self._work.done()
         if is_idle and sum(map(len, texts)) <= self.short:
             BATCHES.observe(len(texts))
             return self.encode(texts, kind)
         if self.waiting and self.waiting + len(texts) > self.max_waiting:
-            raise HTTPException(503, f"{self.waiting} texts wait; try again in a second", {"Retry-After": "1"})
+            raise HTTPException(503, f"{self.waiting} texts are waiting; try again in a second", {"Retry-After": "1"})
         answer = asyncio.get_running_loop().create_future()
         self._requests.append((texts, kind, answer))
         self.waiting += len(texts)
@@ -79,7 +79,7 @@ class Batcher:
             BATCHES.observe(len(texts))
             try:
                 encoded = await asyncio.get_running_loop().run_in_executor(self._thread, self.encode, texts, kind)
-            except Exception as error:  # whatever it is, the next batch is tried
+            except Exception as error:  # any error; continue with the next batch
                 for _, answer in batch:
                     if not answer.done():
                         answer.set_exception(error)

@@ -1,4 +1,4 @@
-"""What a server is started with, and the bodies of requests."""
+"""The settings of a server, and the bodies of requests."""
 
 from __future__ import annotations
 
@@ -13,37 +13,37 @@ from pydantic import BaseModel, BeforeValidator, ByteSize, ConfigDict, Field
 from st_paragram.core.settings import setting, settings
 from st_paragram.errors import SettingsError
 
-#: OpenAI's vocabulary, whose token ids LangChain sends in place of texts, and its name in tiktoken's cache.
+#: OpenAI's vocabulary, whose token ids LangChain sends instead of texts, and its name in tiktoken's cache.
 VOCABULARY, CACHED_AS = "cl100k_base", "9b5ad71b2ce5302211f9c61530b329a4922fc6a4"
 Kind = Literal["sentence", "query", "document"]
 
 
 @settings
 class Job:
-    """What is served, and the limits of requests."""
+    """The settings of a server: what it serves, and the limits of requests."""
 
     model: str
     origins: tuple[str, ...] = ()
     key: str | None = field(default=None, repr=False)
-    host: str = setting("127.0.0.1", "address to listen on; the default is for this machine only", metavar="HOST")
+    host: str = setting("127.0.0.1", "address to listen on; by default only this machine can connect", metavar="HOST")
     port: int = setting(8080, "port to listen on; 0: any free port", ge=0, le=65_535)
     workers: int = setting(1, "server processes", ge=1)
     name: str | None = setting(None, "model name in requests (default: the last part of MODEL)")
     index: Path | None = setting(None, "index from st-paragram index, built with this model", metavar="FOLDER")
-    index_writable: bool = setting(False, "let clients that send the key add and delete sentences of the index")
+    index_writable: bool = setting(False, "let clients with the key add sentences to the index and delete them")
     max_body: ByteSize = setting("4MiB", "maximum body of a request", metavar="SIZE")
     max_texts: int = setting(2048, "maximum texts per request; a pair has two", ge=1)
     max_characters: int = setting(20_000, "maximum characters per text", ge=1)
     max_hits: int = setting(100, "maximum sentences per search query", ge=1)
 
     def __post_init__(self) -> None:
-        """Refuse an index that everybody could change."""
+        """Refuse an index that anyone could change."""
         if self.index_writable and not self.key:
-            raise SettingsError("--index-writable needs a key, so that not everybody changes the index; give one")
+            raise SettingsError("--index-writable needs a key, so that not everyone can change the index; give one")
 
 
 def _one_or_many(value: object) -> object:
-    """One text as a list of it, and OpenAI's token ids as the texts that they encode."""
+    """Convert one text to a list, and OpenAI's token ids to texts."""
     if not (isinstance(value, list) and value and isinstance(value[0], int | list)):
         return [value] if isinstance(value, str) else value
     try:
@@ -55,15 +55,15 @@ def _one_or_many(value: object) -> object:
         lists: Any = [value] if isinstance(value[0], int) else value
         return list(map(tiktoken.get_encoding(VOCABULARY).decode, lists))
     except (ImportError, KeyError, OverflowError, TypeError):
-        needed = f"token ids must be of {VOCABULARY}, which needs tiktoken and this vocabulary on the server"
+        needed = f"token ids must be of {VOCABULARY}, and the server needs tiktoken with this vocabulary"
         raise ValueError(f"{needed}; send texts (LangChain: check_embedding_ctx_length=False)") from None
 
 
-FAST = Field(fail_fast=True)  # a list ends at its first error
+FAST = Field(fail_fast=True)  # validation of a list stops at the first error
 Texts = Annotated[list[str], FAST]
 OneOrMany = Annotated[list[str], FAST, BeforeValidator(_one_or_many)]
 Document = Annotated[str, BeforeValidator(lambda value: value.get("text") if isinstance(value, dict) else value)]
-Right = Literal["Right", "right"]  # of a long text, the beginning stays
+Right = Literal["Right", "right"]  # truncate long texts at the end
 Number = Annotated[int, Field(ge=1, lt=2**31)]
 
 
@@ -73,7 +73,7 @@ class _Body(BaseModel):
 
 
 class Embeddings(_Body):
-    """OpenAI's request for embeddings; `input_type`, for models with towers, is an addition."""
+    """OpenAI's request for embeddings, plus `input_type` for models with towers."""
 
     input: OneOrMany
     encoding_format: Literal["float", "base64"] = "float"
@@ -93,7 +93,7 @@ class Embed(_Body):
 
 
 class Rerank(_Body):
-    """A ranking: Cohere's and Jina's form has `documents`, that of text-embeddings-inference has `texts`."""
+    """A request for a ranking, with `documents` as in Cohere's and Jina's APIs, or `texts` as in TEI's."""
 
     query: str
     documents: Annotated[list[Document], FAST] | None = None
@@ -113,7 +113,7 @@ class Score(_Body):
 
 
 class Search(_Body):
-    """Queries to the index, hits per query, their lowest cosine, and a filter in SQL."""
+    """Queries to the index, hits per query, minimum cosine, and an SQL filter."""
 
     queries: Texts
     k: Number = 10
@@ -122,14 +122,14 @@ class Search(_Body):
 
 
 class Add(_Body):
-    """Sentences, and the fields of all of them or of each."""
+    """Sentences, and fields for all of them or for each."""
 
     sentences: Texts
     metadata: dict[str, Any] | list[dict[str, Any]] | None = None
 
 
 class Delete(_Body):
-    """What is to be deleted, in one of three ways."""
+    """A selection of sentences to delete, in one of three ways."""
 
     where: str | None = None
     sentences: Texts | None = None

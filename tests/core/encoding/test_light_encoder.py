@@ -74,7 +74,7 @@ def test_a_string_gives_one_vector(encoder):
     assert one.shape == (256,) and encoder.similarity(one, other).shape == (1, 1)
     np.testing.assert_array_equal(one, encoder.encode([text])[0])
     assert encoder.tokenize(text) == [["▁where", "▁is", "▁the", "▁station", "?"]]
-    assert repr(encoder) == "Encoder(48,000 sentencepiece ids, 256 components, int4)"
+    assert repr(encoder) == "Encoder(48,000 sentencepiece ids, 256 dimensions, int4)"
     assert float(encoder.similarity(one, other)[0, 0]) == pytest.approx(0.9508, abs=5e-5)
 
 
@@ -90,11 +90,11 @@ def test_columns_arrays_and_iterables(encoder):
 @pytest.mark.parametrize(
     ("inputs", "message"),
     [
-        *((rows, r"^text 2 of 5 is .*counted from 0") for _, rows in iterables(["a", "b", float("nan"), "c", None])),
-        *((rows, r"^text 2 of 5 is .*counted from 0") for _, rows in columns(["a", "b", None, "c", None])),
-        (np.zeros(3), "text 0 of 3 is 0.0"),
+        *((rows, r"^text 2 of 5 \(counted from 0\) is ") for _, rows in iterables(["a", "b", float("nan"), "c", None])),
+        *((rows, r"^text 2 of 5 \(counted from 0\) is ") for _, rows in columns(["a", "b", None, "c", None])),
+        (np.zeros(3), r"text 0 of 3 \(counted from 0\) is 0.0"),
         (b"abc", "type bytes"),
-        ([["a"]], r"text 0 of 1 is \['a'\]"),
+        ([["a"]], r"text 0 of 1 \(counted from 0\) is \['a'\]"),
     ],
 )
 def test_what_is_not_text_is_refused_with_its_position(encoder, inputs, message):

@@ -63,9 +63,9 @@ def test_a_vector_that_is_not_finite_never_comes_out(folder, options):
     ("changes", "message"),
     [
         ({"dropout": 2}, "dropout is 2"),
-        ({"vocabulary_size": 7}, "48000 ids, st_paragram.json says 7"),
+        ({"vocabulary_size": 7}, "48000 ids, but st_paragram.json has 7"),
         ({"tokenizer_kind": "word"}, r"word\.model is missing"),
-        ({"format_version": 2}, "version 2.* update it"),
+        ({"format_version": 2}, "version 2.* update st_paragram"),
     ],
 )
 def test_a_configuration_that_does_not_fit_is_refused(folder, changes, message):

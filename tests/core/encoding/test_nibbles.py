@@ -34,7 +34,7 @@ def test_the_scale_is_the_best_of_those_tried(rng):
 
 
 def test_odd_numbers_of_components_are_refused():
-    with pytest.raises(SettingsError, match="two components per byte, but the table has 5"):
+    with pytest.raises(SettingsError, match="two dimensions per byte, but the table has 5"):
         Table(np.ones((3, 5), np.float32)).converted(TableType.INT4)
 
 

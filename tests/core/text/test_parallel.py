@@ -82,12 +82,12 @@ def test_column_order(tmp_path: Path) -> None:
     assert read(parse_source(f"en-en:{path}", ("en", "en")))[0] == ROWS
     with pytest.raises(SettingsError, match=r"columns en-de, but en-es is expected"):
         parse_source(f"en-de:{path}", EN_ES)
-    with pytest.raises(SettingsError, match=r"ambiguous language, one of es, de; write en-es:pairs"):
+    with pytest.raises(SettingsError, match=r"ambiguous language \(one of es, de\); write for example en-es:pairs"):
         parse_source("pairs", ("en", "es-de"))
 
 
 def test_moses_rows_stay_aligned_and_unequal_lengths_are_refused(tmp_path: Path) -> None:
-    message = r"a\.en has 50,000 rows and .*a\.es has 3 rows; the files of a pair need equal numbers"
+    message = r"a\.en has 50,000 rows and .*a\.es has 3 rows; the files of a pair need the same number"
     with pytest.raises(TextError, match=message):
         read(moses(tmp_path, b"some words\n" * 50_000, b"palabras\n" * 3), drop_invalid=True)
     assert read(moses(tmp_path, SIDES[0], SIDES[1].removesuffix(b"\n")))[0] == ROWS
@@ -106,14 +106,14 @@ def test_opus_zip(tmp_path: Path) -> None:
     path = write_zip(tmp_path / "O.zip", with_region)
     assert read(parse_source(str(path), ("en", "zh")))[0] == [("a dog", "狗")]
     path = write_zip(tmp_path / "P.zip", with_region | {"O.en-zh_tw.zh_tw": "犬\n".encode()})
-    with pytest.raises(TextError, match=r"needs one member for each of \.en and \.zh, .*; name its codes as in"):
+    with pytest.raises(TextError, match=r"needs one member each for \.en and \.zh, .*; give the codes as in"):
         read(parse_source(str(path), ("en", "zh")))
     assert read(parse_source(f"en-zh_tw:{path}", ("en", "zh")))[0] == [("a dog", "犬")]
 
 
 def test_zip_with_one_file_of_columns(tmp_path: Path) -> None:
     assert read(write_zip(tmp_path / "t.zip", {"folder/table.tsv": tabbed(ROWS)}))[0] == ROWS
-    with pytest.raises(TextError, match=r"u\.zip: needs one member for each .*its members are a.tsv, b.tsv"):
+    with pytest.raises(TextError, match=r"u\.zip: needs one member each for .*its members are a.tsv, b.tsv"):
         read(write_zip(tmp_path / "u.zip", {"a.tsv": b"a\tb\n", "b.tsv": b"a\tb\n"}))
 
 
@@ -126,7 +126,7 @@ def test_a_zip_cut_off_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"a\tb\nc\n", "row 2 has 1 column, where 2 are expected: 'c'; put one tab"),
+        (b"a\tb\nc\n", "row 2 has 1 column, but 2 are expected: 'c'; put one tab"),
         (b"a\tb\nc\td\xff\n", "line 2 is not UTF-8 (byte 0xff)"),
         (b"", "empty; give"),
     ],

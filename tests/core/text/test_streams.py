@@ -61,7 +61,9 @@ def test_compressed_files(tmp_path: Path, ending: str) -> None:
         return
     path = tmp_path / f"cut{ending}"
     path.write_bytes(PACKERS[ending](b"".join(b"%d\n" % number for number in range(9999)))[:-9])
-    with pytest.raises(TextError, match=rf"cut\{ending}: cannot be read \(.*\); if it is damaged or cut off, fetch it"):
+    with pytest.raises(
+        TextError, match=rf"cut\{ending}: cannot be read \(.*\); if it is damaged or incomplete, download it"
+    ):
         list(read_lines(str(path)))
 
 
@@ -79,7 +81,7 @@ def test_what_is_not_utf_8_is_named_by_its_line(tmp_path: Path, monkeypatch, bef
     ("data", "seen"),
     [
         ("a\tb\n".encode("utf-16"), "line 1 is not UTF-8 (byte 0xff); convert the file, e.g. with iconv"),
-        *((pack(b"a\n"), "looks like a packed file; let its name end in") for pack in list(PACKERS.values())[1:]),
+        *((pack(b"a\n"), "looks like a compressed file; its name must end in") for pack in list(PACKERS.values())[1:]),
     ],
     ids=["UTF-16", *list(PACKERS)[1:]],
 )

@@ -44,7 +44,7 @@ def test_equal_by_content_and_options(vocabulary, kind, content, options):
         ("sentencepiece", None, {"stemming": True}, "cannot have the options {'stemming': True}"),
         ("sentencepiece", None, {"segmentation": "mecab"}, "cannot have the options .*'mecab' is not a valid"),
         ("word", b'{"a": 1}', {}, "is not a list"),
-        ("word", b'["a", "b", "a"]', {}, "1 are there twice"),
+        ("word", b'["a", "b", "a"]', {}, "1 occur twice"),
         ("word", b'["a"]', {"lower_case": "no"}, "lower_case is 'no'"),
         ("trigram", b'["abc", "ab"]', {}, "'ab' has 2 characters"),
     ],

@@ -57,6 +57,6 @@ def test_the_two_share_rows_and_differ():
 
 
 def test_tokenizers_of_two_kinds_are_refused():
-    with pytest.raises(SettingsError, match="make them alike"):
+    with pytest.raises(SettingsError, match="give the same kind and options"):
         first = WordTokenizer(train_words(ENGLISH))
         BilingualTokenizer.of(first, WordTokenizer(train_words(OTHER), lower_case=False), Sharing.STRING, ("en", "xx"))

@@ -35,7 +35,7 @@ def test_what_a_model_may_be(vocabulary, tmp_path):
     path.write_bytes(vocabulary.content)
     for model in (path, str(path), vocabulary.content, sentencepiece.SentencePieceProcessor(model_file=str(path))):
         assert SentencePieceTokenizer(model) == vocabulary
-    with pytest.raises(SettingsError, match=r"missing\.model: no sentencepiece model \(No such file"):
+    with pytest.raises(SettingsError, match=r"missing\.model: not a sentencepiece model \(No such file"):
         SentencePieceTokenizer("missing.model")
 
 
@@ -62,7 +62,7 @@ def test_jieba_segments_texts_with_han_characters_only(vocabulary):
 def test_little_text_gives_a_small_vocabulary_and_none_an_error():
     assert len(SentencePieceTokenizer(train_vocabulary(["a b c"] * 3, 50_000))) < 20
     for texts in ([], ["a b c d e f g"] * 3):
-        with pytest.raises(TextError, match="no vocabulary of 5 pieces"):
+        with pytest.raises(TextError, match="a vocabulary of 5 pieces cannot"):
             train_vocabulary(texts, 5)
 
 

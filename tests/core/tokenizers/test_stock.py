@@ -100,7 +100,7 @@ def test_other_convertible_models(options):
     [
         ({"model_type": "bpe"}, "is not a unigram model"),
         ({"byte_fallback": True, "vocab_size": 900}, "byte fallback"),
-        ({"normalization_rule_name": "nmt_nfkc_cf"}, "other rules than nmt_nfkc"),
+        ({"normalization_rule_name": "nmt_nfkc_cf"}, "rules other than nmt_nfkc"),
     ],
     ids=str,
 )

@@ -82,8 +82,8 @@ def test_what_is_longer_than_the_positions_is_cut(model, texts):
 @pytest.mark.parametrize(
     ("objective", "task", "languages", "message"),
     [
-        ("bgt", "translate", ("en", "fr"), "no language 'fr' in this model; it knows en and xx"),
-        ("bgt", "translate", ("en", "en"), "a translation from en to en; name two languages"),
+        ("bgt", "translate", ("en", "fr"), "no language 'fr' in this model; choose en or xx"),
+        ("bgt", "translate", ("en", "en"), "translation from en to en; name two languages"),
         ("english-ae", "transfer", (), "cannot transfer: language encoders: none; generators: en; translators: none"),
         ("english-trans", "translate", ("xx", "en"), "cannot translate into en: .*; translators: xx$"),
     ],
@@ -125,10 +125,10 @@ def test_the_command_writes_what_the_function_does(folder, monkeypatch, model, p
 
 
 REFUSED = {
-    "p-sp-mini --task reconstruct en.txt": "a model of architecture 'averaging', an encoder alone; generate needs a",
+    "p-sp-mini --task reconstruct en.txt": "a model of architecture 'averaging' has no decoders; generate needs a",
     "bgt --task reconstruct none.txt": "none.txt: No such file",
-    "bgt --task transfer en.txt": "a transfer needs a style",
-    "bgt --task transfer en.txt --styles short.txt": "short.txt: ends after line 3, but another",
+    "bgt --task transfer en.txt": "--task transfer needs a style",
+    "bgt --task transfer en.txt --styles short.txt": "short.txt: ends after line 3, but the other",
     "bgt --task translate en.txt --output xx.txt": "xx.txt exists",
 }
 

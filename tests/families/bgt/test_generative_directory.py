@@ -102,7 +102,7 @@ def values(change):
     [
         (lambda folder: (folder / DECODERS).unlink(), f"{DECODERS} is missing"),
         (lambda folder: (folder / "sentencepiece.model").write_bytes(b"x"), "not the vocabulary of this model"),
-        (values(lambda v: v["decoders"]["transformer"].update(layers=2)), "other tensors than this model has"),
+        (values(lambda v: v["decoders"]["transformer"].update(layers=2)), "its tensors do not fit this model"),
         (values(lambda v: v.update(languages=["en", "../en"])), r"language is '\.\./en'"),
     ],
 )

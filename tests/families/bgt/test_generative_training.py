@@ -175,7 +175,7 @@ def test_a_model_to_begin_with(tmp_path, vocabulary, small):
     known = [row for row in range(len(vocabulary)) if vocabulary.piece(row)]
     torch.testing.assert_close(table[known] * 4, rows[known])
     assert not table[vocabulary.processor.bos_id()].any()
-    with pytest.raises(SettingsError, match=r"dim is 8, but .* has 16 components"):
+    with pytest.raises(SettingsError, match=r"dim is 8, but .* has 16 dimensions"):
         training.new_model(small, tiny(dim=8, init=str(tmp_path / "averaging")))
 
 
@@ -183,7 +183,7 @@ def test_pairs_of_one_language_or_vocabularies_of_each_are_refused(tmp_path, voc
     both = BilingualTokenizer.of(vocabulary, vocabulary, Sharing.DISJOINT, ("en", "xx"))
     for second, first, message in (
         ("en", vocabulary, "pairs of one language; a generative model needs two"),
-        ("xx", both, r"a vocabulary for each side|sentencepiece ids, not bilingual ids"),
+        ("xx", both, r"a vocabulary per side|sentencepiece ids, not bilingual ids"),
     ):
         tokenizers = first if first is vocabulary else (both, both.in_language("xx"))
         with PairStoreWriter(tmp_path / f"{second}.h5", ("en", second), tokenizers, 100, {}) as writer:

@@ -61,9 +61,9 @@ def test_a_baseline_has_its_name_and_of_few_pairs_one_is_held_out(run):
 
 REFUSED = {
     "--dim 10 --heads 4": "dim is 10 and heads 4; dim must be a multiple of heads",
-    "--dim 15 --heads 3": "dim is 15; sines and cosines",
-    "--config small": "config is 'small'; it must be one of bgt_paper, bgt_small, or a YAML file",
-    "--min-pieces 99": "pairs stay, the others have a sentence of fewer than 99 pieces",
+    "--dim 15 --heads 3": "dim is 15; position sines and cosines",
+    "--config small": "config is 'small'; give one of bgt_paper, bgt_small, or a YAML file",
+    "--min-pieces 99": "pairs left, the others have a sentence of fewer than 99 pieces",
 }
 
 

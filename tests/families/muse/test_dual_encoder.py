@@ -94,9 +94,9 @@ def test_unknown_contexts_and_nothing_to_encode(model, texts):
 
 
 def test_what_is_refused(model, new, name):
-    with pytest.raises(SettingsError, match="2 answers and 1 contexts; give one for each, or none"):
+    with pytest.raises(SettingsError, match="2 answers but 1 contexts; give one for each, or none"):
         model.encode_answers(["ba", "ce"], ["di"])
-    with pytest.raises(SettingsError, match="1 premises and 2 hypotheses; give as many of both"):
+    with pytest.raises(SettingsError, match="1 premises but 2 hypotheses; give as many of both"):
         model.classify(["ba"], ["ce", "di"])
     with pytest.raises(SettingsError, match="a single text; give a list of texts"):
         model.encode_answers("ba ce")

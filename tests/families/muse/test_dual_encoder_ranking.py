@@ -66,5 +66,5 @@ def test_equal_texts_give_each_other_no_gradient(side):
 def test_what_is_refused(averaging):
     with pytest.raises(SettingsError, match="scale must be positive, margin at least 0"):
         DualEncoderRankingLoss(averaging, 20.0, -0.1)
-    with pytest.raises(SettingsError, match="got 3 columns of text; it takes 2"):
+    with pytest.raises(SettingsError, match="got 3 columns of text; give 2"):
         DualEncoderRankingLoss(averaging)([averaging.preprocess(["ba"])] * 3)

@@ -128,7 +128,7 @@ def test_it_begins_near_the_bag_of_a_model(tmp_path, vocabulary, store, architec
 def test_languages_of_stores_and_folders(data, tmp_path):
     store = str(data.bitext.path)
     assert bitext_of_languages(["yy"], [store]) == ("xx-yy", [store]) and bitext_of_languages(["de"]) == ("de", [])
-    with pytest.raises(SettingsError, match="no translations of de, zz, only of xx, yy; prepare them, or leave"):
+    with pytest.raises(SettingsError, match="no translations for de, zz, only for xx, yy; prepare them, or leave"):
         bitext_of_languages(["zz", "xx", "de"], [store])
     for name in ("en-de.tsv.xz", "en-es.tsv", "en-es.tsv.gz"):
         (tmp_path / name).write_text("x")

@@ -101,7 +101,7 @@ def test_gradients_reach_all_weights_and_not_the_table(folder):
     ("change", "message"),
     [
         (lambda old: old | {"w1_3": old["w1_3"][:-1]}, "size mismatch for branches.1.first.weight"),
-        (lambda old: old | {"d3": old["d3"] * np.inf}, "dense.5.weight has numbers of another"),
+        (lambda old: old | {"d3": old["d3"] * np.inf}, "dense.5.weight has another number type"),
     ],
 )
 def test_damaged_weights_are_refused_in_one_line(weights, files, tmp_path, change, message):
@@ -158,7 +158,8 @@ def test_cosines_are_the_weighted_mean_of_both(given_files, folder, pairs, capsy
     for psp in ("p-sp", "small"):
         both = ["--psp", psp, "--weight", "0.7", "--output", "both", "--overwrite"]
         assert main(["import", "use-psp", *given_files, *both]) == 0
-        said = f"both: published weights of multilingual USE, Apache-2.0, and {psp}, 0.7 to 0.3\n"
+        ratio = f"Apache-2.0, combined with {psp} in the ratio 0.7 to 0.3\n"
+        said = f"both: published weights of multilingual USE, {ratio}"
         assert said in capsys.readouterr().err
         texts = ["", "Ω", *(text for pair in pairs[:20] for text in pair)]
         wanted = 0.7 * cosines(st_paragram.load(folder), texts) + 0.3 * cosines(st_paragram.load(psp), texts)
@@ -179,7 +180,7 @@ def test_the_projection_keeps_the_principal_components(given_files, pairs, capsy
     common = ["import", "use-psp", *given_files, "--psp", "p-sp"]
     assert main([*common, "--output", "both"]) == 0
     assert main([*common, "--dim", "9", "--text", "lines.txt", "--output", "nine"]) == 0
-    assert "nine: projected to 9 components: " in capsys.readouterr().err
+    assert "nine: 9 dimensions, which keep " in capsys.readouterr().err
     texts = [text for pair in pairs[:100] for text in pair]
     full = st_paragram.load("both", device="cpu").encode(texts)
     wanted = full @ np.linalg.svd(full)[2][:9].T
@@ -192,7 +193,7 @@ def test_the_projection_keeps_the_principal_components(given_files, pairs, capsy
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["use-psp"], "use-psp needs --psp"),
+        (["use-psp"], "use-psp needs an averaging model"),
         (["use-psp", "--psp", "use"], "name an averaging model (P-SP)"),
         (["use-psp", "--psp", "p-sp", "--dim", "19", "--text", "lines.txt"], "--dim is 19; give 1 to 18"),
         (["use"], 'not installed; pip install "st_paragram[use]"'),

@@ -67,7 +67,7 @@ def test_empty_rows_and_those_of_test_sets_are_left_out_and_counted(tmp_path, mo
     assert [row[0] for row in read(path, "qa")] == ["Why so?", "When?"]
     assert f"{path}: 3 of 6 rows with an empty text left out" in caplog.text
     assert f"{path}: 1 of 6 rows with sentences of test sets of tests left out" in caplog.text
-    with pytest.raises(TextError, match=r"en\.tsv: no rows `question TAB answer .*` are left; give others"):
+    with pytest.raises(TextError, match=r"en\.tsv: no rows `question TAB answer .*` left; give another file"):
         read(write(path, "Who?\tA zebra.\n"), "qa")
 
 
@@ -93,9 +93,9 @@ def test_files_of_a_folder(tmp_path):
     write(tmp_path / "en.tsv.gz", "x")
     with pytest.raises(TextError, match=r"en\.tsv\.gz: same language as en\.tsv; keep one"):
         task_files(tmp_path, "qa")
-    with pytest.raises(TextError, match=r"no such folder with files LANG\.tsv \(or .gz, .xz\) of rows `label"):
+    with pytest.raises(TextError, match=r"no files LANG\.tsv \(or .gz, .xz\); add files with rows `label"):
         task_files(tmp_path / "nowhere", "nli")
-    with pytest.raises(TextError, match="file is a file, where a folder is expected"):
+    with pytest.raises(TextError, match="file is a file, but a folder is expected"):
         task_files(write(tmp_path / "file", "x"), "nli")
 
 
@@ -160,7 +160,7 @@ def test_the_rows_of_all_tasks(tmp_path, vocabulary, store, pairs):
     chosen = all_rows(data.bitext, data.more.tasks, ["yy"], tiny(nli_share=0.0))
     assert [each.name for each in chosen] == ["translation yy", "qa en", "response en"]
     (tmp_path / "nli" / "en.tsv").unlink()
-    with pytest.raises(TextError, match="nli: no nli file of en, yy; add one, or leave the option out"):
+    with pytest.raises(TextError, match="nli: no nli file for en, yy; add one, or leave the option out"):
         all_rows(data.bitext, data.more.tasks, ["yy"], tiny())
     (only,) = all_rows(store, {}, (), tiny())
     assert only.name == "translation xx" and only.numbers is None and len(only) == len(store)

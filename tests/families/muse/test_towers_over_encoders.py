@@ -42,7 +42,7 @@ def test_towers_and_classifier_learn_and_sentences_stay(folders, tmp_path, pairs
         assert curve.rows > 10 and curve.values[curve.best] > curve.values[0] + 0.1
     model, encoder = st_paragram.load("out", device="cpu"), st_paragram.load("p-sp", device="cpu")
     assert isinstance(model, EncoderWithTowers) and model.tasks == ("nli", "qa")
-    with pytest.raises(SettingsError, match="has towers already"):
+    with pytest.raises(SettingsError, match="already has towers"):
         EncoderWithTowers.over(model)
     texts = [text for pair in pairs[:20] for text in pair]
     wanted = encoder.encode(texts, normalize_embeddings=True)
@@ -87,7 +87,7 @@ def test_other_encoders_get_towers(folders, vocabulary, capsys):
     for name in ("both", "plain"):
         assert main(["towers", name, "--qa", "qa", "--nli", "nli", *options, "--output", f"{name}-qa"]) == 0
         said = capsys.readouterr().out
-        assert "answers found among those held out (" in said and said.endswith(f"\n{name}-qa\n")
+        assert "answers found in held-out rows (" in said and said.endswith(f"\n{name}-qa\n")
         model, dim = st_paragram.load(f"{name}-qa", device="cpu"), st_paragram.load(name).get_embedding_dimension()
         assert model.encode_query(["ba ce"]).shape == (1, dim) and model.has_classifier
 

@@ -71,10 +71,10 @@ def test_the_command_makes_directories_that_every_reader_opens(folder, capsys, c
 REFUSED = {
     "--architecture transformer --heads 3": "dim is 16 and heads 3; dim must be a multiple of heads",
     "--translation-share 0 --qa-share 0 --response-share 0 --nli-share 0": "the shares of all tasks are 0",
-    "--config small": "config is 'small'; it must be one of muse_cnn, muse_paper, muse_small, muse_transformer",
-    "--init other-dim": "dim is 16, but other-dim has 12 components",
-    "--bitext texts --langs es fi": "texts: no translations of fi, looked for en-fi.tsv, .gz and .xz; add them",
-    "--qa other": "other: no qa file of en, xx, yy; add one, or leave the option out",
+    "--config small": "config is 'small'; give one of muse_cnn, muse_paper, muse_small, muse_transformer",
+    "--init other-dim": "dim is 16, but other-dim has 12 dimensions",
+    "--bitext texts --langs es fi": "texts: no translations for fi (en-fi.tsv, also .gz or .xz); add the file",
+    "--qa other": "other: no qa file for en, xx, yy; add one, or leave the option out",
 }
 
 

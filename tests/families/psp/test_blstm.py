@@ -82,7 +82,7 @@ def test_both_readers_open_a_bilstm_over_words(tmp_path, words):
 
 def test_an_encoder_over_other_tokens_is_refused(store, words):
     for encoder, data in (("blstm-word", store), ("blstm", words), ("trigram", words)):
-        with pytest.raises(SettingsError, match=f"and the encoder {encoder} reads"):
+        with pytest.raises(SettingsError, match=f"but the encoder {encoder} reads"):
             new_model(data, TrainingSettings(encoder=encoder, device="cpu"))
-    with pytest.raises(SettingsError, match=r"scramble is 0\.3, but sp knows no order; it is for blstm and blstm-word"):
+    with pytest.raises(SettingsError, match=r"scramble is 0\.3, but the encoder sp ignores order; use it with"):
         TrainingSettings(scramble=0.3)

@@ -6,7 +6,7 @@ import pytest
 from huggingface_hub import ModelCard
 
 from st_paragram.core.encoding.record import Correlation, Score, TrainingRecord, TranslationScore
-from st_paragram.learning.models.card import NO_LICENCE, from_record, render
+from st_paragram.learning.models.card import NO_LICENSE, from_record, render
 
 DROPPED = {"too short": 2, "duplicate": 0}
 SOURCES = [{"name": "/home/me/data/en-es.tsv", "languages": "en-es", "rows": 12, "kept": 10, "dropped": DROPPED}]
@@ -34,7 +34,7 @@ def card_of(record=RECORD, **ways):
 
 
 def test_the_metadata_says_what_the_hub_shows():
-    data = card_of(licence="cc-by-4.0").data
+    data = card_of(license="cc-by-4.0").data
     assert (data.license, data.language) == ("cc-by-4.0", ["en", "es", "zh"])
     assert data.library_name == "sentence-transformers"
     assert data.pipeline_tag == "sentence-similarity" and data.base_model is None
@@ -64,10 +64,10 @@ def test_each_system_names_its_papers(settings, papers, tag):
     assert tag in card.data.tags
 
 
-def test_what_no_licence_is_stated_for_says_so():
-    assert NO_LICENCE in card_of().text and card_of().data.license is None
-    assert NO_LICENCE not in card_of(licence="mit").text
-    assert "the licences of its training text decide" in card_of(licence="other").text
+def test_what_no_license_is_stated_for_says_so():
+    assert NO_LICENSE in card_of().text and card_of().data.license is None
+    assert NO_LICENSE not in card_of(license="mit").text
+    assert "the licenses of its training text apply" in card_of(license="other").text
 
 
 @pytest.mark.parametrize(

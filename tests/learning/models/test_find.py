@@ -31,7 +31,9 @@ def test_the_only_model_here_is_the_default(saved, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert default_model() == "p-sp-xx"
     shutil.copytree(saved, tmp_path / "p-sp-yy")
-    with pytest.raises(ModelDirectoryError, match=r"2 models here \(p-sp-xx, p-sp-yy\); choose one with --model"):
+    with pytest.raises(
+        ModelDirectoryError, match=r"2 models in this folder \(p-sp-xx, p-sp-yy\); choose one with --model"
+    ):
         default_model()
 
 
@@ -39,7 +41,7 @@ def test_without_a_model_here_the_shipped_one_is_the_default(tmp_path, monkeypat
     monkeypatch.chdir(tmp_path)
     with caplog.at_level("INFO"):
         assert default_model() == SHIPPED
-    assert "no model p-sp-* in this folder: p-sp-mini, which comes with st_paragram" in caplog.text
+    assert "no p-sp-* model in this folder; using p-sp-mini, which is included in st_paragram" in caplog.text
     (tmp_path / SHIPPED).mkdir()
     assert find(SHIPPED).samefile(tmp_path / SHIPPED)  # what the user has goes first
 

@@ -64,7 +64,7 @@ def test_its_text_is_open_and_its_card_says_so(name):
     assert len(rows) > 10
     for source in rows:
         assert sources[source].get("open"), source
-        assert sources[source]["licence"] in table
+        assert sources[source]["license"] in table
 
 
 def test_get_writes_a_directory_for_every_reader(name, model, tmp_path, monkeypatch, capsys):

@@ -28,7 +28,7 @@ def refused(folder, message):
     [
         ({"type": "os.path.join"}, "os.path.join is not a module of st_paragram or sentence-transformers"),
         ({"type": "modeling.Evil"}, "not a module of st_paragram"),
-        ({"type": "st_paragram.core.files.write_text"}, "not a module of a pipeline"),
+        ({"type": "st_paragram.core.files.write_text"}, "not a pipeline module"),
         ({"path": "../elsewhere"}, "the folder ../elsewhere is outside the model's"),
         ({"path": "link"}, "the folder link is outside the model's"),
     ],

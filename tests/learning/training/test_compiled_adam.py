@@ -154,7 +154,7 @@ def test_a_saved_state_is_taken_over_to_the_bit():
     again.load_state_dict(first.state_dict())
     assert [again.make_step(*batch, 0.4) for batch in batches[40:]] == losses[40:]
     assert torch.equal(again.table, whole.table)
-    with pytest.raises(SettingsError, match="that of another table"):
+    with pytest.raises(SettingsError, match="belongs to another table"):
         CompiledAdam(torch.nn.Parameter(torch.zeros(ROWS, 9))).load_state_dict(first.state_dict())
 
 
@@ -168,7 +168,7 @@ def test_embeddings_are_dense_adams():
 
 def test_rates_that_do_not_converge_are_refused():
     for wrong in ({"lr": -1.0}, {"betas": (1.0, 0.9)}, {"betas": (0.9, 0.5)}, {"eps": 0.0}):
-        with pytest.raises(SettingsError, match="not a setting of Adam that converges"):
+        with pytest.raises(SettingsError, match="Adam does not converge with these"):
             CompiledAdam(torch.nn.Parameter(torch.zeros(2, 2)), **wrong)
 
 

@@ -63,17 +63,17 @@ def test_rows_are_tokenized_once(data, vocabulary, monkeypatch):
 def test_what_is_not_two_columns_of_texts_is_refused(data, vocabulary):
     labelled = data.add_column("score", [1.0] * len(data))
     with pytest.raises(
-        SettingsError, match=r"has columns english \(string\), other \(string\), score \(float64\); two"
+        SettingsError, match=r"has columns english \(string\), other \(string\), score \(float64\); choose two"
     ):
         store_of(labelled, vocabulary)
     with pytest.raises(SettingsError, match="train_dataset is list; give a Dataset, a DatasetDict or a PairStore"):
         store_of([("a", "b")], vocabulary)
-    with pytest.raises(SettingsError, match="row 1 has no b; filter it out"):
+    with pytest.raises(SettingsError, match="row 1 has no b; remove such rows"):
         store_of(Dataset.from_dict({"a": ["x", "y"], "b": ["z", None]}), vocabulary)
 
 
 def test_a_model_that_it_cannot_train_is_refused_in_one_line(tmp_path, data, pairs):
     with pytest.raises(
-        SettingsError, match="models that begin with TokenEmbedding, not WordEmbeddings; train this one"
+        SettingsError, match="models that begin with TokenEmbedding, not WordEmbeddings; use MarginHardNegativeLoss"
     ):
         MegaBatchTrainer(lstm_pipeline([text for pair in pairs for text in pair]), arguments(tmp_path), data)

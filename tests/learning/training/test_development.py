@@ -49,7 +49,7 @@ def test_a_test_set_is_refused_with_reason_and_remedy(folder):
         development_pairs("graded.tsv", "es")
     message = str(refused.value)
     assert "\n" not in message and "graded.tsv: holds about 100% of the 80 pairs of Invented test" in message
-    assert "no longer measure it" in message and "en-en" in message and "--force-test-set" in message
+    assert "no longer measure its quality" in message and "en-en" in message and "--force-test-set" in message
     with pytest.raises(EvaluationError, match=r"Invented test.*held out.*--force-test-set"):
         development_translations("test.tsv", "es")
 
@@ -62,7 +62,7 @@ def test_translations_are_read_and_refused_by_row(folder, monkeypatch):
         with pytest.raises(TextError, match=rf"bad\.tsv: row {row}"):
             development_translations("bad.tsv", "es")
     monkeypatch.setattr(development, "MOST_TRANSLATIONS", 59)
-    with pytest.raises(EvaluationError, match="60 translations; use at most 59"):
+    with pytest.raises(EvaluationError, match="60 translations; give at most 59"):
         development_translations("held-out.tsv", "es")
 
 
@@ -80,7 +80,7 @@ def test_training_shows_and_keeps_the_accuracy(folder, capsys, caplog):
     caplog.set_level(logging.INFO)
     assert train("bitext", "--lang", "es", "--dev-bitext", "held-out.tsv") == 0
     out = capsys.readouterr().out
-    assert "60 pairs of held-out, translations found: " in out
+    assert "translations found among 60 pairs of held-out: " in out
     lines = [text for text in caplog.messages if "held-out_mean_accuracy" in text]
     assert len(lines) == 2 and all("built-in-en-es_spearman" in text for text in lines)
     assert not any("sequential" in text for text in lines)

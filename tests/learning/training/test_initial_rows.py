@@ -62,7 +62,7 @@ def test_shared_pieces_have_the_models_rows_and_all_others_are_random(old, other
 
 
 def test_refusals(old, other, tmp_path):
-    with pytest.raises(SettingsError, match=r"dim is 8, but .*old has 16 components; set --dim 16"):
+    with pytest.raises(SettingsError, match=r"dim is 8, but .*old has 16 dimensions; set --dim 16"):
         initial_rows(other, old, 8)
     with pytest.raises(ModelDirectoryError, match="no model 'none'"):
         initial_rows(other, "none", DIM)
@@ -108,5 +108,5 @@ def test_a_pipeline_of_other_modules_is_asked_for_the_pieces(other, tmp_path):
     folder = st_paragram.save(new_dual_encoder(bitext), tmp_path / "other")
     table = initial_rows(other, folder, 8)
     assert torch.equal(table, rows_of_pieces(other, model_directory.load(folder, device="cpu"), 8))
-    with pytest.raises(SettingsError, match=r"dim is 4096, but there are \d+ pieces and \d+ components of the model"):
+    with pytest.raises(SettingsError, match=r"dim is 4096, but there are \d+ pieces, and the model has \d+ dimensions"):
         initial_rows(other, folder, 4096)

@@ -64,11 +64,11 @@ def test_a_damaged_checkpoint_is_refused_in_one_line(tmp_path, small):
 def test_a_run_is_resumed_with_the_data_and_settings_that_it_was_begun_with(tmp_path, small, pairs, vocabulary):
     saving(tmp_path / "run", small)
     other = write_store(tmp_path / "other.h5", pairs[30:60], vocabulary)
-    with pytest.raises(SettingsError, match=r"begun on other data than .*other\.h5; resume with the same data"):
+    with pytest.raises(SettingsError, match=r"started with other data than .*other\.h5; resume with the same"):
         mega_batches(tmp_path / "run", other).train(resume_from_checkpoint=True)
     trainer = mega_batches(tmp_path / "run", small)
     trainer.settings = {"dim": 9, "device": "cuda"}
-    with pytest.raises(SettingsError, match="begun with dim None, not 9; resume with the same settings"):
+    with pytest.raises(SettingsError, match="started with dim None, not 9; resume with the same"):
         trainer.train(resume_from_checkpoint=True)
     trainer.settings = {"device": "cuda"}
     trainer.train(resume_from_checkpoint=True)
@@ -109,10 +109,10 @@ def test_a_model_that_cannot_be_saved_is_refused_before_it_is_trained(tmp_path, 
 
 
 def test_what_the_steps_of_a_store_do_not_do_is_refused(tmp_path, monkeypatch):
-    with pytest.raises(SettingsError, match="prompts are 'query: ', but stored texts are trained on as they are"):
+    with pytest.raises(SettingsError, match="prompts are 'query: ', but stored texts are used without prompts"):
         StoreTrainingArguments(str(tmp_path), prompts="query: ")
     with pytest.raises(SettingsError, match="gradient_accumulation_steps is 2"):
         StoreTrainingArguments(str(tmp_path), gradient_accumulation_steps=2)
     monkeypatch.setattr(StoreTrainingArguments, "world_size", property(lambda self: 2))
-    with pytest.raises(SettingsError, match="2 processes or devices: training takes one"):
+    with pytest.raises(SettingsError, match="2 processes or devices, but training uses only one"):
         StoreTrainingArguments(str(tmp_path), use_cpu=True)

@@ -203,7 +203,7 @@ def test_foreign_models_are_refused(tmp_path, store, vocabulary):
     other = train_vocabulary((text for pair in make_pairs(300, seed=9) for text in pair), 200)
     model = pipeline(SentencePieceEmbedding(type(vocabulary)(other), 8), device="cpu")
     arguments = MegaBatchTrainingArguments(str(tmp_path), use_cpu=True)
-    with pytest.raises(SettingsError, match="tokenizer is not the store's"):
+    with pytest.raises(SettingsError, match="tokenizer differs from the store's"):
         MegaBatchTrainer(model, arguments, store)
 
 
@@ -309,9 +309,9 @@ def test_a_teacher_of_other_data_or_for_another_loss_is_refused(tmp_path, half, 
     np.save(tmp_path / "short.npy", np.load(teacher)[:-1])
     (tmp_path / "text.npy").write_text("0.1 0.2\n")
     for path, loss, message in (
-        (tmp_path / "short.npy", MarginHardNegativeLoss, r"float16 of shape \(699, 6\), where .*x\.h5 has 350 pairs"),
-        (tmp_path / "text.npy", MarginHardNegativeLoss, r"not a \.npy file of a teacher's vectors"),
-        (teacher, Other, "a teacher goes with MarginHardNegativeLoss, not with Other"),
+        (tmp_path / "short.npy", MarginHardNegativeLoss, r"float16 of shape \(699, 6\), but .*x\.h5 has 350 pairs"),
+        (tmp_path / "text.npy", MarginHardNegativeLoss, r"not a \.npy file of teacher vectors"),
+        (teacher, Other, "a teacher needs MarginHardNegativeLoss, not Other"),
     ):
         with pytest.raises(SettingsError, match=message):
             make_trainer(tmp_path, half, teacher=str(path), loss=loss)

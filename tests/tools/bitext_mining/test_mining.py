@@ -181,8 +181,8 @@ def test_texts_that_cannot_be_mined(texts, tmp_path, content, message):
 def test_refusals(texts, tmp_path):
     (tmp_path / "old").write_text("old")
     for given, output, settings, message in (
-        (texts[:1], "p.tsv", PLAIN, "1 text, where 2 are needed"),
-        (texts, "p.tsv", replace(PLAIN, index="IVFx"), "faiss cannot make it"),
+        (texts[:1], "p.tsv", PLAIN, "1 text given, 2 needed"),
+        (texts, "p.tsv", replace(PLAIN, index="IVFx"), "faiss cannot build it"),
         (texts, "p.tsv", replace(PLAIN, index="IVF4096,Flat"), "has 4096 lists, but there are"),
         (texts, "old", PLAIN, r"old exists; choose another name or give --overwrite"),
     ):

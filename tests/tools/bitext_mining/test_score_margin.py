@@ -100,7 +100,7 @@ def test_backgrounds_that_cannot_be_one_are_refused(tmp_path, file):
         background_of_texts(str(few), str(few), FOLDER, MarginSettings(), tmp_path)
     with pytest.raises(SettingsError, match="both backgrounds are standard input"):
         background_of_texts("-", "-", FOLDER, MarginSettings(), tmp_path)
-    with pytest.raises(SettingsError, match="must be read again"):
+    with pytest.raises(SettingsError, match="cannot be read twice"):
         background_of_pairs(TextSource(("-",), ("a", "b")), FOLDER, MarginSettings(), tmp_path)
 
 
@@ -173,7 +173,7 @@ def test_the_command(tmp_path, pairs, file, capsys):
     ("arguments", "message"),
     [
         (["--margin", "ratio"], "needs a background"),
-        (["--margin", "absolute", "--background", "self"], "has no background"),
+        (["--margin", "absolute", "--background", "self"], "uses no background"),
         (["--background-source", "x", "--background-target", "y"], "No such file"),
         (["--background", "self", "--neighbors", "900"], "pairs.tsv, first side: "),
     ],

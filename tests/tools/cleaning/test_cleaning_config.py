@@ -70,12 +70,12 @@ def test_a_file(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("markup", r"a list of steps is expected, like `- markup`; saw 'markup'"),
-        ("- markup\n- {copied: {}, ratio: {}}", "entry 2: one step is expected"),
-        ("- spam", "entry 1: unknown step 'spam'; known are length, ratio, .*, label, .*, duplicates"),
-        ("- ratio: {minimum: 3}", "entry 1: ratio: unknown setting 'minimum'; known are max, slack"),
+        ("markup", r"'markup' is not a list of steps; write lines such as `- markup`"),
+        ("- markup\n- {copied: {}, ratio: {}}", "entry 2: .* is not one step"),
+        ("- spam", "entry 1: unknown step 'spam'; known steps: length, ratio, .*, label, .*, duplicates"),
+        ("- ratio: {minimum: 3}", "entry 1: ratio: unknown setting 'minimum'; known settings: max, slack"),
         ("- ratio: {max: 0.1}", "entry 1: ratio: max is 0.1; it must be greater than or equal to 1"),
-        ("- script: {languages: [en, es]}", "entry 1: script: the languages are those of the rows"),
+        ("- script: {languages: [en, es]}", "entry 1: script: languages cannot be set"),
         ("- [", "not readable as YAML: while parsing"),
     ],
 )

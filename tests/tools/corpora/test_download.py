@@ -80,7 +80,7 @@ def test_a_broken_connection_is_resumed(tmp_path, server):
 @pytest.mark.parametrize("changed", [False, True])
 def test_the_next_run_resumes_a_file_unless_it_has_changed(tmp_path, server, changed):
     server.script[PATH] = [Answer(cut=5000), Answer(status=503), Answer(status=503)]
-    with pytest.raises(DownloadError, match=r"Tanzil v1 en-es \(http.*given up after 3 tries.*5,000 bytes are kept"):
+    with pytest.raises(DownloadError, match=r"Tanzil v1 en-es \(http.*gave up after 3 tries.*5,000 bytes are kept"):
         fetch(server, tmp_path)
     if changed:
         server.files[PATH] = opus_zip("Tanzil", "en", "es", rows(310, seed=1))
@@ -112,9 +112,9 @@ def test_whatever_the_server_does_the_file_comes_whole(tmp_path, server, first, 
 @pytest.mark.parametrize(
     ("answer", "known", "says"),
     [
-        (Answer(), {"sha256": {NAME: "0" * 64}}, "SHA-256 .*, where 0000.* is known; nothing is kept"),
+        (Answer(), {"sha256": {NAME: "0" * 64}}, "SHA-256 .*, but 0000.* is expected; the download was discarded"),
         (Answer(body=b"<p>log in</p>", headers={"Content-Type": "text/html; charset=utf-8"}), {}, r"web page \(HTML\)"),
-        (Answer(body=opus_zip("Tanzil", "en", "es", rows(2))[:-60]), {}, "not a whole zip file"),
+        (Answer(body=opus_zip("Tanzil", "en", "es", rows(2))[:-60]), {}, "not a complete zip file"),
         (Answer(status=403), {}, r"HTTP 403 \(Forbidden\)"),
     ],
 )
@@ -135,7 +135,7 @@ def test_a_file_put_there_by_hand_is_checked_and_recorded(tmp_path, server):
     assert not fetch(server, tmp_path).fresh and not server.asked
     assert NAME in json.loads((tmp_path / "manifest.json").read_text())["files"]
     (tmp_path / NAME).write_bytes(b"<html>moved</html>")
-    with pytest.raises(DownloadError, match=rf"{NAME}: not a whole zip file; remove it to fetch it again"):
+    with pytest.raises(DownloadError, match=rf"{NAME}: not a complete zip file; remove it to fetch it again"):
         fetch(server, tmp_path)
     (tmp_path / "manifest.json").write_text("[]")
     (tmp_path / NAME).unlink()
@@ -147,7 +147,7 @@ def test_one_failure_does_not_keep_the_others_from_coming(tmp_path, server):
     files = corpora_for(("en", "de"), mirror=server.url)
     for file in files[:2]:
         server.files[file.url.removeprefix(server.url)] = opus_zip(file.name, "en", "de", rows(5))
-    with pytest.raises(DownloadError, match=r"2 of 4 files not fetched: Europarl v8 en-de .*; GlobalVoices v2018q4"):
+    with pytest.raises(DownloadError, match=r"2 of 4 files not downloaded: Europarl v8 en-de .*; GlobalVoices v2018q4"):
         download(files, tmp_path)
     assert names(tmp_path) == sorted([files[0].filename, files[1].filename, "manifest.json"])
 
@@ -158,9 +158,9 @@ def test_what_may_be_missing_is_left_out_with_a_warning(tmp_path, server, caplog
     assert [each.file.name for each in download([*files, *files], tmp_path)] == ["Tanzil"]
     assert sum("does not have these languages; left out" in text for text in caplog.messages) == 4
     server.files.clear()
-    with pytest.raises(SettingsError, match="--parallel 0: use at least 1"):
+    with pytest.raises(SettingsError, match="--parallel is 0; give at least 1"):
         download(files, tmp_path, parallel=0)
-    with pytest.raises(DownloadError, match="5 of 5 files not fetched"):
+    with pytest.raises(DownloadError, match="5 of 5 files not downloaded"):
         download(files, tmp_path / "other")
 
 

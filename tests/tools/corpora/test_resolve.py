@@ -67,7 +67,7 @@ def test_sets():
     assert len(set_files("bucc", ["zh"])) == 2
     with pytest.raises(SettingsError, match="bucc has no es; it has de, fr, ru, zh"):
         set_files("bucc", ["es"])
-    with pytest.raises(SettingsError, match="unknown set sts; choose from bucc, tatoeba"):
+    with pytest.raises(SettingsError, match="unknown test set sts; choose from bucc, tatoeba"):
         set_files("sts")
 
 
@@ -145,13 +145,13 @@ def test_the_command_lists_and_fetches(tmp_path, monkeypatch, capsys):
     assert run_script(monkeypatch, "--lang", "tr-es", "--list") == 0
     out = capsys.readouterr().out
     assert out.count("https://object.pouta.csc.fi/") == 7 and out.count("license: ") == 4 and out.count("cite: ") == 4
-    assert "OpenSubtitles v2018, at most 4,000,000 pairs per language used" in out
+    assert "OpenSubtitles v2018, limited to 4,000,000 pairs per language" in out
     with serving() as server:
         server.files["/OPUS-Tanzil/v1/moses/en-es.txt.zip"] = opus_zip("Tanzil", "en", "es", [("a", "b")])
         options = ("--lang", "es", "--corpus", "Tanzil", "--mirror", server.url, "--folder", tmp_path / "raw")
-        for said in ("1 files fetched, 0 already downloaded", "0 files fetched, 1 already downloaded"):
+        for said in ("1 files downloaded, 0 already there", "0 files downloaded, 1 already there"):
             assert run_script(monkeypatch, *options) == 0
             out = capsys.readouterr().out
             assert "non-commercial" in out and said in out
     assert run_script(monkeypatch, "--corpus", "Tanzil") == 1
-    assert "no languages to fetch" in capsys.readouterr().err
+    assert "no languages; name them" in capsys.readouterr().err

@@ -147,7 +147,7 @@ def test_reasons_name_the_sides(place):
 
 def test_settings_are_checked():
     for values, message in (
-        ({"methods": ()}, "no method is given"),
+        ({"methods": ()}, "no deduplication method"),
         ({"threshold": 0}, "threshold is 0"),
         ({"ngram": 0}, "ngram is 0"),
         ({"unit": "byte"}, "unit is 'byte'"),

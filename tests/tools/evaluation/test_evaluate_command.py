@@ -51,14 +51,14 @@ def test_averaging_models_and_refusals_need_no_torch(data, tiny, tmp_path):
     cases = (
         (("--help",), None),
         ((tiny, "--data", data), None),
-        (("p-sp-es", "--data", tmp_path / "none"), "none: no such folder; give one of evaluation data"),
-        (("p-sp-es",), "no data; give --data DIR, --hub, or files of yours, such as --translations FILE"),
+        (("p-sp-es", "--data", tmp_path / "none"), "none: no such folder; give a folder of evaluation data"),
+        (("p-sp-es",), "no data; give --data DIR, --hub, or your own files, such as --translations FILE"),
         (("p-sp-es", "--benchmarks", "sts"), "no data; give --data DIR"),
         (("p-sp-es", "--hub", "--benchmarks", "bucc"), "no model 'p-sp-es'"),
         ((tiny, "--hub", "--benchmarks", "bucc"), "bucc: its data is not read from the hub; give --data DIR"),
         ((tiny, "--data", data, "--benchmarks", "transfer"), "no data of transfer at all; files are named like MR.tsv"),
         ((tiny, "--data", data, "--benchmarks", "bucc", "--languages", "fr"), "no data of bucc in fr, only zh-en"),
-        (("p-sp-es", "--data", tmp_path), "no data of a benchmark; `st-paragram evaluate --help` describes"),
+        (("p-sp-es", "--data", tmp_path), "no benchmark data; `st-paragram evaluate --help` describes"),
     )
     words = json.dumps([list(map(str, arguments)) for arguments, _ in cases])
     done = subprocess.run([sys.executable, "-c", IN_ORDER, words], capture_output=True, text=True)

@@ -83,8 +83,8 @@ def test_refusals_are_one_line(data, tmp_path, write, evaluate):
     table = write(tmp_path / "pairs.csv", "en,es\na,b\nc,d\n")
     for arguments, message in (
         (["--translations", tmp_path / "none.tsv"], "none.tsv: no such file; check the path"),
-        (["--translations", pairs, "--graded", graded, "--columns", "1", "2"], "score the two in two runs"),
-        (["--translations", pairs, "--columns", "1"], "1 column, where 2 are needed"),
+        (["--translations", pairs, "--graded", graded, "--columns", "1", "2"], "score the two in separate runs"),
+        (["--translations", pairs, "--columns", "1"], "1 column given, 2 needed"),
         (["--translations", table], "--columns NAME"),
         (["--translations", write(tmp_path / "same.tsv", same)], "2 pairs of 2 and 1 different texts; give at least"),
         (["--graded", pairs], "row 1 has 2 columns"),

@@ -93,7 +93,7 @@ def test_pairs_of_parallel_texts_are_found_by_language(tmp_path, write):
     with pytest.raises(EvaluationError, match="no test set for it; there are 4: spa zho-CN zho-TW eng"):
         sets("ntrex", tmp_path, "it")
     write(tmp_path / "ntrex" / "newstest2019-ref.deu.txt", "eins\n")
-    with pytest.raises(TextError, match="need equal numbers of rows"):
+    with pytest.raises(TextError, match="need the same number of rows"):
         sets("ntrex", tmp_path, "de")
 
 

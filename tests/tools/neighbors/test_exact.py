@@ -139,7 +139,7 @@ def test_what_cannot_be_searched_is_refused():
     broken[1, 2] = np.nan
     for queries, corpus, k, error, message in (
         (unit(0, 4), three, 1, EvaluationError, r"queries: vectors of shape \(0, 4\)"),
-        (three, unit(3, 5), 1, EvaluationError, "queries have 4 components, the corpus has 5"),
+        (three, unit(3, 5), 1, EvaluationError, "queries have 4 dimensions, the corpus has 5"),
         (three, broken, 1, EvaluationError, "corpus: vector 2 of 3 has length nan"),
         (three, three, 4, SettingsError, "4 neighbors requested in a corpus of 3"),
     ):

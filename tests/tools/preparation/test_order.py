@@ -99,7 +99,7 @@ def test_caps_take_a_random_part_of_each_text(tmp_path: Path) -> None:
     assert 100 < np.mean(numbers) < 350  # of 0 .. 449, not the first ones
     for each in (*report.sources, report.total):
         assert each.rows == each.kept + each.dropped.total() - each.repeated
-    with pytest.raises(SettingsError, match="a cap of 0 pairs"):
+    with pytest.raises(SettingsError, match="cap is 0"):
         prepare([replace(sources[0], cap=0)], tmp_path / "t.h5", PLAIN)
 
 

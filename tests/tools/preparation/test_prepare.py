@@ -303,8 +303,11 @@ def test_settings_are_checked() -> None:
         ({"seed": 1 << 32}, "seed is 4294967296; it must be less than"),
         ({"segmentation": "space"}, "segmentation is 'space'; it must be 'none'"),
         ({"languages": ("en", "")}, "languages is .*give two codes"),
-        ({"tokens": "word", "segmentation": "jieba"}, "segmentation is jieba for tokens word"),
-        ({"sharing": "disjoint", "languages": ("en", "en")}, "separate vocabularies need two languages"),
+        (
+            {"tokens": "word", "segmentation": "jieba"},
+            "segmentation is jieba, which needs tokens sentencepiece, not word",
+        ),
+        ({"sharing": "disjoint", "languages": ("en", "en")}, "separate vocabularies need exactly two languages"),
     ):
         with pytest.raises(SettingsError, match=message):
             dataclasses.replace(PLAIN, **change)

@@ -155,8 +155,8 @@ def test_fields_of_all_kinds_and_what_cannot_be_kept(tmp_path):
     assert hit.metadata == {"day": "2020-01-02", "price": 1.5, "ok": True, "n": 3}
     assert index.search(["one"], where="`Größe in m` > 1")[0][0].metadata["price"] == 2.0
     for fields, message in [
-        ({"n": "x"}, "field n: a value is string, and earlier ones are int64"),
-        ({"n": 1.5}, "field n: a value is double, and earlier ones are int64"),
+        ({"n": "x"}, "field n: a value is string, but earlier values are int64"),
+        ({"n": 1.5}, "field n: a value is double, but earlier values are int64"),
         ({"n": [1]}, "field n: a value is list"),
         ({"big": 2**70}, "field big: .*too large"),
         ({"text": "x"}, "field 'text': use another name"),
@@ -178,7 +178,7 @@ def test_fields_of_all_kinds_and_what_cannot_be_kept(tmp_path):
         ({"where": "lang = 5"}, "filter 'lang = 5': .*could not convert to literal of type 'Utf8'$"),
         ({"where": "lang ="}, "filter 'lang =': .*found: EOF"),
         ({"where": "lang"}, "does not return a boolean"),
-        ({"where": {"lang": "es"}}, "where is {'lang': 'es'}; give a condition in SQL"),
+        ({"where": {"lang": "es"}}, "where is {'lang': 'es'}; give an SQL condition"),
     ],
 )
 def test_bad_filters_are_refused_in_a_line(tmp_path, arguments, message):
@@ -195,14 +195,14 @@ def test_what_the_model_knows_nothing_of_is_left_out_and_no_query(tmp_path, monk
     index = built(tmp_path, ["one two", UNKNOWN, "7"])
     assert len(index) == 1 and index.counts["unknown"] == 1 and index.counts["blank"] == 1
     for query in (UNKNOWN, "", "  "):
-        with pytest.raises(SettingsError, match="the model knows no part of it"):
+        with pytest.raises(SettingsError, match="the model knows no token in it"):
             index.search(["one", query])
     assert index.search([]) == [] and index.search_vectors(np.empty((0, 256))) == []
     for vectors, message in [
         (np.zeros((1, 256)), "has length 0"),
         (np.full((2, 256), np.nan), "number 1 has length nan"),
-        (np.ones((1, 3)), "vectors of 256 components"),
-        (np.ones(256), "queries are"),
+        (np.ones((1, 3)), "vectors have 256 dimensions"),
+        (np.ones(256), "queries have shape"),
     ]:
         with pytest.raises(MiningError, match=message):
             index.search_vectors(vectors)
@@ -232,9 +232,9 @@ def test_an_index_belongs_to_its_model_and_is_not_overwritten_unasked(tmp_path, 
         SearchIndex("i")
     assert SearchIndex("i", "moved").search(["one two"], 1)[0][0].line == 1
     for name in ("lines.txt", "none"):
-        with pytest.raises(MiningError, match=f"{name}: no search index"):
+        with pytest.raises(MiningError, match=f"{name}: not a search index"):
             SearchIndex(name)
-    with pytest.raises(SettingsError, match="no question and answer towers"):
+    with pytest.raises(SettingsError, match="no towers for questions and answers"):
         SearchIndex.build(["one two"], "j", "p-sp-mini", answers=True)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["i", "lines.txt", "moved"]
 

@@ -121,7 +121,7 @@ def test_what_there_is(client):
     info = client.get("/info").json()
     assert (info["model_id"], info["max_client_batch_size"], info["max_input_length"]) == ("p-sp-mini", 6, 50)
     message(client.get("/v1/models/other/one"), 404)
-    assert "one model, p-sp-mini" in message(embed(client, input="a", model="x"), 404)
+    assert "only the model p-sp-mini" in message(embed(client, input="a", model="x"), 404)
     message(client.get("/secret-of-somebody"), 404)
     message(client.post("/score/", json={}), 404)  # no redirection to an address that the client named itself
     message(client.get("/score"), 405)
@@ -140,7 +140,7 @@ def test_what_there_is(client):
         ("/v1/embeddings", {"input": "a" * 51}, "text 0 of input has 51 characters; at most 50"),
         ("/v1/embeddings", {"input": ["a", 1]}, "input[1]: Input should be a valid string"),
         ("/v1/embeddings", {"input": "a", "dimensions": 0}, "dimensions: Input should be greater than or equal to 1"),
-        ("/v1/embeddings", {"input": "a", "dimensions": 257}, "dimensions is 257; p-sp-mini has 256 components"),
+        ("/v1/embeddings", {"input": "a", "dimensions": 257}, "dimensions is 257; p-sp-mini has 256 dimensions"),
         ("/v1/embeddings", {"texts": ["a"]}, "input: Field required"),
         ("/embed", {"inputs": "a", "truncation_direction": "Left"}, "truncation_direction: Input should be 'Right' or"),
         ("/embed", {"inputs": "a", "prompt_name": "query"}, "prompt_name: Input should be null"),

@@ -57,7 +57,7 @@ def test_what_comes_while_the_thread_is_busy_is_encoded_together_by_kind_or_refu
         jobs += [asyncio.create_task(batcher(["3"] * 20, "query"))]  # a request is never divided
         await asyncio.sleep(0.01)
         assert batcher.waiting == 30
-        with pytest.raises(HTTPException, match="30 texts wait"):
+        with pytest.raises(HTTPException, match="30 texts are waiting"):
             await batcher(["4"] * 2)
         encode.go.set()
         await asyncio.gather(*jobs)
