@@ -28,7 +28,7 @@ from harness.texts import sentences
 
 from st_paragram.cli.main import run_reporting_errors
 from st_paragram.core.sample import sample_pairs
-from st_paragram.core.tables import markdown_table
+from st_paragram.core.words import markdown_table
 
 OURS, PLAIN = "st_paragram", "sentence-transformers"
 PARAGRAPH = 8  # sentences

@@ -20,8 +20,8 @@ from st_paragram import GenerativeEncoder
 from st_paragram.cli.main import run_reporting_errors
 from st_paragram.core.encoding.find import SHIPPED
 from st_paragram.core.settings import add_setting_options, given
-from st_paragram.core.tables import markdown_table
 from st_paragram.core.text.parallel import TextSource, read_pairs
+from st_paragram.core.words import markdown_table
 from st_paragram.families.bgt.generate import generate
 from st_paragram.families.bgt.settings import GenerationSettings
 from st_paragram.learning.models.directory import load

@@ -26,9 +26,9 @@ from st_paragram.core.encoding.directory import CONFIG_FILE, read_configuration,
 from st_paragram.core.encoding.record import read_training_record, training_text
 from st_paragram.core.files import write_text
 from st_paragram.core.settings import read_yaml
-from st_paragram.core.tables import markdown_table
 from st_paragram.core.text.parallel import TextSource, read_pairs
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
+from st_paragram.core.words import markdown_table
 from st_paragram.errors import SettingsError
 from st_paragram.hub import add_scores, scores_of
 from st_paragram.learning.models.card import blocks, from_record, render

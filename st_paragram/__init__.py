@@ -51,7 +51,7 @@ __all__ = ["__version__", *_MODULES]
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - any value there
     """Import a public name from where it is defined (PEP 562)."""
     if name == "__version__":
-        from st_paragram.core.version import installed_version
+        from st_paragram.core.extras import installed_version
 
         return installed_version()
     if name not in _MODULES:

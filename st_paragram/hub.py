@@ -18,7 +18,7 @@ from st_paragram.core.encoding.directory import AVERAGING, MODULES_FILE, read_co
 from st_paragram.core.encoding.encoder import Encoder
 from st_paragram.core.encoding.find import find
 from st_paragram.core.encoding.record import read_training_record, training_text
-from st_paragram.core.tables import markdown_table
+from st_paragram.core.words import markdown_table
 from st_paragram.errors import (
     EvaluationError,
     ModelDirectoryError,

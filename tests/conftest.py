@@ -14,8 +14,8 @@ import pytest
 import torch
 from support.data import make_pairs, write_store
 
+from st_paragram.core.native import usable_cores
 from st_paragram.core.pair_store import PairStore
-from st_paragram.core.threads import usable_cores
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
 
 # The same examples in every run, and no limit of time: the machine may be busy.

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from st_paragram.core.threads import usable_cores, usable_threads
-from st_paragram.core.version import installed_version
+from st_paragram.core.extras import installed_version
+from st_paragram.core.native import usable_cores, usable_threads
 
 _LIBRARIES = ("st_paragram", "torch", "numpy", "sentencepiece", "sentence-transformers", "model2vec")
 

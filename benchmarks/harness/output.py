@@ -9,7 +9,7 @@ from typing import Any
 
 from harness.machine import describe_machine
 from st_paragram.core.files import write_json
-from st_paragram.core.tables import markdown_table
+from st_paragram.core.words import markdown_table
 
 
 def print_growing(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

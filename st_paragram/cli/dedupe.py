@@ -12,8 +12,15 @@ from st_paragram.core.settings import add_setting_options, given
 from st_paragram.core.text.tables import check_plain
 from st_paragram.errors import SettingsError
 from st_paragram.tools.deduplication.settings import DeduplicationSettings, Method
-from st_paragram.tools.options.columns import add_columns_option
-from st_paragram.tools.options.common import STDOUT, check_input, is_standard_output, output_name, say, standard_output
+from st_paragram.tools.options.common import (
+    STDOUT,
+    add_columns_option,
+    check_input,
+    is_standard_output,
+    output_name,
+    say,
+    standard_output,
+)
 
 DESCRIPTION = (
     "Remove exact and near-duplicates from a text with one sentence per line, or from a parallel corpus. The remaining "

@@ -8,10 +8,11 @@ from contextlib import nullcontext
 from st_paragram.core.settings import add_setting_options, given
 from st_paragram.core.words import counted
 from st_paragram.tools.embed_files.rows import EmbeddingSettings
-from st_paragram.tools.options.columns import add_columns_option, columns_of
 from st_paragram.tools.options.common import (
+    add_columns_option,
     add_model_option,
     check_input,
+    columns_of,
     is_standard_output,
     model_name,
     output_name,

@@ -45,7 +45,7 @@ Examples:
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     from st_paragram.tools.evaluation.benchmarks import BENCHMARKS
-    from st_paragram.tools.options.columns import add_columns_option
+    from st_paragram.tools.options.common import add_columns_option
 
     add = parser.add_argument
     add("models", nargs="+", metavar="MODEL", help=f"{MODEL}; any SentenceTransformer works")

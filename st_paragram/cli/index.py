@@ -9,8 +9,14 @@ from typing import TYPE_CHECKING
 from st_paragram.core.files import check_output_folder
 from st_paragram.core.words import counted
 from st_paragram.errors import MiningError, SettingsError
-from st_paragram.tools.options.columns import add_columns_option, columns_of
-from st_paragram.tools.options.common import add_model_option, check_input, model_name, say
+from st_paragram.tools.options.common import (
+    add_columns_option,
+    add_model_option,
+    check_input,
+    columns_of,
+    model_name,
+    say,
+)
 
 if TYPE_CHECKING:
     from st_paragram.tools.search.rows import Fields, Source

@@ -81,8 +81,8 @@ def _installation() -> tuple[str, dict[str, Any]]:
     """Return versions of this package and its dependencies, and the instruction set of the compiled kernels."""
     from importlib.metadata import requires
 
+    from st_paragram.core.extras import installed_version
     from st_paragram.core.native import kernels, obstacle
-    from st_paragram.core.version import installed_version
 
     needed = [line for line in requires("st_paragram") or [] if "extra ==" not in line]
     names = sorted(re.split(r"[^\w.-]", line, maxsplit=1)[0] for line in needed)

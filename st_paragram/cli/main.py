@@ -20,7 +20,7 @@ from types import ModuleType
 from typing import Any, NoReturn
 
 from st_paragram.cli.overview import GROUPS, START, listed
-from st_paragram.core.extras import missing_from_light
+from st_paragram.core.extras import installed_version, missing_from_light
 from st_paragram.core.families import commands
 from st_paragram.errors import ParagramError
 
@@ -109,8 +109,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(START, file=sys.stderr)
         return 2  # as for any wrong call, so that a script that lost its arguments stops
     if given == ["--version"]:
-        from st_paragram.core.version import installed_version  # takes longer than everything else
-
         print(f"st-paragram {installed_version()}")
         return 0
     called = next((word for word in given if not word.startswith("-")), None)

@@ -12,10 +12,11 @@ from st_paragram.core.settings import add_setting_options, given
 from st_paragram.core.words import counted
 from st_paragram.tools.bitext_mining.candidates import Candidates
 from st_paragram.tools.bitext_mining.settings import MiningSettings
-from st_paragram.tools.options.columns import add_columns_option, columns_of
 from st_paragram.tools.options.common import (
+    add_columns_option,
     add_model_option,
     chosen_texts,
+    columns_of,
     is_standard_output,
     model_name,
     output_name,

@@ -32,11 +32,11 @@ from torch import Tensor, nn
 
 from st_paragram.core.encoding.directory import check_free
 from st_paragram.core.encoding.find import find
+from st_paragram.core.extras import installed_version
 from st_paragram.core.files import content_digest
-from st_paragram.core.tables import markdown_table
 from st_paragram.core.text.streams import read_lines
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
-from st_paragram.core.version import installed_version
+from st_paragram.core.words import markdown_table
 from st_paragram.errors import MissingExtraError, ModelDirectoryError, SettingsError, TextError, one_line, refused
 from st_paragram.families.muse.published_network import Precision, PublishedNetwork
 from st_paragram.families.muse.side_by_side import SideBySide, averaging_part

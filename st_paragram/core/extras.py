@@ -10,7 +10,10 @@ from types import ModuleType
 from st_paragram.errors import MissingExtraError
 
 # Packages of the full installation that the light installation lacks.
-_FULL = ("torch", "transformers", "sentence_transformers", "h5py", "scipy", "datasets", "accelerate", "huggingface_hub")
+_FULL = (
+    "torch", "transformers", "sentence_transformers", "h5py", "scipy", "datasets", "accelerate", "huggingface_hub",
+    "langcodes",
+)  # fmt: skip
 
 
 def missing_from_light(error: ImportError) -> str | None:
@@ -45,3 +48,13 @@ def _advice(extra: str) -> str:
         if names := [each.name for each in needed if f'extra == "{extra}"' in str(each.marker)]:
             return f"pip install {' '.join(names)} (extra {extra})"
     return f"install the packages of the extra {extra} in setup.cfg"
+
+
+def installed_version(package: str = "st_paragram") -> str:
+    """Return the installed version of a package, or "not installed", as in a source tree."""
+    from importlib.metadata import PackageNotFoundError, version  # slow to import
+
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"

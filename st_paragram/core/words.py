@@ -1,12 +1,14 @@
-"""Values formatted for people."""
+"""Values, lists and Markdown tables formatted for people."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 #: Maximum items of a list to show.
 MOST = 12
+MISSING = "-"  # a cell of a table without a value
 
 
 def are_counts(values: Mapping[str, Any]) -> bool:
@@ -53,3 +55,21 @@ def size_in_words(count: float) -> str:
 def listed(names: Sequence[str]) -> str:
     """Join names for a sentence: "a, b and c"."""
     return " and ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)
+
+
+def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> str:
+    r"""Format a Markdown table without a final newline; the first `left` columns are left-aligned, the rest right.
+
+    A `|` inside a cell is escaped and a line break becomes a space, so that neither can shift the columns.
+    """
+    rule = "| --- " * left + "| ---: " * (len(head) - left) + "|"
+    return "\n".join([_line(head), rule, *map(_line, rows)])
+
+
+def hundredths(value: float | None, digits: int = 1) -> str:
+    """Format a share times 100, as in the papers; `-` for None or NaN."""
+    return MISSING if value is None or not math.isfinite(value) else f"{100 * value:.{digits}f}"
+
+
+def _line(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(str(cell).replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"

@@ -17,7 +17,7 @@ from st_paragram.core.encoding.find import SHIPPED, find
 from st_paragram.core.encoding.model_files import SIMILARITIES, AveragingModel
 from st_paragram.core.encoding.packing import PRECISIONS, Vectors, quantize
 from st_paragram.core.encoding.table import TableType, normalize
-from st_paragram.core.threads import usable_threads
+from st_paragram.core.native import usable_threads
 from st_paragram.core.tokenizers.base import Tokenizer
 from st_paragram.core.tokenizers.bilingual import BilingualTokenizer
 from st_paragram.errors import ModelDirectoryError, SettingsError

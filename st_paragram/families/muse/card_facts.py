@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from st_paragram.core.encoding.record import TrainingRecord
-from st_paragram.core.tables import markdown_table
-from st_paragram.core.version import installed_version
-from st_paragram.core.words import listed
+from st_paragram.core.extras import installed_version
+from st_paragram.core.words import listed, markdown_table
 from st_paragram.errors import one_line
 from st_paragram.learning.losses.paper import Paper
 from st_paragram.learning.models.card import Card, CardFacts, blocks, citation, render

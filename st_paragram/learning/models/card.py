@@ -13,10 +13,9 @@ from typing import Any
 from huggingface_hub import EvalResult, ModelCardData
 
 from st_paragram.core.encoding.record import Score, TrainingRecord, TranslationScore
+from st_paragram.core.extras import installed_version
 from st_paragram.core.families import entry_named
-from st_paragram.core.tables import hundredths, markdown_table
-from st_paragram.core.version import installed_version
-from st_paragram.core.words import in_words, listed
+from st_paragram.core.words import hundredths, in_words, listed, markdown_table
 from st_paragram.learning.losses.paper import Paper
 
 AFTER = "after training"  # name of the saved model in a training record

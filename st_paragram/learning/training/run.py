@@ -168,7 +168,7 @@ class TrainingRun:
                 raise TextError(f"{path}: no such file; check the path")
         self.kind.check(self)
         if self.checks and self.source.texts:
-            from st_paragram.tools.checks.suspicions import warn_of_suspicions
+            from st_paragram.tools.checks import warn_of_suspicions
 
             warn_of_suspicions(self.source.texts)
         if self.settings.init:

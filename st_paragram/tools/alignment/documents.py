@@ -14,9 +14,9 @@ from tqdm import tqdm
 from st_paragram.core.encoding.directory import fingerprint
 from st_paragram.core.encoding.find import find
 from st_paragram.core.encoding.models import load_encoder
+from st_paragram.core.extras import installed_version
 from st_paragram.core.files import atomic, check_output, digest, file_digest, is_pipe
 from st_paragram.core.text.streams import read_lines
-from st_paragram.core.version import installed_version
 from st_paragram.errors import MiningError, ParagramError
 from st_paragram.tools.alignment.align import Embed, align, check_size
 from st_paragram.tools.alignment.settings import AlignmentSettings

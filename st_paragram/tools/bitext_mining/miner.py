@@ -19,9 +19,9 @@ from tqdm import tqdm
 
 from st_paragram.core.encoding.directory import fingerprint
 from st_paragram.core.encoding.find import find
+from st_paragram.core.extras import installed_version
 from st_paragram.core.files import atomic, digest, file_digest
 from st_paragram.core.text.tables import read_texts
-from st_paragram.core.version import installed_version
 from st_paragram.core.words import counted
 from st_paragram.errors import MiningError, SettingsError, refused
 from st_paragram.tools.bitext_mining.candidates import Candidates, ScoredPairs, candidate_pairs, one_to_one, unordered

@@ -14,7 +14,7 @@ from pydantic_core import to_jsonable_python
 from st_paragram.core.settings import fields_of, setting
 from st_paragram.errors import ParagramError, SettingsError, one_line, short
 from st_paragram.tools.cleaning.base import AnyOf, RowStep, options
-from st_paragram.tools.cleaning.language import Language
+from st_paragram.tools.cleaning.languages import Language
 from st_paragram.tools.cleaning.markup import Markup
 from st_paragram.tools.cleaning.paraphrases import Label, Overlap, ParaphraseScore
 from st_paragram.tools.cleaning.repair_encoding import RepairEncoding

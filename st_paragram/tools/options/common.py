@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from io import TextIOWrapper
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import IO
 from st_paragram.core.encoding.directory import CONFIG_FILE
 from st_paragram.core.encoding.find import HUB_ID, SHIPPED_MODELS, default_model, find
 from st_paragram.core.files import STDIN, atomic, file_digest, folder_for_file, output_files
+from st_paragram.core.text.tables import check_plain
 from st_paragram.errors import SettingsError, TextError
 
 #: Stands for standard output in place of an output file.
@@ -20,9 +21,9 @@ STDOUT = "-"
 
 Parser = argparse.ArgumentParser | argparse._ArgumentGroup
 
-
 #: Help of the argument MODEL.
 MODEL = "model directory, name or hub id, here or as --model NAME"
+_COLUMN = "for a table (CSV, TSV, JSON lines or Parquet): name of the text column"
 
 
 def add_model_option(parser: Parser) -> None:
@@ -94,6 +95,26 @@ def chosen_texts(arguments: argparse.Namespace, texts: Mapping[str, str | None],
     for text in chosen:
         check_input(text)
     return chosen
+
+
+def add_columns_option(parser: Parser, what: str = _COLUMN, metavar: str | tuple[str, ...] = "NAME") -> None:
+    """Add `--columns`."""
+    note = "; numbers from 1 for a CSV or TSV without a header"
+    parser.add_argument("--columns", nargs="+", metavar=metavar, help=what + note)
+
+
+def columns_of(columns: Sequence[str] | None, texts: Sequence[str]) -> list[str | None]:
+    """Return the column of each text, None for plain text; `columns` has one name for all texts, or one per text."""
+    if not columns:
+        for text in texts:
+            check_plain(text)
+        return [None] * len(texts)
+    if not texts:
+        raise SettingsError("--columns needs a text with one sentence per line; leave it out")
+    if len(columns) not in (1, len(texts)):
+        seen = f"{len(columns)} columns for {len(texts)} text{'s' * (len(texts) != 1)}"
+        raise SettingsError(f"{seen}; name one column for all texts, or one per text")
+    return [*columns] if len(columns) == len(texts) else [columns[0]] * len(texts)
 
 
 def say(line: str) -> None:

@@ -16,10 +16,10 @@ from typing import BinaryIO
 
 from tqdm import tqdm
 
+from st_paragram.core.extras import installed_version
 from st_paragram.core.files import digest, file_digest, read_json, write_json
 from st_paragram.core.text.parallel import ReadCounts, TextSource, read_rows
 from st_paragram.core.tokenizers.sentencepiece import normalizer
-from st_paragram.core.version import installed_version
 from st_paragram.errors import TextError
 from st_paragram.tools.cleaning.base import Row, RowRepair, RowStep, apply_steps
 from st_paragram.tools.preparation.buckets import BUCKETS, Buckets, row_keys

@@ -39,7 +39,7 @@ from uvicorn.supervisors import Multiprocess
 from st_paragram.core.encoding.encoder import Encoder
 from st_paragram.core.encoding.find import find
 from st_paragram.core.encoding.models import batch_size, load_encoder
-from st_paragram.core.version import installed_version
+from st_paragram.core.extras import installed_version
 from st_paragram.errors import SettingsError
 from st_paragram.tools.serving import schemas
 from st_paragram.tools.serving.batching import BATCH_TEXTS, MAX_WAITING, Batcher, Encoded, Rows

