@@ -51,7 +51,7 @@ class _Parser(argparse.ArgumentParser):
         words = [str(word) for word in (sys.argv[1:] if args is None else args)]
         if self.first_word and words and words[0].startswith("-") and words[0] not in ("-h", "--help"):
             words = [self.first_word, *words]
-        if not self._intermixed:
+        if not (self._intermixed or self._subparsers):
             from st_paragram.tools.options.common import with_model
 
             words = with_model(self, words)

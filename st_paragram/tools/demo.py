@@ -19,8 +19,8 @@ _NEAREST = 10
 _TITLE = "Sentence embeddings"
 _INTRODUCTION = (
     "A model turns every sentence into a vector. The cosine of two vectors shows how similar the sentences are in "
-    "meaning: 1 for the same meaning, about 0 for unrelated sentences. All work is done on the machine that serves "
-    "this page."
+    "meaning: 1 for the same meaning, -0.1 to 0.3 for most unrelated sentences. The machine that serves this page does "
+    "all the work."
 )
 _COLORS = "Red tokens make the sentences more similar, violet tokens make them less similar."
 _EXACT = "The contributions of each sentence sum to the cosine."

@@ -27,9 +27,9 @@ def kernels() -> Any:  # noqa: ANN401 - a module without type stubs, or None
     module, reason = _load()
     if reason and os.environ.get(SWITCH) != "0":
         logger.warning(
-            "the compiled kernels are %s; everything works without them, but encoding is 3 to 13 times slower, and "
-            "training 4 (without dropout) to 26 times (with dropout) slower; install a C++ compiler, then reinstall "
-            "st_paragram with pip install --force-reinstall --no-deps --no-cache-dir",
+            "the compiled kernels are %s; everything works without them, but encoding and training are 4 to 26 times "
+            "slower; install a C++ compiler, then reinstall st_paragram with "
+            "pip install --force-reinstall --no-deps --no-cache-dir",
             reason,
         )
     return module
