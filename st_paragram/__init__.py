@@ -41,7 +41,6 @@ _NAMES = {
     "tools.preparation.settings": ["PrepareSettings"],
     "tools.score_files": ["score_file"],
     "tools.search.index": ["SearchIndex"],
-    "tools.vectorizer": ["ParagramVectorizer"],
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names}
 

@@ -41,6 +41,5 @@ from st_paragram.tools.preparation.prepare import prepare as prepare
 from st_paragram.tools.preparation.settings import PrepareSettings as PrepareSettings
 from st_paragram.tools.score_files import score_file as score_file
 from st_paragram.tools.search.index import SearchIndex as SearchIndex
-from st_paragram.tools.vectorizer import ParagramVectorizer as ParagramVectorizer
 
 __version__: str

@@ -12,7 +12,6 @@ from packaging.utils import canonicalize_name
 import st_paragram
 
 OWN = Path(st_paragram.__file__).parent
-HOSTS = {"opusfilter"}  # programs that load a module of ours, not the other way round
 PARTS = {"pydantic_core"}  # of packages that require them in one version
 
 
@@ -33,7 +32,7 @@ def imported():
                 names |= {alias.name.partition(".")[0] for alias in node.names}
             elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
                 names.add(node.module.partition(".")[0])
-    return names - {"st_paragram", *HOSTS, *PARTS, *sys.stdlib_module_names}
+    return names - {"st_paragram", *PARTS, *sys.stdlib_module_names}
 
 
 def test_everything_that_is_imported_is_required():
