@@ -1,10 +1,10 @@
-# A server of embeddings, without torch: docker build -t st_paragram . && docker run -p 8080:8080 st_paragram
-# A model of your own: docker run -p 8080:8080 -v "$PWD/p-sp-es:/model:ro" st_paragram /model --name p-sp-es --host 0.0.0.0
+# An embedding server without torch: docker build -t st_paragram . && docker run -p 8080:8080 st_paragram
+# With your model: docker run -p 8080:8080 -v "$PWD/p-sp-es:/model:ro" st_paragram /model --name p-sp-es --host 0.0.0.0
 FROM python:3.11-slim AS build
 RUN apt-get update && apt-get install -y --no-install-recommends g++ && rm -rf /var/lib/apt/lists/*
 WORKDIR /source
 COPY . .
-# The extra's packages by name: `pip install ".[serve]"` would install torch.
+# Install the packages of the extra by name: `pip install ".[serve]"` would install torch.
 RUN ST_PARAGRAM_REQUIRE_KERNELS=1 pip wheel --no-cache-dir --no-deps --wheel-dir /wheels . \
     && cp requirements-light.txt /wheels \
     && python -c "import configparser; c = configparser.ConfigParser(); c.read('setup.cfg'); print(c['options.extras_require']['serve'])" \

@@ -1,11 +1,11 @@
-# make demo: set up the package alone, train p-sp-es on the built-in bitext, show what it does beside p-sp-mini.
-# make test: set up everything for development, run the tests. make docs: write the documentation's site into site/.
+# make demo: install only the package, train p-sp-es on the built-in bitext, and compare it with p-sp-mini.
+# make test: install everything for development, and run the tests. make docs: build the documentation site in site/.
 VENV ?= .venv
 PYTHON ?= python3
 # For a CPU-only torch on Linux: make install TORCH_INDEX=https://download.pytorch.org/whl/cpu
 TORCH_INDEX ?=
 BIN := $(VENV)/bin
-# What an installation is made of
+# Files that the installation depends on
 SOURCES := setup.cfg setup.py pyproject.toml $(wildcard st_paragram/core/native/src/*)
 PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 
@@ -17,15 +17,15 @@ help:
 
 install: $(VENV)/.installed-dev
 
-# A torch wheel that pip is configured to find locally goes first: plain `torch` on Linux brings gigabytes of CUDA.
+# First try a torch wheel that pip is configured to find locally: the default `torch` for Linux adds gigabytes of CUDA.
 $(VENV)/.torch:
-	@echo "Setting up $(VENV): this takes some minutes the first time."
+	@echo "Setting up $(VENV): this takes a few minutes the first time."
 	$(PYTHON) -m venv $(VENV)
 	@if [ -n "$(TORCH_INDEX)" ]; then $(BIN)/pip install --index-url "$(TORCH_INDEX)" "torch>=2.6"; \
 	else $(BIN)/pip install --quiet --no-index --no-deps "torch>=2.6" 2>/dev/null || true; fi
 	@touch $@
 
-# The package alone for the demo; with an extra for development or for the site.
+# Only the package for the demo; with an extra for development or for the documentation site.
 $(VENV)/.installed: $(SOURCES) | $(VENV)/.torch
 	$(BIN)/pip install --quiet --editable .
 	@touch $@
@@ -41,12 +41,12 @@ demo: $(VENV)/.installed
 	$(BIN)/st-paragram get p-sp-mini --output demo/p-sp-mini
 	$(BIN)/python recipes/try_model.py demo/p-sp-mini --lang es
 	@echo
-	@echo "Done. demo/p-sp-es is the model that was just trained, demo/p-sp-mini the one that comes with the package."
-	@echo "Look at the natural sentences of both: p-sp-es knows the words of the built-in text alone, p-sp-mini shows what"
-	@echo "a model that was trained on real text gives. Next: docs/five_minutes.md, and README.md."
+	@echo "Done. demo/p-sp-es is the model that was just trained; demo/p-sp-mini comes with the package."
+	@echo "Compare their results on natural sentences: p-sp-es knows only the words of the built-in text, while p-sp-mini"
+	@echo "was trained on real text. Next: docs/five_minutes.md and README.md."
 
 docs: $(VENV)/.installed-docs
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict  # --quiet would hide what --strict counts
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict  # --quiet would hide the warnings that --strict counts
 	@echo "site/index.html"
 
 test: install

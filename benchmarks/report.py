@@ -1,7 +1,7 @@
 """Put many results on one page: `python benchmarks/report.py results/*.json --output report.md --plot report.png`.
 
 Reads files by `st-paragram evaluate --json` for any number of models and benchmarks. If several files have the same
-score, the newest file is used. For each benchmark and measure, there is a table of models by sets, x 100, with the 95 %
+score, the newest file is used. For each benchmark and measure, there is a table of models by sets, x 100, with the 95%
 interval if it is known. The picture, with one bar per model and table, needs `pip install "st_paragram[plots]"`.
 """
 

@@ -39,7 +39,7 @@ Two methods find duplicates. A line is removed if either method finds it:
   st-paragram dedupe --moses news.en news.es --output clean.en clean.es
 
 MinHash selects pairs of lines, whose n-grams are then compared exactly. So lines with a similarity below the threshold
-are never removed. Two lines exactly at the threshold are compared with a probability of 99 %.
+are never removed. Two lines exactly at the threshold are compared with a probability of 99%.
 """
 
 

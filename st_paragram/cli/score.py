@@ -46,7 +46,7 @@ and of the labeled pairs. The partner of a sentence is then one of its neighbors
       --labels sample.tsv --precision 0.95
 
 With --labels, the command suggests three thresholds: the lowest at which the share of good pairs in the sample reaches
---precision; the lowest at which the lower end of the share's 95 % confidence interval also reaches it ("surely"); and
+--precision; the lowest at which the lower end of the share's 95% confidence interval also reaches it ("surely"); and
 the threshold with the best F1 (the harmonic mean of precision and recall). The sample must be drawn at random from the
 file. Recall is the share of the sample's good pairs that are kept.
 """

@@ -14,8 +14,8 @@ from st_paragram.core.words import markdown_table
 from st_paragram.errors import TextError
 from st_paragram.tools.bitext_mining.margin import Scores
 
-_Z = 1.959964  # normal quantile of a two-sided interval of 95 %
-_HEAD = ("threshold for", "score", "good in the sample", "precision", "at least (95 %)", "recall", "F1", "pairs kept")
+_Z = 1.959964  # normal quantile of a two-sided interval of 95%
+_HEAD = ("threshold for", "score", "good in the sample", "precision", "at least (95%)", "recall", "F1", "pairs kept")
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class Cut:
     pairs: int  # all pairs of the file
 
     def row(self) -> list[str]:
-        """Format a table row: shares in percent, precision with the lower end of its 95 % interval."""
+        """Format a table row: shares in percent, precision with the lower end of its 95% interval."""
         sample = self.sample
         if math.isinf(sample.threshold):
             return [self.name, "none", *"------"]
@@ -108,7 +108,7 @@ def read_labels(path: str) -> tuple[list[tuple[str, str]], NDArray[np.bool_]]:
 
 
 def wilson_lower(right: NDArray[np.int64], taken: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the lower ends of 95 % intervals of shares (Wilson, JASA 1927), float64; 0 if nothing was taken."""
+    """Return the lower ends of 95% intervals of shares (Wilson, JASA 1927), float64; 0 if nothing was taken."""
     n = np.maximum(taken, 1)
     share, z2 = right / n, _Z * _Z
     low = (share + z2 / (2 * n) - _Z * np.sqrt(share * (1 - share) / n + z2 / (4 * n * n))) / (1 + z2 / n)
@@ -118,7 +118,7 @@ def wilson_lower(right: NDArray[np.int64], taken: NDArray[np.int64]) -> NDArray[
 def lowest_threshold(scores: Scores, right: NDArray[np.bool_], precision: float, surely: bool = False) -> float:
     """Return the lowest score above which the share of good pairs reaches `precision`; infinite if there is none.
 
-    With `surely`, the lower end of the share's 95 % interval must reach it.
+    With `surely`, the lower end of the share's 95% interval must reach it.
     """
     order = np.argsort(-scores, kind="stable")
     scores, found = scores[order], np.cumsum(right[order], dtype=np.int64)
@@ -130,7 +130,7 @@ def lowest_threshold(scores: Scores, right: NDArray[np.bool_], precision: float,
 
 
 def suggest(sample: Scores, right: NDArray[np.bool_], precision: float, scores: Scores) -> list[Cut]:
-    """Suggest thresholds for a precision, for the lower end of its 95 % interval, and for the best F1.
+    """Suggest thresholds for a precision, for the lower end of its 95% interval, and for the best F1.
 
     `sample` has the scores of labeled pairs, `right` whether each is good, and `scores` the scores of the whole file.
     """

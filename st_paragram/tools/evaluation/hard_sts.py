@@ -1,12 +1,12 @@
-"""Hard STS: pairs whose likeness in words and in meaning disagree (BGT: Wieting, Neubig, Berg-Kirkpatrick, EMNLP 2020).
+"""Hard STS: pairs whose words and meaning disagree in similarity (Wieting, Neubig, Berg-Kirkpatrick, EMNLP 2020: BGT).
 
-Of all different pairs of STS 2012-2016, the splits take those of the lowest or highest symmetric word error rate (SWER)
-and certain grades, or those with a negation on one side alone. Sizes come close to the paper's, which had STS 2013 SMT
-(750 pairs) too and does not name its tokenizer: 12,273 different pairs without SMT, 13,023 with it.
+From all distinct pairs of STS 2012-2016, the splits take those with the lowest or highest symmetric word error rate
+(SWER) and certain grades, or those with a negation on only one side. The sizes are close to the paper's, which includes
+STS 2013 SMT (750 pairs) and does not name its tokenizer: 12,273 distinct pairs without SMT, 13,023 with it.
 
-The paper's text defines Hard+ and Hard- the other way round than here, but its examples (Table 1) and figures show that
-its columns are as here: in Table 6, the lowest error rates with low grades give BGT 47.1 (Hard- has 46.6), and the
-highest with high grades 18.1 and 20.0 (Hard+ has 22.5).
+The paper's text swaps the definitions of Hard+ and Hard-, but its examples (Table 1) and figures follow those used
+here: in Table 6, BGT reaches 47.1 on the lowest error rates with low grades (Hard-: 46.6), and 18.1 and 20.0 on the
+highest error rates with high grades (Hard+: 22.5).
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from st_paragram.tools.evaluation.scores import Floats, Score, correlation, cosi
 from st_paragram.tools.evaluation.sts import YEARS, StsData, sts_folders
 
 _NOTES = (
-    "Hard+ holds pairs unlike in words with high grades, Hard- pairs alike in words with low grades, as the paper's "
-    "tables have them; its text has the two definitions the other way round.",
-    "Published rows are on the paper's splits, which have STS 2013 SMT too and were made with another tokenizer.",
+    "Hard+ has pairs with different words and high grades, Hard- pairs with similar words and low grades. The paper's "
+    "tables agree; its text swaps the two definitions.",
+    "Published rows use the paper's splits, which include STS 2013 SMT and were made with another tokenizer.",
 )
 _NEGATIONS = {"not", "'t"}
-# A clitic with its apostrophe ("don't" is "don", "'t"; so the Moses tokenizer has it), a word, or another character.
+# A clitic with its apostrophe ("don't" is "don", "'t", as in the Moses tokenizer), a word, or another character.
 _TOKEN = re.compile(r"'\w+|\w+|[^\w\s]")
 
-#: Split -> its pairs in the paper, if it says so; its share of the pairs by SWER (0.2 the lowest fifth and those equal
-#: to its last, -0.2 the highest, 0 all); and its lowest and highest grade. "negation" has negated pairs alone.
+#: Split -> number of pairs in the paper, if stated; share of the pairs by SWER (0.2: the lowest fifth and ties, -0.2:
+#: the highest fifth, 0: all); lowest and highest grade. "negation" has only pairs with one negated side.
 SPLITS = {
     "all": ("13,023", 0, 0, 5),
     "Hard+": ("-", -0.2, 4, 5),
@@ -54,7 +54,7 @@ SPLITS = {
 
 @dataclass(frozen=True)
 class HardPairs:
-    """The different pairs, the rows of each split (in the order of `SPLITS`), and the STS data that they are of."""
+    """The distinct pairs, the rows of each split (in the order of `SPLITS`), and the STS data that they come from."""
 
     pairs: GradedPairs
     splits: dict[str, NDArray[np.intp]]
@@ -62,46 +62,46 @@ class HardPairs:
 
 
 def find(data: Path, name: str) -> list[Path]:
-    """The folders of a folder of evaluation data with files of STS 2012-2016."""
+    """Return the subfolders of evaluation data that have files of STS 2012-2016."""
     return sts_folders(data, YEARS)
 
 
 def read(request: Request) -> HardPairs:
-    """Split what a folder, or the Hugging Face hub, has of STS 2012-2016."""
+    """Read STS 2012-2016 from a folder or from the Hugging Face hub, and split the pairs."""
     data = sts.read(replace(request, sets=YEARS))
     pairs = different_pairs(data.sets.values())
     return HardPairs(pairs, split_rows(pairs), data)
 
 
 def score(name: str, model: TextEncoder, data: HardPairs) -> Iterator[Score]:
-    """Correlation of a model's cosines with grades within each split; None where all of one side are alike."""
-    found, grades = cosines(model, data.pairs), np.array(data.pairs.grades)
+    """Yield the correlation of a model's cosines with the grades in each split; None if either is constant."""
+    values, grades = cosines(model, data.pairs), np.array(data.pairs.grades)
     for split, rows in data.splits.items():
-        both = correlation(found[rows], grades[rows])
-        yield Score(name, "hard-sts", split, "Pearson", both.pearson, len(rows))
-        yield Score(name, "hard-sts", split, "Spearman", both.spearman, len(rows))
+        figures = correlation(values[rows], grades[rows])
+        yield Score(name, "hard-sts", split, "Pearson", figures.pearson, len(rows))
+        yield Score(name, "hard-sts", split, "Spearman", figures.spearman, len(rows))
 
 
 def different_pairs(sets: Iterable[GradedPairs]) -> GradedPairs:
-    """All pairs of some sets in their order, each combination of sentences and grade once."""
+    """Return all pairs of several sets in order, without repeated combinations of sentences and grade."""
     rows = (row for pairs in sets for row in zip(pairs.first, pairs.second, pairs.grades, strict=True))
     first, second, grades = map(list, zip(*dict.fromkeys(rows), strict=True))
     return GradedPairs("STS 2012-2016", first, second, grades)
 
 
 def split_rows(pairs: GradedPairs) -> dict[str, NDArray[np.intp]]:
-    """Split the pairs: name -> indices of its pairs, in the order of `SPLITS`. A pair may be in several splits."""
+    """Return split name -> indices of its pairs, in the order of `SPLITS`. A pair may be in several splits."""
     texts = [(tokens(one), tokens(other)) for one, other in zip(pairs.first, pairs.second, strict=True)]
     rates = np.array([symmetric_word_error_rate(one, other) for one, other in texts])
     negated = np.array([_NEGATIONS.isdisjoint(one) != _NEGATIONS.isdisjoint(other) for one, other in texts])
     grades = np.asarray(pairs.grades)
     kept = {name: chosen(rates, grades, *limits) for name, (_, *limits) in SPLITS.items()}
     kept["negation"] &= negated
-    return {name: np.flatnonzero(of) for name, of in kept.items()}
+    return {name: np.flatnonzero(mask) for name, mask in kept.items()}
 
 
 def chosen(rates: Floats, grades: Floats, share: float, low: float, high: float) -> NDArray[np.bool_]:
-    """Whether each pair has a rate of this share, see `SPLITS`, and a grade from `low` to `high`, both included."""
+    """Return whether each pair has a rate in this share (see `SPLITS`) and a grade from `low` to `high`, inclusive."""
     kept: NDArray[np.bool_] = (low <= grades) & (grades <= high)
     if share > 0:
         kept &= rates <= np.quantile(rates, share, method="inverted_cdf")
@@ -111,14 +111,14 @@ def chosen(rates: Floats, grades: Floats, share: float, low: float, high: float)
 
 
 def tokens(text: str) -> list[str]:
-    """Lower-cased words, clitics from the apostrophe on, and every other character but spaces by itself."""
+    """Return lower-cased words, clitics with their apostrophe, and all other characters except spaces one by one."""
     return _TOKEN.findall(text.lower().replace("’", "'"))
 
 
 def symmetric_word_error_rate(first: Sequence[str], second: Sequence[str]) -> float:
-    """Half of the word error rate of either sentence against the other, from their tokens, at least one of each.
+    """Return the mean of the word error rates in both directions, from the tokens of two nonempty sentences.
 
-    Both have the Levenshtein distance in the numerator. 0 for equal sentences; above 1 where one is much the longer.
+    Both rates have the Levenshtein distance as numerator. The mean is 0 for equal sentences; it can exceed 1.
     """
     previous = list(range(len(second) + 1))
     for row, token in enumerate(first, start=1):
@@ -130,15 +130,15 @@ def symmetric_word_error_rate(first: Sequence[str], second: Sequence[str]) -> fl
 
 
 def tables(scores: list[Score], data: HardPairs) -> Iterator[str]:
-    """What the splits are, how models do on them, and notes, part by part."""
+    """Yield a table of the splits, the scores of the models, and notes."""
     counts = []
     for name, (published, share, low, high) in SPLITS.items():
-        definition = f"{'lowest' if share > 0 else 'highest'} {abs(share):.0%} SWER, gold {low}-{high}"
+        definition = f"{'lowest' if share > 0 else 'highest'} {abs(share):.0%} SWER, grade {low}-{high}"
         if not share:
-            definition = 'exactly one sentence has "not" or "\'t"' if name == "negation" else "all different pairs"
+            definition = 'exactly one sentence has "not" or "\'t"' if name == "negation" else "all distinct pairs"
         counts.append([name, definition, f"{len(data.splits[name]):,}", published])
-    yield "### Hard STS: which pairs\n"
-    yield "SWER is the symmetric word error rate of the two sentences. Gold is their grade, from 0 to 5.\n"
+    yield "### Hard STS: splits\n"
+    yield "SWER is the symmetric word error rate of the two sentences. Grades range from 0 to 5.\n"
     yield markdown_table(("split", "definition", "pairs", "pairs in the paper"), counts) + "\n"
     known = "" if data.data.altered else "hard-sts"
     yield from report.section("Hard STS: Pearson\\Spearman x 100", scores, known=known)

@@ -1,4 +1,4 @@
-"""What mteb wants to know of a model, so that it files results under the model's name and the state of its weights."""
+"""Describe a model to mteb, so that mteb stores its results under the model's name and the version of its weights."""
 
 from __future__ import annotations
 
@@ -17,17 +17,16 @@ if TYPE_CHECKING:
 
 _SCRIPTS = {"ar": "ara-Arab", "de": "deu-Latn", "en": "eng-Latn", "es": "spa-Latn", "fr": "fra-Latn", "ru": "rus-Cyrl"}
 _SCRIPTS |= {"tr": "tur-Latn", "zh": "zho-Hans"}
-_TATOEBA = re.compile(r"^\| (pivot_)?tatoeba", re.MULTILINE)  # among the sources on a card
+_TATOEBA = re.compile(r"^\| (pivot_)?tatoeba", re.MULTILINE)  # in the table of sources on a model card
 
 
 def model_meta(name: str, **known: Any) -> ModelMeta:  # noqa: ANN401
-    """Metadata of any model that `st_paragram.load` reads, with the loader that `mteb.evaluate` calls.
+    """Return mteb's metadata of any model that `st_paragram.load` reads, with the loader that `mteb.evaluate` calls.
 
-    A model of ours is called `st-paragram/<directory>`, another directory `local/<directory>`, a model of the hub what
-    it is called there. The revision is the start of the SHA-256 of what determines the embeddings, so that other
-    weights under the same name are another model. Languages and license are those of the model's card, and the release
-    is the day on which the weights were written. Fields that are `known` better, such as `reference` (an address) or
-    `training_datasets` (names of mteb's tasks), replace these.
+    Our models are named `st-paragram/<directory>`, other directories `local/<directory>`. Models from the hub keep
+    their names. The revision is the start of the SHA-256 of everything that determines the embeddings, so other weights
+    count as another model. The model card gives languages and license; the date of the weights is the release date.
+    Fields in `known`, such as `reference` (a URL) or `training_datasets` (mteb's task names), replace these values.
 
     Example:
         >>> from st_paragram import model_meta
@@ -43,7 +42,7 @@ def model_meta(name: str, **known: Any) -> ModelMeta:  # noqa: ANN401
     ours = (folder / CONFIG_FILE).is_file()
     files = (path for path in sorted(folder.rglob("*")) if path.is_file() and path.suffix != ".md")
     weights = list(model.state_dict().values())
-    called = f"{'st-paragram' if ours else 'local'}/{folder.absolute().name}"
+    local_name = f"{'st-paragram' if ours else 'local'}/{folder.absolute().name}"
     card = folder / "README.md"
     text = card.read_text(encoding="utf-8") if card.is_file() else ""
     data: Any = ModelCard(text).data
@@ -51,7 +50,7 @@ def model_meta(name: str, **known: Any) -> ModelMeta:  # noqa: ANN401
     written = max(path.stat().st_mtime for path in folder.rglob("*.safetensors"))
     fields: dict[str, Any] = {
         "loader": lambda *_, **__: SentenceTransformerEncoderWrapper(_load(name)),
-        "name": name.partition("@")[0] if folder.parent.name == "snapshots" else called,  # of the hub's cache
+        "name": name.partition("@")[0] if folder.parent.name == "snapshots" else local_name,  # hub cache
         "revision": (fingerprint(folder) if ours else digest(*map(file_digest, files)))[:12],
         "release_date": date.fromtimestamp(written).isoformat(),
         "languages": sorted(_SCRIPTS[code] for code in codes if code in _SCRIPTS) or None,
@@ -71,5 +70,5 @@ def model_meta(name: str, **known: Any) -> ModelMeta:  # noqa: ANN401
     return ModelMeta(**{**fields, **known})
 
 
-def _load(name: str) -> Any:  # noqa: ANN401 - a SentenceTransformer; by name, since mteb alone needs torch here
+def _load(name: str) -> Any:  # noqa: ANN401 - a SentenceTransformer; imported by name, since only mteb needs torch here
     return importlib.import_module("st_paragram.learning.models.directory").load(name)

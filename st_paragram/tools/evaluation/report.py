@@ -1,4 +1,4 @@
-"""Scores as Markdown tables, with the papers' figures next to them."""
+"""Format scores as Markdown tables, next to the papers' figures."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MEASURE: Label = attrgetter("measure")
 
 @cache
 def published() -> Mapping[str, Mapping[str, Mapping[str, str]]]:
-    """The papers' figures x 100: table -> label of a row -> column -> cell, as printed."""
+    """Return the papers' figures x 100: table -> row label -> column -> cell, as printed."""
     text = Path(__file__).with_name("published.yaml").read_text(encoding="utf-8")
     tables: dict[str, dict[str, dict[str, str]]] = {}
     for table, groups in yaml.load(text, yaml.BaseLoader).items():
@@ -40,17 +40,17 @@ def pivot(
     first: str = "model",
     headings: Iterable[str] = (),
 ) -> str:
-    """A table of scores x 100; those that share a cell are joined by a backslash.
+    """Return a table of scores x 100; scores in the same cell are joined by a backslash.
 
-    `known` is a table of published rows, whose columns are names of sets; rows with a figure in one of ours are added.
-    `first` heads the labels, and `headings` are names of sets that are columns in any case.
+    `known` names a table of published rows with sets as columns; rows with a figure in one of our columns are added.
+    `first` is the heading of the row labels. `headings` are names of sets that are always columns.
     """
     cells: dict[str, dict[str, list[Score]]] = {}
     sets = {heading: heading for heading in headings}
     for score in scores:
         cells.setdefault(row(score), {}).setdefault(column(score), []).append(score)
         sets[column(score)] = score.set
-    rows = [[label, *(_cell(of.get(heading, ())) for heading in sets)] for label, of in cells.items()]
+    rows = [[label, *(_cell(row_cells.get(heading, ())) for heading in sets)] for label, row_cells in cells.items()]
     for label, figures in published()[known].items() if known else ():
         shown = [figures.get(name, MISSING) for name in sets.values()]
         rows += [[label, *shown]] if set(shown) != {MISSING} else []
@@ -58,13 +58,13 @@ def pivot(
 
 
 def section(title: str, scores: Sequence[Score], note: str = "", **layout: Any) -> Iterator[str]:  # noqa: ANN401
-    """A headed table, see `pivot` for its layout; nothing if there are no scores."""
+    """Yield a table with a heading (see `pivot` for its layout), or nothing if there are no scores."""
     if scores:
         yield f"### {title}\n\n{pivot(scores, **layout)}\n" + (f"\n{note}\n" if note else "")
 
 
 def differences(scores: Iterable[Score]) -> Iterator[str]:
-    """A table of the comparisons among the scores, if there are any."""
+    """Yield a table of the comparisons among the scores, if there are any."""
     compared = [score for score in scores if score.against]
     if not compared:
         return
@@ -73,13 +73,13 @@ def differences(scores: Iterable[Score]) -> Iterator[str]:
         ends = f"{_signed(score.low)} .. {_signed(score.high)}"
         p = "undefined" if score.p_value is None else f"{score.p_value:.4f}"
         rows.append([score.set, score.model, score.measure, _signed(score.value), ends, p])
-    head = ["set", "model", "measure", "difference", "95 % interval", "p"]
-    yield f"### Differences to {compared[0].against} x 100: paired bootstrap\n\n{markdown_table(head, rows, left=3)}\n"
+    table = markdown_table(["set", "model", "measure", "difference", "95% interval", "p"], rows, left=3)
+    yield f"### Differences from {compared[0].against} x 100: paired bootstrap\n\n{table}\n"
 
 
 def not_comparable(names: Sequence[str]) -> str:
-    """The line that says why published figures are missing."""
-    return f"Published figures are left out where the data are not the published test set: {listed(names)}."
+    """Return the line that explains why published figures are missing."""
+    return f"Published figures are omitted because the data are not the published test set: {listed(names)}."
 
 
 def _cell(scores: Sequence[Score]) -> str:

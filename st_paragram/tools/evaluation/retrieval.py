@@ -1,13 +1,13 @@
-"""Semantic and answer retrieval: tasks of queries and candidates, one search, the measures of rankings, and BM25.
+"""Semantic and answer retrieval: tasks of queries and candidates, exact search, ranking measures, and BM25.
 
-A set is a folder of `queries.tsv`, `corpus.tsv` and `qrels.tsv`, plain or compressed, see `files.read_retrieval_set`.
-Semantic retrieval (Gillick et al. 2018; mUSE's task SR) has queries that are documents themselves: sentences look for
-those that mean the same; MAP@100. In answer retrieval (ReQA, Ahmad et al. 2019; XQuAD-R, Roy et al. 2020) questions
-look for the sentences that answer them; P@1 and mean reciprocal rank, with the ranks of google/retrieval-qa-eval.
+A set is a folder with `queries.tsv`, `corpus.tsv` and `qrels.tsv`, plain or compressed (`files.read_retrieval_set`).
+Semantic retrieval (Gillick et al. 2018; mUSE's task SR) searches for sentences with the same meaning. Its queries are
+documents themselves, and its measure is MAP@100. Answer retrieval (ReQA, Ahmad et al. 2019; XQuAD-R, Roy et al. 2020)
+searches for sentences that answer questions. It measures P@1 and MRR, with the ranks of google/retrieval-qa-eval.
 
-Sets side by side in a folder and named by languages, `xquad_r/es` and `xquad_r/en`, are parallel: the queries of each
-are also put to the English candidates ("xquad_r/es-en"). Such a folder may have queries alone, in other words of the
-English set's, whose ids they have.
+Sets in one folder that are named by languages, `xquad_r/es` and `xquad_r/en`, are parallel: the queries of each set
+also search the English candidates ("xquad_r/es-en"). The folder of a language may have only queries: those of the
+English set in that language, with the same ids.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ Rows = NDArray[np.int64]
 Scores = NDArray[np.floating]  # type: ignore[type-arg]
 
 SEMANTIC, ANSWER = "semantic-retrieval", "answer-retrieval"
-CUT = 100  # of the ranks of semantic retrieval
-PIVOT = "en"  # the language of candidates that queries of all languages are put to
-_SIZES = {"dev": (11_425, 10_248), "train": (87_599, 91_703)}  # questions and sentences of SQuAD 1.1 as ReQA cuts it
+CUT = 100  # ranks that count in semantic retrieval
+PIVOT = "en"  # language of the candidates that queries in all languages search
+_SIZES = {"dev": (11_425, 10_248), "train": (87_599, 91_703)}  # questions and sentences of SQuAD 1.1, split by ReQA
 _BLOCK = 512  # questions ranked at a time
 _LANGUAGE = re.compile(r"[a-z]{2}")
 _WORD = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}]|[\p{L}\p{M}\p{N}--\p{Han}\p{Thai}]+", regex.V1)
@@ -52,55 +52,55 @@ _WORD = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}]|[\p{L}\p{M}\p{
 
 @dataclass(frozen=True)
 class Task:
-    """Queries of one set, and the candidates of the same or another one."""
+    """Queries of one set, and candidates from the same set or another set."""
 
-    name: str  # "xquad_r/es", or "xquad_r/es-en" where the candidates are of another set
-    crosslingual: bool  # the candidates are of another set
+    name: str  # "xquad_r/es", or "xquad_r/es-en" with candidates from another set
+    crosslingual: bool  # whether the candidates are from another set
     queries: tuple[str, ...]  # n texts
     corpus: tuple[str, ...]  # m texts
-    contexts: tuple[str, ...]  # of the candidates, empty where there is none
-    relevant: list[set[int]]  # of each query the candidates that are right
-    itself: list[set[int]]  # of each query the candidates that are the query itself (semantic retrieval)
+    contexts: tuple[str, ...]  # texts around the candidates; empty if there are none
+    relevant: list[set[int]]  # for each query, the correct candidates
+    itself: list[set[int]]  # for each query, the candidates that are the query itself (semantic retrieval)
 
 
-Data = tuple[str, list[Task]]  # the benchmark, and its tasks
+Data = tuple[str, list[Task]]  # name of the benchmark, tasks
 
 
 def find(data: Path, benchmark: str) -> dict[str, Path]:
-    """The sets in a folder, two levels deep, by name; the folder itself may be one.
+    """Return name -> folder of the sets in a folder, up to two levels deep; the folder itself may be a set.
 
-    Those named by a language ("es") have the folder around them in their names, "xquad_r/es". Of semantic retrieval are
-    those whose first query is a document, and the queries of other languages next to them.
+    Names of sets for a language ("es") include the parent folder, "xquad_r/es". If the first query of a set is a
+    document, the set belongs to semantic retrieval, and so do the queries in other languages next to it.
     """
-    places = [data] if _part(data, "corpus") else sorted(path for each in ("*", "*/*") for path in data.glob(each))
-    found = {}
-    for place in places:
-        corpus = _part(place, "corpus")
-        if corpus and _part(place, "qrels") and _asks_itself(corpus) == (benchmark == SEMANTIC):
-            name = place.relative_to(data).as_posix() if place != data else data.resolve().name
-            found[f"{data.resolve().name}/{name}" if _LANGUAGE.fullmatch(name) else name] = place
-    return found
+    folders = [data] if _part(data, "corpus") else sorted(path for glob in ("*", "*/*") for path in data.glob(glob))
+    sets = {}
+    for folder in folders:
+        corpus = _part(folder, "corpus")
+        if corpus and _part(folder, "qrels") and _has_query(corpus) == (benchmark == SEMANTIC):
+            name = folder.relative_to(data).as_posix() if folder != data else data.resolve().name
+            sets[f"{data.resolve().name}/{name}" if _LANGUAGE.fullmatch(name) else name] = folder
+    return sets
 
 
 def _part(folder: Path, name: str) -> Path | None:
-    """A file of a set that has queries; the English set's next to it where a folder lacks it."""
+    """Return a file of a set with queries, or else that of the English set next to it; None if both are missing."""
     if not packed(folder / "queries.tsv"):
         return None
     english = _LANGUAGE.fullmatch(folder.name) and packed(folder.with_name(PIVOT) / f"{name}.tsv")
     return packed(folder / f"{name}.tsv") or english or None
 
 
-def _asks_itself(corpus: Path) -> bool:
+def _has_query(corpus: Path) -> bool:
     first = next(iter(read_lines(str(_part(corpus.parent, "queries")))), "").split("\t")
     return any(line.split("\t")[:2] == first for line in read_lines(str(corpus)))
 
 
 def read(request: Request) -> Data:
-    """The tasks of a folder; `languages` chooses among sets that are named by languages."""
+    """Read the tasks of a folder; `languages` selects among sets that are named by languages."""
     if request.limit is not None and request.limit < 1:
-        raise SettingsError(f"a limit of {request.limit} queries; give 1 or more")
+        raise SettingsError(f"the limit is {request.limit} queries; give 1 or more")
     benchmark, folders = request.benchmark, find(request.data or Path(), request.benchmark)
-    form = "a set is a folder of queries.tsv, corpus.tsv and qrels.tsv"
+    form = "a set is a folder with queries.tsv, corpus.tsv and qrels.tsv"
 
     @cache
     def load(name: str) -> RetrievalSet:
@@ -110,27 +110,27 @@ def read(request: Request) -> Data:
 
     tasks = []
     for name, folder in request.choose(folders, form, _language).items():
-        answered = [name] if packed(folder / "corpus.tsv") else []
+        searched = [name] if packed(folder / "corpus.tsv") else []
         if _language(name) not in ("", PIVOT) and (pivot := f"{name.rpartition('/')[0]}/{PIVOT}") in folders:
-            answered.append(pivot)
-        tasks += [make_task(load(name), load(other), benchmark, request.limit) for other in answered]
+            searched.append(pivot)
+        tasks += [make_task(load(name), load(candidates), benchmark, request.limit) for candidates in searched]
     return benchmark, tasks
 
 
 def _language(name: str) -> str:
-    """The language that a set of several is named by, "es" of "xquad_r/es"; empty if it is not."""
+    """Return the language in the name of a set, "es" for "xquad_r/es"; empty for other names."""
     last = name.rpartition("/")[2]
     return last if "/" in name and _LANGUAGE.fullmatch(last) else ""
 
 
 def make_task(asked: RetrievalSet, answered: RetrievalSet, benchmark: str, limit: int | None = None) -> Task:
-    """The task of the queries of one set, and the candidates of it or another one whose queries have the same ids.
+    """Return the task of the queries of a set and the candidates of this set, or of another with the same query ids.
 
-    Of the candidates of answer retrieval none is twice in the same context, and all that read as a right one are right.
+    In answer retrieval, repeated candidates in one context are merged, and all copies of a correct text are correct.
     """
     if (absent := next((key for key in asked.queries if key not in answered.queries), None)) is not None:
-        seen = f"query {short(absent)} of {asked.name} is none of {answered.name}"
-        raise EvaluationError(f"{seen}; sets of several languages must be parallel")
+        seen = f"query {short(absent)} of {asked.name} is missing from {answered.name}"
+        raise EvaluationError(f"{seen}; give parallel sets, with the same query ids in all languages")
     judged = dict(zip(answered.queries, answered.relevant, strict=True))
     queries = dict(list(asked.queries.items())[:limit])
     texts = list(answered.corpus.values())
@@ -143,8 +143,8 @@ def make_task(asked: RetrievalSet, answered: RetrievalSet, benchmark: str, limit
         places = {key: {row} for row, key in enumerate(answered.corpus)}
         itself = [alike[text] | places.get(key, set()) for key, text in queries.items()]
         right = [judged[key].keys() - own for key, own in zip(queries, itself, strict=True)]
-        if alone := [key for key, of in zip(queries, right, strict=True) if not of]:
-            raise EvaluationError(f"{asked.name}: query {short(alone[0])} finds only itself; drop it from queries")
+        if alone := [key for key, rows in zip(queries, right, strict=True) if not rows]:
+            raise EvaluationError(f"{asked.name}: query {short(alone[0])} is its only relevant document; remove it")
     else:
         itself = [set() for _ in queries]
         right = [set[int]().union(*(alike[texts[row]] for row in judged[key])) for key in queries]
@@ -155,7 +155,7 @@ def make_task(asked: RetrievalSet, answered: RetrievalSet, benchmark: str, limit
 
 
 def reference(data: Data) -> Iterator[Score]:
-    """BM25 on answer retrieval within a language, where bm25s is installed."""
+    """Yield the scores of BM25 on answer retrieval within one language, if bm25s is installed."""
     benchmark, tasks = data
     if benchmark == ANSWER and importlib.util.find_spec("bm25s") is not None:
         for task in (task for task in tasks if not task.crosslingual):
@@ -163,10 +163,10 @@ def reference(data: Data) -> Iterator[Score]:
 
 
 def score(name: str, model: TextEncoder, data: Data) -> Iterator[Score]:
-    """Scores with the shared embedding (`encode`) of queries and candidates; every set is embedded once.
+    """Yield scores with the shared embedding (`encode`) of queries and candidates; each set is embedded once.
 
-    Answer retrieval has a second row for a model with a tower for answers (`encode_answers`): the towers of questions,
-    and of answers in their contexts.
+    In answer retrieval, a model with an answer tower (`encode_answers`) gets a second row, with its question tower and
+    its answer tower, which also reads the contexts.
     """
     benchmark, tasks = data
     ways: dict[str, tuple[Callable[..., Vectors], Callable[..., Vectors]]] = {
@@ -196,18 +196,18 @@ def _scores(model: str, benchmark: str, task: Task, measures: Mapping[str, float
 
 
 def search(queries: Vectors, corpus: Vectors, itself: Sequence[set[int]], cut: int) -> list[list[int]]:
-    """The first `cut` rows of the corpus for each query by cosine, exactly, without those that are the query `itself`.
+    """Return the `cut` nearest corpus rows of each query by cosine (exact search), without the rows in `itself`.
 
     Queries are float32 (n, D), the corpus (m, D), with rows of length 1.
     """
-    found = nearest_neighbors(queries, corpus, min(cut + max(map(len, itself)), len(corpus))).indices.tolist()
-    return [[row for row in rows if row not in own][:cut] for rows, own in zip(found, itself, strict=True)]
+    nearest = nearest_neighbors(queries, corpus, min(cut + max(map(len, itself)), len(corpus))).indices.tolist()
+    return [[row for row in rows if row not in own][:cut] for rows, own in zip(nearest, itself, strict=True)]
 
 
 def average_precision(ranked: Sequence[int], relevant: set[int]) -> float:
-    """Sum of the precisions at the ranks of relevant documents, divided by the number of all relevant ones.
+    """Return the sum of the precisions at the ranks of relevant documents, divided by the number of relevant documents.
 
-    As trec_eval counts it, e.g. `map_cut_100` for 100 ranked rows, also where more than 100 are relevant.
+    Agrees with trec_eval, e.g. with `map_cut_100` for 100 ranked rows, even if more than 100 documents are relevant.
     """
     hits = np.isin(ranked, list(relevant))
     precisions = np.cumsum(hits) / np.arange(1, len(ranked) + 1)
@@ -215,10 +215,10 @@ def average_precision(ranked: Sequence[int], relevant: set[int]) -> float:
 
 
 def ranking_measures(ranked: Sequence[int], relevant: Mapping[int, int]) -> dict[str, float]:
-    """nDCG@10, recall@10, recall@100 and the reciprocal rank of the first relevant document among ten.
+    """Return nDCG@10, recall@10, recall@100 and the reciprocal rank of the first relevant document in the top ten.
 
     Gains are the grades, as in trec_eval and BEIR: DCG@10 is the sum of grade / log2(rank + 1) over the first ten
-    ranks, nDCG@10 is its share of the DCG of the best order there is.
+    ranks, and nDCG@10 is its share of the DCG@10 of the best possible order.
     """
     gains = [relevant.get(row, 0) for row in ranked[:10]]
     best = sorted(relevant.values(), reverse=True)[:10]
@@ -236,7 +236,7 @@ def _discounted(gains: Sequence[int]) -> float:
 
 
 def right_ranks(scores: Scores, right: Sequence[Rows]) -> Floats:
-    """Rank of the best of the right candidates of each row of scores, (b, m); equal scores share their mean rank."""
+    """Return the rank of the best correct candidate in each row of scores, (b, m); ties share their mean rank."""
     best = np.array([row[places].max() for row, places in zip(scores, right, strict=True)])[:, None]
     better, equal = (scores > best).sum(1), (scores == best).sum(1)
     ranks: Floats = better + (equal + 1) / 2
@@ -244,10 +244,10 @@ def right_ranks(scores: Scores, right: Sequence[Rows]) -> Floats:
 
 
 def answer_measures(task: Task, scores: Callable[[slice], Scores]) -> dict[str, float]:
-    """P@1 of the sentence, P@1 of its paragraph if all sentences have contexts, and the mean reciprocal rank.
+    """Return P@1 of the sentence, P@1 of its paragraph if all sentences have contexts, and the mean reciprocal rank.
 
-    Of a question asked several times the best rank counts, once. A paragraph is as good as its best sentence. `scores`
-    are of some of the questions and all candidates, (b, m).
+    A repeated question counts once, with its best rank. The score of a paragraph is that of its best sentence.
+    `scores` returns the scores of some of the questions for all candidates, (b, m).
     """
     numbers = np.unique(np.array(task.contexts), return_inverse=True)[1]
     order = np.argsort(numbers, kind="stable")
@@ -256,64 +256,64 @@ def answer_measures(task: Task, scores: Callable[[slice], Scores]) -> dict[str, 
     sentences, paragraphs = [], []
     for start in range(0, len(right), _BLOCK):
         block = slice(start, start + _BLOCK)
-        found = scores(block).round(DECIMALS)
-        sentences.append(right_ranks(found, right[block]))
-        best = np.maximum.reduceat(found[:, order], starts, axis=1)
+        rounded = scores(block).round(DECIMALS)
+        sentences.append(right_ranks(rounded, right[block]))
+        best = np.maximum.reduceat(rounded[:, order], starts, axis=1)
         paragraphs.append(right_ranks(best, [np.unique(numbers[rows]) for rows in right[block]]))
-    ranks, of_paragraphs = (_once(task.queries, np.concatenate(each)) for each in (sentences, paragraphs))
+    ranks, paragraph_ranks = (_best_ranks(task.queries, np.concatenate(parts)) for parts in (sentences, paragraphs))
     known = all(context.strip() for context in task.contexts)
-    paragraph = {"P@1 paragraph": float((of_paragraphs == 1).mean())} if known else {}
+    paragraph = {"P@1 paragraph": float((paragraph_ranks == 1).mean())} if known else {}
     return {"P@1 sentence": float((ranks == 1).mean()), **paragraph, "MRR": float((1 / ranks).mean())}
 
 
-def _once(questions: Sequence[str], ranks: Floats) -> Floats:
-    """The best rank of each different question."""
-    found = dict[str, float]()
+def _best_ranks(questions: Sequence[str], ranks: Floats) -> Floats:
+    """Return the best rank of each distinct question."""
+    best = dict[str, float]()
     for question, rank in zip(questions, ranks.tolist(), strict=True):
-        found[question] = min(rank, found.get(question, rank))
-    return np.array(list(found.values()))
+        best[question] = min(rank, best.get(question, rank))
+    return np.array(list(best.values()))
 
 
 def words(text: str) -> list[str]:
-    """Runs of letters and digits in lower case; a character of a script written without spaces is a word."""
+    """Return runs of letters and digits in lower case; a character of a script without spaces is a word."""
     return _WORD.findall(text.lower())
 
 
 def bm25(documents: Sequence[str], questions: Sequence[str]) -> Callable[[slice], Scores]:
-    """Scores by words alone (BM25, Robertson et al. 1994; k1 = 1.5, b = 0.75, Lucene's form), by bm25s."""
+    """Return scores by words alone, from bm25s: BM25 (Robertson et al. 1994), k1 = 1.5, b = 0.75, Lucene's variant."""
     module = require("bm25s", "retrieval", "BM25")
-    logging.getLogger("bm25s").setLevel(logging.WARNING)  # it reports every index
+    logging.getLogger("bm25s").setLevel(logging.WARNING)  # it logs every index
     index = module.BM25(k1=1.5, b=0.75, method="lucene")
-    # With a word that no one writes, so that texts without any words can be indexed, too.
+    # Each text gets an extra word that no text contains, so that texts without words can be indexed.
     index.index([[*words(text), "\0"] for text in documents], show_progress=False)
-    asked = [[word for word in words(text) if word in index.vocab_dict] for text in questions]
+    queries = [[word for word in words(text) if word in index.vocab_dict] for text in questions]
 
     def scores(block: slice) -> Scores:
-        return np.stack([index.get_scores(each) if each else np.zeros(len(documents)) for each in asked[block]])
+        return np.stack([index.get_scores(query) if query else np.zeros(len(documents)) for query in queries[block]])
 
     return scores
 
 
 def tables(scores: list[Score], data: Data) -> Iterator[str]:
-    """A table of all sets (semantic retrieval), or one of each (answer retrieval), and published figures; by parts."""
+    """Yield one table (semantic retrieval) or a table for each set (answer retrieval), and published figures."""
     benchmark, tasks = data
     if benchmark == SEMANTIC:
-        sizes = [f"{t.name} has {len(t.queries):,} queries and {len(t.corpus):,} documents." for t in tasks]
+        note = " ".join(f"{t.name} has {len(t.queries):,} queries and {len(t.corpus):,} documents." for t in tasks)
         title = f"Semantic retrieval: mean average precision (MAP@{CUT}) x 100"
-        yield from report.section(title, scores, " ".join(sizes))
+        yield from report.section(title, scores, note)
         names = {task.name.partition("/")[0].partition("_")[0] for task in tasks}
-        wanted, where = [name for name in ("Quora", "AskUbuntu") if name.lower() in names], "among other candidates"
+        wanted, where = [name for name in ("Quora", "AskUbuntu") if name.lower() in names], "with other candidates"
     else:
-        yield "P@1 is the share of questions for which the sentence found first is right, or in the right paragraph.\n"
+        yield "P@1 is the share of questions whose first result is a correct sentence or is in a correct paragraph.\n"
         for task in tasks:
             own = [score for score in scores if score.set == task.name]
             title = f"{task.name}: {own[0].items:,} questions, {len(task.corpus):,} sentences"
             yield from report.section(f"Answer retrieval x 100, {title}", own, column=report.MEASURE)
-        found = {(len(set(task.queries)), len(task.corpus)) for task in tasks}
-        wanted = [name for name, size in _SIZES.items() if size in found]
-        where = "by P@1 of the sentence in SQuAD 1.1 as ReQA cuts it, with contexts"
+        sizes = {(len(set(task.queries)), len(task.corpus)) for task in tasks}
+        wanted = [name for name, size in _SIZES.items() if size in sizes]
+        where = "as P@1 of the sentence on ReQA's version of SQuAD 1.1, with contexts"
         if importlib.util.find_spec("bm25s") is None:
-            yield 'The row BM25 is missing, because bm25s is not installed: pip install "st_paragram[retrieval]".\n'
+            yield 'The row BM25 is missing because bm25s is not installed: pip install "st_paragram[retrieval]".\n'
     if wanted:
-        yield f"These figures are published, and were measured {where}:\n"
+        yield f"Published figures, measured {where}:\n"
         yield report.pivot([], known=benchmark, headings=wanted)

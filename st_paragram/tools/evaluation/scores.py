@@ -1,7 +1,7 @@
-"""Scores: the one row that every benchmark gives, embeddings and correlations, and intervals by the bootstrap.
+"""Scores: the row type of all benchmarks, embeddings, correlations, and bootstrap intervals.
 
-Efron & Tibshirani (1993), An Introduction to the Bootstrap, chapters 13 and 16; Koehn (2004), Statistical Significance
-Tests for Machine Translation Evaluation, for the comparison of two systems on the same resamples.
+Efron & Tibshirani (1993), An Introduction to the Bootstrap, chapters 13 and 16. Koehn (2004), Statistical Significance
+Tests for Machine Translation Evaluation, compares two systems on the same resamples.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from st_paragram.errors import EvaluationError, refused
 from st_paragram.tools.evaluation.files import GradedPairs
 from st_paragram.tools.neighbors.results import Vectors
 
-DECIMALS = 6  # of a cosine: the digits after them are rounding of float32, which must not rank pairs
+DECIMALS = 6  # of a cosine; later digits are float32 rounding errors, which must not rank pairs
 RESAMPLES = 10_000
-_FEWEST, _DRAWS = 1000, 20_000_000  # resamples of many items, and items drawn in all
+_FEWEST, _DRAWS = 1000, 20_000_000  # minimum number of resamples; items to draw in total
 _BATCH = 250_000  # items drawn at a time
-_ROUNDING = 1e-12  # two equal systems must not differ
+_ROUNDING = 1e-12  # smaller differences count as 0, so that two equal systems do not differ
 
 Floats = NDArray[np.float64]
 
@@ -36,53 +36,53 @@ Floats = NDArray[np.float64]
 class Score:
     """One figure of one model."""
 
-    model: str  # its name, as it was given
+    model: str  # name as given by the user
     benchmark: str  # such as "sts"
     set: str  # a data set or a mean over several, such as "2012/MSRpar" or "average"
     measure: str  # such as "Pearson" or "error"
-    value: float | None  # a share in 0 .. 1, or a correlation in -1 .. 1; None where there is none (constant cosines)
-    items: int = 0  # pairs, queries or sentences that were scored
-    low: float | None = None  # lower end of the 95 % interval
+    value: float | None  # a share in 0 .. 1, or a correlation in -1 .. 1; None if undefined (constant cosines)
+    items: int = 0  # number of scored pairs, queries or sentences
+    low: float | None = None  # lower end of the 95% interval
     high: float | None = None
-    against: str = ""  # the model that this one is compared with; `value` is then the difference
-    p_value: float | None = None  # two-sided, of no difference
-    draws: Floats | None = field(default=None, repr=False, compare=False)  # on resamples, (R,); not written
+    against: str = ""  # the model that this model is compared with; `value` is then the difference
+    p_value: float | None = None  # two-sided, for the hypothesis of no difference
+    draws: Floats | None = field(default=None, repr=False, compare=False)  # values on resamples, (R,); not written
 
     def __post_init__(self) -> None:
-        """Put None in place of NaN."""
+        """Replace NaN with None."""
         if self.value is not None and not math.isfinite(self.value):
             object.__setattr__(self, "value", None)
 
 
 def write_scores(scores: Iterable[Score], path: str | Path) -> None:
-    """Write scores as a JSON list of objects, whole or not at all."""
+    """Write scores atomically, as a JSON list of objects."""
     rows = [asdict(score) for score in scores]
     write_json(Path(path), [{name: value for name, value in row.items() if name != "draws"} for row in rows])
 
 
 def read_scores(path: str | Path) -> list[Score]:
-    """Read what `write_scores` wrote."""
-    with refused(EvaluationError, path, "not a list of scores", "make it with `st-paragram evaluate --json`"):
+    """Read scores from a file that `write_scores` wrote."""
+    with refused(EvaluationError, path, "not a list of scores", "create it with `st-paragram evaluate --json`"):
         return [Score(**row) for row in read_json(path)]
 
 
 def embed(model: TextEncoder, texts: Sequence[str], encode: Callable[..., Any] | None = None) -> Vectors:
-    """Embeddings of length 1, float32 (n, D), by `encode` or the model's own."""
-    encode, at_once = encode or model.encode, batch_size(model)
-    vectors: Any = encode(list(texts), batch_size=at_once, normalize_embeddings=True, show_progress_bar=False)
+    """Return embeddings of length 1, float32 (n, D), from `encode` or else from `model.encode`."""
+    encode, batch = encode or model.encode, batch_size(model)
+    vectors: Any = encode(list(texts), batch_size=batch, normalize_embeddings=True, show_progress_bar=False)
     if not np.isfinite(vectors).all():
-        raise EvaluationError("an embedding is not finite; the model is broken")
+        raise EvaluationError("the model returned an embedding with NaN or infinity; check or replace its weights")
     return np.asarray(vectors, dtype=np.float32)
 
 
 def cosines(model: TextEncoder, pairs: GradedPairs) -> Floats:
-    """Cosine of each pair, (n,), to 6 decimals."""
+    """Return the cosine of each pair, (n,), rounded to 6 decimals."""
     vectors = embed(model, pairs.first + pairs.second).astype(np.float64)
     return np.einsum("nd,nd->n", vectors[: len(pairs)], vectors[len(pairs) :]).round(DECIMALS)
 
 
 def correlation(scores: ArrayLike, grades: ArrayLike) -> Correlation:
-    """Pearson's and Spearman's correlation; NaN where scores or grades are constant, or of one pair."""
+    """Return Pearson's and Spearman's correlation; NaN if scores or grades are constant, or for a single pair."""
     x, y = np.asarray(scores, np.float64), np.asarray(grades, np.float64)
     if len(x) < 2:
         return Correlation(math.nan, math.nan)
@@ -90,7 +90,7 @@ def correlation(scores: ArrayLike, grades: ArrayLike) -> Correlation:
 
 
 def pearson(x: Floats, y: Floats) -> Floats:
-    """Pearson's correlation along the last axis; NaN where one side is constant."""
+    """Return Pearson's correlation along the last axis; NaN where either side is constant."""
     x, y = (side - side.mean(axis=-1, keepdims=True) for side in (x, y))
     squares = [np.einsum("...n,...n", side, side) for side in (x, y)]
     constant = (squares[0] <= 1e-20) | (squares[1] <= 1e-20)
@@ -99,23 +99,23 @@ def pearson(x: Floats, y: Floats) -> Floats:
 
 
 def ranks(values: Floats) -> Floats:
-    """Ranks from 1 on along the last axis; equal values share the mean of their ranks."""
+    """Return ranks from 1 along the last axis; equal values share their mean rank."""
     from scipy.stats import rankdata
 
     return np.asarray(rankdata(values, axis=-1))
 
 
 def resampled(statistic: Callable[[NDArray[np.int64]], Floats], items: int, seed: int | tuple[int, ...] = 0) -> Floats:
-    """A statistic of all n items, and the same on R resamples: 10,000, fewer of more than 2,000 items, at least 1,000.
+    """Return a statistic of all n items, followed by the same statistic of R resamples, float64 (1 + R,).
 
-    The statistic takes rows of items, int64 (b, n), and returns b figures. The same seed draws the same items, so that
-    models can be compared. Returns float64 (1 + R,).
+    R is 10,000, or less for more than 2,000 items, but at least 1,000. The statistic takes rows of items, int64 (b, n),
+    and returns b figures. The same seed draws the same items, so that models can be compared.
     """
     from scipy.stats import bootstrap
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # resamples without a correlation
-        found = bootstrap(
+        warnings.simplefilter("ignore")  # resamples whose correlation is undefined
+        result = bootstrap(
             (np.arange(items),),
             lambda rows, axis: statistic(rows.reshape(-1, items)),
             n_resamples=min(RESAMPLES, max(_FEWEST, _DRAWS // items)),
@@ -124,24 +124,24 @@ def resampled(statistic: Callable[[NDArray[np.int64]], Floats], items: int, seed
             method="percentile",
             rng=np.random.default_rng(seed),
         )
-    return np.concatenate([statistic(np.arange(items)[None]), found.bootstrap_distribution])
+    return np.concatenate([statistic(np.arange(items)[None]), result.bootstrap_distribution])
 
 
 def resampled_pearson(
     scores: Floats, grades: Floats, seed: int | tuple[int, ...] = 0, form: Callable[[Floats], Floats] = np.asarray
 ) -> Floats:
-    """Pearson's correlation, see `resampled`; Spearman's if the form of scores and grades is their `ranks`."""
+    """Return Pearson's correlation as in `resampled`, or Spearman's if `form` is `ranks`."""
     return resampled(lambda rows: pearson(form(scores[rows]), form(grades[rows])), len(grades), seed)
 
 
 def score_of(model: str, benchmark: str, name: str, measure: str, figures: Floats, items: int) -> Score:
-    """The score of figures of `resampled`, (1 + R,), with its interval."""
+    """Return the score and its interval for figures from `resampled`, (1 + R,)."""
     low, high = interval(figures[1:])
     return Score(model, benchmark, name, measure, float(figures[0]), items, low, high, draws=figures[1:])
 
 
 def interval(draws: Floats) -> tuple[float | None, float | None]:
-    """The ends of the 95 % percentile interval; undefined resamples are left out."""
+    """Return the ends of the 95% percentile interval; undefined resamples are ignored."""
     if not np.isfinite(draws).any():
         return None, None
     low, high = np.nanquantile(draws, [0.025, 0.975])
@@ -149,7 +149,7 @@ def interval(draws: Floats) -> tuple[float | None, float | None]:
 
 
 def differences(scores: Iterable[Score]) -> Iterator[Score]:
-    """What each further model has more than the first one, of all scores with resamples; with interval and p-value."""
+    """Yield the differences of further models from the first, with interval and p-value, for scores with resamples."""
     firsts: dict[tuple[str, str, str], Score] = {}
     for score in scores:
         first = firsts.setdefault((score.benchmark, score.set, score.measure), score)
@@ -165,7 +165,7 @@ def differences(scores: Iterable[Score]) -> Iterator[Score]:
 
 
 def p_value(differences: Floats) -> float:
-    """Twice the share of resamples on the rarer side of no difference; never 0, as one is added to both counts."""
+    """Return twice the share of resamples on the rarer side of 0; it is never 0, since 1 is added to both counts."""
     differences = np.where(np.abs(differences) < _ROUNDING, 0.0, differences)
     rarer = min(int((differences <= 0).sum()), int((differences >= 0).sum()))
     return min(1.0, 2 * (rarer + 1) / (len(differences) + 1))

@@ -1,13 +1,13 @@
-"""STS 2012-2017 and the STS Benchmark, by three protocols.
+"""STS 2012-2017 and the STS Benchmark, by four protocols.
 
-The papers' (Wieting et al.): Pearson per data set, mean over the sets of a year, mean over the years. Table 1 of ACL
-2019 has the mean over all sets of all years instead, which is another figure: years have from 4 to 6 sets.
-Sentence-BERT's (Reimers & Gurevych, EMNLP 2019; so too SimCSE): Spearman over all pairs of a year, without SMT.
+The papers' (Wieting et al.): Pearson per data set, averaged over the sets of a year, then over the years. Table 1 of
+ACL 2019 averages over all sets of all years instead, with a different result, since years have 4 to 6 sets.
+Sentence-BERT's (Reimers & Gurevych, EMNLP 2019; also SimCSE): Spearman over all pairs of a year, without SMT.
 mteb's: Spearman over the pairs of a task; its STS12-STS16 are the same years without SMT.
-On the STS Benchmark also mUSE's (Yang et al., ACL 2020): Pearson with -arccos of the cosine as similarity.
+mUSE's (Yang et al., ACL 2020), on the STS Benchmark: Pearson with -arccos of the cosine as similarity.
 
-Sets come from a folder, or from the Hugging Face hub at the revisions that mteb takes. Numbers of pairs are those of
-the published gold: Agirre et al. 2012-2016 (SemEval task 6, *SEM shared task, tasks 10, 2, 1), Cer et al. 2017.
+Sets are read from a folder, or from the Hugging Face hub at mteb's revisions. Numbers of pairs are those of the
+published gold: Agirre et al. 2012-2016 (SemEval task 6, *SEM shared task, tasks 10, 2, 1), Cer et al. 2017.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ PEARSON, SPEARMAN, ANGLE = "Pearson", "Spearman", "Pearson of the angle"
 #: Measures of means: the papers' protocol, Sentence-BERT's and mteb's.
 MEAN_PEARSON, POOLED_SPEARMAN, MTEB_SPEARMAN = "mean Pearson", "pooled Spearman", "mteb Spearman"
 
-_INTERVALS = "[95 % interval of Pearson]"
+_INTERVALS = "[95% interval of Pearson]"
 _NOTE = (
-    "The average is the mean over the years, as in the papers of 2020 and 2022; the mean over all sets is what ACL "
-    "2019 gives. Rows marked as published are the papers' own figures, which have SMT in 2013."
+    "The average is the mean over the years, as in the papers of 2020 and 2022. ACL 2019 has the mean over all sets. "
+    "Rows marked as published are the papers' figures, which include SMT in 2013."
 )
 _TRACKS = "The column es-en is track 4a; es-en-4b is track 4b, with sentences from WMT."
 
@@ -45,9 +45,9 @@ class SetInfo:
 
     key: str  # benchmark and name, "2012/MSRpar", "2017/es-en" or "stsb/dev"
     pairs: int  # official number of graded pairs
-    stem: str  # of its file
-    mteb: str = ""  # mteb's name of it, if it is scored there by itself
-    split: str = "test"  # of the hub's data set; empty if it is not there
+    stem: str  # stem of the file name
+    mteb: str = ""  # mteb's name of the set, if mteb scores it separately
+    split: str = "test"  # split of the data set on the hub; empty if the set is not there
 
 
 _PAIRS = {
@@ -64,7 +64,7 @@ SETS["2017"] = [
     SetInfo("2017/ar-en", 250, "track2.ar-en", "STS17/en-ar"),
     SetInfo("2017/es-es", 250, "track3.es-es", "STS17/es-es"),
     SetInfo("2017/es-en", 250, "track4a.es-en", "STS17/es-en"),
-    SetInfo("2017/es-en-4b", 250, "track4b.es-en", split=""),  # sentences of WMT's quality estimation; mteb has none
+    SetInfo("2017/es-en-4b", 250, "track4b.es-en", split=""),  # sentences from WMT's quality estimation; not in mteb
     SetInfo("2017/en-en", 250, "track5.en-en", "STS17/en-en"),
     SetInfo("2017/tr-en", 250, "track6.tr-en", "STS17/en-tr"),
 ]
@@ -76,8 +76,8 @@ SETS["stsb"] = [
 INFOS = {info.key: info for sets in SETS.values() for info in sets}
 YEARS = tuple(_PAIRS)
 SMT = "2013/SMT"
-NOT_SCORED = "stsb/train"  # only if asked for by its key
-#: Benchmark -> the hub's data set and its revision; a year's is one piece, in which the sets are not named.
+NOT_SCORED = "stsb/train"  # unless requested by its key
+#: Benchmark -> data set on the hub and its revision; the sets of a year are combined there, without their names.
 _HUB = {
     "2012": ("mteb/sts12-sts", "a0d554a64d88156834ff5ae9920b964011b16384"),
     "2013": ("mteb/sts13-sts", "7e90230a92c190f1bf69ae9002b8cea547a64cca"),
@@ -90,16 +90,16 @@ _HUB = {
 
 
 def select_sets(only: Sequence[str] = ()) -> list[SetInfo]:
-    """Sets by the names of benchmarks ("2012", "stsb") and of sets ("2017/en-en", "stsb/dev"), in the official order.
+    """Return sets by names of benchmarks ("2012", "stsb") and sets ("2017/en-en", "stsb/dev"), in the official order.
 
-    Without names: everything but the training part of the STS Benchmark.
+    Without names, return all sets except the training part of the STS Benchmark.
     """
     for name in only:
         benchmark, _, part = name.partition("/")
         if benchmark not in SETS:
-            raise SettingsError(f"{name!r} is not an STS benchmark; there are {', '.join(SETS)}")
+            raise SettingsError(f"{name!r} is not an STS benchmark; choose from {', '.join(SETS)}")
         if part and name not in (keys := [info.key for info in SETS[benchmark]]):
-            raise SettingsError(f"{name!r} is not a set of STS {benchmark}; there are {', '.join(keys)}")
+            raise SettingsError(f"{name!r} is not a set of STS {benchmark}; choose from {', '.join(keys)}")
     wanted = only or tuple(SETS)
     whole = [key for key in INFOS if key.partition("/")[0] in wanted and key != NOT_SCORED]
     return [info for key, info in INFOS.items() if key in wanted or key in whole]
@@ -107,26 +107,26 @@ def select_sets(only: Sequence[str] = ()) -> list[SetInfo]:
 
 @dataclass(frozen=True)
 class StsData:
-    """What there is of STS."""
+    """The available STS sets."""
 
-    #: Key ("2012/MSRpar") -> pairs, in the official order; of a year from the hub, where sets have no names, "2012".
+    #: Key ("2012/MSRpar") -> pairs, in the official order; a year from the hub, without names of sets, is "2012".
     sets: dict[str, GradedPairs]
-    notes: tuple[str, ...] = ()  # one line for everything missing
+    notes: tuple[str, ...] = ()  # one line for each missing item
 
     @property
     def altered(self) -> list[str]:
-        """Sets and years that have not the published number of pairs."""
+        """Return the sets and years that do not have the published number of pairs."""
         sizes = {key: info.pairs for key, info in INFOS.items()}
         sizes |= {year: sum(info.pairs for info in SETS[year] if info.key != SMT) for year in YEARS}
         return [key for key, pairs in self.sets.items() if len(pairs) != sizes[key]]
 
 
 def read(request: Request) -> StsData:
-    """Read what a folder has of the STS benchmarks and sets wanted, all if none is named.
+    """Read the requested STS benchmarks and sets (default: all) from a folder or from the hub.
 
     A folder has `sts2012/MSRpar.tsv`, ..., `sts2017/track5.en-en.tsv` and `stsb/en-test.tsv` (a grade and two
-    sentences), or SentEval's folders, `STS12-en-test/STS.input.MSRpar.txt` and `STS.gs.MSRpar.txt`. If the hub may be
-    asked, benchmarks of which the folder has nothing come from there.
+    sentences), or SentEval's folders, `STS12-en-test/STS.input.MSRpar.txt` and `STS.gs.MSRpar.txt`. If the request
+    allows the hub, benchmarks that are missing from the folder are loaded from the hub.
     """
     folder, hub, only = request.data, request.hub, request.sets
     sets: dict[str, GradedPairs] = {}
@@ -134,25 +134,25 @@ def read(request: Request) -> StsData:
     wanted = select_sets(only)
     for name in dict.fromkeys(info.key.partition("/")[0] for info in wanted):
         infos = [info for info in wanted if info.key.startswith(f"{name}/")]
-        found = {info.key: pairs for info in infos if folder and (pairs := _read(folder, name, info))}
-        if hub and not found:
+        available = {info.key: pairs for info in infos if folder and (pairs := _read(folder, name, info))}
+        if hub and not available:
             if name in YEARS:
                 sets[name] = _fetch(name, name, None, "test")
-                notes.append(f"{name}: the hub has the year in one piece, so there is nothing by the papers' protocol")
+                notes.append(f"{name}: the hub combines the sets of a year, so the papers' protocol is not available")
                 continue
             places = {info.key: (info.mteb.partition("/")[2] or None, info.split) for info in infos if info.split}
-            found = {key: _fetch(key, name, *place) for key, place in places.items()}
-        sets |= found
-        missing = [f"{info.key} is missing" for info in infos if info.key not in found]
-        notes += missing if found else [f"{name}: nothing under {folder or 'the hub'}"]
+            available = {key: _fetch(key, name, *place) for key, place in places.items()}
+        sets |= available
+        missing = [f"{info.key} is missing" for info in infos if info.key not in available]
+        notes += missing if available else [f"{name}: no data in {folder or 'the hub'}"]
     if not sets:
-        expected = "expected e.g. sts2012/MSRpar.tsv, STS12-en-test/STS.input.MSRpar.txt or stsb/en-test.tsv"
-        raise EvaluationError(f"{folder or 'the hub'}: nothing of STS {', '.join(only) or 'at all'}; {expected}")
+        expected = "name files like sts2012/MSRpar.tsv, STS12-en-test/STS.input.MSRpar.txt or stsb/en-test.tsv"
+        raise EvaluationError(f"{folder or 'the hub'}: no STS data for {', '.join(only) or 'any set'}; {expected}")
     return StsData(sets, tuple(notes))
 
 
 def sts_folders(folder: Path, benchmarks: Iterable[str]) -> list[Path]:
-    """The folders of some benchmarks of `SETS` that have files."""
+    """Return the nonempty folders of some benchmarks in `SETS`."""
     names = [name for year in benchmarks for name in (f"sts{year}", f"STS{year[2:]}-en-test", year)]
     return [place for name in names if (place := folder / name).is_dir() and any(place.iterdir())]
 
@@ -168,86 +168,86 @@ def _read(folder: Path, benchmark: str, info: SetInfo) -> GradedPairs | None:
 
 
 def _fetch(name: str, benchmark: str, subset: str | None, split: str) -> GradedPairs:
-    found = fetch(name, *_HUB[benchmark], subset, split)
-    rows = zip(*(found[column] for column in ("score", "sentence1", "sentence2")), strict=True)
+    dataset = fetch(name, *_HUB[benchmark], subset, split)
+    rows = zip(*(dataset[column] for column in ("score", "sentence1", "sentence2")), strict=True)
     return graded_pairs(name, list(enumerate(rows, 1)))
 
 
 def find(data: Path, name: str) -> list[Path]:
-    """The folders of a folder of evaluation data with files of STS."""
+    """Return the subfolders of evaluation data that have STS files."""
     return sts_folders(data, SETS)
 
 
 def score(name: str, model: TextEncoder, data: StsData) -> Iterator[Score]:
-    """All figures of a model; those that models are compared by have resamples."""
-    found = {key: cosines(model, pairs) for key, pairs in data.sets.items()}
+    """Yield all scores of a model; the scores used to compare models have resamples."""
+    similarities = {key: cosines(model, pairs) for key, pairs in data.sets.items()}
     grades = {key: np.array(pairs.grades) for key, pairs in data.sets.items()}
     samples: dict[str, Floats] = {}
     mteb: dict[str, float] = {}
     for key, pairs in data.sets.items():
         if key in YEARS:
             continue
-        samples[key] = resampled_pearson(found[key], grades[key], (0, zlib.crc32(key.encode())))
-        own = score_of(name, "sts", key, PEARSON, samples[key], len(pairs))
-        yield replace(own, draws=None) if key[:4] in YEARS else own
-        spearman = correlation(found[key], grades[key]).spearman
+        samples[key] = resampled_pearson(similarities[key], grades[key], (0, zlib.crc32(key.encode())))
+        pearson = score_of(name, "sts", key, PEARSON, samples[key], len(pairs))
+        yield replace(pearson, draws=None) if key[:4] in YEARS else pearson
+        spearman = correlation(similarities[key], grades[key]).spearman
         yield Score(name, "sts", key, SPEARMAN, spearman, len(pairs))
         if INFOS[key].mteb:
             mteb[INFOS[key].mteb] = spearman
         if key.startswith("stsb/"):
-            angles = -np.arccos(np.clip(found[key], -1, 1))
+            angles = -np.arccos(np.clip(similarities[key], -1, 1))
             yield Score(name, "sts", key, ANGLE, correlation(angles, grades[key]).pearson, len(pairs))
     for label, figures in papers_means(samples).items():
         yield score_of(name, "sts", label, MEAN_PEARSON, figures, 0)
     pooled: dict[str, float] = {}
     whole = {year: [year] for year in YEARS if year in data.sets}
     for label, keys in sorted((year_sets(data.sets, smt=False) | whole).items()):
-        cosines_of, grades_of = (np.concatenate([of[key] for key in keys]) for of in (found, grades))
-        pooled[label] = correlation(cosines_of, grades_of).spearman
+        sides = (np.concatenate([values[key] for key in keys]) for values in (similarities, grades))
+        pooled[label] = correlation(*sides).spearman
     years = {f"STS{year[2:]}": pooled[year] for year in YEARS if year in pooled}
     if len(years) == len(YEARS):
         pooled[AVERAGE] = years["STS12-16"] = float(np.mean(list(pooled.values())))
-    for measure, values in ((POOLED_SPEARMAN, pooled), (MTEB_SPEARMAN, {**years, **mteb})):
-        for label, value in values.items():
+    for measure, figures_of in ((POOLED_SPEARMAN, pooled), (MTEB_SPEARMAN, {**years, **mteb})):
+        for label, value in figures_of.items():
             yield Score(name, "sts", label, measure, value)
 
 
 def year_sets(sets: Iterable[str], smt: bool) -> dict[str, list[str]]:
-    """Label of a year -> keys of its sets that there are; the label names those that are missing.
+    """Return label of a year -> keys of its available sets; the label names the missing sets.
 
-    With `smt` SMT belongs to 2013 and may be missing; otherwise it is left out.
+    With `smt`, SMT belongs to 2013 and may be missing; otherwise it is ignored.
     """
-    here, found = set(sets), dict[str, list[str]]()
+    available, keys_by_label = set(sets), dict[str, list[str]]()
     for year in YEARS:
         wanted = [info.key for info in SETS[year] if smt or info.key != SMT]
-        missing = [key.partition("/")[2] for key in wanted if key not in here]
+        missing = [key.partition("/")[2] for key in wanted if key not in available]
         if len(missing) < len(wanted):
             label = f"{year} without {', '.join(missing)}" if missing else year
-            found[label] = [key for key in wanted if key in here]
-    return found
+            keys_by_label[label] = [key for key in wanted if key in available]
+    return keys_by_label
 
 
 def papers_means(sets: Mapping[str, Floats]) -> dict[str, Floats]:
-    """Means of the papers' protocol, from key of a set -> its figure and those of resamples, (1 + R,).
+    """Return the means of the papers' protocol, from key of a set -> its figure and those of resamples, (1 + R,).
 
-    A year of which sets are missing has a label that names them ("2013 without SMT"). Averages over the years and over
-    all sets are of complete years alone, but both with and without SMT.
+    The label of a year with missing sets names them ("2013 without SMT"). Averages over the years and over all sets
+    need complete years, and are computed both with and without SMT.
     """
     groups = year_sets(sets, smt=True)
     if SMT[:4] in groups:
         groups[f"{SMT[:4]}{WITHOUT}"] = [key for key in groups[SMT[:4]] if key != SMT]
     means = {label: np.mean([sets[key] for key in keys], axis=0) for label, keys in sorted(groups.items())}
-    averages, alls = dict[str, Floats](), dict[str, Floats]()
+    averages, set_means = dict[str, Floats](), dict[str, Floats]()
     for suffix in ("", WITHOUT):
         years = [f"{year}{suffix}" if year == SMT[:4] else year for year in YEARS]
         if means.keys() >= set(years):
             averages[f"{AVERAGE}{suffix}"] = np.mean([means[year] for year in years], axis=0)
-            alls[f"{ALL_SETS}{suffix}"] = np.mean([sets[key] for year in years for key in groups[year]], axis=0)
-    return means | averages | alls
+            set_means[f"{ALL_SETS}{suffix}"] = np.mean([sets[key] for year in years for key in groups[year]], axis=0)
+    return means | averages | set_means
 
 
 def tables(scores: list[Score], data: StsData) -> Iterator[str]:
-    """A table for each year and protocol, comparisons, and notes, part by part; each heading names the protocol."""
+    """Yield a table for each year and protocol, comparisons, and notes; each heading names the protocol."""
 
     def of(sets: str, *measures: str) -> list[Score]:
         return [s for s in scores if not s.against and s.set.startswith(sets) and s.measure in measures]
@@ -261,7 +261,7 @@ def tables(scores: list[Score], data: StsData) -> Iterator[str]:
     title = "the papers' protocol: Pearson x 100 per set, mean over a year, mean over the years or all sets"
     columns = [*sorted({*YEARS, *(s.set for s in means if s.set[:4] in YEARS)}), AVERAGE, ALL_SETS]
     yield from report.section(f"STS 2012-2016, {title}", means, _NOTE, known=known, headings=columns)
-    title = "STS 2012-2016, Sentence-BERT's protocol: Spearman x 100 over a year's concatenation, without SMT"
+    title = "STS 2012-2016, Sentence-BERT's protocol: Spearman x 100 over all pairs of a year, without SMT"
     pooled = of("", POOLED_SPEARMAN)
     yield from report.section(title, pooled, known=known and "sts-pooled", headings=[*YEARS, AVERAGE])
     title = "mteb's protocol: Spearman x 100 of cosines over all pairs of a task"

@@ -1,12 +1,12 @@
 """English transfer tasks (SentEval, Conneau and Kiela 2018): a linear classifier on frozen embeddings.
 
-Logistic regression on standardized embeddings. MR, CR, SUBJ and MPQA are cross-validated: each of ten folds is scored
-by a classifier of the other nine, whose regularization was chosen by learning from eight and scoring the ninth. TREC
-chooses it on a tenth of its training sentences, then learns from all of them; SST2 has a separate development set.
-SentEval chooses by an inner cross-validation of nine folds, on embeddings that are not standardized.
+The classifier is logistic regression on standardized embeddings. MR, CR, SUBJ and MPQA are cross-validated: each of ten
+folds is scored by a classifier trained on the other nine, with a regularization chosen by training on eight of them and
+scoring the ninth. TREC chooses it on a tenth of its training sentences, then trains on all. SST2 has a development set.
+SentEval uses an inner cross-validation with nine folds instead, on embeddings that are not standardized.
 
-Files are `label TAB text`: MR.tsv, CR.tsv, SUBJ.tsv and MPQA.tsv; TREC.train.tsv and .test.tsv; SST2.train.tsv,
-.dev.tsv and .test.tsv; each plain or compressed. A text may be empty, as one of CR is.
+Files have rows `label TAB text`: MR.tsv, CR.tsv, SUBJ.tsv and MPQA.tsv; TREC.train.tsv and .test.tsv; SST2.train.tsv,
+.dev.tsv and .test.tsv, plain or compressed. A text may be empty, as in one row of CR.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from st_paragram.tools.evaluation.benchmarks import Request
 from st_paragram.tools.evaluation.files import inner_folder, packed, read_cells
 from st_paragram.tools.evaluation.scores import Score, embed
 
-#: Task -> its files ("" is the only one, of a cross-validated task) and the sentences scored of the published task.
+#: Task -> its files ("": the only file, cross-validated), and the number of scored sentences in the published task.
 TASKS = {
     "MR": (("",), 10_662),
     "CR": (("",), 3_775),
@@ -37,10 +37,10 @@ TASKS = {
     "TREC": (("train", "test"), 500),
     "SST2": (("train", "dev", "test"), 1_821),
 }
-FOLDS = 10  # of cross-validation, and a tenth is held out
-#: Values of C that are tried. SentEval's 2^-2 ... 2^3 are for embeddings that are not standardized.
+FOLDS = 10  # of cross-validation; TREC holds out one of them
+#: Values of C to try. SentEval's values, 2^-2 ... 2^3, are for embeddings that are not standardized.
 STRENGTHS = [2.0**power for power in range(-12, 0, 2)]
-MAJORITY = "The row *majority* is what the most frequent label alone would reach."
+MAJORITY = "The row *majority* is the accuracy of always choosing the most frequent label."
 
 Texts = tuple[list[str], list[str]]  # sentences and their labels
 Examples = tuple[NDArray[np.float32], NDArray[np.str_]]  # embeddings (n, D) and labels (n,)
@@ -48,17 +48,17 @@ Tasks = dict[str, dict[str, Texts]]  # task -> split -> sentences and labels
 
 
 def find(data: Path, name: str) -> dict[str, dict[str, Path]]:
-    """Task -> split -> file, of the tasks of which a folder (its folder `transfer`, or itself) has every file."""
+    """Return task -> split -> file, for the tasks with all files in a folder (its subfolder `transfer`, or itself)."""
     folder = inner_folder(data, "transfer")
     files = {
         task: {split or "train": packed(folder / f"{task}{split and '.'}{split}.tsv") for split in splits}
         for task, (splits, _) in TASKS.items()
     }
-    return {task: {s: p for s, p in of.items() if p} for task, of in files.items() if all(of.values())}
+    return {task: {s: p for s, p in paths.items() if p} for task, paths in files.items() if all(paths.values())}
 
 
 def read(request: Request) -> Tasks:
-    """The tasks of a folder."""
+    """Read the tasks in a folder."""
     tasks = request.choose(find(request.data or Path(), ""), "files are named like MR.tsv and TREC.train.tsv")
     return {task: {split: _read(path, task, split) for split, path in files.items()} for task, files in tasks.items()}
 
@@ -67,19 +67,19 @@ def _read(path: Path, task: str, split: str) -> Texts:
     labels, texts = [], []
     for number, (label, text) in read_cells(path, 2, 2):
         if not label.strip():
-            raise TextError(f"{path}: row {number}: an empty label; expected `label TAB text`")
+            raise TextError(f"{path}: row {number}: an empty label; write `label TAB text`")
         labels.append(label.strip())
         texts.append(text)
     counts = Counter(labels)
     least = FOLDS if "dev" not in TASKS[task][0] else 1
     if split == "train" and (len(counts) < 2 or min(counts.values()) < least):
         seen = ", ".join(f"{count} of label {label}" for label, count in sorted(counts.items()))
-        raise TextError(f"{path}: {seen}; two labels with {least} sentences or more each are needed")
+        raise TextError(f"{path}: {seen}; give two or more labels, each with {least} or more sentences")
     return texts, labels
 
 
 def reference(tasks: Tasks) -> Iterator[Score]:
-    """Share of the sentences scored that have the label most frequent in training, the first of equally frequent."""
+    """Yield the accuracy of the most frequent training label; ties go to the label that is first in order."""
     for task, splits in tasks.items():
         scored, counts = _scored(splits), Counter(splits["train"][1])
         most = min(counts, key=lambda label: (-counts[label], label))
@@ -91,14 +91,14 @@ def _scored(splits: Mapping[str, Texts]) -> list[str]:
 
 
 def score(name: str, model: TextEncoder, tasks: Tasks) -> Iterator[Score]:
-    """Accuracy of a model on each task."""
+    """Yield the accuracy of a model on each task."""
     for task, splits in tasks.items():
         examples = {split: (embed(model, texts), np.array(labels)) for split, (texts, labels) in splits.items()}
         yield Score(name, "transfer", task, "accuracy", accuracy(examples), len(_scored(splits)))
 
 
 def tables(scores: list[Score], tasks: Tasks) -> Iterator[str]:
-    """One table, part by part."""
+    """Yield one table, and a note on altered data."""
     altered = [task for task, splits in tasks.items() if len(_scored(splits)) != TASKS[task][1]]
     title = "Transfer: accuracy x 100 of a logistic regression on frozen embeddings"
     yield from report.section(title, scores, MAJORITY, known="" if altered else "transfer")
@@ -107,7 +107,7 @@ def tables(scores: list[Score], tasks: Tasks) -> Iterator[str]:
 
 
 def accuracy(splits: Mapping[str, Examples]) -> float:
-    """Learn, choose the regularization and score, from train alone (cross-validation) or train, dev and test."""
+    """Choose the regularization, train and score; with only `train`, by cross-validation."""
     StratifiedKFold = require("sklearn.model_selection", "probing", "transfer").StratifiedKFold
     vectors, labels = splits["train"]
     if "dev" in splits:
@@ -130,9 +130,9 @@ def accuracy(splits: Mapping[str, Examples]) -> float:
 def best_classifier(
     vectors: NDArray[np.float32], labels: NDArray[np.str_], held_out: NDArray[np.bool_], refit: bool = True
 ) -> Any:  # noqa: ANN401 - scikit-learn's pipeline
-    """A logistic regression on standardized features, with the C that is best on the rows held out.
+    """Train a logistic regression on standardized features, with the C that is best on the held-out rows.
 
-    It has learned from all rows, or without `refit` from those that are not held out.
+    It is trained on all rows or, without `refit`, on the rows that are not held out.
     """
     from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import GridSearchCV
@@ -143,6 +143,6 @@ def best_classifier(
     split = [(np.flatnonzero(~held_out), np.flatnonzero(held_out))]
     search = GridSearchCV(pipeline, {"logisticregression__C": STRENGTHS}, refit=False, cv=split)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of convergence: the last steps change next to nothing
+        warnings.simplefilter("ignore")  # about convergence: the last steps change almost nothing
         best = pipeline.set_params(**search.fit(vectors, labels).best_params_)
         return best.fit(vectors, labels) if refit else best.fit(vectors[~held_out], labels[~held_out])

@@ -1,8 +1,8 @@
 """Retrieval of translations by nearest neighbor: Tatoeba, NTREX-128 and FLORES-200.
 
-Tatoeba (Artetxe and Schwenk, TACL 2019) has files `xxx-eng.tsv`, rows `foreign TAB English`. NTREX-128 (Federmann et
-al. 2022) and FLORES (Goyal et al. 2022; NLLB Team 2022) are one text in many languages, parallel by line: files such
-as `newstest2019-ref.deu.txt` and `deu_Latn.devtest`. All come from a folder or from the Hugging Face hub.
+Tatoeba (Artetxe and Schwenk, TACL 2019) has files `xxx-eng.tsv` with rows `foreign TAB English`. NTREX-128 (Federmann
+et al. 2022) and FLORES (Goyal et al. 2022; NLLB Team 2022) are texts in many languages, parallel by line, in files such
+as `newstest2019-ref.deu.txt` and `deu_Latn.devtest`. All are read from a folder or from the Hugging Face hub.
 """
 
 from __future__ import annotations
@@ -31,38 +31,38 @@ from st_paragram.tools.neighbors.results import Vectors
 
 Rows = NDArray[np.int64]
 
-#: The sets go by ISO 639-3 codes, perhaps with a script or region; these also by two letters.
+#: Two-letter code -> ISO 639-3 codes. The sets use ISO 639-3 codes, some with a script or region.
 CODES = {"ar": ("ara", "arb"), "de": ("deu",), "es": ("spa",), "fr": ("fra",), "ru": ("rus",), "tr": ("tur",)}
 CODES |= {"zh": ("cmn", "zho"), "en": ("eng",)}
-ERROR = "error"  # of the nearest neighbor by cosine, mean of both directions: the papers' figure
-_SIZES = {"tatoeba": 1000, "ntrex": 1997}  # sentences of each test set with published figures
+ERROR = "error"  # of nearest neighbors by cosine, mean of both directions, as in the papers
+_SIZES = {"tatoeba": 1000, "ntrex": 1997}  # sentences per test set with published figures
 
-#: Benchmark -> what tables call it, names of its files, in which the group is the language, and one of these names.
+#: Benchmark -> title in tables, pattern of its file names (the group is the language), and an example of these names.
 _NAMES = {
     "tatoeba": ("Tatoeba", r"([a-z]{3})-eng\.tsv", "spa-eng.tsv"),
     "ntrex": ("NTREX-128", r"newstest2019-(?:src|ref)\.([\w-]+)\.txt", "newstest2019-ref.spa.txt"),
     "flores": ("FLORES-200", r"(\w+)\.devtest", "spa_Latn.devtest"),
 }
-#: The hub's data sets, and the revisions that mteb takes.
+#: Benchmark -> data set on the hub, and the revision that mteb uses.
 _HUB = {
     "tatoeba": ("mteb/tatoeba-bitext-mining", "69e8f12da6e31d59addadda9a9c8a2e601a0e282"),
     "ntrex": ("mteb/NTREXBitextMining", "66b8b27efc99658903127730575e9fa0cb9f075c"),
     "flores": ("mteb/FloresBitextMining", "2144d16cc15edd22d4a9237d12bff5f31f5c07fc"),
 }
-Data = tuple[str, list[Translations]]  # the benchmark, and its pairs of languages
+Data = tuple[str, list[Translations]]  # name of the benchmark, language pairs
 
 
 def find(data: Path, name: str) -> dict[str, Path]:
-    """Language -> file, in a folder of evaluation data (its folder of the benchmark's name, or itself)."""
+    """Return language -> file in a folder of evaluation data (its subfolder with the benchmark's name, or itself)."""
     matches = ((re.fullmatch(_NAMES[name][1], path.name), path) for path in sorted(inner_folder(data, name).iterdir()))
     return {match[1]: path for match, path in matches if match}
 
 
 def read(request: Request) -> Data:
-    """Read what a folder or the hub has of a benchmark.
+    """Read the data of a benchmark from a folder or from the hub.
 
-    Languages are ISO 639-3 codes, two letters for those of `CODES`, or two languages ("es-de") of a parallel text; all
-    that there are if none is named (of the hub's, those of `CODES`), each with English.
+    Languages are ISO 639-3 codes, two-letter codes in `CODES`, or two languages of a parallel text ("es-de"). Single
+    languages are paired with English. By default, all languages of the folder are read, or those in `CODES` of the hub.
     """
     name = request.benchmark
     texts: dict[str, Any] = {**find(request.data, name)} if request.data else {}
@@ -82,48 +82,48 @@ def read(request: Request) -> Data:
 
 
 def _is(code: str, language: str) -> bool:
-    """Whether a code such as "zho-CN" or "zho_Hans" is of a language as a user names it."""
+    """Return whether a code such as "zho-CN" or "zho_Hans" belongs to a language as the user named it."""
     return code == language or re.split("[-_]", code)[0] in CODES.get(language, (language,))
 
 
 def _pairs(name: str, language: str, texts: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The pairs of codes that "es" (with English) or "es-de" (of parallel texts) means."""
+    """Return the pairs of codes for "es" (with English) or for "es-de" (in parallel texts)."""
     first, second = language, next((code for code in sorted(texts) if _is(code, "en")), "eng")
     if "-" in language and name != "tatoeba" and not any(_is(code, language) for code in texts):
         first, second = language.split("-", 1)
-    ones, others = ([code for code in texts if _is(code, side)] for side in (first, second))
-    if not ones or (not others and second != "eng"):
-        raise EvaluationError(f"{name}: no test set for {language}; there are {len(texts)}: {' '.join(texts)}")
-    return [(one, other) for one in ones for other in others[:1] or ["eng"]]
+    firsts, seconds = ([code for code in texts if _is(code, side)] for side in (first, second))
+    if not firsts or (not seconds and second != "eng"):
+        raise EvaluationError(f"{name}: no test set for {language}; choose from these {len(texts)}: {' '.join(texts)}")
+    return [(code, other) for code in firsts for other in seconds[:1] or ["eng"]]
 
 
 def _translations(name: str, texts: Mapping[str, Any], code: str, other: str) -> Translations:
-    """Two languages: of one or two files, or of columns of the hub."""
-    called = code if _is(other, "en") else f"{code}-{other}"
+    """Return the texts of two languages, from one or two files or from columns on the hub."""
+    label = code if _is(other, "en") else f"{code}-{other}"
     if isinstance(texts[code], Path):
         paths = dict.fromkeys((str(texts[code]), str(texts.get(other, texts[code]))))
-        return read_translations(TextSource(tuple(paths), (code, other)), called)
+        return read_translations(TextSource(tuple(paths), (code, other)), label)
     if name == "tatoeba":
         texts, code, other = fetch(name, *_HUB[name], f"{code}-eng", "test"), "sentence1", "sentence2"
-    return Translations(called, list(texts[code]), list(texts[other]))
+    return Translations(label, list(texts[code]), list(texts[other]))
 
 
 def score(name: str, model: TextEncoder, data: Data) -> Iterator[Score]:
-    """All measures of a model on each pair of languages."""
+    """Yield all measures of a model on each language pair."""
     benchmark, sets = data
-    measured = retrieval_errors if benchmark == "tatoeba" else mteb_measures
-    for each in sets:
-        for measure, value in measured(embed(model, each.first), embed(model, each.second)).items():
-            yield Score(name, benchmark, each.name, measure, value, len(each))
+    measures = retrieval_errors if benchmark == "tatoeba" else mteb_measures
+    for pairs in sets:
+        for measure, value in measures(embed(model, pairs.first), embed(model, pairs.second)).items():
+            yield Score(name, benchmark, pairs.name, measure, value, len(pairs))
 
 
 def retrieval_errors(first: Vectors, second: Vectors) -> dict[str, float]:
-    """Score the retrieval of translations in both directions, by cosine, by margin (ratio), and as mteb counts.
+    """Score the retrieval of translations in both directions by cosine and by margin (ratio), and as mteb does.
 
-    Embeddings are float32 (n, D), rows of length 1, of sentences and of their translations in the same order.
+    Embeddings of sentences and of their translations, in the same order, are float32 (n, D) with rows of length 1.
     """
     forward, backward = nearest_both_ways(first, second, DEFAULT_K)
-    cosine = [_misses(found.indices[:, 0]) for found in (forward, backward)]
+    cosine = [_misses(neighbors.indices[:, 0]) for neighbors in (forward, backward)]
     both = ((forward, backward), (backward, forward))
     margin = [_misses(best_neighbors(own, other, Margin.RATIO)[0]) for own, other in both]
     found = found_by_mteb(first, second)
@@ -140,26 +140,26 @@ def retrieval_errors(first: Vectors, second: Vectors) -> dict[str, float]:
 
 
 def mteb_measures(first: Vectors, second: Vectors) -> dict[str, float]:
-    """F1 and accuracy as mteb counts them, from the first language to the second and back."""
-    there, back = found_by_mteb(first, second), found_by_mteb(second, first)
-    shares = {"F1": weighted_f1(there), "F1 back": weighted_f1(back)}
-    return shares | {"accuracy": 1 - _misses(there), "accuracy back": 1 - _misses(back)}
+    """Return F1 and accuracy as in mteb, from the first language to the second and back."""
+    forward, backward = found_by_mteb(first, second), found_by_mteb(second, first)
+    shares = {"F1": weighted_f1(forward), "F1 back": weighted_f1(backward)}
+    return shares | {"accuracy": 1 - _misses(forward), "accuracy back": 1 - _misses(backward)}
 
 
 def found_by_mteb(first: Vectors, second: Vectors) -> Rows:
-    """Nearest neighbors as mteb 2 looks for them (its `BitextMiningEvaluator`), int64 (n,).
+    """Return the nearest neighbors as mteb 2 finds them (its `BitextMiningEvaluator`), int64 (n,).
 
-    Sentences with the same words have one vector; which of them is "nearest" is a matter of rounding there, so only
-    the same steps give the same figures: rows are brought to length 1 again, and looked for in blocks of 100.
+    Sentences with the same words have the same vector, so rounding decides which of them is "nearest". Only the same
+    steps give the same figures: rows are scaled to length 1 again, and searched in blocks of 100.
     """
     query, corpus = (side / np.maximum(np.linalg.norm(side, axis=1, keepdims=True), 1e-12) for side in (first, second))
     return np.concatenate([(query[n : n + 100] @ corpus.T).argmax(axis=1) for n in range(0, len(query), 100)])
 
 
 def weighted_f1(found: Rows) -> float:
-    """F1 as mteb counts it: sentences as classes of one member each, the mean of their F1.
+    """Return F1 as mteb computes it: each sentence is a class with one member, and F1 is averaged over classes.
 
-    A class whose one member was found has recall 1 and, if c queries in all chose it, precision 1 / c.
+    A class whose member was found has recall 1 and, if c queries in total chose it, precision 1 / c.
     """
     hits = found == np.arange(len(found))
     times = np.bincount(found, minlength=len(found))[: len(found)]
@@ -171,14 +171,14 @@ def _misses(found: Rows) -> float:
 
 
 def tables(scores: list[Score], data: Data) -> Iterator[str]:
-    """A table for each model, and one of all models with published rows; part by part."""
+    """Yield a table for each model, and a table of all models with published rows."""
     benchmark, _ = data
-    called, models = _NAMES[benchmark][0], dict.fromkeys(score.model for score in scores)
+    heading, models = _NAMES[benchmark][0], dict.fromkeys(score.model for score in scores)
     for model in models:
         own = [score for score in scores if score.model == model]
-        title = f"{called}, {model}: retrieval of translations by nearest neighbor, x 100"
+        title = f"{heading}, {model}: retrieval of translations by nearest neighbor, x 100"
         yield from report.section(title, [*own, *_means(own)], column=report.MEASURE, row=_pairs_label, first="pairs")
-    yield "F1 and accuracy are as in mteb: from the language to English (or the second one), and back.\n"
+    yield "F1 and accuracy follow mteb: from the language to English (or to the second language), and back.\n"
     if benchmark not in _SIZES:
         return
     *languages, average = next(iter(report.published()[benchmark].values()))
@@ -190,7 +190,7 @@ def tables(scores: list[Score], data: Data) -> Iterator[str]:
     for model in models:
         own = [score for score in shown if score.model == model]
         shown += [replace(mean, set=average) for mean in _means(own) if len(own) == len(languages)]
-    yield from report.section(f"{called}: {title}, with published rows", shown, known=benchmark)
+    yield from report.section(f"{heading}: {title}, with published rows", shown, known=benchmark)
 
 
 def _pairs_label(score: Score) -> str:
@@ -198,7 +198,7 @@ def _pairs_label(score: Score) -> str:
 
 
 def _means(scores: list[Score]) -> Iterator[Score]:
-    """The mean of all languages of each measure, if there are several."""
+    """Yield the mean of each measure over all languages, if there are several."""
     for measure in dict.fromkeys(score.measure for score in scores):
         own = [score for score in scores if score.measure == measure]
         if len(own) > 1:

@@ -30,7 +30,7 @@ def architecture(request):
 
 
 def tensors(trainer):
-    """All that training changes, and the moments of the optimiser."""
+    """All that training changes, and the moments of the optimizer."""
     found = {name: tensor.clone() for name, tensor in trainer.loss.state_dict().items()}
     for number, state in trainer.optimizer.state_dict()["state"].items():
         found |= {f"{number}.{name}": torch.as_tensor(value).clone() for name, value in state.items()}

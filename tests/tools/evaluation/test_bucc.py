@@ -96,7 +96,7 @@ def test_the_benchmark_says_how_thresholds_were_chosen(tmp_path, tiny, texts, wr
         write(tmp_path / f"{name}.gold", [(f"{side}-{row}", f"en-{row}") for row in range(20)])
     command = [tiny, "--benchmarks", "bucc", "--data", tmp_path]
     printed, scores = evaluate(*command, "--languages", "zh")
-    assert "BUCC zh-en.sample: oracle threshold (of the same gold)" in printed
+    assert "BUCC zh-en.sample: oracle threshold (chosen on the same gold)" in printed
     assert "threshold chosen on one half of the gold, scored on the other" in printed
     scores = {(score.set, score.measure): score for score in scores}
     assert scores["zh-en", "ratio F1"].items == 20 > scores["zh-en half", "ratio F1"].items > 0
@@ -104,4 +104,4 @@ def test_the_benchmark_says_how_thresholds_were_chosen(tmp_path, tiny, texts, wr
     trained = ["--train-gold", tmp_path / "zh-en.training.gold"]
     printed, _ = evaluate(*command, "--languages", "zh", *trained)
     assert "zh-en.sample: threshold chosen on zh-en.training" in printed and "oracle" not in printed
-    assert "--train-gold is of one pair of languages, not of de-en, zh-en" in evaluate(*command, *trained, refused=True)
+    assert "applies to one language pair, not to de-en, zh-en; choose" in evaluate(*command, *trained, refused=True)

@@ -55,9 +55,9 @@ def test_averaging_models_and_refusals_need_no_torch(data, tiny, tmp_path):
         (("p-sp-es",), "no data; give --data DIR, --hub, or your own files, such as --translations FILE"),
         (("p-sp-es", "--benchmarks", "sts"), "no data; give --data DIR"),
         (("p-sp-es", "--hub", "--benchmarks", "bucc"), "no model 'p-sp-es'"),
-        ((tiny, "--hub", "--benchmarks", "bucc"), "bucc: its data is not read from the hub; give --data DIR"),
-        ((tiny, "--data", data, "--benchmarks", "transfer"), "no data of transfer at all; files are named like MR.tsv"),
-        ((tiny, "--data", data, "--benchmarks", "bucc", "--languages", "fr"), "no data of bucc in fr, only zh-en"),
+        ((tiny, "--hub", "--benchmarks", "bucc"), "bucc: the hub does not have the data; give --data DIR"),
+        ((tiny, "--data", data, "--benchmarks", "transfer"), "no transfer data; files are named like MR.tsv"),
+        ((tiny, "--data", data, "--benchmarks", "bucc", "--languages", "fr"), "no bucc data for fr (available: zh-en)"),
         (("p-sp-es", "--data", tmp_path), "no benchmark data; `st-paragram evaluate --help` describes"),
     )
     words = json.dumps([list(map(str, arguments)) for arguments, _ in cases])
@@ -88,7 +88,7 @@ def test_everything_that_there_is_is_scored_and_written(data, tiny, evaluate):
     assert list(dict.fromkeys(score.benchmark for score in scores)) == ["sts", "hard-sts", "tatoeba", "bucc"]
     assert {score.model for score in scores} == {tiny, "untrained"}
     assert {(s.model, s.against) for s in scores if s.against} == {("untrained", tiny)}
-    assert f"Differences to {tiny} x 100" in printed and "- 2017/ar-ar is missing" in printed
+    assert f"Differences from {tiny} x 100" in printed and "- 2017/ar-ar is missing" in printed
     assert "(published, " not in printed and "not the published test set: 2012/MSRpar, " in printed
     values = {(s.set, s.measure): s.value for s in scores if s.model == tiny}
     assert values["spa", "error"] == 0 and values["zh-en", "cosine recall"] == 1

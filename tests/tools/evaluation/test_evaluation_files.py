@@ -27,7 +27,7 @@ def test_the_column_of_scores_is_found(tmp_path, write, caplog, order, header):
     path = write(tmp_path / "graded.tsv", [[row[column] for column in order] for row in [*header, *GRADED]])
     pairs = read_graded_pairs(path)
     assert pairs == GradedPairs("graded", ["a cat", "a dog", "7"], ["one cat", "42", "8"], [3.5, -1, 0])
-    assert ("counts as a header" in caplog.text) is bool(header)
+    assert ("treated as a header" in caplog.text) is bool(header)
 
 
 def test_rows_end_at_line_feeds_alone(tmp_path, write):
@@ -49,9 +49,9 @@ def test_columns_of_a_table_are_named(tmp_path, write):
         ([*GRADED, ("good", "a", "b")], r"row 4: column 1 has 'good', not a score"),
         ([*GRADED, ("nan", "a", "b")], r"row 4: column 1 has 'nan'"),
         ([("1", "a", "b"), ("2", " ", "b")], r"row 2: an empty sentence"),
-        ([("1", "a", "b"), ("1.0", "c", "d")], r"2 pairs of one score"),
+        ([("1", "a", "b"), ("1.0", "c", "d")], r"2 pairs with a single score"),
         ([("1", "a", "b"), ("2", "a")], r"row 2 has 2 columns"),
-        ([], "empty"),
+        ([], "the file is empty"),
     ],
 )
 def test_bad_graded_files_are_refused(tmp_path, write, rows, message):
@@ -64,7 +64,7 @@ def test_the_tasks_own_files(tmp_path, write):
     gold = write(tmp_path / "STS.gs.belief.txt", "5\n\n1\n")
     found = read_senteval_pairs(sentences, gold)  # rows without a grade were never graded
     assert (found.first, found.second, found.grades) == (["a", "e"], ["b", "f"], [5, 1])
-    with pytest.raises(TextError, match=r"has 3 rows, .* has 2; they must belong together"):
+    with pytest.raises(TextError, match=r"has 3 rows, .* has 2; give files of the same task"):
         read_senteval_pairs(sentences, write(gold, "1\n2\n"))
 
 
@@ -121,13 +121,13 @@ def test_json_lines_of_beir(files):
     [
         ({"qrels": "q1\td9\t1\n"}, r"qrels\.tsv: row 1: id 'd9' is not in .*corpus\.tsv"),
         ({"qrels": "q1\td1\t1\nq8\td1\t1\n"}, r"row 2: id 'q8' is not in .*queries\.tsv"),
-        ({"qrels": "q1\td1\t1\nq1\td1\t2\n"}, r"row 2: 'q1' and 'd1' were there before"),
+        ({"qrels": "q1\td1\t1\nq1\td1\t2\n"}, r"row 2 repeats the pair 'q1', 'd1'"),
         ({"qrels": "q1\td1\tgood\n"}, r"row 1: the grade is 'good'"),
         ({"qrels": "q1\td1\t1\nq1\td2\t0.5\n"}, r"row 2: the grade is '0.5'"),
         ({"qrels": "q1\td1\tinf\n"}, r"row 1: the grade is 'inf'"),
-        ({"qrels": "q1\td1\t0\n"}, r"no query has a document of grade 1 or more"),
-        ({"qrels": "q1\n"}, r"row 1: 'q1'; give query id, document id and grade"),
-        ({"queries": "q1\ta\nq1\tb\n"}, r"queries\.tsv: row 2: id 'q1' was there before"),
+        ({"qrels": "q1\td1\t0\n"}, r"no query has a document with grade 1 or more"),
+        ({"qrels": "q1\n"}, r"row 1 is 'q1'; give query id, document id and grade"),
+        ({"queries": "q1\ta\nq1\tb\n"}, r"queries\.tsv: row 2: duplicate id 'q1'"),
         ({"queries": "q1\t \n"}, r"queries\.tsv: row 1: an empty sentence or id"),
         ({"corpus": "d1\ta\n\tb\n"}, r"corpus\.tsv: row 2: an empty sentence or id"),
         ({"corpus": "d1\ta\tb\tc\n"}, r"corpus\.tsv: row 1 has 4 columns"),

@@ -100,9 +100,9 @@ def test_the_benchmark_prints_its_splits_and_leaves_out_what_is_not_comparable(t
     rows = [(number % 6, text, other) for number, (text, other) in enumerate(pairwise(texts[:121]))]
     write(tmp_path / "sts2015" / "belief.tsv", rows)
     printed, scores = evaluate(tiny, "--data", tmp_path, "--benchmarks", "hard-sts")
-    assert "| all | all different pairs | 120 | 13,023 |" in printed and "- 2015/images is missing" in printed
-    assert "| hard-high-10 | highest 10% SWER, gold 4-5 |" in printed
-    assert "| Hard- | lowest 20% SWER, gold 0-1 |" in printed
+    assert "| all | all distinct pairs | 120 | 13,023 |" in printed and "- 2015/images is missing" in printed
+    assert "| hard-high-10 | highest 10% SWER, grade 4-5 |" in printed
+    assert "| Hard- | lowest 20% SWER, grade 0-1 |" in printed
     assert "(published, EMNLP 2020)" not in printed and "not the published test set: 2015/belief." in printed
     assert [s.set for s in scores if s.measure == "Pearson"] == list(SPLITS)
     assert (scores[0].benchmark, scores[0].items) == ("hard-sts", 120) and -1 <= scores[0].value <= 1

@@ -68,7 +68,7 @@ def test_all_of_it_without_torch(data, tmp_path):
     files = [part for path in data.iterdir() for part in (f"--{path.name.partition('.')[0]}", path)]
     done = run_without(COMMAND, ["evaluate", MINI, other, *files, "--json", file], PACKAGES)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.count(f"### Differences to {MINI} x 100: paired bootstrap") == 3
+    assert done.stdout.count(f"### Differences from {MINI} x 100: paired bootstrap") == 3
     assert "| USE_Trans (published, ACL 2020) | 86.1 |" in done.stdout  # the file is of the UN corpus by its name
     scores = read_scores(file)
     assert {score.benchmark for score in scores} == {"own-translations", "own-graded", "own-retrieval"}
@@ -86,7 +86,7 @@ def test_refusals_are_one_line(data, tmp_path, write, evaluate):
         (["--translations", pairs, "--graded", graded, "--columns", "1", "2"], "score the two in separate runs"),
         (["--translations", pairs, "--columns", "1"], "1 column given, 2 needed"),
         (["--translations", table], "--columns NAME"),
-        (["--translations", write(tmp_path / "same.tsv", same)], "2 pairs of 2 and 1 different texts; give at least"),
+        (["--translations", write(tmp_path / "same.tsv", same)], "2 pairs with 2 and 1 distinct texts; give at least"),
         (["--graded", pairs], "row 1 has 2 columns"),
     ):
         assert message in evaluate(MINI, *arguments, refused=True)

@@ -45,7 +45,7 @@ def test_correlations_are_those_of_scipy(pairs):
 
 def test_constant_and_broken_scores_have_no_correlation(named):
     assert math.isnan(correlation([1, 1, 1], [1, 2, 3]).pearson) and math.isnan(correlation([1], [2]).spearman)
-    with pytest.raises(EvaluationError, match="an embedding is not finite; the model is broken"):
+    with pytest.raises(EvaluationError, match="an embedding with NaN or infinity; check or replace"):
         cosines(named({"a": [1, 0], "b": [math.nan, 1]}), GradedPairs("x", ["a", "a"], ["a", "b"], [1.0, 2.0]))
 
 
@@ -117,5 +117,5 @@ def test_scores_are_written_and_read(tmp_path):
     assert read_scores(tmp_path / "out" / "scores.json") == scores and scores[1].value is None
     (tmp_path / "other.json").write_text('[{"model": "m"}]')
     for name in ("other.json", "none.json", "out"):
-        with pytest.raises(EvaluationError, match="make it with `st-paragram evaluate --json`"):
+        with pytest.raises(EvaluationError, match="create it with `st-paragram evaluate --json`"):
             read_scores(tmp_path / name)

@@ -76,9 +76,9 @@ def test_tasks_are_read(folder, texts):
 @pytest.mark.parametrize(
     ("benchmark", "text", "message"),
     [
-        (transfer, "0\tda\nlo\n", "row 2 has 1 column, 'lo', where 2 are expected"),
-        (transfer, "0\tda\n \tlo\n", "row 2: an empty label; expected `label TAB text`"),
-        (transfer, "0\tda\n" * 20 + "1\tlo\n" * 9, "20 of label 0, 9 of label 1; two labels with 10"),
+        (transfer, "0\tda\nlo\n", "row 2 has 1 column \\('lo'\\), not 2; separate"),
+        (transfer, "0\tda\n \tlo\n", "row 2: an empty label; write `label TAB text`"),
+        (transfer, "0\tda\n" * 20 + "1\tlo\n" * 9, "20 of label 0, 9 of label 1; give two or more labels"),
         (nli, "neutral\tda\tba\nyes\tda\tlo\n", "row 2: unknown label 'yes'; use entailment, neutral, contradiction"),
         (nli, "neutral\tda\t \n", "row 1: an empty sentence"),
     ],

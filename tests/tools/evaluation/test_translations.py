@@ -74,9 +74,9 @@ def test_pairs_of_tatoeba_are_found_by_language(tmp_path, write):
     assert spanish == Translations("spa", ["uno", "dos"], ["one", "two"])
     assert (arabic.name, arabic.first) == ("ara", ["a a"])
     for language in ("tr", "xyz", "es-de"):
-        with pytest.raises(EvaluationError, match=f"no test set for {language}; there are 3: ara deu spa"):
+        with pytest.raises(EvaluationError, match=f"no test set for {language}; choose from these 3: ara deu spa"):
             sets("tatoeba", tmp_path, "spa", language)
-    with pytest.raises(EvaluationError, match=r"no data of ntrex at all; files are named like newstest2019-ref\.spa"):
+    with pytest.raises(EvaluationError, match=r"no ntrex data; files are named like newstest2019-ref\.spa"):
         sets("ntrex", tmp_path)
 
 
@@ -90,7 +90,7 @@ def test_pairs_of_parallel_texts_are_found_by_language(tmp_path, write):
     assert sets("ntrex", tmp_path, "zh")[1] == Translations("zho-TW", ["壹", "贰"], ["one", "two"])
     assert sets("ntrex", tmp_path, "zh-es")[0] == Translations("zho-CN-spa", ["一", "二"], ["uno", "dos"])
     assert sets("flores", tmp_path, "fr-de") == [Translations("fra_Latn-deu_Latn", ["un"], ["eins"])]
-    with pytest.raises(EvaluationError, match="no test set for it; there are 4: spa zho-CN zho-TW eng"):
+    with pytest.raises(EvaluationError, match="no test set for it; choose from these 4: spa zho-CN zho-TW eng"):
         sets("ntrex", tmp_path, "it")
     write(tmp_path / "ntrex" / "newstest2019-ref.deu.txt", "eins\n")
     with pytest.raises(TextError, match="need the same number of rows"):
@@ -127,7 +127,7 @@ def test_the_benchmarks_print_tables_and_write_scores(tmp_path, tiny, texts, wri
     printed, scores = evaluate(tiny, "--data", tmp_path, "--languages", "es", "--untrained")
     assert "| spa (20) | 0.0 | 0.0 | 0.0 | 0.0 | 0.0 | 0.0 | 100.0 | 100.0 |" in printed
     assert "| spa (20) | 100.0 | 100.0 | 100.0 | 100.0 |" in printed and "### FLORES-200, untrained" in printed
-    assert "Published figures are left out where the data are not the published test set: spa." in printed
+    assert "Published figures are omitted because the data are not the published test set: spa." in printed
     assert list(dict.fromkeys(s.model for s in scores)) == [tiny, "untrained"]
     assert {(s.benchmark, s.set) for s in scores} == {("tatoeba", "spa"), ("flores", "spa")}
     assert "| mean of 2 (21) |" in evaluate(tiny, "--benchmarks", "tatoeba", "--data", tmp_path)[0]

@@ -1,4 +1,4 @@
-// What the parts of the module share: checked views of numpy arrays.
+// Shared by the parts of the module: checked views of numpy arrays.
 #pragma once
 
 #include "threads.h"
@@ -13,7 +13,7 @@ namespace st_paragram {
 
 namespace py = pybind11;
 
-// C-contiguous arrays of exactly this type; nothing is ever converted, since a copy would take the results with it.
+// C-contiguous arrays of exactly this type; nothing is converted, since results would be lost in a copy.
 template <class T>
 using Array = py::array_t<T, py::array::c_style>;
 
@@ -21,7 +21,7 @@ inline std::invalid_argument refusal(const char* name, const char* what) {
     return std::invalid_argument(std::string(name) + " " + what);
 }
 
-// Refuse an array of another shape (-1: any size), or one whose numbers do not stand where the processor expects them.
+// Refuse an array with another shape (-1: any size), or with numbers that are not aligned for the processor.
 template <class T>
 void check_shape(const Array<T>& array, const char* name, std::initializer_list<int64_t> shape) {
     bool same = array.ndim() == static_cast<py::ssize_t>(shape.size());
@@ -38,8 +38,8 @@ inline bool overlap(const py::array& a, const py::array& b) {
     return a.nbytes() > 0 && b.nbytes() > 0 && first < second + b.nbytes() && second < first + a.nbytes();
 }
 
-// The numbers of an array that is written to while others are read: it must be writable and apart from them, since a
-// result written over ids that were checked would be taken for ids.
+// The numbers of an array that is written while others are read. It must be writable and must not overlap them: results
+// written over checked ids would be used as ids.
 template <class T, class... Others>
 T* writable(Array<T>& array, const char* name, const Others&... others) {
     if (!array.writeable()) throw refusal(name, "is read-only");

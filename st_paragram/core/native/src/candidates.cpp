@@ -1,5 +1,5 @@
-// Nearest rows: the best of a tile of similarities, and the cosines of rows that were found. The references are
-// st_paragram/tools/search/exact.py and cosines.py, whose results these are bit by bit.
+// Nearest rows: the best of a tile of similarities, and the cosines of given rows. The results are bit-identical to the
+// references, st_paragram/tools/neighbors/exact.py and vectors.py.
 #include "bindings.h"
 #include "loops.h"
 #include "threads.h"
@@ -11,10 +11,10 @@
 namespace st_paragram {
 namespace {
 
-constexpr int64_t kRowGrain = 64, kColumnGrain = 512, kQueryGrain = 16;  // given to a thread at a time
-constexpr int64_t kAhead = 4;                                            // rows asked for before their turn
+constexpr int64_t kRowGrain = 64, kColumnGrain = 512, kQueryGrain = 16;  // items per piece for a thread
+constexpr int64_t kAhead = 4;                                            // rows to prefetch
 
-// The best of one row of a table, in order; of equally good ones those that came first.
+// The best candidates of one row of a table, in order; ties go to those that came first.
 struct Best {
     float* values;
     int64_t* ids;
@@ -71,13 +71,13 @@ void keep_best(const Array<float>& tile, int64_t first, Array<float>& values, Ar
             }
         }
     };
-    // A single thread is given all columns at once.
+    // A single thread gets all columns at once.
     parallel_for(columns, kColumnGrain, usable_threads(threads), [=](int64_t begin, int64_t end, int) {
         for (; begin < end; begin += kColumnGrain) block(begin, std::min(begin + kColumnGrain, end));
     });
 }
 
-// Rows of stored vectors: shards of equal numbers of rows, the last of which may be smaller.
+// Rows of stored vectors: shards with equal numbers of rows, except that the last may be smaller.
 template <class Number>
 struct Shards {
     std::vector<const Number*> data;

@@ -1,4 +1,4 @@
-// Sentences out of a store's ids, for PairStore.take in st_paragram/core/pair_store.
+// Copies sentences from a store's ids, for PairStore.take in st_paragram/core/pair_store.
 #include "bindings.h"
 
 #include <cstring>
@@ -6,8 +6,8 @@
 namespace st_paragram {
 namespace {
 
-// Copy sentences out of a store's ids: the map may lie on a slow disk, so other threads run meanwhile. Where a store's
-// ids begin in its file, hence in memory, is up to the file: they need not be aligned.
+// Copy sentences from a store's ids, without the GIL, since the memory map may be on a slow disk. The file determines
+// where the ids begin in memory, so they need not be aligned.
 template <class Id>
 void gather(const Array<Id>& ids, const Array<int64_t>& begins, const Array<int64_t>& offsets, Array<int32_t>& out) {
     if (ids.ndim() != 1) throw refusal("ids", "has another shape than expected");

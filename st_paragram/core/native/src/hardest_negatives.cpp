@@ -1,7 +1,7 @@
 // The hardest negatives of a mega-batch by products of 8-bit vectors. The reference is losses/hardest_negatives.py.
 //
-// Rows are rounded to 6 bits and columns to 7, each vector with a scale of its own, so that products add up in 16 bits
-// four at a time without overflow: two to three times the rate of a float32 product, and cosines right to about 0.001.
+// Rows are rounded to 6 bits and columns to 7, each vector with a separate scale, so that four products at a time fit
+// in 16 bits without overflow. This is two to three times as fast as float32, with cosines accurate to about 0.001.
 #include "bindings.h"
 #include "loops.h"
 #include "threads.h"
@@ -12,12 +12,12 @@
 namespace st_paragram {
 namespace {
 
-constexpr int64_t kPanel = 16, kTile = 4;  // columns and rows of one call of Loops::products
-constexpr int64_t kRowBlock = 64;          // rows whose similarities exist at a time, for each thread
+constexpr int64_t kPanel = 16, kTile = 4;  // columns and rows per call of Loops::products
+constexpr int64_t kRowBlock = 64;          // rows whose similarities are in memory at a time, per thread
 constexpr float kNothing = -2.0f;          // below any cosine
 constexpr int kRowLevels = 31, kRowShift = 32, kColumnLevels = 63;
-constexpr int64_t kMostDimensions = 1 << 18;  // sums of their products fit 32 bits
-constexpr int64_t kMostPairs = 1 << 29;       // numbers of both sides' sentences do, too
+constexpr int64_t kMostDimensions = 1 << 18;  // sums of products fit in 32 bits
+constexpr int64_t kMostPairs = 1 << 29;       // numbers of the sentences of both sides also fit
 
 struct Vectors {
     const float* first;   // (n, dim)
@@ -54,10 +54,10 @@ struct Columns {
     }
 };
 
-// Which pairs share a text: labels are equal where texts are.
+// Which pairs share a text: equal texts have equal labels.
 struct Labels {
     const int64_t *first, *second;  // null without labels
-    const uint8_t* shares;          // whether the pair shares a text with any other
+    const uint8_t* shares;          // whether the pair shares a text with another pair
 
     void mask(float* similarity, int64_t row_pair, int64_t column, int64_t count, int64_t n) const {
         if (!first || !shares[row_pair]) return;
@@ -70,7 +70,7 @@ struct Labels {
     }
 };
 
-// What a thread has to itself: the best rows of the columns so far, and room for a block.
+// Memory of one thread: the best rows of the columns so far, and space for a block.
 struct Worker {
     std::vector<float> best;
     std::vector<int32_t> best_row;
@@ -110,7 +110,7 @@ private:
         const int64_t row_count = std::min(kRowBlock, count_ - first_row);
         float scales[kRowBlock] = {};
         quantize_rows(first_row, row_count, rows, scales);
-        // With both sides the product is symmetric: the columns before the block were seen as rows.
+        // With both sides, the product is symmetric: the columns before the block were already rows.
         const int64_t first_panel = both_ ? first_row / kPanel : 0;
         const int64_t panels = static_cast<int64_t>(columns_.scales.size()) / kPanel;
         const int64_t first_column = first_panel * kPanel, width = (panels - first_panel) * kPanel;
@@ -154,7 +154,7 @@ private:
         row_column_[row] = row_best_[row] > kNothing ? static_cast<int32_t>(first_column + found) : -1;
     }
 
-    // Put the threads' columns together: a tie goes to the lowest row, so that nothing depends on their number.
+    // Merge the threads' columns; ties go to the lowest row, so that results do not depend on the number of threads.
     void merge(int64_t* of_row, int64_t* of_column) {
         const int64_t n = vectors_.n;
         for (int64_t i = 0; i < count_; ++i) {

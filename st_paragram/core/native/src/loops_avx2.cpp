@@ -1,4 +1,4 @@
-// The loops for x86 processors since Haswell and Zen: AVX2, FMA, F16C.
+// The loops for x86 processors from Haswell and Zen on: AVX2, FMA, F16C.
 #include "loops.h"
 
 #if defined(__x86_64__) && defined(__GNUC__)

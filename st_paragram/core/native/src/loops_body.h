@@ -1,5 +1,5 @@
-// Bodies of the loops in loops.h. Included by one file for each instruction set, after the flags for it were set, so
-// nothing here may be shared between those files: all stands in an unnamed namespace, without the standard library.
+// Bodies of the loops in loops.h. Included by one file for each instruction set, after its flags are set, so nothing
+// here may be shared between those files: all code is in an unnamed namespace and does not use the standard library.
 
 namespace {
 
@@ -33,8 +33,8 @@ inline float half_to_float(uint16_t value) {
 }
 #endif
 
-// The four kinds of tables that means are taken of: `add` adds columns first .. first + width of a row to sums; `kAhead`
-// rows are asked for before their turn; a number in memory holds `kPerCell` components.
+// The four kinds of tables from which means are computed: `add` adds columns first .. first + width of a row to sums;
+// `kAhead` rows are prefetched; a number in memory holds `kPerCell` dimensions.
 struct Floats {
     static constexpr int64_t kAhead = 4, kPerCell = 1;
     const float* rows;
@@ -95,7 +95,7 @@ struct Bytes {
             return;
         }
 #endif
-#if defined(ST_PARAGRAM_HALF_PRECISION) || defined(__FP_FAST_FMAF)  // as above; left alone, not every compiler fuses here
+#if defined(ST_PARAGRAM_HALF_PRECISION) || defined(__FP_FAST_FMAF)  // as above; not every compiler fuses here by itself
         for (int64_t d = 0; d < width; ++d) sum[d] = __builtin_fmaf(scale, static_cast<float>(row[d]), sum[d]);
 #else
         for (int64_t d = 0; d < width; ++d) sum[d] += scale * static_cast<float>(row[d]);
@@ -103,8 +103,8 @@ struct Bytes {
     }
 };
 
-// Two components a byte: of byte j, the lower four bits are component 2j, the upper four 2j + 1, -8 to 7. Sums of even
-// components come first, those of odd ones after them.
+// Two dimensions per byte, -8 to 7: the lower four bits of byte j are dimension 2j, the upper four 2j + 1. The sums of
+// even dimensions come first, then those of odd dimensions.
 struct Nibbles {
     static constexpr int64_t kAhead = 8, kPerCell = 2;
     const uint8_t* rows;
@@ -120,9 +120,9 @@ struct Nibbles {
         float* __restrict odd = even + N / 2;
 #ifdef ST_PARAGRAM_LOOKUP
         if (N % 32 == 0) {
-            constexpr __mmask16 kAll = 0xffff;  // GCC 12 warns of what it leaves undefined without a mask
+            constexpr __mmask16 kAll = 0xffff;  // GCC 12 warns about undefined values without a mask
             const __m512 factor = _mm512_set1_ps(scale);
-            // The lookup reads the lowest four bits alone.
+            // The lookup reads only the lowest four bits.
             const __m512 values = _mm512_setr_ps(0, 1, 2, 3, 4, 5, 6, 7, -8, -7, -6, -5, -4, -3, -2, -1);
             for (int d = 0; d < N / 2; d += 16) {
                 const __m128i stored = _mm_loadu_si128(reinterpret_cast<const __m128i*>(row + d));
@@ -135,7 +135,7 @@ struct Nibbles {
             return;
         }
 #endif
-        // Left where they are, the upper bits are 16 times what they mean; moved to the top, the lower ones 2^28 times.
+        // In place, the upper bits are 16 times their value; moved to the top, the lower bits are 2^28 times theirs.
         const float of_low = scale * 3.7252902984619140625e-9f, of_high = scale * 0.0625f;  // 2^-28, 2^-4
 #ifdef ST_PARAGRAM_HALF_PRECISION
         if (N % 16 == 0) {
@@ -165,8 +165,8 @@ struct Nibbles {
     }
 };
 
-// Columns first .. first + width of a mean, their sums in registers where width is N. Rows are asked for some turns before
-// theirs, the first ones during the columns before.
+// Columns first .. first + width of a mean, with sums in registers if width is N. Rows are prefetched a few turns
+// ahead, the first rows while the preceding columns are computed.
 template <int N, class Table>
 inline void mean_columns(const Table& table, const int32_t* ids, int64_t count, int64_t first, float* __restrict out,
                          int64_t width = N) {
@@ -196,7 +196,7 @@ inline void mean(const Table& table, const int32_t* ids, int64_t count, float* _
     for (; first + 96 <= table.dim; first += 96) mean_columns<96>(table, ids, count, first, out);
     for (; first + 32 <= table.dim; first += 32) mean_columns<32>(table, ids, count, first, out);
     for (; first + 8 <= table.dim; first += 8) mean_columns<8>(table, ids, count, first, out);
-    // All at once: a single column's sum would be one number, which newer compilers add up in several lanes.
+    // All at once: the sum of a single column would be one number, which newer compilers add up in several lanes.
     if (first < table.dim) mean_columns<8 - Table::kPerCell>(table, ids, count, first, out, table.dim - first);
 }
 
@@ -264,7 +264,7 @@ void adam(float* __restrict row, float* __restrict moment, float* __restrict squ
     const auto of = [=](int64_t i) { return gradients + static_cast<int64_t>(which[i]) * dim; };
     const float* gradient = of(0);
     if (count > 1) {
-        // Two rows at a time, each from end to end: most rows have few gradients, and those come from far away.
+        // Two rows at a time, each from start to end: most rows have few gradients, which are far away in memory.
         const float *one = of(0), *other = of(1);
         for (int64_t d = 0; d < dim; ++d) sum[d] = one[d] + other[d];
         int64_t i = 2;
@@ -291,9 +291,9 @@ void adam(float* __restrict row, float* __restrict moment, float* __restrict squ
     }
 }
 
-// Components first .. first + 64 of a dropout mask, 1 or 0. 32 random bits serve two components, d and d + 32. Rounds and
-// constants are those of C. Wellons's integer hash "lowbias32"; the key's second half goes in between, or masks of keys
-// with neighbouring first halves would be shifted copies of each other.
+// Dimensions first .. first + 64 of a dropout mask, 1 or 0. 32 random bits serve two dimensions, d and d + 32. Rounds
+// and constants are those of C. Wellons's integer hash "lowbias32". The key's second half is mixed in between;
+// otherwise, masks of keys with neighboring first halves would be shifted copies of each other.
 inline void mask(uint64_t key, int64_t first, int32_t limit, float* __restrict keep) {
     constexpr uint32_t kStride = 0x9e3779b9u;
     const uint32_t high = static_cast<uint32_t>(key >> 32);
@@ -309,8 +309,7 @@ inline void mask(uint64_t key, int64_t first, int32_t limit, float* __restrict k
     }
 }
 
-// Columns first .. first + width of sum_kept, at most 64, their sums in registers. Rows are asked for some turns before
-// theirs.
+// Columns first .. first + width of sum_kept, at most 64, with sums in registers. Rows are prefetched here as well.
 template <bool kWhole>
 inline void sum_kept_columns(const float* rows, int64_t dim, const int32_t* which, const uint64_t* keys, int64_t count,
                              int32_t limit, float scale, int64_t first, float* __restrict out) {
@@ -335,7 +334,7 @@ void sum_kept(const float* rows, int64_t dim, const int32_t* which, const uint64
     if (first < dim) sum_kept_columns<false>(rows, dim, which, keys, count, limit, scale, first, out);
 }
 
-// What a pair's loss is worth to the gradients: factors of s, t, n and o.
+// How a pair's loss enters the gradients: factors of s, t, n and o.
 struct PairShares {
     float st, sn, to, s, t, n, o, loss;
 };
@@ -394,7 +393,7 @@ float pair_loss(const PairLoss& pair) {
 }
 
 float quantize(const float* __restrict row, int64_t dim, int levels, int8_t* __restrict out) {
-    constexpr int64_t kLanes = 16;  // of the largest: the compiler cannot know that there is no NaN to be kept
+    constexpr int64_t kLanes = 16;  // of the maximum: the compiler cannot know that there is no NaN to keep
     float square = 0, largest = 0, lanes[kLanes] = {};
     int64_t whole = 0;
     for (; whole + kLanes <= dim; whole += kLanes) {
@@ -448,8 +447,8 @@ int64_t scan(const float* __restrict similarity, int64_t count, int32_t row, flo
 }
 
 #ifdef ST_PARAGRAM_BYTE_PRODUCTS
-// Four rows by 16 columns at a time. A panel holds, for each group of four k, those four of column 0, of column 1, ...:
-// one vector is eight columns. maddubs adds neighbouring products in 16 bits: four groups of 2 * 63 * 63 fit.
+// Four rows by 16 columns at a time. For each group of four k, a panel holds these four of column 0, of column 1, ...:
+// one vector is eight columns. maddubs adds neighboring products in 16 bits: four groups of 2 * 63 * 63 fit.
 void products(const uint8_t* rows, const int8_t* panel, int64_t depth, int32_t* sums) {
     const __m256i ones = _mm256_set1_epi16(1), zero = _mm256_setzero_si256();
     __m256i* total = reinterpret_cast<__m256i*>(sums);
@@ -469,12 +468,12 @@ void products(const uint8_t* rows, const int8_t* panel, int64_t depth, int32_t* 
                 for (int c = 0; c < 2; ++c) {
                     const __m256i product = _mm256_maddubs_epi16(row, columns[c]);
                     part[r][c] = group ? _mm256_add_epi16(part[r][c], product) : product;
-                    // Add now: left alone, the compiler puts all sums off and spills the products.
+                    // Add now: otherwise the compiler delays all sums and spills the products.
                     asm volatile("" : "+x"(part[r][c]));
                 }
             }
         }
-        // The rows of the next call.
+        // Prefetch the rows of the next call.
         _mm_prefetch(reinterpret_cast<const char*>(rows + (4 + k / 16 % 4) * depth + k / 64 * 64), _MM_HINT_T0);
         for (int i = 0; i < 8; ++i) {
             const __m256i wide = _mm256_madd_epi16(part[i / 2][i % 2], ones);
@@ -484,8 +483,8 @@ void products(const uint8_t* rows, const int8_t* panel, int64_t depth, int32_t* 
 }
 #endif
 
-// The first place that is good. The compiler does not vectorise a search that may end early, so whole blocks are looked
-// at first.
+// The first index that passes. The compiler does not vectorize a search that may end early, so whole blocks are checked
+// first.
 template <class Good>
 inline int64_t first_good(int64_t begin, int64_t end, Good good) {
     constexpr int64_t kBlock = 64;
@@ -506,9 +505,9 @@ int64_t first_better(const float* values, const float* least, int64_t begin, int
     return first_good(begin, end, [=](int64_t i) { return values[i] > least[i]; });
 }
 
-// Sums in 16 lanes, component d in lane d % 16, then folded by halves. Products of two floats are exact in double
-// precision, so it does not matter whether an instruction set fuses them with the sums. `unpack` makes floats of 16
-// numbers, `convert` of one.
+// Sums in 16 lanes, dimension d in lane d % 16, then folded in halves. Products of two floats are exact in double
+// precision, so it does not matter whether an instruction set fuses them with the sums. `unpack` converts 16 numbers to
+// floats, `convert` a single number.
 template <class Number, class Unpack, class Convert>
 inline double product_in_lanes(const float* __restrict vector, const Number* __restrict row, float length, int64_t dim,
                                Unpack unpack, Convert convert) {

@@ -1,4 +1,4 @@
-// The loops for whatever the compiler takes for the oldest processor, and the choice between the three.
+// The loops for the oldest processor that the compiler targets, and the choice among the three versions.
 #include "loops.h"
 
 #include <cstdlib>

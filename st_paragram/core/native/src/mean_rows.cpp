@@ -1,4 +1,4 @@
-// Means of table rows: what a sentence embedding is.
+// Means of table rows: sentence embeddings.
 #include "bindings.h"
 #include "loops.h"
 #include "threads.h"
@@ -11,7 +11,7 @@
 namespace st_paragram {
 namespace {
 
-constexpr int64_t kGrain = 16;  // sentences given to a thread at a time
+constexpr int64_t kGrain = 16;  // sentences per piece for a thread
 
 void check_ids(const Array<int32_t>& ids, const Array<int64_t>& offsets, int64_t rows) {
     check_shape(ids, "ids", {-1});
@@ -24,7 +24,7 @@ void check_ids(const Array<int32_t>& ids, const Array<int64_t>& offsets, int64_t
     uint32_t largest = 0;
     const int32_t* id = ids.data();
     for (int64_t i = 0; i < ids.shape(0); ++i) {
-        const uint32_t value = static_cast<uint32_t>(id[i]);  // a negative id becomes one that no table has
+        const uint32_t value = static_cast<uint32_t>(id[i]);  // a negative id becomes larger than any table
         largest = value > largest ? value : largest;
     }
     if (ids.shape(0) > 0 && static_cast<int64_t>(largest) >= std::min(rows, int64_t{INT32_MAX} + 1)) {
@@ -32,7 +32,8 @@ void check_ids(const Array<int32_t>& ids, const Array<int64_t>& offsets, int64_t
     }
 }
 
-// Means by one of the loops; returns whether they are finite, of tables without scales. A number of the table holds `kPerCell` components; scales are one a row, or absent.
+// Means by one of the loops. Without scales (one per row), return whether they are finite. A number of the table holds
+// `kPerCell` dimensions.
 template <auto kMean, int64_t kPerCell, class Number, class... Scales>
 bool mean_rows(const Array<Number>& table, const Scales&... scales, const Array<int32_t>& ids,
                const Array<int64_t>& offsets, Array<float>& out, bool normalized, int threads) {

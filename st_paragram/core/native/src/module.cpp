@@ -5,7 +5,7 @@
 namespace st_paragram {
 namespace {
 
-// Exceptions of our own, and those whose standard texts say nothing to a reader.
+// Our exceptions, and standard exceptions whose texts do not help users.
 void translate_exceptions() {
     static PyObject* const settings_error =
         py::object(py::module_::import("st_paragram.errors").attr("SettingsError")).release().ptr();

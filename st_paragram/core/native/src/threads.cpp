@@ -28,11 +28,11 @@
 namespace st_paragram {
 namespace {
 
-// Loops of a training step follow each other within microseconds: waiting threads look again for about as long before
-// they sleep, so that waking them costs nothing there and an idle pool costs nothing either.
+// Loops of a training step follow each other within microseconds. Waiting threads spin for about as long before they
+// sleep, so that neither waking them nor an idle pool costs anything.
 constexpr int kLooks = 2000;
 
-// Workers are started when a loop asks for them, and stay; a loop of fewer threads uses the first of them.
+// Workers start when a loop needs them, and stay alive; a loop with fewer threads uses the first of them.
 class Pool {
 public:
     const int process = this_process();
@@ -98,7 +98,7 @@ private:
 
     void serve(Worker& worker, int number) {
         uint64_t seen = 0;
-        const auto called = [&] {  // a round that a worker is part of waits for it, so it misses none
+        const auto called = [&] {  // a round waits for its workers, so no worker misses one
             const uint64_t round = round_.load(std::memory_order_acquire);
             if (round == seen || static_cast<int>(round % kRound) <= number) return false;
             seen = round;
@@ -118,7 +118,7 @@ private:
         }
     }
 
-    static constexpr uint64_t kRound = 1 << 16;  // round_: the number of the round times this, plus its threads
+    static constexpr uint64_t kRound = 1 << 16;  // round_: the round's number times kRound, plus its number of threads
     std::deque<Worker> workers_;
     std::mutex mutex_;
     std::atomic<uint64_t> round_{0};
@@ -126,19 +126,19 @@ private:
     Loop loop_{};
     std::atomic<int64_t> next_{0};
     std::atomic<bool> failed_{false};
-    std::exception_ptr error_;  // of the thread that was the first to set failed_
+    std::exception_ptr error_;  // from the first thread that set failed_
 };
 
 std::atomic<Pool*> g_pool{new Pool};
 
-// In a forked child the threads are gone, and locks may never be opened: it makes a pool of its own, and leaves the
-// parent's alone.
+// In a forked child the threads are gone, and locks may never be released, so the child creates a new pool and does not
+// touch the parent's.
 Pool& pool_of_this_process() {
     Pool* pool = g_pool.load();
     if (pool->process == this_process()) return *pool;
     Pool* own = new Pool;
     if (g_pool.compare_exchange_strong(pool, own)) return *own;
-    delete own;  // another thread of the child was quicker
+    delete own;  // another thread of the child was faster
     return *pool;
 }
 

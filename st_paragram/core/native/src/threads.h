@@ -1,5 +1,5 @@
-// A pool of worker threads for short parallel loops, without OpenMP: torch brings an OpenMP runtime of its own, and two
-// of them in one process get in each other's way.
+// A pool of worker threads for short parallel loops, without OpenMP: torch has its own OpenMP runtime, and two runtimes
+// in one process interfere with each other.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace st_paragram {
 
-// st_paragram.errors.SettingsError: what the caller's settings, files or machine do not allow for.
+// st_paragram.errors.SettingsError: the caller's settings, files or machine do not allow the work.
 struct SettingsError : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
@@ -16,8 +16,8 @@ struct SettingsError : std::runtime_error {
 using Body = void (*)(void* context, int64_t begin, int64_t end, int thread);
 
 // Call body(context, begin, end, thread) for pieces of at most `grain` items that cover 0 .. count - 1, on `threads`
-// threads (the caller's among them, numbered 0 .. threads - 1). Returns when all is done. What a body throws is thrown
-// here once all threads have stopped, the first of several; pieces not begun by then are left out. Throws
+// threads (including the caller's, numbered 0 .. threads - 1). Returns when all pieces are done. If bodies throw, the
+// first exception is rethrown here once all threads have stopped; pieces not begun by then are skipped. Throws
 // SettingsError if the threads cannot be started. Loops started from several threads at once run one after another.
 void parallel_for(int64_t count, int64_t grain, int threads, Body body, void* context);
 
@@ -31,13 +31,13 @@ void parallel_for(int64_t count, int64_t grain, int threads, Function&& function
         &function);
 }
 
-// Start the threads of later loops, so that these do not fail for want of them. Throws SettingsError.
+// Start the threads of later loops, so that these loops cannot fail to start them. Throws SettingsError.
 void start_threads(int threads);
 
 // The number of this process, which a forked one does not share.
 int this_process();
 
-// How many threads are used of a number that a caller gave: 1 to kMostThreads.
+// The number of threads to use, 1 to kMostThreads, for a number requested by the caller.
 constexpr int kMostThreads = 256;
 constexpr int usable_threads(int threads) { return threads < 1 ? 1 : threads < kMostThreads ? threads : kMostThreads; }
 

@@ -1,5 +1,5 @@
-// A training step on the rows it touches: catch up, embed, loss, gradients, Adam. The reference is plain torch:
-// tests/support/reference.py. docs: st_paragram/learning/training/compiled_adam.py.
+// A training step on the rows that it touches: catch up, embed, loss, gradients, Adam. The reference is plain torch
+// (tests/support/reference.py); st_paragram/learning/training/compiled_adam.py explains the method.
 #include "bindings.h"
 #include "loops.h"
 #include "threads.h"
@@ -19,8 +19,8 @@ namespace {
 
 constexpr int kColumns = 4;  // s, t, negative of s, negative of t
 constexpr int64_t kRowGrain = 16, kSentenceGrain = 8, kPairGrain = 4;
-constexpr int64_t kMostPairs = 1 << 29;           // numbers of their sentences fit 32 bits
-constexpr int64_t kMostSteps = int64_t{1} << 53;  // a double holds their number
+constexpr int64_t kMostPairs = 1 << 29;           // numbers of their sentences fit in 32 bits
+constexpr int64_t kMostSteps = int64_t{1} << 53;  // a double holds their number exactly
 
 uint64_t mixed(uint64_t x) {  // one step of the generator SplitMix64 (Steele, Lea and Flood 2014)
     x += 0x9e3779b97f4a7c15u;
@@ -29,9 +29,9 @@ uint64_t mixed(uint64_t x) {  // one step of the generator SplitMix64 (Steele, L
     return x ^ x >> 31;
 }
 
-// Dropout on the components of tokens: each is dropped with `probability`, rounded to a multiple of 2^-16, or else
-// multiplied by `scale`. The mask of a token is a function of the seed, the step and the token's place in the batch, and
-// of nothing else: not of threads, instructions or earlier steps. Only its key is stored: see mask in loops_body.h.
+// Dropout on the dimensions of tokens: each is dropped with `probability`, rounded to a multiple of 2^-16, or else
+// multiplied by `scale`. The mask of a token depends only on the seed, the step and the token's position in the batch,
+// not on threads, instructions or earlier steps. Only its key is stored: see mask in loops_body.h.
 class Dropout {
 public:
     Dropout(double probability, uint64_t seed) : seed_(mixed(seed)) {
@@ -41,7 +41,7 @@ public:
 
     bool on() const { return dropped_ > 0; }
     float scale() const { return static_cast<float>(65536.0 / (65536 - dropped_)); }
-    // A component is kept if its random number, 16 bits as the upper ones of an int32_t, is not below this.
+    // A dimension is kept if its random number (16 bits, in the upper half of an int32_t) is not below this.
     int32_t limit() const { return static_cast<int32_t>((dropped_ - 32768) * 65536); }
 
     void keys(int64_t step, int64_t count, std::vector<uint64_t>& out) const {
@@ -55,8 +55,8 @@ private:
     int64_t dropped_;  // of 65536
 };
 
-// The arrays of an optimiser's state, which may come from a damaged checkpoint. Memory safety depends on what is checked
-// here, and on nothing else.
+// The arrays of an optimizer's state, which may come from a damaged checkpoint. Memory safety depends only on the
+// checks made here.
 struct AdamState {
     float *table, *moment, *square;  // (rows, dim)
     int64_t *last_step, *step;       // (rows,), ()
@@ -91,7 +91,7 @@ struct AdamState {
         return state;
     }
 
-    // Cheap, hence done for every call: the arrays belong to the caller, who may have changed them.
+    // Cheap, so done in every call: the arrays belong to the caller, who may have changed them.
     void check_counters() const {
         const bool good = *step >= 0 && *step < kMostSteps && *moves_from >= 0 && *moves_from <= *step;
         if (!good || *step - *moves_from > width) {
@@ -100,7 +100,7 @@ struct AdamState {
         }
     }
 
-    // A row sleeps since a step that has a column in moves, or has never been touched, or is awake.
+    // A row has been asleep since a step that has a column in moves, or was never touched, or is awake.
     void check_row(int64_t r) const {
         const int64_t last = last_step[r];
         if (last < 0 || last > *step || (last > 0 && last < *step && last < *moves_from)) {
@@ -111,12 +111,12 @@ struct AdamState {
 
 private:
     [[noreturn]] static void refuse(const std::string& seen) {
-        throw SettingsError("the optimiser's state is damaged: " + seen + "; resume from another checkpoint");
+        throw SettingsError("the optimizer's state is damaged: " + seen + "; resume from another checkpoint");
     }
 };
 
-// Two points with the moments 0 .. 3 of what a row has to move, see compiled_adam.py. Where the spread is below a hundredth
-// of the mean (always, after some hundred steps), the mean alone is exact enough.
+// Two points with the moments 0 .. 3 of the moves that a row has missed, see compiled_adam.py. If the spread is below
+// one hundredth of the mean (always, after a few hundred steps), the mean alone is accurate enough.
 SleptMove gauss_rule(const double* moves, int64_t stride, double epsilon) {
     const double sum = moves[0];
     const double total = std::max(sum, std::numeric_limits<double>::min());
@@ -136,8 +136,8 @@ SleptMove gauss_rule(const double* moves, int64_t stride, double epsilon) {
     return result;
 }
 
-// The whole training step over one table, on the very arrays that hold the state of the torch optimiser. A call either
-// ends before it has changed anything, for want of memory or threads or because it was refused, or is done whole.
+// The whole training step over one table, in the arrays that hold the state of the torch optimizer. A call either fails
+// before it changes anything (too little memory, too few threads, wrong arguments), or is completed.
 class TrainingStep {
 public:
     TrainingStep(Array<float> table, Array<float> moment, Array<float> square, Array<int64_t> last_step,
@@ -168,7 +168,7 @@ public:
         });
     }
 
-    // Move all sleeping rows and leave their moments as they are: what an evaluation looks at.
+    // Move all sleeping rows, for an evaluation, but do not change their moments.
     void move_all(int threads) {
         const auto alone = enter();
         state_.check_counters();
@@ -209,7 +209,7 @@ public:
     }
 
 private:
-    // One caller at a time, since steps work without the GIL. Never waits: after a fork the other may be gone.
+    // One caller at a time, since steps run without the GIL. Never waits: after a fork the other caller may be gone.
     std::unique_lock<std::mutex> enter() {
         std::unique_lock<std::mutex> lock(callers_, std::try_to_lock);
         if (!lock) throw std::runtime_error("another thread is using this object");
@@ -227,7 +227,7 @@ private:
         }
     }
 
-    // As long as it lives, slot_ says where touched rows stand in touched_.
+    // While this object exists, slot_ holds the positions of touched rows in touched_.
     struct Touching {
         TrainingStep& step;
         explicit Touching(TrainingStep& of) : step(of) { step.touched_.clear(); }
@@ -263,7 +263,7 @@ private:
         }
     }
 
-    // touched_: the distinct rows; where_[first_[u] .. first_[u + 1]): the sentences of row u, one for each occurrence.
+    // touched_: the distinct rows; where_[first_[u] .. first_[u + 1]): the sentences of row u, once per occurrence.
     void index_occurrences(const int32_t* id, const Dropout& dropout) {
         const Touching touching(*this);
         first_.assign(1, 0);
@@ -283,7 +283,7 @@ private:
         if (dropout.on()) deal_keys(id, dropout);
     }
 
-    // keys_: those of the occurrences in the batch's order; row_keys_: in the order of where_.
+    // keys_: keys of the occurrences in the batch's order; row_keys_: in the order of where_.
     void deal_keys(const int32_t* id, const Dropout& dropout) {
         dropout.keys(step(), static_cast<int64_t>(where_.size()), keys_);
         row_keys_.resize(where_.size());
@@ -294,7 +294,7 @@ private:
         }
     }
 
-    // All memory that the rest of the step needs.
+    // Allocate all memory that the rest of the step needs.
     void make_room(int64_t pairs, int threads) {
         const int64_t dim = state_.dim, rows = std::max<int64_t>(static_cast<int64_t>(begin_.size()), threads);
         if (dim > 0 && rows > std::numeric_limits<int64_t>::max() / dim) throw std::bad_alloc();
@@ -305,8 +305,8 @@ private:
         sums_.resize(threads * dim);
     }
 
-    // Bring the rows of the batch up to date, their moments left for `adam` to decay; now and then all rows, for the
-    // reasons compiled_adam.py gives.
+    // Bring the rows of the batch up to date, but leave it to `adam` to decay their moments. From time to time, update
+    // all rows, for the reasons in compiled_adam.py.
     void wake(int threads) {
         const bool all = step() - moves_from() == state_.width;
         if (all || step() < window_ / 8) {
@@ -323,7 +323,7 @@ private:
         });
     }
 
-    // Move a row as in the steps it slept through; its moments stay, and what would be left of them is returned.
+    // Make the moves of a row that it missed while asleep; return the factors by which its moments would decay.
     Decay move_row(int64_t r) {
         const int64_t last = state_.last_step[r];
         if (last <= 0 || last >= step()) return {1, 1};
@@ -359,8 +359,8 @@ private:
         });
     }
 
-    // What a lesson says of the embeddings of the first `count` sentences, the s and the t. Rows have moved by now: if it
-    // fails they are left caught up, and no step is made.
+    // Call a lesson with the embeddings of the first `count` sentences, s and t. By now rows have moved: if the lesson
+    // fails, they stay caught up, and no step is made.
     void ask(const py::object& lesson, int64_t count) {
         const py::gil_scoped_acquire acquire;
         const int64_t now = step(), from = moves_from();
@@ -387,7 +387,7 @@ private:
         last = step();
     }
 
-    // Add the lesson's gradients to those of the margin loss, as gradients of tokens.
+    // Add the lesson's gradients to those of the margin loss, as token gradients.
     void add_lesson(int64_t count, const Dropout& dropout, int threads) {
         const int64_t dim = state_.dim;
         parallel_for(count, kSentenceGrain, threads, [&](int64_t begin, int64_t end, int) {
@@ -440,7 +440,7 @@ private:
         extend_moves(learning_rate * scale2 / scale1, scale2);
     }
 
-    // With dropout a row's gradient is added up before, in `sum`, and Adam finds it alone.
+    // With dropout, a row's gradients are first added up in `sum`, and Adam gets only the sum.
     void adam_row(int64_t u, const AdamStep& adam, const Dropout& dropout, float* sum) {
         constexpr int32_t kAlone = 0;
         const int64_t dim = state_.dim, at = touched_[u] * dim, count = first_[u + 1] - first_[u];
@@ -457,7 +457,7 @@ private:
         state_.last_step[touched_[u]] = step();
     }
 
-    // Add this step's move to the sums of the rows that may be asleep since an earlier one.
+    // Add this step's move to the sums of the rows that may have been asleep since an earlier step.
     void extend_moves(double height, double scale2) {
         const int64_t stride = state_.width, from = moves_from();
         const int64_t first = std::max(from, step() - window_);
@@ -474,7 +474,7 @@ private:
     }
 
     std::mutex callers_;
-    const py::tuple arrays_;  // what state_ points into
+    const py::tuple arrays_;  // the arrays that state_ points to
     const AdamState state_;
     const double beta1_, beta2_, epsilon_;
     const int64_t window_;
@@ -485,13 +485,13 @@ private:
     std::vector<float> embeddings_, gradients_, lesson_, losses_, sums_;
 };
 
-// The masks of dropout, 0 or 1, from the very loop that training uses.
+// The dropout masks, 0 or 1, from the same loop that training uses.
 Array<float> dropout_mask(uint64_t seed, int64_t step, int64_t occurrences, int64_t dim, double probability) {
     if (occurrences < 0 || dim < 0) throw std::invalid_argument("a mask of negative size");
     constexpr int64_t kMost = std::numeric_limits<int64_t>::max() / static_cast<int64_t>(sizeof(float));
     if (dim > kMost / std::max<int64_t>(occurrences, 1)) throw std::bad_alloc();
     const Dropout dropout(probability, seed);
-    Array<float> masks({occurrences, dim});  // first of all: numpy refuses what is too large
+    Array<float> masks({occurrences, dim});  // first, since numpy rejects sizes that are too large
     if (masks.size() == 0) return masks;
     std::vector<uint64_t> keys;
     dropout.keys(step, occurrences, keys);
@@ -520,7 +520,7 @@ void bind_training_step(py::module_& module) {
              "Move all rows as in the steps they have slept through; their moments and counters stay as they are.")
         .def("train", &TrainingStep::train, "ids"_a.noconvert(), "offsets"_a.noconvert(), "columns"_a.noconvert(),
              "margin"_a, "learning_rate"_a, "threads"_a, "dropout"_a = 0.0, "seed"_a = 0, "lesson"_a = py::none(),
-             "One optimiser step of the margin loss. columns, int64 (4, B), names the sentences s, t, negative of s and "
+             "One optimizer step of the margin loss. columns, int64 (4, B), names the sentences s, t, negative of s and "
              "negative of t: sentence i is ids[offsets[i]:offsets[i + 1]]. Each component of each token is dropped with "
              "probability dropout, rounded to a multiple of 2^-16. lesson is called with the embeddings of the s and then of "
              "the t, float32 (2B, D), and returns the gradient of a further term with respect to them, of the same shape. "

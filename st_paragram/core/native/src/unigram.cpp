@@ -1,4 +1,4 @@
-// Normalizing a word and finding its pieces: the search that sentencepiece calls EncodeOptimized, in whole numbers.
+// Normalizes a word and finds its pieces, by the search that sentencepiece calls EncodeOptimized, in integers.
 #include "unigram.h"
 
 #include <pybind11/pybind11.h>
@@ -11,10 +11,10 @@
 namespace st_paragram {
 namespace {
 
-constexpr int kMostTries = 32;               // places looked at for a node's children, before they get a new block
-constexpr uint32_t kCapitalDottedI = 0x130;  // the only character whose lower case is two
+constexpr int kMostTries = 32;               // places to try for a node's children before they get a new block
+constexpr uint32_t kCapitalDottedI = 0x130;  // the only character with two lower-case characters
 
-// The character that begins at `at`, of so many bytes.
+// The character that begins at `at`, and its number of bytes.
 uint32_t character_at(const char* at, int width) {
     const auto first = static_cast<unsigned char>(*at);
     uint32_t code = width == 1 ? first : first & (0x7Fu >> width);
@@ -68,7 +68,7 @@ bool Charsmap::child(uint32_t& node, unsigned char byte) const {
     return true;
 }
 
-// What replaces the longest key that the text begins with, and its length; nullptr, and the length left, if there is none.
+// The replacement of the longest key at the start of the text, and the key's length; nullptr if there is no key.
 const char* Charsmap::longest(const char* begin, const char* end, int64_t& length) const {
     const char* found = nullptr;
     uint32_t node = 0;
@@ -109,7 +109,7 @@ void Charsmap::normalize(std::string_view word, std::string& result) const {
     }
 }
 
-// Free units are in a list, a ring through unit 0.
+// Free units form a circular list through unit 0.
 class PieceTrie::Builder {
 public:
     Builder(PieceTrie& trie, const std::vector<Entry>& sorted) : trie_(trie), sorted_(sorted), next_{0}, last_{0} {
@@ -122,7 +122,7 @@ public:
 private:
     static constexpr uint32_t kTaken = 0xFFFFFFFF;
 
-    // Texts that are equal up to a depth, where their node is.
+    // Texts that are equal up to the depth of their node.
     struct Range {
         uint32_t node;
         size_t begin, end, depth;
@@ -152,7 +152,7 @@ private:
         }
     }
 
-    // A base from which the units for all these bytes are free.
+    // Return a base from which the units for all these bytes are free.
     uint32_t place(const unsigned char* bytes, int count) {
         uint32_t unit = next_[0];
         for (int tries = 0; unit && tries < kMostTries; ++tries, unit = next_[unit]) {
@@ -165,7 +165,7 @@ private:
         return base;
     }
 
-    // Free units up to the next multiple of 256, at the end of the list.
+    // Append free units up to the next multiple of 256 to the list.
     void add_block() {
         const size_t size = trie_.units_.size(), wanted = (size / 256 + 1) * 256;
         if (wanted >= kTaken / 2) throw std::invalid_argument("very many pieces");
@@ -193,7 +193,7 @@ private:
 };
 
 PieceTrie::PieceTrie(const std::vector<Entry>& entries) {
-    std::vector<std::pair<uint64_t, uint32_t>> order;  // the first bytes of a text, as a number that sorts as they do
+    std::vector<std::pair<uint64_t, uint32_t>> order;  // the first bytes of a text, as a number with the same order
     order.reserve(entries.size());
     for (const Entry& entry : entries) {
         uint64_t start = 0;
@@ -224,8 +224,8 @@ bool Unigram::segment(std::string_view word, Segmentation& result) const {
     return true;
 }
 
-// The best way to each place where a character begins: of equal ones the first, which is that with the longest last
-// piece. Scores are whole numbers of steps, so that sums are exact.
+// The best path to the start of each character; ties go to the first path, which has the longest last piece. Scores are
+// integer multiples of a step, so that sums are exact.
 bool Unigram::search(Segmentation& result) const {
     const char* const bytes = result.normal.data();
     const auto size = static_cast<int32_t>(result.normal.size());
@@ -258,7 +258,7 @@ bool Unigram::search(Segmentation& result) const {
     return true;
 }
 
-// The ids of the best way to the end: runs of unknown characters are one, or their bytes.
+// The ids on the best path to the end; a run of unknown characters becomes one id, or the ids of its bytes.
 void Unigram::collect(Segmentation& result) const {
     std::vector<int32_t>& ids = result.ids;
     ids.clear();

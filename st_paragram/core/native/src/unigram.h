@@ -1,4 +1,4 @@
-// Sentencepiece's unigram models, for words one by one.
+// Sentencepiece's unigram models, applied to single words.
 #pragma once
 
 #include <cstdint>
@@ -11,32 +11,32 @@ namespace st_paragram {
 enum class Kind : uint8_t { kNormal = 1, kUnknown, kControl, kUserDefined, kUnused, kByte };
 
 constexpr int kScoreBits = 10;                            // scores are multiples of 2^-kScoreBits
-constexpr std::string_view kMetaSymbol = "\xE2\x96\x81";  // what sentencepiece writes for a space
-constexpr uint32_t kCapitalSigma = 0x3A3;                 // its lower case depends on its neighbours
+constexpr std::string_view kMetaSymbol = "\xE2\x96\x81";  // stands for a space in sentencepiece
+constexpr uint32_t kCapitalSigma = 0x3A3;                 // its lower case depends on its neighbors
 
 // Bytes of the character that begins with this byte, in valid UTF-8.
 inline int width_of(unsigned char first) { return first < 0xC0 ? 1 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4; }
 
 bool is_utf8(std::string_view text);
 
-// Write the lower case of a text in UTF-8 that has no capital sigma, as `str.lower` of the running Python has it.
-// Python's tables are read without its lock: they never change.
+// Write the lower case of a UTF-8 text without capital sigma, as `str.lower` of the running Python does. Python's
+// tables are read without the GIL, since they never change.
 void lower_case(std::string_view text, std::string& result);
 
-// Sentencepiece's normalization rules: UTF-8 strings and what replaces them. A model holds them as a double array that
-// darts-clone wrote. A unit at index i holds a byte (bits 0-7), whether a key ends here (8), and the offset to its
+// Sentencepiece's normalization rules: UTF-8 strings and their replacements. A model holds them as a double array
+// written by darts-clone. A unit at index i holds a byte (bits 0-7), whether a key ends here (8), and the offset to its
 // children's base (10-30, times 256 if bit 9 is set): the child for byte b is the unit at i ^ offset ^ b if it holds b;
 // the end of a key is the child for byte 0, whose unit (bit 31 set) is a position among the replacements.
 class Charsmap {
 public:
     Charsmap() = default;
 
-    // Read and check a model's table. Throws std::invalid_argument if rules could see beyond a space or leave a meta
-    // symbol in a text, or if any version of sentencepiece might refuse the table or read it in another way.
+    // Read and check a model's table. Throws std::invalid_argument if rules could look beyond a space or leave a meta
+    // symbol in a text, or if some version of sentencepiece might refuse the table or read it differently.
     explicit Charsmap(std::string_view bytes);
 
-    // Write the normal form of a word, in valid UTF-8: begun by a meta symbol, as every word in it; nothing if no
-    // character is left.
+    // Write the normal form of a word, in valid UTF-8. It and every word in it begin with a meta symbol; it is empty if
+    // no character is left.
     void normalize(std::string_view word, std::string& result) const;
 
 private:
@@ -52,8 +52,8 @@ private:
     const char* longest(const char* begin, const char* end, int64_t& length) const;
 
     std::vector<uint32_t> units_;
-    std::string replacements_;  // each ended by a zero byte
-    bool plain_[256] = {};      // ASCII characters that stay as they are unless one beyond ASCII follows
+    std::string replacements_;  // each followed by a zero byte
+    bool plain_[256] = {};      // ASCII characters that do not change unless a non-ASCII character follows
 };
 
 // A double-array trie: texts, each with an id and a score, found byte by byte.
@@ -69,10 +69,10 @@ public:
 
     PieceTrie() = default;
 
-    // Throws std::invalid_argument if a text is there twice. An entry with a negative id counts for that alone.
+    // Throws std::invalid_argument for repeated texts. An entry with a negative id is used only for this check.
     explicit PieceTrie(const std::vector<Entry>& entries);
 
-    // Go on from a node, 0 at first, with a byte; false if no text goes on so.
+    // Move from a node (initially 0) along a byte; false if no text continues with this byte.
     bool step(uint32_t& node, unsigned char byte) const {
         const uint32_t next = units_[node].base >> 1 ^ byte;
         if (units_[next].parent != node) return false;
@@ -80,7 +80,7 @@ public:
         return true;
     }
 
-    // Whether a text ends at a node, and which one.
+    // Whether a text ends at a node, and which text.
     bool ends(uint32_t node) const { return units_[node].base & 1; }
     const End& end(uint32_t node) const { return ends_[node]; }
 
@@ -97,11 +97,11 @@ private:
     std::vector<End> ends_;
 };
 
-// What a thread needs to segment words, and what it has found of the last one.
+// The memory that a thread needs to segment words, and the result for the last word.
 struct Segmentation {
     struct Best {
-        int32_t score;  // of the best way to here
-        int32_t from;   // where its last piece begins; -1: none yet
+        int32_t score;  // of the best path to here
+        int32_t from;   // where its last piece begins; -1: no path yet
         int32_t id;
     };
 
@@ -109,17 +109,17 @@ struct Segmentation {
     std::vector<Best> best;
     std::vector<int32_t> ids;
     int64_t cost = 0;  // -1 times the score, in steps of 2^-kScoreBits
-    int64_t peak = 0;  // the most that any beginning of the word costs, with an unknown character behind it
+    int64_t peak = 0;  // the highest cost of any prefix of the word, followed by an unknown character
 };
 
 class Unigram {
 public:
-    // Read a ModelProto. Throws std::invalid_argument, with a reason in a few words, if it does not allow for words one
-    // by one (st_paragram/core/tokenizers/sentencepiece.py says when), or if sentencepiece might refuse it.
+    // Read a ModelProto. Throws std::invalid_argument with a short reason if the model does not allow encoding word by
+    // word (see st_paragram/core/tokenizers/sentencepiece.py), or if sentencepiece might refuse it.
     explicit Unigram(std::string_view file);
 
-    // Find the pieces of a word, in UTF-8 without spaces, as sentencepiece does. False if its cost is above kMostCost
-    // somewhere.
+    // Find the pieces of a word, in UTF-8 without spaces, as sentencepiece does. False if its cost exceeds kMostCost at
+    // any point.
     bool segment(std::string_view word, Segmentation& result) const;
 
     static constexpr int64_t kMostCost = int64_t{1} << (14 + kScoreBits);

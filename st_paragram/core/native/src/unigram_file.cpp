@@ -1,4 +1,4 @@
-// Reading and checking a sentencepiece model. What is not understood is refused: sentencepiece is to judge then.
+// Reads and checks a sentencepiece model. Anything unknown is refused, so that sentencepiece itself handles the model.
 #include "unigram.h"
 
 #include <algorithm>
@@ -13,8 +13,8 @@ namespace {
 constexpr size_t kMostBytes = size_t{1} << 30;
 constexpr size_t kUsualPiece = 20;          // bytes in the file
 constexpr size_t kLongestPiece = 4096;      // bytes; sentencepiece 0.2.3 refuses pieces of 8000
-constexpr size_t kLongestReplacement = 64;  // bytes; those of sentencepiece's own rules have 33 at most
-constexpr int kLongestKey = 32;             // bytes; of keys that begin each other sentencepiece sees so many
+constexpr size_t kLongestReplacement = 64;  // bytes; sentencepiece's built-in rules have at most 33
+constexpr int kLongestKey = 32;             // bytes; sentencepiece sees so many keys that are prefixes of each other
 constexpr float kLeastScore = -4096, kUnknownPenalty = 10;
 constexpr const char *kDamaged = "a damaged model file", *kDamagedRules = "a damaged table of normalization rules";
 
@@ -27,7 +27,7 @@ uint32_t read_number(const char* from) {
     return byte[0] | byte[1] << 8 | byte[2] << 16 | static_cast<uint32_t>(byte[3]) << 24;
 }
 
-// Seven bits a byte, lowest first; the top bit says that more follow.
+// Seven bits per byte, lowest first; the top bit means that more bytes follow.
 uint64_t take_varint(std::string_view& bytes) {
     uint64_t value = 0;
     for (int shift = 0; shift < 70 && !bytes.empty(); shift += 7) {
@@ -40,7 +40,7 @@ uint64_t take_varint(std::string_view& bytes) {
     throw std::invalid_argument(kDamaged);
 }
 
-// A field of a message in protocol buffers' wire format: an integer (type 0), or bytes (1: eight, 5: four, 2: any number).
+// A field of a protocol buffer message: an integer (wire type 0), or bytes (1: eight, 5: four, 2: any number).
 struct Field {
     uint64_t number, integer;
     int type;
@@ -60,7 +60,7 @@ struct Field {
     }
 };
 
-// Call each(field) for the fields of a message. Groups (types 3 and 4) are refused: the messages read here have none.
+// Call each(field) for each field of a message. Groups (types 3 and 4) are refused: these messages have none.
 template <class Each>
 void each_field(std::string_view bytes, Each each) {
     while (!bytes.empty()) {
@@ -111,7 +111,7 @@ void check_piece(const Piece& piece, std::string_view unknown) {
     refuse_if((piece.kind == Kind::kUnknown) != (piece.text == unknown), "an unknown piece of another name");
 }
 
-// The number of a byte piece, which is written <0x00> .. <0xFF>.
+// The value of a byte piece, written as <0x00> .. <0xFF>.
 size_t byte_of(std::string_view text) {
     constexpr std::string_view kDigits = "0123456789ABCDEF";
     refuse_if(text.size() != 6 || text.substr(0, 3) != "<0x" || text[5] != '>', "byte pieces of other names");
@@ -177,7 +177,7 @@ Unigram::Unigram(std::string_view file) {
     const Model model(file);
     charsmap_ = Charsmap(model.charsmap);
     const auto steps = [](float score) { return static_cast<int32_t>(std::ldexp(score, kScoreBits)); };
-    std::vector<PieceTrie::Entry> entries;  // pieces that words are made of
+    std::vector<PieceTrie::Entry> entries;  // pieces of words
     std::set<std::string_view> others;
     float smallest = 0;
     if (model.byte_fallback) byte_ids_.assign(256, -1);
@@ -225,7 +225,7 @@ Charsmap::Charsmap(std::string_view bytes) {
     }
 }
 
-// As sentencepiece checks a table when it loads one (since 0.2.2): no child can be outside the units.
+// The check that sentencepiece makes when it loads a table (since 0.2.2): no child is outside the units.
 void Charsmap::check_units() const {
     const auto size = static_cast<uint32_t>(units_.size());
     const auto inside = [&](uint32_t base) { return (base | 0xFF) < size; };
@@ -239,16 +239,16 @@ void Charsmap::check_units() const {
     }
 }
 
-// Go through all keys, byte by byte: they must be whole characters without a space. Keys share their ends as well as
-// their beginnings, so a unit counts once for every length of a key and every number of bytes that its last character
-// still asks for. As no key is long, this comes to an end whatever the units are.
+// Visit all keys, byte by byte: they must be whole characters without a space. Keys share endings as well as
+// beginnings, so a unit is visited once for each key length and each number of bytes that the last character still
+// needs. Since keys are short, the visit ends for any units.
 void Charsmap::check_keys() const {
     struct Place {
         uint32_t node;
         int missing;
     };
     const size_t size = units_.size();
-    std::vector<uint32_t> first(size, 0), next(size, 0);  // units by the base that they are children of; 0: none
+    std::vector<uint32_t> first(size, 0), next(size, 0);  // units by the base of their parent; 0: none
     for (uint32_t i = 1; i < size; ++i) {
         if (units_[i] & kLeaf) continue;
         uint32_t& head = first[i ^ label(units_[i])];
@@ -278,7 +278,7 @@ void Charsmap::check_keys() const {
     }
 }
 
-// What replaces a key: a whole string of the replacements, in UTF-8.
+// The replacement of a key: a whole string among the replacements, in UTF-8.
 void Charsmap::check_replacement(uint32_t leaf) const {
     const size_t begin = units_[leaf] & ~kLeaf;
     const std::string_view text(replacements_.data() + begin);

@@ -1,5 +1,5 @@
-// Texts to sentencepiece ids, word by word: every word is segmented once. Why that is exact, and for which models, says
-// st_paragram/core/tokenizers/sentencepiece.py.
+// Converts texts to sentencepiece ids word by word, and segments each word only once.
+// st_paragram/core/tokenizers/sentencepiece.py explains why this is exact, and for which models.
 #include "bindings.h"
 #include "threads.h"
 #include "unigram.h"
@@ -14,14 +14,14 @@
 namespace st_paragram {
 namespace {
 
-constexpr int64_t kGrain = 64;                                  // texts given to a thread at a time
+constexpr int64_t kGrain = 64;                                  // texts per piece for a thread
 constexpr int64_t kLongestText = 1 << 15;                       // bytes; longer texts are encoded whole
 constexpr int kGroup = 32;                                      // words looked up together, to wait for memory once
-constexpr int64_t kMostNewBytes = 8 << 20;                      // of the words that a thread finds in a batch
+constexpr int64_t kMostNewBytes = 8 << 20;                      // of the new words of a thread in a batch
 constexpr int64_t kMostPeak = int64_t{1} << (12 + kScoreBits);  // of a word in the table
 
-// The words of a vocabulary. Lookups share the lock and run without the GIL; words are added under both, so that a
-// forked process, which had the GIL, finds the table whole (and makes a lock of its own).
+// The words of a vocabulary. Lookups share the lock and run without the GIL. Words are added under both, so that a
+// forked process, which had the GIL, gets a consistent table (and creates a new lock).
 class WordCache {
 public:
     WordCache(std::shared_ptr<const Unigram> model_, bool lower_case_, int64_t limit_)
@@ -31,7 +31,7 @@ public:
 
     std::shared_mutex& lock() {
         if (process_ != this_process()) {
-            (void)lock_.release();  // other threads of the parent may hold it for ever
+            (void)lock_.release();  // other threads of the parent may hold it forever
             lock_ = std::make_unique<std::shared_mutex>();
             process_ = this_process();
         }
@@ -48,7 +48,7 @@ private:
     int process_ = this_process();
 };
 
-// What a word's pieces are; kAtOnce ids can be read.
+// The pieces of a word; kAtOnce ids can be read.
 struct Found {
     const int32_t* ids;
     int64_t count;
@@ -56,7 +56,7 @@ struct Found {
     int64_t cost, peak;  // see Segmentation
 };
 
-// Ids of texts, one after another; room for kAtOnce more is left behind the last one.
+// Ids of texts, one after another, with space for kAtOnce more after the last id.
 struct Ids {
     std::vector<int32_t> numbers;
     int64_t size = 0;
@@ -87,7 +87,7 @@ private:
     }
 };
 
-// What a thread of a batch has to itself: ids of its texts, and the words that it was the first to meet.
+// Memory of one thread of a batch: the ids of its texts, and the new words that it found.
 struct alignas(64) Worker {
     Ids ids;
     std::unique_ptr<WordTable> words;
@@ -104,7 +104,7 @@ struct Text {
     bool cut = false;
 };
 
-// One batch of texts on its way: looked up, put together.
+// One batch of texts: words are looked up, then ids are assembled.
 class Batch {
 public:
     Batch(WordCache& cache, const py::list& texts, int64_t max_length, int threads)
@@ -151,8 +151,8 @@ public:
     }
 
 private:
-    // The UTF-8 of a text: what an ASCII string has, or a copy for as long as this batch lives. (PyUnicode_AsUTF8 would
-    // leave the copy in the caller's string.)
+    // The UTF-8 of a text: that of an ASCII string, or a copy that lives as long as this batch. (PyUnicode_AsUTF8 would
+    // keep the copy in the caller's string.)
     void add_text(PyObject* text) {
         if (!PyUnicode_Check(text)) throw py::type_error("a text is no string");
         py::object holder = py::reinterpret_borrow<py::object>(text);
@@ -230,7 +230,7 @@ private:
         return {record.ids(), record.pieces(), record.has_unknown(), record.cost(), kMostPeak};
     }
 
-    // A word of the cache, or of the thread; any other is segmented and, unless it is very long, becomes one of these.
+    // A word of the cache or of the thread; other words are segmented and, unless very long, added to the thread.
     Found find(const Word& word, Worker& worker) const {
         if (word.length > kLongestWord) return segment(word, worker);
         if (const Record record = cache_.table.find(word); record.at) return found_in(record);
@@ -263,7 +263,7 @@ private:
     const int threads_;
     std::vector<Worker> workers_;
     std::vector<Text> texts_;
-    std::vector<py::object> held_;  // what the texts' bytes belong to
+    std::vector<py::object> held_;  // the owners of the texts' bytes
 };
 
 py::tuple encode_words(WordCache& cache, const py::list& texts, int64_t max_length, int threads, bool wide) {

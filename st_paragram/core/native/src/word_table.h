@@ -16,10 +16,10 @@
 
 namespace st_paragram {
 
-constexpr uint32_t kNeverCached = 0xFFFFFFFF;  // cost of a word whose texts must be encoded whole
+constexpr uint32_t kNeverCached = 0xFFFFFFFF;  // cost of a word whose texts must be encoded as a whole
 constexpr int64_t kLongestWord = 64;           // bytes
 constexpr uint32_t kMostPieces = 0x7FFF;
-constexpr int64_t kMostBytes = int64_t{1} << 34;  // of a table: places of records fit 32 bits
+constexpr int64_t kMostBytes = int64_t{1} << 34;  // of a table: indices of records fit in 32 bits
 constexpr int64_t kAtOnce = 4;   // ids are copied by so many at a time, also beyond the last one,
 constexpr uint64_t kBehind = 4;  // so that numbers must follow the last record
 
@@ -35,7 +35,7 @@ inline int first_byte_set(uint64_t x) {
 #endif
 }
 
-// Up to 8 bytes, the first in the lowest; the bytes behind the end are spaces.
+// Up to 8 bytes, the first in the lowest; the bytes after the end are spaces.
 inline uint64_t load(const char* from, int64_t available) {
     uint64_t x = 0x2020202020202020u;
     if (available >= 8) {
@@ -52,11 +52,11 @@ inline uint64_t load(const char* from, int64_t available) {
 struct Word {
     const char* bytes;
     int64_t length;
-    uint64_t start;  // its first 8 bytes, zeros behind its end
+    uint64_t start;  // its first 8 bytes, zeros after its end
     uint64_t hash;
 };
 
-// The word that begins at `from`, which is before `end` and no space.
+// The word that begins at `from`, which is before `end` and is not a space.
 inline Word read_word(const char* from, const char* end) {
     Word word{from, 0, 0, 0};
     for (const char* at = from;; at += 8) {
@@ -76,7 +76,7 @@ inline Word read_word(const char* from, const char* end) {
     return word;
 }
 
-// Where a word's pieces are: a header of two numbers, the pieces, the bytes of the word (8 at least, zeros behind).
+// A record of a word's pieces: a header of two numbers, the pieces, the bytes of the word (at least 8, zero-padded).
 struct Record {
     const uint32_t* at = nullptr;
 
@@ -87,7 +87,7 @@ struct Record {
     const int32_t* ids() const { return reinterpret_cast<const int32_t*>(at + 2); }
     const char* bytes() const { return reinterpret_cast<const char*>(at + 2 + pieces()); }
 
-    // Numbers that the record takes.
+    // The size of the record, in numbers.
     uint64_t numbers() const { return numbers_of(length(), pieces()); }
     static uint64_t numbers_of(int64_t length, uint32_t pieces) {
         return 2 + pieces + (static_cast<uint64_t>(length > 8 ? length : 8) + 3) / 4;
@@ -100,11 +100,11 @@ struct Record {
     }
 };
 
-// Open addressing with linear probing, at most half full. A slot holds the upper half of a word's hash and the place
-// of its record, plus 1; an empty slot is 0.
+// Open addressing with linear probing, at most half full. A slot holds the upper half of a word's hash and the index of
+// its record, plus 1; an empty slot is 0.
 class WordTable {
 public:
-    // About `limit` bytes in all: a quarter for the slots, the rest for the records.
+    // About `limit` bytes in total: a quarter for the slots, the rest for the records.
     explicit WordTable(int64_t limit)
         : most_words_(static_cast<uint64_t>(limit) / 64), most_numbers_(static_cast<uint64_t>(limit) / 16 * 3) {
         start_over();
@@ -125,14 +125,14 @@ public:
         }
     }
 
-    // Bring the place of a word near before `find` is called: first its slot, then its record.
+    // Prefetch the memory of a word before `find` is called: first its slot, then its record.
     void prefetch_slot(const Word& word) const { ST_PREFETCH(&slots_[word.hash & (slots_.size() - 1)]); }
     void prefetch_record(const Word& word) const {
         const uint64_t slot = slots_[word.hash & (slots_.size() - 1)];
         if (slot) ST_PREFETCH(records_.data() + (slot & 0xFFFFFFFF) - 1);
     }
 
-    // Add a word that is not there; a full table starts over first. Without memory for it nothing has changed.
+    // Add a word that is not in the table; a full table is emptied first. If memory is missing, nothing changes.
     void add(const Word& word, const int32_t* ids, uint32_t count, bool has_unknown, uint32_t cost) {
         const uint64_t numbers = Record::numbers_of(word.length, count), text = numbers - 2 - count;
         if (words_ >= most_words_ || used_ + numbers > most_numbers_) start_over();
@@ -149,7 +149,7 @@ public:
         ++words_;
     }
 
-    // Call each(word, record) for all words.
+    // Call each(word, record) for every word.
     template <class Each>
     void each(Each&& each) const {
         for (uint64_t at = 0; at < used_;) {
@@ -159,9 +159,9 @@ public:
         }
     }
 
-    // Add the words of another table that are not there.
+    // Add the words of another table that are missing from this table.
     void add_all(const WordTable& other) {
-        constexpr size_t kAhead = 16;  // words whose slots are on their way from memory
+        constexpr size_t kAhead = 16;  // words whose slots are being prefetched
         std::vector<std::pair<Word, Record>> words;
         words.reserve(other.words_);
         other.each([&](const Word& word, const Record& record) { words.emplace_back(word, record); });
@@ -191,7 +191,7 @@ private:
     void make_room(uint64_t used) {
         if (used + kBehind <= records_.size()) return;
         const uint64_t wanted = std::max(used, std::min(2 * used, most_numbers_)) + kBehind;
-        records_.reserve(wanted);  // resize alone might take more
+        records_.reserve(wanted);  // resize alone might allocate more
         records_.resize(wanted);
     }
 
