@@ -112,8 +112,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"st-paragram {installed_version()}")
         return 0
     called = next((word for word in given if not word.startswith("-")), None)
-    arguments = build_parser(called).parse_args(given)
-    return run_reporting_errors(f"st-paragram {called}", lambda: int(_module(str(called)).run(arguments)))
+
+    def run() -> int:  # also options need packages that the light installation lacks
+        arguments = build_parser(called).parse_args(given)
+        return int(_module(str(called)).run(arguments))
+
+    return run_reporting_errors(f"st-paragram {called}", run)
 
 
 def run_reporting_errors(name: str, run: Callable[[], int]) -> int:

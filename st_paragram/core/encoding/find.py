@@ -13,7 +13,7 @@ logger = logging.getLogger(__name__)
 
 SHIPPED = "p-sp-mini"  # the default model
 SHIPPED_MODELS = (SHIPPED, "p-sp-base")  # included in the package
-_ADVICE = f"give a path, {SHIPPED} or a hub id (owner/name), or train a model with `st-paragram train`"
+_ADVICE = f"give a path, {', '.join(SHIPPED_MODELS)} or a hub id (owner/name), or train one with `st-paragram train`"
 HUB_ID = re.compile(r"(\w[\w.-]*/\w[\w.-]*)(?:@(.+))?")
 _COMMIT = re.compile("[0-9a-f]{40}")
 

@@ -44,7 +44,7 @@ def verdict(rule, first, second):
 def test_no_text_is_too_much_for_a_filter(rule, rows):
     verdicts = rule.reject(rows)
     assert len(verdicts) == len(rows) and set(verdicts) <= {None, *rule.reasons}
-    assert verdicts == [rule.reject([row])[0] for row in rows]  # neighbours do not matter
+    assert verdicts == [rule.reject([row])[0] for row in rows]  # neighbors do not matter
     kept = [row for row, reason in zip(rows, verdicts, strict=True) if reason is None]
     assert rule.reject(kept) == [None] * len(kept)
     assert rule.reject([(*row, "further", "") for row in rows]) == verdicts
