@@ -84,13 +84,11 @@ def run(arguments: argparse.Namespace) -> int:
     from st_paragram.tools.evaluation.scores import Score, write_scores
 
     own = ["own"] if arguments.translations or arguments.graded or arguments.queries else []
-    benchmarks = arguments.benchmarks or [
-        *(ON_HUB if arguments.hub else ()),
-        *(benchmarks_in(arguments.data) if arguments.data else ()),
-    ]
+    in_data = benchmarks_in(arguments.data) if arguments.data else []
+    benchmarks = arguments.benchmarks or [*(ON_HUB if arguments.hub else ()), *in_data]
     if arguments.data and not benchmarks:
-        advice = "`st-paragram evaluate --help` describes the files of each benchmark"
-        raise EvaluationError(f"{arguments.data}: no benchmark data; {advice}")
+        seen = f"{arguments.data}: no benchmark data"
+        raise EvaluationError(f"{seen}; `st-paragram evaluate --help` describes the files of each benchmark")
     for name in arguments.models:
         find(name)
     names = ("models", "data", "hub", "languages", "untrained", "limit", "sets", "train_gold", "translations", "graded")
@@ -100,9 +98,7 @@ def run(arguments: argparse.Namespace) -> int:
     with output_files(arguments.json, overwrite=True):
         for benchmark in dict.fromkeys([*own, *benchmarks]):
             new_scores, parts = run_benchmark(benchmark, request)
-            for part in parts:
-                print(part)
-            print(flush=True)
+            print(*parts, "", sep="\n", flush=True)
             scores += new_scores
             if arguments.json:
                 write_scores(scores, arguments.json)  # after each benchmark, so that an interruption loses little
