@@ -83,7 +83,7 @@ def push(
         SettingsError: The repository's name has no owner.
         ModelDirectoryError: The model does not exist or is damaged.
         EvaluationError: A score file is not valid, or does not have this model.
-        HubError: There is no token, the hub refuses the upload or a name, or it cannot be reached.
+        HubError: The token is missing, the hub refuses the upload or a name, or it cannot be reached.
 
     Example:
         >>> from st_paragram import push

@@ -74,7 +74,7 @@ def with_rules(model: bytes, more: Mapping[str, str]) -> bytes:
 def simplified_characters(path: str | Path) -> dict[str, str]:
     """Read rules from traditional to simplified Chinese characters from `Unihan_Variants.txt` of Unicode's Unihan.
 
-    A character that is one of its own simplified forms is not changed.
+    A character that is also a simplified form of itself is not changed.
     """
     rules = {}
     for line in Path(path).read_text(encoding="utf-8").split("\n"):

@@ -120,7 +120,7 @@ def import_checkpoint(
     Raises:
         ModelDirectoryError: The output is refused; the checkpoint is damaged, unsafe or of another kind; or the
             sentencepiece model is not the checkpoint's.
-        SettingsError: There is no sentencepiece model, or the vocabulary cannot be kept.
+        SettingsError: The sentencepiece model is missing, or the vocabulary cannot be kept.
         MissingExtraError: Moses or jieba is needed but not installed.
 
     Example:

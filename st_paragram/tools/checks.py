@@ -25,7 +25,23 @@ from st_paragram.tools.cleaning.languages import identify, labels, long_code, sh
 from st_paragram.tools.cleaning.text import normalized_key
 
 logger = logging.getLogger(__name__)
+Pair = tuple[str, str]
 Seen = Mapping[str, float]  # probabilities of languages
+
+#: The languages that p-sp-mini was trained on.
+MODEL_LANGUAGES = frozenset(("ar", "de", "en", "es", "fr", "ru", "tr", "zh"))
+
+_OFFSETS = (-3, -2, -1, 1, 2, 3)
+# Minimum share of pairs that are more similar than a random pair, and minimum number of pairs for this check. In our
+# texts, the share is 0.91 or more; for unrelated sides, it is 0.5.
+_TRANSLATED, _FEWEST_PAIRS = 0.75, 100
+# A run of rows is shifted if the mean cosine grows this much when one side is moved, and a text if this share of its
+# runs is shifted. In our texts, at most 7 % of the runs are.
+_MARGIN, _SHIFTED = 0.05, 0.1
+
+_ROWS, _CHARACTERS = 20_000, 1 << 24  # maximum to read from a text
+_RUN, _RUNS = 50, 40  # consecutive rows in a run; number of runs
+_LONGEST = 300  # maximum characters of a sentence to use
 
 _MOST_COPIES, _FEWEST_ROWS = 0.3, 20
 # A side with enough characters is in another language if that has at least this probability, and its own at most this.
@@ -160,25 +176,6 @@ def _wrong_rows(sample: Sample, found: Sequence[Seen], languages: tuple[str, str
 
 def _name(code: str | None) -> str:
     return _NAMES[code][0].capitalize() if code in _NAMES else str(code)
-
-
-Pair = tuple[str, str]
-
-#: The languages that p-sp-mini was trained on.
-MODEL_LANGUAGES = frozenset(("ar", "de", "en", "es", "fr", "ru", "tr", "zh"))
-
-_OFFSETS = (-3, -2, -1, 1, 2, 3)
-# Minimum share of pairs that are more similar than a random pair, and minimum number of pairs for this check. In our
-# texts, the share is 0.91 or more; for unrelated sides, it is 0.5.
-_TRANSLATED, _FEWEST_PAIRS = 0.75, 100
-# A run of rows is shifted if the mean cosine grows this much when one side is moved, and a text if this share of its
-# runs is shifted. In our texts, at most 7 % of the runs are.
-_MARGIN, _SHIFTED = 0.05, 0.1
-
-
-_ROWS, _CHARACTERS = 20_000, 1 << 24  # maximum to read from a text
-_RUN, _RUNS = 50, 40  # consecutive rows in a run; number of runs
-_LONGEST = 300  # maximum characters of a sentence to use
 
 
 @dataclass(frozen=True)

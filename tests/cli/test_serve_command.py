@@ -1,4 +1,4 @@
-"""`st-paragram serve`, as a process of its own and with what it refuses."""
+"""`st-paragram serve`, as a separate process, and what it refuses."""
 
 from __future__ import annotations
 

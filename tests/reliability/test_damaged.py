@@ -84,7 +84,7 @@ def limit_memory():
 
 
 def test_a_damaged_file_is_refused_in_one_line_or_read_as_it_was(originals, tmp_path, pytestconfig):
-    """In a process of its own, which a crash or an example that hangs ends."""
+    """In a separate process, which may crash or hang."""
     spawn = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, spawn, limit_memory) as pool:
         for seed in range(pytestconfig.getoption("examples")):

@@ -68,7 +68,7 @@ def contents(name, folder):
 
 
 def start(words, folder):
-    """Start a command in a process group of its own and wait for the first file in its folder, or for its end."""
+    """Start a command in a separate process group and wait for the first file in its folder, or for its end."""
     folder.mkdir(exist_ok=True)
     with folder.with_suffix(".log").open("ab") as log:
         command = [sys.executable, "-m", "st_paragram.cli.main", *words]

@@ -29,7 +29,7 @@ Ctrl-C saves a checkpoint, and the same command with --resume continues from it.
 _BITEXT = (
     "a pair store (.h5) of all languages, a folder of files en-LANG.tsv (also .gz, .xz), texts "
     "LANG-LANG:FILE (repeatable), or `built-in` for one language (default: data/en-LANG.h5, or the "
-    "built-in bitext if there is no such file)"
+    "built-in bitext if it does not exist)"
 )
 
 

@@ -22,7 +22,7 @@ class FlatFeatures(dict[str, Any]):
     It holds `input_ids`, int64 (1, total), and `cu_seq_lens_q`, int64 (B + 1,). The first access to `token_embeddings`
     computes padded features: `token_embeddings`, float (B, L, D), `attention_mask`, int64 (B, L), and
     `sentence_lengths`, int64 (B,). So `encode(..., output_value="token_embeddings")` and the stock modules (`Pooling`,
-    `LSTM`) work, and there is no padding otherwise.
+    `LSTM`) work, and nothing else is padded.
     """
 
     def __init__(

@@ -30,7 +30,7 @@ class CompiledAdam(torch.optim.Optimizer):
     """Dense Adam (Kingma and Ba, 2015) on an embedding table at the cost of the rows that a batch touches.
 
     `make_step` is a whole step, equal to `TokenEmbedding`, `MeanPool`, `MarginHardNegativeLoss` and dense Adam, up to
-    float32 rounding. There is no tensor of all tokens, and a row's gradient stays in the first-level cache.
+    float32 rounding. No tensor of all tokens is made, and a row's gradient stays in the first-level cache.
     As an optimizer, this class holds the state for checkpoints; its `step` does nothing.
 
     Dense Adam moves every row at every step, since the moments of a row without gradient decay and continue to move it.

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 #: Help for the training data; {} is the language.
 PAIRS = (
     "a pair store (.h5), a two-column text (repeatable), or `built-in` (default: data/en-{}.h5, or the built-in bitext "
-    "if there is no such file)"
+    "if it does not exist)"
 )
 
 

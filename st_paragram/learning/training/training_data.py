@@ -95,7 +95,7 @@ def choose_data(
     Args:
         language: The language other than English; "en" for English paraphrases.
         data: One pair store (`.h5`), or texts (see `parse_source`), or "built-in". If empty:
-            `data/en-LANGUAGE.h5`, or the built-in bitext if there is no such file.
+            `data/en-LANGUAGE.h5`, or the built-in bitext if that file does not exist.
         drop_invalid: Accept an unreadable first row of a text.
         columns: Column names of texts that are tables, once for all texts or once per text.
     """

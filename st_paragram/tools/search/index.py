@@ -217,7 +217,7 @@ class SearchIndex:
                 table.update(values_sql={"line": "line"})  # rewrites all rows: optimize leaves a few deleted rows
             table.optimize()
             table.tags.update(WHOLE, table.version)
-            # There is no other writer, so files of no version are leftovers. An age of 0 would make LanceDB warn.
+            # Nobody else writes, so files that belong to no version are leftovers. An age of 0 would make LanceDB warn.
             table.optimize(cleanup_older_than=timedelta(milliseconds=1), delete_unverified=True)
 
     def approximate(self) -> None:

@@ -37,7 +37,7 @@ def old(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def other():
-    """A vocabulary that shares pieces with the old one, at other places, and has pieces of its own."""
+    """A vocabulary that shares pieces with the old vocabulary, at other places, and has more pieces."""
     texts = [a for a, _ in make_pairs(300)] + [b.replace("a", "qu") for _, b in make_pairs(300, seed=5)]
     return vocabulary_of(texts, 170)
 

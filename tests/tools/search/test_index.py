@@ -11,6 +11,7 @@ from decimal import Decimal
 import numpy as np
 import pyarrow.parquet as parquet
 import pytest
+from lancedb.query import LanceVectorQueryBuilder
 
 from st_paragram import Encoder, SearchIndex
 from st_paragram.errors import MiningError, ModelDirectoryError, SettingsError
@@ -122,7 +123,7 @@ def test_what_is_found_is_what_comparing_everything_finds(tmp_path):
         np.testing.assert_allclose([hit.score for hit in hits], [hit.score for hit in others], atol=1e-6)
 
 
-def test_an_approximate_index_finds_most_and_all_that_a_filter_leaves(tmp_path):
+def test_an_approximate_index_finds_most_and_all_that_a_filter_leaves(tmp_path, monkeypatch):
     texts = [f"{text} {number}" for number, text in enumerate(sentences_of(random.Random(1), 3000))]
     index = built(tmp_path, texts, [{"rare": number % 300 == 0} for number in range(3000)])
     exact = index.search(texts[:50], 10)
@@ -130,7 +131,13 @@ def test_an_approximate_index_finds_most_and_all_that_a_filter_leaves(tmp_path):
     found = index.search(texts[:50], 10)
     same = [{hit.line for hit in one} & {hit.line for hit in other} for one, other in zip(exact, found, strict=True)]
     assert np.mean(list(map(len, same))) > 7
-    assert len(index.search(["station train"], 10, where="rare")[0]) == 10
+    visited: list[int] = []
+    limit = LanceVectorQueryBuilder.maximum_nprobes
+    monkeypatch.setattr(
+        LanceVectorQueryBuilder, "maximum_nprobes", lambda self, lists: visited.append(lists) or limit(self, lists)
+    )
+    assert len(index.search(["station train"], 10, where="rare")[0]) == 10 and index.search(texts[:1], 10)
+    assert visited == [0, 20]  # 0: all of the 54
     index.add(["a sentence that came later"])
     assert index.search(["a sentence that came later"], 1)[0][0].line == 3001
 
