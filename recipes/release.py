@@ -9,7 +9,10 @@ the same command resumes it. Existing folders are skipped: remove a folder to re
 """
 
 import argparse
+import random
 import sys
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -20,14 +23,14 @@ import st_paragram
 from st_paragram.cli.main import main as st_paragram_command
 from st_paragram.cli.main import run_reporting_errors
 from st_paragram.conversion.languages import pieces_in, write_languages
-from st_paragram.conversion.normalization import simplified_characters, with_rules
+from st_paragram.conversion.normalization import ARABIC, simplified_characters, with_rules
 from st_paragram.conversion.use_import import import_use
 from st_paragram.core.encoding.directory import CONFIG_FILE, read_configuration, table_note
-from st_paragram.core.encoding.record import read_training_record, training_text
+from st_paragram.core.encoding.record import read_training_record
 from st_paragram.core.files import write_text
 from st_paragram.core.settings import read_yaml
 from st_paragram.core.text.parallel import TextSource, read_pairs
-from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
+from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
 from st_paragram.core.words import markdown_table
 from st_paragram.errors import SettingsError
 from st_paragram.hub import add_scores, scores_of
@@ -41,7 +44,7 @@ from st_paragram.tools.preparation.settings import PrepareSettings
 #: The entries of a model in release.yaml.
 KEYS = {
     "languages", "config", "settings", "preparation", "open_only", "leave_out", "caps", "begin_with", "teacher",
-    "pack", "license",
+    "pack", "license", "rules",
 }  # fmt: skip
 
 
@@ -66,7 +69,76 @@ def texts_of(name: str, model: dict[str, Any], sources: dict[str, Any], folder: 
     return texts
 
 
-def train(name: str, model: dict[str, Any], texts: list[TextSource], arguments: argparse.Namespace) -> None:
+def source_of(text: TextSource) -> str:
+    """Return the name of a text's source."""
+    return Path(text.paths[0]).name.partition(".tsv")[0]
+
+
+def rules_of(name: str, model: dict[str, Any], unihan: Path | None) -> dict[str, str]:
+    """Return the characters that a model reads as others: variants of Arabic letters, traditional Chinese."""
+    if not model.get("rules"):
+        return {}
+    if unihan is None:
+        raise SettingsError(f"{name} reads traditional Chinese as simplified; give --unihan Unihan_Variants.txt")
+    return ARABIC | simplified_characters(unihan)
+
+
+def word_rows(pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """Put word pairs into rows of four to seven at random, each pair into two rows: single words are too short."""
+    words, rng = list(pairs), random.Random(0)
+    for _ in range(2):
+        rng.shuffle(words)
+        start = 0
+        while start < len(words):
+            end = start + rng.randint(4, 7)
+            first, second = zip(*words[start:end], strict=True)
+            yield " ".join(first), " ".join(second)
+            start = end
+
+
+def with_word_rows(texts: list[TextSource], sources: dict[str, Any], folder: Path) -> list[TextSource]:
+    """Write the texts that are lists of words as rows of several words, unless they exist; other texts stay."""
+    written = []
+    for text in texts:
+        source = source_of(text)
+        if sources[source].get("words"):
+            rows = folder / Path(text.paths[0]).parent.name / f"{source}.tsv"
+            if not rows.exists():
+                write_text(rows, "".join("\t".join(row) + "\n" for row in word_rows(read_pairs(text))))
+            text = replace(text, paths=(str(rows),))
+        written.append(text)
+    return written
+
+
+def vocabulary_with_rules(
+    texts: list[TextSource], settings: PrepareSettings, rules: Mapping[str, str]
+) -> SentencePieceTokenizer:
+    """Train a vocabulary that reads some characters as others, on the same number of sentences of each language."""
+    sample, seen, rng = defaultdict[str, list[str]](list), Counter[str](), random.Random(settings.seed)
+    most = 2 * settings.sample_pairs // len({code for text in texts for code in text.languages})
+    for text in texts:
+        for row in read_pairs(text):
+            for code, sentence in zip(text.languages, row, strict=True):
+                seen[code] += 1
+                if len(sample[code]) < most:
+                    sample[code].append(sentence)
+                elif (place := rng.randrange(seen[code])) < most:  # each sentence has the same chance to stay
+                    sample[code][place] = sentence
+    table = str.maketrans(dict(rules))
+    sentences = (sentence.lower().translate(table) for code in sorted(sample) for sentence in sample[code])
+    content = train_vocabulary(
+        sentences,
+        size=settings.pieces(0),
+        character_coverage=settings.coverage,
+        num_threads=settings.vocab_threads,
+        seed=settings.seed,
+    )
+    return SentencePieceTokenizer(with_rules(content, rules), lower_case=True)
+
+
+def train(
+    name: str, model: dict[str, Any], texts: list[TextSource], sources: dict[str, Any], arguments: argparse.Namespace
+) -> None:
     """Prepare the texts and train a model, or resume its training."""
     language, settings, vocabulary = "-".join(model["languages"]), dict(model.get("settings", {})), None
     if first := model.get("begin_with"):  # a model of the release, with its pieces and embeddings
@@ -81,6 +153,10 @@ def train(name: str, model: dict[str, Any], texts: list[TextSource], arguments: 
     store = arguments.output / "stores" / f"{name}.h5"
     kept = store.with_suffix(".text") if model.get("teacher") else None
     if not store.exists():
+        if rules := rules_of(name, model, arguments.unihan):
+            sentences = [text for text in texts if not sources[source_of(text)].get("words")]
+            vocabulary = vocabulary_with_rules(sentences, preparation, rules)
+        texts = with_word_rows(texts, sources, store.with_suffix(".words"))
         prepare(texts, store, preparation, vocabulary, workers=arguments.workers, keep_text=kept, overwrite=True)
     if kept:
         settings["teacher"] = str(kept.with_suffix(".npy"))
@@ -91,18 +167,12 @@ def train(name: str, model: dict[str, Any], texts: list[TextSource], arguments: 
     run_training(replace(run, development=arguments.dev, resume=bool(complete_checkpoints(run.checkpoints))))
 
 
-def add_languages(folder: Path, texts: list[TextSource], unihan: Path | None) -> None:
-    """Make a model read traditional Chinese as simplified, if Unihan is given, and record each language's pieces."""
-    encoder = st_paragram.Encoder(folder)
-    if unihan:
-        content = with_rules(encoder.tokenizer.content, simplified_characters(unihan))
-        tokenizer = SentencePieceTokenizer(content, **encoder.tokenizer.options)
-        encoder = st_paragram.Encoder(replace(encoder.model, tokenizer=tokenizer))
-        encoder.save(folder, overwrite=True, training=training_text(folder))
-    pieces: dict[str, Any] = {}
+def add_languages(folder: Path, texts: list[TextSource]) -> None:
+    """Record the pieces of each language."""
+    tokenizer, pieces = st_paragram.Encoder(folder).tokenizer, dict[str, Any]()
     for text in texts:
         for side, language in enumerate(text.languages):
-            found = pieces_in((row[side] for row in read_pairs(text)), encoder.tokenizer)
+            found = pieces_in((row[side] for row in read_pairs(text)), tokenizer)
             pieces[language] = pieces.get(language, False) | found
     write_languages(folder, pieces)
 
@@ -122,10 +192,13 @@ def describe(
         source = path.name.partition(".tsv")[0]
         count = min(count, model.get("caps", {}).get(source, count))
         pairs.setdefault(source, []).append(f"{path.parent.name} {count:,}")
-    rows = [(source, ", ".join(counts), sources[source]["license"]) for source, counts in sorted(pairs.items())]
-    about = "The training data before preparation, and the license of each source."
+    rows = [
+        (source, ", ".join(counts), sources[source]["license"], sources[source].get("from", ""))
+        for source, counts in sorted(pairs.items())
+    ]
+    about = "The training data before preparation, and the license of each source. Word lists count in rows of 4 to 7."
     notes = (sources[source].get("note", "") for source in sorted(pairs))
-    section = (heading, blocks(about, markdown_table(("source", "pairs", "license"), rows), *notes))
+    section = (heading, blocks(about, markdown_table(("source", "pairs", "license", "from"), rows), *notes))
     record, license = replace(record, name=folder.name), model.get("license", "other")
     card = from_record(record, values["embedding_dimension"], license, sources=False)
     copy = "" if folder.name == original else f"A smaller copy of {original}: its first dimensions, rounded."
@@ -170,13 +243,13 @@ def main() -> int:
     for name, model in chosen.items():
         folder, packed = arguments.output / name, [arguments.output / copy["name"] for copy in model.get("pack", [])]
         if not (folder / CONFIG_FILE).exists():
-            train(name, model, texts[name], arguments)
+            train(name, model, texts[name], sources, arguments)
         for output, copy in zip(packed, model.get("pack", []), strict=True):
             if not (output / CONFIG_FILE).exists():
                 whole = st_paragram.load(folder, device="cpu", truncate_dim=copy.get("dim"))
                 st_paragram.save(whole, output, dtype=copy["dtype"], training=read_training_record(folder))
                 if copy.get("languages"):
-                    add_languages(output, texts[name], arguments.unihan)
+                    add_languages(output, texts[name])
         for output in (folder, *packed):
             describe(output, name, model, sources, arguments.benchmarks)
             print(output)

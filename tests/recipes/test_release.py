@@ -25,6 +25,7 @@ DESCRIPTION = {
         "small": {
             "languages": ["en", "es"],
             "config": "small",
+            "rules": True,
             "caps": {"theirs": 150},
             "settings": SETTINGS,
             "preparation": {"vocab_size": 200, "vocab_threads": 1},
