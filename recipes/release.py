@@ -75,11 +75,11 @@ def source_of(text: TextSource) -> str:
 
 
 def rules_of(name: str, model: dict[str, Any], unihan: Path | None) -> dict[str, str]:
-    """Return the characters that a model reads as others: variants of Arabic letters, traditional Chinese."""
+    """Return the characters that a model is to read as others: variants of Arabic letters, traditional Chinese."""
     if not model.get("rules"):
         return {}
     if unihan is None:
-        raise SettingsError(f"{name} reads traditional Chinese as simplified; give --unihan Unihan_Variants.txt")
+        raise SettingsError(f"{name} is to read traditional Chinese as simplified; give --unihan Unihan_Variants.txt")
     return ARABIC | simplified_characters(unihan)
 
 
@@ -137,7 +137,12 @@ def vocabulary_with_rules(
 
 
 def train(
-    name: str, model: dict[str, Any], texts: list[TextSource], sources: dict[str, Any], arguments: argparse.Namespace
+    name: str,
+    model: dict[str, Any],
+    texts: list[TextSource],
+    sources: dict[str, Any],
+    rules: Mapping[str, str],
+    arguments: argparse.Namespace,
 ) -> None:
     """Prepare the texts and train a model, or resume its training."""
     language, settings, vocabulary = "-".join(model["languages"]), dict(model.get("settings", {})), None
@@ -153,7 +158,7 @@ def train(
     store = arguments.output / "stores" / f"{name}.h5"
     kept = store.with_suffix(".text") if model.get("teacher") else None
     if not store.exists():
-        if rules := rules_of(name, model, arguments.unihan):
+        if rules:
             sentences = [text for text in texts if not sources[source_of(text)].get("words")]
             vocabulary = vocabulary_with_rules(sentences, preparation, rules)
         texts = with_word_rows(texts, sources, store.with_suffix(".words"))
@@ -240,10 +245,12 @@ def main() -> int:
         raise SettingsError(f"no model {unknown[0]!r} in {arguments.config}; it has {', '.join(models)}")
     chosen = {name: models[name] for name in arguments.only or models}
     texts = {name: texts_of(name, model, sources, arguments.texts) for name, model in chosen.items()}
+    missing = [name for name in chosen if not (arguments.output / name / CONFIG_FILE).exists()]
+    rules = {name: rules_of(name, models[name], arguments.unihan) for name in missing}
     for name, model in chosen.items():
         folder, packed = arguments.output / name, [arguments.output / copy["name"] for copy in model.get("pack", [])]
-        if not (folder / CONFIG_FILE).exists():
-            train(name, model, texts[name], sources, arguments)
+        if name in missing:
+            train(name, model, texts[name], sources, rules[name], arguments)
         for output, copy in zip(packed, model.get("pack", []), strict=True):
             if not (output / CONFIG_FILE).exists():
                 whole = st_paragram.load(folder, device="cpu", truncate_dim=copy.get("dim"))

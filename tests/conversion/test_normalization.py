@@ -51,3 +51,9 @@ def test_characters_of_unihan(tmp_path):
 def test_shipped_models_read_traditional_chinese_as_simplified(name):
     encoder = Encoder(name)
     assert encoder.tokenize("國會議員擔心") == encoder.tokenize("国会议员担心")
+
+
+@pytest.mark.parametrize("name", ["p-sp-mini", "p-sp-base"])
+def test_shipped_models_read_variants_of_arabic_letters_as_one(name):
+    encoder = Encoder(name)
+    assert encoder.tokenize("أُسْتاذة إلى مستشفى") == encoder.tokenize("استاذه الي مســتشفي")

@@ -3,6 +3,7 @@
 import lzma
 import runpy
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from support.data import make_pairs
 
 import st_paragram
 from st_paragram.conversion.languages import read_languages
+from st_paragram.conversion.normalization import rules_of
 from st_paragram.core.encoding.model_files import table_type
 from st_paragram.core.families import family_named
 from st_paragram.core.settings import read_yaml
@@ -45,13 +47,14 @@ DESCRIPTION = {
     "sources": {
         "ours": {"license": "CC0-1.0", "open": True},
         "theirs": {"license": "none stated", "note": "Near a test set."},
+        "words": {"license": "CC BY 4.0", "open": True, "words": True, "from": "a dictionary"},
     },
 }
 
 
 @pytest.fixture(autouse=True)
 def texts(tmp_path, monkeypatch):
-    """Two sources of Spanish, one of English paraphrases."""
+    """Two sources of Spanish and a list of words, one source of English paraphrases."""
     monkeypatch.chdir(tmp_path)
     for place, seed in (("es/ours.tsv", 0), ("es/theirs.tsv.xz", 1), ("en/ours.tsv", 2)):
         path = tmp_path / "texts" / place
@@ -59,6 +62,7 @@ def texts(tmp_path, monkeypatch):
         opened = lzma.open if place.endswith(".xz") else open
         with opened(path, "wt", encoding="utf-8") as file:
             file.writelines(f"{a}\t{b}\n" for a, b in make_pairs(200, seed))
+    Path("texts/es/words.tsv").write_text("".join(f"one{n}\tuno{n}\n" for n in range(30)))
 
 
 def release(description, *arguments):
@@ -82,6 +86,11 @@ def test_models_are_trained_packed_and_described_once(capsys):
     assert (card.data.license, card.data.language) == ("cc0-1.0", ["en", "es"])
     assert 'SentenceTransformer("small-int8")' in card.text and "A smaller copy of small" in card.text
     assert "| ours | en 200, es 200 | CC0-1.0 |" in card.text and "| theirs | es 150 | none stated |" in card.text
+    rows = Path("out/stores/small.words/es/words.tsv").read_text().splitlines()
+    sides = [[side.split() for side in row.split("\t")] for row in rows]
+    words = Counter(pair for one, other in sides for pair in zip(one, other, strict=True))
+    assert words == {(f"one{n}", f"uno{n}"): 2 for n in range(30)} and max(len(one) for one, _ in sides) <= 7
+    assert f"| words | es {len(rows)} | CC BY 4.0 | a dictionary |" in card.text
     assert "4 dimensions," in card.text and card.text.count("Near a test set.") == card.text.count("## Sources") == 1
     small = ModelCard.load("out/small-int4/README.md").text
     assert 'st_paragram.load("small-int4")' in small and small.count("## Table of int4") == 1
@@ -89,6 +98,8 @@ def test_models_are_trained_packed_and_described_once(capsys):
 
     first, opened = (st_paragram.load(f"out/{name}", device="cpu")[0] for name in ("small", "open"))
     assert opened.tokenizer == first.tokenizer
+    rules = rules_of(first.tokenizer.content)
+    assert (rules["أ"], rules["國"], rules["ﬁ"]) == ("ا", "国", "fi")
     assert torch.allclose(opened.embedding.weight, first.embedding.weight, atol=1e-6)
 
     before = {path: path.stat().st_mtime_ns for path in Path("out").rglob("*") if path.is_file()}
@@ -99,13 +110,18 @@ def test_models_are_trained_packed_and_described_once(capsys):
 def test_what_is_refused(capsys):
     for change, message in (
         (lambda models, sources: sources.pop("theirs"), "theirs.tsv.xz: a source without a license; describe"),
-        (lambda models, sources: sources["ours"].update(open=False), "es: no text to train open on"),
+        (
+            lambda models, sources: [each.update(open=False) for each in sources.values()],
+            "es: no text to train open on",
+        ),
         (lambda models, sources: models["open"].update(epochs=3), "open: unknown entry 'epochs'; known entries:"),
     ):
         description = yaml.safe_load(yaml.safe_dump(DESCRIPTION))
         change(description["models"], description["sources"])
         assert release(description) == 1
         assert message in capsys.readouterr().err and not Path("out").exists()
+    assert release(DESCRIPTION) == 1
+    assert "small is to read traditional Chinese as simplified; give --unihan" in capsys.readouterr().err
     assert release(DESCRIPTION, "--only", "x") == 1
     assert "no model 'x' in release.yaml; it has small, open" in capsys.readouterr().err
 
