@@ -37,14 +37,13 @@ from st_paragram.hub import add_scores, scores_of
 from st_paragram.learning.models.card import blocks, from_record, render
 from st_paragram.learning.training.checkpoints import complete_checkpoints
 from st_paragram.learning.training.run import TrainingRun, run_training
-from st_paragram.tools.embed_files import embed_files
 from st_paragram.tools.preparation.prepare import prepare
 from st_paragram.tools.preparation.settings import PrepareSettings
 
 #: The entries of a model in release.yaml.
 KEYS = {
-    "languages", "config", "settings", "preparation", "open_only", "leave_out", "caps", "begin_with", "teacher",
-    "pack", "license", "rules",
+    "languages", "config", "settings", "preparation", "open_only", "leave_out", "caps", "begin_with", "pack",
+    "license", "rules",
 }  # fmt: skip
 
 
@@ -150,23 +149,18 @@ def train(
         settings["init"] = str(arguments.output / first)
         vocabulary = cast("SentencePieceTokenizer", st_paragram.Encoder(settings["init"]).tokenizer)
     use = arguments.output / "use"  # the published multilingual USE
-    if (settings.get("init") == "use" or model.get("teacher")) and not use.exists():
-        import_use(use)
     if settings.get("init") == "use":
+        if not use.exists():
+            import_use(use)
         settings["init"] = str(use)
     preparation = PrepareSettings(("en", language), **model.get("preparation", {}))
     store = arguments.output / "stores" / f"{name}.h5"
-    kept = store.with_suffix(".text") if model.get("teacher") else None
     if not store.exists():
         if rules:
             sentences = [text for text in texts if not sources[source_of(text)].get("words")]
             vocabulary = vocabulary_with_rules(sentences, preparation, rules)
         texts = with_word_rows(texts, sources, store.with_suffix(".words"))
-        prepare(texts, store, preparation, vocabulary, workers=arguments.workers, keep_text=kept, overwrite=True)
-    if kept:
-        settings["teacher"] = str(kept.with_suffix(".npy"))
-        if not Path(settings["teacher"]).exists():
-            embed_files(use, [kept / "a.txt", kept / "b.txt"], settings["teacher"], dtype="float16", normalize=True)
+        prepare(texts, store, preparation, vocabulary, workers=arguments.workers, overwrite=True)
     about, config = f"{len(texts)} texts of the sources below", model.get("config", "short")
     run = TrainingRun(language, arguments.output / name, [str(store)], about, config, overrides=settings)
     run_training(replace(run, development=arguments.dev, resume=bool(complete_checkpoints(run.checkpoints))))
@@ -203,13 +197,16 @@ def describe(
     ]
     about = "The training data before preparation, and the license of each source. Word lists count in rows of 4 to 7."
     notes = (sources[source].get("note", "") for source in sorted(pairs))
+    reads = (
+        "Variants of Arabic letters are read as one letter, without vowel signs, and traditional Chinese as simplified."
+    )
     section = (heading, blocks(about, markdown_table(("source", "pairs", "license", "from"), rows), *notes))
     record, license = replace(record, name=folder.name), model.get("license", "other")
     card = from_record(record, values["embedding_dimension"], license, sources=False)
     copy = "" if folder.name == original else f"A smaller copy of {original}: its first dimensions, rounded."
     card = replace(
         card,
-        summary=blocks(card.summary, copy),
+        summary=blocks(card.summary, copy, reads if model.get("rules") else ""),
         stock=card.stock and values["table_type"] != "int4",
         sections=(*card.sections, section),
         languages=tuple(sorted({"en", *model["languages"]})),
