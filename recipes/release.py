@@ -196,7 +196,7 @@ def describe(
         for source, counts in sorted(pairs.items())
     ]
     about = "The training data before preparation, and the license of each source. Word lists count in rows of 4 to 7."
-    notes = (sources[source].get("note", "") for source in sorted(pairs))
+    notes = dict.fromkeys(sources[source].get("note", "") for source in sorted(pairs))
     reads = (
         "Variants of Arabic letters are read as one letter, without vowel signs, and traditional Chinese as simplified."
     )
@@ -211,7 +211,7 @@ def describe(
         sections=(*card.sections, section),
         languages=tuple(sorted({"en", *model["languages"]})),
     )
-    written: Any = ModelCard(render(card) + table_note(values["table_type"]))
+    written: Any = ModelCard(render(card))
     if benchmarks:
         scores, others = folder.parent / "scores" / f"{folder.name}.json", {*model["languages"]} - {"en"}
         wanted = ["sts", "tatoeba", "--languages", *sorted(others)] if others else ["sts"]
@@ -219,7 +219,7 @@ def describe(
         if not scores.exists() and st_paragram_command(command):
             raise SystemExit(1)
         add_scores(written, folder.name, scores_of(folder, [scores]))
-    write_text(readme, str(written))
+    write_text(readme, str(written) + table_note(values["table_type"]))
 
 
 def main() -> int:

@@ -37,7 +37,7 @@ class Encoder:
         >>> encoder = Encoder("p-sp-mini")
         >>> vectors = encoder.encode(["Where is the station?", "¿Dónde está la estación?"])
         >>> round(float(encoder.similarity(vectors[0], vectors[1])[0, 0]), 2)
-        0.95
+        0.94
     """
 
     def __init__(
