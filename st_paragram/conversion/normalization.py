@@ -17,7 +17,7 @@ import numpy as np
 from st_paragram.core.tokenizers.model_file import NORMALIZER, fields
 from st_paragram.errors import TextError
 
-#: Rules that unify Arabic spelling: without vowel signs and tatweel, and with one letter for those that writers exchange
+#: Rules that unify Arabic spelling: without vowel signs and tatweel, and with one letter for those that writers swap
 #: (alef with hamza or madda, alef maksura and ya, ta marbuta and ha, hamza on waw or ya).
 ARABIC = {
     **dict.fromkeys(map(chr, (0x640, *range(0x64B, 0x653), 0x670)), ""),
