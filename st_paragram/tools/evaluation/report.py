@@ -58,7 +58,7 @@ def pivot(
 
 
 def section(title: str, scores: Sequence[Score], note: str = "", **layout: Any) -> Iterator[str]:  # noqa: ANN401
-    """Yield a table with a heading (see `pivot` for its layout), or nothing if there are no scores."""
+    """Yield a table with a heading (see `pivot` for its layout), or nothing without scores."""
     if scores:
         yield f"### {title}\n\n{pivot(scores, **layout)}\n" + (f"\n{note}\n" if note else "")
 
