@@ -142,7 +142,8 @@ def markdown_lines(text: str) -> list[tuple[str, str]]:
     Code blocks are lines without text. Front matter, comments and the rules of tables are left out.
     """
     text = re.sub(r"\A(---|\+\+\+)\n.*?^\1\n|<!--.*?-->", "", text.replace("\r\n", "\n"), flags=re.S | re.M)
-    text = re.sub(r"^\s*(```|~~~).*?^\s*\1\s*$", "\n```\n", text, flags=re.S | re.M)
+    text = re.sub(r"^\s*(```|~~~).*?^\s*\1\s*$|--- code ---.*?--- /code ---", "\n```\n", text, flags=re.S | re.M)
+    text = re.sub(r"--- /?[\w-]+ ---|\{:[^{}]*\}", "", text)  # marks of tasks, attributes
     lines, previous, wrapped = list[tuple[str, str]](), "", False
     for line in map(str.strip, text.split("\n")):
         kind, content = re.findall(r"^(#+(?=\s)|\d+[.)](?=\s)|[-*+](?=\s)|\||>|!\[|```|<)?\s*(.*)", line)[0]

@@ -121,6 +121,12 @@ def test_lines_that_one_file_lacks_do_not_shift_the_rest():
     assert pairs[1:] == [("It was 20 years old then.", "Tenía 20 años entonces."), ("an item", "un elemento")]
 
 
+def test_code_and_marks_of_tasks_are_left_out():
+    code = "--- code ---\n---\nlanguage: python\n---\nx = 1\n--- /code ---"
+    text = f"--- task ---\nDo this{{:target='x'}} now.\n{code}\n--- /task ---\n"
+    assert release_texts.markdown_lines(text) == [("", "Do this now."), ("```", "")]
+
+
 def test_renpy_has_strings_and_lines_of_characters():
     text = 'translate es a:\n\n    # e "Hello {b}you{/b}."\n    e "Hola."\n\n    old "One"\n    new "Uno"\n'
     assert list(release_texts.read_renpy(text).values()) == [("Hello you.", "Hola."), ("One", "Uno")]
