@@ -1,0 +1,173 @@
+"""Parallel texts and word lists of git repositories."""
+
+import gzip
+import json
+import subprocess
+import sys
+
+import pytest
+
+pytest.importorskip("translate", reason="needs translate-toolkit, of the extra catalogs")
+pytest.importorskip("fluent.syntax", reason="needs fluent.syntax, of the extra catalogs")
+import release_texts
+import release_words
+
+from st_paragram.errors import ParagramError
+
+ANDROID = '<resources><string name="a">{}</string><string name="b">{}</string></resources>'
+PO = 'msgid ""\nmsgstr "Content-Type: text/plain; charset=UTF-8\\n"\n\nmsgid "{}"\nmsgstr "{}"\n'
+LESSON = """---
+title: Text
+---
+# The first lesson
+We learn **three** things. See [the site](https://a.org/x) for more.
+
+```python
+code = 1
+```
+
+| Name of it | What it does |
+|---|---|
+| `pump`, the first | It moves the water |
+"""
+LECCION = """---
+title: Texto
+---
+# La primera lección
+Aprendemos **tres** cosas. Vea [el sitio](https://a.org/x) para más.
+
+```python
+code = 1
+```
+
+| Su nombre es | Lo que hace |
+|---|---|
+| `pump`, la primera | Mueve el agua |
+"""
+FILES = {
+    "app/res/values/strings.xml": ANDROID.format("Open the &lt;b&gt;blue&lt;/b&gt; door", "You have %1$d messages"),
+    "app/res/values-es/strings.xml": ANDROID.format("Abre la puerta azul", "Tienes %1$d mensajes"),
+    "app/res/values-ru/strings.xml": ANDROID.format("Open the red door", "У вас %1$d сообщений"),
+    "lang/en.json": json.dumps({"a": {"b": "Close the old window", "c": "Two words"}}),
+    "lang/es-ES.json": json.dumps({"a": {"c": "Dos palabras", "b": "Cierra la ventana vieja"}}),
+    "po/es.po": PO.format("There is no bread", "No hay pan"),
+    "ftl/en.ftl": "-brand = The Fox\na = { -brand } runs home\n    .title = This is a title\n",
+    "ftl/es.ftl": "-brand = El Zorro\na = { -brand } corre a casa\n    .title = Esto es un título\n",
+    "docs/one/read.md": LESSON,
+    "translations/es/docs/one/read.md": LECCION,
+}
+CONFIG = """
+sources:
+  app: {from: "github.com/me/app@0000000", files: "app/res/values-{lang}/strings.xml"}
+  catalogs: {from: "github.com/me/app@0000000", files: ["lang/{lang}.json", "po/{lang}.po", "ftl/{lang}.ftl"]}
+  lessons: {from: "github.com/me/app@0000000", files: "translations/{lang}/**/*.md", english: "**/*.md"}
+  names: {words: true, from: "github.com/me/app@0000000", files: "names/{lang}.json", keys: "name$"}
+  omw: {words: true, from: "github.com/me/app@0000000"}
+  wiktionary: {words: true, from: "github.com/me/app@0000000"}
+  cc_cedict: {words: true, from: "CC-CEDICT"}
+  gone: {from: "github.com/you/gone@0000000", files: "{lang}.po"}
+"""
+
+
+def repository(folder, files):
+    """Make a git repository with one commit."""
+    for path, content in files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(content if isinstance(content, bytes) else content.encode())
+    user = ["-c", "user.name=a", "-c", "user.email=a@b.c"]
+    for arguments in (["init", "-q"], ["add", "-A"], [*user, "commit", "-q", "-m", "Text"]):
+        subprocess.run(["git", *arguments], cwd=folder, check=True)
+
+
+def run(script, folder, *arguments):
+    """Run a script; return the rows of all files that it wrote."""
+    (folder / "release.yaml").write_text(CONFIG, encoding="utf-8")
+    options = {"--repositories": folder / "clones", "--texts": folder / "texts", "--config": folder / "release.yaml"}
+    sys.argv = ["script", *(str(word) for option in options.items() for word in option), *arguments]
+    assert script.main() == 0
+    files = sorted((folder / "texts").rglob("*.tsv"))
+    return {f"{path.parent.name}/{path.stem}": path.read_text(encoding="utf-8").splitlines() for path in files}
+
+
+def test_catalogs_and_lessons_become_rows(tmp_path, capsys):
+    repository(tmp_path / "clones" / "me+app", FILES)
+    assert run(release_texts, tmp_path, "--only", "app", "catalogs", "lessons") == {
+        "es/app": ["Open the blue door\tAbre la puerta azul"],
+        "es/catalogs": [
+            "Close the old window\tCierra la ventana vieja",
+            "There is no bread\tNo hay pan",
+            "The Fox runs home\tEl Zorro corre a casa",
+            "This is a title\tEsto es un título",
+        ],
+        "es/lessons": [
+            "The first lesson\tLa primera lección",
+            "We learn three things.\tAprendemos tres cosas.",
+            "See the site for more.\tVea el sitio para más.",
+            "Name of it\tSu nombre es",
+            "What it does\tLo que hace",
+            "pump, the first\tpump, la primera",
+            "It moves the water\tMueve el agua",
+        ],
+    }
+    printed = capsys.readouterr()
+    assert printed.out.splitlines() == ["app: es 1", "catalogs: es 4", "lessons: es 7"]
+    assert "commit 0000000 is missing; HEAD is read instead" in printed.err
+
+
+def test_lines_that_one_file_lacks_do_not_shift_the_rest():
+    english = "# One title\n\nThe cat sat on the mat.\n\nIt was 20 years old then.\n\n- an item\n"
+    spanish = "# Un título\n\nTenía 20 años entonces.\n\n- un elemento\n"
+    pairs = release_texts.markdown_pairs(english, spanish)
+    assert pairs[1:] == [("It was 20 years old then.", "Tenía 20 años entonces."), ("an item", "un elemento")]
+
+
+def test_code_and_marks_of_tasks_are_left_out():
+    code = "--- code ---\n---\nlanguage: python\n---\nx = 1\n--- /code ---"
+    text = f"--- task ---\nDo this{{:target='x'}} now.\n{code}\n--- /task ---\n"
+    assert release_texts.markdown_lines(text) == [("", "Do this now."), ("```", "")]
+
+
+def test_renpy_has_strings_and_lines_of_characters():
+    text = 'translate es a:\n\n    # e "Hello {b}you{/b}."\n    e "Hola."\n\n    old "One"\n    new "Uno"\n'
+    assert list(release_texts.read_renpy(text).values()) == [("Hello you.", "Hola."), ("One", "Uno")]
+
+
+def test_bibles_are_matched_by_verse():
+    osis = '<verse sID="Ps.2.1" osisID="Ps.2.1" />A <l>text</l><note>x</note> here <verse eID="Ps.2.1" />'
+    usfx = '<book id="PSA"><h>x</h><c id="1"/><c id="2"/><v id="1"/>诗〔注〕篇<ve/></book>'
+    assert release_texts.read_verses(osis) == {"PSA.2.1": ("", "A <l>text</l> here ")}
+    assert release_texts.read_verses(usfx) == {"PSA.2.1": ("", "诗篇")}
+
+
+def test_missing_repositories_are_named(tmp_path):
+    with pytest.raises(ParagramError, match=r"gone is missing; run: git clone https://github.com/you/gone"):
+        run(release_texts, tmp_path, "--only", "gone")
+
+
+def test_words_of_dictionaries_wordnets_and_names(tmp_path):
+    dictionary = (
+        '#NAME "x"\n\nhouse\n\t[b]~[/b] [i](building)[/i]\n\t[m1]casa [p]<f>[/p], \\[rare\\] morada (old)[/m]\n'
+    )
+    names = {
+        "en": {"en": {"x": {"name": "Red Sea", "id": "one"}}},
+        "es": {"es": {"x": {"name": "Mar Rojo", "id": "a"}}},
+    }
+    wordnet, cedict = tmp_path / "wordnet", tmp_path / "cedict.gz"
+    files = {
+        "dsl/oneway/en-es-enwiktionary.dsl.dz": gzip.compress(dictionary.encode("utf-16")),
+        "wns/wikt/wn-wikt-spa.tab": "# wikt\tspa\n00000001-n\tspa:lemma\tsala_grande\n",
+        **{f"names/{code}.json": json.dumps(content) for code, content in names.items()},
+    }
+    repository(tmp_path / "clones" / "me+app", files)
+    wordnet.mkdir()
+    for part in ("noun", "verb", "adj", "adv"):
+        line = "00000001 06 n 02 large_room 0 hall(a) 0 001 @ | a room\n" if part == "noun" else ""
+        (wordnet / f"data.{part}").write_text(f"  1 license\n{line}")
+    cedict.write_bytes(gzip.compress("# CC\n貓 猫 [mao1] /cat (CL:隻|只[zhi1])/CL:x/\n".encode()))
+    rows = run(release_words, tmp_path, "--wordnet", str(wordnet), "--cedict", str(cedict))
+    assert rows == {
+        "es/names": ["Red Sea\tMar Rojo"],
+        "es/omw": ["large room\tsala grande", "hall\tsala grande"],
+        "es/wiktionary": ["house\tcasa", "house\tmorada"],
+        "zh/cc_cedict": ["cat\t猫"],
+    }
