@@ -19,7 +19,7 @@ CODES: dict[str, tuple[str, ...]] = {
     "en": ("en", "en_US", "en_EN"),
 }
 #: Suffixes of formats that have the English text, too.
-BILINGUAL = (".po", ".xliff", ".rpy")
+BILINGUAL = (".po", ".xliff")
 
 
 class Repository(NamedTuple):

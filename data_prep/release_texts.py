@@ -12,9 +12,9 @@ texts/LANG/SOURCE.tsv, with rows `english TAB other`. recipes/release.yaml descr
 - `codes` names the languages in the paths if they are not the usual ones, such as {es: [es-ES, es-MX]}.
 Word lists (`words: true`) are the work of release_words.py.
 
-The formats: catalogs that translate-toolkit reads (PO, XLIFF, Android, Apple and Fluent), JSON and YAML, translations
-of Ren'Py, Bibles in OSIS and USFX, and Markdown, whose lines are aligned. A pair is kept if it has 3 to 60 English
-words, a translation in the right script, and no placeholders or addresses.
+The formats: catalogs that translate-toolkit reads (PO, XLIFF, Android, Apple and Fluent), JSON and YAML, and Markdown,
+whose lines are aligned. A pair is kept if it has 3 to 60 English words, a translation in the right script, no
+placeholders or addresses, and no sentence of STS or Tatoeba.
 """
 
 from __future__ import annotations
@@ -37,17 +37,13 @@ from st_paragram.core.extras import require
 from st_paragram.core.files import write_text
 from st_paragram.core.settings import read_yaml
 from st_paragram.errors import MissingExtraError, SettingsError, one_line
+from st_paragram.tools.cleaning.test_sentences import DEFAULT_FAMILIES, KnownSentences
 
 SCRIPTS = {"ar": r"[\u0621-\u064a]", "ru": r"[\u0400-\u04ff]", "zh": r"[\u4e00-\u9fff]"}
 #: The class in translate-toolkit of files with a suffix; the bilingual formats have the English text, too.
 FORMATS = {
     ".po": "po.pofile", ".xliff": "xliff.xlifffile", ".xml": "aresource.AndroidResourceFile",
     ".strings": "properties.stringsutf8file", ".ftl": "fluent.FluentFile",
-}  # fmt: skip
-#: The books whose names in OSIS do not begin with the letters of their codes in USFX.
-OSIS_BOOKS = {
-    "Judg": "JDG", "Ps": "PSA", "Song": "SNG", "Ezek": "EZK", "Joel": "JOL", "Nah": "NAM", "Mark": "MRK", "John": "JHN",
-    "Phil": "PHP", "Phlm": "PHM", "1John": "1JN", "2John": "2JN", "3John": "3JN",
 }  # fmt: skip
 Pair = tuple[str, str]
 
@@ -60,10 +56,6 @@ def read_units(path: str, data: bytes, code: str) -> dict[str, Pair]:
         return {
             key: ("", text) for key, text in flattened(values.get(code, values) if isinstance(values, dict) else {})
         }
-    if suffix == ".rpy":
-        return read_renpy(data.decode("utf-8-sig"))
-    if path.endswith((".osis.xml", ".usfx.xml")):
-        return read_verses(data.decode())
     module, _, name = FORMATS[suffix].partition(".")
     store = getattr(require(f"translate.storage.{module}", "catalogs", f"reading {path}"), name)()
     store.parse(data)
@@ -99,35 +91,6 @@ def _last_plural(text: Any) -> str | None:  # noqa: ANN401 - translate-toolkit h
     return str(strings[-1]) if strings else text
 
 
-def read_renpy(text: str) -> dict[str, Pair]:
-    """Return the pairs of a translation file of Ren'Py.
-
-    They are either lines `old "..."` and `new "..."`, or a comment with the line of a character and its translation.
-    """
-    tags = r"\{(?:/\w+|#[^{}]*|(?:a|b|i|s|u|w|p|k|size|color|cps|font|image)(?:=[^{}]*)?)\}"
-    lines = r'^ +(?:old|# ?(?:\w+ )*)\s*"((?:[^"\\]|\\.)*)"[^\n"]*\n+ +(?:\w+ )*"((?:[^"\\]|\\.)*)"'
-    pairs = [
-        [re.sub(tags, "", clean(text).replace('\\"', '"')) for text in pair] for pair in re.findall(lines, text, re.M)
-    ]
-    return {str(place): (one, other) for place, (one, other) in enumerate(pairs)}
-
-
-def read_verses(text: str) -> dict[str, Pair]:
-    """Return the verses of a Bible by names such as RUT.1.1.
-
-    OSIS has `<verse sID="Ruth.1.1"/>`, and USFX `<v id="1"/>` after `<book id="RUT">` and `<c id="1"/>`.
-    """
-    text = re.sub(r"<(note|title|f|h|s)\b[^>]*(?<!/)>.*?</\1>|〔[^〕]*〕", "", text, flags=re.S)
-    units = dict[str, Pair]()
-    for book, place, verse in re.findall(r'<verse sID="(\w+)\.([\d.]+)"[^>]*>(.*?)<verse eID', text, re.S):
-        units[f"{OSIS_BOOKS.get(book, book.upper()[:3])}.{place}"] = ("", verse)
-    for book in re.split(r'<book id="', text)[1:]:
-        for number, chapter in re.findall(r'<c id="(\d+)"(.*?)(?=<c id|\Z)', book, re.S):
-            for verse, content in re.findall(r'<v id="(\d+)"[^>]*>(.*?)<ve ?/>', chapter, re.S):
-                units[f"{book[:3]}.{number}.{verse}"] = ("", content)
-    return units
-
-
 def catalog_pairs(english: dict[str, Pair], other: dict[str, Pair]) -> Iterator[Pair]:
     """Match the units of two catalogs by their ids; the paragraphs of a unit are matched if there are equally many."""
     for key, (source, target) in other.items():
@@ -142,8 +105,7 @@ def markdown_lines(text: str) -> list[tuple[str, str]]:
     Code blocks are lines without text. Front matter, comments and the rules of tables are left out.
     """
     text = re.sub(r"\A(---|\+\+\+)\n.*?^\1\n|<!--.*?-->", "", text.replace("\r\n", "\n"), flags=re.S | re.M)
-    text = re.sub(r"^\s*(```|~~~).*?^\s*\1\s*$|--- code ---.*?--- /code ---", "\n```\n", text, flags=re.S | re.M)
-    text = re.sub(r"--- /?[\w-]+ ---|\{:[^{}]*\}", "", text)  # marks of tasks, attributes
+    text = re.sub(r"^\s*(```|~~~).*?^\s*\1\s*$", "\n```\n", text, flags=re.S | re.M)
     lines, previous, wrapped = list[tuple[str, str]](), "", False
     for line in map(str.strip, text.split("\n")):
         kind, content = re.findall(r"^(#+(?=\s)|\d+[.)](?=\s)|[-*+](?=\s)|\||>|!\[|```|<)?\s*(.*)", line)[0]
@@ -308,10 +270,12 @@ def fill_in(text: str, names: dict[str, str]) -> str:
 
 
 def write_rows(folder: Path, name: str, pairs: dict[str, Iterator[Pair]]) -> None:
-    """Write the pairs of a source in each language, unless there are none, and print their numbers."""
-    counts = []
+    """Write the pairs of a source in each language without test sentences, unless none is left; print their numbers."""
+    counts, known = [], KnownSentences(DEFAULT_FAMILIES)
     for language, found in pairs.items():
-        rows = [f"{english}\t{other}\n" for english, other in found]
+        read = list(found)
+        tested = known([english for english, _ in read]) | known([other for _, other in read])
+        rows = ["\t".join(pair) + "\n" for pair, drop in zip(read, tested, strict=True) if not drop]
         if rows:
             write_text(folder / language / f"{name}.tsv", "".join(rows))
             counts.append(f"{language} {len(rows):,}")

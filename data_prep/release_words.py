@@ -105,16 +105,6 @@ def cc_cedict(path: Path | None) -> Iterator[Pair]:
                             yield gloss, entry[1]
 
 
-def natural_earth(repository: Repository, language: str) -> Iterator[Pair]:
-    """Read names of places from the properties NAME_EN, NAME_DE and so on, of all maps that have them."""
-    for data in repository.read(
-        path for path in repository.paths() if path.endswith("_populated_places.json")
-    ).values():
-        for place in json.loads(data)["features"]:
-            names = {key.upper(): value for key, value in place["properties"].items()}
-            yield names.get("NAME_EN") or "", names.get(f"NAME_{language.upper()}") or ""
-
-
 def names_in(repository: Repository, source: dict[str, Any], language: str) -> Iterator[Pair]:
     """Read the texts with the same path in JSON files of names: CLDR, its names of emoji, and presets of maps."""
     paths = list(path_pairs(source, language, repository.paths()))
@@ -148,8 +138,8 @@ def pairs_of(name: str, source: dict[str, Any], language: str, arguments: argpar
     for repository in open_repositories(arguments.repositories, name, source["from"]):
         if name == "omw":
             yield from omw(repository, language, arguments.wordnet)
-        elif name in ("wiktionary", "natural_earth"):
-            yield from {"wiktionary": wiktionary, "natural_earth": natural_earth}[name](repository, language)
+        elif name == "wiktionary":
+            yield from wiktionary(repository, language)
         else:
             yield from names_in(repository, source, language)
 

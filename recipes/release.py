@@ -47,13 +47,18 @@ KEYS = {
 }  # fmt: skip
 
 
+def source_of(path: str | Path) -> str:
+    """Return the source of a text, which is the name of its file."""
+    return Path(path).name.partition(".tsv")[0]
+
+
 def texts_of(name: str, model: dict[str, Any], sources: dict[str, Any], folder: Path) -> list[TextSource]:
     """Return the texts that a model may be trained on, language by language."""
     if unknown := sorted(set(model) - KEYS):
         raise SettingsError(f"{name}: unknown entry {unknown[0]!r}; known entries: {', '.join(sorted(KEYS))}")
     texts = []
     for language in model["languages"]:
-        paths = {path: path.name.partition(".tsv")[0] for path in sorted((folder / language).glob("*.tsv*"))}
+        paths = {path: source_of(path) for path in sorted((folder / language).glob("*.tsv*"))}
         if nameless := [path for path, source in paths.items() if source not in sources]:
             raise SettingsError(f"{nameless[0]}: a source without a license; describe it under `sources`")
         wanted = {
@@ -66,11 +71,6 @@ def texts_of(name: str, model: dict[str, Any], sources: dict[str, Any], folder: 
         caps = model.get("caps", {})
         texts += [TextSource((str(path),), ("en", language), cap=caps.get(each)) for path, each in wanted.items()]
     return texts
-
-
-def source_of(text: TextSource) -> str:
-    """Return the name of a text's source."""
-    return Path(text.paths[0]).name.partition(".tsv")[0]
 
 
 def rules_of(name: str, model: dict[str, Any], unihan: Path | None) -> dict[str, str]:
@@ -99,7 +99,7 @@ def with_word_rows(texts: list[TextSource], sources: dict[str, Any], folder: Pat
     """Write the texts that are lists of words as rows of several words, unless they exist; other texts stay."""
     written = []
     for text in texts:
-        source = source_of(text)
+        source = source_of(text.paths[0])
         if sources[source].get("words"):
             rows = folder / Path(text.paths[0]).parent.name / f"{source}.tsv"
             if not rows.exists():
@@ -157,7 +157,7 @@ def train(
     store = arguments.output / "stores" / f"{name}.h5"
     if not store.exists():
         if rules:
-            sentences = [text for text in texts if not sources[source_of(text)].get("words")]
+            sentences = [text for text in texts if not sources[source_of(text.paths[0])].get("words")]
             vocabulary = vocabulary_with_rules(sentences, preparation, rules)
         texts = with_word_rows(texts, sources, store.with_suffix(".words"))
         prepare(texts, store, preparation, vocabulary, workers=arguments.workers, overwrite=True)
@@ -187,10 +187,9 @@ def describe(
     assert record is not None  # written by `train`
     pairs: dict[str, list[str]] = {}
     for text in record.preparation["report"]["sources"]:
-        path, count = Path(text["name"]), text["rows"]
-        source = path.name.partition(".tsv")[0]
+        source, count = source_of(text["name"]), text["rows"]
         count = min(count, model.get("caps", {}).get(source, count))
-        pairs.setdefault(source, []).append(f"{path.parent.name} {count:,}")
+        pairs.setdefault(source, []).append(f"{Path(text['name']).parent.name} {count:,}")
     rows = [
         (source, ", ".join(counts), sources[source]["license"], sources[source].get("from", ""))
         for source, counts in sorted(pairs.items())

@@ -121,24 +121,6 @@ def test_lines_that_one_file_lacks_do_not_shift_the_rest():
     assert pairs[1:] == [("It was 20 years old then.", "Tenía 20 años entonces."), ("an item", "un elemento")]
 
 
-def test_code_and_marks_of_tasks_are_left_out():
-    code = "--- code ---\n---\nlanguage: python\n---\nx = 1\n--- /code ---"
-    text = f"--- task ---\nDo this{{:target='x'}} now.\n{code}\n--- /task ---\n"
-    assert release_texts.markdown_lines(text) == [("", "Do this now."), ("```", "")]
-
-
-def test_renpy_has_strings_and_lines_of_characters():
-    text = 'translate es a:\n\n    # e "Hello {b}you{/b}."\n    e "Hola."\n\n    old "One"\n    new "Uno"\n'
-    assert list(release_texts.read_renpy(text).values()) == [("Hello you.", "Hola."), ("One", "Uno")]
-
-
-def test_bibles_are_matched_by_verse():
-    osis = '<verse sID="Ps.2.1" osisID="Ps.2.1" />A <l>text</l><note>x</note> here <verse eID="Ps.2.1" />'
-    usfx = '<book id="PSA"><h>x</h><c id="1"/><c id="2"/><v id="1"/>诗〔注〕篇<ve/></book>'
-    assert release_texts.read_verses(osis) == {"PSA.2.1": ("", "A <l>text</l> here ")}
-    assert release_texts.read_verses(usfx) == {"PSA.2.1": ("", "诗篇")}
-
-
 def test_missing_repositories_are_named(tmp_path):
     with pytest.raises(ParagramError, match=r"gone is missing; run: git clone https://github.com/you/gone"):
         run(release_texts, tmp_path, "--only", "gone")
