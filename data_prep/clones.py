@@ -55,23 +55,33 @@ class Repository(NamedTuple):
         return files
 
 
-def open_repositories(folder: Path, source: str, origin: str) -> list[Repository]:
-    """Find the clones that a source comes from, each at its commit, or at HEAD if it does not have the commit."""
-    repositories = []
-    for name, commit in re.findall(r"github\.com/([\w.-]+/[\w.-]+)@([0-9a-f]+)", origin):
-        base = folder / name.replace("/", "+")
-        places = [base / "repo", base / "repo" / ".git", base / ".git", base, base.with_name(f"{base.name}.git")]
-        place = next((each for each in places if (each / "HEAD").exists()), None)
-        if place is None:
-            advice = f"run: git clone https://github.com/{name} {base}"
-            raise TextError(f"{base}: the repository of {source} is missing; {advice}")
-        repository = Repository(place, "HEAD")
-        if repository.git("rev-parse", "--verify", "--quiet", f"{commit}^{{commit}}"):
-            repository = Repository(place, commit)
-        else:
-            print(f"{place}: commit {commit} is missing; HEAD is read instead", file=sys.stderr)
-        repositories.append(repository)
-    return repositories
+def open_repositories(folder: Path, origins: dict[str, str]) -> dict[str, list[Repository]]:
+    """Find the clones of sources, each at its commit, or at HEAD if it does not have the commit.
+
+    `origins` are the entries `from`, such as "github.com/owner/name@1a2b3c4". The error about missing clones has the
+    commands that make them.
+    """
+    found, missing = dict[str, list[Repository]](), dict[str, None]()
+    for source, origin in origins.items():
+        found[source] = []
+        for name, commit in re.findall(r"github\.com/([\w.-]+/[\w.-]+)@([0-9a-f]+)", origin):
+            base = folder / name.replace("/", "+")
+            places = [base / "repo", base / "repo" / ".git", base / ".git", base, base.with_name(f"{base.name}.git")]
+            if place := next((each for each in places if (each / "HEAD").exists()), None):
+                found[source].append(at_commit(place, commit))
+            else:
+                missing[f"git clone https://github.com/{name} {base}"] = None
+    if missing:
+        raise TextError(f"{folder}: no clones of some repositories; run\n" + "\n".join(missing))
+    return found
+
+
+def at_commit(place: Path, commit: str) -> Repository:
+    """Return a clone at a commit, or at HEAD, with a warning, if it does not have the commit."""
+    if Repository(place, "HEAD").git("rev-parse", "--verify", "--quiet", f"{commit}^{{commit}}"):
+        return Repository(place, commit)
+    print(f"{place}: commit {commit} is missing; HEAD is read instead", file=sys.stderr)
+    return Repository(place, "HEAD")
 
 
 def path_pairs(source: dict[str, Any], language: str, paths: list[str]) -> Iterator[tuple[str, str, str]]:

@@ -298,9 +298,10 @@ def main() -> int:
     }
     if unknown := [name for name in arguments.only if name not in sources]:
         raise SettingsError(f"no source {unknown[0]!r} with `files` in {arguments.config}; it has {', '.join(sources)}")
-    for name in arguments.only or sources:
-        repositories = open_repositories(arguments.repositories, name, sources[name]["from"])
-        write_rows(arguments.texts, name, {each: source_pairs(sources[name], each, repositories) for each in LANGUAGES})
+    chosen = {name: sources[name] for name in arguments.only or sources}
+    clones = open_repositories(arguments.repositories, {name: source["from"] for name, source in chosen.items()})
+    for name, source in chosen.items():
+        write_rows(arguments.texts, name, {each: source_pairs(source, each, clones[name]) for each in LANGUAGES})
     return 0
 
 

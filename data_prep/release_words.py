@@ -130,12 +130,13 @@ def cleaned(pairs: Iterable[Pair], language: str) -> Iterator[Pair]:
             yield english, other
 
 
-def pairs_of(name: str, source: dict[str, Any], language: str, arguments: argparse.Namespace) -> Iterator[Pair]:
+def pairs_of(
+    name: str, source: dict[str, Any], language: str, clones: list[Repository], arguments: argparse.Namespace
+) -> Iterator[Pair]:
     """Read the pairs of a source in a language."""
     if name == "cc_cedict":
         yield from cc_cedict(arguments.cedict) if language == "zh" else ()
-        return
-    for repository in open_repositories(arguments.repositories, name, source["from"]):
+    for repository in clones:
         if name == "omw":
             yield from omw(repository, language, arguments.wordnet)
         elif name == "wiktionary":
@@ -160,9 +161,11 @@ def main() -> int:
     lists = {name: source for name, source in sources.items() if source.get("words") and name != "lexicon"}
     if unknown := [name for name in arguments.only if name not in lists]:
         raise SettingsError(f"no word list {unknown[0]!r} in {arguments.config}; it has {', '.join(lists)}")
-    for name in arguments.only or lists:
-        pairs = {each: cleaned(pairs_of(name, lists[name], each, arguments), each) for each in LANGUAGES}
-        write_rows(arguments.texts, name, pairs)
+    chosen = {name: lists[name] for name in arguments.only or lists}
+    clones = open_repositories(arguments.repositories, {name: source["from"] for name, source in chosen.items()})
+    for name, source in chosen.items():
+        pairs = {code: pairs_of(name, source, code, clones[name], arguments) for code in LANGUAGES}
+        write_rows(arguments.texts, name, {code: cleaned(found, code) for code, found in pairs.items()})
     return 0
 
 

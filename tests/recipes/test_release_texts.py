@@ -122,7 +122,9 @@ def test_lines_that_one_file_lacks_do_not_shift_the_rest():
 
 
 def test_missing_repositories_are_named(tmp_path):
-    with pytest.raises(ParagramError, match=r"gone is missing; run: git clone https://github.com/you/gone"):
+    with pytest.raises(
+        ParagramError, match=r"no clones of some repositories; run\ngit clone https://github.com/you/gone \S+you\+gone"
+    ):
         run(release_texts, tmp_path, "--only", "gone")
 
 
