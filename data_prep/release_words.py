@@ -2,9 +2,9 @@
 
     python data_prep/release_words.py --repositories DIR --texts texts [--only SOURCE ...] [--cedict FILE.gz]
 
-These are the sources with `words: true` in recipes/release.yaml; release_texts.py explains the folders and the entries.
-texts/LANG/SOURCE.tsv gets rows `english TAB other` of one to eight words. The English side of the WordNets is Princeton
-WordNet 3.0, the files data.noun and so on of Debian's package wordnet-base.
+These are three dictionaries, and the sources with `words: true` and `files` in recipes/release.yaml; release_texts.py
+explains the folders and the entries. texts/LANG/SOURCE.tsv gets rows `english TAB other` of one to eight words. The
+English side of the WordNets is Princeton WordNet 3.0, the files data.noun and so on of Debian's package wordnet-base.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ from st_paragram.errors import SettingsError, TextError
 
 #: ISO 639-3 codes, which are those of the WordNets; Wiktionary's dictionaries have two of them.
 ISO = {"ar": "arb", "de": "deu", "es": "spa", "fr": "fra", "ru": "rus", "tr": "tur", "zh": "cmn"}
+#: The word lists that have formats of their own; the others are JSON files of names.
+DICTIONARIES = ("cc_cedict", "omw", "wiktionary")
 #: WordNets of people, before those of Wiktionary and CLDR.
 WORDNETS = {"ar": ["arb/wn-nodia-arb"], "zh": ["cow/wn-data-cmn"]}
 
@@ -158,7 +160,9 @@ def main() -> int:
     parser.add_argument("--config", type=Path, default=default, help="description of sources (default: %(default)s)")
     arguments = parser.parse_args()
     sources = read_yaml(arguments.config)["sources"]
-    lists = {name: source for name, source in sources.items() if source.get("words") and name != "lexicon"}
+    lists = {
+        name: source for name, source in sources.items() if name in DICTIONARIES or {"words", "files"} <= source.keys()
+    }
     if unknown := [name for name in arguments.only if name not in lists]:
         raise SettingsError(f"no word list {unknown[0]!r} in {arguments.config}; it has {', '.join(lists)}")
     chosen = {name: lists[name] for name in arguments.only or lists}
