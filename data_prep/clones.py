@@ -29,7 +29,7 @@ class Repository(NamedTuple):
     commit: str
 
     def git(self, *arguments: str, given: str | None = None) -> bytes:
-        """Return the output of a git command; missing objects of a partial clone are not downloaded."""
+        """Return the output of a git command."""
         command = ["git", "--git-dir", str(self.folder), *arguments]
         text = None if given is None else given.encode()
         return subprocess.run(command, input=text, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
