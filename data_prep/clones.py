@@ -56,32 +56,26 @@ class Repository(NamedTuple):
 
 
 def open_repositories(folder: Path, origins: dict[str, str]) -> dict[str, list[Repository]]:
-    """Find the clones of sources, each at its commit, or at HEAD if it does not have the commit.
+    """Find the clones of sources, each at its commit.
 
-    `origins` are the entries `from`, such as "github.com/owner/name@1a2b3c4". The error about missing clones has the
-    commands that make them.
+    `origins` are the entries `from`, such as "github.com/owner/name@1a2b3c4". The error about missing clones and
+    commits has the commands that get them.
     """
     found, missing = dict[str, list[Repository]](), dict[str, None]()
     for source, origin in origins.items():
         found[source] = []
         for name, commit in re.findall(r"github\.com/([\w.-]+/[\w.-]+)@([0-9a-f]+)", origin):
             base = folder / name.replace("/", "+")
-            places = [base / "repo", base / "repo" / ".git", base / ".git", base, base.with_name(f"{base.name}.git")]
-            if place := next((each for each in places if (each / "HEAD").exists()), None):
-                found[source].append(at_commit(place, commit))
-            else:
+            place = next((each for each in (base / ".git", base) if (each / "HEAD").exists()), None)
+            if place is None:
                 missing[f"git clone https://github.com/{name} {base}"] = None
+            elif not Repository(place, commit).git("rev-parse", "--verify", "--quiet", f"{commit}^{{commit}}"):
+                missing[f"git --git-dir {place} fetch  # for {commit}"] = None
+            else:
+                found[source].append(Repository(place, commit))
     if missing:
-        raise TextError(f"{folder}: no clones of some repositories; run\n" + "\n".join(missing))
+        raise TextError(f"{folder}: repositories or commits are missing; run\n" + "\n".join(missing))
     return found
-
-
-def at_commit(place: Path, commit: str) -> Repository:
-    """Return a clone at a commit, or at HEAD, with a warning, if it does not have the commit."""
-    if Repository(place, "HEAD").git("rev-parse", "--verify", "--quiet", f"{commit}^{{commit}}"):
-        return Repository(place, commit)
-    print(f"{place}: commit {commit} is missing; HEAD is read instead", file=sys.stderr)
-    return Repository(place, "HEAD")
 
 
 def path_pairs(source: dict[str, Any], language: str, paths: list[str]) -> Iterator[tuple[str, str, str]]:

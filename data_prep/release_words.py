@@ -27,7 +27,7 @@ from st_paragram.errors import SettingsError, TextError
 
 #: ISO 639-3 codes, which are those of the WordNets; Wiktionary's dictionaries have two of them.
 ISO = {"ar": "arb", "de": "deu", "es": "spa", "fr": "fra", "ru": "rus", "tr": "tur", "zh": "cmn"}
-#: The word lists that have formats of their own; the others are JSON files of names.
+#: Word lists with their own formats; the others are JSON files of names.
 DICTIONARIES = ("cc_cedict", "omw", "wiktionary")
 #: WordNets of people, before those of Wiktionary and CLDR.
 WORDNETS = {"ar": ["arb/wn-nodia-arb"], "zh": ["cow/wn-data-cmn"]}

@@ -9,6 +9,7 @@ import pytest
 
 pytest.importorskip("translate", reason="needs translate-toolkit, of the extra catalogs")
 pytest.importorskip("fluent.syntax", reason="needs fluent.syntax, of the extra catalogs")
+import clones
 import release_texts
 import release_words
 
@@ -50,7 +51,7 @@ FILES = {
     "app/res/values-ru/strings.xml": ANDROID.format("Open the red door", "У вас %1$d сообщений"),
     "lang/en.json": json.dumps({"a": {"b": "Close the old window", "c": "Two words"}}),
     "lang/es-ES.json": json.dumps({"a": {"c": "Dos palabras", "b": "Cierra la ventana vieja"}}),
-    "po/es.po": PO.format("There is no bread", "No hay pan"),
+    "po/es.po": PO.format("The bread is old", "El pan es viejo"),
     "ftl/en.ftl": "-brand = The Fox\na = { -brand } runs home\n    .title = This is a title\n",
     "ftl/es.ftl": "-brand = El Zorro\na = { -brand } corre a casa\n    .title = Esto es un título\n",
     "docs/one/read.md": LESSON,
@@ -65,7 +66,6 @@ sources:
   omw: {words: true, from: "github.com/me/app@0000000"}
   wiktionary: {words: true, from: "github.com/me/app@0000000"}
   cc_cedict: {words: true, from: "CC-CEDICT"}
-  gone: {from: "github.com/you/gone@0000000", files: "{lang}.po"}
 """
 
 
@@ -81,7 +81,10 @@ def repository(folder, files):
 
 def run(script, folder, *arguments):
     """Run a script; return the rows of all files that it wrote."""
-    (folder / "release.yaml").write_text(CONFIG, encoding="utf-8")
+    clone = folder / "clones" / "me+app"
+    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=clone, capture_output=True, check=True, text=True).stdout
+    config = CONFIG.replace("me/app@0000000", f"me/app@{commit[:9]}")
+    (folder / "release.yaml").write_text(config, encoding="utf-8")
     options = {"--repositories": folder / "clones", "--texts": folder / "texts", "--config": folder / "release.yaml"}
     sys.argv = ["script", *(str(word) for option in options.items() for word in option), *arguments]
     assert script.main() == 0
@@ -95,7 +98,7 @@ def test_catalogs_and_lessons_become_rows(tmp_path, capsys):
         "es/app": ["Open the blue door\tAbre la puerta azul"],
         "es/catalogs": [
             "Close the old window\tCierra la ventana vieja",
-            "There is no bread\tNo hay pan",
+            "The bread is old\tEl pan es viejo",
             "The Fox runs home\tEl Zorro corre a casa",
             "This is a title\tEsto es un título",
         ],
@@ -109,23 +112,29 @@ def test_catalogs_and_lessons_become_rows(tmp_path, capsys):
             "It moves the water\tMueve el agua",
         ],
     }
-    printed = capsys.readouterr()
-    assert printed.out.splitlines() == ["app: es 1", "catalogs: es 4", "lessons: es 7"]
-    assert "commit 0000000 is missing; HEAD is read instead" in printed.err
+    assert capsys.readouterr().out.splitlines() == ["app: es 1", "catalogs: es 4", "lessons: es 7"]
 
 
 def test_lines_that_one_file_lacks_do_not_shift_the_rest():
     english = "# One title\n\nThe cat sat on the mat.\n\nIt was 20 years old then.\n\n- an item\n"
     spanish = "# Un título\n\nTenía 20 años entonces.\n\n- un elemento\n"
     pairs = release_texts.markdown_pairs(english, spanish)
-    assert pairs[1:] == [("It was 20 years old then.", "Tenía 20 años entonces."), ("an item", "un elemento")]
+    assert pairs == [
+        ("One title", "Un título"),
+        ("It was 20 years old then.", "Tenía 20 años entonces."),
+        ("an item", "un elemento"),
+    ]
 
 
-def test_missing_repositories_are_named(tmp_path):
-    with pytest.raises(
-        ParagramError, match=r"no clones of some repositories; run\ngit clone https://github.com/you/gone \S+you\+gone"
-    ):
-        run(release_texts, tmp_path, "--only", "gone")
+def test_missing_repositories_and_commits_are_named(tmp_path):
+    repository(tmp_path / "clones" / "me+app", {"es.po": ""})
+    origins = {"gone": "github.com/you/gone@0000000", "app": "github.com/me/app@0000000"}
+    with pytest.raises(ParagramError) as error:
+        clones.open_repositories(tmp_path / "clones", origins)
+    assert str(error.value).splitlines()[1:] == [
+        f"git clone https://github.com/you/gone {tmp_path}/clones/you+gone",
+        f"git --git-dir {tmp_path}/clones/me+app/.git fetch  # for 0000000",
+    ]
 
 
 def test_words_of_dictionaries_wordnets_and_names(tmp_path):
