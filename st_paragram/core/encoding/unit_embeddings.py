@@ -1,8 +1,8 @@
 """Embeddings of length 1, and one rule for texts in which a model knows no token.
 
-Such a text is empty, or has only characters that the model drops or does not know: spaces, invisible characters, another
-script. It has no similarity with any text, not even with an equal text. All such texts have the same embedding (zeros
-from averaging models), which says nothing about them.
+Such a text is empty, or has only characters that the model drops or does not know: spaces, invisible characters,
+another script. It has no similarity with any text, not even with an equal text. All such texts have the same
+embedding, zeros or that of the mark for a space, which says nothing about them.
 """
 
 from __future__ import annotations
@@ -35,7 +35,10 @@ class UnitEmbeddings(NamedTuple):
 
 
 def unit_embeddings(
-    encoder: TextEncoder, texts: Sequence[str], method: str = "encode", **options: Any
+    encoder: TextEncoder,
+    texts: Sequence[str],
+    method: str = "encode",
+    **options: Any,  # noqa: ANN401 - those of the model's method
 ) -> UnitEmbeddings:
     """Embed texts as vectors of length 1.
 
@@ -52,7 +55,7 @@ def unit_embeddings(
     return scaled(embeddings, unknown_embeddings(encoder, method, **options))
 
 
-def unknown_embeddings(encoder: TextEncoder, method: str = "encode", **options: Any) -> Vectors:
+def unknown_embeddings(encoder: TextEncoder, method: str = "encode", **options: Any) -> Vectors:  # noqa: ANN401
     """Return the embeddings, of length 1, that a model gives to texts without a known token, (u, D) with u < 3.
 
     There is none (u is 0) if the model gives them zeros.
