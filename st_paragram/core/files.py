@@ -270,6 +270,12 @@ def check_output(path: Path, overwrite: bool) -> None:
         raise ParagramError(refusal)
 
 
+def check_new(path: Path) -> None:
+    """Refuse an output that exists, for scripts that have no option to replace it."""
+    if path.exists() or path.is_symlink():
+        raise ParagramError(f"{path} exists; move it or choose another name")
+
+
 def check_output_folder(
     path: Path, overwrite: bool, marker: str, kind: str, error: type[ParagramError] = ParagramError
 ) -> None:
