@@ -208,6 +208,8 @@ def naming_full_disk(path: Path) -> Iterator[None]:
         if named or isinstance(error, ParagramError) or not is_full_disk(error):
             raise
         number = error.errno if isinstance(error, OSError) and error.errno in _FULL else errno.ENOSPC
+        if match := _UNFINISHED.fullmatch(path.parent.name):  # a temporary folder, whose output the user knows
+            path = path.parent.with_name(match[1])
         raise OSError(number, os.strerror(number), str(path)) from error
 
 
