@@ -140,8 +140,8 @@ def run_reporting_errors(name: str, run: Callable[[], int]) -> int:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python prints an error at exit
         return 1
     except OSError as error:  # a full disk, a missing permission
-        advice = "; free disk space" if is_full_disk(error) else ""
-        reason = f"{error.filename or 'file'}: {error.strerror or error}{advice}"
+        space = "; free disk space" if is_full_disk(error) else ""
+        reason = f"{error.filename or 'file'}: {error.strerror or error}{space}"
     except KeyboardInterrupt:
         print(f"{name}: interrupted", file=sys.stderr)
         return 130

@@ -36,7 +36,7 @@ from st_paragram.core.native import kernels
 from st_paragram.core.tokenizers.base import Encoded, FlatIds, Tokenizer, valid
 from st_paragram.core.tokenizers.flat_ids import drop_unknown, starts, take
 from st_paragram.core.tokenizers.model_file import round_scores
-from st_paragram.errors import SettingsError, one_line, refused
+from st_paragram.errors import SettingsError, TextError, one_line, refused
 
 if TYPE_CHECKING:
     import sentencepiece
@@ -234,6 +234,5 @@ def train_vocabulary(
             minloglevel=2,
         )
     except RuntimeError as error:
-        seen = f"a vocabulary of {size} pieces cannot be trained on this text ({one_line(error)})"
-        raise SettingsError(f"{seen}; choose another vocabulary size") from error
+        raise TextError(f"a vocabulary of {size} pieces cannot be trained on this text: {one_line(error)}") from error
     return round_scores(model.getvalue())

@@ -311,6 +311,9 @@ def test_an_error_of_a_later_setting_keeps_the_cleaned_rows(
     blocks = cleaned_blocks(monkeypatch)
     prepare(sources, tmp_path / "s.h5", dataclasses.replace(options, temperature=1))
     assert blocks == [] and not (tmp_path / ".s.h5.work").exists()
+    with pytest.raises(SettingsError, match=r"a vocabulary of 8 pieces cannot .*; choose another"):
+        prepare(sources[:1], tmp_path / "u.h5", dataclasses.replace(options, vocab_size=8))
+    assert (tmp_path / ".u.h5.work").is_dir()
     with pytest.raises(SettingsError, match="workers is 0"):
         prepare(sources, tmp_path / "t.h5", options, workers=0)
 
