@@ -9,15 +9,18 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import nullcontext
 from functools import cache
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any
 
 import numpy as np
 import pytest
+from filelock import FileLock
 
 from st_paragram.core.pair_store import PairStore, PairStoreWriter
 from st_paragram.core.text.parallel import parse_source
@@ -409,3 +412,29 @@ def test_coverage_follows_the_script() -> None:
     assert PrepareSettings(("en", "ar-zh")).coverage == PrepareSettings(("en", "ar-ru")).coverage == 0.99995
     assert PrepareSettings(("en", "ru")).coverage == 0.9995
     assert PrepareSettings(("en", "zh"), character_coverage=0.99).coverage == 0.99
+
+
+def test_the_cache_waits_only_for_the_same_store(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    source, other = (
+        parse_source(str(write(tmp_path / name, corpus(300, seed))), EN_ES)
+        for seed, name in enumerate(("a.tsv", "b.tsv"))
+    )
+    options, folder = dataclasses.replace(PLAIN, vocab_size=60), tmp_path / "cache"
+    path = prepare_cached([source], options, folder)
+    taken, made = Event(), Event()
+
+    def another_run() -> None:
+        with FileLock(folder / f".{path.name}.lock"):
+            taken.set()
+            made.wait(20)
+            time.sleep(0.2)
+
+    thread = Thread(target=another_run)
+    thread.start()
+    assert taken.wait(20)
+    prepare_cached([other], options, folder)
+    assert "waiting" not in caplog.text
+    made.set()
+    assert prepare_cached([source], options, folder) == path
+    thread.join()
+    assert f"waiting for another run: another run is writing {path}" in caplog.messages
