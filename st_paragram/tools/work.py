@@ -29,7 +29,7 @@ from st_paragram.core.files import (
     remove_own_folder,
     remove_unfinished,
 )
-from st_paragram.errors import ParagramError, SettingsError
+from st_paragram.errors import ParagramError, SettingsError, StoreError
 
 logger = logging.getLogger(__name__)
 
@@ -60,8 +60,9 @@ def work_folder(
     `folder` is a folder of the user, in which the work folder is made; nothing else in it is touched. If `keep`, the
     work folder is for all outputs, and stays. Otherwise, it is for one output, and removed when the work is complete or
     cannot be completed. It stays if the same command, perhaps with other settings, may resume from it: after Ctrl-C, a
-    full disk, or a `SettingsError` with work done. `check` refuses unusable outputs in place of `check_output`, which
-    refuses an existing file without `overwrite`.
+    full disk, or a `SettingsError` or `StoreError` with work done.
+
+    `check` refuses unusable outputs in place of `check_output`, which refuses an existing file without `overwrite`.
     """
     place = work_place(output, folder, keep)
     with output_lock(output, check or partial(check_output, output, overwrite)):
@@ -77,7 +78,7 @@ def work_folder(
                     yield place
             except BaseException as error:
                 ended = _is_useless(place, error)
-                if not ended and isinstance(error, KeyboardInterrupt | SettingsError):
+                if not ended and isinstance(error, KeyboardInterrupt | SettingsError | StoreError):
                     logger.warning("completed work is kept in %s; the same command resumes from there", place)
                 raise
             finally:
@@ -87,7 +88,7 @@ def work_folder(
 
 def _is_useless(place: Path, error: BaseException) -> bool:
     """Whether no run can resume from the work that an error ended."""
-    if isinstance(error, SettingsError):
+    if isinstance(error, SettingsError | StoreError):  # another setting or place for the output may help
         files = (path for path in place.rglob("*") if path.is_file() and path.name != MARKER)
         return not any(path.stat().st_size for path in files)
     return isinstance(error, ParagramError) and not is_full_disk(error)
@@ -104,10 +105,12 @@ def make(path: Path, write: Callable[[Path], object]) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         remove_own_folder(part)  # from a killed run
         make_own_folder(part)
-        with naming_full_disk(path):
-            write(part / path.name)
-        (part / path.name).replace(path)
-        remove_own_folder(part)
+        try:
+            with naming_full_disk(path):
+                write(part / path.name)
+            (part / path.name).replace(path)
+        finally:
+            remove_own_folder(part)
     return path
 
 

@@ -11,9 +11,10 @@ import hashlib
 import logging
 import shutil
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,7 @@ from tqdm import tqdm
 from st_paragram.core.extras import require
 from st_paragram.core.files import (
     atomic,
+    check_output,
     content_digest,
     digest,
     folder_for_file,
@@ -96,22 +98,24 @@ def prepare(
     dropped, texts, place = (Path(folder) if folder else None for folder in (rejects, keep_text, work))
     _check(sources, output, settings, vocabulary, workers, dropped, texts)
     if not overwrite:
+        check_output(output, overwrite)
         _check_free(sources, settings, dropped, texts, work_place(output, place) / _OUTPUTS)
     carry = dropped is not None or texts is not None
-    with work_folder(output, overwrite, place) as folder, ExitStack() as unfinished:
+    with work_folder(output, overwrite, place) as folder:
         report = PrepareReport(clean(sources, settings, folder, carry, workers))
         order = order_rows(folder, sources, settings, report, carry)
         described = settings.as_json() | {"vocabulary_given": vocabulary is not None}
         digests = dict[str, str]()
-        if dropped:
-            digests |= _write_rejects(folder / "rejects", dropped, unfinished)
-        if texts:
-            described["texts"] = _write_texts(order, texts, unfinished)
-            digests |= {str(_text_file(texts, side).absolute()): sha for side, sha in described["texts"].items()}
-        write_json(folder / _OUTPUTS, digests)
+        with ExitStack() as unfinished:
+            if dropped:
+                digests |= _write_rejects(folder / "rejects", dropped, unfinished)
+            if texts:
+                described["texts"] = _write_texts(order, texts, unfinished)
+                digests |= {str(_text_file(texts, side).absolute()): sha for side, sha in described["texts"].items()}
+            write_json(folder / _OUTPUTS, digests)  # before they take their names, so that a killed run knows them
         content = vocabulary.content if vocabulary else vocabularies.train(order, sources, settings)
         # The store takes its name last: without it, the same call resumes, and with it, all other outputs are complete.
-        _write_store(output, order, sources, settings, content, described, report, workers, unfinished.close)
+        _write_store(output, order, sources, settings, content, described, report, workers)
     logger.info("%s: %d pairs, vocabulary of %d pieces", output, report.total.kept, report.vocabulary_size)
     return report
 
@@ -209,9 +213,8 @@ def _write_store(
     described: dict[str, object],
     report: PrepareReport,
     threads: int,
-    before_naming: Callable[[], object],
 ) -> None:
-    """Encode all rows in order, and store the report; `before_naming` is called before the store takes its name."""
+    """Encode all rows in order, and store the report."""
     tokenizers = vocabularies.tokenizers(content, settings)
     pairs = [source.pair_among(settings.languages) for source in sources]
     different = list(dict.fromkeys(pairs))
@@ -240,7 +243,6 @@ def _write_store(
         report.pieces = int(counts[1].sum()), int(counts[3].sum())
         report.lengths = _lengths([source.pair for source in sources], counts)
         writer.settings["report"] = report.as_json()
-        before_naming()
 
 
 def _lengths(pairs: Sequence[tuple[str, str]], counts: NDArray[np.int64]) -> dict[str, LanguageLengths]:
@@ -263,7 +265,7 @@ def _write_texts(order: Order, folder: Path, unfinished: ExitStack) -> dict[str,
     """
     hashes = {side: hashlib.sha256() for side in SIDES}
     unfinished.enter_context(_output_folder(folder))
-    files = {side: unfinished.enter_context(atomic(_text_file(folder, side))) for side in SIDES}
+    files = {side: unfinished.enter_context(_output_file(_text_file(folder, side))) for side in SIDES}
     for bucket in order:
         rows = [row_as_seen(row)[:-1].split(b"\t", 2) for row in bucket]
         for column, side in enumerate(SIDES):
@@ -283,7 +285,7 @@ def _write_rejects(work: Path, folder: Path, unfinished: ExitStack) -> dict[str,
     unfinished.enter_context(_output_folder(folder))
     for path in sorted(work.iterdir()):
         if path.stat().st_size:
-            target = unfinished.enter_context(atomic(folder / path.name))
+            target = unfinished.enter_context(_output_file(folder / path.name))
             with path.open("rb") as source:
                 shutil.copyfileobj(source, target)
             digests[str((folder / path.name).absolute())] = content_digest(path)
@@ -292,8 +294,13 @@ def _write_rejects(work: Path, folder: Path, unfinished: ExitStack) -> dict[str,
 
 @contextmanager
 def _output_folder(folder: Path) -> Iterator[None]:
-    """Create a folder, lock it for this run, and remove leftovers of killed runs."""
+    """Create a folder, and lock it for this run."""
     with output_lock(folder):
         folder.mkdir(exist_ok=True)
-        remove_unfinished(folder)
         yield
+
+
+def _output_file(path: Path) -> AbstractContextManager[IO[bytes]]:
+    """Open a file of a locked folder like `atomic`, after removing what killed runs left of it."""
+    remove_unfinished(path.parent, path.name)  # not of other files: other runs may be writing them
+    return atomic(path)

@@ -349,6 +349,14 @@ def test_kept_text_and_dropped_rows_of_a_killed_run_are_replaced_and_others_are_
     prepare(source, tmp_path / "t.h5", PLAIN, overwrite=True, **outputs)
 
 
+def test_all_outputs_may_be_in_one_folder(tmp_path: Path) -> None:
+    of_another_run = tmp_path / ".x.npy.0123456789ab.part"
+    of_another_run.touch()
+    run(tmp_path, corpus(), keep_text=tmp_path, rejects=tmp_path, work=tmp_path)
+    names = {"a.txt", "b.txt", "duplicate.tsv", "too-short.tsv", "empty-side.tsv"}
+    assert {path.name for path in tmp_path.iterdir()} == {"0.tsv", "s.h5", of_another_run.name, *names}
+
+
 @pytest.mark.parametrize("text", [corpus(), [*corpus(), ("three\tcolumns", "here")]])
 def test_a_folder_named_for_work_stays_with_everything_in_it(tmp_path: Path, text: Pairs) -> None:
     outcome: Any = nullcontext() if text == corpus() else pytest.raises(TextError, match="has 3 columns")
