@@ -36,7 +36,9 @@ _OLD = "old"  # name of a folder while it is being replaced
 _UNFINISHED = re.compile(r"\.(.+)\.[0-9a-f]{12}\.part")
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # a full disk, a used-up quota, a limit of the system
 #: Words of libraries in errors for a full disk: of Rust, numpy, torch.
-_FULL_TEXT = re.compile(r"(?i)no space left|storagefull|\d+ requested and \d+ written|streamwriter failed writing")
+_FULL_TEXT = re.compile(
+    r"(?i)no space left|storagefull|\d+ requested and \d+ written|streamwriter failed writing|unexpected pos \d+ vs \d+"
+)
 
 #: Files of each kind of output folder, by the file or folder that marks the kind. A pattern without a slash is for
 #: names in any subfolder.
