@@ -174,11 +174,9 @@ def remove_unfinished(folder: Path, name: str | None = None) -> None:
             continue
         if left.is_dir():
             _bring_back(left / _OLD, folder / match[1])
-            if is_own_folder(left):
+            begun = {path.name for path in left.iterdir()} <= {MARKER}  # killed before the marker was written
+            if begun or is_own_folder(left):
                 _remove(left)
-            else:
-                with suppress(OSError):  # removes it only if it is empty
-                    left.rmdir()
         else:
             with suppress(OSError):  # another user's
                 left.unlink()

@@ -73,7 +73,9 @@ def test_what_killed_runs_have_left_goes(tmp_path):
     of_the_user = tmp_path / ".x.aa0123456789.part"
     of_the_user.mkdir()
     (of_the_user / "precious").touch()
-    (tmp_path / ".x.bb0123456789.part").mkdir()  # of a run that was killed before it wrote the marker
+    for name in (".x.bb0123456789.part", ".x.cc0123456789.part"):  # of runs killed before they wrote the marker
+        (tmp_path / name).mkdir()
+    (tmp_path / name / MARKER).touch()
     with output_lock(tmp_path / "x"):
         assert names(tmp_path) == sorted([".x.lock", of_the_user.name, *(name.rstrip("/") for name in others)])
     remove_unfinished(tmp_path)
