@@ -174,12 +174,11 @@ def remove_unfinished(folder: Path, name: str | None = None) -> None:
             continue
         if left.is_dir():
             _bring_back(left / _OLD, folder / match[1])
-            begun = {path.name for path in left.iterdir()} <= {MARKER}  # killed before the marker was written
-            if begun or is_own_folder(left):
-                _remove(left)
-        else:
-            with suppress(OSError):  # another user's
+        with suppress(OSError):  # another user's
+            if not left.is_dir():
                 left.unlink()
+            elif is_own_folder(left) or {path.name for path in left.iterdir()} <= {MARKER}:  # killed at once
+                _remove(left)
 
 
 def _bring_back(old: Path, path: Path) -> None:

@@ -95,11 +95,14 @@ def prepare(
         >>> report = prepare(sources, "en-es.h5", PrepareSettings(languages, vocab_size=300))
     """
     output = Path(output)
-    dropped, texts, place = (Path(folder) if folder else None for folder in (rejects, keep_text, work))
+    dropped = Path(rejects) if rejects else None
+    texts = Path(keep_text) if keep_text else None
+    place = Path(work) if work else None
     _check(sources, output, settings, vocabulary, workers, dropped, texts)
     if not overwrite:
         check_output(output, overwrite)
-        _check_free(sources, settings, dropped, texts, work_place(output, place) / _OUTPUTS)
+        outputs = work_place(output, place) / _OUTPUTS
+        _check_free(sources, settings, rejects=dropped, texts=texts, outputs=outputs)
     carry = dropped is not None or texts is not None
     with work_folder(output, overwrite, place) as folder:
         report = PrepareReport(clean(sources, settings, folder, carry, workers))
@@ -183,7 +186,12 @@ def _check(
 
 
 def _check_free(
-    sources: Sequence[TextSource], settings: PrepareSettings, rejects: Path | None, texts: Path | None, outputs: Path
+    sources: Sequence[TextSource],
+    settings: PrepareSettings,
+    *,
+    rejects: Path | None,
+    texts: Path | None,
+    outputs: Path,
 ) -> None:
     """Refuse to replace files of text and of dropped rows, except those that a killed run of this output has written.
 
