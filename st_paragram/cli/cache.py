@@ -67,7 +67,8 @@ def _contents(path: Path) -> tuple[dict[Path, Path], list[Path]]:
     own, foreign = dict[Path, Path](), list[Path]()
     for inner in sorted(path.iterdir()) if names and path.is_dir() else [path]:
         match = names.fullmatch(inner.name) if names else None
-        if match and (inner.is_file() or inner.is_symlink() or match["output"] != inner.name):
+        is_folder = inner.is_dir() and not inner.is_symlink()
+        if match and (not is_folder or inner.suffix in (".work", ".part")):
             own[inner] = inner.with_name(match["output"] or inner.name)
         else:
             foreign.append(inner)
