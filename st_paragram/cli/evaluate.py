@@ -133,3 +133,16 @@ def _check(arguments: argparse.Namespace) -> None:
         raise SettingsError(f"{seen}; name the two texts of --translations, or score and sentences of --graded")
     if arguments.json:
         check_output(arguments.json, overwrite=True)
+        if arguments.json.exists() and not _is_scores(arguments.json):
+            raise EvaluationError(f"{arguments.json} exists and is not a file of scores; choose another name")
+
+
+def _is_scores(path: Path) -> bool:
+    """Whether a file is a list of scores, which an evaluation may replace."""
+    from st_paragram.core.files import read_json
+
+    try:
+        rows = read_json(path)
+    except ValueError:
+        return False
+    return isinstance(rows, list) and all(isinstance(row, dict) and "benchmark" in row for row in rows)

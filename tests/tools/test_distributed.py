@@ -91,6 +91,19 @@ def test_a_killed_task_is_done_again(folder: Path) -> None:
     assert made(folder / "killed") == expected and not list(folder.rglob("*.part"))
 
 
+def test_a_file_of_the_user_is_not_replaced(tmp_path: Path) -> None:
+    step = EmbedTexts("p-sp-mini", str(tmp_path))
+    for _ in range(2):  # a task that is repeated replaces its own file
+        assert len(list(step.run(iter([Document("a dog", "1")])))) == 1
+    pq.write_table(pa.table({"id": ["1"], "text": ["mine"]}), tmp_path / "00000.parquet")
+    (tmp_path / "00001.parquet").write_text("mine")
+    for rank in (0, 1):
+        before = (tmp_path / f"0000{rank}.parquet").read_bytes()
+        with pytest.raises(TextError, match=f"0000{rank}.parquet exists and has no embeddings; choose another folder"):
+            list(step.run(iter([Document("a dog", "1")]), rank))
+        assert (tmp_path / f"0000{rank}.parquet").read_bytes() == before
+
+
 def document(text: str, **metadata: object) -> Document:
     return Document(text, "7", metadata=metadata)
 

@@ -12,6 +12,7 @@ import torch
 from filelock import FileLock
 
 from st_paragram.core.encoding.encoder import Encoder
+from st_paragram.core.files import _MARK, MARKER
 from st_paragram.errors import ParagramError, SettingsError, StoreError, TextError
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
@@ -135,7 +136,9 @@ def test_an_interrupted_run_goes_on(model, texts, tmp_path, monkeypatch, form, e
     (tmp_path / "whole").mkdir()
     whole, _ = made_by(Encoder(model), texts, tmp_path / "whole" / form)
     interrupted(Encoder(model), texts, tmp_path / form, monkeypatch, error)
-    (tmp_path / f".{form}.0123456789ab.part" / "new").mkdir(parents=True)  # of a run that was killed at its very end
+    left = tmp_path / f".{form}.0123456789ab.part"  # of a run that was killed at its very end
+    (left / "new").mkdir(parents=True)
+    (left / MARKER).write_bytes(_MARK)
     with monkeypatch.context() as patched:  # and one that is killed while shards become the output
         patched.setattr(embed, "_used", lambda shards: (_ for _ in [shards.popitem()[0].unlink()]).throw(error))
         if form != "x":

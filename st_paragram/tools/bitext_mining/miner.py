@@ -111,8 +111,8 @@ def mine(
         model: Directory, name or hub id of a model.
         settings: Mining options.
         overwrite: Replace an existing output.
-        work: Folder for sentences, vectors and neighbors, which is kept. None: a hidden folder next to the output,
-            which is removed at the end.
+        work: Folder in which `st_paragram.work` keeps sentences, vectors and neighbors. None: a hidden folder next to
+            the output, which is removed at the end.
         columns: Column of each text if it is a table; None, or an empty list, for plain text.
 
     Example:

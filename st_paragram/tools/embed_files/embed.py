@@ -112,8 +112,8 @@ def embed_files(
     check = partial(check_output_folder, output, overwrite, MANIFEST, "folder of embeddings")
     with work_folder(output, overwrite, check=None if output.suffix else check) as work:
         place = work / digest(encode.fingerprint, encode.dimension, asdict(settings), output.suffix, digests)
-        for other in work.glob("*/"):
-            if other != place:
+        for other in work.iterdir():
+            if other.is_dir() and other != place:  # of other settings, and inside our work folder
                 shutil.rmtree(other)
         shards, embedded = _make_shards(inputs, place, encode, output.suffix or ".npy")
         _check_not_empty(encode.report, paths)

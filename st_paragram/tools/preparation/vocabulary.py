@@ -12,6 +12,7 @@ from st_paragram.core.tokenizers.bilingual import BilingualTokenizer, Sharing, b
 from st_paragram.core.tokenizers.character_trigrams import train_trigrams
 from st_paragram.core.tokenizers.sentencepiece import train_vocabulary
 from st_paragram.core.tokenizers.words import train_words
+from st_paragram.errors import SettingsError, TextError
 from st_paragram.tools.preparation.buckets import SOURCE, texts_of
 from st_paragram.tools.preparation.order import Order
 from st_paragram.tools.preparation.settings import PrepareSettings
@@ -73,11 +74,14 @@ def _train(sentences: Iterable[str], size: int, settings: PrepareSettings) -> by
         return train_words(sentences, size, settings.lower_case, settings.splitter)
     if settings.tokens == "trigram":
         return train_trigrams(sentences, size, settings.lower_case)
-    return train_vocabulary(
-        sentences,
-        size=size,
-        character_coverage=settings.coverage,
-        num_threads=settings.vocab_threads,
-        max_sentence_bytes=settings.max_sentence_bytes,
-        seed=settings.seed,
-    )
+    try:
+        return train_vocabulary(
+            sentences,
+            size=size,
+            character_coverage=settings.coverage,
+            num_threads=settings.vocab_threads,
+            max_sentence_bytes=settings.max_sentence_bytes,
+            seed=settings.seed,
+        )
+    except TextError as error:  # there are rows, so another setting helps, and the rows need not be cleaned again
+        raise SettingsError(f"{error}; choose another vocabulary size") from error

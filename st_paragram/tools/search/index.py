@@ -29,7 +29,9 @@ from st_paragram.core.files import (
     atomic_folder,
     check_output,
     check_output_folder,
+    is_full_disk,
     locked,
+    naming_full_disk,
     output_lock,
 )
 from st_paragram.errors import MiningError, ModelDirectoryError, SettingsError, one_line, short
@@ -241,7 +243,7 @@ class SearchIndex:
     @contextmanager
     def _changing(self) -> Iterator[Any]:
         """Give the table to one writer at a time; unfinished changes are undone by the next writer."""
-        with locked(self.folder, wait=True):
+        with locked(self.folder, wait=True), naming_full_disk(self.folder):
             table = _opened(self.folder)
             whole = table.version
             table.checkout_latest()
@@ -384,6 +386,8 @@ def _refused(folder: Path, where: str | None = None) -> Iterator[None]:
     try:
         yield
     except (ValueError, RuntimeError, OSError, LookupError, TypeError) as error:
+        if is_full_disk(error):
+            raise MiningError(f"{folder}: no space left on the disk; free disk space") from error
         reason = one_line(re.split(r", /\S+\.rs:\d", str(error))[0].removeprefix("Invalid input, "))
         if where is None:
             raise MiningError(f"{folder}: {reason}") from error

@@ -104,10 +104,10 @@ def test_shards_change_nothing_and_flat_indexes_find_all(texts, tmp_path, index,
 def test_a_folder_that_is_named_stays_and_what_changed_is_made(texts, tmp_path):
     def made(settings: MiningSettings) -> list[str]:
         before = set(folder.iterdir()) if folder.exists() else set()
-        mine(texts, tmp_path / "p.tsv", MODEL, settings, overwrite=True, work=folder)
-        return sorted({path.name.split("-")[0] for path in set(folder.iterdir()) - before} - {"in"})
+        mine(texts, tmp_path / "p.tsv", MODEL, settings, overwrite=True, work=folder.parent)
+        return sorted({path.name.split("-")[0] for path in set(folder.iterdir()) - before} - {"in", ".made"})
 
-    folder = tmp_path / "work"
+    folder = tmp_path / "work" / "st_paragram.work"
     assert made(PLAIN) == ["neighbors", "sentences", "vectors"]
     content = (tmp_path / "p.tsv").read_bytes()
     assert made(replace(PLAIN, margin=Margin.DISTANCE, threshold=0.1)) == []
@@ -120,7 +120,7 @@ def test_a_folder_that_is_named_stays_and_what_changed_is_made(texts, tmp_path):
     for path in folder.glob("neighbors-*/*.npz"):
         path.write_bytes(path.read_bytes()[:-40])
     with pytest.raises(MiningError, match=r"000000000\.npz: damaged .*; remove it and start again"):
-        mine(texts, tmp_path / "q.tsv", MODEL, PLAIN, work=folder)
+        mine(texts, tmp_path / "q.tsv", MODEL, PLAIN, work=folder.parent)
 
 
 def test_paraphrases_of_one_text(texts, tmp_path):

@@ -97,3 +97,15 @@ def test_a_figure_that_does_not_exist_is_null(tmp_path, write, evaluate):
     same = write(tmp_path / "same.tsv", "1\ta cat\ta cat\n2\ta dog\ta dog\n")
     printed, scores = evaluate(MINI, "--graded", same)
     assert f"| {MINI} | undefined | undefined |" in printed and [score.value for score in scores] == [None, None]
+
+
+@pytest.mark.parametrize("content", ["mine", '{"name": "mine"}', '[{"name": "mine"}]'])
+def test_only_a_file_of_scores_is_replaced(tmp_path, data, capsys, content):
+    file = tmp_path / "package.json"
+    file.write_text(content)
+    command = ["evaluate", MINI, "--translations", str(data / "translations.UNv1.0.en-es.tsv"), "--json", str(file)]
+    assert main(command) == 1
+    assert f"{file} exists and is not a file of scores; choose another name" in capsys.readouterr().err
+    assert file.read_text() == content
+    file.unlink()
+    assert [main(command) for _ in range(2)] == [0, 0] and read_scores(file)

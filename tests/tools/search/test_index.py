@@ -339,3 +339,25 @@ def test_tables_and_tags_give_fields(tmp_path):
     tags = {"a": 1, "b": 1.5, "c": True, "d": "007", "e": "x=y", "f": "9" * 20, "g": "[1]", "h": "null"}
     written = [f"{name}={str(value).replace('True', 'true')}" for name, value in tags.items()]
     assert tags_of(written) == tags
+
+
+def test_a_full_disk_names_the_index_in_one_line(tmp_path, monkeypatch):
+    def full(*_):
+        raise RuntimeError("lance error: LanceError(IO): No space left on device (os error 28), /x/structural.rs:191:9")
+
+    index = SearchIndex.build(["one two"], tmp_path / "i", "p-sp-mini")
+    monkeypatch.setattr(SearchIndex, "_fill", full)
+    for change, folder in ((lambda: index.add(["three four"]), "i"), (build_another(tmp_path), "j")):
+        with pytest.raises(OSError, match="No space left on device") as caught:
+            change()
+        assert caught.value.filename == str(tmp_path / folder)
+    with (
+        pytest.raises(MiningError, match="i: no space left on the disk; free disk space"),
+        module._refused(tmp_path / "i"),
+    ):
+        full()
+    assert [path.name for path in tmp_path.iterdir()] == ["i"] and len(index) == 1
+
+
+def build_another(folder):
+    return lambda: SearchIndex.build(["one two"], folder / "j", "p-sp-mini")
