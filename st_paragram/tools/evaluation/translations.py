@@ -20,13 +20,11 @@ from numpy.typing import NDArray
 from st_paragram.core.encoding.models import TextEncoder
 from st_paragram.core.text.parallel import TextSource
 from st_paragram.errors import EvaluationError
-from st_paragram.tools.bitext_mining.candidates import best_neighbors
 from st_paragram.tools.bitext_mining.margin import DEFAULT_K, Margin
 from st_paragram.tools.evaluation import report
 from st_paragram.tools.evaluation.benchmarks import Request
 from st_paragram.tools.evaluation.files import Translations, fetch, inner_folder, read_translations
-from st_paragram.tools.evaluation.scores import Score, embed
-from st_paragram.tools.neighbors.exact import nearest_both_ways
+from st_paragram.tools.evaluation.scores import Score, embed, nearest_both_ways_of_known
 from st_paragram.tools.neighbors.results import Vectors
 
 Rows = NDArray[np.int64]
@@ -120,12 +118,12 @@ def score(name: str, model: TextEncoder, data: Data) -> Iterator[Score]:
 def retrieval_errors(first: Vectors, second: Vectors) -> dict[str, float]:
     """Score the retrieval of translations in both directions by cosine and by margin (ratio), and as mteb does.
 
-    Embeddings of sentences and of their translations, in the same order, are float32 (n, D) with rows of length 1.
+    Embeddings of sentences and of their translations, in the same order, are float32 (n, D) with rows of length 1, or
+    of zeros for texts without a known token, which are always misses.
     """
-    forward, backward = nearest_both_ways(first, second, DEFAULT_K)
-    cosine = [_misses(neighbors.indices[:, 0]) for neighbors in (forward, backward)]
-    both = ((forward, backward), (backward, forward))
-    margin = [_misses(best_neighbors(own, other, Margin.RATIO)[0]) for own, other in both]
+    by_cosine, by_margin = nearest_both_ways_of_known(first, second, DEFAULT_K, (Margin.ABSOLUTE, Margin.RATIO))
+    cosine = [_misses(rows) for rows in by_cosine]
+    margin = [_misses(rows) for rows in by_margin]
     found = found_by_mteb(first, second)
     return {
         f"{ERROR} to English": cosine[0],
@@ -150,10 +148,19 @@ def found_by_mteb(first: Vectors, second: Vectors) -> Rows:
     """Return the nearest neighbors as mteb 2 finds them (its `BitextMiningEvaluator`), int64 (n,).
 
     Sentences with the same words have the same vector, so rounding decides which of them is "nearest". Only the same
-    steps give the same figures: rows are scaled to length 1 again, and searched in blocks of 100.
+    steps give the same figures: rows are scaled to length 1 again, and searched in blocks of 100. Rows of zeros are not
+    found, and find nothing (-1).
     """
     query, corpus = (side / np.maximum(np.linalg.norm(side, axis=1, keepdims=True), 1e-12) for side in (first, second))
-    return np.concatenate([(query[n : n + 100] @ corpus.T).argmax(axis=1) for n in range(0, len(query), 100)])
+    without_token = ~corpus.any(axis=1)
+    blocks = []
+    for start in range(0, len(query), 100):
+        cosines = query[start : start + 100] @ corpus.T
+        cosines[:, without_token] = -np.inf
+        blocks.append(cosines.argmax(axis=1))
+    found = np.concatenate(blocks)
+    found[~query.any(axis=1) | without_token[found]] = -1
+    return found
 
 
 def weighted_f1(found: Rows) -> float:
@@ -162,7 +169,7 @@ def weighted_f1(found: Rows) -> float:
     A class whose member was found has recall 1 and, if c queries in total chose it, precision 1 / c.
     """
     hits = found == np.arange(len(found))
-    times = np.bincount(found, minlength=len(found))[: len(found)]
+    times = np.bincount(found[found >= 0], minlength=len(found))[: len(found)]
     return float(np.where(hits, 2 / (1 + times), 0.0).mean())
 
 

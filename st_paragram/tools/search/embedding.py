@@ -10,13 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from st_paragram.core.encoding.models import TextEncoder
+from st_paragram.core.encoding.unit_embeddings import unit_embeddings
 from st_paragram.errors import SettingsError, short
 from st_paragram.tools.neighbors.exact import nearest_neighbors
 from st_paragram.tools.neighbors.results import Vectors
-from st_paragram.tools.neighbors.vectors import unit_rows
 from st_paragram.tools.search.rows import Source, has_words, rows_of
-
-_NOTHING = ["", "\ue000"]  # texts without any known token: no character, and an unused character
 
 
 class Hit(NamedTuple):
@@ -38,15 +36,10 @@ class Hit(NamedTuple):
 def embed(model: TextEncoder, texts: Sequence[str], method: str = "encode") -> tuple[Vectors, NDArray[np.bool_]]:
     """Compute unit vectors of texts with a known token, (m, D), and which of the n texts these are, (n,).
 
-    Texts without a known token all have the same vector, or a vector of zeros, and would be "equal".
+    A text without a known token has no similarity with any text.
     """
-    rows = np.asarray(getattr(model, method)([*texts, *_NOTHING], show_progress_bar=False), np.float32)
-    lengths = np.linalg.norm(rows, axis=1)
-    nothing = unit_rows(rows[len(texts) :][lengths[len(texts) :] > 0].reshape(-1, rows.shape[1]), "unknown texts")
-    rows, lengths = rows[: len(texts)], lengths[: len(texts)]
-    alike = (rows @ nothing.T > (1 - 1e-6) * lengths[:, None]).any(axis=1)
-    known = (lengths != 0) & ~alike  # NaN is kept here and refused later
-    return unit_rows(rows[known], "sentences"), known
+    vectors, known = unit_embeddings(model, texts, method)
+    return vectors[known], known
 
 
 def embed_queries(model: TextEncoder, queries: Sequence[str], method: str = "encode") -> Vectors:
