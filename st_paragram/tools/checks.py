@@ -167,8 +167,8 @@ def _wrong_rows(sample: Sample, found: Sequence[Seen], languages: tuple[str, str
     similarity = Similarity(sample)
     shift, unrelated = similarity.shift(), similarity.unrelated()
     if similarity.unknown >= _MOST_UNKNOWN:
-        share = f"{similarity.unknown:.0%} of the pairs"
-        return [f"{share} have a side without a token that {shipped_folder().name} knows; check the languages"]
+        many = f"{similarity.unknown:.0%} of the pairs"
+        return [f"{many} have a side without a token that {shipped_folder().name} knows; check the languages"]
     if shift and (shift[2] >= 0.5 or not unrelated):
         rows, start, share = shift
         ahead = f"{counted(abs(rows), 'row')} {'later' if rows > 0 else 'earlier'}"

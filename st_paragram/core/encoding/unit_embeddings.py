@@ -58,17 +58,24 @@ def unit_embeddings(
         ModelDirectoryError: An embedding has NaN or infinite values.
     """
     embeddings = _embed(encoder, texts, method, options)
-    lengths = np.linalg.norm(embeddings, axis=1, keepdims=True)
-    if not np.isfinite(lengths).all():
-        number = int(np.argmin(np.isfinite(lengths[:, 0]))) + 1
-        seen = f"embedding {number} of {len(embeddings)} has NaN or infinite values"
-        raise ModelDirectoryError(f"{seen}; the model is damaged or was not trained properly: use another model")
+    lengths = _lengths(embeddings)
     known = known_embeddings(encoder, texts, embeddings, method=method, **options)
-    if options.get("normalize_embeddings"):
-        vectors = embeddings.copy()
-    else:
-        lengths[~known] = 1
-        vectors = embeddings / lengths
+    lengths[~known] = 1
+    vectors = embeddings.copy() if options.get("normalize_embeddings") else embeddings / lengths
+    vectors[~known] = 0
+    return UnitEmbeddings(vectors, known)
+
+
+def scaled(embeddings: Vectors, unknown: Vectors) -> UnitEmbeddings:
+    """Scale embeddings, (n, D), to length 1, and set those of texts without a known token to zero.
+
+    `unknown` is the result of `unknown_embeddings` for the same model and method. Without the texts, the embeddings
+    alone decide: use `unit_embeddings` for networks and for models with prompts.
+    """
+    lengths = _lengths(embeddings)
+    known = (lengths[:, 0] > 0) & ~_are_alike(embeddings, unknown)
+    lengths[~known] = 1
+    vectors = embeddings / lengths
     vectors[~known] = 0
     return UnitEmbeddings(vectors, known)
 
@@ -90,7 +97,7 @@ def known_embeddings(
     tokenizer = _tokenizer(encoder, options.get("language"))
     if tokenizer is not None and not _is_mean_of_text(encoder, options):
         return has_direction & known_to(tokenizer, texts)
-    known = has_direction & ~_are_alike(embeddings, _unknown_embeddings(encoder, method, options))
+    known = has_direction & ~_are_alike(embeddings, unknown_embeddings(encoder, method, **options))
     if tokenizer is not None:
         doubtful = np.flatnonzero(has_direction & ~known)
         known[doubtful] = known_to(tokenizer, [texts[number] for number in doubtful.tolist()])
@@ -141,7 +148,7 @@ def _is_mean_of_text(encoder: TextEncoder, options: dict[str, Any]) -> bool:
     return isinstance(encoder, Encoder) and not options.get("prompt") and not any(encoder.prompts.values())
 
 
-def _unknown_embeddings(encoder: TextEncoder, method: str, options: dict[str, Any]) -> Vectors:
+def unknown_embeddings(encoder: TextEncoder, method: str = "encode", **options: Any) -> Vectors:  # noqa: ANN401
     """Return the embeddings, of length 1, that a model gives to texts without a known token, (u, D) with u < 3.
 
     There is none (u is 0) if the model gives them zeros.
@@ -150,6 +157,16 @@ def _unknown_embeddings(encoder: TextEncoder, method: str, options: dict[str, An
     lengths = np.linalg.norm(embeddings, axis=1, keepdims=True)
     has_direction = lengths[:, 0] > 0
     return embeddings[has_direction] / lengths[has_direction]
+
+
+def _lengths(embeddings: Vectors) -> Vectors:
+    """Return the lengths of embeddings, (n, 1); refuse NaN and infinite values."""
+    lengths: Vectors = np.linalg.norm(embeddings, axis=1, keepdims=True)
+    if not np.isfinite(lengths).all():
+        number = int(np.argmin(np.isfinite(lengths[:, 0]))) + 1
+        seen = f"embedding {number} of {len(embeddings)} has NaN or infinite values"
+        raise ModelDirectoryError(f"{seen}; the model is damaged or was not trained properly: use another model")
+    return lengths
 
 
 def _are_alike(embeddings: Vectors, unknown: Vectors) -> Mask:
@@ -163,5 +180,5 @@ def _are_alike(embeddings: Vectors, unknown: Vectors) -> Mask:
 
 def _embed(encoder: TextEncoder, texts: Sequence[str], method: str, options: dict[str, Any]) -> Vectors:
     embed = getattr(encoder, method)
-    embeddings = embed(list(texts), **{"show_progress_bar": False, **options})
-    return np.asarray(embeddings, np.float32).reshape(len(texts), -1)
+    embeddings = np.asarray(embed(list(texts), **{"show_progress_bar": False, **options}), np.float32)
+    return embeddings if len(texts) else embeddings.reshape(0, encoder.get_embedding_dimension() or 0)

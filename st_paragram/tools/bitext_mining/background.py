@@ -19,6 +19,7 @@ import numpy as np
 from st_paragram.core.files import STDIN
 from st_paragram.core.text.parallel import TextSource, read_pairs
 from st_paragram.core.text.tables import read_texts
+from st_paragram.core.words import counted
 from st_paragram.errors import MiningError, SettingsError
 from st_paragram.tools.bitext_mining.margin import Margin, Scores, margin_scores
 from st_paragram.tools.bitext_mining.settings import MarginSettings
@@ -90,10 +91,11 @@ def _background(texts: Mapping[str, Iterable[str]], model: Path, settings: Margi
         write_sentences(lines, name, work / f"sentences-{number}", most_repeats=settings.most_repeats)
         sentences = Sentences(work / f"sentences-{number}")
         rows = embed_sentences(sentences, work / f"vectors-{number}", model, settings.vector_type, name)
+        if not len(rows):
+            raise MiningError(f"{name}: no sentence with a token that the model knows; use another text or model")
         if len(rows) < k:
-            known = " with a token that the model knows" if len(rows) < len(sentences) else ""
-            seen = f"{name}: {len(rows)} distinct sentences{known}, but {k} neighbors are needed"
-            raise MiningError(f"{seen}; give more text or fewer neighbors")
+            k = len(rows)
+            logger.warning("%s: %s; neighbors per sentence: %d", name, counted(k, "sentence"), k)
         vectors.append(rows)
     corpora: list[Rows | Index] = []
     for number, (rows, queries, name) in enumerate(zip(vectors, vectors[::-1], texts, strict=True)):

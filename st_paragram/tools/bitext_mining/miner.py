@@ -7,9 +7,10 @@ not search again.
 
 from __future__ import annotations
 
+import logging
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from zipfile import BadZipFile
@@ -32,6 +33,8 @@ from st_paragram.tools.neighbors.results import Neighbors, joined, united
 from st_paragram.tools.neighbors.sentences import SentenceCounts, Sentences, write_sentences
 from st_paragram.tools.neighbors.vectors import Rows, blocks, embed_sentences
 from st_paragram.tools.work import make, work_folder
+
+logger = logging.getLogger(__name__)
 
 _Write = Callable[[int, int], Sequence[Neighbors]]
 
@@ -140,8 +143,7 @@ def mine(
             embed_sentences(side, folder / f"vectors-{key}", found, settings.vector_type, text)
             for text, key, side in zip(texts, keys, sides, strict=True)
         ]
-        for text, rows in zip(texts, vectors, strict=True):
-            _check_size(text, len(rows), settings, what="distinct sentences with a token that the model knows")
+        settings = _with_neighbors_for(dict(zip(texts, vectors, strict=True)), settings)
         times.append(time.perf_counter())
         forward, backward, searched = _search(folder, vectors, keys, settings)
         times.append(time.perf_counter())
@@ -167,16 +169,20 @@ def _read(folder: Path, text: str, key: str, column: str | None, settings: Minin
     def write(path: Path) -> None:
         write_sentences(read_texts(text, column), text, path, settings.with_ids, settings.most_repeats)
 
-    sentences = Sentences(make(folder / f"sentences-{key}", write))
-    _check_size(text, len(sentences), settings)
-    return sentences
+    return Sentences(make(folder / f"sentences-{key}", write))
 
 
-def _check_size(text: str, count: int, settings: MiningSettings, *, what: str = "distinct sentences") -> None:
-    """Refuse a text with fewer sentences than are needed."""
-    if count < settings.neighbors + settings.paraphrase:
-        seen = f"{text}: {count} {what}, but {settings.neighbors} neighbors are needed"
-        raise MiningError(f"{seen}; give more text or fewer neighbors")
+def _with_neighbors_for(vectors: Mapping[str, Rows], settings: MiningSettings) -> MiningSettings:
+    """Use fewer neighbors if a text has fewer sentences with a known token; refuse a text without any pair."""
+    for text, rows in vectors.items():
+        possible = len(rows) - settings.paraphrase
+        if possible < 1:
+            seen = f"{text}: {counted(len(rows), 'distinct sentence')} with a token that the model knows"
+            raise MiningError(f"{seen}; give more text, or a model that knows its language")
+        if possible < settings.neighbors:
+            logger.warning(f"{text}: {counted(len(rows), 'sentence')}; neighbors per sentence: {possible}")
+            settings = replace(settings, neighbors=possible)
+    return settings
 
 
 def _search(

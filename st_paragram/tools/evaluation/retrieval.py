@@ -184,15 +184,16 @@ def score(name: str, model: TextEncoder, data: Data) -> Iterator[Score]:
 
 def _measures(benchmark: str, task: Task, queries: Vectors, corpus: Vectors) -> dict[str, float]:
     if benchmark == ANSWER:
-        return answer_measures(task, lambda block: _cosines(queries[block], corpus))
+        candidates = corpus.T.astype(np.float64)  # float32 products of equal vectors can differ, and rank them
+        return answer_measures(task, lambda block: _cosines(queries[block].astype(np.float64), candidates))
     ranked = search(queries, corpus, task.itself, CUT)
     return {f"MAP@{CUT}": fmean(map(average_precision, ranked, task.relevant))}
 
 
-def _cosines(queries: Vectors, corpus: Vectors) -> Scores:
-    """Return cosines, (b, m); rows of zeros (texts without a known token) are last."""
-    cosines = queries @ corpus.T
-    cosines[:, ~corpus.any(axis=1)] = -2
+def _cosines(queries: Floats, candidates: Floats) -> Scores:
+    """Return cosines, (b, m), of rows (b, D) and columns (D, m); zeros (texts without a known token) are last."""
+    cosines: Scores = queries @ candidates
+    cosines[:, ~candidates.any(axis=0)] = -2
     return cosines
 
 
