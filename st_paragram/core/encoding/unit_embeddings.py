@@ -95,7 +95,8 @@ def known_embeddings(
     """
     has_direction = np.any(embeddings, axis=1)
     tokenizer = _tokenizer(encoder, options.get("language"))
-    if tokenizer is not None and not _is_mean_of_text(encoder, options):
+    shows_unknown = _is_mean_of_text(encoder, options) and embeddings.shape[1] > 1
+    if tokenizer is not None and not shows_unknown:
         return has_direction & known_to(tokenizer, texts)
     known = has_direction & ~_are_alike(embeddings, unknown_embeddings(encoder, method, **options))
     if tokenizer is not None:
@@ -121,8 +122,8 @@ def known_to(tokenizer: Any, texts: Sequence[str]) -> Mask:  # noqa: ANN401 - of
         rows = tokenizer(list(texts), add_special_tokens=False, verbose=False)["input_ids"]
         ids = np.array(list(chain.from_iterable(rows)), np.int64)
         offsets = np.cumsum([0, *map(len, rows)])
-        special = set(tokenizer.all_special_ids)
-        piece = partial(_token, tokenizer, special)
+        unknown = tokenizer(_WITHOUT_TOKEN, add_special_tokens=False)["input_ids"]
+        piece = partial(_token, tokenizer, {*tokenizer.all_special_ids, *chain.from_iterable(unknown)})
     distinct, places = np.unique(ids, return_inverse=True)
     is_known = np.array([bool((piece(number) or "").strip(_SPACES)) for number in distinct.tolist()], bool)
     counts = np.concatenate([[0], np.cumsum(is_known[places.reshape(-1)])])
@@ -130,8 +131,8 @@ def known_to(tokenizer: Any, texts: Sequence[str]) -> Mask:  # noqa: ANN401 - of
     return known
 
 
-def _token(tokenizer: Any, special: set[int], number: int) -> str | None:  # noqa: ANN401 - of transformers
-    token: str | None = None if number in special else tokenizer.convert_ids_to_tokens(number)
+def _token(tokenizer: Any, without_text: set[int], number: int) -> str | None:  # noqa: ANN401 - of transformers
+    token: str | None = None if number in without_text else tokenizer.convert_ids_to_tokens(number)
     return token
 
 

@@ -175,7 +175,6 @@ def test_the_command(tmp_path, pairs, file, capsys):
         (["--margin", "ratio"], "needs a background"),
         (["--margin", "absolute", "--background", "self"], "uses no background"),
         (["--background-source", "x", "--background-target", "y"], "No such file"),
-        (["--background", "self", "--neighbors", "900"], "pairs.tsv, first side: "),
     ],
 )
 def test_bad_commands_are_refused_in_a_line_and_leave_nothing(tmp_path, file, arguments, message, capsys):
