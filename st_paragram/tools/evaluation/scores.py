@@ -21,7 +21,7 @@ from st_paragram.core.encoding.record import Correlation
 from st_paragram.core.encoding.unit_embeddings import unit_embeddings
 from st_paragram.core.files import read_json, write_json
 from st_paragram.core.words import counted
-from st_paragram.errors import EvaluationError, ModelDirectoryError, refused
+from st_paragram.errors import EvaluationError, refused
 from st_paragram.tools.bitext_mining.candidates import best_neighbors
 from st_paragram.tools.bitext_mining.margin import Margin
 from st_paragram.tools.evaluation.files import GradedPairs
@@ -80,10 +80,7 @@ def embed(model: TextEncoder, texts: Sequence[str], method: str = "encode") -> V
     A text without a known token has no similarity: its embedding is zeros. The number of such texts is logged.
     """
     options = {"batch_size": batch_size(model), "normalize_embeddings": True}
-    try:
-        vectors, known = unit_embeddings(model, texts, method, **options)
-    except ModelDirectoryError as error:
-        raise EvaluationError(str(error)) from error
+    vectors, known = unit_embeddings(model, texts, method, **options)
     if not known.all():
         count = len(known) - int(known.sum())
         logger.warning(
