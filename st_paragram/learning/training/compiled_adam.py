@@ -78,7 +78,10 @@ class CompiledAdam(torch.optim.Optimizer):
             "moves": torch.zeros(4, _LONGEST_SLEEP, dtype=torch.float64),
             "moves_from": torch.zeros((), dtype=torch.long),  # the step of the first column
         }
-        self._zero_rows = [row for row in unknown_ids if not table.data[row].any()]
+        zero_ids = [row for row in unknown_ids if not table.data[row].any()]
+        moments = [self.state[table][name] for name in ("exp_avg", "exp_avg_sq")]
+        by_row = [tensor.numpy() for tensor in (table.data, *moments)]
+        self._rows_of_zeros = [array[row] for array in by_row for row in zero_ids]
         window = math.ceil(math.log(_LEFT) / math.log(decay))  # then momentum is below float32's resolution
         arrays = [array.numpy() for array in self._arrays().values()]
         self._kernel = kernels().TrainingStep(*arrays, *betas, eps, window)
@@ -119,10 +122,8 @@ class CompiledAdam(torch.optim.Optimizer):
         rate, threads = float(self.param_groups[0]["lr"]), torch.get_num_threads()
         columns, seed = np.ascontiguousarray(columns), seed % 2**64
         loss: float = self._kernel.train(ids, offsets, columns, margin, rate, threads, dropout, seed, further)
-        for row in self._zero_rows:
-            self.table.data[row] = 0
-            self.state[self.table]["exp_avg"][row] = 0
-            self.state[self.table]["exp_avg_sq"][row] = 0
+        for row in self._rows_of_zeros:
+            row.fill(0)
         return loss
 
     def embed(self, ids: NDArray[np.int32], offsets: NDArray[np.int64]) -> Tensor:
