@@ -150,9 +150,12 @@ def test_score(model, texts, tmp_path, capsys):
         assert [row[0] for row in rows[1:9]] == [score] * 8
 
 
-def test_search(model, texts, tmp_path):
+def test_search(model, texts, tmp_path, capsys):
     encoder = load_encoder(model)
     lines = write(tmp_path / "a", [*BAD, *BLANK, *(a for a, _ in texts)])
+    printed = run(capsys, "search", lines, texts[0][0], "--model", model, "-k", 100)
+    assert "4 sentences without a known token left out" in printed
+    assert not any(has_bad_text(line) for line in printed.splitlines())
     search = TextSearch(Path(lines), encoder)
     assert not any(has_bad_text(hit.sentence) for hit in search.search([texts[0][0]], 100)[0])
     for query in [*BAD, *BLANK]:

@@ -52,7 +52,11 @@ def embed_queries(model: TextEncoder, queries: Sequence[str], method: str = "enc
 
 
 class TextSearch:
-    """The distinct sentences of a text in memory, compared with every query."""
+    """The distinct sentences of a text in memory, compared with every query.
+
+    Attributes:
+        unknown: Number of distinct sentences left out, since the model knows no token of them.
+    """
 
     def __init__(self, source: Source, model: TextEncoder) -> None:
         lines: dict[str, int] = {}
@@ -61,6 +65,7 @@ class TextSearch:
                 lines.setdefault(text, number)
         self.model = model
         self.vectors, known = embed(model, list(lines))
+        self.unknown = int((~known).sum())
         self.sentences = [Hit(0.0, line, text, {}) for text, line in compress(lines.items(), known)]
 
     def search(self, queries: Sequence[str], k: int = 10, threshold: float | None = None) -> list[list[Hit]]:
