@@ -15,7 +15,10 @@ DESCRIPTION = (
     "The output has rows `score TAB source TAB target` in document order. If a run over a list of documents is "
     "interrupted, the same command resumes it."
 )
-EPILOG = ""
+EPILOG = """\
+A sentence in which the model knows no token is skipped, like a sentence without a translation. The command prints the
+number of such sentences.
+"""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -43,5 +46,6 @@ def run(arguments: argparse.Namespace) -> int:
     settings = AlignmentSettings(**given(arguments, AlignmentSettings))
     report = align_documents(documents, arguments.output, model_name(arguments), settings, arguments.overwrite)
     what = f"{counted(report.pairs, 'pair')} from {counted(report.documents, 'pair')} of documents"
-    say(f"{arguments.output}: {what} with {report.source:,} and {report.target:,} sentences")
+    unknown = f"; {report.unknown:,} without a known token (skipped)" if report.unknown else ""
+    say(f"{arguments.output}: {what} with {report.source:,} and {report.target:,} sentences{unknown}")
     return 0

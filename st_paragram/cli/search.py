@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from st_paragram.core.files import check_output
+from st_paragram.core.text.streams import stream_name
 from st_paragram.core.text.tables import check_plain
+from st_paragram.core.words import counted
 from st_paragram.errors import SettingsError
-from st_paragram.tools.options.common import check_input, is_standard_output, model_name, output_opened
+from st_paragram.tools.options.common import check_input, is_standard_output, model_name, output_opened, say
 
 DESCRIPTION = (
     "Find the sentences nearest to a query, in an index (from st-paragram index) or in a text with one sentence per "
@@ -64,6 +66,9 @@ def run(arguments: argparse.Namespace) -> int:
         if where:
             raise SettingsError(f"--where needs an index, but {arguments.source} is a text; index it first")
         index = TextSearch(arguments.source, load_encoder(model_name(arguments)))
+        if index.unknown:
+            left_out = f"{counted(index.unknown, 'sentence')} without a known token left out"
+            say(f"{stream_name(arguments.source)}: {left_out}")
     else:
         from st_paragram.tools.search.index import SearchIndex
 

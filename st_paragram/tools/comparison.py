@@ -22,8 +22,9 @@ from numpy.typing import NDArray
 
 from st_paragram.core.encoding.encoder import Encoder
 from st_paragram.core.encoding.models import TextEncoder
+from st_paragram.core.encoding.unit_embeddings import known_texts
 from st_paragram.core.tokenizers.bilingual import BilingualTokenizer
-from st_paragram.errors import EvaluationError, TextError
+from st_paragram.errors import EvaluationError, TextError, short
 
 Floats = NDArray[np.float64]
 
@@ -63,6 +64,9 @@ def compare(model: TextEncoder, first: str, second: str) -> Comparison:
         >>> found.cosine > 0.5
         True
     """
+    for reader, text in zip(readers(model), (first, second), strict=True):
+        if not known_texts(reader, [text]).all():
+            raise TextError(f"the model knows no token in {short(text)}; use one of its languages or another model")
     pairs = zip(readers(model), (first, second), strict=True)
     sides = [_pieces(one, text) for one, text in pairs if isinstance(one, Encoder)]
     if not sides:

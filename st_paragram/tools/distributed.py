@@ -87,6 +87,7 @@ class EmbedTexts(_STEP):
     """Write the embeddings of documents to Parquet, one file per task, and pass the documents on.
 
     The files `00000.parquet`, ... have the columns `id`, `text` and `embedding` (a list) and exist only when complete.
+    The statistics count blank documents, and others in which the model knows no token; they have rows, too.
 
     Args:
         model: Directory, name or hub id of a model, available on every machine.
@@ -144,6 +145,8 @@ class EmbedTexts(_STEP):
                         writer.write_batch(table.of(rows, list(islice(ids, len(lines))), lines))
                 yield from batch
         self.output.mv(f"{name}.part", name)
+        self.stat_update("blank", value=encode.report.blank)
+        self.stat_update("without a known token", value=encode.report.unknown)
 
     def _check_free(self, name: str, table: ParquetTable) -> None:
         """Refuse to replace a file that no task of such a pipeline has written."""

@@ -129,3 +129,12 @@ def test_mistakes_are_told_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(TextError, match=r"document 7: no text 'translation' in its metadata \(it has es"):
         CleanPairs(("en", "es")).filter(document("a", es="b"))
     assert not list(tmp_path.glob("*.parquet"))
+
+
+def test_documents_without_a_known_token_have_rows_and_are_counted(tmp_path: Path) -> None:
+    embed = EmbedTexts("p-sp-mini", str(tmp_path))
+    documents = [document(text) for text in ("Hello", "", "\u200b", "გამარჯობა")]
+    assert list(embed.run(iter(documents))) == documents
+    rows = np.array(pq.read_table(tmp_path / "00000.parquet")["embedding"].to_pylist())
+    np.testing.assert_allclose(rows, Encoder().encode([each.text for each in documents]), rtol=1e-3, atol=1e-3)
+    assert embed.stats["blank"].total == 1 and embed.stats["without a known token"].total == 2

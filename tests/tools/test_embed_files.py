@@ -75,7 +75,7 @@ def made_by(encode, texts, output, **options):
 def test_all_forms_hold_the_lines_in_order(encoder, texts, lines, tmp_path, dtype, dim, normalize):
     expected = encoder.encode(lines)[:, :dim].astype(np.float64)
     if normalize:
-        expected /= np.linalg.norm(expected, axis=1, keepdims=True)
+        expected /= np.maximum(np.linalg.norm(expected, axis=1, keepdims=True), 1e-12)
     for form in FORMS:
         report = made_by(encoder, texts, tmp_path / form, dtype=dtype, dim=dim, normalize=normalize)[1]
         assert (report.lines, report.blank, report.resumed, report.files) == (90, 2, 0, 7 if form == "x" else 1)

@@ -53,6 +53,11 @@ class Tokenizer(Protocol):
     content: bytes  # the vocabulary, as the bytes of a file
     options: dict[str, Any]  # the other arguments of the class, as JSON values
 
+    @property
+    def unknown_ids(self) -> tuple[int, ...]:
+        """The rows of the embedding matrix for texts without a known token: one, or one per language."""
+        return (self.unknown_id,)
+
     @abstractmethod
     def __len__(self) -> int:
         """Number of ids."""

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
+from itertools import compress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
+from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.evaluation import (
     EmbeddingSimilarityEvaluator,
     SentenceEvaluator,
@@ -14,13 +17,16 @@ from sentence_transformers.sentence_transformer.evaluation import (
     TranslationEvaluator,
 )
 
+from st_paragram.core.encoding.unit_embeddings import known_texts
 from st_paragram.core.pair_store import PairStore
 from st_paragram.core.sample import LANGUAGES, graded_pairs
 from st_paragram.core.text.parallel import TextSource
+from st_paragram.core.words import counted
 from st_paragram.errors import EvaluationError
 from st_paragram.tools.evaluation.files import GradedPairs, Translations, read_graded_pairs, read_translations
 
 logger = logging.getLogger(__name__)
+Pairs = TypeVar("Pairs", GradedPairs, Translations)
 
 HELD_OUT = 1_000
 MOST_TRANSLATIONS = 10_000  # the evaluator keeps all cosines in memory: 400 MB
@@ -69,6 +75,22 @@ def development_translations(path: str | Path, language: str, force: bool = Fals
         raise EvaluationError(f"{path}: {count} translations; give at most {MOST_TRANSLATIONS} (1,000 are enough)")
     _refuse_test_set(path, translations, "--dev-bitext with translations held out of the training data", force)
     return translations
+
+
+def with_known_tokens(data: Pairs, model: SentenceTransformer) -> Pairs:
+    """Leave out pairs with a side in which the model knows no token, unless no pair remains; log their number."""
+    known = known_texts(model, data.first) & known_texts(model, data.second)  # type: ignore[arg-type]
+    if known.all() or not known.any():
+        return data
+    logger.warning(
+        f"{data.name}: {counted(int((~known).sum()), 'pair')} left out, since the model knows no token of a side"
+    )
+    first = list(compress(data.first, known))
+    second = list(compress(data.second, known))
+    if isinstance(data, GradedPairs):
+        grades = list(compress(data.grades, known))
+        return replace(data, first=first, second=second, grades=grades)  # type: ignore[call-arg] # mypy tries both
+    return replace(data, first=first, second=second)
 
 
 def hold_out(store: PairStore) -> tuple[PairStore, Translations | None]:

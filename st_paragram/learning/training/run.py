@@ -257,6 +257,9 @@ def _train(run: TrainingRun) -> TrainingRecord:
     set_seed(settings.seed)
     training = importlib.import_module(run.kind.module)
     model = training.new_model(store, settings)
+    pairs = development.with_known_tokens(pairs, model)
+    if translations:
+        translations = development.with_known_tokens(translations, model)
     evaluator = development.development_evaluator(pairs, translations, batch_size(model))
     scores, accuracies = [], []
 

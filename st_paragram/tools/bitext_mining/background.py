@@ -19,6 +19,7 @@ import numpy as np
 from st_paragram.core.files import STDIN
 from st_paragram.core.text.parallel import TextSource, read_pairs
 from st_paragram.core.text.tables import read_texts
+from st_paragram.core.words import counted
 from st_paragram.errors import MiningError, SettingsError
 from st_paragram.tools.bitext_mining.margin import Margin, Scores, margin_scores
 from st_paragram.tools.bitext_mining.settings import MarginSettings
@@ -39,6 +40,11 @@ class Background:
     target: Rows | Index  # sentences in the second language
     margin: Margin  # RATIO or DISTANCE
     k: int  # neighbors
+
+    @property
+    def no_similarity(self) -> float:
+        """The score of a pair without a similarity, which no threshold keeps."""
+        return -1.0 if self.margin is Margin.DISTANCE else 0.0
 
     def __call__(self, first: Vectors, second: Vectors) -> Scores:
         """Score pairs of unit vectors, float32 (n, D) each, to float64 (n,)."""
@@ -84,10 +90,13 @@ def _background(texts: Mapping[str, Iterable[str]], model: Path, settings: Margi
     for number, (name, lines) in enumerate(texts.items()):
         write_sentences(lines, name, work / f"sentences-{number}", most_repeats=settings.most_repeats)
         sentences = Sentences(work / f"sentences-{number}")
-        if len(sentences) < k:
-            seen = f"{name}: {len(sentences)} distinct sentences, but {k} neighbors are needed"
-            raise MiningError(f"{seen}; give more text or fewer neighbors")
-        vectors.append(embed_sentences(sentences, work / f"vectors-{number}", model, settings.vector_type, name))
+        rows = embed_sentences(sentences, work / f"vectors-{number}", model, settings.vector_type, name)
+        if not len(rows):
+            raise MiningError(f"{name}: no sentence with a token that the model knows; use another text or model")
+        if len(rows) < k:
+            k = len(rows)
+            logger.warning("%s: %s; neighbors per sentence: %d", name, counted(k, "sentence"), k)
+        vectors.append(rows)
     corpora: list[Rows | Index] = []
     for number, (rows, queries, name) in enumerate(zip(vectors, vectors[::-1], texts, strict=True)):
         if factory := choose_index(settings.index, len(queries), len(rows), rows.dim):

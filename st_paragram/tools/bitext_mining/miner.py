@@ -7,9 +7,10 @@ not search again.
 
 from __future__ import annotations
 
+import logging
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from zipfile import BadZipFile
@@ -33,8 +34,11 @@ from st_paragram.tools.neighbors.sentences import SentenceCounts, Sentences, wri
 from st_paragram.tools.neighbors.vectors import Rows, blocks, embed_sentences
 from st_paragram.tools.work import make, work_folder
 
+logger = logging.getLogger(__name__)
+
 _Write = Callable[[int, int], Sequence[Neighbors]]
 
+_UNKNOWN = "zeros without a known token"  # the rule of stored vectors
 _STEPS = ("sentences", "embed", "search", "pairs")
 _QUERIES = 1 << 15  # queries searched at a time, which an interruption can lose
 _WRITTEN = 1 << 16  # pairs written at a time
@@ -82,6 +86,7 @@ class MiningReport:
             read = f"{counted(counts.lines, 'line')}, {counted(counts.sentences, 'sentence')}"
             left_out = f"{counts.blank:,} blank, {counts.near_empty:,} near-empty, {counts.repeated:,} repeated"
             often = f", {counts.boilerplate:,} too frequent" if counts.boilerplate else ""
+            often += f", {counts.unknown:,} without a known token" if counts.unknown else ""
             most = f"the most frequent occurs {counted(counts.most_repeated, 'time')}"
             lines.append(f"{name}: {read} ({left_out}{often}; {most})")
         ways = ("among themselves",) if len(self.texts) == 1 else ("source to target", "target to source")
@@ -132,12 +137,13 @@ def mine(
         keys = [digest(*each, settings.with_ids, settings.most_repeats) for each in zip(keys, named, strict=True)]
         sides = [_read(folder, *each, settings) for each in zip(texts, keys, named, strict=True)]
         times.append(time.perf_counter())
-        of_vectors = fingerprint(found), settings.vector_type
+        of_vectors = fingerprint(found), settings.vector_type, _UNKNOWN
         keys = [digest(key, *of_vectors) for key in keys]
         vectors = [
             embed_sentences(side, folder / f"vectors-{key}", found, settings.vector_type, text)
             for text, key, side in zip(texts, keys, sides, strict=True)
         ]
+        settings = _with_neighbors_for(dict(zip(texts, vectors, strict=True)), settings)
         times.append(time.perf_counter())
         forward, backward, searched = _search(folder, vectors, keys, settings)
         times.append(time.perf_counter())
@@ -147,11 +153,14 @@ def mine(
             pairs = one_to_one(pairs) if settings.candidates is Candidates.MAX else pairs
         if settings.threshold is not None:
             pairs = pairs.at(pairs.scores >= settings.threshold)
-        _write(pairs, (sides[0], sides[-1]), settings.with_ids, output)
+        source = vectors[0].stored_numbers(pairs.source)
+        target = vectors[-1].stored_numbers(pairs.target)
+        _write(ScoredPairs(source, target, pairs.scores), (sides[0], sides[-1]), settings.with_ids, output)
         times.append(time.perf_counter())
     scores = {f"{share:g}": float(np.quantile(pairs.scores, 1 - share)) for share in _SHARES if len(pairs)}
     seconds = dict(zip(_STEPS, np.diff(times).tolist(), strict=True))
-    return MiningReport(tuple(texts), tuple(side.counts for side in sides), searched, len(pairs), scores, seconds)
+    counts = tuple(side.counts.without_unknown(len(rows)) for side, rows in zip(sides, vectors, strict=True))
+    return MiningReport(tuple(texts), counts, searched, len(pairs), scores, seconds)
 
 
 def _read(folder: Path, text: str, key: str, column: str | None, settings: MiningSettings) -> Sentences:
@@ -160,11 +169,20 @@ def _read(folder: Path, text: str, key: str, column: str | None, settings: Minin
     def write(path: Path) -> None:
         write_sentences(read_texts(text, column), text, path, settings.with_ids, settings.most_repeats)
 
-    sentences = Sentences(make(folder / f"sentences-{key}", write))
-    if len(sentences) < settings.neighbors + settings.paraphrase:
-        seen = f"{text}: {len(sentences)} distinct sentences, but {settings.neighbors} neighbors are needed"
-        raise MiningError(f"{seen}; give more text or fewer neighbors")
-    return sentences
+    return Sentences(make(folder / f"sentences-{key}", write))
+
+
+def _with_neighbors_for(vectors: Mapping[str, Rows], settings: MiningSettings) -> MiningSettings:
+    """Use fewer neighbors if a text has fewer sentences with a known token; refuse a text without any pair."""
+    for text, rows in vectors.items():
+        possible = len(rows) - settings.paraphrase
+        if possible < 1:
+            seen = f"{text}: {counted(len(rows), 'distinct sentence')} with a token that the model knows"
+            raise MiningError(f"{seen}; give more text, or a model that knows its language")
+        if possible < settings.neighbors:
+            logger.warning(f"{text}: {counted(len(rows), 'sentence')}; neighbors per sentence: {possible}")
+            settings = replace(settings, neighbors=possible)
+    return settings
 
 
 def _search(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import multiprocessing
 from collections.abc import Sequence
 from functools import cached_property
@@ -72,7 +73,7 @@ class ParaphraseScore(RowFilter):
     """
 
     name: ClassVar[str] = "paraphrase_score"
-    reasons: ClassVar[tuple[str, ...]] = ("score too low", "score too high")
+    reasons: ClassVar[tuple[str, ...]] = ("score too low", "score too high", "no known token")
 
     low: float = setting(0.4, "minimum score")
     high: float = setting(1.0, "maximum score")
@@ -87,21 +88,32 @@ class ParaphraseScore(RowFilter):
             raise SettingsError(f"model is {self.model!r} and column is {self.column!r}; give exactly one of them")
 
     def reject(self, rows: Sequence[Row]) -> list[str | None]:
-        """Return "score too low" or "score too high" for rows outside the limits; a score must be a number."""
-        low, high = self.reasons
-        return [None if self.low <= s <= self.high else low if s < self.low else high for s in self.scores(rows)]
+        """Return "score too low" or "score too high" for rows outside the limits; a score must be a number.
+
+        With a model, return "no known token" for rows with a text in which the model knows no token.
+        """
+        return [self._reason(score) for score in self.scores(rows)]
+
+    def _reason(self, score: float) -> str | None:
+        too_low, too_high, no_known_token = self.reasons
+        if math.isnan(score):
+            return no_known_token
+        if score < self.low:
+            return too_low
+        return too_high if score > self.high else None
 
     def scores(self, rows: Sequence[Row]) -> list[float]:
-        """Return the scores of rows."""
+        """Return the scores of rows; NaN if the model knows no token of a text."""
         if self.model is None:
             return [self._given(row) for row in rows]
-        first, second = (
-            self._encoder.encode([row[side] for row in rows], normalize_embeddings=True, show_progress_bar=False)
-            for side in (0, 1)
-        )
+        from st_paragram.core.encoding.unit_embeddings import unit_embeddings
+
+        first = unit_embeddings(self._encoder, [row[0] for row in rows], normalize_embeddings=True)
+        second = unit_embeddings(self._encoder, [row[1] for row in rows], normalize_embeddings=True)
         # Rounding may raise the cosine of equal texts above 1, so that `high` would drop them.
-        scores: list[float] = np.minimum(np.einsum("nd,nd->n", first, second, dtype=np.float64), 1.0).tolist()
-        return scores
+        scores = np.minimum(np.einsum("nd,nd->n", first.vectors, second.vectors, dtype=np.float64), 1.0)
+        scores[~(first.known & second.known)] = math.nan
+        return scores.tolist()
 
     def identity(self) -> dict[str, Any]:
         """Return the options, with the digest of the model's files instead of its name."""

@@ -64,8 +64,8 @@ def embed_files(
     - `X.parquet`: a table with the columns `text` and `embedding` (extra `parquet`);
     - a name without an extension: a folder of matrices, one or more for each text, for `read_embeddings`.
 
-    The same call resumes an interrupted run, unless the model, a text or a setting has changed. A blank line gets the
-    embedding of the unknown token.
+    The same call resumes an interrupted run, unless the model, a text or a setting has changed. Each line, also a blank
+    line, has a row: its embedding by `encode`.
 
     Args:
         model: An `Encoder`, a SentenceTransformer, or the directory, name or hub id of a model.
@@ -147,7 +147,7 @@ def _make_shards(
             path, start = folder / f"shard-{len(shards):05d}{suffix}", report.lines
             part = chain([line], islice(lines, encode.settings.shard_lines - 1))
             if path.exists():
-                report.count(part, resumed=True)
+                encode.count_resumed(part)
             else:
                 batches = encode.embedded(part, stream_name(name), start - before + 1)
                 make(path, partial(_write_shard, encode, batches, start + 1, suffix))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
@@ -35,6 +35,7 @@ class SentenceCounts:
         repeated: Repeated lines; the first is kept.
         boilerplate: Lines whose sentences occur too often, if there is a limit.
         sentences: Remaining distinct sentences.
+        unknown: Distinct sentences in which the model knows no token.
         most_repeated: Frequency of the most frequent sentence.
     """
 
@@ -45,6 +46,11 @@ class SentenceCounts:
     boilerplate: int = 0
     sentences: int = 0
     most_repeated: int = 0
+    unknown: int = 0
+
+    def without_unknown(self, known: int) -> SentenceCounts:
+        """Return the counts with `known` sentences, when the others have no known token."""
+        return replace(self, sentences=known, unknown=self.sentences - known)
 
 
 class Sentences:

@@ -10,13 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from st_paragram.core.encoding.models import TextEncoder
+from st_paragram.core.encoding.unit_embeddings import unit_embeddings
 from st_paragram.errors import SettingsError, short
 from st_paragram.tools.neighbors.exact import nearest_neighbors
 from st_paragram.tools.neighbors.results import Vectors
-from st_paragram.tools.neighbors.vectors import unit_rows
 from st_paragram.tools.search.rows import Source, has_words, rows_of
-
-_NOTHING = ["", "\ue000"]  # texts without any known token: no character, and an unused character
 
 
 class Hit(NamedTuple):
@@ -38,15 +36,10 @@ class Hit(NamedTuple):
 def embed(model: TextEncoder, texts: Sequence[str], method: str = "encode") -> tuple[Vectors, NDArray[np.bool_]]:
     """Compute unit vectors of texts with a known token, (m, D), and which of the n texts these are, (n,).
 
-    Texts without a known token all have the same vector, or a vector of zeros, and would be "equal".
+    A text without a known token has no similarity with any text.
     """
-    rows = np.asarray(getattr(model, method)([*texts, *_NOTHING], show_progress_bar=False), np.float32)
-    lengths = np.linalg.norm(rows, axis=1)
-    nothing = unit_rows(rows[len(texts) :][lengths[len(texts) :] > 0].reshape(-1, rows.shape[1]), "unknown texts")
-    rows, lengths = rows[: len(texts)], lengths[: len(texts)]
-    alike = (rows @ nothing.T > (1 - 1e-6) * lengths[:, None]).any(axis=1)
-    known = (lengths != 0) & ~alike  # NaN is kept here and refused later
-    return unit_rows(rows[known], "sentences"), known
+    vectors, known = unit_embeddings(model, texts, method)
+    return vectors[known], known
 
 
 def embed_queries(model: TextEncoder, queries: Sequence[str], method: str = "encode") -> Vectors:
@@ -59,7 +52,11 @@ def embed_queries(model: TextEncoder, queries: Sequence[str], method: str = "enc
 
 
 class TextSearch:
-    """The distinct sentences of a text in memory, compared with every query."""
+    """The distinct sentences of a text in memory, compared with every query.
+
+    Attributes:
+        unknown: Number of distinct sentences left out, since the model knows no token of them.
+    """
 
     def __init__(self, source: Source, model: TextEncoder) -> None:
         lines: dict[str, int] = {}
@@ -68,6 +65,7 @@ class TextSearch:
                 lines.setdefault(text, number)
         self.model = model
         self.vectors, known = embed(model, list(lines))
+        self.unknown = int((~known).sum())
         self.sentences = [Hit(0.0, line, text, {}) for text, line in compress(lines.items(), known)]
 
     def search(self, queries: Sequence[str], k: int = 10, threshold: float | None = None) -> list[list[Hit]]:

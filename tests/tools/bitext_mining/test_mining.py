@@ -166,7 +166,7 @@ def test_thresholds_and_frequent_sentences(texts, tmp_path):
     ("content", "message"),
     [
         (b"\n \n-\n", r"a\.txt: no sentences in 3 lines"),
-        (b"the same again\n" * 50, r"a\.txt: 1 distinct sentences, but 3 neighbors are needed"),
+        ("გამარჯობა\n".encode(), r"a\.txt: 0 distinct sentences with a token that the model knows; give more text"),
         (b"good line\n\xff\xfe bad\n", r"a\.txt: line 2 is not UTF-8 \(byte 0xff\)"),
     ],
 )
@@ -176,6 +176,20 @@ def test_texts_that_cannot_be_mined(texts, tmp_path, content, message):
         mine(texts, tmp_path / "p.tsv", MODEL, PLAIN)
     assert "\n" not in str(caught.value)
     assert {path.name for path in tmp_path.iterdir()} == {"a.txt", "b.txt"}
+
+
+@pytest.mark.parametrize("paraphrase", [False, True])
+def test_few_sentences_have_fewer_neighbors(texts, tmp_path, caplog, paraphrase):
+    lines = Path(texts[0]).read_text(encoding="utf-8").split("\n")
+    few = [line for line in dict.fromkeys(lines) if len(line) > 20][: 2 + paraphrase]
+    Path(texts[0]).write_text("\n".join(few) + "\n", encoding="utf-8")
+    settings = replace(PLAIN, neighbors=2, paraphrase=paraphrase)
+    given = texts[:1] if paraphrase else texts
+    mine(given, tmp_path / "two.tsv", MODEL, settings)
+    assert not caplog.text
+    mine(given, tmp_path / "nine.tsv", MODEL, replace(settings, neighbors=9))
+    assert f"a.txt: {len(few)} sentences; neighbors per sentence: 2" in caplog.text
+    assert rows_of(tmp_path / "nine.tsv") == rows_of(tmp_path / "two.tsv")
 
 
 def test_refusals(texts, tmp_path):

@@ -14,7 +14,7 @@ import pytest
 from lancedb.query import LanceVectorQueryBuilder
 
 from st_paragram import Encoder, SearchIndex
-from st_paragram.errors import MiningError, ModelDirectoryError, SettingsError
+from st_paragram.errors import MiningError, ModelDirectoryError, ParagramError, SettingsError
 from st_paragram.tools.search import index as module
 from st_paragram.tools.search.embedding import TextSearch
 from st_paragram.tools.search.rows import table_rows, tags_of
@@ -219,7 +219,7 @@ def test_what_the_model_knows_nothing_of_is_left_out_and_no_query(tmp_path, monk
         SearchIndex.build(["", UNKNOWN], tmp_path / "j", "p-sp-mini")
     monkeypatch.setattr(Encoder, "encode", lambda self, texts, **_: np.full((len(texts), 256), np.nan, np.float32))
     for change in (lambda: built(tmp_path / "k", ["one two"]), lambda: index.add(["five six"])):
-        with pytest.raises(MiningError, match="length nan"):
+        with pytest.raises(ParagramError, match="NaN or infinite values"):
             change()
     assert not list((tmp_path / "k").glob("*")) and len(SearchIndex(tmp_path / "i")) == 1
 
