@@ -6,6 +6,8 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from st_paragram.core.encoding.find import find
 from st_paragram.core.encoding.models import TextEncoder, load_encoder
 from st_paragram.core.extras import require
@@ -149,7 +151,7 @@ def nearest(model: TextEncoder, query: str, text: str) -> list[list[str]]:
         each.encode(texts, normalize_embeddings=True, show_progress_bar=False)
         for each, texts in zip(readers(model), ([query], lines), strict=True)
     )
-    cosines = (rows @ asked[0]).round(5)
+    cosines = (rows.astype(np.float64) @ asked[0].astype(np.float64)).round(5)  # equal rows have equal cosines
     best = (-cosines).argsort(kind="stable")[:_NEAREST]
     return [[f"{cosines[row]:.3f}", lines[row], str(row + 1)] for row in best.tolist()]
 

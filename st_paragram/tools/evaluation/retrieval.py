@@ -185,7 +185,8 @@ def score(name: str, model: TextEncoder, data: Data) -> Iterator[Score]:
 
 def _measures(benchmark: str, task: Task, queries: Vectors, corpus: Vectors) -> dict[str, float]:
     if benchmark == ANSWER:
-        return answer_measures(task, lambda block: queries[block] @ corpus.T)
+        candidates = corpus.T.astype(np.float64)  # float32 products of equal vectors can differ, and rank them
+        return answer_measures(task, lambda block: queries[block].astype(np.float64) @ candidates)
     ranked = search(queries, corpus, task.itself, CUT)
     return {f"MAP@{CUT}": fmean(map(average_precision, ranked, task.relevant))}
 

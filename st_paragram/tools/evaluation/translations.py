@@ -26,8 +26,9 @@ from st_paragram.tools.evaluation import report
 from st_paragram.tools.evaluation.benchmarks import Request
 from st_paragram.tools.evaluation.files import Translations, fetch, inner_folder, read_translations
 from st_paragram.tools.evaluation.scores import Score, embed
-from st_paragram.tools.neighbors.exact import nearest_both_ways
+from st_paragram.tools.neighbors.exact import exact_both_ways, nearest_both_ways
 from st_paragram.tools.neighbors.results import Vectors
+from st_paragram.tools.neighbors.vectors import UnitRows
 
 Rows = NDArray[np.int64]
 
@@ -123,10 +124,10 @@ def retrieval_errors(first: Vectors, second: Vectors) -> dict[str, float]:
     Embeddings of sentences and of their translations, in the same order, are float32 (n, D) with rows of length 1.
     """
     forward, backward = nearest_both_ways(first, second, DEFAULT_K)
+    nearest = forward.indices[:, 0]
     cosine = [_misses(neighbors.indices[:, 0]) for neighbors in (forward, backward)]
     both = ((forward, backward), (backward, forward))
     margin = [_misses(best_neighbors(own, other, Margin.RATIO)[0]) for own, other in both]
-    found = found_by_mteb(first, second)
     return {
         f"{ERROR} to English": cosine[0],
         f"{ERROR} from English": cosine[1],
@@ -134,26 +135,21 @@ def retrieval_errors(first: Vectors, second: Vectors) -> dict[str, float]:
         "margin error to English": margin[0],
         "margin error from English": margin[1],
         "margin error": fmean(margin),
-        "accuracy": 1 - _misses(found),
-        "F1": weighted_f1(found),
+        "accuracy": 1 - _misses(nearest),
+        "F1": weighted_f1(nearest),
     }
 
 
 def mteb_measures(first: Vectors, second: Vectors) -> dict[str, float]:
-    """Return F1 and accuracy as in mteb, from the first language to the second and back."""
-    forward, backward = found_by_mteb(first, second), found_by_mteb(second, first)
+    """Return F1 and accuracy by mteb's protocol, from the first language to the second and back.
+
+    Sentences with the same words have the same vector. Of equally near sentences, the first is the nearest. mteb takes
+    the sentence that the rounding of its matrix product prefers, so its figures can differ between machines.
+    """
+    both_ways = exact_both_ways(first, UnitRows(second), 1)
+    forward, backward = (neighbors.indices[:, 0] for neighbors in both_ways)
     shares = {"F1": weighted_f1(forward), "F1 back": weighted_f1(backward)}
     return shares | {"accuracy": 1 - _misses(forward), "accuracy back": 1 - _misses(backward)}
-
-
-def found_by_mteb(first: Vectors, second: Vectors) -> Rows:
-    """Return the nearest neighbors as mteb 2 finds them (its `BitextMiningEvaluator`), int64 (n,).
-
-    Sentences with the same words have the same vector, so rounding decides which of them is "nearest". Only the same
-    steps give the same figures: rows are scaled to length 1 again, and searched in blocks of 100.
-    """
-    query, corpus = (side / np.maximum(np.linalg.norm(side, axis=1, keepdims=True), 1e-12) for side in (first, second))
-    return np.concatenate([(query[n : n + 100] @ corpus.T).argmax(axis=1) for n in range(0, len(query), 100)])
 
 
 def weighted_f1(found: Rows) -> float:
