@@ -24,7 +24,7 @@ from tqdm import tqdm
 from st_paragram.core.files import check_output, content_digest, output_lock, read_json, write_json
 from st_paragram.errors import DownloadError, SettingsError, one_line, refused
 from st_paragram.tools.corpora.catalogue import CorpusFile
-from st_paragram.tools.corpora.transfer import UNANNOUNCED, Transfer, TryAgain, check_encoding
+from st_paragram.tools.corpora.transfer import UNANNOUNCED, TooLargeError, Transfer, TryAgain, check_encoding
 
 logger = logging.getLogger(__name__)
 
@@ -158,6 +158,10 @@ def _fetch(file: CorpusFile, path: Path, stop: threading.Event) -> Fetched | Dow
             return DownloadError(f"{wrong}; the download was discarded")
         part.replace(path)
     except _NotThere as error:
+        return error
+    except TooLargeError as error:
+        part.unlink()
+        _origin(part).unlink()
         return error
     except DownloadError as error:
         kept = f"; {_size(part):,} bytes are kept, and the next run resumes" if _known(file, part) else ""

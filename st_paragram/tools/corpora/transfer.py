@@ -33,6 +33,10 @@ class TryAgain(Exception):
         self.seconds = seconds
 
 
+class TooLargeError(DownloadError):
+    """A body has more bytes than announced or allowed."""
+
+
 class Transfer:
     """One request. A thread watches it, and cuts the connection if `stop` is set or the server is too slow.
 
@@ -84,7 +88,7 @@ class Transfer:
         while block := body.read1(_BLOCK, decode_content=False):
             self.size += len(block)
             if self.size > limit:
-                raise DownloadError(f"the server sent more than the {kind} {limit:,} bytes")
+                raise TooLargeError(f"the server sent more than the {kind} {limit:,} bytes")
             yield block
         if self._reason:
             raise DownloadError(self._reason)
@@ -152,14 +156,14 @@ class _Adapter(HTTPAdapter):
         super().__init__()
 
     def get_connection_with_tls_context(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
-        pool = super().get_connection_with_tls_context(*args, **kwargs)
-        kind: Any = type(pool).ConnectionCls
+        pool: Any = super().get_connection_with_tls_context(*args, **kwargs)
+        kind = type(pool).ConnectionCls
 
         def connection(**options: Any) -> Any:  # noqa: ANN401
             self._connections.append(kind(**options))
             return self._connections[-1]
 
-        pool.ConnectionCls = connection  # type: ignore[assignment, misc]
+        pool.ConnectionCls = connection
         return pool
 
 
