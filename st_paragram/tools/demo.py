@@ -6,6 +6,8 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from st_paragram.core.encoding.find import find
 from st_paragram.core.encoding.models import TextEncoder, load_encoder
 from st_paragram.core.encoding.unit_embeddings import unit_embeddings
@@ -151,7 +153,8 @@ def nearest(model: TextEncoder, query: str, text: str) -> list[list[str]]:
     if not asked.known.all():
         raise TextError(f"the model knows no token in the query {short(query)}; use one of its languages")
     vectors, known = unit_embeddings(reader_of_lines, lines, normalize_embeddings=True)
-    cosines = (vectors @ asked.vectors[0]).round(5)
+    # Equal rows have equal cosines in float64
+    cosines = (vectors.astype(np.float64) @ asked.vectors[0].astype(np.float64)).round(5)
     order = (-cosines).argsort(kind="stable")
     best = order[known[order]][:_NEAREST]
     return [[f"{cosines[row]:.3f}", lines[row], str(row + 1)] for row in best.tolist()]

@@ -245,3 +245,20 @@ def test_damaged_folders_are_refused_in_one_line(model, texts, tmp_path):
         with pytest.raises(StoreError, match=message) as raised:
             read_embeddings(folder).rows(0, 90)
         assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("form", [*FORMS, None])
+def test_a_text_that_is_cut_while_it_is_read_is_refused(encoder, tmp_path, monkeypatch, form):
+    paths = [tmp_path / "1.txt", tmp_path / "2.txt"]
+    for path in paths:
+        path.write_text("ba ce\nfo gu\n")
+    read = embed.read_texts
+
+    def cut_later(name, column):
+        yield from read(name, column)
+        paths[1].write_text("ba ce\n")
+
+    monkeypatch.setattr(embed, "read_texts", cut_later)
+    with pytest.raises(TextError, match=r"2\.txt: changed while it was read, from 12 to 6 bytes"):
+        embed_files(encoder, paths, io.BytesIO() if form is None else tmp_path / form)
+    assert form is None or not (tmp_path / form).exists()

@@ -9,10 +9,10 @@ import re
 import sys
 import zipfile
 import zlib
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, ExitStack
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from itertools import count
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Any, Protocol
 
 from st_paragram.core.extras import require
@@ -54,7 +54,25 @@ def open_stream(path: str, stack: ExitStack) -> ByteStream:
         stream: ByteStream = stack.enter_context(PACKED.get(PurePath(path).suffix.lower(), open)(path, "rb"))
     except OSError as error:
         raise TextError(f"{path}: {one_line(error, about=path)}; check the path") from error
+    stack.enter_context(unchanged([path]))
     return stream
+
+
+@contextmanager
+def unchanged(paths: Iterable[str]) -> Iterator[None]:
+    """Refuse files whose size changes meanwhile, since a part of them, or a mixture, was read."""
+    sizes = {path: _size(path) for path in paths}
+    yield
+    for path, before in sizes.items():
+        after = _size(path)
+        if before is not None and after not in (before, None):
+            seen = f"changed while it was read, from {before:,} to {after:,} bytes"
+            raise TextError(f"{path}: {seen}; run again when the file is complete")
+
+
+def _size(path: str) -> int | None:
+    """Return the size of a regular file; None for pipes and missing files."""
+    return Path(path).stat().st_size if Path(path).is_file() else None
 
 
 def unreadable(name: str) -> AbstractContextManager[None]:

@@ -30,7 +30,7 @@ from st_paragram.core.files import (
     folder_for_file,
     write_json,
 )
-from st_paragram.core.text.streams import stream_name
+from st_paragram.core.text.streams import stream_name, unchanged
 from st_paragram.core.text.tables import read_texts
 from st_paragram.errors import SettingsError, TextError
 from st_paragram.tools.embed_files.reader import MANIFEST, EmbeddedText, Manifest, Shard
@@ -99,9 +99,11 @@ def embed_files(
     digests = [[file_digest(path), column] for path, column in inputs]  # refuses missing files
     encode = RowEncoder(load_encoder(model) if isinstance(model, str | Path) else model, settings)
     if not isinstance(output, str | Path):
-        for path, column in inputs:
-            first = encode.report.lines + 1
-            _write_json_lines(output, encode, encode.embedded(read_texts(path, column), stream_name(path), 1), first)
+        with unchanged(paths):
+            for path, column in inputs:
+                first = encode.report.lines + 1
+                batches = encode.embedded(read_texts(path, column), stream_name(path), 1)
+                _write_json_lines(output, encode, batches, first)
         _check_not_empty(encode.report, paths)
         return encode.report
     output = Path(output)
@@ -115,7 +117,8 @@ def embed_files(
         for other in work.iterdir():
             if other.is_dir() and other != place:  # of other settings, and inside our work folder
                 shutil.rmtree(other)
-        shards, embedded = _make_shards(inputs, place, encode, output.suffix or ".npy")
+        with unchanged(paths):  # also a text that is cut before its turn
+            shards, embedded = _make_shards(inputs, place, encode, output.suffix or ".npy")
         _check_not_empty(encode.report, paths)
         if output.suffix:
             with atomic(output) as file:

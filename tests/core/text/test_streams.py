@@ -17,7 +17,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from st_paragram.core.text import streams
+from st_paragram.core.text.parallel import TextSource, read_pairs
 from st_paragram.core.text.streams import read_lines
+from st_paragram.core.text.tables import read_columns
 from st_paragram.errors import TextError
 
 PACKERS = {
@@ -96,3 +98,39 @@ def test_files_that_are_not_there(tmp_path: Path) -> None:
         list(read_lines(str(tmp_path / "none.gz")))
     with pytest.raises(TextError, match="Is a directory; check the path"):
         list(read_lines(str(tmp_path)))
+
+
+@pytest.mark.parametrize(
+    "change", [lambda path: path.write_text("one\tuno\n"), lambda path: path.open("a").write("x\ty\n")]
+)
+@pytest.mark.parametrize(
+    "read",
+    [
+        read_lines,
+        lambda path: read_columns(path, ["1", "2"]),
+        lambda path: read_pairs(TextSource((path,), ("en", "es"))),
+        lambda path: read_pairs(TextSource((path, path), ("en", "es"))),
+    ],
+)
+def test_files_that_change_while_they_are_read(tmp_path: Path, monkeypatch, read, change) -> None:
+    monkeypatch.setattr(streams, "BLOCK_BYTES", 1000)
+    path = tmp_path / "x.tsv"
+    path.write_text("one\tuno\n" * 500)
+    rows = read(str(path))
+    next(iter(rows))
+    change(path)
+    with pytest.raises(
+        TextError, match=r"x\.tsv: changed while it was read, from 4,000 to [48](,004)? bytes; run again"
+    ):
+        list(rows)
+
+
+def test_files_that_are_replaced_or_not_read_to_their_end(tmp_path: Path) -> None:
+    path = tmp_path / "x.txt"
+    path.write_text("one\ntwo\n")
+    rows = read_lines(str(path))
+    assert next(rows) == "one"
+    path.write_text("")
+    rows.close()  # an unread rest does not matter
+    with streams.unchanged([str(path), "-", str(tmp_path / "none")]):
+        path.unlink()

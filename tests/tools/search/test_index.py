@@ -110,14 +110,18 @@ def test_what_is_found_is_what_comparing_everything_finds(tmp_path):
     texts = list(dict.fromkeys(sentences_of(random.Random(0), 400)))
     index, encoder, queries = built(tmp_path, texts), Encoder("p-sp-mini"), [*WORDS * 6, "the night train"]
     rows, vectors = (encoder.encode(each, normalize_embeddings=True) for each in (queries, texts))
-    best = np.argsort(-rows @ vectors.T, axis=1, kind="stable")[:, :10]
+    cosines = rows.astype(float) @ vectors.T.astype(float)
+    best = -np.sort(-cosines, axis=1)[:, :10]
     found, in_memory = index.search(queries, 10), TextSearch(texts, encoder).search(queries, 10)
-    for row, places, hits, others in zip(rows, best, found, in_memory, strict=True):
-        np.testing.assert_allclose([hit.score for hit in hits], vectors[places] @ row, atol=2e-4)
-        assert [hit.line - 1 for hit in others] == places.tolist()
+    for row, expected, hits, others in zip(cosines, best, found, in_memory, strict=True):
+        np.testing.assert_allclose([hit.score for hit in hits], expected, atol=2e-4)
+        np.testing.assert_allclose([hit.score for hit in others], expected, atol=1e-6)
+        np.testing.assert_allclose(row[[hit.line - 1 for hit in others]], expected, atol=1e-6)
+        assert others == sorted(others, key=lambda hit: (-hit.score, hit.line))
         assert all(texts[hit.line - 1] == hit.sentence for hit in hits)
     assert len({hit.line for hits in found for hit in hits} - {hit.line for hits in in_memory for hit in hits}) < 5
-    assert index.search(queries[:1], 10, threshold=found[0][3].score) == [found[0][:4]]
+    least = found[0][3].score
+    assert index.search(queries[:1], 10, threshold=least) == [[hit for hit in found[0] if hit.score >= least]]
     scaled = index.search_vectors(rows * 7, 10)  # of any length
     for hits, others in zip(found, scaled, strict=True):
         np.testing.assert_allclose([hit.score for hit in hits], [hit.score for hit in others], atol=1e-6)
