@@ -149,6 +149,9 @@ def from_record(
     )
     training = blocks(
         f"The training started from the weights of `{_cell(init)}`." if init else "",
+        f"The training was discarded: {record.discarded}. The model has its weights before training."
+        if record.discarded
+        else "",
         markdown_table(("setting", "value"), settings, left=2),
         f"{record.seconds:.0f} s including evaluation and checkpoints; {record.pairs_per_second:.0f} pairs/s "
         f"while training, on {record.machine}.",
@@ -196,8 +199,9 @@ def _scores(record: TrainingRecord) -> str:
 def _entries(record: TrainingRecord) -> Iterator[EvalResult]:
     """Yield the trained model's scores for the hub, without the built-in pairs, which are too few and too rough."""
     scores: list[Score | TranslationScore] = [*record.scores, *record.translations]
+    saved = scores[0].model if record.discarded else AFTER
     for score in scores:
-        if score.model != AFTER or score.data.startswith("built-in-"):
+        if score.model != saved or score.data.startswith("built-in-"):
             continue
         name = f"{score.data} (development)"
         if isinstance(score, TranslationScore):
