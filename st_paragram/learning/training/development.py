@@ -17,7 +17,6 @@ from sentence_transformers.sentence_transformer.evaluation import (
     SequentialEvaluator,
     TranslationEvaluator,
 )
-
 from sentence_transformers.util import cos_sim
 
 from st_paragram.core.pair_store import PairStore
