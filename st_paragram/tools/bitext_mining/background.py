@@ -19,13 +19,13 @@ import numpy as np
 from st_paragram.core.files import STDIN
 from st_paragram.core.text.parallel import TextSource, read_pairs
 from st_paragram.core.text.tables import read_texts
-from st_paragram.errors import MiningError, SettingsError
+from st_paragram.errors import SettingsError
 from st_paragram.tools.bitext_mining.margin import Margin, Scores, margin_scores
 from st_paragram.tools.bitext_mining.settings import MarginSettings
 from st_paragram.tools.neighbors.exact import exact
 from st_paragram.tools.neighbors.inexact import Index, choose_index, find_effort
 from st_paragram.tools.neighbors.results import Vectors
-from st_paragram.tools.neighbors.sentences import Sentences, write_sentences
+from st_paragram.tools.neighbors.sentences import Sentences, usable_neighbors, write_sentences
 from st_paragram.tools.neighbors.vectors import Rows, embed_sentences
 
 logger = logging.getLogger(__name__)
@@ -84,9 +84,7 @@ def _background(texts: Mapping[str, Iterable[str]], model: Path, settings: Margi
     for number, (name, lines) in enumerate(texts.items()):
         write_sentences(lines, name, work / f"sentences-{number}", most_repeats=settings.most_repeats)
         sentences = Sentences(work / f"sentences-{number}")
-        if len(sentences) < k:
-            seen = f"{name}: {len(sentences)} distinct sentences, but {k} neighbors are needed"
-            raise MiningError(f"{seen}; give more text or fewer neighbors")
+        usable_neighbors(name, len(sentences), k)
         vectors.append(embed_sentences(sentences, work / f"vectors-{number}", model, settings.vector_type, name))
     corpora: list[Rows | Index] = []
     for number, (rows, queries, name) in enumerate(zip(vectors, vectors[::-1], texts, strict=True)):

@@ -29,7 +29,7 @@ from st_paragram.tools.bitext_mining.settings import MiningSettings
 from st_paragram.tools.neighbors.exact import exact_both_ways, exact_within
 from st_paragram.tools.neighbors.inexact import Effort, Index, choose_index, find_effort
 from st_paragram.tools.neighbors.results import Neighbors, joined, united
-from st_paragram.tools.neighbors.sentences import SentenceCounts, Sentences, write_sentences
+from st_paragram.tools.neighbors.sentences import SentenceCounts, Sentences, usable_neighbors, write_sentences
 from st_paragram.tools.neighbors.vectors import Rows, blocks, embed_sentences
 from st_paragram.tools.work import make, work_folder
 
@@ -161,9 +161,7 @@ def _read(folder: Path, text: str, key: str, column: str | None, settings: Minin
         write_sentences(read_texts(text, column), text, path, settings.with_ids, settings.most_repeats)
 
     sentences = Sentences(make(folder / f"sentences-{key}", write))
-    if len(sentences) < settings.neighbors + settings.paraphrase:
-        seen = f"{text}: {len(sentences)} distinct sentences, but {settings.neighbors} neighbors are needed"
-        raise MiningError(f"{seen}; give more text or fewer neighbors")
+    usable_neighbors(text, len(sentences) - settings.paraphrase, settings.neighbors)
     return sentences
 
 
@@ -175,19 +173,21 @@ def _search(
     `vectors` are those of two texts, or of one for paraphrases, and `keys` are digests of everything they depend on.
     """
     source, target, k = vectors[0], vectors[-1], settings.neighbors
+    k_forward = min(k, len(target) - settings.paraphrase)
+    k_backward = min(k, len(source) - settings.paraphrase)
     if factory := choose_index(settings.index, len(source), len(target), source.dim):
         sides = list(zip(vectors, keys, strict=True))
         ways = [_through_index(folder, factory, *each, settings) for each in zip(sides, sides[::-1], strict=True)]
         return ways[0][0], ways[-1][0], tuple(way for _, way in ways)
     place = folder / f"neighbors-{digest(keys, k)}"
     if settings.paraphrase:
-        parts = _blocks(place, len(source), lambda begin, end: exact_within(source, begin, end, k + 1))
+        parts = _blocks(place, len(source), lambda begin, end: exact_within(source, begin, end, k_forward + 1))
         both = ((begin + number * len(own[0].indices), own[number]) for begin, own in parts for number in (0, 1))
-        among = united(both, len(source), k + 1).without_self(np.arange(len(source)))
+        among = united(both, len(source), k_forward + 1).without_self(np.arange(len(source)))
         return among, among, (Searched(),)
     found = list(_blocks(place, len(source), lambda begin, end: exact_both_ways(source.rows(begin, end), target, k)))
     back = ((0, Neighbors(own.similarities, own.indices + begin)) for begin, (_, own) in found)
-    return joined(own for _, (own, _) in found), united(back, len(target), k), (Searched(), Searched())
+    return joined(own for _, (own, _) in found), united(back, len(target), k_backward), (Searched(), Searched())
 
 
 def _through_index(
@@ -198,9 +198,10 @@ def _through_index(
     how = digest(other, factory, settings.memory, settings.seed)
     index = Index(factory, rows, folder / f"index-{how}", settings)
     effort = find_effort(asked, index, settings.neighbors, settings, within)
+    k = min(settings.neighbors, len(rows) - within)
 
     def search(begin: int, end: int) -> list[Neighbors]:
-        found = index.search(asked.rows(begin, end), settings.neighbors + within)
+        found = index.search(asked.rows(begin, end), k + within)
         return [found.without_self(np.arange(begin, end)) if within else found]
 
     place = folder / f"neighbors-{digest(key, how, settings.neighbors, effort.effort)}"
