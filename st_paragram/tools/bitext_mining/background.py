@@ -18,7 +18,7 @@ import numpy as np
 
 from st_paragram.core.files import STDIN
 from st_paragram.core.text.parallel import TextSource, read_pairs
-from st_paragram.core.text.tables import read_texts
+from st_paragram.core.text.tables import PLAIN_ONLY, check_plain, read_texts
 from st_paragram.errors import SettingsError
 from st_paragram.tools.bitext_mining.margin import Margin, Scores, margin_scores
 from st_paragram.tools.bitext_mining.settings import MarginSettings
@@ -58,6 +58,8 @@ def background_of_texts(source: str, target: str, model: Path, settings: MarginS
     """
     if source == target == STDIN:
         raise SettingsError("both backgrounds are standard input; give a path for at least one")
+    for name in (source, target):
+        check_plain(name, PLAIN_ONLY)
     texts = {name: read_texts(name, None) for name in (source, target)}
     return _background(texts, model, settings, work)
 
