@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path, PurePath
-from typing import Any
 
 from huggingface_hub import EvalResult, ModelCardData
 
@@ -174,8 +173,14 @@ def from_record(
 
 def _sources(record: TrainingRecord) -> str:
     """Return the prepared texts, if the record's report has them; otherwise an empty text."""
-    texts: Any = record.preparation.get("report", {}).get("sources", ())
-    rows = [tuple(_cell(one.get(key)) for key in ("name", "languages", "dropped", "rows", "kept")) for one in texts]
+    report = record.preparation.get("report")
+    texts = report.get("sources") if isinstance(report, Mapping) else None
+    keys = ("name", "languages", "dropped", "rows", "kept")
+    rows = [
+        tuple(_cell(text.get(key)) for key in keys)
+        for text in (texts if isinstance(texts, Sequence) else ())
+        if isinstance(text, Mapping)
+    ]
     return markdown_table(("text", "languages", "left out", "pairs", "kept"), rows, left=3) if rows else ""
 
 

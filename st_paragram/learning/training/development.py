@@ -132,7 +132,9 @@ def hold_out(store: PairStore) -> tuple[PairStore, Translations | None]:
         return store, None
     rows = np.arange(len(store) - count, len(store))
     first, second = (list(store.texts(side, rows)) for side in "ab")
-    return PairStore(store.path, len(store) - count), Translations("held-out", first, second)
+    rest = PairStore(store.path, len(store) - count)
+    rest.is_checked = store.is_checked  # of the same file
+    return rest, Translations("held-out", first, second)
 
 
 def _refuse_test_set(path: str | Path, data: GradedPairs | Translations, remedy: str, force: bool) -> None:

@@ -250,10 +250,10 @@ def _train(run: TrainingRun) -> TrainingRecord:
     if run.translations:
         translations = development.development_translations(run.translations, run.language, run.force_test_set)
     store = run.store()
+    store.check()
     if run.family == "psp" and not (translations or run.source.built_in or settings.teacher):
         store, translations = development.hold_out(store)
-    dropped = store.settings.get("report", {}).get("all", {}).get("dropped", {})
-    left_out = f" (left out: {in_words(dropped)})" if any(dropped.values()) else ""
+    left_out = f" (left out: {in_words(store.dropped)})" if any(store.dropped.values()) else ""
     logger.info(f"training on {run.source.description}: {len(store):,} pairs{left_out}, {settings.extent}")
     if len(store) < _FEW and not run.source.built_in:
         logger.warning(_TOO_FEW.format(len(store)))

@@ -143,7 +143,8 @@ class StoreTrainer(SentenceTransformerTrainer):
 
         A run can be resumed from a checkpoint with the same data and settings; True: the newest complete checkpoint.
         """
-        self.store.check()
+        if not self.store.is_checked:
+            self.store.check()
         self.rate.begin_with()
         checkpoint = None
         if resume_from_checkpoint:
