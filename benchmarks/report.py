@@ -1,15 +1,18 @@
 """Put many results on one page: `python benchmarks/report.py results/*.json --output report.md --plot report.png`.
 
-Reads files by `st-paragram evaluate --json` for any number of models and benchmarks. If several files have the same
-score, the newest file is used. For each benchmark and measure, there is a table of models by sets, x 100, with the 95%
-interval if it is known. The picture, with one bar per model and table, needs `pip install "st_paragram[plots]"`.
+Reads files by `st-paragram evaluate --json` for any number of models and benchmarks. Models are distinguished by the
+digest of their content, not by their names. If several files have the same score, the newest file is used. For each
+benchmark and measure, there is a table of models by sets, x 100, with the 95% interval if it is known. The picture,
+with one bar per model and table, needs `pip install "st_paragram[plots]"`.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from statistics import fmean
@@ -26,25 +29,44 @@ from st_paragram.errors import EvaluationError
 # Okabe and Ito's palette for the color-blind.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#333333", "#999999")
 Score = dict[str, Any]  # a row of `evaluate --json`: model, benchmark, set, measure, value, low, high, ...
+_NEEDED = ("model", "benchmark", "set", "measure", "value")
 Tables = dict[tuple[str, str], dict[str, dict[str, Score]]]  # (benchmark, measure) -> model -> set -> score
 
 
 def read_scores(paths: Iterable[Path]) -> Tables:
     """Read the scores of files; newer files replace scores of older files; comparisons are left out."""
-    tables: Tables = {}
+    rows: list[Score] = []
     for path in sorted(paths, key=lambda path: path.stat().st_mtime):
         try:
-            rows = json.loads(path.read_text(encoding="utf-8"))
-            for row in rows:
-                if not row.get("against"):
-                    models = tables.setdefault((row["benchmark"], row["measure"]), {})
-                    models.setdefault(Path(row["model"]).name, {})[row["set"]] = row
+            own = [row for row in json.loads(path.read_text(encoding="utf-8")) if not row.get("against")]
+            rows += [{name: row[name] for name in _NEEDED} | row for row in own]
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             seen = f"{path}: not a list of scores ({error!r})"
             raise EvaluationError(f"{seen}; make it with `st-paragram evaluate --json`") from error
-    if not tables:
+    if not rows:
         raise EvaluationError("the files have no scores; make them with `st-paragram evaluate --json`")
+    labels = _labels(rows)
+    tables: Tables = {}
+    for row in rows:
+        models = tables.setdefault((row["benchmark"], row["measure"]), {})
+        models.setdefault(labels[_identity(row)], {})[row["set"]] = row
     return tables
+
+
+def _identity(row: Score) -> str:
+    """Return the digest of the scored model; its name as given, if there is none."""
+    return str(row.get("digest") or row["model"])
+
+
+def _labels(rows: Iterable[Score]) -> dict[str, str]:
+    """Return a label for each model: the name of its folder, with the digest if other models have the same name."""
+    names = {_identity(row): Path(row["model"]).name for row in rows}  # of a renamed folder, the newest name
+    counts = Counter(names.values())
+    return {key: name if counts[name] == 1 else f"{name} ({_shortened(key)})" for key, name in names.items()}
+
+
+def _shortened(identity: str) -> str:
+    return identity[:8] if re.fullmatch("[0-9a-f]{64}", identity) else f"{identity}, no digest"
 
 
 def cell(score: Score | None) -> str:

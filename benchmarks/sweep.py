@@ -41,10 +41,11 @@ def score(folder: Path, train: str, evaluate: str, seed: int) -> dict[str, float
     """Train and evaluate unless that was done with the same arguments; return the scores by name."""
     digest = hashlib.sha256(json.dumps([train, evaluate, seed]).encode()).hexdigest()[:8]
     model, scores = folder / f"{folder.name}-{digest}", folder / f"{digest}.json"
-    if not (model / "modules.json").is_file():
+    is_trained = (model / "modules.json").is_file()
+    if not is_trained:
         print(f"{folder.name}, seed {seed}: training", file=sys.stderr, flush=True)
         command("train", *shlex.split(train), "--output", model, "--seed", str(seed)).run()
-    if not scores.is_file():
+    if not (is_trained and scores.is_file()):
         command("evaluate", model, *shlex.split(evaluate), "--json", scores).run()
     rows: list[dict[str, Any]] = json.loads(scores.read_text(encoding="utf-8"))
     return {f"{row['benchmark']} {row['set']} {row['measure']}": row["value"] for row in rows}

@@ -26,6 +26,7 @@ from st_paragram.conversion.languages import pieces_in, write_languages
 from st_paragram.conversion.normalization import ARABIC, simplified_characters, with_rules
 from st_paragram.conversion.use_import import import_use
 from st_paragram.core.encoding.directory import CONFIG_FILE, read_configuration, table_note
+from st_paragram.core.encoding.model_files import model_digest
 from st_paragram.core.encoding.record import read_training_record
 from st_paragram.core.files import write_text
 from st_paragram.core.settings import read_yaml
@@ -37,6 +38,7 @@ from st_paragram.hub import add_scores, scores_of
 from st_paragram.learning.models.card import blocks, from_record, render
 from st_paragram.learning.training.checkpoints import complete_checkpoints
 from st_paragram.learning.training.run import TrainingRun, run_training
+from st_paragram.tools.evaluation.scores import read_scores
 from st_paragram.tools.preparation.prepare import prepare
 from st_paragram.tools.preparation.settings import PrepareSettings
 
@@ -215,7 +217,9 @@ def describe(
         scores, others = folder.parent / "scores" / f"{folder.name}.json", {*model["languages"]} - {"en"}
         wanted = ["sts", "tatoeba", "--languages", *sorted(others)] if others else ["sts"]
         command = ["evaluate", str(folder), "--data", str(benchmarks), "--json", str(scores), "--benchmarks", *wanted]
-        if not scores.exists() and st_paragram_command(command):
+        digest = model_digest(folder)
+        is_scored = scores.exists() and any(score.digest == digest for score in read_scores(scores))
+        if not is_scored and st_paragram_command(command):
             raise SystemExit(1)
         add_scores(written, folder.name, scores_of(folder, [scores]))
     write_text(readme, str(written) + table_note(values["table_type"]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -17,8 +18,9 @@ from huggingface_hub.errors import HfHubHTTPError
 from st_paragram.core.encoding.directory import AVERAGING, MODULES_FILE, read_configuration, table_note
 from st_paragram.core.encoding.encoder import Encoder
 from st_paragram.core.encoding.find import find
+from st_paragram.core.encoding.model_files import model_digest
 from st_paragram.core.encoding.record import read_training_record, training_text
-from st_paragram.core.words import markdown_table
+from st_paragram.core.words import counted, markdown_table
 from st_paragram.errors import (
     EvaluationError,
     ModelDirectoryError,
@@ -31,6 +33,8 @@ from st_paragram.errors import (
 from st_paragram.learning.models import directory
 from st_paragram.learning.models.card import LICENSE, NO_LICENSE, Card, from_record, render, score_entry
 from st_paragram.tools.evaluation.scores import Score, read_scores
+
+logger = logging.getLogger(__name__)
 
 TOKEN_VARIABLE = "HF_TOKEN"
 _TOKEN = re.compile(r"hf_[A-Za-z0-9]{4,}|(?<=Bearer )\S+")
@@ -82,7 +86,7 @@ def push(
     Raises:
         SettingsError: The repository's name has no owner.
         ModelDirectoryError: The model does not exist or is damaged.
-        EvaluationError: A score file is not valid, or does not have this model.
+        EvaluationError: A score file is not valid, or has no scores of these weights.
         HubError: The token is missing, the hub refuses the upload or a name, or it cannot be reached.
 
     Example:
@@ -189,15 +193,26 @@ def add_scores(card: Any, name: str, scores: Sequence[EvalResult]) -> None:  # n
 
 
 def scores_of(model: str | Path, files: Sequence[str | Path]) -> list[EvalResult]:
-    """Read a model's scores from files by `st-paragram evaluate --json`; any path to its folder identifies it."""
-    wanted, entries = _folder(str(model)), list[EvalResult]()
+    """Read a model's scores from files by `st-paragram evaluate --json`; the digest of its content identifies it.
+
+    Scores under the model's name, but with another digest or without one, are not used, and a warning counts them.
+    """
+    if not files:
+        return []
+    digest, name, entries = model_digest(find(model)), _folder(str(model)), list[EvalResult]()
     for file in files:
-        scores = read_scores(file)
-        if wanted not in map(_folder, names := dict.fromkeys(score.model for score in scores)):
-            seen = f"scores of {one_line(', '.join(names))}, but not of {wanted}"
+        scores = [score for score in read_scores(file) if not score.against]
+        own = [score for score in scores if score.digest == digest]
+        others = [score for score in scores if score.digest != digest]
+        if not own:
+            names = one_line(", ".join(dict.fromkeys(score.model for score in others))) or "no model"
+            seen = f"scores of {names}, but not of the weights and settings of {model}"
             raise EvaluationError(f"{file}: {seen}; make it with `st-paragram evaluate {model} --json`")
-        rows = (_row(score) for score in scores if _folder(score.model) == wanted and not score.against)
-        entries += [entry for row in rows if row for entry in score_entry("sentence-similarity", *row)]
+        if wrong := [score for score in others if _folder(score.model) == name]:
+            seen = f"{counted(len(wrong), 'score')} of {name} with other weights or settings"
+            logger.warning(f"{file}: {seen} than {model}: not used")
+        rows = filter(None, map(_row, own))
+        entries += [entry for row in rows for entry in score_entry("sentence-similarity", *row)]
     return entries
 
 

@@ -13,8 +13,9 @@ from sentence_transformers import SentenceTransformer
 import st_paragram
 from st_paragram import hub as hub_module
 from st_paragram.cli.main import main
+from st_paragram.core.encoding.model_files import model_digest
 from st_paragram.core.encoding.record import Correlation, Score, TrainingRecord
-from st_paragram.errors import ModelDirectoryError
+from st_paragram.errors import EvaluationError, ModelDirectoryError
 from st_paragram.hub import HubError, push
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.card import from_record, render
@@ -123,20 +124,52 @@ def test_a_model_without_a_card_gets_one(hub, folder):
     assert "SentenceTransformer(" not in text and "## Table of int4" in text
 
 
-def test_scores_go_on_the_card(hub, folder, capsys):
+def score(name, value, digest, task="STS12"):
+    return scores.Score(name, "sts", task, "mteb Spearman", value, digest=digest)
+
+
+def test_scores_go_on_the_card(hub, folder):
+    digest = model_digest(folder)
     for share in (0.5, 0.6123):  # those of the second time take the place of the first ones
-        rows = [("./p-sp-xx", "STS12", share), ("./p-sp-xx", "STS17/es-en", None), ("other", "STS12", 0.1)]
-        found = [scores.Score(name, "sts", task, "mteb Spearman", value) for name, task, value in rows]
-        scores.write_scores([*found, scores.Score("p-sp-xx", "hard-sts", "all", "Pearson", 0.5)], "scores.json")
+        own = [score("./p-sp-xx", share, digest), score("./p-sp-xx", None, digest, "STS17/es-en")]
+        others = [score("other", 0.1, "0" * 64), scores.Score("p-sp-xx", "hard-sts", "all", "Pearson", 0.5)]
+        scores.write_scores([*own, *others], "scores.json")
         assert main(["push", "p-sp-xx", NAME, "--scores", "scores.json"]) == 0
         (folder / "README.md").write_bytes(hub.files["README.md"])
     card = hub.card()
     entries = {(each.dataset_name, each.metric_type): each.metric_value for each in card.data.eval_results}
     assert entries["MTEB STS12", "cosine_spearman"] == 61.23 and len(entries) == 3
     assert "| MTEB STS12 | cosine_spearman | 61.2 |" in card.text and card.text.count("## Scores on test sets") == 1
-    scores.write_scores(found[2:], "other.json")
-    assert main(["push", "p-sp-xx", NAME, "--scores", "other.json"]) == 1
-    assert "other.json: scores of other, but not of p-sp-xx" in capsys.readouterr().err
+
+
+def test_scores_belong_to_weights_not_to_names(hub, folder, capsys, caplog):
+    digest = model_digest(folder)
+    scores.write_scores([score("other/name", 0.5, digest), score("p-sp-xx", 0.9, "1" * 64)], "scores.json")
+    push(folder, NAME, scores=["scores.json"])
+    assert "| MTEB STS12 | cosine_spearman | 50.0 |" in hub.card().text and "90.0" not in hub.card().text
+    assert "scores.json: 1 score of p-sp-xx with other weights or settings than" in caplog.text
+    for other in ("", "1" * 64):  # without a digest, and of other weights with the same name
+        scores.write_scores([score("p-sp-xx", 0.9, other), score("b", 0.9, other)], "other.json")
+        assert main(["push", "p-sp-xx", NAME, "--scores", "other.json"]) == 1
+        said = capsys.readouterr().err
+        assert "other.json: scores of p-sp-xx, b, but not of the weights and settings of p-sp-xx; make it" in said
+    config = folder / "config_sentence_transformers.json"
+    config.write_text(config.read_text().replace('"ba "', '"be "'))
+    assert model_digest(folder) != digest  # a prompt is part of the model
+
+
+def test_evaluate_records_the_digest_that_push_needs(hub, folder, tmp_path, pairs):
+    (tmp_path / "sts2012").mkdir()
+    rows = "".join(f"{number % 6}\t{a}\t{b}\n" for number, (a, b) in enumerate(pairs[:30]))
+    (tmp_path / "sts2012" / "MSRpar.tsv").write_text(rows, encoding="utf-8")
+    assert main(["evaluate", "p-sp-xx", "--data", ".", "--benchmarks", "sts", "--json", "scores.json"]) == 0
+    assert {row.digest for row in scores.read_scores("scores.json")} == {model_digest(folder)}
+    folder.rename(tmp_path / "renamed")
+    push("renamed", NAME, scores=["scores.json"])
+    other = pipeline(SentencePieceEmbedding(st_paragram.Encoder("renamed").tokenizer, 12), device="cpu")
+    model_directory.save(other, tmp_path / "p-sp-xx")
+    with pytest.raises(EvaluationError, match=r"scores of p-sp-xx, but not of the weights and settings of p-sp-xx"):
+        push("p-sp-xx", NAME, scores=["scores.json"])
 
 
 def test_the_command_uploads_and_a_dry_run_sends_nothing(hub, folder, capsys, monkeypatch):

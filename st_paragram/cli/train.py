@@ -68,8 +68,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _summary(record: TrainingRecord, run: TrainingRun) -> str:
-    """Summarize a run: the translations found (with held-out pairs) or a correlation (without), and the rate."""
-    if record.translations:
+    """Summarize a run: translations found (with held-out pairs) or a correlation, or its failure; and the rate."""
+    if record.discarded:
+        lines = [f"the training was discarded: {record.discarded}; the model has its weights before training"]
+    elif record.translations:
         before, after = (100 * score.accuracy for score in record.translations)
         held_out, kind = record.translations[0], "paraphrases" if run.language == "en" else "translations"
         what = f"{held_out.pairs:,} " + (f"pairs of {held_out.data}" if run.translations else "held-out pairs")

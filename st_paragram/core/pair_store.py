@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import operator
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -41,7 +42,7 @@ from st_paragram.core.files import naming_full_disk, temporary_folder
 from st_paragram.core.native import kernels
 from st_paragram.core.tokenizers import flat_ids
 from st_paragram.core.tokenizers.base import Tokenizer, load_tokenizer
-from st_paragram.errors import SettingsError, StoreError, refused
+from st_paragram.errors import SettingsError, StoreError, refused, short
 
 Rows = NDArray[np.integer[Any]]
 Offsets = NDArray[np.int64]
@@ -52,6 +53,7 @@ SIDES = ("a", "b")
 
 _ROW_LANGUAGES, _LABELS = "row_languages", "labels"
 _ARRAYS = ("a/ids", "a/offsets", "b/ids", "b/offsets", _ROW_LANGUAGES, _LABELS)
+_CHECKED = 1 << 20  # numbers checked at a time
 _REMAKE = "prepare it again with `st-paragram prepare`"
 
 
@@ -89,6 +91,7 @@ class PairStore:
             self.digest, head = str(attributes["content_sha256"]), _head(file)
             self._stored = _stored_tokenizers(file)
             self._maps = {name: _mapped(file[name]) for name in _ARRAYS if name in file}
+            _check_layout(head, self._maps)
         if not head["pairs"]:
             raise StoreError(f"{self.path}: holds no pairs; {_REMAKE} from text with pairs in it")
         self.languages: tuple[str, str] = tuple(head["languages"])
@@ -98,6 +101,7 @@ class PairStore:
         self.settings: dict[str, Any] = head["settings"]
         self.pairs: int = min(head["pairs"], limit or head["pairs"])
         self.shared_tokenizer = len(self._stored) == 1
+        self.is_checked = False  # by `check`
 
     def __len__(self) -> int:
         """Number of rows."""
@@ -108,12 +112,34 @@ class PairStore:
         return PairStore, (self.path, self.pairs)
 
     def check(self) -> None:
-        """Read the whole file, and raise StoreError if the digest of its content is not the recorded one."""
+        """Read the whole file; raise StoreError if its digest is not the recorded one, or if rows are not valid."""
         with refused(StoreError, self.path, "not a readable pair store", _REMAKE), h5py.File(self.path, "r") as file:
             found = _content_sha256(file)
         if found != self.digest:
             seen = f"the SHA-256 of its content is {found}, but {self.digest} was recorded"
             raise StoreError(f"{self.path}: damaged or edited: {seen}; {_REMAKE}")
+        self.check_rows()
+        self.is_checked = True
+
+    def check_rows(self) -> None:
+        """Raise StoreError if a sentence is outside the ids, an id outside its vocabulary, or a label not a number."""
+        with refused(StoreError, self.path, "not a valid pair store", _REMAKE):
+            for side, tokenizer in zip(SIDES, self.tokenizers, strict=True):
+                _check_sentences(self._maps[f"{side}/ids"], self._maps[f"{side}/offsets"], len(tokenizer), side)
+            numbers = self._maps.get(_ROW_LANGUAGES)
+            if numbers is not None and numbers.max() >= len(self.language_pairs):
+                raise ValueError(f"a row has language pair {numbers.max()}, but there are {len(self.language_pairs)}")
+            labels = self._maps.get(_LABELS)
+            if labels is not None and not np.isfinite(labels).all():
+                raise ValueError("a label is not a finite number")
+
+    @property
+    def dropped(self) -> dict[str, Any]:
+        """The counts of dropped rows by reason, if the preparation reports them."""
+        value: Any = self.settings
+        for name in ("report", "all", "dropped"):
+            value = value.get(name) if isinstance(value, dict) else None
+        return value if isinstance(value, dict) else {}
 
     @cached_property
     def tokenizers(self) -> tuple[Tokenizer, Tokenizer]:
@@ -130,7 +156,10 @@ class PairStore:
         """Read rows, integers (n,), of side "a" or "b": flat ids, int64 or int32, and offsets, int64 (n + 1,)."""
         ids, edges = self._maps[f"{side}/ids"], self._maps[f"{side}/offsets"]
         begins = edges[rows].astype(np.int64)
-        counts = edges[rows + 1].astype(np.int64) - begins
+        ends = edges[rows + 1].astype(np.int64)
+        counts = ends - begins
+        if len(counts) and (counts.min() < 1 or begins.min() < 0 or ends.max() > len(ids)):
+            raise StoreError(f"{self.path}: a sentence of side {side} is outside its ids; {_REMAKE}")
         if dtype is np.int32 and (native := kernels()) is not None:  # lets other threads run during disk reads
             offsets = flat_ids.starts(counts)
             result = np.empty(offsets[-1], dtype)
@@ -148,6 +177,8 @@ class PairStore:
         """Decode one side of rows, integers (n,): lower-cased and truncated as stored, without unknown pieces."""
         tokenizer = self.tokenizer(side)
         ids, offsets = self.take(side, np.asarray(rows))
+        if len(ids) and ids.max() >= len(tokenizer):
+            raise StoreError(f"{self.path}: id {ids.max()} of side {side} is outside the vocabulary; {_REMAKE}")
         return (tokenizer.decode(ids[start:end].tolist()) for start, end in pairwise(offsets))
 
     def row_languages(self, rows: Rows) -> list[tuple[str, str]]:
@@ -317,18 +348,78 @@ def _sha256(data: bytes | memoryview) -> str:
 
 def _head(file: h5py.File) -> dict[str, Any]:
     """Read the attributes of a store, in the form that the digest covers."""
-    languages = list(file.attrs["languages"])
+    languages = _names(file.attrs["languages"], "languages")
     pairs = json.loads(file[_ROW_LANGUAGES].attrs["pairs"]) if _ROW_LANGUAGES in file else [languages]
-    numbers = {name: int(file.attrs[name]) for name in ("pairs", "max_length", "seed")}
+    numbers = {name: operator.index(file.attrs[name]) for name in ("pairs", "max_length", "seed")}
     return numbers | {"languages": languages, "language_pairs": pairs, "settings": json.loads(file.attrs["settings"])}
+
+
+def _names(value: Any, what: str) -> list[str]:  # noqa: ANN401 - whatever HDF5 or JSON can hold
+    """Return a list of two texts."""
+    names = [] if isinstance(value, str | bytes | dict) else list(value)
+    if len(names) != 2 or not all(isinstance(name, str) for name in names):
+        raise ValueError(f"{what} are {short(value)}, not two texts")
+    return names
+
+
+def _check_layout(head: Mapping[str, Any], maps: Mapping[str, NDArray[Any]]) -> None:
+    """Raise ValueError if the attributes are not valid, or if the arrays do not fit them; rows are left to `check`."""
+    for name in ("pairs", "max_length"):
+        if head[name] < 0:
+            raise ValueError(f"{name} is {head[name]}; it must be at least 0")
+    if not isinstance(head["settings"], dict):
+        raise ValueError(f"settings are {short(head['settings'])}, not a JSON object")
+    if not isinstance(head["language_pairs"], list) or not head["language_pairs"]:
+        raise ValueError(f"the language pairs of rows are {short(head['language_pairs'])}, not a list")
+    for languages in head["language_pairs"]:
+        _names(languages, "the languages of a row")
+    sizes = {f"{side}/offsets": head["pairs"] + 1 for side in SIDES}
+    sizes |= {name: head["pairs"] for name in (_ROW_LANGUAGES, _LABELS) if name in maps}
+    for side in SIDES:
+        offsets = maps[f"{side}/offsets"]
+        if len(offsets):
+            sizes[f"{side}/ids"] = int(offsets[-1])
+    for name, size in sizes.items():
+        if len(maps[name]) != size:
+            raise ValueError(f"{name} has {len(maps[name]):,} entries, but {size:,} are expected")
+    for name, array in maps.items():
+        kinds = "iuf" if name == _LABELS else "u"
+        expected = "numbers" if name == _LABELS else "uint64" if name.endswith("offsets") else "unsigned integers"
+        is_wrong = array.dtype.kind not in kinds or not array.dtype.isnative
+        if is_wrong or (expected == "uint64" and array.dtype != np.uint64):
+            raise ValueError(f"{name} has the type {array.dtype}, not {expected}")
+
+
+def _check_sentences(ids: Rows, offsets: Rows, vocabulary: int, side: str) -> None:
+    """Raise ValueError if offsets do not increase from 0, or if an id is not below the size of the vocabulary."""
+    if offsets[0]:
+        raise ValueError(f"side {side}: the first sentence begins at {offsets[0]}, not at 0")
+    for begin in range(0, len(offsets) - 1, _CHECKED):
+        block = offsets[begin : begin + _CHECKED + 1]
+        if (wrong := np.flatnonzero(block[1:] <= block[:-1])).size:
+            raise ValueError(f"side {side}: sentence {begin + wrong[0] + 1} ends where it begins, or before")
+    for begin in range(0, len(ids), _CHECKED):
+        if (most := ids[begin : begin + _CHECKED].max()) >= vocabulary:
+            raise ValueError(f"side {side}: id {most} in a vocabulary of {vocabulary:,} ids")
 
 
 def _stored_tokenizers(file: h5py.File) -> list[_Stored]:
     stored = [file[name] for name in ("tokenizer", "a/tokenizer", "b/tokenizer") if name in file]
-    return [(each.attrs["kind"], each[()].tobytes(), json.loads(each.attrs["options"])) for each in stored]
+    if len(stored) != (1 if "tokenizer" in file else 2):
+        raise ValueError("it needs one tokenizer for both sides, or one for each side")
+    tokenizers = []
+    for data in stored:
+        kind = data.attrs["kind"]
+        options = json.loads(data.attrs["options"])
+        if not isinstance(kind, str) or not isinstance(options, dict) or data.dtype != np.uint8:
+            raise ValueError(f"a tokenizer of kind {short(kind)} with options {short(options)} in {data.dtype}")
+        tokenizers.append((kind, data[()].tobytes(), options))
+    return tokenizers
 
 
 def _mapped(data: h5py.Dataset) -> NDArray[Any]:
     """Map an array in a file; for scattered rows, h5py itself takes a hundred times as long."""
+    if data.ndim != 1 or data.is_virtual or data.external is not None:
+        raise ValueError(f"{data.name} is not an array in one dimension in this file")
     offset = data.id.get_offset()  # None for an empty array
     return np.asarray(np.memmap(data.file.filename, data.dtype, "r", offset, data.shape)) if len(data) else data[:]

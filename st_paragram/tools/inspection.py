@@ -37,6 +37,7 @@ def inspect(path: str | Path, examples: int = 3) -> dict[str, Any]:
         minimum, mean and maximum of labels.
     """
     store = PairStore(path)
+    store.check_rows()
     sides = [_Side(store, number) for number in (0, 1)]
     languages, labels = Counter[str](), []
     for start in trange(0, len(store), _BLOCK, desc="reading", disable=None):

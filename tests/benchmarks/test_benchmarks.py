@@ -104,6 +104,26 @@ class TestScores:
         assert "## sts: Pearson x 100" in page and "| one | 70.0 [60.0, 80.0] | - |" in page
         assert "| two | 25.0 | - |" in page
 
+    def test_models_of_one_name_are_not_merged(self, tmp_path):
+        files = [
+            self.rows(tmp_path / "a.json", "a/one", 0.5, digest="a" * 64),
+            self.rows(tmp_path / "b.json", "b/one", 0.25, digest="b" * 64),
+            self.rows(tmp_path / "c.json", "c/two", 0.75, digest="c" * 64),
+            self.rows(tmp_path / "d.json", "c/renamed", 0.8, digest="c" * 64),
+            self.rows(tmp_path / "e.json", "old/one", 0.1),
+        ]
+        for age, file in enumerate(files, 1):
+            os.utime(file, (age, age))
+        page = report.markdown(report.read_scores(files))
+        for row in (
+            "one (aaaaaaaa) | 50.0",
+            "one (bbbbbbbb) | 25.0",
+            "renamed | 80.0",
+            "one (old/one, no digest) | 10.0",
+        ):
+            assert f"| {row} | - |" in page, row
+        assert "| two |" not in page
+
     def test_a_page_and_a_picture_are_written(self, tmp_path, monkeypatch):
         files = [self.rows(tmp_path / f"{name}.json", name, 0.5) for name in ("one", "two")]
         run_script(monkeypatch, "report", *files, "--output", tmp_path / "r.md", "--plot", tmp_path / "r.png")

@@ -117,7 +117,7 @@ def test_mine_refuses_a_text_of_unknown_sentences(model, tmp_path, capsys):
     options = ["--model", model, "--output", tmp_path / "m.tsv", "--neighbors", 2]
     assert main([*map(str, ["mine", "--paraphrase", source, *options])]) == 1
     error = capsys.readouterr().err
-    assert "0 distinct sentences with a token that the model knows; give more text" in error
+    assert "too few distinct sentences with a token that the model knows; give more text" in error
 
 
 def test_align(model, texts, tmp_path, capsys):

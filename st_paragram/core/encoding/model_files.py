@@ -20,6 +20,7 @@ the unknown id can be restored. Saving replaces the file; mappings of the old fi
 
 from __future__ import annotations
 
+import hashlib
 import json
 import mmap
 from collections.abc import Mapping
@@ -38,6 +39,7 @@ from st_paragram.core.encoding.directory import (
     Configuration,
     configured,
     file_of,
+    fingerprint,
     read_configuration,
     write_configuration,
 )
@@ -181,6 +183,20 @@ def read_pipeline_settings(folder: Path) -> dict[str, Any]:
             raise ValueError(f"a prompt is {short(wrong[0])}, not a text")
         check_dimension(settings.get("truncate_dim"))
         return settings
+
+
+def model_digest(folder: Path) -> str:
+    """Return the SHA-256 of everything that determines a model's embeddings: its fingerprint, prompts and truncation.
+
+    Two folders with the same digest hold the same model, whatever their names are.
+    """
+    settings = read_pipeline_settings(folder)
+    prompts = {name: prompt for name, prompt in settings.get("prompts", {}).items() if prompt}
+    chosen = {"prompts": prompts, **{name: settings.get(name) for name in ("default_prompt_name", "truncate_dim")}}
+    if not any(chosen.values()):
+        return fingerprint(folder)
+    text = json.dumps([fingerprint(folder), chosen], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def check_dimension(truncate_dim: int | None) -> None:

@@ -59,6 +59,7 @@ class TrainingRecord:
     translations: Sequence[TranslationScore] = ()  # on held-out translations, if any
     history: Sequence[Mapping[str, float]] = field(default_factory=list)  # log, if the objective has several parts
     tasks: Mapping[str, int] = field(default_factory=dict)  # task, such as "qa en", -> pairs; without translation
+    discarded: str = ""  # why the trained weights were discarded; then the scores are those of the initial weights
 
     def as_json(self) -> str:
         """Return the text of `training.json`."""

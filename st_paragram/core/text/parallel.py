@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import re
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from itertools import chain, zip_longest
 
 from st_paragram.core.text import streams
 from st_paragram.core.text.streams import BYTE_ORDER_MARK, ByteStream, stream_name
-from st_paragram.core.text.tables import BadRow, check_plain, open_columns
+from st_paragram.core.text.tables import DAMAGED, check_plain, open_columns
 from st_paragram.core.words import counted
 from st_paragram.errors import SettingsError, TextError, one_line, short
 
@@ -38,7 +38,7 @@ class TextSource:
     further_columns: int = 0  # columns after the two texts, such as a score
     cap: int | None = None  # maximum pairs of this text to store, chosen at random
     codes: tuple[str, str] | None = None  # endings of a zip archive's members, if they differ from `languages`
-    columns: tuple[str, ...] = ()  # names of the two text columns, in the order of `languages`, if the file is a table
+    columns: tuple[str, ...] = ()  # names of the two text columns, in the order of `languages`, if the text is a table
 
     @property
     def pair(self) -> tuple[str, str]:
@@ -105,9 +105,13 @@ def _fits(code: str, language: str) -> bool:
 
 
 def with_columns(sources: Sequence[TextSource], columns: Sequence[Sequence[str]]) -> list[TextSource]:
-    """Name the columns of the two languages, once for all sources or once per source; without names: plain text."""
+    """Name the columns of the two languages, once for all sources or once per source; without names: plain text.
+
+    Each file of a pair is a table with the column of its language.
+    """
     if not columns:
-        for path in (path for source in sources for path in source.paths):
+        paths = chain.from_iterable(source.paths for source in sources)
+        for path in paths:
             check_plain(path)
         return list(sources)
     if len(columns) not in (1, len(sources)) or any(len(names) != 2 for names in columns):
@@ -135,11 +139,11 @@ def read_rows(
     counts, expected = counts or ReadCounts(), 2 + source.further_columns
     before, advice = counts.rows, "" if drop_invalid is None else ", or drop such rows (--drop-invalid)"
 
-    def drop(error: object, read: int = 1) -> None:
+    def drop(error: object, read: int = 1, dropped: int = 1) -> None:
         if not drop_invalid:
             raise TextError(f"{error}{advice}")
         counts.rows += read
-        counts.wrong_columns += 1
+        counts.wrong_columns += dropped
 
     with ExitStack() as stack:
         texts = _open(source, stack, drop)
@@ -148,7 +152,9 @@ def read_rows(
         rows = _side_by_side(names, *lines) if len(lines) == 2 else (tuple(line.split("\t")) for line in lines[0])
         for row, cells in enumerate(rows, 1):
             counts.rows += 1
-            if _NUL in cells:
+            if source.columns and DAMAGED in cells:
+                counts.wrong_columns += 1
+            elif _NUL in cells:
                 counts.nul_rows += 1
             elif _INVALID in cells:
                 counts.invalid_rows += 1
@@ -162,11 +168,20 @@ def read_rows(
         raise TextError(f"{source.name}: empty; give a text with at least one row")
 
 
-def _open(source: TextSource, stack: ExitStack, bad_row: BadRow) -> list[tuple[str, ByteStream]]:
+def _open(source: TextSource, stack: ExitStack, bad_row: Callable[..., None]) -> list[tuple[str, ByteStream]]:
     """Open one stream of columns, or two streams from a pair of files or zip members, with their names."""
     path = source.paths[0]
+    if len(source.paths) == 2 and source.columns:  # rows must keep their places, so a damaged row is dropped later
+
+        def damaged(error: TextError) -> None:
+            bad_row(error, 0, 0)
+
+        files = zip(source.paths, source.columns, strict=True)
+        return [(stream_name(path), open_columns(path, [name], stack, damaged, True)) for path, name in files]
     if source.columns:
         return [(source.name, open_columns(path, source.columns, stack, bad_row))]
+    for path in source.paths:
+        check_plain(path)
     if len(source.paths) == 2 or not path.lower().endswith(".zip"):
         return [(stream_name(path), streams.open_stream(path, stack)) for path in source.paths]
     with streams.unreadable(path):

@@ -18,7 +18,7 @@ import json
 import re
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, closing
-from itertools import chain, islice
+from itertools import chain, islice, repeat
 from pathlib import PurePath
 from typing import Any
 
@@ -28,11 +28,15 @@ from st_paragram.core.text.streams import ByteStream, open_stream, stream_name
 from st_paragram.errors import TextError, one_line, refused, short
 
 BadRow = Callable[[TextError], None]
-#: Row numbers (Parquet) or the numbers of the lines where rows begin, and values; or an error text for a row.
-_Rows = Iterator[tuple[int, list[Any] | str]]
+#: Row numbers (Parquet) or the numbers of the lines where rows begin, and values; an error text for a row, or None for
+#: a blank line.
+_Rows = Iterator[tuple[int, list[Any] | str | None]]
+#: Text of a damaged row that keeps its place: in the texts of other rows, tabs are spaces.
+DAMAGED = "\t"
 
 TABBED, CSV, JSON, PARQUET = "tab-separated", "CSV", "JSON lines", "Parquet"
 _FORMS = {".csv": CSV, ".jsonl": JSON, ".ndjson": JSON, ".parquet": PARQUET}
+PLAIN_ONLY = "give plain text, one sentence per line"  # advice where columns cannot be named
 _BREAKS, _NOT_UTF8 = re.compile(r"[\r\n\t]+"), re.compile("[\ud800-\udfff]")
 _ROWS_AT_A_TIME = 1024
 
@@ -43,10 +47,10 @@ def table_form(path: str) -> str:
     return _FORMS.get(PurePath(name.stem).suffix if name.suffix in streams.PACKED else name.suffix, TABBED)
 
 
-def check_plain(path: str) -> None:
+def check_plain(path: str, advice: str = "name its columns with --columns NAME") -> None:
     """Refuse to read a table as plain or tab-separated text."""
     if (form := table_form(path)) != TABBED:
-        raise TextError(f"{path}: is a table ({form}); name its columns with --columns NAME")
+        raise TextError(f"{path}: is a table ({form}); {advice}")
 
 
 def _refuse(error: TextError) -> None:
@@ -54,34 +58,51 @@ def _refuse(error: TextError) -> None:
 
 
 def read_columns(
-    path: str, columns: Sequence[str], bad_row: BadRow = _refuse, others: Sequence[str] = ()
+    path: str, columns: Sequence[str], bad_row: BadRow = _refuse, others: Sequence[str] = (), every_row: bool = False
 ) -> Generator[tuple[Any, ...], None, None]:
     """Yield the texts of some columns, row by row; an empty cell is an empty text, and blank lines are skipped.
 
     The values of the columns `others` follow unchanged, None if a JSON object lacks them. The error of a damaged row
-    is passed to `bad_row`, which raises it by default; if it returns, the row is left out.
+    is passed to `bad_row`, which raises it by default; if it returns, the row is left out. With `every_row`, rows keep
+    their places: a blank line has empty texts, and the texts of a damaged row are `DAMAGED`.
     """
     form = table_form(path)
     read = {JSON: _json_rows, PARQUET: _parquet_rows}.get(form, _cell_rows)
+    blank = ("",) * len(columns) + (None,) * len(others)
+    blanks = 0
     for number, values in read(path, [*columns, *others]):
+        if values is None:
+            blanks += every_row
+            continue
+        yield from repeat(blank, blanks)  # not at the end of the file
+        blanks = 0
         wrong = values if isinstance(values, str) else _make_texts(values, columns)
         if wrong is None:
             yield tuple(values)
         else:
             place = f"{stream_name(path)}: {'row' if form == PARQUET else 'line'} {number}"
             bad_row(TextError(f"{place} {wrong}"))
+            if every_row:
+                yield (DAMAGED,) * len(blank)
 
 
 def read_texts(path: str, column: str | None) -> Iterator[str]:
     """Yield the lines of a plain text, or the texts of a column of a table."""
-    return streams.read_lines(path) if column is None else (text for (text,) in read_columns(path, [column]))
+    if column is None:
+        check_plain(path)
+        return streams.read_lines(path)
+    return (text for (text,) in read_columns(path, [column]))
 
 
-def open_columns(path: str, columns: Sequence[str], stack: ExitStack, bad_row: BadRow = _refuse) -> ByteStream:
+def open_columns(
+    path: str, columns: Sequence[str], stack: ExitStack, bad_row: BadRow = _refuse, every_row: bool = False
+) -> ByteStream:
     """Open columns of a table as tab-separated text without header, see `read_columns`; without columns, plain text."""
     if not columns:
+        check_plain(path)
         return open_stream(path, stack)
-    return _RowStream(stack.enter_context(closing(read_columns(path, columns, bad_row))))
+    rows = read_columns(path, columns, bad_row, every_row=every_row)
+    return _RowStream(stack.enter_context(closing(rows)))
 
 
 class _RowStream:
@@ -131,7 +152,9 @@ def _lines(path: str) -> Iterator[str]:
 
 def _json_rows(path: str, wanted: Sequence[str]) -> _Rows:
     for number, line in enumerate(_lines(path), 1):
-        if not line.isspace():
+        if line.isspace():
+            yield number, None
+        else:
             try:
                 yield number, list(map(json.loads(line).get, wanted))
             except (ValueError, AttributeError, RecursionError) as error:
@@ -152,14 +175,16 @@ def _cell_rows(path: str, wanted: Sequence[str]) -> _Rows:
     csv.field_size_limit(max(csv.field_size_limit(), streams.MAX_LINE_BYTES))  # Python's default is 128 KiB
     form: dict[str, Any] = {} if table_form(path) == CSV else {"delimiter": "\t", "quoting": csv.QUOTE_NONE}
     reader = csv.reader(_lines(path), strict=True, **form)
-    rows: Iterator[list[str]] = filter(None, reader)
+    rows: Iterator[list[str]] = iter(reader)
     try:
-        names = next(rows, [])
+        names = next(filter(None, rows), [])
         if all(map(str.isdecimal, wanted)) and not set(wanted) <= set(names):
             rows, names = chain([names], rows), list(map(str, range(1, len(names) + 1)))
         places, width = _places(path, names, wanted), len(names)
         for cells in rows:
-            if len(cells) == width:
+            if not cells:
+                yield reader.line_num, None
+            elif len(cells) == width:
                 yield reader.line_num, [cells[place] for place in places]
             else:
                 seen = f"has {len(cells)} cells, but the first row has {width}"

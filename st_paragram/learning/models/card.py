@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path, PurePath
-from typing import Any
 
 from huggingface_hub import EvalResult, ModelCardData
 
@@ -149,6 +148,9 @@ def from_record(
     )
     training = blocks(
         f"The training started from the weights of `{_cell(init)}`." if init else "",
+        f"The training was discarded: {record.discarded}. The model has its weights before training."
+        if record.discarded
+        else "",
         markdown_table(("setting", "value"), settings, left=2),
         f"{record.seconds:.0f} s including evaluation and checkpoints; {record.pairs_per_second:.0f} pairs/s "
         f"while training, on {record.machine}.",
@@ -171,8 +173,14 @@ def from_record(
 
 def _sources(record: TrainingRecord) -> str:
     """Return the prepared texts, if the record's report has them; otherwise an empty text."""
-    texts: Any = record.preparation.get("report", {}).get("sources", ())
-    rows = [tuple(_cell(one.get(key)) for key in ("name", "languages", "dropped", "rows", "kept")) for one in texts]
+    report = record.preparation.get("report")
+    texts = report.get("sources") if isinstance(report, Mapping) else None
+    keys = ("name", "languages", "dropped", "rows", "kept")
+    rows = [
+        tuple(_cell(text.get(key)) for key in keys)
+        for text in (texts if isinstance(texts, Sequence) else ())
+        if isinstance(text, Mapping)
+    ]
     return markdown_table(("text", "languages", "left out", "pairs", "kept"), rows, left=3) if rows else ""
 
 
@@ -196,8 +204,9 @@ def _scores(record: TrainingRecord) -> str:
 def _entries(record: TrainingRecord) -> Iterator[EvalResult]:
     """Yield the trained model's scores for the hub, without the built-in pairs, which are too few and too rough."""
     scores: list[Score | TranslationScore] = [*record.scores, *record.translations]
+    saved = scores[0].model if record.discarded else AFTER
     for score in scores:
-        if score.model != AFTER or score.data.startswith("built-in-"):
+        if score.model != saved or score.data.startswith("built-in-"):
             continue
         name = f"{score.data} (development)"
         if isinstance(score, TranslationScore):

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import logging
+import math
 from dataclasses import replace
 from itertools import compress
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
+import torch
+from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.evaluation import (
     EmbeddingSimilarityEvaluator,
@@ -16,6 +19,7 @@ from sentence_transformers.sentence_transformer.evaluation import (
     SequentialEvaluator,
     TranslationEvaluator,
 )
+from sentence_transformers.util import cos_sim
 
 from st_paragram.core.encoding.unit_embeddings import known_texts
 from st_paragram.core.pair_store import PairStore
@@ -37,8 +41,8 @@ def development_evaluator(
 ) -> SentenceEvaluator:
     """Make sentence-transformers' evaluator for development data; its main score is Spearman's correlation of cosines.
 
-    With translations, `TranslationEvaluator` also reports the share found by nearest neighbor. `at_once` is the number
-    of texts encoded in one forward pass.
+    With translations, `TranslationHits` also reports the share found by nearest neighbor. `at_once` is the number of
+    texts encoded in one forward pass.
     """
     same: dict[str, Any] = {"batch_size": at_once, "write_csv": False}
     graded = EmbeddingSimilarityEvaluator(
@@ -46,8 +50,62 @@ def development_evaluator(
     )
     if translations is None:
         return graded
-    found = TranslationEvaluator(translations.first, translations.second, name=translations.name, **same)
-    return SequentialEvaluator([graded, found], main_score_function=lambda scores: scores[0])
+    hits = TranslationHits(translations.first, translations.second, name=translations.name, **same)
+    return SequentialEvaluator([graded, hits], main_score_function=lambda scores: scores[0])
+
+
+class TranslationHits(TranslationEvaluator):
+    """`TranslationEvaluator`, which also keeps the result of each pair.
+
+    Attributes:
+        hits: For each pair, the share of its two directions in which the nearest text is the translation: 0, 0.5 or 1.
+    """
+
+    hits: NDArray[np.float64]
+
+    def __call__(
+        self,
+        model: Any,  # noqa: ANN401 - a SentenceTransformer; its base class has a wider type
+        output_path: str | None = None,
+        epoch: int = -1,
+        steps: int = -1,
+    ) -> dict[str, float]:
+        """Return the shares of the translations found: in each direction, and their mean."""
+        first = np.array(self.source_sentences, dtype=object)
+        second = np.array(self.target_sentences, dtype=object)
+        first_vectors = torch.stack(self.embed_inputs(model, self.source_sentences))
+        second_vectors = torch.stack(self.embed_inputs(model, self.target_sentences))
+        cosines = cos_sim(first_vectors, second_vectors).cpu().numpy()
+        to_second = (second[cosines.argmax(axis=1)] == second).astype(np.float64)
+        to_first = (first[cosines.argmax(axis=0)] == first).astype(np.float64)
+        self.hits = (to_second + to_first) / 2
+        ahead = float(to_second.mean())
+        back = float(to_first.mean())
+        values = {"src2trg_accuracy": ahead, "trg2src_accuracy": back, "mean_accuracy": (ahead + back) / 2}
+        values = self.prefix_name_to_metrics(values, self.name)
+        self.store_metrics_in_model_card_data(model, values, epoch, steps)
+        return values
+
+
+def hits_of(evaluator: SentenceEvaluator) -> NDArray[np.float64]:
+    """Return the results of the pairs in the last call of a development evaluator with translations."""
+    parts: Any = evaluator
+    translations = next(part for part in parts.evaluators if isinstance(part, TranslationHits))
+    return translations.hits
+
+
+def is_worse(before: NDArray[np.float64], after: NDArray[np.float64]) -> bool:
+    """Whether fewer translations are found after training, beyond the 95% confidence interval of the difference.
+
+    `before` and `after` are the hits of the same n pairs, so that the differences d of the pairs are compared with 0.
+    The interval is the normal approximation with the continuity correction for paired shares (Fleiss, Statistical
+    Methods for Rates and Proportions, chapter 13): mean(d) +- (1.96 std(d) / sqrt(n) + 1 / n). If all changed pairs are
+    lost in both directions, six of them are enough, as in the exact version of McNemar's test.
+    """
+    differences = after - before
+    n = len(differences)
+    half_width = 1.96 * float(differences.std()) / math.sqrt(n) + 1 / n
+    return float(differences.mean()) + half_width < 0
 
 
 def built_in_pairs(language: str) -> GradedPairs:
@@ -100,7 +158,9 @@ def hold_out(store: PairStore) -> tuple[PairStore, Translations | None]:
         return store, None
     rows = np.arange(len(store) - count, len(store))
     first, second = (list(store.texts(side, rows)) for side in "ab")
-    return PairStore(store.path, len(store) - count), Translations("held-out", first, second)
+    rest = PairStore(store.path, len(store) - count)
+    rest.is_checked = store.is_checked  # of the same file
+    return rest, Translations("held-out", first, second)
 
 
 def _refuse_test_set(path: str | Path, data: GradedPairs | Translations, remedy: str, force: bool) -> None:

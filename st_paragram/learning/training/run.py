@@ -9,7 +9,6 @@ import importlib
 import logging
 import os
 import platform
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
@@ -25,7 +24,13 @@ from st_paragram.core.files import check_output_folder, folder_for_file, output_
 from st_paragram.core.pair_store import PairStore
 from st_paragram.core.words import counted, in_words
 from st_paragram.errors import ModelDirectoryError, SettingsError, TextError, refused
-from st_paragram.learning.training.checkpoints import complete_checkpoints, newest_checkpoint
+from st_paragram.learning.training.checkpoints import (
+    check_folder,
+    complete_checkpoints,
+    create_folder,
+    newest_checkpoint,
+    remove_checkpoints,
+)
 from st_paragram.learning.training.family import Family
 from st_paragram.learning.training.training_data import TrainingData, choose_data
 
@@ -97,7 +102,7 @@ class TrainingRun:
 
     @property
     def checkpoints(self) -> Path:
-        """The folder of checkpoints, which is removed when the model is saved."""
+        """The folder of checkpoints; those of this run are removed when the model is saved."""
         return self.output.with_name(f"{self.output.name}.checkpoints")
 
     @cached_property
@@ -183,12 +188,11 @@ class TrainingRun:
         check_output_folder(self.output, self.overwrite, CONFIG_FILE, kind, ModelDirectoryError)
 
     def check_checkpoints(self) -> None:
-        """Refuse to start if an earlier run can be resumed, and to resume if there is none."""
+        """Refuse to resume without a checkpoint, and to start where checkpoints or other files already are."""
         if self.resume:
             newest_checkpoint(self.checkpoints)
-        elif left := complete_checkpoints(self.checkpoints):
-            seen = f"{left[-1]}: left by an earlier training run"
-            raise SettingsError(f"{seen}; resume it with --resume, or remove {self.checkpoints}")
+        else:
+            check_folder(self.checkpoints)
 
     def shown(self) -> str:
         """Format the plan of the run: inputs, outputs and settings."""
@@ -217,7 +221,7 @@ def run_training(run: TrainingRun) -> TrainingRecord:
         >>> from pathlib import Path
         >>> from st_paragram import TrainingRun, run_training
         >>> run = TrainingRun("es", Path("p-sp-new"), ["data/en-es.h5"], overrides={"dim": 16, "epochs": 1})
-        >>> before, after = run_training(run).scores
+        >>> before, after = run_training(run).scores  # of the development pairs
     """
     run.check()
     with output_lock(run.output, run.check_free):
@@ -246,10 +250,10 @@ def _train(run: TrainingRun) -> TrainingRecord:
     if run.translations:
         translations = development.development_translations(run.translations, run.language, run.force_test_set)
     store = run.store()
+    store.check()
     if run.family == "psp" and not (translations or run.source.built_in or settings.teacher):
         store, translations = development.hold_out(store)
-    dropped = store.settings.get("report", {}).get("all", {}).get("dropped", {})
-    left_out = f" (left out: {in_words(dropped)})" if any(dropped.values()) else ""
+    left_out = f" (left out: {in_words(store.dropped)})" if any(store.dropped.values()) else ""
     logger.info(f"training on {run.source.description}: {len(store):,} pairs{left_out}, {settings.extent}")
     if len(store) < _FEW and not run.source.built_in:
         logger.warning(_TOO_FEW.format(len(store)))
@@ -261,17 +265,19 @@ def _train(run: TrainingRun) -> TrainingRecord:
     if translations:
         translations = development.with_known_tokens(translations, model)
     evaluator = development.development_evaluator(pairs, translations, batch_size(model))
-    scores, accuracies = [], []
+    scores, accuracies, hits = [], [], []
 
-    def look(when: str) -> None:
-        found: Any = evaluator(model)
-        correlation = Correlation(*(float(found[f"{pairs.name}_{kind}_cosine"]) for kind in ("pearson", "spearman")))
-        scores.append(Score(pairs.name, len(pairs), when, correlation))
+    def measure(when: str) -> None:
+        values: Any = evaluator(model)
+        pearson, spearman = (float(values[f"{pairs.name}_{kind}_cosine"]) for kind in ("pearson", "spearman"))
+        scores.append(Score(pairs.name, len(pairs), when, Correlation(pearson, spearman)))
         if translations:
-            accuracy = float(found[f"{translations.name}_mean_accuracy"])
+            accuracy = float(values[f"{translations.name}_mean_accuracy"])
             accuracies.append(TranslationScore(translations.name, len(translations), when, accuracy))
+            hits.append(development.hits_of(evaluator))
 
-    look("before training")
+    measure("before training")
+    create_folder(run.checkpoints)
     trainer = training.trainer(model, store, settings, run.checkpoints, evaluator, run)
     trainer.settings = asdict(settings)
     trainer.train(resume_from_checkpoint=run.resume)
@@ -279,7 +285,15 @@ def _train(run: TrainingRun) -> TrainingRecord:
     from st_paragram.learning.models import directory
     from st_paragram.learning.models.card import AFTER, from_record, render
 
-    look(AFTER)
+    measure(AFTER)
+    trained = trainer.trained
+    discarded = ""
+    if settings.init and translations and development.is_worse(*hits):
+        before, after = (f"{100 * score.accuracy:.1f} %" for score in accuracies)
+        discarded = f"translations found fell from {before} to {after}"
+        set_seed(settings.seed)
+        trained = training.new_model(store, settings)
+        scores, accuracies = scores[:1], accuracies[:1]  # those of the weights that are saved
     record = TrainingRecord(
         name=run.output.name,
         languages=store.languages,
@@ -295,14 +309,14 @@ def _train(run: TrainingRun) -> TrainingRecord:
         translations=accuracies,
         history=tuple(trainer.state.log_history) if trainer.keeps_history else (),
         tasks=trainer.task_sizes,
+        discarded=discarded,
     )
-    trained = trainer.trained
-    if settings.init and len(accuracies) > 1 and accuracies[1].accuracy < accuracies[0].accuracy:
-        found = " to ".join(f"{100 * each.accuracy:.1f} %" for each in accuracies)
-        logger.warning(f"translations found fell from {found}: the model is saved with its weights before training")
-        set_seed(settings.seed)
-        trained = training.new_model(store, settings)
     card = render(from_record(record, trained.get_embedding_dimension()))
     directory.save(trained, run.output, card, run.overwrite, training=record)
-    shutil.rmtree(run.checkpoints, ignore_errors=True)
+    if discarded:
+        kept = ", ".join(map(str, complete_checkpoints(run.checkpoints))) or "none"
+        outcome = f"the training was discarded, and {run.output} has the weights before training"
+        logger.warning(f"{discarded}: {outcome}; checkpoints kept: {kept}")
+    else:
+        remove_checkpoints(run.checkpoints)
     return record

@@ -20,14 +20,13 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader
 from transformers import PrinterCallback, ProgressCallback, TrainerState
 from transformers.trainer import TRAINER_STATE_NAME
-from transformers.trainer_utils import rotate_checkpoints
 
 from st_paragram.core.files import naming_full_disk, read_json, write_json
 from st_paragram.core.pair_store import PairStore
 from st_paragram.errors import ParagramError, SettingsError, refused
 from st_paragram.learning.models.directory import check_savable
 from st_paragram.learning.training.callbacks import InterruptCallback, RateCallback
-from st_paragram.learning.training.checkpoints import COMPLETE, newest_checkpoint
+from st_paragram.learning.training.checkpoints import COMPLETE, newest_checkpoint, remove_old_checkpoints
 from st_paragram.learning.training.settings import TrainingSettings
 
 _DEFAULTS = TrainingSettings()
@@ -144,7 +143,8 @@ class StoreTrainer(SentenceTransformerTrainer):
 
         A run can be resumed from a checkpoint with the same data and settings; True: the newest complete checkpoint.
         """
-        self.store.check()
+        if not self.store.is_checked:
+            self.store.check()
         self.rate.begin_with()
         checkpoint = None
         if resume_from_checkpoint:
@@ -208,8 +208,7 @@ class StoreTrainer(SentenceTransformerTrainer):
             self.save_state(checkpoint)
         spent = {"wall_seconds": self.rate.wall_seconds, "seconds": self.rate.seconds, "pairs": self.rate.pairs}
         write_json(checkpoint / COMPLETE, {"contents": self.contents, "settings": dict(self.settings), "spent": spent})
-        # By modification time: if a run was resumed at an earlier step, old checkpoints may have later steps.
-        rotate_checkpoints(str(checkpoint.parent), limit, self.state.best_model_checkpoint, use_mtime=True)
+        remove_old_checkpoints(checkpoint.parent, limit, self.state.best_model_checkpoint)
 
     def _checked(self, checkpoint: Path) -> Path:
         """Return a complete checkpoint with the same data and settings, and continue counting its time."""

@@ -18,6 +18,7 @@ from st_paragram.core.encoding.unit_embeddings import known_texts, unit_embeddin
 from st_paragram.core.extras import installed_version
 from st_paragram.core.files import atomic, check_output, digest, file_digest, is_pipe
 from st_paragram.core.text.streams import read_lines
+from st_paragram.core.text.tables import PLAIN_ONLY, check_plain
 from st_paragram.errors import MiningError, ParagramError
 from st_paragram.tools.alignment.align import Embed, align, check_size
 from st_paragram.tools.alignment.settings import AlignmentSettings
@@ -106,6 +107,7 @@ def _sizes(source: str, target: str) -> list[int]:
     for name in (source, target):
         if is_pipe(name):
             raise MiningError(f"{name}: not a regular file; name a document")
+        check_plain(name, PLAIN_ONLY)
         sizes.append(sum(1 for line in read_lines(name) if line.strip()))
         if not sizes[-1]:
             raise MiningError(f"{name}: empty; give a document with at least one sentence, or leave the pair out")

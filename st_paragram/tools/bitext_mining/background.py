@@ -18,15 +18,14 @@ import numpy as np
 
 from st_paragram.core.files import STDIN
 from st_paragram.core.text.parallel import TextSource, read_pairs
-from st_paragram.core.text.tables import read_texts
-from st_paragram.core.words import counted
-from st_paragram.errors import MiningError, SettingsError
+from st_paragram.core.text.tables import PLAIN_ONLY, check_plain, read_texts
+from st_paragram.errors import SettingsError
 from st_paragram.tools.bitext_mining.margin import Margin, Scores, margin_scores
 from st_paragram.tools.bitext_mining.settings import MarginSettings
 from st_paragram.tools.neighbors.exact import exact
 from st_paragram.tools.neighbors.inexact import Index, choose_index, find_effort
 from st_paragram.tools.neighbors.results import Vectors
-from st_paragram.tools.neighbors.sentences import Sentences, write_sentences
+from st_paragram.tools.neighbors.sentences import Sentences, usable_neighbors, write_sentences
 from st_paragram.tools.neighbors.vectors import Rows, embed_sentences
 
 logger = logging.getLogger(__name__)
@@ -64,6 +63,8 @@ def background_of_texts(source: str, target: str, model: Path, settings: MarginS
     """
     if source == target == STDIN:
         raise SettingsError("both backgrounds are standard input; give a path for at least one")
+    for name in (source, target):
+        check_plain(name, PLAIN_ONLY)
     texts = {name: read_texts(name, None) for name in (source, target)}
     return _background(texts, model, settings, work)
 
@@ -91,11 +92,7 @@ def _background(texts: Mapping[str, Iterable[str]], model: Path, settings: Margi
         write_sentences(lines, name, work / f"sentences-{number}", most_repeats=settings.most_repeats)
         sentences = Sentences(work / f"sentences-{number}")
         rows = embed_sentences(sentences, work / f"vectors-{number}", model, settings.vector_type, name)
-        if not len(rows):
-            raise MiningError(f"{name}: no sentence with a token that the model knows; use another text or model")
-        if len(rows) < k:
-            k = len(rows)
-            logger.warning("%s: %s; neighbors per sentence: %d", name, counted(k, "sentence"), k)
+        usable_neighbors(name, len(rows), k)
         vectors.append(rows)
     corpora: list[Rows | Index] = []
     for number, (rows, queries, name) in enumerate(zip(vectors, vectors[::-1], texts, strict=True)):

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from zipfile import BadZipFile
@@ -30,7 +30,7 @@ from st_paragram.tools.bitext_mining.settings import MiningSettings
 from st_paragram.tools.neighbors.exact import exact_both_ways, exact_within
 from st_paragram.tools.neighbors.inexact import Effort, Index, choose_index, find_effort
 from st_paragram.tools.neighbors.results import Neighbors, joined, united
-from st_paragram.tools.neighbors.sentences import SentenceCounts, Sentences, write_sentences
+from st_paragram.tools.neighbors.sentences import SentenceCounts, Sentences, usable_neighbors, write_sentences
 from st_paragram.tools.neighbors.vectors import Rows, blocks, embed_sentences
 from st_paragram.tools.work import make, work_folder
 
@@ -143,7 +143,8 @@ def mine(
             embed_sentences(side, folder / f"vectors-{key}", found, settings.vector_type, text)
             for text, key, side in zip(texts, keys, sides, strict=True)
         ]
-        settings = _with_neighbors_for(dict(zip(texts, vectors, strict=True)), settings)
+        for text, rows in zip(texts, vectors, strict=True):
+            usable_neighbors(text, len(rows) - settings.paraphrase, settings.neighbors)
         times.append(time.perf_counter())
         forward, backward, searched = _search(folder, vectors, keys, settings)
         times.append(time.perf_counter())
@@ -172,19 +173,6 @@ def _read(folder: Path, text: str, key: str, column: str | None, settings: Minin
     return Sentences(make(folder / f"sentences-{key}", write))
 
 
-def _with_neighbors_for(vectors: Mapping[str, Rows], settings: MiningSettings) -> MiningSettings:
-    """Use fewer neighbors if a text has fewer sentences with a known token; refuse a text without any pair."""
-    for text, rows in vectors.items():
-        possible = len(rows) - settings.paraphrase
-        if possible < 1:
-            seen = f"{text}: {counted(len(rows), 'distinct sentence')} with a token that the model knows"
-            raise MiningError(f"{seen}; give more text, or a model that knows its language")
-        if possible < settings.neighbors:
-            logger.warning(f"{text}: {counted(len(rows), 'sentence')}; neighbors per sentence: {possible}")
-            settings = replace(settings, neighbors=possible)
-    return settings
-
-
 def _search(
     folder: Path, vectors: Sequence[Rows], keys: Sequence[str], settings: MiningSettings
 ) -> tuple[Neighbors, Neighbors, tuple[Searched, ...]]:
@@ -193,19 +181,21 @@ def _search(
     `vectors` are those of two texts, or of one for paraphrases, and `keys` are digests of everything they depend on.
     """
     source, target, k = vectors[0], vectors[-1], settings.neighbors
+    k_forward = min(k, len(target) - settings.paraphrase)
+    k_backward = min(k, len(source) - settings.paraphrase)
     if factory := choose_index(settings.index, len(source), len(target), source.dim):
         sides = list(zip(vectors, keys, strict=True))
         ways = [_through_index(folder, factory, *each, settings) for each in zip(sides, sides[::-1], strict=True)]
         return ways[0][0], ways[-1][0], tuple(way for _, way in ways)
     place = folder / f"neighbors-{digest(keys, k)}"
     if settings.paraphrase:
-        parts = _blocks(place, len(source), lambda begin, end: exact_within(source, begin, end, k + 1))
+        parts = _blocks(place, len(source), lambda begin, end: exact_within(source, begin, end, k_forward + 1))
         both = ((begin + number * len(own[0].indices), own[number]) for begin, own in parts for number in (0, 1))
-        among = united(both, len(source), k + 1).without_self(np.arange(len(source)))
+        among = united(both, len(source), k_forward + 1).without_self(np.arange(len(source)))
         return among, among, (Searched(),)
     found = list(_blocks(place, len(source), lambda begin, end: exact_both_ways(source.rows(begin, end), target, k)))
     back = ((0, Neighbors(own.similarities, own.indices + begin)) for begin, (_, own) in found)
-    return joined(own for _, (own, _) in found), united(back, len(target), k), (Searched(), Searched())
+    return joined(own for _, (own, _) in found), united(back, len(target), k_backward), (Searched(), Searched())
 
 
 def _through_index(
@@ -216,9 +206,10 @@ def _through_index(
     how = digest(other, factory, settings.memory, settings.seed)
     index = Index(factory, rows, folder / f"index-{how}", settings)
     effort = find_effort(asked, index, settings.neighbors, settings, within)
+    k = min(settings.neighbors, len(rows) - within)
 
     def search(begin: int, end: int) -> list[Neighbors]:
-        found = index.search(asked.rows(begin, end), settings.neighbors + within)
+        found = index.search(asked.rows(begin, end), k + within)
         return [found.without_self(np.arange(begin, end)) if within else found]
 
     place = folder / f"neighbors-{digest(key, how, settings.neighbors, effort.effort)}"

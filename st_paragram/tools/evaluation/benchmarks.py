@@ -81,6 +81,8 @@ def run_benchmark(name: str, request: Request) -> tuple[list[Score], Iterator[st
 
     Returns the scores with their differences, and the Markdown in parts.
     """
+    from st_paragram.core.encoding.find import find
+    from st_paragram.core.encoding.model_files import model_digest
     from st_paragram.core.encoding.models import load_encoder
     from st_paragram.tools.evaluation.scores import differences
 
@@ -91,8 +93,9 @@ def run_benchmark(name: str, request: Request) -> tuple[list[Score], Iterator[st
     scores = list(module.reference(data)) if hasattr(module, "reference") else []
     for model in [*dict.fromkeys(request.models), *([UNTRAINED] if request.untrained else [])]:
         logger.info(f"{model}: scoring")
+        digest = model_digest(find(model)) if model != UNTRAINED else ""
         encoder = load_encoder(model) if model != UNTRAINED else _random_model(request.models[0])
-        scores += module.score(model, encoder, data)
+        scores += [replace(score, digest=digest) for score in module.score(model, encoder, data)]
         del encoder
         gc.collect()  # pipelines contain reference cycles
     scores += list(differences(scores))

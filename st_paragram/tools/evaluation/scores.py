@@ -54,6 +54,7 @@ class Score:
     high: float | None = None
     against: str = ""  # the model that this model is compared with; `value` is then the difference
     p_value: float | None = None  # two-sided, for the hypothesis of no difference
+    digest: str = ""  # of the scored model, see `model_files.model_digest`; empty if it is not in a folder
     draws: Floats | None = field(default=None, repr=False, compare=False)  # values on resamples, (R,); not written
 
     def __post_init__(self) -> None:

@@ -11,7 +11,11 @@ interchangeable in both.
 
 from __future__ import annotations
 
+import logging
 import math
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -22,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from st_paragram.core.extras import require
+from st_paragram.core.words import counted
 from st_paragram.errors import MiningError, SettingsError, one_line
 from st_paragram.tools.neighbors.exact import exact, ranked
 from st_paragram.tools.neighbors.results import Neighbors, Vectors
@@ -29,14 +34,18 @@ from st_paragram.tools.neighbors.settings import AUTO, SearchSettings
 from st_paragram.tools.neighbors.vectors import Rows, blocks
 from st_paragram.tools.work import make
 
+logger = logging.getLogger(__name__)
+
 _EXACT_WORK = 1e13  # multiplications of an exact search that takes minutes on two cores
 _TRAINING_ROWS_A_LIST = 40  # faiss asks for 39
+_ROWS_FOR_CODES = 256  # clusters of most codes, such as PQ16, of an index without lists
 _ADD_ROWS = 1 << 16
 _QUERIES = 1 << 10  # searched together
 _ROUNDS = 10  # of k-means
 _SPARE = 28  # candidates in addition to k, since codes of a few bits order them only roughly
 _EFFORTS = (4, 8, 16, 32, 64, 128, 256, 512)  # the first with enough recall is used
 _SAMPLE = 1000  # queries
+_PLACE = re.compile(r"^Error in .*? at \S+:\d+: (?:Error: '.*?' failed: ?)?")
 
 
 def choose_index(wanted: str, queries: int, corpus: int, dim: int) -> str | None:
@@ -84,34 +93,43 @@ class Index:
             try:
                 self.parts.append((begin, faiss.read_index(str(path), faiss.IO_FLAG_MMAP)))
             except (RuntimeError, MemoryError) as error:  # a damaged file may ask for any amount of memory
-                reason = one_line(str(error).strip().split("\n")[-1])
-                seen = f"not an index that faiss can read ({reason})"
+                seen = f"not an index that faiss can read ({_reason(error)})"
                 raise MiningError(f"{path}: {seen}; remove it and start again") from error
 
     def _build(self, begin: int, end: int, seed: int, path: Path) -> None:
         """Train an index on a sample of rows, add all rows, and write it; its ids are rows minus `begin`."""
         faiss = _faiss()
-        try:
+        with self._refused(f"cannot be built from {counted(end - begin, 'sentence')}"):
             index = faiss.index_factory(self.corpus.dim, self.factory, faiss.METRIC_INNER_PRODUCT)
-        except RuntimeError as error:
-            reason = str(error).strip().split("\n")[0]
-            raise SettingsError(f"index {self.factory!r}: faiss cannot build it ({reason}); give another") from error
-        if not index.is_trained:
-            ivf = faiss.try_extract_index_ivf(index)
-            lists = 256 if ivf is None else ivf.nlist
-            if ivf is not None:
-                ivf.cp.niter = _ROUNDS
-            if end - begin < lists:
-                seen = f"index {self.factory!r} has {lists} lists, but there are {end - begin} sentences"
-                raise SettingsError(f"{seen}; give fewer lists, or Flat")
-            sample = np.random.default_rng(seed).permutation(end - begin)[: lists * _TRAINING_ROWS_A_LIST]
-            index.train(self.corpus.take(np.sort(sample) + begin))
-        for first, last in blocks(end - begin, _ADD_ROWS):
-            index.add(self.corpus.rows(begin + first, begin + last))
+            if not index.is_trained:
+                self._train(index, begin, end, seed)
+            for first, last in blocks(end - begin, _ADD_ROWS):
+                index.add(self.corpus.rows(begin + first, begin + last))
         try:
             faiss.write_index(index, str(path))
         except RuntimeError as error:  # raised by faiss if the disk is full
-            raise OSError(str(error).strip().split("\n")[-1]) from error
+            raise OSError(_reason(error)) from error
+
+    def _train(self, index: Any, begin: int, end: int, seed: int) -> None:  # noqa: ANN401
+        rows = end - begin
+        clusters = _ROWS_FOR_CODES
+        if (ivf := _faiss().try_extract_index_ivf(index)) is not None:
+            clusters = ivf.nlist
+            ivf.cp.niter = _ROUNDS
+            if rows < clusters:
+                seen = f"index {self.factory!r} has {counted(clusters, 'list')}, but there are {rows} sentences"
+                raise SettingsError(f"{seen}; give fewer lists, or Flat")
+        sample = np.random.default_rng(seed).permutation(rows)[: clusters * _TRAINING_ROWS_A_LIST]
+        index.train(self.corpus.take(np.sort(sample) + begin))
+
+    @contextmanager
+    def _refused(self, what: str) -> Iterator[None]:
+        """Turn the errors of faiss, and missing memory, into one line that names the index."""
+        try:
+            yield
+        except (RuntimeError, MemoryError) as error:
+            advice = "give another index, or Flat"
+            raise SettingsError(f"index {self.factory!r} {what}: {_reason(error)}; {advice}") from error
 
     @property
     def most_effort(self) -> float:
@@ -137,9 +155,17 @@ class Index:
         found = []
         for begin, index in self.parts:
             asked = [queries[first:last] for first, last in blocks(len(queries), _QUERIES)]
-            rows = np.concatenate([index.search(each, min(count, index.ntotal))[1] for each in asked])
+            most = min(count, index.ntotal)
+            with self._refused("cannot be searched"):
+                rows = np.concatenate([index.search(block, most)[1] for block in asked])
             found.append(np.where(rows < 0, -1, rows + begin))
         return np.concatenate(found, axis=1)
+
+
+def _reason(error: Exception) -> str:
+    """Return the message of an error of faiss in one line, without the place in its source code."""
+    message = " ".join(str(error).split())
+    return one_line(_PLACE.sub("", message) or type(error).__name__)
 
 
 def _faiss() -> ModuleType:
@@ -155,6 +181,7 @@ class Effort:
         recall: Share of a sample of queries whose nearest row is found.
         recall_at_k: Share of their `k` nearest rows that are found.
         tried: Effort -> both recalls, for every effort that was tried.
+        wanted: Recall that was asked for.
     """
 
     effort: int
@@ -162,18 +189,20 @@ class Effort:
     recall_at_k: float
     k: int
     tried: dict[str, tuple[float, float]]
+    wanted: float = 0.0
 
     def __str__(self) -> str:
         """Format as "effort 8, finds the nearest neighbor of 95.1 % of a sample, and 84.0 % of its nearest 4"."""
         nearest = f"finds the nearest neighbor of {100 * self.recall:.1f} % of a sample"
-        return f"effort {self.effort}, {nearest}, and {100 * self.recall_at_k:.1f} % of its nearest {self.k}"
+        missed = f" ({100 * self.wanted:.1f} % wanted)" if self.recall < self.wanted else ""
+        return f"effort {self.effort}, {nearest}{missed}, and {100 * self.recall_at_k:.1f} % of its nearest {self.k}"
 
 
 def find_effort(queries: Rows, index: Index, k: int, settings: SearchSettings, own: bool = False) -> Effort:
     """Set the minimum effort with enough recall (`settings.recall`) on a sample of the queries, or the maximum.
 
-    Each query has `k` neighbors, or fewer if there are fewer rows. `own`: the queries are the rows of the corpus, and
-    each is left out of its own neighbors.
+    A warning says if no effort has enough recall. Each query has `k` neighbors, or fewer if there are fewer rows.
+    `own`: the queries are the rows of the corpus, and each is left out of its own neighbors.
     """
     rows = np.sort(np.random.default_rng(settings.seed).permutation(len(queries))[:_SAMPLE])
     sample, k = queries.take(rows), min(k, len(index.corpus) - own)
@@ -189,7 +218,12 @@ def find_effort(queries: Rows, index: Index, k: int, settings: SearchSettings, o
         tried[str(effort)] = recall(found.nearest(1), true.nearest(1)), recall(found, true)
         if tried[str(effort)][0] >= settings.recall or effort >= most:
             break
-    return Effort(effort, *tried[str(effort)], k, tried)
+    result = Effort(effort, *tried[str(effort)], k=k, tried=tried, wanted=settings.recall)
+    if result.recall < settings.recall:
+        seen = f"finds the nearest neighbor of only {100 * result.recall:.1f} % of a sample at its maximum effort"
+        wanted = f"{100 * settings.recall:.1f} % are wanted (--recall)"
+        logger.warning(f"index {index.factory} {seen}, but {wanted}; --index Flat finds all")
+    return result
 
 
 def recall(found: Neighbors, true: Neighbors) -> float:

@@ -7,6 +7,7 @@ sentences, int64 (n, 2), in the order of first occurrence. There are `counts.jso
 from __future__ import annotations
 
 import hashlib
+import logging
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
@@ -19,6 +20,8 @@ from numpy.typing import NDArray
 
 from st_paragram.core.files import read_record, write_json
 from st_paragram.errors import MiningError, refused
+
+logger = logging.getLogger(__name__)
 
 _TWO_LETTERS = re.compile(r"[^\W_].*?[^\W_]", re.DOTALL)  # or digits
 _LINES = 1 << 16  # in memory at a time
@@ -147,3 +150,15 @@ def _first_occurrences(
     counts.repeated = int((times[usable] - 1).sum())
     counts.sentences = int(usable.sum())
     return np.sort(first[usable])
+
+
+def usable_neighbors(name: str, available: int, wanted: int) -> None:
+    """Refuse a text in which a sentence has no neighbor; warn if there are fewer than wanted: all of them are used.
+
+    `available` counts distinct sentences with a token that the model knows.
+    """
+    if available < 1:
+        seen = "too few distinct sentences with a token that the model knows"
+        raise MiningError(f"{name}: {seen}; give more text, or a model that knows its language")
+    if available < wanted:
+        logger.warning(f"{name}: too few sentences for {wanted} neighbors each; {available} used instead")

@@ -12,6 +12,7 @@ from st_paragram.core.settings import setting, settings
 from st_paragram.errors import SettingsError, short
 
 AUTO = "auto"
+_TOO_SMALL = re.compile(r"(?<![0-9])0+(?![0-9])|(?:HNSW0*1|NSG0*[1-9])(?![0-9])")
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
@@ -78,3 +79,5 @@ class SearchSettings:
             raise SettingsError(
                 f"index is {short(self.index)}; give auto or a faiss factory string such as HNSW32 or Flat"
             )
+        if _TOO_SMALL.search(self.index):  # faiss would end the process, or never end
+            raise SettingsError(f"index is {short(self.index)}; give larger numbers, as in HNSW32 or IVF2048,SQfp16")

@@ -21,7 +21,8 @@ def add_text_options(parser: argparse.ArgumentParser) -> None:
     add("--text", action="append", default=[], metavar="[LANG-LANG:]FILE", help=text)
     columns = (
         "for tables (CSV, JSON lines, Parquet, or TSV with a header): columns of the two languages, by name; numbers "
-        "from 1 for a CSV or TSV without a header; once for all --text options, or once per --text"
+        "from 1 for a CSV or TSV without a header; once for all texts, or once per --text and then per --moses, where "
+        "each file has one of the columns"
     )
     add("--columns", action="append", default=[], nargs=2, metavar="NAME", help=columns)
     moses = "text in two files, one per language; repeatable"
@@ -43,8 +44,9 @@ def sources_from(arguments: argparse.Namespace, languages: tuple[str, str], furt
     """Return the named texts; `further` is the number of columns that filters read after the two texts."""
     from st_paragram.core.text.parallel import TextSource, parse_source, with_columns
 
-    sources = with_columns([parse_source(spec, languages) for spec in arguments.text], arguments.columns)
+    sources = [parse_source(spec, languages) for spec in arguments.text]
     sources += [TextSource((first, second), languages) for first, second in arguments.moses]
+    sources = with_columns(sources, arguments.columns)
     return [dataclasses.replace(source, cap=arguments.cap, further_columns=further) for source in sources]
 
 

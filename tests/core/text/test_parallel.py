@@ -12,6 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from st_paragram.cli.main import main
+from st_paragram.core.pair_store import PairStore
 from st_paragram.core.text import streams
 from st_paragram.core.text.parallel import ReadCounts, TextSource, parse_source, read_pairs, read_rows
 from st_paragram.errors import SettingsError, TextError
@@ -145,3 +147,45 @@ def test_rows_of_a_wrong_number_of_columns_are_dropped_on_demand(tmp_path: Path)
     scored, counts = TextSource((str(path),), EN_ES, further_columns=1), ReadCounts()
     assert list(read_rows(scored, counts, drop_invalid=True)) == [("d", "e", "0.9"), ("", "", ""), (" ", "", "")]
     assert counts.wrong_columns == 3
+
+
+def test_each_file_of_a_pair_has_its_own_header(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    files = {
+        "a.csv": 'id,en\n1,"Hello, there"\n2,Good day\n\n3,Bye\n\n',
+        "b.csv": "es,id\nHola,1\nBuenos dias,2\n\nAdios,3\n",
+        "b.tsv": "id\tes\n1\tHola\n2\tBuenos dias\n9\t\n3\tAdios\n",
+        "b.jsonl": '{"es": "Hola"}\n{"es": "Buenos dias", "x": 1}\n\n{"es": "Adios"}\n',
+        "bare.csv": "1,Hola\n2,Buenos dias\n\n3,Adios\n",
+        "damaged.csv": "es,id\nHola,1\nBuenos, dias,2\n\nAdios,3\n",
+    }
+    for name, text in files.items():
+        Path(name).write_text(text, encoding="utf-8")
+    rows = [("Hello, there", "Hola"), ("Good day", "Buenos dias"), ("", ""), ("Bye", "Adios")]
+
+    def pair(second, column="es"):
+        return TextSource(("a.csv", second), EN_ES, columns=("en", column))
+
+    for second, column in (("b.csv", "es"), ("b.tsv", "es"), ("b.jsonl", "es"), ("bare.csv", "2")):
+        assert read(pair(second, column))[0] == rows
+    with pytest.raises(TextError, match=r"bare\.csv: no column 'es' \(its columns are 1, Hola\); correct the name"):
+        read(pair("bare.csv"))
+    with pytest.raises(TextError, match=r"damaged\.csv: line 3 has 3 cells, but the first row has 2"):
+        read(pair("damaged.csv"))
+    left, counts = read(pair("damaged.csv"), drop_invalid=True)
+    assert left == [rows[0], *rows[2:]] and (counts.rows, counts.wrong_columns) == (4, 1)
+    with pytest.raises(TextError, match=r"a\.csv: is a table \(CSV\); name its columns with --columns NAME"):
+        read(TextSource(("a.csv", "b.csv"), EN_ES))
+
+
+def test_a_header_of_a_pair_of_files_is_no_pair(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("a.csv").write_text("en\nHello my old friend\nGood day to you\n")
+    Path("b.csv").write_text("es\nHola mi viejo amigo\nBuenos dias a usted\n")
+    command = ["prepare", "--lang", "es", "--moses", "a.csv", "b.csv", "--output", "s.h5", "--vocab-size", "30"]
+    assert main(command) == 1
+    assert "a.csv: is a table (CSV); name its columns with --columns NAME" in capsys.readouterr().err
+    assert main([*command, "--columns", "en", "es"]) == 0
+    assert len(PairStore("s.h5")) == 2
+    assert main(["align", "--source", "a.csv", "--target", "b.csv", "--output", "p.tsv"]) == 1
+    assert "a.csv: is a table (CSV); give plain text, one sentence per line" in capsys.readouterr().err

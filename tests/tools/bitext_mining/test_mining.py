@@ -166,7 +166,10 @@ def test_thresholds_and_frequent_sentences(texts, tmp_path):
     ("content", "message"),
     [
         (b"\n \n-\n", r"a\.txt: no sentences in 3 lines"),
-        ("გამარჯობა\n".encode(), r"a\.txt: 0 distinct sentences with a token that the model knows; give more text"),
+        (
+            "გამარჯობა\n".encode(),
+            r"a\.txt: too few distinct sentences with a token that the model knows",
+        ),
         (b"good line\n\xff\xfe bad\n", r"a\.txt: line 2 is not UTF-8 \(byte 0xff\)"),
     ],
 )
@@ -178,26 +181,33 @@ def test_texts_that_cannot_be_mined(texts, tmp_path, content, message):
     assert {path.name for path in tmp_path.iterdir()} == {"a.txt", "b.txt"}
 
 
-@pytest.mark.parametrize("paraphrase", [False, True])
-def test_few_sentences_have_fewer_neighbors(texts, tmp_path, caplog, paraphrase):
-    lines = Path(texts[0]).read_text(encoding="utf-8").split("\n")
-    few = [line for line in dict.fromkeys(lines) if len(line) > 20][: 2 + paraphrase]
-    Path(texts[0]).write_text("\n".join(few) + "\n", encoding="utf-8")
-    settings = replace(PLAIN, neighbors=2, paraphrase=paraphrase)
-    given = texts[:1] if paraphrase else texts
-    mine(given, tmp_path / "two.tsv", MODEL, settings)
-    assert not caplog.text
-    mine(given, tmp_path / "nine.tsv", MODEL, replace(settings, neighbors=9))
-    assert f"a.txt: {len(few)} sentences; neighbors per sentence: 2" in caplog.text
-    assert rows_of(tmp_path / "nine.tsv") == rows_of(tmp_path / "two.tsv")
+@pytest.mark.parametrize("index", ["auto", "Flat"])
+@pytest.mark.parametrize("margin", ["distance", "ratio", "absolute"])
+def test_few_sentences_have_fewer_neighbors(texts, tmp_path, caplog, index, margin):
+    many = Path(texts[1]).read_text(encoding="utf-8")
+    settings = MiningSettings(neighbors=30, index=index, margin=margin)
+    for count in (1, 2, 5):
+        Path(texts[0]).write_text("\n".join(many.splitlines()[:count]), encoding="utf-8")
+        for order in (texts, texts[::-1]):
+            report = mine(order, tmp_path / "p.tsv", MODEL, settings, overwrite=True)
+            rows = rows_of(tmp_path / "p.tsv")
+            assert report.pairs == len(rows) == count and all(np.isfinite(score) for score, _, _ in rows)
+            assert {(one, other) for _, one, other in rows} == {(line, line) for line in many.splitlines()[:count]}
+        assert f"a.txt: too few sentences for 30 neighbors each; {count} used instead" in caplog.text
+    paraphrases = replace(settings, paraphrase=True, candidates="all")
+    mine(texts[:1], tmp_path / "q.tsv", MODEL, paraphrases)
+    assert len(rows_of(tmp_path / "q.tsv")) == 10  # all pairs of 5 sentences
+    Path(texts[0]).write_text("the same again\n" * 50)
+    with pytest.raises(MiningError, match=r"a\.txt: too few distinct sentences with a token that"):
+        mine(texts[:1], tmp_path / "r.tsv", MODEL, paraphrases)
 
 
 def test_refusals(texts, tmp_path):
     (tmp_path / "old").write_text("old")
     for given, output, settings, message in (
         (texts[:1], "p.tsv", PLAIN, "1 text given, 2 needed"),
-        (texts, "p.tsv", replace(PLAIN, index="IVFx"), "faiss cannot build it"),
-        (texts, "p.tsv", replace(PLAIN, index="IVF4096,Flat"), "has 4096 lists, but there are"),
+        (texts, "p.tsv", replace(PLAIN, index="IVFx"), "cannot be built from 400 sentences: could not parse"),
+        (texts, "p.tsv", replace(PLAIN, index="IVF4096,Flat"), "has 4,096 lists, but there are"),
         (texts, "old", PLAIN, r"old exists; choose another name or give --overwrite"),
     ):
         with pytest.raises(ParagramError, match=message):

@@ -93,10 +93,20 @@ def test_a_files_own_sides_are_its_background(tmp_path, pairs, file):
     np.testing.assert_allclose(got, plain_scores(pairs[:200], *sides, 4, Margin.RATIO), rtol=2e-3, atol=2e-3)
 
 
+def test_a_small_background_is_used_whole(tmp_path, caplog):
+    few = tmp_path / "few"
+    few.write_text("ba ce\nfo gu\nba ce\n")
+    scorer = background_of_texts(str(few), str(few), FOLDER, MarginSettings(margin=Margin.RATIO), tmp_path)
+    got = [score for score, _, _ in score_files.score_pairs(MODEL, [("ba ce", "fo gu")], scorer=scorer)]
+    sides = [["ba ce", "fo gu"]] * 2
+    np.testing.assert_allclose(got, plain_scores([("ba ce", "fo gu")], *sides, 2, Margin.RATIO), rtol=2e-3, atol=2e-3)
+    assert "few: too few sentences for 4 neighbors each; 2 used instead" in caplog.text
+
+
 def test_backgrounds_that_cannot_be_one_are_refused(tmp_path, file):
     unknown = tmp_path / "unknown"
     unknown.write_text("გამარჯობა\n", encoding="utf-8")
-    with pytest.raises(MiningError, match="unknown: no sentence with a token that the model knows"):
+    with pytest.raises(MiningError, match="unknown: too few distinct sentences with a token that the model knows"):
         background_of_texts(str(unknown), str(unknown), FOLDER, MarginSettings(), tmp_path)
     with pytest.raises(SettingsError, match="both backgrounds are standard input"):
         background_of_texts("-", "-", FOLDER, MarginSettings(), tmp_path)
@@ -175,6 +185,7 @@ def test_the_command(tmp_path, pairs, file, capsys):
         (["--margin", "ratio"], "needs a background"),
         (["--margin", "absolute", "--background", "self"], "uses no background"),
         (["--background-source", "x", "--background-target", "y"], "No such file"),
+        (["--background", "self", "--index", "PQ7"], "index 'PQ7' cannot be built from "),
     ],
 )
 def test_bad_commands_are_refused_in_a_line_and_leave_nothing(tmp_path, file, arguments, message, capsys):

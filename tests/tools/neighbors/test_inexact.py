@@ -1,9 +1,11 @@
 """How hard an inexact index must look: recall against a plain search, on rows whose clusters are known."""
 
+import re
+
 import numpy as np
 import pytest
 
-from st_paragram.errors import MiningError
+from st_paragram.errors import MiningError, SettingsError
 from st_paragram.tools.neighbors.inexact import Index, choose_index, find_effort
 from st_paragram.tools.neighbors.settings import SearchSettings, VectorType
 from st_paragram.tools.neighbors.vectors import Rows, pack, unit_rows
@@ -51,6 +53,49 @@ def test_recalls_are_those_of_a_plain_search(tmp_path, corpus, queries, own):
     tried = list(found.tried.values())
     assert all(one[0] < 0.8 for one in tried[:-1]) and (found.recall, found.recall_at_k) == tried[-1]
     assert found.recall > found.recall_at_k and found.k == 5
+
+
+def test_recall_that_is_not_reached_is_a_warning(tmp_path, corpus, queries, caplog):
+    index = Index("IVF8,PQ2x4", corpus, tmp_path, SearchSettings())
+    effort = find_effort(queries, index, 1, SearchSettings(recall=0.99))
+    share = f"{100 * effort.recall:.1f} % of a sample"
+    assert effort.recall < 0.99 == effort.wanted and f"{share} (99.0 % wanted)" in str(effort)
+    assert f"index IVF8,PQ2x4 finds the nearest neighbor of only {share} at its maximum effort" in caplog.text
+    assert "99.0 % are wanted (--recall); --index Flat finds all" in caplog.text
+    caplog.clear()
+    flat = Index("Flat", corpus, tmp_path / "flat", SearchSettings())
+    assert "wanted" not in str(find_effort(queries, flat, 1, SearchSettings(recall=0.99))) and not caplog.text
+
+
+@pytest.mark.parametrize(
+    ("factory", "message"),
+    [
+        ("garbage", "could not parse index string garbage"),
+        ("PCA300,Flat", "PCA matrix cannot output 300 dimensions from 8"),
+        ("IVF16,PQ7", "should be a multiple of the number of subquantizers"),
+        ("OPQ7,Flat", "should be a multiple of the number of subquantizers"),
+        ("PQ2x10", r"Number of training points \(600\) should be at least as large as number of clusters \(1024\)"),
+        ("IVF65536,Flat", "has 65,536 lists, but there are 600 sentences; give fewer lists, or Flat"),
+        ("IDMap,Flat", "add does not make sense with IndexIDMap"),
+        ("LSH", "cannot be built from 600 sentences: "),
+        ("HNSW99999999", "bad_alloc"),
+        ("IVF99999999999,Flat", "cannot be built from 600 sentences: "),
+    ],
+)
+def test_whatever_faiss_refuses_is_one_line(tmp_path, corpus, factory, message):
+    with pytest.raises(SettingsError, match=message) as caught:
+        Index(factory, corpus, tmp_path, SearchSettings(index=factory))
+    said = str(caught.value)
+    assert said.startswith(f"index '{factory}' ") and "\n" not in said and said.endswith(", or Flat")
+    assert "list" not in said or "IVF" in factory
+
+
+@pytest.mark.parametrize(
+    "factory", ["", "IVF0,Flat", "HNSW0", "HNSW1", "NSG8", "PCA0,Flat", "PQ8x0", "(((", "a b", "IVF-5"]
+)
+def test_strings_that_would_end_the_process_are_refused(factory):
+    with pytest.raises(SettingsError, match=f"index is {re.escape(repr(factory))}; give "):
+        SearchSettings(index=factory)
 
 
 def test_it_ends_where_nothing_more_can_be_found(tmp_path, corpus, queries):
