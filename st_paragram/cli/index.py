@@ -131,7 +131,8 @@ def _checked(arguments: argparse.Namespace) -> str:
         raise SettingsError("no index; give --output to build one, or --add-to, --delete-from, --compact or --export")
     action, every = given[0], set.union(*_ACTIONS.values())
     for name in sorted(every - _ACTIONS[action] - {action}):
-        if getattr(arguments, name) not in (None, False):
+        value = getattr(arguments, name)
+        if value is not None and value is not False:
             seen = "a file" if name == "file" else f"--{name}"
             raise SettingsError(f"{seen} does not apply to --{action.replace('_', '-')}; leave it out")
     if action == "export" and not arguments.output:
