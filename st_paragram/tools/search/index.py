@@ -342,14 +342,16 @@ class SearchIndex:
         vectors, known = unit_embeddings(self.encoder, queries, "encode_query" if self.answers else "encode")
         vectors, kinds = vectors[known], kinds[known]
         nearest = recalls.nearest_scores(vectors, _vectors(table))
-        index, shares = _vector_index(table), {}
+        width = nearest.shape[1]
+        index = _vector_index(table)
+        shares = {}
         for visited in recalls.numbers_of_lists(lists):
             visit = _Visit(index.distance_type, visited)
-            found = np.full(nearest.shape, -np.inf, np.float32)
+            found: Vectors = np.full((len(vectors), width), -np.inf, np.float32)
             for begin, end in blocks(len(vectors), _QUERIES):
                 some = vectors[begin:end]
                 cosines, _ = _ranked(some, _candidates(table, some, _CANDIDATES, None, visit))
-                found[begin:end, : cosines.shape[1]] = cosines[:, : found.shape[1]]
+                found[begin:end, : cosines.shape[1]] = cosines[:, :width]
             shares[visited] = recalls.found_shares(found, nearest, kinds)
         return Measurement(wanted, count, lists, shares)
 
