@@ -8,6 +8,7 @@ moves when a change is complete. LanceDB does not work after a fork: spawn new p
 from __future__ import annotations
 
 import json
+import logging
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -16,13 +17,15 @@ from datetime import timedelta
 from functools import cached_property, partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from st_paragram.core.encoding.directory import fingerprint
 from st_paragram.core.encoding.find import find, with_commit
 from st_paragram.core.encoding.models import TextEncoder, has_towers, load_encoder
+from st_paragram.core.encoding.unit_embeddings import unit_embeddings
 from st_paragram.core.extras import require
 from st_paragram.core.files import (
     atomic,
@@ -36,12 +39,16 @@ from st_paragram.core.files import (
 )
 from st_paragram.errors import MiningError, ModelDirectoryError, SettingsError, one_line, short
 from st_paragram.tools.neighbors.results import Vectors
-from st_paragram.tools.neighbors.vectors import unit_rows
+from st_paragram.tools.neighbors.vectors import Rows, blocks, unit_rows
+from st_paragram.tools.search import recall as recalls
 from st_paragram.tools.search.embedding import Hit, embed, embed_queries
+from st_paragram.tools.search.recall import Measurement
 from st_paragram.tools.search.rows import Fields, Source, has_words, rows_of
 
 lancedb = require("lancedb", "search", "a search index")
 pa, compute = require("pyarrow", "search"), require("pyarrow.compute", "search")
+
+logger = logging.getLogger(__name__)
 
 TABLE, WHOLE = "sentences", "whole"
 FOLDER = f"{TABLE}.lance"  # folder of the table
@@ -49,7 +56,23 @@ _OWN = ("vector", "text", "line", "query_index", "_distance")
 _ROWS, _TEXTS, _QUERIES = 1 << 16, 10_000, 64  # rows added, texts in a filter, and queries at a time
 _KINDS = ("string", "int64", "double", "bool")  # types of fields
 _CAST = (("int64", "double"), ("int64", "string"))  # allowed casts to the type of a field
+_MOST_EXACT = 2**53  # largest whole number that a double and its neighbors represent exactly
 _TRIES = 5  # attempts to read a table while others compact it
+_CANDIDATES, _CANDIDATES_PER_HIT = 256, 4  # sentences that an approximate search compares exactly: the larger number
+_SPARE = 16  # further sentences of an exact search, at least
+_TIES = 10_000  # more equal scores at the end of the hits are cut in any order
+_ALL_LISTS = 1 << 20
+_SCORE_ERROR = 1e-4  # of LanceDB, which rounds queries to float16
+
+
+class _Visit(NamedTuple):
+    """How a search visits a table: LanceDB's distance, and the number of lists, None to compare all sentences."""
+
+    distance: str
+    lists: int | None
+
+
+_EXACT = _Visit("dot", None)
 
 
 class SearchIndex:
@@ -72,6 +95,7 @@ class SearchIndex:
     def __init__(self, folder: str | Path, model: str | Path | None = None) -> None:
         """Open a folder; `model` is the directory, name or hub id of its model, by default the recorded model."""
         self.folder, self.counts = Path(folder), Counter[str]()
+        self._warned = False
         self._table = _opened(self.folder)
         about = _about(self._table)
         try:
@@ -144,7 +168,13 @@ class SearchIndex:
         return {field.name: str(field.type) for field in self.table.schema if field.name not in _OWN}
 
     def search(
-        self, queries: Sequence[str], k: int = 10, threshold: float | None = None, where: str | None = None
+        self,
+        queries: Sequence[str],
+        k: int = 10,
+        threshold: float | None = None,
+        where: str | None = None,
+        *,
+        recall: float | None = None,
     ) -> list[list[Hit]]:
         """Find the k sentences nearest to each query, best first, ties in the order of lines.
 
@@ -153,14 +183,22 @@ class SearchIndex:
             k: Number of sentences per query; all if there are fewer.
             threshold: Minimum cosine.
             where: SQL condition on fields, such as `lang in ('es', 'en') and year >= 2020`.
+            recall: Share of the nearest sentences to find in an approximate index, by default that of `approximate`. If
+                the index does not reach it, or for 1, the query is compared with all sentences.
         """
         if not queries:
             return []
         vectors = embed_queries(self.encoder, queries, "encode_query" if self.answers else "encode")
-        return self.search_vectors(vectors, k, threshold, where)
+        return self.search_vectors(vectors, k, threshold, where, recall=recall)
 
     def search_vectors(
-        self, vectors: Vectors, k: int = 10, threshold: float | None = None, where: str | None = None
+        self,
+        vectors: Vectors,
+        k: int = 10,
+        threshold: float | None = None,
+        where: str | None = None,
+        *,
+        recall: float | None = None,
     ) -> list[list[Hit]]:
         """Search with query vectors, (q, D), from this index's model, of any length except 0; see `search`."""
         queries, dim = np.asarray(vectors, np.float32), self.table.schema.field("vector").type.list_size
@@ -168,24 +206,64 @@ class SearchIndex:
             raise MiningError(f"{self.folder}: vectors have {dim} dimensions, but queries have shape {queries.shape}")
         if k < 1:
             raise SettingsError(f"k is {k}; give at least 1")
+        wanted = None if recall is None else recalls.checked_recall(recall)
         queries, hits = unit_rows(queries, "queries"), list[list[Hit]]()
-        size = max(1, int(len(self) ** 0.5))  # rows of a list of an approximate index, and number of its lists
-        lists = max(20, size // 8, 10 * k // size)  # to visit; with a filter all, to find k
-        for begin in range(0, len(queries), _QUERIES):
-            some = queries[begin : begin + _QUERIES]
-
-            def find(some: Vectors = some) -> Any:  # noqa: ANN401
-                table = self.table
-                query = table.search(list(some), vector_column_name="vector").distance_type("dot").limit(k)
-                query = query.select([*table.schema.names, "_distance"]).minimum_nprobes(lists)
-                if where is None:
-                    return query.maximum_nprobes(lists).to_arrow()
-                return query.maximum_nprobes(0).where(where).to_arrow()
-
+        least = -np.inf if threshold is None else threshold
+        for begin, end in blocks(len(queries), _QUERIES):
             with _refused(self.folder, where):
-                found = _again(find)
-            hits += _hits(some, found, -np.inf if threshold is None else threshold)
+                hits += self._hits(queries[begin:end], k, least, where, wanted)
         return hits
+
+    def _hits(
+        self, queries: Vectors, k: int, threshold: float, where: str | None, recall: float | None
+    ) -> list[list[Hit]]:
+        """Return the hits of each query, (q, D).
+
+        LanceDB selects candidates, more than k. Exact cosines and lines then decide their order and the cut at k. If
+        sentences after the last candidate may be as near as the last hit, the search is repeated with more candidates.
+        """
+        hits = [list[Hit]() for _ in queries]
+        pending = np.arange(len(queries))
+        spare = max(_SPARE, k // 8)
+        while len(pending):
+
+            def find(some: Vectors = queries[pending], count: int = k + spare) -> Any:  # noqa: ANN401
+                table = self.table
+                return _enough(table, some, count, where, self._visit(table, recall, where))
+
+            found = _again(find)
+            cosines, places = _ranked(queries[pending], found)
+            counts = (places >= 0).sum(axis=1)
+            is_cut = np.zeros(len(pending), bool)
+            if cosines.shape[1] >= k + spare and spare < _TIES:
+                last = cosines[np.arange(len(pending)), counts - 1]
+                is_cut = (counts >= k + spare) & (cosines[:, k - 1] - last < _SCORE_ERROR)
+            cosines, places = cosines[:, :k], places[:, :k]
+            is_hit = (places >= 0) & (cosines >= threshold) & ~is_cut[:, None]
+            numbers = pending[np.nonzero(is_hit)[0]]
+            for number, hit in zip(numbers, _read(found.take(places[is_hit]), cosines[is_hit]), strict=True):
+                hits[number].append(hit)
+            pending = pending[is_cut]
+            spare *= 8
+        return hits
+
+    def _visit(self, table: Any, recall: float | None, where: str | None) -> _Visit:  # noqa: ANN401
+        """Choose the lists of a table to visit."""
+        index = _vector_index(table)
+        if index is None or recall == 1:
+            return _EXACT
+        measurement = _measurement(table)
+        if measurement is not None:
+            lists = measurement.visited(recall)
+        else:
+            if not self._warned:
+                advice = f"measure it with st-paragram index --compact {self.folder} --approximate"
+                logger.warning(f"{self.folder}: the recall of this approximate index is unknown; {advice}")
+                self._warned = True
+            lists = None if recall else max(20, int(table.count_rows() ** 0.5) // 8)
+        if lists is None:
+            return _EXACT
+        return _Visit(index.distance_type, lists if where is None else _ALL_LISTS)
 
     def add(self, sentences: Source, metadata: Fields | Iterable[Fields] | None = None) -> int:
         """Add sentences, as for `build`, and return how many are new.
@@ -217,18 +295,67 @@ class SearchIndex:
         with self._changing() as table:
             if int(table.list_versions()[-1]["metadata"]["total_deletion_file_rows"]):
                 table.update(values_sql={"line": "line"})  # rewrites all rows: optimize leaves a few deleted rows
-            table.optimize()
-            table.tags.update(WHOLE, table.version)
+            version = None
+            while table.version != version:  # after an addition to an approximate index, LanceDB needs two rounds
+                version = table.version
+                table.optimize()
+            table.tags.update(WHOLE, version)
             # Nobody else writes, so files that belong to no version are leftovers. An age of 0 would make LanceDB warn.
             table.optimize(cleanup_older_than=timedelta(milliseconds=1), delete_unverified=True)
 
-    def approximate(self) -> None:
-        """Group the vectors into lists by k-means, so that a search visits only some lists."""
-        ivf_flat = require("lancedb.index", "search").IvfFlat
+    def approximate(self, recall: float = recalls.DEFAULT) -> Measurement | None:
+        """Group the vectors into lists by k-means, so that a search visits only some lists; measure its recall.
+
+        An index of fewer than 200,000 sentences stays exact, or becomes exact if it was approximate.
+
+        Args:
+            recall: Share of the nearest sentences that searches find by default. It sets the number of visited lists.
+
+        Returns:
+            The recall for several numbers of lists; None if the index is exact.
+        """
+        wanted = recalls.checked_recall(recall)
         with self._changing() as table:
-            size = max(1, int(table.count_rows() ** 0.5))
-            how = ivf_flat("dot", num_partitions=size, max_iterations=10, sample_rate=64)
-            table.create_index("vector", config=how)
+            _make_exact(table)
+            if table.count_rows() < recalls.SMALLEST:
+                return None
+            lists = max(1, int(table.count_rows() ** 0.5) // 8)
+            # Codes of one bit per dimension select the candidates, so that visiting many lists takes little time.
+            has_codes = table.schema.field("vector").type.list_size % 8 == 0  # else LanceDB has none
+            kinds = require("lancedb.index", "search")
+            kind = kinds.IvfRq if has_codes else kinds.IvfFlat
+            config = kind(_EXACT.distance, num_partitions=lists, max_iterations=10, sample_rate=64)
+            table.create_index("vector", config=config)
+            measurement = self._measured(table, wanted, lists)
+            _keep(table, "vector", "recall", measurement.to_json())
+        if measurement.visited() is None and wanted < 1:
+            seen = f"recall {wanted} is not reached with all lists, but {measurement.recall(lists):.3f}"
+            logger.warning(f"{self.folder}: {seen}; searches compare all sentences: give a lower recall (--recall)")
+        return measurement
+
+    def _measured(self, table: Any, wanted: float, lists: int) -> Measurement:  # noqa: ANN401
+        """Measure the recall of an approximate index for several numbers of lists."""
+        count = table.count_rows()
+        sample = np.random.default_rng(0).permutation(count)[: recalls.SAMPLE]
+        texts = table.take_offsets(np.sort(sample).tolist()).select(["text"]).to_arrow()["text"].to_pylist()
+        by_kind = recalls.held_out_queries(texts)
+        queries = list(chain.from_iterable(by_kind.values()))
+        kinds = np.repeat(list(by_kind), list(map(len, by_kind.values())))
+        vectors, known = unit_embeddings(self.encoder, queries, "encode_query" if self.answers else "encode")
+        vectors, kinds = vectors[known], kinds[known]
+        nearest = recalls.nearest_scores(vectors, _vectors(table))
+        width = nearest.shape[1]
+        index = _vector_index(table)
+        shares = {}
+        for visited in recalls.numbers_of_lists(lists):
+            visit = _Visit(index.distance_type, visited)
+            found: Vectors = np.full((len(vectors), width), -np.inf, np.float32)
+            for begin, end in blocks(len(vectors), _QUERIES):
+                some = vectors[begin:end]
+                cosines, _ = _ranked(some, _candidates(table, some, _CANDIDATES, None, visit))
+                found[begin:end, : cosines.shape[1]] = cosines[:, :width]
+            shares[visited] = recalls.found_shares(found, nearest, kinds)
+        return Measurement(wanted, count, lists, shares)
 
     def export(self, path: str | Path, overwrite: bool = False) -> None:
         """Write all rows to a Parquet file, with vectors as float32."""
@@ -279,7 +406,7 @@ class SearchIndex:
             changed = pa.concat_tables([known, new] if fields else [new], promote_options="default")
             if len(changed):
                 table.merge_insert("text").when_matched_update_all().when_not_matched_insert_all().execute(changed)
-        table.update_field_metadata({"path": "line", "metadata": {"last": str(last)}})
+        _keep(table, "line", "last", str(last))
 
 
 def _known(table: Any, texts: Any) -> Any:  # noqa: ANN401
@@ -306,19 +433,51 @@ def _columns(table: Any, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:  # n
     for name in dict.fromkeys(chain.from_iterable(rows)):
         if name not in types and (name in _OWN or not re.fullmatch(r"[^\W_][^.`]*", name)):
             raise SettingsError(f"field {short(name)}: use another name, without periods and backticks")
-        try:
-            column = pa.array([row.get(name) for row in rows])
-        except (TypeError, ValueError, OverflowError) as error:
-            raise SettingsError(f"field {name}: {one_line(error)}; give values of one type") from error
+        column = _array(name, [row.get(name) for row in rows])
         kept = types.get(name, column.type)
         seen, wanted = str(column.type), str(kept)
-        if seen not in _KINDS or (seen != wanted and (seen, wanted) not in _CAST):
+        if (seen, wanted) == ("double", "int64"):
+            _widen(table, name)
+            kept = column.type
+        elif seen not in _KINDS or (seen != wanted and (seen, wanted) not in _CAST):
             seen = f"a value is {seen}" + f", but earlier values are {wanted}" * (seen != wanted)
             raise SettingsError(f"field {name}: {seen}; give text, numbers or booleans of one type")
-        columns[name] = column.cast(kept)
+        try:
+            columns[name] = column.cast(kept)
+        except pa.ArrowInvalid as error:
+            raise _too_large(name) from error
     if new := [pa.field(name, column.type) for name, column in columns.items() if name not in types]:
         table.add_columns(pa.schema(new))
     return columns
+
+
+def _array(name: str, values: list[Any]) -> Any:  # noqa: ANN401
+    """Make an Arrow array of the values of a field; whole numbers and decimals together become decimals."""
+    types = {type(value) for value in values if value is not None}
+    if types == {int, float} and any(abs(value) > _MOST_EXACT for value in values if isinstance(value, int)):
+        raise _too_large(name)
+    if bool in types and len(types) > 1:  # Arrow would make some of them numbers
+        raise SettingsError(f"field {name}: some values are true or false and others are not; give values of one type")
+    try:
+        return pa.array(values)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise SettingsError(f"field {name}: {one_line(error)}; give values of one type") from error
+
+
+def _widen(table: Any, name: str) -> None:  # noqa: ANN401
+    """Make a column of whole numbers a column of decimals."""
+    column = f"`{name}`"
+    if table.count_rows(f"{column} > {_MOST_EXACT} or {column} < {-_MOST_EXACT}"):
+        raise _too_large(name)
+    wide = f"{name} as decimals"  # LanceDB cannot change the type of the column itself
+    table.add_columns({wide: f"cast({column} as double)"})
+    table.drop_columns([name])
+    table.alter_columns({"path": wide, "rename": name})
+
+
+def _too_large(name: str) -> SettingsError:
+    seen = f"whole numbers above {_MOST_EXACT:,} cannot be mixed with decimals exactly"
+    return SettingsError(f"field {name}: {seen}; give such numbers as text, or only whole numbers")
 
 
 def describe(folder: Path) -> dict[str, Any]:
@@ -327,7 +486,11 @@ def describe(folder: Path) -> dict[str, Any]:
     columns = {field.name: str(field.type) for field in table.schema}
     how = "approximate" if table.list_indices() else "exact"
     found = {"name": folder.resolve().name, **_about(table), "sentences": table.count_rows()}
-    return found | {"columns": columns, "search": how, "version": table.version}
+    found |= {"columns": columns, "search": how, "version": table.version}
+    measurement = _measurement(table)
+    if measurement is not None:
+        found["recall"] = str(measurement)
+    return found
 
 
 def check(folder: Path) -> str:
@@ -364,18 +527,96 @@ def _about(table: Any) -> dict[str, Any]:  # noqa: ANN401
     return about
 
 
-def _hits(queries: Vectors, found: Any, threshold: float) -> list[list[Hit]]:  # noqa: ANN401
-    """Return the hits of each query, with exact cosines, since LanceDB rounds queries to float16."""
-    numbers = found["query_index"].to_numpy() if len(queries) > 1 else np.zeros(len(found), np.int64)
-    rows = found["vector"].combine_chunks().flatten().to_numpy().astype(np.float32).reshape(-1, queries.shape[1])
-    scores = np.einsum("nd,nd->n", queries[numbers], rows) / np.linalg.norm(rows, axis=1)
+def _vector_index(table: Any) -> Any:  # noqa: ANN401
+    """Return statistics of the approximate index of a table; None if it has none."""
+    names = [index.name for index in table.list_indices() if list(index.columns) == ["vector"]]
+    return table.index_stats(names[0]) if names else None
+
+
+def _make_exact(table: Any) -> None:  # noqa: ANN401
+    """Remove the approximate index of a table."""
+    for index in table.list_indices():
+        if list(index.columns) == ["vector"]:
+            table.drop_index(index.name)
+            _keep(table, "vector", "recall", "")
+
+
+def _measurement(table: Any) -> Measurement | None:  # noqa: ANN401
+    """Return the recall of an approximate index; None if it has not been measured."""
+    text = (table.schema.field("vector").metadata or {}).get(b"recall")
+    return Measurement.from_json(text) if text else None
+
+
+def _keep(table: Any, column: str, name: str, value: str) -> None:  # noqa: ANN401
+    """Store a value in the table, with a column."""
+    table.update_field_metadata({"path": column, "metadata": {name: value}})
+
+
+def _vectors(table: Any) -> Iterator[Vectors]:  # noqa: ANN401
+    """Yield the vectors of a table in blocks, (n, D), of length 1."""
+    for batch in table.search().select(["vector"]).to_batches():
+        column = batch["vector"]
+        rows = column.flatten().to_numpy().astype(np.float32).reshape(-1, column.type.list_size)
+        yield rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+def _enough(table: Any, queries: Vectors, count: int, where: str | None, visit: _Visit) -> Any:  # noqa: ANN401
+    """Do the same as `_candidates`, but compare all sentences if the visited lists hold too few."""
+    size = table.count_rows()
+    count = min(count, size + 1)
+    found = _candidates(table, queries, count, where, visit)
+    if where is None and visit.lists is not None:
+        counts = np.bincount(_numbers(found, queries), minlength=len(queries))
+        if counts.min() < min(count, size):
+            return _candidates(table, queries, count, where, _EXACT)
+    return found
+
+
+def _candidates(table: Any, queries: Vectors, count: int, where: str | None, visit: _Visit) -> Any:  # noqa: ANN401
+    """Return at least `count` sentences near each query, or all, in an Arrow table."""
+    query = table.search(list(queries), vector_column_name="vector").distance_type(visit.distance)
+    query = query.select([*table.schema.names, "_distance"])
+    if where is not None:
+        query = query.where(where)
+    if visit.lists is None:
+        return query.bypass_vector_index().limit(count).to_arrow()
+    # A maximum above the minimum would visit all lists for some queries, and stop at the first matches of a filter.
+    query = query.minimum_nprobes(visit.lists).maximum_nprobes(visit.lists)
+    return query.limit(max(_CANDIDATES, _CANDIDATES_PER_HIT * count)).to_arrow()
+
+
+def _ranked(queries: Vectors, found: Any) -> tuple[Vectors, NDArray[np.int64]]:  # noqa: ANN401
+    """Compute exact cosines, since LanceDB rounds queries to float16, and sort candidates by them, then by lines.
+
+    Returns:
+        Cosines of each query with its candidates, (q, c), best first, and their rows in the table, (q, c), -1 for none.
+    """
+    numbers = _numbers(found, queries)
+    counts = np.bincount(numbers, minlength=len(queries))
+    rows = np.full((len(queries), counts.max()), -1, np.int64)
+    is_candidate = np.arange(rows.shape[1]) < counts[:, None]
+    rows[is_candidate] = np.argsort(numbers, kind="stable")
+    if not len(found):
+        return np.empty(rows.shape, np.float32), rows
+    vectors = found["vector"].combine_chunks().flatten().to_numpy().reshape(len(found), -1)
+    cosines = Rows([vectors]).cosines(queries, rows)
+    order = np.lexsort((found["line"].to_numpy()[rows], -cosines, ~is_candidate), axis=1)
+    return np.take_along_axis(cosines, order, 1), np.take_along_axis(rows, order, 1)
+
+
+def _numbers(found: Any, queries: Vectors) -> NDArray[np.int64]:  # noqa: ANN401
+    """Return the number of the query of each candidate."""
+    numbers = found["query_index"].to_numpy() if len(queries) > 1 else np.zeros(len(found))
+    return numbers.astype(np.int64)
+
+
+def _read(found: Any, scores: Vectors) -> Iterator[Hit]:  # noqa: ANN401
+    """Yield hits from the rows of an Arrow table and their scores."""
     fields = found.select([name for name in found.schema.names if name not in _OWN]).to_pylist()
-    lines, texts, hits = found["line"].to_pylist(), found["text"].to_pylist(), [list[Hit]() for _ in queries]
-    for row in np.lexsort([lines, -scores]).tolist():
-        if scores[row] >= threshold:
-            values = {name: value for name, value in fields[row].items() if value is not None}
-            hits[numbers[row]].append(Hit(min(float(scores[row]), 1.0), lines[row], texts[row], values))
-    return hits
+    lines, texts = found["line"].to_pylist(), found["text"].to_pylist()
+    for score, line, text, values in zip(scores.tolist(), lines, texts, fields, strict=True):
+        given = {name: value for name, value in values.items() if value is not None}
+        yield Hit(min(score, 1.0), line, text, given)
 
 
 @contextmanager

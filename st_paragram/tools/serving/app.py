@@ -15,6 +15,7 @@ from asyncio import Lock, to_thread
 from binascii import b2a_base64
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from traceback import extract_tb
 from typing import Any
@@ -279,7 +280,8 @@ class _Service:
         rows = (await self.encode(queries, "query" if index.answers else "sentence")).rows
         if len(unknown := np.flatnonzero(~rows.any(1))):
             raise HTTPException(400, f"text {unknown[0]} of queries has no token that {self.name} knows")
-        found = await to_thread(index.search_vectors, rows, asked.k, asked.threshold, asked.where)
+        search = partial(index.search_vectors, recall=self.job.recall)
+        found = await to_thread(search, rows, asked.k, asked.threshold, asked.where)
         return _json({"model": self.name, "results": [[hit._asdict() for hit in hits] for hits in found]})
 
     async def add(self, asked: schemas.Add) -> Response:

@@ -30,6 +30,13 @@ class Job:
     workers: int = setting(1, "server processes", ge=1)
     name: str | None = setting(None, "model name in requests (default: the last part of MODEL)")
     index: Path | None = setting(None, "index from st-paragram index, built with this model", metavar="FOLDER")
+    recall: float | None = setting(
+        None,
+        "for an approximate index: share of the nearest sentences that searches find; 1: exact "
+        "(default: that of the index)",
+        gt=0,
+        le=1,
+    )
     index_writable: bool = setting(False, "let clients with the key add sentences to the index and delete them")
     max_body: ByteSize = setting("4MiB", "maximum body of a request", metavar="SIZE")
     max_texts: int = setting(2048, "maximum texts per request; a pair has two", ge=1)

@@ -11,11 +11,11 @@ from decimal import Decimal
 import numpy as np
 import pyarrow.parquet as parquet
 import pytest
-from lancedb.query import LanceVectorQueryBuilder
 
 from st_paragram import Encoder, SearchIndex
 from st_paragram.errors import MiningError, ModelDirectoryError, ParagramError, SettingsError
 from st_paragram.tools.search import index as module
+from st_paragram.tools.search import recall as recalls
 from st_paragram.tools.search.embedding import TextSearch
 from st_paragram.tools.search.rows import table_rows, tags_of
 
@@ -65,6 +65,7 @@ def hits_of(index, where=None):
 @pytest.mark.parametrize("seed", range(4))
 def test_any_changes_give_what_a_plain_index_gives(tmp_path, seed, monkeypatch):
     monkeypatch.setattr(module, "_ROWS", 13)  # several blocks
+    monkeypatch.setattr(recalls, "SMALLEST", 1)
     rng, plain = random.Random(seed), Plain()
 
     def some(count):
@@ -127,25 +128,6 @@ def test_what_is_found_is_what_comparing_everything_finds(tmp_path):
         np.testing.assert_allclose([hit.score for hit in hits], [hit.score for hit in others], atol=1e-6)
 
 
-def test_an_approximate_index_finds_most_and_all_that_a_filter_leaves(tmp_path, monkeypatch):
-    texts = [f"{text} {number}" for number, text in enumerate(sentences_of(random.Random(1), 3000))]
-    index = built(tmp_path, texts, [{"rare": number % 300 == 0} for number in range(3000)])
-    exact = index.search(texts[:50], 10)
-    index.approximate()
-    found = index.search(texts[:50], 10)
-    same = [{hit.line for hit in one} & {hit.line for hit in other} for one, other in zip(exact, found, strict=True)]
-    assert np.mean(list(map(len, same))) > 7
-    visited: list[int] = []
-    limit = LanceVectorQueryBuilder.maximum_nprobes
-    monkeypatch.setattr(
-        LanceVectorQueryBuilder, "maximum_nprobes", lambda self, lists: visited.append(lists) or limit(self, lists)
-    )
-    assert len(index.search(["station train"], 10, where="rare")[0]) == 10 and index.search(texts[:1], 10)
-    assert visited == [0, 20]  # 0: all of the 54
-    index.add(["a sentence that came later"])
-    assert index.search(["a sentence that came later"], 1)[0][0].line == 3001
-
-
 def test_numbers_stay_with_their_sentences_and_are_never_used_again(tmp_path):
     index = built(tmp_path, ["one two", "three four", "", "one  two"], [{"lang": "en"}, {}, {}, {"year": 1}])
     assert dict(index.counts) == {"lines": 4, "blank": 1, "repeated": 1, "known": 0, "added": 2, "unknown": 0}
@@ -167,7 +149,12 @@ def test_fields_of_all_kinds_and_what_cannot_be_kept(tmp_path):
     assert index.search(["one"], where="`Größe in m` > 1")[0][0].metadata["price"] == 2.0
     for fields, message in [
         ({"n": "x"}, "field n: a value is string, but earlier values are int64"),
-        ({"n": 1.5}, "field n: a value is double, but earlier values are int64"),
+        ({"ok": 1}, "field ok: a value is int64, but earlier values are bool"),
+        ({"price": True}, "field price: a value is bool, but earlier values are double"),
+        ([{"new": 1.5}, {"new": True}], "field new: some values are true or false and others are not"),
+        ([{"new": 1}, {"new": "x"}], "field new: Could not convert 'x'"),
+        ([{"new": 1.5}, {"new": 2**60}], "field new: whole numbers above 9,007,199,254,740,992 cannot be mixed"),
+        ({"price": 2**60}, "field price: whole numbers above 9,007,199,254,740,992 cannot be mixed"),
         ({"n": [1]}, "field n: a value is list"),
         ({"big": 2**70}, "field big: .*too large"),
         ({"text": "x"}, "field 'text': use another name"),
@@ -178,6 +165,29 @@ def test_fields_of_all_kinds_and_what_cannot_be_kept(tmp_path):
         with pytest.raises(SettingsError, match=message) as caught:
             index.add(["five six", "seven eight"], fields)
         assert "\n" not in str(caught.value) and len(SearchIndex(index.folder)) == 2 and index.fields == kinds
+
+
+@pytest.mark.parametrize("parts", [[[1, 2.5]], [[2.5, 1]], [[1], [2.5], [3]], [[2.5], [1]], [[-(2**53)], [0.5]]])
+@pytest.mark.parametrize("name", ["n", "Größe in m"])
+def test_whole_numbers_and_decimals_of_a_field_become_decimals(tmp_path, parts, name):
+    index = built(tmp_path, ["no number"], {"other": 1})
+    numbers = {}
+    for part in parts:
+        added = {f"sentence number {len(numbers) + place}": value for place, value in enumerate(part)}
+        assert index.add(added, [{name: value} for value in added.values()]) == len(part)
+        numbers |= added
+    assert index.fields == {"other": "int64", name: "double"}
+    values = {hit.sentence: hit.metadata for hit in index.search(["sentence"])[0]}
+    assert values == {"no number": {"other": 1}} | {text: {name: value} for text, value in numbers.items()}
+    rows = [(text, {name: value}) for text, value in numbers.items()]
+    assert SearchIndex.build(rows, tmp_path / "j", "p-sp-mini").fields == {name: "double"}
+
+
+def test_whole_numbers_that_decimals_do_not_represent_are_refused(tmp_path):
+    index = built(tmp_path, ["one two"], {"id": 2**53 + 1})
+    with pytest.raises(SettingsError, match=r"field id: whole numbers above .* give such numbers as text"):
+        index.add(["three four"], {"id": 0.5})
+    assert index.fields == {"id": "int64"} and index.search(["one"])[0][0].metadata == {"id": 2**53 + 1}
 
 
 @pytest.mark.parametrize(

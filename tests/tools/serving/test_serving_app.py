@@ -256,6 +256,19 @@ def test_an_index_is_searched_and_changed(folder):
     message(ask("/index/delete"))
 
 
+def test_the_recall_of_the_server_is_that_of_its_searches(folder, monkeypatch):
+    from st_paragram.tools.search.index import SearchIndex
+
+    wanted = []
+    search = SearchIndex.search_vectors
+    monkeypatch.setattr(
+        SearchIndex, "search_vectors", lambda *args, recall, **kw: wanted.append(recall) or search(*args, **kw)
+    )
+    for recall in (None, 0.99):
+        serving(index=folder, recall=recall).post("/search", json={"queries": ["a cat"], "k": 1})
+    assert wanted == [None, 0.99]
+
+
 def test_an_index_is_changed_only_where_that_is_wanted(folder):
     assert "start it with --index" in message(serving().post("/search", json={"queries": ["a"]}), 404)
     client = serving(index=folder)
