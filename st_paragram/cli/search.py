@@ -9,7 +9,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from st_paragram.core.files import check_output
+from st_paragram.core.files import check_output, is_pipe
 from st_paragram.core.text.tables import check_plain
 from st_paragram.errors import SettingsError
 from st_paragram.tools.options.common import check_input, is_standard_output, model_name, output_opened
@@ -59,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
         check_output(arguments.output, arguments.overwrite)
     where = {} if arguments.where is None else {"where": arguments.where}
     index: Any
-    if arguments.source == "-" or Path(arguments.source).is_file():
+    if not Path(arguments.source).is_dir() and (is_pipe(arguments.source) or Path(arguments.source).is_file()):
         check_plain(arguments.source)
         if where:
             raise SettingsError(f"--where needs an index, but {arguments.source} is a text; index it first")
