@@ -9,7 +9,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from st_paragram.core.files import check_output
+from st_paragram.core.files import check_output, is_pipe
 from st_paragram.core.text.streams import stream_name
 from st_paragram.core.text.tables import check_plain
 from st_paragram.core.words import counted
@@ -67,7 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.recall is not None:
         checked_recall(arguments.recall)
     index: Any
-    if arguments.source == "-" or Path(arguments.source).is_file():
+    if not Path(arguments.source).is_dir() and (is_pipe(arguments.source) or Path(arguments.source).is_file()):
         check_plain(arguments.source)
         if options:
             name = next(iter(options))

@@ -9,10 +9,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from st_paragram.core.files import folder_for_file, writable_cache, write_text
+from st_paragram.core.files import folder_for_file, is_pipe, writable_cache, write_text
 from st_paragram.core.pair_store import PairStore
 from st_paragram.core.sample import LANGUAGES, sample_pairs
 from st_paragram.core.text.parallel import TextSource, parse_source, read_pairs, with_columns
+from st_paragram.core.text.streams import stream_name
 from st_paragram.errors import SettingsError, TextError
 
 if TYPE_CHECKING:
@@ -128,8 +129,11 @@ def choose_data(
         for path in text.paths:
             if wrong := folder_for_file(path):
                 raise TextError(f"{wrong}; name a file")
+            if is_pipe(path):
+                seen = "training reads its text more than once"
+                raise TextError(f"{stream_name(path)}: {seen}; save it to a file first")
             if not Path(path).is_file():
-                raise TextError(f"{path}: no such file; check the path (standard input cannot be trained on)")
+                raise TextError(f"{path}: no such file; check the path")
         if not drop_invalid:
             next(read_pairs(text, drop_invalid=False), None)
     return TrainingData(language, texts=texts)

@@ -82,7 +82,7 @@ def test_refusals_are_one_line(data, tmp_path, write, evaluate):
     pairs, graded, same = data / "translations.UNv1.0.en-es.tsv", data / "graded.tsv", [("a", "A"), ("b", "A")]
     table = write(tmp_path / "pairs.csv", "en,es\na,b\nc,d\n")
     for arguments, message in (
-        (["--translations", tmp_path / "none.tsv"], "none.tsv: no such file; check the path"),
+        (["--translations", tmp_path / "none.tsv"], "none.tsv: No such file or directory; check the path"),
         (["--translations", pairs, "--graded", graded, "--columns", "1", "2"], "score the two in separate runs"),
         (["--translations", pairs, "--columns", "1"], "1 column given, 2 needed"),
         (["--translations", table], "--columns NAME"),
