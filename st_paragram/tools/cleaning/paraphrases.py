@@ -11,18 +11,15 @@ import numpy as np
 import regex
 
 from st_paragram.core.settings import setting
+from st_paragram.core.text.words import SPACED, UNIT
 from st_paragram.errors import SettingsError, TextError, short
 from st_paragram.tools.cleaning.base import Row, RowFilter, options
-from st_paragram.tools.cleaning.text import UNSEGMENTED
 
 if TYPE_CHECKING:
     from st_paragram.core.encoding.models import TextEncoder
 
-_JOINED = rf"[[\w]--[{UNSEGMENTED}_]]"
 _QUOTES = str.maketrans("‘’‚‛ʼ“”„‟«»", "'" * 5 + '"' * 6)
-_WORD = regex.compile(
-    rf"[{UNSEGMENTED}]|'?{_JOINED}(?:{_JOINED}|[-./_](?={_JOINED})|(?<=\d)[,:](?=\d))*|[^\s]", regex.VERSION1
-)
+_WORD = regex.compile(rf"{UNIT}|'?{SPACED}(?:{SPACED}|[-./_](?={SPACED})|(?<=\d)[,:](?=\d))*|[^\s]", regex.VERSION1)
 _NUMBER = regex.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?\s*", regex.IGNORECASE)
 
 

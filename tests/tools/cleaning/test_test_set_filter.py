@@ -54,7 +54,7 @@ def test_a_test_sentence_goes_from_either_side(shipped):
 
 def test_the_shipped_file():
     sts, tatoeba, retrieval = (known((kind,)) for kind in SetFamily)
-    assert (len(sts), len(tatoeba), len(retrieval)) == (25_706, 122_712, 85_730)
+    assert (len(sts), len(tatoeba), len(retrieval)) == (25_706, 122_714, 85_730)
     assert (sts[1:] > sts[:-1]).all() and int(tatoeba[-1]) < 2**40
     proverb = "The early bird catches the worm."  # Tatoeba
     said = verdicts(KnownTestSentences(), proverb, "The earliest birds catch no worms at all.", "How old is he?")
