@@ -53,10 +53,10 @@ def trigram_overlap(first: str, second: str, lower_case: bool = True) -> float:
 def tokens(text: str) -> list[str]:
     """Split a text into words.
 
-    A word is a run of letters and digits. It may have the characters ``- . / _`` between two of them, and ``,`` or
-    ``:`` between two digits. An apostrophe begins a word if a letter or digit follows (``don 't``). All other marks are
-    separate words, and so is every character of a script without spaces. This follows NLTK's Treebank tokens where it
-    matters for word n-grams and their number.
+    A word is a run of letters, marks and digits. It may have the characters ``- . / _`` between two of them, and ``,``
+    or ``:`` between two digits. An apostrophe begins a word if a letter or digit follows (``don 't``). All other
+    characters are separate words, and so is every character of a script without spaces, with its marks. This follows
+    NLTK's Treebank tokens where it matters for word n-grams and their number.
     """
     return _WORD.findall(text.translate(_QUOTES))
 

@@ -22,7 +22,7 @@ from st_paragram.core.words import counted
 from st_paragram.errors import TextError
 from st_paragram.tools.deduplication.keys import Hashes, form, keys
 from st_paragram.tools.deduplication.settings import DeduplicationSettings
-from st_paragram.tools.deduplication.tokens import has_points
+from st_paragram.tools.deduplication.tokens import has_points, is_unspaced
 
 #: Reasons why a text is a duplicate.
 REASONS = ("exact", "normalized", "minhash")
@@ -214,15 +214,26 @@ def _comparison(
         if "minhash" in settings.methods and first.essential == second.essential:
             shared = len(first.ngrams & second.ngrams)
             union = len(first.ngrams) + len(second.ngrams) - shared
-            if shared and shared >= settings.threshold * union and _contains(first.parts, second.parts):
+            if shared and shared >= settings.threshold * union and _adds_words(first.parts, second.parts):
                 return _MINHASH, shared / union
         return None
 
     return compare
 
 
-def _contains(first: Sequence[str], second: Sequence[str]) -> bool:
-    """Whether one of two sequences has all parts of the other in the same order, and perhaps further parts."""
+def _adds_words(first: Sequence[str], second: Sequence[str]) -> bool:
+    """Whether one of two texts has all parts of the other in the same order, and perhaps further words.
+
+    A single character of a script without spaces is rather a part of a word, so that the two words differ.
+    """
     shorter, longer = sorted((first, second), key=len)
-    rest = iter(longer)
-    return all(part in rest for part in shorter)
+    place = 0
+    for part in shorter:
+        try:
+            match = longer.index(part, place)
+        except ValueError:
+            return False
+        if match == place + 1 and is_unspaced(longer[place]):
+            return False
+        place = match + 1
+    return place != len(longer) - 1 or not is_unspaced(longer[place])

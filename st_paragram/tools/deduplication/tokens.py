@@ -31,6 +31,7 @@ _PLAIN_WORD = re.compile(r"[^\W_]+")
 _GAP = regex.compile(rf"{_OTHER}+")
 _NOT_OF_GAP = regex.compile(rf"[^\-[{_SYMBOLS}]]+", regex.VERSION1)
 _WORD = regex.compile(r"[\p{L}\p{M}]+")
+_UNIT = regex.compile(UNIT, regex.VERSION1)
 _DASH = regex.compile(r"[\u2010-\u2013\u2212]")
 _POWER = regex.compile(r"(?<=\p{N})(?=\p{No})")  # 10² is not 102, and 1½ is not 11/2
 _INVISIBLE = regex.compile(r"\p{Default_Ignorable_Code_Point}+")
@@ -52,6 +53,7 @@ NEGATIONS = frozenset(
     nebija
     """).split()
 ) | frozenset(_NEGATED.split("|"))
+_HAN_NUMBERS = frozenset("零一二三四五六七八九十百千万萬亿億两兩半")
 
 
 def tokens(text: str, points: bool = False) -> list[str]:
@@ -77,9 +79,18 @@ def has_points(text: str) -> bool:
     return not text.isascii() and _POINTS.search(text) is not None
 
 
+def is_unspaced(part: str) -> bool:
+    """Whether a token is a character of a script without spaces."""
+    return _UNIT.fullmatch(part) is not None
+
+
 def essential(parts: list[str]) -> list[str]:
     """Return the tokens that no near-duplicate may add or lack: numbers, symbols and negations."""
-    return [part for part in parts if part in NEGATIONS or not (part.isalpha() or _WORD.fullmatch(part))]
+    return [
+        part
+        for part in parts
+        if part in NEGATIONS or part in _HAN_NUMBERS or not (part.isalpha() or _WORD.fullmatch(part))
+    ]
 
 
 def _narrow(gap: regex.Match[str]) -> str:
