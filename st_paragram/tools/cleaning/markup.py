@@ -180,7 +180,8 @@ def _label(mark: re.Match[str]) -> str:
 
 def _without(text: str, marks: Sequence[re.Match[str]]) -> str:
     """Remove tags and codes; a power such as `10<sup>2</sup>` becomes 10^2."""
-    parts, start = list[str](), 0
+    parts = list[str]()
+    start = 0
     for mark in marks:
         parts.append(text[start : mark.start()])
         start = mark.end()

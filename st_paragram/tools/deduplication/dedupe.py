@@ -160,8 +160,8 @@ def _decide(
 
 def _quick_comparison(forms: Sequence[Hashes], lengths: Sequence[NDArray[np.int32]]) -> Callable[[int, int, int], bool]:
     """Make a function that excludes one side of two rows: different texts of one length are no duplicates."""
-    keys_of = [memoryview(form) for form in forms]
-    lengths_of = [memoryview(length) for length in lengths]
+    keys_of = [form.data for form in forms]
+    lengths_of = [length.data for length in lengths]
 
     def may_match(row: int, other: int, side: int) -> bool:
         same_key = keys_of[side][row] == keys_of[side][other]

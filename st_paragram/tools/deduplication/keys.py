@@ -66,8 +66,11 @@ def keys(columns: Sequence[Sequence[str]], settings: DeduplicationSettings) -> K
     """Compute the keys of n rows."""
     starts = range(0, len(columns[0]), _BLOCK)
     blocks = [_of_block([column[start : start + _BLOCK] for column in columns], settings) for start in starts]
-    views, forms, lengths = zip(*blocks, strict=True)
-    return Keys(*([np.hstack(parts) for parts in zip(*of, strict=True)] for of in (views, forms, lengths)))
+    return Keys(
+        [np.hstack(parts) for parts in zip(*(block.views for block in blocks), strict=True)],
+        [np.hstack(parts) for parts in zip(*(block.forms for block in blocks), strict=True)],
+        [np.hstack(parts) for parts in zip(*(block.lengths for block in blocks), strict=True)],
+    )
 
 
 def _of_block(columns: Sequence[Sequence[str]], settings: DeduplicationSettings) -> Keys:
@@ -77,8 +80,8 @@ def _of_block(columns: Sequence[Sequence[str]], settings: DeduplicationSettings)
         return Keys(
             [_joined(hashes, view)[None] for view in settings.views(len(columns))], hashes, [none] * len(columns)
         )
-    forms = [[form(text, settings) for text in column] for column in columns]
-    hashes = [_hashes([each.key for each in side]) for side in forms]
+    sides = [_forms(column, settings) for column in columns]
+    hashes = [_hashes([text.key for text in side]) for side in sides]
     exact = hashes if settings.normalize else [_hashes(column) for column in columns]
     views = []
     for view in settings.views(len(columns)):
@@ -86,9 +89,17 @@ def _of_block(columns: Sequence[Sequence[str]], settings: DeduplicationSettings)
         if "exact" in settings.methods:
             parts.append(_joined(exact, view)[None])
         if "minhash" in settings.methods:
-            parts.append(_band_keys([forms[side] for side in view], settings))
+            parts.append(_band_keys([sides[side] for side in view], settings))
         views.append(np.vstack(parts))
-    return Keys(views, hashes, [np.array([len(each.parts) for each in side], np.int32) for side in forms])
+    return Keys(views, hashes, [_lengths(side) for side in sides])
+
+
+def _forms(texts: Sequence[str], settings: DeduplicationSettings) -> list[Form]:
+    return [form(text, settings) for text in texts]
+
+
+def _lengths(texts: Sequence[Form]) -> NDArray[np.int32]:
+    return np.array([len(text.parts) for text in texts], np.int32)
 
 
 def _hashes(texts: Sequence[str]) -> Hashes:
@@ -107,7 +118,10 @@ def _joined(hashes: Sequence[Hashes], view: tuple[int, ...]) -> Hashes:
 def _band_keys(sides: Sequence[Sequence[Form]], settings: DeduplicationSettings) -> Hashes:
     """Compute the keys of n rows of 1 or 2 sides in all bands, uint64 (bands, n); 0 for rows without n-grams."""
     result = np.zeros((settings.bands, len(sides[0])), np.uint64)
-    filled, sizes, hashes, essentials = list[int](), list[int](), list[int](), list[int]()
+    filled = list[int]()
+    sizes = list[int]()
+    hashes = list[int]()
+    essentials = list[int]()
     for index, row in enumerate(zip(*sides, strict=True)):
         before = len(hashes)
         for number, side in enumerate(row):

@@ -20,7 +20,7 @@ _NEGATED = "ไม่|มิได้|ない|なかっ|ません|មិន|ບ�
 _TOKEN = regex.compile(
     rf"{_NEGATED}|{UNIT}"
     rf"|{SPACED}+(?:(?<=\p{{N}}){_OTHER}+(?=\p{{N}}){SPACED}+)*"  # a number has what is between its digits
-    rf"|(?<![{LETTERS}]{{2}})-(?=\s?\p{{N}})|(?<=[=+<>^*/]\s?)-|(?<![{LETTERS}])[.,](?=\p{{N}})|!(?==)"
+    rf"|(?<![{LETTERS}]{{2}})-(?=\s?[\p{{S}}.,]{{0,2}}\p{{N}})|(?<=[=+<>^*/]\s?)-|(?<![{LETTERS}])[.,](?=\p{{N}})|!(?==)"
     rf"|[{_SYMBOLS}]",
     regex.VERSION1,
 )
