@@ -87,6 +87,15 @@ class TestTexts:
             assert len(lines(path)) == len(set(lines(path))) == 2000
 
 
+class TestDuplicates:
+    def test_duplicates_go_and_other_sentences_stay(self, monkeypatch, tmp_path):
+        printed = run_script(monkeypatch, "duplicates")
+        assert "precision 100.0%, recall 99.9%" in printed and "| negation | no | 127 | 0 |" in printed
+        path = tmp_path / "th.txt"
+        path.write_text("".join(f"วันนี้ฉันไปตลาดกับแม่ของเพื่อนคน{sign}ก\n" for sign in "กขคงจฉชซฌญฎฏฐฑ"), encoding="utf-8")
+        assert "| letter or vowel sign | no | 1 | 0 |" in run_script(monkeypatch, "duplicates", f"th:{path}")
+
+
 class TestScores:
     def rows(self, path, model, value, **more):
         row = {"model": model, "benchmark": "sts", "set": "2012", "measure": "Pearson", "value": value} | more

@@ -12,18 +12,15 @@ import numpy as np
 import regex
 
 from st_paragram.core.settings import setting
+from st_paragram.core.text.words import SPACED, UNIT
 from st_paragram.errors import SettingsError, TextError, short
 from st_paragram.tools.cleaning.base import Row, RowFilter, options
-from st_paragram.tools.cleaning.text import UNSEGMENTED
 
 if TYPE_CHECKING:
     from st_paragram.core.encoding.models import TextEncoder
 
-_JOINED = rf"[[\w]--[{UNSEGMENTED}_]]"
 _QUOTES = str.maketrans("‘’‚‛ʼ“”„‟«»", "'" * 5 + '"' * 6)
-_WORD = regex.compile(
-    rf"[{UNSEGMENTED}]|'?{_JOINED}(?:{_JOINED}|[-./_](?={_JOINED})|(?<=\d)[,:](?=\d))*|[^\s]", regex.VERSION1
-)
+_WORD = regex.compile(rf"{UNIT}|'?{SPACED}(?:{SPACED}|[-./_](?={SPACED})|(?<=\d)[,:](?=\d))*|[^\s]", regex.VERSION1)
 _NUMBER = regex.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?\s*", regex.IGNORECASE)
 
 
@@ -57,10 +54,10 @@ def trigram_overlap(first: str, second: str, lower_case: bool = True) -> float:
 def tokens(text: str) -> list[str]:
     """Split a text into words.
 
-    A word is a run of letters and digits. It may have the characters ``- . / _`` between two of them, and ``,`` or
-    ``:`` between two digits. An apostrophe begins a word if a letter or digit follows (``don 't``). All other marks are
-    separate words, and so is every character of a script without spaces. This follows NLTK's Treebank tokens where it
-    matters for word n-grams and their number.
+    A word is a run of letters, marks and digits. It may have the characters ``- . / _`` between two of them, and ``,``
+    or ``:`` between two digits. An apostrophe begins a word if a letter or digit follows (``don 't``). All other
+    characters are separate words, and so is every character of a script without spaces, with its marks. This follows
+    NLTK's Treebank tokens where it matters for word n-grams and their number.
     """
     return _WORD.findall(text.translate(_QUOTES))
 

@@ -24,12 +24,12 @@ from statistics import fmean
 from typing import Any
 
 import numpy as np
-import regex
 from numpy.typing import NDArray
 
 from st_paragram.core.encoding.models import TextEncoder
 from st_paragram.core.extras import require
 from st_paragram.core.text.streams import read_lines
+from st_paragram.core.text.words import split_words
 from st_paragram.errors import EvaluationError, SettingsError, short
 from st_paragram.tools.evaluation import report
 from st_paragram.tools.evaluation.benchmarks import Request
@@ -47,7 +47,6 @@ PIVOT = "en"  # language of the candidates that queries in all languages search
 _SIZES = {"dev": (11_425, 10_248), "train": (87_599, 91_703)}  # questions and sentences of SQuAD 1.1, split by ReQA
 _BLOCK = 512  # questions ranked at a time
 _LANGUAGE = re.compile(r"[a-z]{2}")
-_WORD = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}]|[\p{L}\p{M}\p{N}--\p{Han}\p{Thai}]+", regex.V1)
 
 
 @dataclass(frozen=True)
@@ -290,8 +289,8 @@ def _best_ranks(questions: Sequence[str], ranks: Floats) -> Floats:
 
 
 def words(text: str) -> list[str]:
-    """Return runs of letters and digits in lower case; a character of a script without spaces is a word."""
-    return _WORD.findall(text.lower())
+    """Return the words of a text in lower case, see `split_words`."""
+    return split_words(text.lower())
 
 
 def bm25(documents: Sequence[str], questions: Sequence[str]) -> Callable[[slice], Scores]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
@@ -19,11 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from st_paragram.core.files import read_record, write_json
+from st_paragram.core.text.words import has_two_letters
 from st_paragram.errors import MiningError, refused
 
 logger = logging.getLogger(__name__)
 
-_TWO_LETTERS = re.compile(r"[^\W_].*?[^\W_]", re.DOTALL)  # or digits
 _LINES = 1 << 16  # in memory at a time
 
 
@@ -130,7 +129,7 @@ def _rows(lines: Iterable[str], name: str, with_ids: bool, counts: SentenceCount
         sentence = " ".join(sentence.split())
         if not sentence:
             counts.blank += 1
-        elif _TWO_LETTERS.search(sentence):
+        elif has_two_letters(sentence):
             yield sentence.encode(), key.encode()
         else:
             counts.near_empty += 1

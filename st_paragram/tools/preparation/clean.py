@@ -193,7 +193,7 @@ def _report(
         report.drop(COLUMNS, counts["wrong_columns"])
     for reason in (reason for step in steps for reason in step.reasons):
         report.drop(reason, counts[reason])
-    names = [*REPAIRS, *(step.name for step in steps if isinstance(step, RowRepair))]
+    names = [*REPAIRS, *(step.repairs for step in steps if isinstance(step, RowRepair))]
     report.repairs.update({name: counts[name] for name in names})
     return report
 

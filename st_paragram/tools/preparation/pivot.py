@@ -96,9 +96,9 @@ def pivot(
     """Write the pairs of sentences of the first language that share a translation, as two tab-separated columns.
 
     Translations are compared in compatibility form (NFKC), case folded, with single spaces, and within a language.
-    Sentences that differ only in case, spaces and marks count as one. The pairs are in random order; they and their
-    order depend only on the set of rows and the settings. Temporary files (smaller than the text, uncompressed) are in
-    a hidden folder next to the output, which takes its name only when it is complete.
+    Sentences that differ only in case, spaces and punctuation count as one. The pairs are in random order; they and
+    their order depend only on the set of rows and the settings. Temporary files (smaller than the text, uncompressed)
+    are in a hidden folder next to the output, which takes its name only when it is complete.
 
     Args:
         sources: Bitexts, see `pivot_source`.
