@@ -27,7 +27,7 @@ from tqdm import tqdm
 from st_paragram.core.encoding.directory import check_free, fingerprint
 from st_paragram.core.encoding.find import find
 from st_paragram.core.files import atomic, content_digest, digest
-from st_paragram.errors import TextError
+from st_paragram.errors import SettingsError
 from st_paragram.families.muse.card_facts import towers_card
 from st_paragram.families.muse.losses import ranking_loss, sharing
 from st_paragram.families.muse.sentence_transformers_encoder import EncoderWithTowers
@@ -227,7 +227,7 @@ def _held_out(rows: Sequence[PairRows], share: float) -> tuple[list[PairRows], l
     train, held = zip(*(each.held_out(share) for each in rows), strict=True)
     if not (some := [each for each in held if len(each) > 1]):
         seen = f"too few rows to hold out {share:.0%} of them"
-        raise TextError(f"{rows[0].task}: {seen}; give more, or a larger --held-out")
+        raise SettingsError(f"{rows[0].task}: {seen}; give more, or a larger --held-out")  # vectors are kept
     return list(train), some
 
 
