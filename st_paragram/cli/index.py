@@ -145,9 +145,7 @@ def _checked(arguments: argparse.Namespace) -> str:
         raise SettingsError("--metadata names columns of a table; also name the text column with --columns")
     if arguments.recall is not None:
         if not arguments.approximate:
-            raise SettingsError(
-                "--recall applies only to --approximate; give both, or give --recall to st-paragram search"
-            )
+            raise SettingsError("--recall needs --approximate; give both, or use --recall of st-paragram search")
         from st_paragram.tools.search.recall import checked_recall
 
         checked_recall(arguments.recall)

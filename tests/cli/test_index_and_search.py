@@ -61,7 +61,9 @@ def test_an_index_becomes_approximate_if_it_is_large(folder, capsys, monkeypatch
     monkeypatch.setattr(recall, "SMALLEST", 100)
     assert run("index", "--compact", "j", "--approximate", "--recall", "0.9") == 0
     said = capsys.readouterr().err
-    assert "j: searches visit 1 of 1 lists; the lists hold" in said and "% for one word" in said
+    assert (
+        "j: searches visit 1 of 1 lists; nearest sentence and ten nearest found: " in said and "% for one word" in said
+    )
     assert run("info", "j") == 0 and "searches visit 1 of 1 lists" in capsys.readouterr().out
     for words in ([], ["--recall", "1"], ["--recall", "0.5"]):
         assert run("search", "j", "the green house number 7 is old", "-k", "1", *words) == 0
@@ -106,7 +108,7 @@ def test_queries_come_from_a_file_and_rows_go_to_one(folder, capsys):
     ("words", "message"),
     [
         (["index", "lines.txt"], "no index; give --output to build one"),
-        (["index", "lines.txt", "--output", "j", "--recall", "0.9"], "--recall applies only to --approximate"),
+        (["index", "lines.txt", "--output", "j", "--recall", "0.9"], "--recall needs --approximate; give both"),
         (["index", "more.txt", "--add-to", "i", "--recall", "0"], "--recall does not apply to --add-to"),
         (["index", "--compact", "i", "--approximate", "--recall", "0"], "recall is 0.0; give a share above 0"),
         (["search", "i", "cheese", "--recall", "1.1"], "recall is 1.1; give a share above 0"),

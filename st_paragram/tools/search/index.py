@@ -58,7 +58,8 @@ _KINDS = ("string", "int64", "double", "bool")  # types of fields
 _CAST = (("int64", "double"), ("int64", "string"))  # allowed casts to the type of a field
 _MOST_EXACT = 2**53  # largest whole number that a double and its neighbors represent exactly
 _TRIES = 5  # attempts to read a table while others compact it
-_CANDIDATES, _CANDIDATES_PER_HIT = 256, 4  # sentences that an approximate search compares exactly: the larger number
+_CANDIDATES = 256  # sentences that an approximate search compares exactly, at least
+_CANDIDATES_PER_HIT = 4
 _SPARE = 16  # further sentences of an exact search, at least
 _TIES = 10_000  # more equal scores at the end of the hits are cut in any order
 _ALL_LISTS = 1 << 20
@@ -208,10 +209,10 @@ class SearchIndex:
             raise SettingsError(f"k is {k}; give at least 1")
         wanted = None if recall is None else recalls.checked_recall(recall)
         queries, hits = unit_rows(queries, "queries"), list[list[Hit]]()
-        least = -np.inf if threshold is None else threshold
+        minimum = -np.inf if threshold is None else threshold
         for begin, end in blocks(len(queries), _QUERIES):
             with _refused(self.folder, where):
-                hits += self._hits(queries[begin:end], k, least, where, wanted)
+                hits += self._hits(queries[begin:end], k, minimum, where, wanted)
         return hits
 
     def _hits(
@@ -227,23 +228,30 @@ class SearchIndex:
         spare = max(_SPARE, k // 8)
         while len(pending):
 
-            def find(some: Vectors = queries[pending], count: int = k + spare) -> Any:  # noqa: ANN401
+            def search(some: Vectors = queries[pending], count: int = k + spare) -> tuple[Any, int]:
                 table = self.table
-                return _enough(table, some, count, where, self._visit(table, recall, where))
+                size = table.count_rows()
+                visit = self._visit(table, recall, where)
+                rows = _candidates(table, some, min(count, size + 1), where, visit)
+                is_limited = where is None and visit.lists is not None
+                return rows, min(_limit(count), size) if is_limited else 0
 
-            found = _again(find)
-            cosines, places = _ranked(queries[pending], found)
+            rows, needed = _again(search)
+            cosines, places = _ranked(queries[pending], rows)
             counts = (places >= 0).sum(axis=1)
-            is_cut = np.zeros(len(pending), bool)
+            for number in pending[counts < needed]:  # the visited lists hold too few sentences
+                (hits[number],) = self._hits(queries[number : number + 1], k, threshold, None, 1)
+            is_repeated = np.zeros(len(pending), bool)
             if cosines.shape[1] >= k + spare and spare < _TIES:
                 last = cosines[np.arange(len(pending)), counts - 1]
-                is_cut = (counts >= k + spare) & (cosines[:, k - 1] - last < _SCORE_ERROR)
-            cosines, places = cosines[:, :k], places[:, :k]
-            is_hit = (places >= 0) & (cosines >= threshold) & ~is_cut[:, None]
+                is_repeated = (counts >= k + spare) & (cosines[:, k - 1] - last < _SCORE_ERROR)
+            is_complete = (counts >= needed) & ~is_repeated
+            is_hit = (places >= 0) & (cosines >= threshold) & is_complete[:, None]
+            is_hit[:, k:] = False
             numbers = pending[np.nonzero(is_hit)[0]]
-            for number, hit in zip(numbers, _read(found.take(places[is_hit]), cosines[is_hit]), strict=True):
+            for number, hit in zip(numbers, _read(rows.take(places[is_hit]), cosines[is_hit]), strict=True):
                 hits[number].append(hit)
-            pending = pending[is_cut]
+            pending = pending[is_repeated & (counts >= needed)]
             spare *= 8
         return hits
 
@@ -342,19 +350,20 @@ class SearchIndex:
         queries = list(chain.from_iterable(by_kind.values()))
         kinds = np.repeat(list(by_kind), list(map(len, by_kind.values())))
         vectors, known = unit_embeddings(self.encoder, queries, "encode_query" if self.answers else "encode")
-        vectors, kinds = vectors[known], kinds[known]
+        vectors = vectors[known]
+        kinds = kinds[known]
         nearest = recalls.nearest_scores(vectors, _vectors(table))
         width = nearest.shape[1]
         index = _vector_index(table)
         shares = {}
         for visited in recalls.numbers_of_lists(lists):
             visit = _Visit(index.distance_type, visited)
-            found: Vectors = np.full((len(vectors), width), -np.inf, np.float32)
+            scores: Vectors = np.full((len(vectors), width), -np.inf, np.float32)
             for begin, end in blocks(len(vectors), _QUERIES):
                 some = vectors[begin:end]
                 cosines, _ = _ranked(some, _candidates(table, some, _CANDIDATES, None, visit))
-                found[begin:end, : cosines.shape[1]] = cosines[:, :width]
-            shares[visited] = recalls.found_shares(found, nearest, kinds)
+                scores[begin:end, : cosines.shape[1]] = cosines[:, :width]
+            shares[visited] = recalls.found_shares(scores, nearest, kinds)
         return Measurement(wanted, count, lists, shares)
 
     def export(self, path: str | Path, overwrite: bool = False) -> None:
@@ -485,12 +494,12 @@ def describe(folder: Path) -> dict[str, Any]:
     table = _opened(folder)
     columns = {field.name: str(field.type) for field in table.schema}
     how = "approximate" if table.list_indices() else "exact"
-    found = {"name": folder.resolve().name, **_about(table), "sentences": table.count_rows()}
-    found |= {"columns": columns, "search": how, "version": table.version}
+    description = {"name": folder.resolve().name, **_about(table), "sentences": table.count_rows()}
+    description |= {"columns": columns, "search": how, "version": table.version}
     measurement = _measurement(table)
     if measurement is not None:
-        found["recall"] = str(measurement)
-    return found
+        description["recall"] = str(measurement)
+    return description
 
 
 def check(folder: Path) -> str:
@@ -560,18 +569,6 @@ def _vectors(table: Any) -> Iterator[Vectors]:  # noqa: ANN401
         yield rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
-def _enough(table: Any, queries: Vectors, count: int, where: str | None, visit: _Visit) -> Any:  # noqa: ANN401
-    """Do the same as `_candidates`, but compare all sentences if the visited lists hold too few."""
-    size = table.count_rows()
-    count = min(count, size + 1)
-    found = _candidates(table, queries, count, where, visit)
-    if where is None and visit.lists is not None:
-        counts = np.bincount(_numbers(found, queries), minlength=len(queries))
-        if counts.min() < min(count, size):
-            return _candidates(table, queries, count, where, _EXACT)
-    return found
-
-
 def _candidates(table: Any, queries: Vectors, count: int, where: str | None, visit: _Visit) -> Any:  # noqa: ANN401
     """Return at least `count` sentences near each query, or all, in an Arrow table."""
     query = table.search(list(queries), vector_column_name="vector").distance_type(visit.distance)
@@ -582,38 +579,43 @@ def _candidates(table: Any, queries: Vectors, count: int, where: str | None, vis
         return query.bypass_vector_index().limit(count).to_arrow()
     # A maximum above the minimum would visit all lists for some queries, and stop at the first matches of a filter.
     query = query.minimum_nprobes(visit.lists).maximum_nprobes(visit.lists)
-    return query.limit(max(_CANDIDATES, _CANDIDATES_PER_HIT * count)).to_arrow()
+    return query.limit(_limit(count)).to_arrow()
 
 
-def _ranked(queries: Vectors, found: Any) -> tuple[Vectors, NDArray[np.int64]]:  # noqa: ANN401
+def _limit(count: int) -> int:
+    """Return the number of candidates of an approximate search, the same for all searches of up to 48 sentences."""
+    return max(_CANDIDATES, _CANDIDATES_PER_HIT * count)
+
+
+def _ranked(queries: Vectors, candidates: Any) -> tuple[Vectors, NDArray[np.int64]]:  # noqa: ANN401
     """Compute exact cosines, since LanceDB rounds queries to float16, and sort candidates by them, then by lines.
 
     Returns:
         Cosines of each query with its candidates, (q, c), best first, and their rows in the table, (q, c), -1 for none.
     """
-    numbers = _numbers(found, queries)
+    numbers = _numbers(candidates, queries)
     counts = np.bincount(numbers, minlength=len(queries))
     rows = np.full((len(queries), counts.max()), -1, np.int64)
     is_candidate = np.arange(rows.shape[1]) < counts[:, None]
     rows[is_candidate] = np.argsort(numbers, kind="stable")
-    if not len(found):
+    if not len(candidates):
         return np.empty(rows.shape, np.float32), rows
-    vectors = found["vector"].combine_chunks().flatten().to_numpy().reshape(len(found), -1)
+    vectors = candidates["vector"].combine_chunks().flatten().to_numpy().reshape(len(candidates), -1)
     cosines = Rows([vectors]).cosines(queries, rows)
-    order = np.lexsort((found["line"].to_numpy()[rows], -cosines, ~is_candidate), axis=1)
+    order = np.lexsort((candidates["line"].to_numpy()[rows], -cosines, ~is_candidate), axis=1)
     return np.take_along_axis(cosines, order, 1), np.take_along_axis(rows, order, 1)
 
 
-def _numbers(found: Any, queries: Vectors) -> NDArray[np.int64]:  # noqa: ANN401
+def _numbers(candidates: Any, queries: Vectors) -> NDArray[np.int64]:  # noqa: ANN401
     """Return the number of the query of each candidate."""
-    numbers = found["query_index"].to_numpy() if len(queries) > 1 else np.zeros(len(found))
+    numbers = candidates["query_index"].to_numpy() if len(queries) > 1 else np.zeros(len(candidates))
     return numbers.astype(np.int64)
 
 
-def _read(found: Any, scores: Vectors) -> Iterator[Hit]:  # noqa: ANN401
+def _read(rows: Any, scores: Vectors) -> Iterator[Hit]:  # noqa: ANN401
     """Yield hits from the rows of an Arrow table and their scores."""
-    fields = found.select([name for name in found.schema.names if name not in _OWN]).to_pylist()
-    lines, texts = found["line"].to_pylist(), found["text"].to_pylist()
+    fields = rows.select([name for name in rows.schema.names if name not in _OWN]).to_pylist()
+    lines, texts = rows["line"].to_pylist(), rows["text"].to_pylist()
     for score, line, text, values in zip(scores.tolist(), lines, texts, fields, strict=True):
         given = {name: value for name, value in values.items() if value is not None}
         yield Hit(min(score, 1.0), line, text, given)

@@ -67,8 +67,7 @@ class Measurement:
         how = "compare all sentences" if visited is None else f"visit {visited:,} of {self.lists:,} lists"
         shares = self.shares[self.lists if visited is None else visited]
         kinds = [f"{first:.1%} / {ten:.1%} for {kind}" for kind, (first, ten) in shares.items()]
-        found = "the lists hold the nearest sentence and the ten nearest of queries in"
-        return f"searches {how}; {found} {', '.join(kinds)}".replace("%", " %")
+        return f"searches {how}; nearest sentence and ten nearest found: {', '.join(kinds)}"
 
     def to_json(self) -> str:
         """Return the measurement for storage."""
@@ -158,20 +157,20 @@ def numbers_of_lists(lists: int) -> list[int]:
     return sorted({max(1, int(share * lists)) for share in _LISTS})
 
 
-def found_shares(found: Vectors, nearest: Vectors, kinds: NDArray[np.str_]) -> dict[str, tuple[float, float]]:
+def found_shares(scores: Vectors, nearest: Vectors, kinds: NDArray[np.str_]) -> dict[str, tuple[float, float]]:
     """Return the shares of the nearest and of the ten nearest sentences that a search finds, per kind of query.
 
     Equally near sentences are interchangeable.
 
     Args:
-        found: Cosines of the sentences found, best first, (q, c).
+        scores: Cosines of the sentences found, best first, (q, c).
         nearest: Result of `nearest_scores`, (q, n).
         kinds: Kind of each query, (q,).
     """
     shares = {}
     count = nearest.shape[1]
-    is_first = found[:, 0] >= nearest[:, 0] - _ROUNDING
-    are_near = (found[:, :count] >= nearest[:, -1:] - _ROUNDING).sum(axis=1) / count
+    is_first = scores[:, 0] >= nearest[:, 0] - _ROUNDING
+    are_near = (scores[:, :count] >= nearest[:, -1:] - _ROUNDING).sum(axis=1) / count
     for kind in dict.fromkeys(kinds.tolist()):
         of_kind = kinds == kind
         first = float(is_first[of_kind].mean())

@@ -74,7 +74,7 @@ def test_where_the_recall_is_not_reached_all_sentences_are_compared(approximate,
     assert [measurement.visited(wanted) for wanted in (None, 0.1, 0.4, 0.92, 0.93, 1)] == [6, 1, 1, 6, None, None]
     text = measurement.to_json()
     assert str(recalls.Measurement.from_json(text)) == str(measurement)
-    assert str(measurement).startswith("searches visit 6 of 6 lists") and "97.0 % / 92.0 % for one word" in str(
+    assert str(measurement).startswith("searches visit 6 of 6 lists") and "97.0% / 92.0% for one word" in str(
         measurement
     )
     everything = SearchIndex(exact_folder).search(QUERIES)
@@ -133,7 +133,10 @@ def test_the_first_hits_do_not_depend_on_how_many_are_wanted(approximate, exact_
 
 def test_more_sentences_than_in_the_lists_are_found(approximate):
     index, measurement = approximate
-    assert [len(hits) for hits in index.search(QUERIES, 5000, recall=measurement.recall(1))] == [3000] * 4
+    recall = measurement.recall(1)
+    assert [len(hits) for hits in index.search(QUERIES, 5000, recall=recall)] == [3000] * 4
+    together = index.search([*WORDS, *QUERIES], recall=recall)
+    assert together == [index.search([query], recall=recall)[0] for query in [*WORDS, *QUERIES]]
 
 
 def test_equal_scores_are_cut_in_the_order_of_lines(tmp_path, approximate):
