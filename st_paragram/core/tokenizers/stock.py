@@ -3,7 +3,8 @@
 Sentencepiece normalizes with a table of rules, leftmost and longest first. `Precompiled` of `tokenizers` reads it, but
 takes the shortest match in each grapheme and drops the rest. So letters and marks are first composed (NFKC). Arabic and
 Hebrew points have no composed form, and NFKC would reorder them, unlike the table, so a temporary barrier is inserted
-before each. Marks of other scripts may differ if they are not in Unicode's order.
+before each. Marks of other scripts may differ if they are not in Unicode's order. A second barrier before every mark
+keeps the marks of letters that have a rule. Letters of `LETTERS` are replaced first, since their results are composed.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
 from tokenizers.normalizers import Normalizer
 
+from st_paragram.core.tokenizers.characters import LETTERS
 from st_paragram.core.tokenizers.model_file import NORMALIZER, PIECE, TRAINER, fields
 from st_paragram.core.tokenizers.sentencepiece import META_SYMBOL, SentencePieceTokenizer
 from st_paragram.core.tokenizers.words import SEPARATORS, WORD_CHARACTERS, Splitter, WordTokenizer
@@ -60,9 +62,12 @@ def convert_tokenizer(tokenizer: SentencePieceTokenizer) -> Tokenizer:
     # The space is removed later; without it, NFKC panics on a text that begins with an inserted character.
     steps: list[Normalizer] = [normalizers.Prepend(" "), *(_lower_casing() if tokenizer.lower_case else [])]
     if charsmap:
+        read = {letter: model.normalize(letter).strip(META_SYMBOL) for letter in LETTERS}
+        steps += [normalizers.Replace(letter, result) for letter, result in read.items() if result != letter]
         steps += [normalizers.Replace(_TILDE, _STAND_IN), normalizers.Replace(Regex(f"(?={_POINTS})"), _BARRIER)]
         steps += [normalizers.NFKC(), normalizers.Replace(_BARRIER, ""), normalizers.Replace(_STAND_IN, _TILDE)]
-        steps += [normalizers.Precompiled(charsmap)]
+        steps += [normalizers.Replace(Regex(r"(?=\p{M})"), _BARRIER), normalizers.Precompiled(charsmap)]
+        steps += [normalizers.Replace(_BARRIER, "")]
     steps += [normalizers.Replace(Regex(" {2,}"), " "), normalizers.Replace(Regex("^ | $"), "")]
     stock.normalizer = normalizers.Sequence(steps)
     # Words are segmented (and cached) one by one, unless a piece crosses a word boundary.
