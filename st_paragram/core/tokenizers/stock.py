@@ -12,7 +12,7 @@ from __future__ import annotations
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
 from tokenizers.normalizers import Normalizer
 
-from st_paragram.core.tokenizers.characters import LETTERS
+from st_paragram.core.tokenizers.characters import CHARACTERS, LETTERS
 from st_paragram.core.tokenizers.model_file import NORMALIZER, PIECE, TRAINER, fields
 from st_paragram.core.tokenizers.sentencepiece import META_SYMBOL, SentencePieceTokenizer
 from st_paragram.core.tokenizers.words import SEPARATORS, WORD_CHARACTERS, Splitter, WordTokenizer
@@ -83,8 +83,14 @@ def convert_words(tokenizer: WordTokenizer) -> Tokenizer:
         raise ModelDirectoryError('Moses cannot be written as a tokenizer.json; use the splitter "regex"')
     vocabulary = {word: place for place, word in enumerate([*tokenizer.strings, _UNKNOWN_WORD])}
     stock = Tokenizer(models.WordLevel(vocabulary, unk_token=_UNKNOWN_WORD))
-    if tokenizer.lower_case:
-        stock.normalizer = normalizers.Sequence(_lower_casing())
+    steps = _lower_casing() if tokenizer.lower_case else []
+    if tokenizer.characters:
+        sources: dict[str, str] = {}
+        for character, result in CHARACTERS.items():
+            sources[result] = sources.get(result, "") + character
+        steps += [normalizers.Replace(Regex(f"[{characters}]"), result) for result, characters in sources.items()]
+    if steps:
+        stock.normalizer = normalizers.Sequence(steps)
     words = Regex(f"[{WORD_CHARACTERS}]+|[^{WORD_CHARACTERS}{SEPARATORS}]")
     stock.pre_tokenizer = pre_tokenizers.Split(words, "removed", invert=True)
     return stock

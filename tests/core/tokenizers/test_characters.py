@@ -11,10 +11,13 @@ from tokenizers import Tokenizer
 
 from st_paragram import Encoder, load, sample_pairs
 from st_paragram.cli.main import main
+from st_paragram.core.tokenizers.base import load_tokenizer
 from st_paragram.core.tokenizers.character_map import rules_of
+from st_paragram.core.tokenizers.character_trigrams import CharacterTrigramTokenizer, train_trigrams
 from st_paragram.core.tokenizers.characters import CHARACTERS
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
-from st_paragram.core.tokenizers.stock import convert_tokenizer
+from st_paragram.core.tokenizers.stock import convert_tokenizer, convert_words
+from st_paragram.core.tokenizers.words import WordTokenizer, train_words
 
 #: By kind: texts that look the same, the first as keyboards usually write it.
 EQUAL = {
@@ -98,6 +101,28 @@ def test_letters_with_a_rule_keep_their_vowel_signs_in_every_reader(trained, let
     assert [encoding.ids for encoding in convert_tokenizer(trained).encode_batch(texts)] == trained.processor.encode(
         texts
     )
+
+
+WORDS = {
+    "zusammenarbeit": "zusammen\u00adarbeit", "2024": "٢٠٢٤", "كتاب": "کتاب", "the cat": "the\u2800cat", "❤": "❤\ufe0f"
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("plain", "variant"), WORDS.items(), ids=map(ascii, WORDS))
+def test_words_and_trigrams_with_the_option_read_them_alike(plain, variant):
+    words = WordTokenizer(train_words([plain]), characters=True)
+    trigrams = CharacterTrigramTokenizer(train_trigrams([plain]), characters=True)
+    for tokenizer in (words, trigrams):
+        assert tokenizer.encode([variant])[0].tolist() == tokenizer.encode([plain])[0].tolist()
+    assert convert_words(words).encode(variant).ids == words.encode([plain])[0].tolist()
+
+
+def test_word_lists_of_earlier_versions_keep_their_options_and_ids():
+    words = WordTokenizer(b'["coop","eration"]')
+    assert words.options == {"lower_case": True, "splitter": "regex", "language": "en"}
+    assert words.encode(["coop\u00aderation"])[0].tolist() == [0, 1]
+    assert CharacterTrigramTokenizer(b'[" ab"]').options == {"lower_case": True}
+    assert load_tokenizer("word", words.content, words.options | {"characters": True}) != words
 
 
 def test_the_digits_are_those_of_unicode():
