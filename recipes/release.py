@@ -37,6 +37,7 @@ from st_paragram.core.words import markdown_table
 from st_paragram.errors import SettingsError
 from st_paragram.hub import add_scores, scores_of
 from st_paragram.learning.models.card import blocks, from_record, render
+from st_paragram.learning.modules.token_embedding import TokenEmbedding
 from st_paragram.learning.training.checkpoints import complete_checkpoints
 from st_paragram.learning.training.run import TrainingRun, run_training
 from st_paragram.tools.preparation.prepare import prepare
@@ -264,9 +265,10 @@ def main() -> int:
         for output, copy in zip(packed, model.get("pack", []), strict=True):
             if not (output / CONFIG_FILE).exists():
                 whole = st_paragram.load(folder, device="cpu", truncate_dim=copy.get("dim"))
-                tokenizer = whole[0].tokenizer
+                embedding = cast("TokenEmbedding", whole[0])
+                tokenizer = embedding.tokenizer
                 if model.get("rules"):
-                    whole[0].tokenizer = with_characters(tokenizer)
+                    embedding.tokenizer = with_characters(tokenizer)
                 st_paragram.save(whole, output, dtype=copy["dtype"], training=read_training_record(folder))
                 if copy.get("languages"):
                     add_languages(output, texts[name], tokenizer)

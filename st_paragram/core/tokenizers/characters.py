@@ -40,6 +40,9 @@ _ZEROS = (
     0x1E140, 0x1E2F0, 0x1E950,
 )  # fmt: skip
 
+#: The Arabic character that only widens a word.
+TATWEEL = "\u0640"
+
 #: Persian letters that are read as Arabic letters.
 LETTERS: dict[str, str] = {"\u06a9": "\u0643", "\u06cc": "\u064a"}
 
@@ -51,7 +54,7 @@ LETTERS: dict[str, str] = {"\u06a9": "\u0643", "\u06cc": "\u064a"}
 #: - Persian kaf and ya are the Arabic letters, also in Persian and Urdu, whose writers exchange them, too.
 CHARACTERS: dict[str, str] = {
     **dict.fromkeys(map(chr, _INVISIBLE), ""),
-    "\u0640": "",
+    TATWEEL: "",
     **dict.fromkeys(map(chr, _SPACES), " "),
     **{chr(zero + digit): str(digit) for zero in _ZEROS for digit in range(10)},
     **{"\u066b": ".", "\u066c": ","},

@@ -83,7 +83,7 @@ def test_texts_that_look_the_same_have_the_same_ids(readers, plain, variant):
 
 def test_every_rule_holds_inside_words_in_every_reader(readers):
     tokenizer, stock = readers
-    contexts = ["{}", "coop{}eration", "في الكت{}اب", "国{}会", "각{}가", "a {}\u0301", "1{}\u20e3", "ب{}\u064e"]
+    contexts = ["{}", "coop{}eration", "في الكت{}اب", "国{}会", "각{}가", "1{}\u20e3", "ب{}\u064e"]
     variants = [context.format(character) for context in contexts for character in CHARACTERS]
     plain = [context.format(read) for context in contexts[:5] for read in CHARACTERS.values()]
     ids = tokenizer.processor.encode(variants)
