@@ -8,7 +8,6 @@ followed by a zero byte. A value of the array is the position of a replacement t
 from __future__ import annotations
 
 import io
-import tempfile
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -74,6 +73,8 @@ def _extended(charsmap: bytes, more: tuple[tuple[str, str], ...]) -> bytes:
 
 def _compiled(rules: Mapping[str, str]) -> bytes:
     """Compile rules. Sentencepiece does this only in the training of a vocabulary, so a small one is trained."""
+    import tempfile
+
     import sentencepiece
 
     lines = ("\t".join(" ".join(f"{ord(each):x}" for each in text) for text in rule) for rule in rules.items())

@@ -21,15 +21,7 @@ class StringListTokenizer(Tokenizer):
     """The id of a token is its index in a list; the unknown id follows the last. Uses one thread."""
 
     def __init__(self, content: bytes, options: dict[str, Any], strings: list[str]) -> None:
-        """Take content and options, and the strings in the order of their ids.
-
-        The options have `lower_case` and `characters`, whether `CHARACTERS` are read as others. Without the second, the
-        options are as in earlier versions.
-        """
-        self.lower_case: bool = options["lower_case"]
-        self.characters: bool = options["characters"]
-        if not self.characters:
-            del options["characters"]
+        """Take content and options, and the strings in the order of their ids."""
         self.content, self.options, self.strings = content, options, strings
         self.unknown_id = len(strings)
         self._ids = {string: place for place, string in enumerate(strings)}
@@ -37,11 +29,6 @@ class StringListTokenizer(Tokenizer):
     def __len__(self) -> int:
         """Number of strings, plus one for the unknown id."""
         return len(self.strings) + 1
-
-    def read(self, texts: Iterable[str]) -> list[str]:
-        """Lower-case texts and replace characters, as the options say."""
-        cased = [text.lower() for text in texts] if self.lower_case else list(texts)
-        return list(read_characters(cased)) if self.characters else cased
 
     def encoded(self, tokens: Iterable[list[str]], max_length: int | None) -> Encoded:
         """Encode texts, given their tokens."""
@@ -61,6 +48,12 @@ class StringListTokenizer(Tokenizer):
     def piece(self, piece_id: int) -> str | None:
         """Return the string; None for the unknown id."""
         return None if piece_id == self.unknown_id else self.strings[piece_id]
+
+
+def read_texts(texts: Iterable[str], lower_case: bool, characters: bool) -> list[str]:
+    """Lower-case texts and replace `CHARACTERS`, each if wanted."""
+    cased = map(str.lower, texts) if lower_case else texts
+    return list(read_characters(cased) if characters else cased)
 
 
 def read_characters(texts: Iterable[str]) -> Iterator[str]:

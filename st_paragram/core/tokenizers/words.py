@@ -16,7 +16,7 @@ import regex
 
 from st_paragram.core.extras import require
 from st_paragram.core.tokenizers.base import Encoded, valid
-from st_paragram.core.tokenizers.string_lists import StringListTokenizer, most_frequent, read_strings
+from st_paragram.core.tokenizers.string_lists import StringListTokenizer, most_frequent, read_strings, read_texts
 
 #: Contents of two character classes of a regular expression: the characters of words, and separators.
 WORD_CHARACTERS = r"\p{L}\p{M}\p{N}_"
@@ -49,14 +49,17 @@ class WordTokenizer(StringListTokenizer):
 
         `language` selects the Moses rules. With `characters`, `CHARACTERS` are read as others.
         """
+        self.lower_case = lower_case
         self.splitter = Splitter(splitter)
+        self.characters = characters
         self._split = splitting(self.splitter, language)
         options = {"lower_case": lower_case, "splitter": self.splitter.value, "language": language}
-        super().__init__(content, options | {"characters": characters}, read_strings(content, "words"))
+        options |= {"characters": True} if characters else {}
+        super().__init__(content, options, read_strings(content, "words"))
 
     def encode_normalized(self, texts: list[str], max_length: int | None = None, num_threads: int = 1) -> Encoded:
         """Encode texts, and count truncated texts."""
-        return self.encoded(map(self._split, self.read(texts)), max_length)
+        return self.encoded(map(self._split, read_texts(texts, self.lower_case, self.characters)), max_length)
 
 
 def train_words(
