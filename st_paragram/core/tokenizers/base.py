@@ -121,7 +121,9 @@ def load_tokenizer(kind: str, content: bytes, options: Mapping[str, Any]) -> Tok
     if kind not in KINDS:
         raise SettingsError(f"no tokenizer of kind {kind!r}; this version knows {', '.join(KINDS)}; update st_paragram")
     with refused(SettingsError, f"{kind} tokenizer", f"cannot have the options {short(options)}", "rebuild it"):
-        if wrong := [name for name in ("lower_case", "trigrams") if not isinstance(options.get(name, True), bool)]:
+        if wrong := [
+            name for name in ("lower_case", "trigrams", "characters") if not isinstance(options.get(name, True), bool)
+        ]:
             raise SettingsError(f"{wrong[0]} is {short(options[wrong[0]])}, not true or false")
         tokenizer: Tokenizer = pkgutil.resolve_name(KINDS[kind])(content, **options)
     return tokenizer

@@ -37,6 +37,7 @@ from st_paragram.core.files import (
 from st_paragram.core.pair_store import FORMAT_VERSION, SIDES, PairStore, PairStoreWriter
 from st_paragram.core.text.parallel import TextSource
 from st_paragram.core.tokenizers.bilingual import Sharing
+from st_paragram.core.tokenizers.characters import CHARACTERS
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
 from st_paragram.core.tokenizers.stock import convert_tokenizer
 from st_paragram.core.tokenizers.words import Splitter
@@ -138,7 +139,7 @@ def prepare_cached(
     for text in (text for source in sources for text in source.paths if not Path(text).is_file()):
         raise TextError(f"{text}: not a regular file, so its store cannot be cached; give a regular file")
     given = hashlib.sha256(vocabulary.content).hexdigest() if vocabulary else None
-    known = digest(identity(sources, settings), given, FORMAT_VERSION)
+    known = digest(identity(sources, settings), given, FORMAT_VERSION, CHARACTERS)
     path = Path(cache_dir) / f"{'-'.join(settings.languages)}-{known}.h5"
     with output_lock(path, wait=True):  # two processes may need the same store at once
         if path.is_file():

@@ -24,7 +24,7 @@ from filelock import FileLock
 
 from st_paragram.core.pair_store import PairStore, PairStoreWriter
 from st_paragram.core.text.parallel import parse_source
-from st_paragram.core.tokenizers.sentencepiece import train_vocabulary
+from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
 from st_paragram.errors import SettingsError, StoreError, TextError
 from st_paragram.tools.cleaning.config import parse_cleaning
 from st_paragram.tools.cleaning.test_sentences import KnownTestSentences
@@ -186,6 +186,24 @@ def test_the_vocabulary_sees_the_first_pairs_and_is_as_large_as_those_left_can_t
     store, report = run(tmp_path, corpus(), options=dataclasses.replace(PLAIN, vocab_size=None, sample_pairs=200))
     assert seen == [text for pair in stored(store)[:200] for text in pair]
     assert asked == [len(store)] and len(store.tokenizer()) == report.vocabulary_size == 300
+
+
+@pytest.mark.parametrize("changes", [{}, {"tokens": "word"}, {"tokens": "trigram"}, {"sharing": "disjoint"}], ids=str)
+def test_texts_that_look_the_same_have_the_same_ids(changes: dict[str, Any], tmp_path: Path) -> None:
+    pairs = [(f"{a} the coop\u00aderation in ٢٠٢٤", b) for a, b in corpus()]
+    store, _ = run(tmp_path, pairs, options=dataclasses.replace(PLAIN, **changes))
+    ids = [
+        store.tokenizer().encode([text])[0].tolist() for text in ("cooperation 2024", "co\u200bop\u00aderation ۲۰۲۴")
+    ]
+    assert ids[0] == ids[1] and store.tokenizer().unknown_id not in ids[0]
+
+
+def test_a_given_vocabulary_keeps_its_characters(tmp_path: Path) -> None:
+    content = train_vocabulary([f"{a} coop\u00aderation" for a, _ in corpus()], 300, characters={})
+    store, _ = run(tmp_path, corpus(), vocabulary=SentencePieceTokenizer(content))
+    assert store.tokenizer() == SentencePieceTokenizer(content)
+    plain, variant = (store.tokenizer().encode([text])[0].tolist() for text in ("cooperation", "coop\u00aderation"))
+    assert plain != variant
 
 
 @pytest.mark.parametrize(
