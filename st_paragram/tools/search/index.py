@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import json
 import re
+import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -16,7 +18,7 @@ from datetime import timedelta
 from functools import cached_property, partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -37,6 +39,7 @@ from st_paragram.tools.neighbors.results import Vectors
 from st_paragram.tools.neighbors.vectors import unit_rows
 from st_paragram.tools.search.embedding import Hit, embed, embed_queries
 from st_paragram.tools.search.rows import Fields, Source, has_words, rows_of
+from st_paragram.tools.search.where import rewritten
 
 lancedb = require("lancedb", "search", "a search index")
 pa, compute = require("pyarrow", "search"), require("pyarrow.compute", "search")
@@ -57,7 +60,7 @@ class SearchIndex:
         folder: The index folder.
         model: Directory of the model.
         answers: Whether sentences are answers, embedded by `encode_document`, with queries embedded by `encode_query`.
-        counts: Counts of the lines added by this object: lines, added, known, repeated, blank and unknown.
+        counts: Counts of all lines added by this object: lines, added, known, repeated, blank and unknown.
 
     Example:
         >>> from st_paragram import SearchIndex
@@ -69,7 +72,9 @@ class SearchIndex:
 
     def __init__(self, folder: str | Path, model: str | Path | None = None) -> None:
         """Open a folder; `model` is the directory, name or hub id of its model, by default the recorded model."""
-        self.folder, self.counts = Path(folder), Counter[str]()
+        self.folder = Path(folder)
+        self.counts = Counter[str]()
+        self._counting = threading.Lock()
         self._table = _opened(self.folder)
         about = _about(self._table)
         try:
@@ -141,26 +146,48 @@ class SearchIndex:
         """Types of the sentences' fields by name: string, int64, double or bool."""
         return {field.name: str(field.type) for field in self.table.schema if field.name not in _OWN}
 
+    @overload
+    def search(  # type: ignore[overload-overlap] # a str is a sequence of str
+        self, queries: str, k: int = 10, threshold: float | None = None, where: str | None = None
+    ) -> list[Hit]: ...
+
+    @overload
     def search(
         self, queries: Sequence[str], k: int = 10, threshold: float | None = None, where: str | None = None
-    ) -> list[list[Hit]]:
+    ) -> list[list[Hit]]: ...
+
+    def search(
+        self, queries: str | Sequence[str], k: int = 10, threshold: float | None = None, where: str | None = None
+    ) -> list[Hit] | list[list[Hit]]:
         """Find the k sentences nearest to each query, best first, ties in the order of lines.
 
         Args:
-            queries: Query texts; a query without a known token is refused.
+            queries: Query texts, for a list of hits per query, or one text, for its hits. A query without a known
+                token is refused.
             k: Number of sentences per query; all if there are fewer.
             threshold: Minimum cosine.
-            where: SQL condition on fields, such as `lang in ('es', 'en') and year >= 2020`.
+            where: Condition on fields, such as `lang in ('es', 'en') and year >= 2020`.
         """
+        if isinstance(queries, str):
+            return self.search([queries], k, threshold, where)[0]
         if not queries:
             return []
         vectors = embed_queries(self.encoder, queries, "encode_query" if self.answers else "encode")
         return self.search_vectors(vectors, k, threshold, where)
 
     def search_vectors(
-        self, vectors: Vectors, k: int = 10, threshold: float | None = None, where: str | None = None
+        self,
+        vectors: Vectors,
+        k: int = 10,
+        threshold: float | None = None,
+        where: str | None = None,
+        seconds: float | None = None,
     ) -> list[list[Hit]]:
-        """Search with query vectors, (q, D), from this index's model, of any length except 0; see `search`."""
+        """Search with query vectors, (q, D), from this index's model, of any length except 0; see `search`.
+
+        A search that takes longer than `seconds` raises a TimeoutError.
+        """
+        end = None if seconds is None else time.monotonic() + seconds
         queries, dim = np.asarray(vectors, np.float32), self.table.schema.field("vector").type.list_size
         if queries.ndim != 2 or queries.shape[1] != dim:
             raise MiningError(f"{self.folder}: vectors have {dim} dimensions, but queries have shape {queries.shape}")
@@ -169,6 +196,7 @@ class SearchIndex:
         queries, hits = unit_rows(queries, "queries"), list[list[Hit]]()
         size = max(1, int(len(self) ** 0.5))  # rows of a list of an approximate index, and number of its lists
         lists = max(20, size // 8, 10 * k // size)  # to visit; with a filter all, to find k
+        condition = None if where is None else self._condition(where)
         for begin in range(0, len(queries), _QUERIES):
             some = queries[begin : begin + _QUERIES]
 
@@ -176,11 +204,12 @@ class SearchIndex:
                 table = self.table
                 query = table.search(list(some), vector_column_name="vector").distance_type("dot").limit(k)
                 query = query.select([*table.schema.names, "_distance"]).minimum_nprobes(lists)
-                if where is None:
-                    return query.maximum_nprobes(lists).to_arrow()
-                return query.maximum_nprobes(0).where(where).to_arrow()
+                timeout = None if end is None else timedelta(seconds=max(0.0, end - time.monotonic()))
+                if condition is None:
+                    return query.maximum_nprobes(lists).to_arrow(timeout=timeout)
+                return query.maximum_nprobes(0).where(condition).to_arrow(timeout=timeout)
 
-            with _refused(self.folder, where):
+            with _refused(self.folder):
                 found = _again(find)
             hits += _hits(some, found, -np.inf if threshold is None else threshold)
         return hits
@@ -191,23 +220,25 @@ class SearchIndex:
         Line numbers continue from the last line. An existing sentence keeps its line and vector, and new fields replace
         fields of the same names. An addition that fails or is killed changes nothing.
         """
-        before = self.counts["added"]
         with self._changing() as table:
-            self._fill(table, rows_of(sentences, metadata))
-        return self.counts["added"] - before
+            counts = self._fill(table, rows_of(sentences, metadata))
+        with self._counting:
+            self.counts.update(counts)
+        return counts["added"]
 
     def delete(
         self, where: str | None = None, sentences: Source | None = None, lines: Iterable[int] | None = None
     ) -> int:
-        """Delete sentences selected by a filter, sentences or line numbers; return how many were deleted."""
+        """Delete sentences selected by a condition, sentences or line numbers; return how many were deleted."""
         if sum(each is not None for each in (where, sentences, lines)) != 1:
             raise SettingsError("select sentences to delete by exactly one of where, sentences and lines")
-        filters: list[Any] = [where]
-        if sentences is not None:
+        if where is not None:
+            filters = [self._condition(where)]
+        elif sentences is not None:
             filters = _filters("text", [_quoted(text) for text, _ in rows_of(sentences, None)])
-        elif lines is not None:
-            filters = _filters("line", [str(int(line)) for line in lines])
-        with self._changing() as table, _refused(self.folder, where):
+        else:
+            filters = _filters("line", [str(int(line)) for line in lines or ()])
+        with self._changing() as table, _refused(self.folder):
             return sum(int(table.delete(each).num_deleted_rows) for each in filters)
 
     def compact(self) -> None:
@@ -250,9 +281,14 @@ class SearchIndex:
             yield table
             table.tags.update(WHOLE, table.version)
 
-    def _fill(self, table: Any, rows: Iterator[tuple[str, Fields]]) -> None:  # noqa: ANN401
-        """Add rows, block by block: new sentences, and existing sentences with further fields."""
-        counts, last = self.counts, int((table.schema.field("line").metadata or {}).get(b"last", 0))
+    def _condition(self, where: str) -> str:
+        """Check a condition and write it for LanceDB."""
+        return rewritten(where, {**self.fields, "text": "string", "line": "int64"})
+
+    def _fill(self, table: Any, rows: Iterator[tuple[str, Fields]]) -> Counter[str]:  # noqa: ANN401
+        """Add rows, block by block: new sentences, and existing sentences with further fields; return counts."""
+        counts = Counter[str]()
+        last = int((table.schema.field("line").metadata or {}).get(b"last", 0))
         method = "encode_document" if self.answers else "encode"
         while block := list(islice(rows, _ROWS)):
             lines = [(line, text, fields) for line, (text, fields) in enumerate(block, last + 1) if has_words(text)]
@@ -278,6 +314,7 @@ class SearchIndex:
             if len(changed):
                 table.merge_insert("text").when_matched_update_all().when_not_matched_insert_all().execute(changed)
         table.update_field_metadata({"path": "line", "metadata": {"last": str(last)}})
+        return counts
 
 
 def _known(table: Any, texts: Any) -> Any:  # noqa: ANN401
@@ -377,14 +414,12 @@ def _hits(queries: Vectors, found: Any, threshold: float) -> list[list[Hit]]:  #
 
 
 @contextmanager
-def _refused(folder: Path, where: str | None = None) -> Iterator[None]:
-    """Turn LanceDB's errors, for a filter if there is one, into one line without Rust source locations."""
-    if where is not None and not isinstance(where, str):
-        raise SettingsError(f"where is {short(where)}; give an SQL condition, such as \"lang = 'es'\"")
+def _refused(folder: Path) -> Iterator[None]:
+    """Turn LanceDB's errors into one line without Rust source locations."""
     try:
         yield
     except (ValueError, RuntimeError, OSError, LookupError, TypeError) as error:
         reason = one_line(re.split(r", /\S+\.rs:\d", str(error))[0].removeprefix("Invalid input, "))
-        if where is None:
-            raise MiningError(f"{folder}: {reason}") from error
-        raise SettingsError(f"filter {short(where)}: {reason}") from error
+        if "Query timeout" in reason:
+            raise TimeoutError(reason) from error
+        raise MiningError(f"{folder}: {reason}") from error
