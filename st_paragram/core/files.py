@@ -8,7 +8,7 @@ import os
 import re
 import shutil
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -214,6 +214,11 @@ def content_digest(path: Path) -> str:
 def is_pipe(path: str | Path) -> bool:
     """Whether a path can be read only once: standard input (`-`), a pipe."""
     return str(path) == STDIN or (Path(path).exists() and not Path(path).is_file())
+
+
+def names_of(names: str | Path | Sequence[Any]) -> list[Any]:
+    """Return names as a list, and one name as a list of one: a str is a sequence too, of letters."""
+    return [names] if isinstance(names, str | Path) else list(names)
 
 
 def size(folder: Path) -> int:

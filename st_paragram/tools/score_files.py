@@ -18,7 +18,7 @@ from tqdm import tqdm
 from st_paragram.core.encoding.models import TextEncoder, batch_size
 from st_paragram.core.files import atomic, output_files
 from st_paragram.core.text.parallel import ReadCounts, TextSource, read_pairs
-from st_paragram.errors import MiningError, TextError
+from st_paragram.errors import MiningError, SettingsError, TextError, short
 
 Vectors = NDArray[np.float32]
 Scorer = Callable[[Vectors, Vectors], NDArray[np.floating[Any]]]
@@ -53,6 +53,9 @@ def score_pairs(
     report, at_once = report or ScoringReport(), batch_size(model)
     pairs = iter(pairs)
     while batch := list(islice(pairs, _PAIRS)):
+        for pair in batch:
+            if isinstance(pair, str):
+                raise SettingsError(f"{short(pair)} is one text; give pairs of texts, such as [(first, second)]")
         texts = [text for pair in batch for text in pair]
         rows = model.encode(texts, batch_size=at_once, normalize_embeddings=True, show_progress_bar=False)
         scores = scorer(rows[0::2], rows[1::2])

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from st_paragram.core.encoding.embed import list_of_texts
 from st_paragram.core.encoding.models import TextEncoder
 from st_paragram.core.encoding.packing import Vectors
 from st_paragram.errors import ModelDirectoryError
@@ -88,5 +89,5 @@ def scaled(embeddings: Vectors, unknown: Vectors) -> UnitEmbeddings:
 
 def _embed(encoder: TextEncoder, texts: Sequence[str], method: str, options: dict[str, Any]) -> Vectors:
     embed = getattr(encoder, method)
-    embeddings = embed(list(texts), show_progress_bar=False, **options)
+    embeddings = embed(list_of_texts(texts), show_progress_bar=False, **options)
     return np.asarray(embeddings, np.float32).reshape(len(texts), -1)

@@ -26,6 +26,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from st_paragram.core.encoding.embed import list_of_texts
 from st_paragram.errors import MiningError
 from st_paragram.tools.alignment.settings import AlignmentSettings
 from st_paragram.tools.bitext_mining.margin import Scores, margin_scores
@@ -66,6 +67,8 @@ def align(
     (c, D) for c texts.
     """
     settings = settings or AlignmentSettings()
+    source = list_of_texts(source)
+    target = list_of_texts(target)
     sides = [[row for row, sentence in enumerate(document) if sentence.strip()] for document in (source, target)]
     rows, others = sides
     check_size(len(rows), len(others))

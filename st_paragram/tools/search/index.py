@@ -23,6 +23,7 @@ from typing import Any, overload
 import numpy as np
 
 from st_paragram.core.encoding.directory import fingerprint
+from st_paragram.core.encoding.embed import list_of_texts
 from st_paragram.core.encoding.find import find, with_commit
 from st_paragram.core.encoding.models import TextEncoder, has_towers, load_encoder
 from st_paragram.core.extras import require
@@ -170,6 +171,7 @@ class SearchIndex:
         """
         if isinstance(queries, str):
             return self.search([queries], k, threshold, where)[0]
+        queries = list_of_texts(queries)
         if not queries:
             return []
         vectors = embed_queries(self.encoder, queries, "encode_query" if self.answers else "encode")

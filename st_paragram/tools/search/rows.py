@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from st_paragram.core.files import STDIN
 from st_paragram.core.text.streams import read_lines, stream_name
 from st_paragram.core.text.tables import CSV, TABBED, read_columns, table_form
 from st_paragram.errors import SettingsError, TextError, short
@@ -22,6 +23,8 @@ Source = str | Path | Iterable[str] | Iterable[tuple[str, Fields]]
 
 def rows_of(source: Source, metadata: Fields | Iterable[Fields] | None) -> Iterator[tuple[str, Fields]]:
     """Yield sentences with single spaces and their fields; `metadata` has fields for all sentences, or for each."""
+    if isinstance(source, str) and source != STDIN and not _exists(source):
+        raise TextError(f"{short(source)}: no such file; give the name of a text, or sentences as a list")
     texts: Iterator[Any] = read_lines(str(source)) if isinstance(source, (str, Path)) else iter(source)
     each = None if metadata is None or isinstance(metadata, Mapping) else iter(metadata)
     for number, row in enumerate(texts, 1):
@@ -32,6 +35,13 @@ def rows_of(source: Source, metadata: Fields | Iterable[Fields] | None) -> Itera
         yield " ".join(text.split()), {name: value for name, value in values.items() if value is not None}
     if each is not None and next(each, None) is not None:
         raise SettingsError("there are more dicts of fields than sentences; give one per sentence")
+
+
+def _exists(path: str) -> bool:
+    try:
+        return Path(path).exists()
+    except (OSError, ValueError):  # a sentence may be no name of a file
+        return False
 
 
 def has_words(text: str) -> bool:

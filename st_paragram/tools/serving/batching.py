@@ -31,18 +31,19 @@ class Encoded(NamedTuple):
     Attributes:
         rows: The model's embeddings, (n, D).
         units: The embeddings with length 1; zeros for texts without a known token, (n, D).
-        known: Whether the model knows a token of each text, (n,).
+        known: Whether the model knows a token of each text, (n,); None if it does for all.
         tokens: Number of tokens of each text, (n,).
     """
 
     rows: Rows
     units: Rows
-    known: NDArray[np.bool_]
+    known: NDArray[np.bool_] | None
     tokens: NDArray[np.int64]
 
     def part(self, texts: slice) -> Encoded:
         """Return the embeddings of some of the texts."""
-        return Encoded(self.rows[texts], self.units[texts], self.known[texts], self.tokens[texts])
+        known = None if self.known is None else self.known[texts]
+        return Encoded(self.rows[texts], self.units[texts], known, self.tokens[texts])
 
 
 class Batcher:

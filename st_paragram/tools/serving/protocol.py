@@ -23,9 +23,10 @@ class LimitedProtocol(HttpToolsProtocol):
         """Begin to watch the connection."""
         super().connection_made(transport)
         now = self.loop.time()
-        self._received = 0  # bytes of the last call of `data_received`
         self._head = 0  # bytes since the beginning of the request or the last part of its body
-        self._began: float | None = now  # start of the request that is arriving
+        self._request: object = None  # the `scope` of the request that has begun last
+        self._watched: object = None  # the same, at the last check
+        self._watched_since = now
         self._unsent = 0
         self._last_read = now
         self._watch: asyncio.TimerHandle | None = None
@@ -41,37 +42,20 @@ class LimitedProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Parse a part of a request."""
-        self._received = len(data)
+        """Parse a part of a request, or several requests; the application limits the size of bodies."""
         self._head += len(data)
         super().data_received(data)
+        is_new = self.scope is not self._request
+        if is_new:
+            self._request = self.scope
+            self._head = min(self._head, len(data))
         if self._head > MAX_HEAD and not self.transport.is_closing():
-            self._refuse(431, _TOO_LARGE)
-
-    def on_message_begin(self) -> None:
-        """Begin a request: all that has just arrived may be its head."""
-        self._head = self._received
-        self._began = self.loop.time()
-        super().on_message_begin()
-
-    def on_headers_complete(self) -> None:
-        """Refuse a head that arrived at once and is too large."""
-        if self._head > MAX_HEAD:
-            lines = sum(len(name) + len(value) + 4 for name, value in self.headers)
-            if len(self.url) + lines > MAX_HEAD:
-                raise ValueError(_TOO_LARGE)  # ends the parser, which calls `send_400_response`
-        self._head = 0
-        super().on_headers_complete()
+            self._check_head(is_new)
 
     def on_body(self, body: bytes) -> None:
-        """Receive a part of the body; the application limits its size."""
+        """Receive a part of the body."""
         self._head = 0
         super().on_body(body)
-
-    def on_message_complete(self) -> None:
-        """End a request."""
-        self._began = None
-        super().on_message_complete()
 
     def send_400_response(self, msg: str) -> None:
         """Refuse what is not HTTP, or has too large a head."""
@@ -80,8 +64,20 @@ class LimitedProtocol(HttpToolsProtocol):
         else:
             self._refuse(400, "this is not an HTTP request")
 
+    def _check_head(self, is_new: bool) -> None:
+        """Refuse a head that is too large, and long parts of requests that are neither head nor body."""
+        if is_new and self.cycle is not None and self.cycle.scope is self.scope:  # the whole head has arrived at once
+            lines = sum(len(name) + len(value) + 4 for name, value in self.headers)
+            if len(self.url) + lines <= MAX_HEAD:
+                self._head = 0
+                return
+            self._refuse(431, _TOO_LARGE)
+            self.cycle.disconnected = True
+        else:
+            self._refuse(431, _TOO_LARGE)
+
     def _check(self) -> None:
-        """Close the connection if the client has done nothing for too long."""
+        """Close the connection if the client has sent or read too slowly."""
         now = self.loop.time()
         unsent = self.transport.get_write_buffer_size()
         if not unsent or unsent < self._unsent:
@@ -90,15 +86,22 @@ class LimitedProtocol(HttpToolsProtocol):
         if now - self._last_read > SEND_SECONDS:
             self.transport.abort()
             return
+        has_arrived = self.cycle is not None and self.cycle.scope is self.scope and not self.cycle.more_body
         # The server may wait, too: a request does not arrive while an earlier request is answered
-        is_late = self._began is not None and now - self._began > RECEIVE_SECONDS
-        if is_late and not self.flow.read_paused:
-            self._refuse(408, f"the request took longer than {RECEIVE_SECONDS:.0f} seconds to arrive")
+        if has_arrived or self.scope is not self._watched or self.flow.read_paused:
+            self._watched = self.scope
+            self._watched_since = now
+        if now - self._watched_since > RECEIVE_SECONDS:
+            if self.scope is None:
+                self.transport.close()  # nothing has arrived
+            else:
+                self._refuse(408, f"the request took longer than {RECEIVE_SECONDS:.0f} seconds to arrive")
         self._watch = self.loop.call_later(CHECK_SECONDS, self._check)
 
     def _refuse(self, status: int, message: str) -> None:
         """Send an error, unless an answer has begun, and close the connection."""
-        if self.cycle is None or not self.cycle.response_started:
+        cycle = self.cycle
+        if cycle is None or (cycle.response_complete if cycle.scope is not self.scope else not cycle.response_started):
             content = orjson.dumps(error_of(status, message))
             head = [b"content-type: application/json", b"content-length: %d" % len(content), b"connection: close"]
             if status == 503:

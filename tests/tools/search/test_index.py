@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import date
 from decimal import Decimal
 
@@ -14,7 +15,7 @@ import pytest
 from lancedb.query import LanceVectorQueryBuilder
 
 from st_paragram import Encoder, SearchIndex
-from st_paragram.errors import MiningError, ModelDirectoryError, SettingsError
+from st_paragram.errors import MiningError, ModelDirectoryError, SettingsError, TextError
 from st_paragram.tools.search import index as module
 from st_paragram.tools.search.embedding import TextSearch
 from st_paragram.tools.search.rows import table_rows, tags_of
@@ -222,6 +223,43 @@ def test_what_the_model_knows_nothing_of_is_left_out_and_no_query(tmp_path, monk
         with pytest.raises(MiningError, match="length nan"):
             change()
     assert not list((tmp_path / "k").glob("*")) and len(SearchIndex(tmp_path / "i")) == 1
+
+
+def test_threads_get_the_counts_of_their_additions(tmp_path):
+    index = built(tmp_path, ["the first one"])
+
+    def add(number):
+        texts = [f"sentence {number} {part}" for part in range(number + 1)]
+        return index.add([*texts, "the first one", ""]) - len(texts)
+
+    with ThreadPoolExecutor(4) as pool:
+        assert set(pool.map(add, range(12))) == {0}
+    assert len(index) == 1 + sum(range(13))
+    expected = {
+        "lines": 1 + sum(range(13)) + 24,
+        "blank": 12,
+        "repeated": 0,
+        "known": 12,
+        "added": len(index),
+        "unknown": 0,
+    }
+    assert dict(index.counts) == expected
+
+
+def test_one_text_is_one_query_and_never_a_list_of_letters(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    index = built(tmp_path, ["the train is late", "the cat sleeps"])
+    for search in (index, TextSearch(["the train is late", "the cat sleeps"], Encoder("p-sp-mini"))):
+        assert search.search("train") == search.search(["train"])[0] and len(search.search("train")) == 2
+        assert search.search(np.array(["train"])) == search.search(("train",)) == search.search(["train"])
+        with pytest.raises(SettingsError, match="text 1 of 2"):
+            search.search(["train", None])
+    for change in (index.add, lambda text: index.delete(sentences=text), lambda text: TextSearch(text, None)):
+        for text in ("a new sentence", "x" * 5000, "a\0b"):
+            with pytest.raises(TextError, match="no such file; give the name of a text, or sentences as a list"):
+                change(text)
+    (tmp_path / "lines.txt").write_text("a new sentence\n")
+    assert index.add("lines.txt") == 1 and index.delete(sentences="lines.txt") == 1
 
 
 def test_an_index_belongs_to_its_model_and_is_not_overwritten_unasked(tmp_path, monkeypatch):
