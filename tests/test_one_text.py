@@ -15,9 +15,7 @@ ENCODER = Encoder("p-sp-mini")
 
 def test_names_of_files_and_columns_may_be_one(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "lines.txt").write_text(
-        "the train is late\nthe train is very late\nthe cat sleeps\nthe cat is asleep\n"
-    )
+    (tmp_path / "lines.txt").write_text("the train is late\nthe late train\nthe cat sleeps\nthe cat is asleep\n")
     (tmp_path / "lines.csv").write_text("text\nthe train is late\nthe cat sleeps\n")
     settings = MiningSettings(paraphrase=True, neighbors=1)
     assert mine("lines.txt", "mined.tsv", "p-sp-mini", settings).counts[0].lines == 4
@@ -37,6 +35,6 @@ def test_names_of_files_and_columns_may_be_one(tmp_path, monkeypatch):
     ],
 )
 def test_texts_may_not_be_one(call):
-    with pytest.raises(SettingsError, match="one text|texts of type str") as caught:
+    with pytest.raises(SettingsError, match=r"one text|texts of type str") as caught:
         call()
     assert "\n" not in str(caught.value)

@@ -36,7 +36,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--queries", metavar="FILE", help="queries, one per line, plain or compressed, or -; blank lines are skipped")
     add("-k", type=int, default=10, metavar="N", help="number of sentences per query (default: %(default)s)")
     add("--threshold", type=float, metavar="COSINE", help="minimum cosine (default: none)")
-    add("--where", metavar="SQL", help="condition on the fields of an index, such as \"lang = 'es' and year >= 2020\"")
+    add(
+        "--where",
+        metavar="CONDITION",
+        help="condition on the fields of an index, such as \"lang = 'es' and year >= 2020\"",
+    )
     add("--show-metadata", action="store_true", help="append the sentence's fields to each row, as JSON")
     add("--output", type=Path, metavar="OUT.tsv", help="output file (default, or `-`: standard output)")
     add("--overwrite", action="store_true", help="replace an existing output")

@@ -321,14 +321,15 @@ class _Service:
 
     async def search(self, asked: schemas.Search) -> Response:
         index, queries = self._index(), self._texts(asked.queries, "queries")
-        if asked.k > self.job.max_hits:
-            raise HTTPException(400, f"k is {asked.k}; at most {self.job.max_hits} are allowed")
+        k = min(10, self.job.max_hits) if asked.k is None else asked.k
+        if k > self.job.max_hits:
+            raise HTTPException(400, f"k is {k}; at most {self.job.max_hits} are allowed")
         rows = (await self._encoded(queries, "queries", "query" if index.answers else "sentence")).units
         end = time.monotonic() + SEARCH_SECONDS
 
         def search() -> Response:
             seconds = end - time.monotonic()
-            results = index.search_vectors(rows, asked.k, asked.threshold, asked.where, seconds)
+            results = index.search_vectors(rows, k, asked.threshold, asked.where, seconds)
             return _json({"model": self.name, "results": [[hit._asdict() for hit in hits] for hits in results]})
 
         with self.encode.counted(len(queries)):
@@ -447,7 +448,7 @@ def _scaled(rows: Rows, unknown: Rows) -> tuple[Rows, NDArray[np.bool_] | None]:
 
     It takes half the time if the model knows a token of each text. The second part is None then.
     """
-    lengths = np.sqrt(np.add.reduce(rows * rows, axis=1, keepdims=True))
+    lengths: Rows = np.sqrt(np.add.reduce(rows * rows, axis=1, keepdims=True))
     if lengths.min() > 0:
         units: Rows = rows / lengths
         if not len(unknown) or units.dot(unknown.T).max() < _ALIKE:

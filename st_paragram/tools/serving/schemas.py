@@ -125,7 +125,7 @@ class Search(_Body):
     """Queries to the index, hits per query, minimum cosine, and a condition on fields."""
 
     queries: Texts
-    k: Annotated[Number, NULLABLE] = 10
+    k: Number | None = None  # 10, or fewer if the server allows fewer
     threshold: Annotated[float, Field(ge=-1, le=1)] | None = None
     where: str | None = None
 
