@@ -59,7 +59,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     }
     for name, what in changes.items():
         folder.add_argument(f"--{name}", type=Path, metavar="FOLDER", help=f"index to {what}")
-    add("--where", metavar="SQL", help="condition for deletion, on fields or lines, such as 'line in (3, 7)'")
+    add("--where", metavar="CONDITION", help="condition for deletion, on fields or lines, such as 'line in (3, 7)'")
     add_columns_option(parser)
     add("--metadata", nargs="+", metavar="NAME", help="for a table: columns to store as fields of the sentences")
     add("--tag", action="append", metavar="FIELD=VALUE", help="field for all sentences of FILE; repeatable")

@@ -38,7 +38,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--queries", metavar="FILE", help="queries, one per line, plain or compressed, or -; blank lines are skipped")
     add("-k", type=int, default=10, metavar="N", help="number of sentences per query (default: %(default)s)")
     add("--threshold", type=float, metavar="COSINE", help="minimum cosine (default: none)")
-    add("--where", metavar="SQL", help="condition on the fields of an index, such as \"lang = 'es' and year >= 2020\"")
+    add(
+        "--where",
+        metavar="CONDITION",
+        help="condition on the fields of an index, such as \"lang = 'es' and year >= 2020\"",
+    )
     about = "for an approximate index: share of the nearest sentences to find; 1: exact (default: that of the index)"
     add("--recall", type=float, metavar="X", help=about)
     add("--show-metadata", action="store_true", help="append the sentence's fields to each row, as JSON")

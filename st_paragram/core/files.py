@@ -342,6 +342,11 @@ def is_pipe(path: str | Path) -> bool:
     return str(path) == STDIN or (Path(path).exists() and not Path(path).is_file())
 
 
+def names_of(names: str | Path | Sequence[Any]) -> list[Any]:
+    """Return names as a list, and one name as a list of one: a str is a sequence too, of letters."""
+    return [names] if isinstance(names, str | Path) else list(names)
+
+
 def size(folder: Path) -> int:
     """Return the total size of a folder's files in bytes."""
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())

@@ -19,7 +19,7 @@ from st_paragram.core.encoding.models import TextEncoder, batch_size
 from st_paragram.core.encoding.unit_embeddings import unit_embeddings
 from st_paragram.core.files import atomic, output_files
 from st_paragram.core.text.parallel import ReadCounts, TextSource, read_pairs
-from st_paragram.errors import MiningError, TextError
+from st_paragram.errors import MiningError, SettingsError, TextError, short
 
 Vectors = NDArray[np.float32]
 Scorer = Callable[[Vectors, Vectors], NDArray[np.floating[Any]]]
@@ -65,6 +65,9 @@ def score_pairs(
     no_similarity = getattr(scorer, "no_similarity", 0.0)
     pairs = iter(pairs)
     while batch := list(islice(pairs, _PAIRS)):
+        for pair in batch:
+            if isinstance(pair, str):
+                raise SettingsError(f"{short(pair)} is one text; give pairs of texts, such as [(first, second)]")
         texts = [text for pair in batch for text in pair]
         vectors, known = unit_embeddings(model, texts, batch_size=at_once, normalize_embeddings=True)
         both_known = known[0::2] & known[1::2]

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from st_paragram.core.encoding.embed import list_of_texts
 from st_paragram.core.encoding.encoder import Encoder
 from st_paragram.core.encoding.models import TextEncoder
 from st_paragram.core.encoding.packing import Vectors
@@ -181,5 +182,5 @@ def _are_alike(embeddings: Vectors, unknown: Vectors) -> Mask:
 
 def _embed(encoder: TextEncoder, texts: Sequence[str], method: str, options: dict[str, Any]) -> Vectors:
     embed = getattr(encoder, method)
-    embeddings = np.asarray(embed(list(texts), **{"show_progress_bar": False, **options}), np.float32)
+    embeddings = np.asarray(embed(list_of_texts(texts), **{"show_progress_bar": False, **options}), np.float32)
     return embeddings if len(texts) else embeddings.reshape(0, encoder.get_embedding_dimension() or 0)

@@ -67,6 +67,8 @@ class Tokenizer(Protocol):
 
         At most `max_length` ids of a text are kept, counted before unknown ones are dropped.
         """
+        if isinstance(texts, str):
+            raise SettingsError(f"{short(texts)} is one text; give a list of texts")
         return self.encode_normalized(self.prepared(texts), max_length, num_threads)[:2]
 
     def prepared(self, texts: Sequence[str]) -> list[str]:

@@ -82,7 +82,7 @@ class TrainingRun:
 
     language: str
     output: Path
-    data: Sequence[str] = ()
+    data: str | Sequence[str] = ()
     description: str | None = None
     config: str | Path | None = None
     default_config: str | None = None

@@ -28,6 +28,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from st_paragram.core.encoding.embed import list_of_texts
 from st_paragram.errors import MiningError
 from st_paragram.tools.alignment.settings import AlignmentSettings
 from st_paragram.tools.bitext_mining.margin import Scores, margin_scores
@@ -68,6 +69,8 @@ def align(
     of length 1 for c texts, float32 (c, D), and zeros for a text without a known token. Such a sentence is skipped.
     """
     settings = settings or AlignmentSettings()
+    source = list_of_texts(source)
+    target = list_of_texts(target)
     rows = sentence_rows(source)
     others = sentence_rows(target)
     check_size(len(rows), len(others))

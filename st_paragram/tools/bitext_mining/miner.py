@@ -21,7 +21,7 @@ from tqdm import tqdm
 from st_paragram.core.encoding.directory import fingerprint
 from st_paragram.core.encoding.find import find
 from st_paragram.core.extras import installed_version
-from st_paragram.core.files import atomic, digest, file_digest
+from st_paragram.core.files import atomic, digest, file_digest, names_of
 from st_paragram.core.text.tables import read_texts
 from st_paragram.core.words import counted
 from st_paragram.errors import MiningError, SettingsError, refused
@@ -100,13 +100,13 @@ class MiningReport:
 
 
 def mine(
-    texts: Sequence[str],
+    texts: str | Sequence[str],
     output: str | Path,
     model: str,
     settings: MiningSettings | None = None,
     overwrite: bool = False,
     work: str | Path | None = None,
-    columns: Sequence[str | None] = (),
+    columns: str | Sequence[str | None] = (),
 ) -> MiningReport:
     """Find translations in two texts, or paraphrases in one, and write them to a file.
 
@@ -125,6 +125,8 @@ def mine(
         >>> report = mine(["wiki.en", "wiki.es"], "mined.tsv", "p-sp-mini", MiningSettings(threshold=0.0))
     """
     settings, output = settings or MiningSettings(), Path(output)
+    texts = names_of(texts)
+    columns = names_of(columns)
     wanted = 1 if settings.paraphrase else 2
     if len(texts) != wanted:
         seen = f"{counted(len(texts), 'text')} given, {wanted} needed"

@@ -28,6 +28,7 @@ from st_paragram.core.files import (
     digest,
     file_digest,
     folder_for_file,
+    names_of,
     write_json,
 )
 from st_paragram.core.text.streams import stream_name, unchanged
@@ -53,7 +54,7 @@ def embed_files(
     dim: int | None = None,
     normalize: bool = False,
     shard_lines: int = 100_000,
-    columns: Sequence[str | None] = (),
+    columns: str | Sequence[str | None] = (),
     overwrite: bool = False,
 ) -> EmbeddingReport:
     """Embed each line of some texts, in order.
@@ -87,7 +88,8 @@ def embed_files(
     from st_paragram.core.encoding.models import load_encoder
 
     settings = EmbeddingSettings(dtype, dim, normalize, shard_lines)  # type: ignore[arg-type]
-    paths = [str(text) for text in ([texts] if isinstance(texts, str | Path) else texts)]
+    paths = [str(text) for text in names_of(texts)]
+    columns = names_of(columns)
     if columns and len(columns) != len(paths):
         raise SettingsError(f"{len(columns)} columns for {len(paths)} texts; name one per text, None for plain text")
     if not paths or paths.count(STDIN) > 1:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import compress
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
+from st_paragram.core.encoding.embed import list_of_texts
 from st_paragram.core.encoding.models import TextEncoder
 from st_paragram.core.encoding.unit_embeddings import unit_embeddings
+from st_paragram.core.text.words import has_two_letters
 from st_paragram.errors import SettingsError, short
 from st_paragram.tools.neighbors.exact import nearest_neighbors
 from st_paragram.tools.neighbors.results import Vectors
-from st_paragram.tools.search.rows import Source, has_words, rows_of
+from st_paragram.tools.search.rows import Source, rows_of
 
 
 class Hit(NamedTuple):
@@ -44,6 +46,7 @@ def embed(model: TextEncoder, texts: Sequence[str], method: str = "encode") -> t
 
 def embed_queries(model: TextEncoder, queries: Sequence[str], method: str = "encode") -> Vectors:
     """Compute unit vectors of queries, (q, D); refuse a query without a known token."""
+    queries = list_of_texts(queries)
     vectors, known = embed(model, queries, method)
     if not known.all():
         query = short(queries[int(np.argmin(known))])
@@ -61,18 +64,30 @@ class TextSearch:
     def __init__(self, source: Source, model: TextEncoder) -> None:
         lines: dict[str, int] = {}
         for number, (text, _) in enumerate(rows_of(source, None), 1):
-            if has_words(text):
+            if has_two_letters(text):
                 lines.setdefault(text, number)
         self.model = model
         self.vectors, known = embed(model, list(lines))
         self.unknown = int((~known).sum())
         self.sentences = [Hit(0.0, line, text, {}) for text, line in compress(lines.items(), known)]
 
-    def search(self, queries: Sequence[str], k: int = 10, threshold: float | None = None) -> list[list[Hit]]:
-        """Find the k sentences nearest to each query, best first, ties in the order of lines."""
+    @overload
+    def search(  # type: ignore[overload-overlap] # a str is a sequence of str
+        self, queries: str, k: int = 10, threshold: float | None = None
+    ) -> list[Hit]: ...
+
+    @overload
+    def search(self, queries: Sequence[str], k: int = 10, threshold: float | None = None) -> list[list[Hit]]: ...
+
+    def search(
+        self, queries: str | Sequence[str], k: int = 10, threshold: float | None = None
+    ) -> list[Hit] | list[list[Hit]]:
+        """Find the k sentences nearest to each query, or to one query, best first, ties in the order of lines."""
+        if isinstance(queries, str):
+            return self.search([queries], k, threshold)[0]
         vectors = embed_queries(self.model, queries)
         if not self.sentences:
-            return [[] for _ in queries]
+            return [list[Hit]() for _ in queries]
         found = nearest_neighbors(vectors, self.vectors, min(k, len(self.sentences)))
         least = -np.inf if threshold is None else threshold
         return [

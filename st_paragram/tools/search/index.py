@@ -10,6 +10,8 @@ from __future__ import annotations
 import json
 import logging
 import re
+import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -17,12 +19,13 @@ from datetime import timedelta
 from functools import cached_property, partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from st_paragram.core.encoding.directory import fingerprint
+from st_paragram.core.encoding.embed import list_of_texts
 from st_paragram.core.encoding.find import find, with_commit
 from st_paragram.core.encoding.models import TextEncoder, has_towers, load_encoder
 from st_paragram.core.encoding.unit_embeddings import unit_embeddings
@@ -37,13 +40,15 @@ from st_paragram.core.files import (
     naming_full_disk,
     output_lock,
 )
+from st_paragram.core.text.words import has_two_letters
 from st_paragram.errors import MiningError, ModelDirectoryError, SettingsError, one_line, short
 from st_paragram.tools.neighbors.results import Vectors
 from st_paragram.tools.neighbors.vectors import Rows, blocks, unit_rows
 from st_paragram.tools.search import recall as recalls
 from st_paragram.tools.search.embedding import Hit, embed, embed_queries
 from st_paragram.tools.search.recall import Measurement
-from st_paragram.tools.search.rows import Fields, Source, has_words, rows_of
+from st_paragram.tools.search.rows import Fields, Source, rows_of
+from st_paragram.tools.search.where import rewritten
 
 lancedb = require("lancedb", "search", "a search index")
 pa, compute = require("pyarrow", "search"), require("pyarrow.compute", "search")
@@ -76,6 +81,16 @@ class _Visit(NamedTuple):
 _EXACT = _Visit("dot", None)
 
 
+class _Request(NamedTuple):
+    """What a search asks for."""
+
+    k: int
+    threshold: float = -np.inf
+    condition: str | None = None  # for LanceDB
+    recall: float | None = None
+    end: float | None = None  # time at which it is given up, of `time.monotonic`
+
+
 class SearchIndex:
     """A search index on disk. Threads and processes may search and change it; changes are visible at once.
 
@@ -83,7 +98,7 @@ class SearchIndex:
         folder: The index folder.
         model: Directory of the model.
         answers: Whether sentences are answers, embedded by `encode_document`, with queries embedded by `encode_query`.
-        counts: Counts of the lines added by this object: lines, added, known, repeated, blank and unknown.
+        counts: Counts of all lines added by this object: lines, added, known, repeated, blank and unknown.
 
     Example:
         >>> from st_paragram import SearchIndex
@@ -95,7 +110,9 @@ class SearchIndex:
 
     def __init__(self, folder: str | Path, model: str | Path | None = None) -> None:
         """Open a folder; `model` is the directory, name or hub id of its model, by default the recorded model."""
-        self.folder, self.counts = Path(folder), Counter[str]()
+        self.folder = Path(folder)
+        self.counts = Counter[str]()
+        self._counting = threading.Lock()
         self._warned = False
         self._table = _opened(self.folder)
         about = _about(self._table)
@@ -168,6 +185,18 @@ class SearchIndex:
         """Types of the sentences' fields by name: string, int64, double or bool."""
         return {field.name: str(field.type) for field in self.table.schema if field.name not in _OWN}
 
+    @overload
+    def search(  # type: ignore[overload-overlap] # a str is a sequence of str
+        self,
+        queries: str,
+        k: int = 10,
+        threshold: float | None = None,
+        where: str | None = None,
+        *,
+        recall: float | None = None,
+    ) -> list[Hit]: ...
+
+    @overload
     def search(
         self,
         queries: Sequence[str],
@@ -176,17 +205,31 @@ class SearchIndex:
         where: str | None = None,
         *,
         recall: float | None = None,
-    ) -> list[list[Hit]]:
+    ) -> list[list[Hit]]: ...
+
+    def search(
+        self,
+        queries: str | Sequence[str],
+        k: int = 10,
+        threshold: float | None = None,
+        where: str | None = None,
+        *,
+        recall: float | None = None,
+    ) -> list[Hit] | list[list[Hit]]:
         """Find the k sentences nearest to each query, best first, ties in the order of lines.
 
         Args:
-            queries: Query texts; a query without a known token is refused.
+            queries: Query texts, for a list of hits per query, or one text, for its hits. A query without a known
+                token is refused.
             k: Number of sentences per query; all if there are fewer.
             threshold: Minimum cosine.
-            where: SQL condition on fields, such as `lang in ('es', 'en') and year >= 2020`.
+            where: Condition on fields, such as `lang in ('es', 'en') and year >= 2020`.
             recall: Share of the nearest sentences to find in an approximate index, by default that of `approximate`. If
                 the index does not reach it, or for 1, the query is compared with all sentences.
         """
+        if isinstance(queries, str):
+            return self.search([queries], k, threshold, where, recall=recall)[0]
+        queries = list_of_texts(queries)
         if not queries:
             return []
         vectors = embed_queries(self.encoder, queries, "encode_query" if self.answers else "encode")
@@ -200,8 +243,13 @@ class SearchIndex:
         where: str | None = None,
         *,
         recall: float | None = None,
+        seconds: float | None = None,
     ) -> list[list[Hit]]:
-        """Search with query vectors, (q, D), from this index's model, of any length except 0; see `search`."""
+        """Search with query vectors, (q, D), from this index's model, of any length except 0; see `search`.
+
+        A search that takes longer than `seconds` raises a TimeoutError.
+        """
+        end = None if seconds is None else time.monotonic() + seconds
         queries, dim = np.asarray(vectors, np.float32), self.table.schema.field("vector").type.list_size
         if queries.ndim != 2 or queries.shape[1] != dim:
             raise MiningError(f"{self.folder}: vectors have {dim} dimensions, but queries have shape {queries.shape}")
@@ -209,20 +257,25 @@ class SearchIndex:
             raise SettingsError(f"k is {k}; give at least 1")
         wanted = None if recall is None else recalls.checked_recall(recall)
         queries, hits = unit_rows(queries, "queries"), list[list[Hit]]()
-        minimum = -np.inf if threshold is None else threshold
-        for begin, end in blocks(len(queries), _QUERIES):
-            with _refused(self.folder, where):
-                hits += self._hits(queries[begin:end], k, minimum, where, wanted)
+        request = _Request(
+            k=k,
+            threshold=-np.inf if threshold is None else threshold,
+            condition=None if where is None else self._condition(where),
+            recall=wanted,
+            end=end,
+        )
+        for begin, stop in blocks(len(queries), _QUERIES):
+            with _refused(self.folder):
+                hits += self._hits(queries[begin:stop], request)
         return hits
 
-    def _hits(
-        self, queries: Vectors, k: int, threshold: float, where: str | None, recall: float | None
-    ) -> list[list[Hit]]:
+    def _hits(self, queries: Vectors, request: _Request) -> list[list[Hit]]:
         """Return the hits of each query, (q, D).
 
         LanceDB selects candidates, more than k. Exact cosines and lines then decide their order and the cut at k. If
         sentences after the last candidate may be as near as the last hit, the search is repeated with more candidates.
         """
+        k = request.k
         hits = [list[Hit]() for _ in queries]
         pending = np.arange(len(queries))
         spare = max(_SPARE, k // 8)
@@ -231,22 +284,22 @@ class SearchIndex:
             def search(some: Vectors = queries[pending], count: int = k + spare) -> tuple[Any, int]:
                 table = self.table
                 size = table.count_rows()
-                visit = self._visit(table, recall, where)
-                rows = _candidates(table, some, min(count, size + 1), where, visit)
-                is_limited = where is None and visit.lists is not None
+                visit = self._visit(table, request)
+                rows = _candidates(table, some, min(count, size + 1), visit, request)
+                is_limited = request.condition is None and visit.lists is not None
                 return rows, min(_limit(count), size) if is_limited else 0
 
             rows, needed = _again(search)
             cosines, places = _ranked(queries[pending], rows)
             counts = (places >= 0).sum(axis=1)
             for number in pending[counts < needed]:  # the visited lists hold too few sentences
-                (hits[number],) = self._hits(queries[number : number + 1], k, threshold, None, 1)
+                (hits[number],) = self._hits(queries[number : number + 1], request._replace(recall=1.0))
             is_repeated = np.zeros(len(pending), bool)
             if cosines.shape[1] >= k + spare and spare < _TIES:
                 last = cosines[np.arange(len(pending)), counts - 1]
                 is_repeated = (counts >= k + spare) & (cosines[:, k - 1] - last < _SCORE_ERROR)
             is_complete = (counts >= needed) & ~is_repeated
-            is_hit = (places >= 0) & (cosines >= threshold) & is_complete[:, None]
+            is_hit = (places >= 0) & (cosines >= request.threshold) & is_complete[:, None]
             is_hit[:, k:] = False
             numbers = pending[np.nonzero(is_hit)[0]]
             for number, hit in zip(numbers, _read(rows.take(places[is_hit]), cosines[is_hit]), strict=True):
@@ -255,23 +308,23 @@ class SearchIndex:
             spare *= 8
         return hits
 
-    def _visit(self, table: Any, recall: float | None, where: str | None) -> _Visit:  # noqa: ANN401
+    def _visit(self, table: Any, request: _Request) -> _Visit:  # noqa: ANN401
         """Choose the lists of a table to visit."""
         index = _vector_index(table)
-        if index is None or recall == 1:
+        if index is None or request.recall == 1:
             return _EXACT
         measurement = _measurement(table)
         if measurement is not None:
-            lists = measurement.visited(recall)
+            lists = measurement.visited(request.recall)
         else:
             if not self._warned:
                 advice = f"measure it with st-paragram index --compact {self.folder} --approximate"
                 logger.warning(f"{self.folder}: the recall of this approximate index is unknown; {advice}")
                 self._warned = True
-            lists = None if recall else max(20, int(table.count_rows() ** 0.5) // 8)
+            lists = None if request.recall else max(20, int(table.count_rows() ** 0.5) // 8)
         if lists is None:
             return _EXACT
-        return _Visit(index.distance_type, lists if where is None else _ALL_LISTS)
+        return _Visit(index.distance_type, lists if request.condition is None else _ALL_LISTS)
 
     def add(self, sentences: Source, metadata: Fields | Iterable[Fields] | None = None) -> int:
         """Add sentences, as for `build`, and return how many are new.
@@ -279,23 +332,25 @@ class SearchIndex:
         Line numbers continue from the last line. An existing sentence keeps its line and vector, and new fields replace
         fields of the same names. An addition that fails or is killed changes nothing.
         """
-        before = self.counts["added"]
         with self._changing() as table:
-            self._fill(table, rows_of(sentences, metadata))
-        return self.counts["added"] - before
+            counts = self._fill(table, rows_of(sentences, metadata))
+        with self._counting:
+            self.counts.update(counts)
+        return counts["added"]
 
     def delete(
         self, where: str | None = None, sentences: Source | None = None, lines: Iterable[int] | None = None
     ) -> int:
-        """Delete sentences selected by a filter, sentences or line numbers; return how many were deleted."""
+        """Delete sentences selected by a condition, sentences or line numbers; return how many were deleted."""
         if sum(each is not None for each in (where, sentences, lines)) != 1:
             raise SettingsError("select sentences to delete by exactly one of where, sentences and lines")
-        filters: list[Any] = [where]
-        if sentences is not None:
+        if where is not None:
+            filters = [self._condition(where)]
+        elif sentences is not None:
             filters = _filters("text", [_quoted(text) for text, _ in rows_of(sentences, None)])
-        elif lines is not None:
-            filters = _filters("line", [str(int(line)) for line in lines])
-        with self._changing() as table, _refused(self.folder, where):
+        else:
+            filters = _filters("line", [str(int(line)) for line in lines or ()])
+        with self._changing() as table, _refused(self.folder):
             return sum(int(table.delete(each).num_deleted_rows) for each in filters)
 
     def compact(self) -> None:
@@ -361,7 +416,7 @@ class SearchIndex:
             scores: Vectors = np.full((len(vectors), width), -np.inf, np.float32)
             for begin, end in blocks(len(vectors), _QUERIES):
                 some = vectors[begin:end]
-                cosines, _ = _ranked(some, _candidates(table, some, _CANDIDATES, None, visit))
+                cosines, _ = _ranked(some, _candidates(table, some, _CANDIDATES, visit, _Request(k=width)))
                 scores[begin:end, : cosines.shape[1]] = cosines[:, :width]
             shares[visited] = recalls.found_shares(scores, nearest, kinds)
         return Measurement(wanted, count, lists, shares)
@@ -388,12 +443,19 @@ class SearchIndex:
             yield table
             table.tags.update(WHOLE, table.version)
 
-    def _fill(self, table: Any, rows: Iterator[tuple[str, Fields]]) -> None:  # noqa: ANN401
-        """Add rows, block by block: new sentences, and existing sentences with further fields."""
-        counts, last = self.counts, int((table.schema.field("line").metadata or {}).get(b"last", 0))
+    def _condition(self, where: str) -> str:
+        """Check a condition and write it for LanceDB."""
+        return rewritten(where, {**self.fields, "text": "string", "line": "int64"})
+
+    def _fill(self, table: Any, rows: Iterator[tuple[str, Fields]]) -> Counter[str]:  # noqa: ANN401
+        """Add rows, block by block: new sentences, and existing sentences with further fields; return counts."""
+        counts = Counter[str]()
+        last = int((table.schema.field("line").metadata or {}).get(b"last", 0))
         method = "encode_document" if self.answers else "encode"
         while block := list(islice(rows, _ROWS)):
-            lines = [(line, text, fields) for line, (text, fields) in enumerate(block, last + 1) if has_words(text)]
+            lines = [
+                (line, text, fields) for line, (text, fields) in enumerate(block, last + 1) if has_two_letters(text)
+            ]
             given: dict[str, tuple[int, dict[str, Any]]] = {}  # sentence -> line and fields
             for line, text, values in lines:
                 given.setdefault(text, (line, {}))[1].update(values)
@@ -416,6 +478,7 @@ class SearchIndex:
             if len(changed):
                 table.merge_insert("text").when_matched_update_all().when_not_matched_insert_all().execute(changed)
         _keep(table, "line", "last", str(last))
+        return counts
 
 
 def _known(table: Any, texts: Any) -> Any:  # noqa: ANN401
@@ -569,17 +632,18 @@ def _vectors(table: Any) -> Iterator[Vectors]:  # noqa: ANN401
         yield rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
-def _candidates(table: Any, queries: Vectors, count: int, where: str | None, visit: _Visit) -> Any:  # noqa: ANN401
+def _candidates(table: Any, queries: Vectors, count: int, visit: _Visit, request: _Request) -> Any:  # noqa: ANN401
     """Return at least `count` sentences near each query, or all, in an Arrow table."""
     query = table.search(list(queries), vector_column_name="vector").distance_type(visit.distance)
     query = query.select([*table.schema.names, "_distance"])
-    if where is not None:
-        query = query.where(where)
+    timeout = None if request.end is None else timedelta(seconds=max(0.0, request.end - time.monotonic()))
+    if request.condition is not None:
+        query = query.where(request.condition)
     if visit.lists is None:
-        return query.bypass_vector_index().limit(count).to_arrow()
+        return query.bypass_vector_index().limit(count).to_arrow(timeout=timeout)
     # A maximum above the minimum would visit all lists for some queries, and stop at the first matches of a filter.
     query = query.minimum_nprobes(visit.lists).maximum_nprobes(visit.lists)
-    return query.limit(_limit(count)).to_arrow()
+    return query.limit(_limit(count)).to_arrow(timeout=timeout)
 
 
 def _limit(count: int) -> int:
@@ -622,16 +686,14 @@ def _read(rows: Any, scores: Vectors) -> Iterator[Hit]:  # noqa: ANN401
 
 
 @contextmanager
-def _refused(folder: Path, where: str | None = None) -> Iterator[None]:
-    """Turn LanceDB's errors, for a filter if there is one, into one line without Rust source locations."""
-    if where is not None and not isinstance(where, str):
-        raise SettingsError(f"where is {short(where)}; give an SQL condition, such as \"lang = 'es'\"")
+def _refused(folder: Path) -> Iterator[None]:
+    """Turn LanceDB's errors into one line without Rust source locations."""
     try:
         yield
     except (ValueError, RuntimeError, OSError, LookupError, TypeError) as error:
         if is_full_disk(error):
             raise MiningError(f"{folder}: no space left on the disk; free disk space") from error
         reason = one_line(re.split(r", /\S+\.rs:\d", str(error))[0].removeprefix("Invalid input, "))
-        if where is None:
-            raise MiningError(f"{folder}: {reason}") from error
-        raise SettingsError(f"filter {short(where)}: {reason}") from error
+        if "Query timeout" in reason:
+            raise TimeoutError(reason) from error
+        raise MiningError(f"{folder}: {reason}") from error

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import date
 from decimal import Decimal
 
@@ -13,7 +14,7 @@ import pyarrow.parquet as parquet
 import pytest
 
 from st_paragram import Encoder, SearchIndex
-from st_paragram.errors import MiningError, ModelDirectoryError, ParagramError, SettingsError
+from st_paragram.errors import MiningError, ModelDirectoryError, ParagramError, SettingsError, TextError
 from st_paragram.tools.search import index as module
 from st_paragram.tools.search import recall as recalls
 from st_paragram.tools.search.embedding import TextSearch
@@ -195,11 +196,11 @@ def test_whole_numbers_that_decimals_do_not_represent_are_refused(tmp_path):
     [
         ({}, "by exactly one of where"),
         ({"lines": [1], "where": "a=1"}, "by exactly one of where"),
-        ({"where": "langg = 'es'"}, "filter \"langg = 'es'\": .*No field named langg"),
-        ({"where": "lang = 5"}, "filter 'lang = 5': .*could not convert to literal of type 'Utf8'$"),
-        ({"where": "lang ="}, "filter 'lang =': .*found: EOF"),
-        ({"where": "lang"}, "does not return a boolean"),
-        ({"where": {"lang": "es"}}, "where is {'lang': 'es'}; give an SQL condition"),
+        ({"where": "langg = 'es'"}, "filter \"langg = 'es'\": unknown field 'langg' .*; fields are lang, text, line"),
+        ({"where": "lang = 5"}, "filter 'lang = 5': field lang holds text"),
+        ({"where": "lang ="}, "filter 'lang =': expected a value, not the end"),
+        ({"where": "lang"}, "unexpected the end after field lang"),
+        ({"where": {"lang": "es"}}, "where is {'lang': 'es'}; give a condition"),
     ],
 )
 def test_bad_filters_are_refused_in_a_line(tmp_path, arguments, message):
@@ -236,6 +237,43 @@ def test_what_the_model_knows_nothing_of_is_left_out_and_no_query(tmp_path, monk
         with pytest.raises(ParagramError, match="NaN or infinite values"):
             change()
     assert not list((tmp_path / "k").glob("*")) and len(SearchIndex(tmp_path / "i")) == 1
+
+
+def test_threads_get_the_counts_of_their_additions(tmp_path):
+    index = built(tmp_path, ["the first one"])
+
+    def add(number):
+        texts = [f"sentence {number} {part}" for part in range(number + 1)]
+        return index.add([*texts, "the first one", ""]) - len(texts)
+
+    with ThreadPoolExecutor(4) as pool:
+        assert set(pool.map(add, range(12))) == {0}
+    assert len(index) == 1 + sum(range(13))
+    expected = {
+        "lines": 1 + sum(range(13)) + 24,
+        "blank": 12,
+        "repeated": 0,
+        "known": 12,
+        "added": len(index),
+        "unknown": 0,
+    }
+    assert dict(index.counts) == expected
+
+
+def test_one_text_is_one_query_and_never_a_list_of_letters(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    index = built(tmp_path, ["the train is late", "the cat sleeps"])
+    for search in (index, TextSearch(["the train is late", "the cat sleeps"], Encoder("p-sp-mini"))):
+        assert search.search("train") == search.search(["train"])[0] and len(search.search("train")) == 2
+        assert search.search(np.array(["train"])) == search.search(("train",)) == search.search(["train"])
+        with pytest.raises(SettingsError, match="text 1 of 2"):
+            search.search(["train", None])
+    for change in (index.add, lambda text: index.delete(sentences=text), lambda text: TextSearch(text, None)):
+        for text in ("a new sentence", "x" * 5000, "a\0b"):
+            with pytest.raises(TextError, match="no such file; give the name of a text, or sentences as a list"):
+                change(text)
+    (tmp_path / "lines.txt").write_text("a new sentence\n")
+    assert index.add("lines.txt") == 1 and index.delete(sentences="lines.txt") == 1
 
 
 def test_an_index_belongs_to_its_model_and_is_not_overwritten_unasked(tmp_path, monkeypatch):
