@@ -647,7 +647,7 @@ def _candidates(table: Any, queries: Vectors, count: int, visit: _Visit, request
 
 
 def _limit(count: int) -> int:
-    """Return the number of candidates of an approximate search, the same for all searches of up to 48 sentences."""
+    """Return the number of candidates of an approximate search, the same for all searches of up to 40 sentences."""
     return max(_CANDIDATES, _CANDIDATES_PER_HIT * count)
 
 
