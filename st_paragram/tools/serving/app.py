@@ -54,6 +54,7 @@ from st_paragram.tools.work import end_with_parent
 VARIABLE = "ST_PARAGRAM_SERVE"  # environment variable with the settings for a worker process
 _COUNTS = "PROMETHEUS_MULTIPROC_DIR"  # environment variable with the folder for counters of all worker processes
 _ALIKE = 0.9999  # cosine with a text without a known token, above which `scaled` looks closer
+_APART = 0.02  # more than the difference of a component of unit vectors with this cosine
 SEARCH_SECONDS = 30.0  # until a search is given up
 MAX_SEARCHES = 8  # at the same time
 _METHODS: dict[schemas.Kind, str] = {"sentence": "encode", "query": "encode_query", "document": "encode_document"}
@@ -250,6 +251,7 @@ class _Service:
             counted: Any = self.counter
             self.model = Encoder(replace(self.encoder.model, tokenizer=counted), None, self.encoder.num_threads)
         self.unknown = {kind: unknown_embeddings(self.encoder, method) for kind, method in _METHODS.items()}
+        self.places = {kind: int(np.abs(rows[:1]).argmax()) if len(rows) else 0 for kind, rows in self.unknown.items()}
         self.encode = Batcher(self._encode, short)
         self.searches = ThreadPoolExecutor(MAX_SEARCHES)
         if job.index is not None:
@@ -279,7 +281,7 @@ class _Service:
     async def embeddings(self, asked: schemas.Embeddings) -> Response:
         self._check_dimensions(asked.dimensions)
         texts = self._texts(asked.input, "input")
-        found = await self._encoded(texts, "input", asked.input_type)
+        found = self._known(await self.encode(texts, asked.input_type), texts, "input")
         rows: Any = _cut(found.units, asked.dimensions, "input")
         if asked.encoding_format == "base64":
             rows = [b2a_base64(row.astype("<f4", copy=False), newline=False).decode() for row in rows]
@@ -289,7 +291,8 @@ class _Service:
 
     async def embed(self, asked: schemas.Embed) -> Response:
         self._check_dimensions(asked.dimensions)
-        found = await self._encoded(self._texts(asked.inputs, "inputs", asked.truncate), "inputs")
+        texts = self._texts(asked.inputs, "inputs", asked.truncate)
+        found = self._known(await self.encode(texts), texts, "inputs")
         if not asked.normalize:
             return _json(found.rows[:, : asked.dimensions])
         return _json(_cut(found.units, asked.dimensions, "inputs"))
@@ -300,8 +303,8 @@ class _Service:
         field = "texts" if is_tei else "documents"
         query = self._texts([asked.query], "query", asked.truncate)
         cut = self._texts(texts, field, asked.truncate)
-        first = await self._encoded(query, "query", "query")
-        rest = await self._encoded(cut, field, "document")
+        first = self._known(await self.encode(query, "query"), query, "query")
+        rest = self._known(await self.encode(cut, "document"), cut, field)
         scores = (rest.units @ first.units[0]).astype(np.float64)
         scores = ((1 + scores) / 2 if is_tei and not asked.raw_scores else scores).round(6)  # equal rows score equally
         results, score = list[dict[str, Any]](), "score" if is_tei else "relevance_score"
@@ -315,7 +318,7 @@ class _Service:
 
     async def score(self, asked: schemas.Score) -> Response:
         texts = self._texts([text for pair in asked.pairs for text in pair], "pairs")
-        rows = (await self._encoded(texts, "pairs")).units
+        rows = self._known(await self.encode(texts), texts, "pairs").units
         cosines = np.einsum("nd,nd->n", rows[::2], rows[1::2], dtype=np.float64)
         return _json({"model": self.name, "scores": cosines.round(6)})
 
@@ -324,7 +327,8 @@ class _Service:
         k = min(10, self.job.max_hits) if asked.k is None else asked.k
         if k > self.job.max_hits:
             raise HTTPException(400, f"k is {k}; at most {self.job.max_hits} are allowed")
-        rows = (await self._encoded(queries, "queries", "query" if index.answers else "sentence")).units
+        encoded = await self.encode(queries, "query" if index.answers else "sentence")
+        rows = self._known(encoded, queries, "queries").units
         end = time.monotonic() + SEARCH_SECONDS
 
         def search() -> Response:
@@ -350,7 +354,7 @@ class _Service:
         for number, sentence in enumerate(sentences):
             if not has_two_letters(sentence):
                 raise HTTPException(400, f"text {number} of sentences has fewer than two letters or digits")
-        await self._encoded(sentences, "sentences", "document" if index.answers else "sentence")
+        self._known(await self.encode(sentences, "document" if index.answers else "sentence"), sentences, "sentences")
         return await self._changed("added", len(sentences), lambda: index.add(sentences, asked.metadata))
 
     async def delete(self, asked: schemas.Delete) -> Response:
@@ -393,16 +397,15 @@ class _Service:
             self.counter.begin()
         rows = np.asarray(encode(texts, batch_size=self.batch_size, show_progress_bar=False), np.float32)
         if self.counter:
-            return Encoded(rows, *_scaled(rows, self.unknown[kind]), self.counter.counts())
+            return Encoded(rows, *_scaled(rows, self.unknown[kind], self.places[kind]), self.counter.counts())
         units, known = scaled(rows, self.unknown[kind])
         features = self.encoder.preprocess(texts)  # tokenization takes little time compared with a network
         mask = features.get("attention_mask")
         tokens = np.asarray(features["cu_seq_lens_q"].diff() if mask is None else mask.sum(1))
         return Encoded(rows, units, known, tokens)
 
-    async def _encoded(self, texts: list[str], name: str, kind: schemas.Kind = "sentence") -> Encoded:
-        """Encode the texts of a field; refuse a text without a known token."""
-        found = await self.encode(texts, kind)
+    def _known(self, found: Encoded, texts: list[str], name: str) -> Encoded:
+        """Return the embeddings of the texts of a field; refuse a text without a known token."""
         if found.known is not None and not found.known.all():
             number = int(np.argmin(found.known))
             is_empty = all(category(sign)[0] in "CZ" for sign in texts[number])  # spaces and invisible characters
@@ -445,14 +448,19 @@ def _place(number: int, name: str) -> str:
     return f"text {number % 2} of pairs[{number // 2}]" if name == "pairs" else f"text {number} of {name}"
 
 
-def _scaled(rows: Rows, unknown: Rows) -> tuple[Rows, NDArray[np.bool_] | None]:
+def _scaled(rows: Rows, unknown: Rows, place: int) -> tuple[Rows, NDArray[np.bool_] | None]:
     """Do what `scaled` does, for embeddings of an `Encoder`, which are finite.
 
-    It takes half the time if the model knows a token of each text. The second part is None then.
+    It takes half the time if the model knows a token of each text. The second part is None then. The component `place`
+    of `unknown` is far from 0.
     """
     lengths: Rows = np.sqrt(np.add.reduce(rows * rows, axis=1, keepdims=True))
-    if lengths.min() > 0:
+    if len(rows) == 1 and lengths.item() > 0 and len(unknown) < 2:
         units: Rows = rows / lengths
+        if not len(unknown) or abs(units.item(place) - unknown.item(place)) > _APART:
+            return units, None
+    elif lengths.min() > 0:
+        units = rows / lengths
         if not len(unknown) or units.dot(unknown.T).max() < _ALIKE:
             return units, None
     return scaled(rows, unknown)
