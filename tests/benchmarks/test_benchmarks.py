@@ -71,7 +71,7 @@ class TestProcesses:
         assert Program(["-c", code], 2, {"MINE": "x"}).run().output == "2x\n"
         with pytest.raises(SystemExit, match=r"-c .* failed:\n.*no such thing"):
             Program(["-c", "raise SystemExit('no such thing')"]).run()
-        with pytest.raises(SystemExit, match="no such file"):
+        with pytest.raises(SystemExit, match="No such file"):
             command("evaluate", "p-sp-mini", "--graded", "nowhere.tsv").run()
 
 
