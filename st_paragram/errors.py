@@ -76,7 +76,7 @@ def refused(
     """Turn the errors of libraries for a damaged file, `DAMAGED` or `others`, into `WHERE: WHAT (REASON); ADVICE`."""
     try:
         yield
-    except ParagramError:  # of which one is an AttributeError
+    except MissingNameError:  # an AttributeError of ours
         raise
     except DAMAGED + others as reason:
         raise error(f"{where}: {what} ({one_line(reason, about=where)}); {advice}") from reason
