@@ -205,6 +205,7 @@ class TestSpeed:
         )
 
     @linux
+    @pytest.mark.slow
     def test_peers_on_little_text(self, tmp_path, monkeypatch):
         for folder, file, rows in (
             ("sts2017", "track5.en-en.tsv", zip(graded_pairs()[2], *graded_pairs()[:2], strict=True)),

@@ -59,12 +59,11 @@ def unit_embeddings(
         ModelDirectoryError: An embedding has NaN or infinite values.
     """
     embeddings = _embed(encoder, texts, method, options)
-    lengths = _lengths(embeddings)
     known = known_embeddings(encoder, texts, embeddings, method=method, **options)
-    lengths[~known] = 1
-    vectors = embeddings.copy() if options.get("normalize_embeddings") else embeddings / lengths
-    vectors[~known] = 0
-    return UnitEmbeddings(vectors, known)
+    if options.get("normalize_embeddings"):
+        _lengths(embeddings)
+        return UnitEmbeddings(np.where(known[:, None], embeddings, np.float32(0)), known)
+    return scaled_known(embeddings, known)
 
 
 def scaled(embeddings: Vectors, unknown: Vectors) -> UnitEmbeddings:
@@ -73,8 +72,12 @@ def scaled(embeddings: Vectors, unknown: Vectors) -> UnitEmbeddings:
     `unknown` is the result of `unknown_embeddings` for the same model and method. Without the texts, the embeddings
     alone decide: use `unit_embeddings` for networks and for models with prompts.
     """
+    return scaled_known(embeddings, np.any(embeddings, axis=1) & ~_are_alike(embeddings, unknown))
+
+
+def scaled_known(embeddings: Vectors, known: Mask) -> UnitEmbeddings:
+    """Scale embeddings, (n, D), to length 1, and set those of texts without a known token, by a mask (n,), to zero."""
     lengths = _lengths(embeddings)
-    known = (lengths[:, 0] > 0) & ~_are_alike(embeddings, unknown)
     lengths[~known] = 1
     vectors = embeddings / lengths
     vectors[~known] = 0
@@ -176,7 +179,8 @@ def _are_alike(embeddings: Vectors, unknown: Vectors) -> Mask:
     lengths = np.linalg.norm(embeddings, axis=1, keepdims=True)
     if embeddings.shape[1] < 2 or not len(unknown):  # in one dimension, half of all embeddings have this direction
         return np.zeros(len(embeddings), bool)
-    alike: Mask = (embeddings @ unknown.T > (1 - _ROUNDING) * lengths).any(axis=1)
+    with np.errstate(invalid="ignore"):  # NaN is refused later
+        alike: Mask = (embeddings @ unknown.T > (1 - _ROUNDING) * lengths).any(axis=1)
     return alike
 
 

@@ -117,6 +117,8 @@ def _record(fetched: Sequence[Fetched], manifest: Path) -> None:
     if manifest.exists():
         with refused(DownloadError, manifest, "not readable as a manifest", "move it to another folder"):
             entries = dict(read_json(manifest)["files"])
+            if not all("sha256" in entry and "url" in entry for entry in entries.values()):
+                raise ValueError("its files have no address or digest")
     for file, path in ((each.file, each.path) for each in fetched if each.fresh or each.path.name not in entries):
         entries[path.name] = {
             "url": file.url,
@@ -135,7 +137,7 @@ def _fetch(file: CorpusFile, path: Path, stop: threading.Event) -> Fetched | Dow
     if path.exists():
         wrong = _wrong(file, path)
         return DownloadError(f"{path}: {wrong}; remove it to fetch it again") if wrong else Fetched(file, path, False)
-    part = path.with_name(f"{path.name}.part")
+    part = path.with_name(f".{path.name}.part")  # hidden: browsers write NAME.part
     failures = 0
     whole = False
     try:

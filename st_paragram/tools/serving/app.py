@@ -41,7 +41,7 @@ from uvicorn import Config, Server
 from st_paragram.core.encoding.encoder import Encoder
 from st_paragram.core.encoding.find import find
 from st_paragram.core.encoding.models import batch_size, load_encoder
-from st_paragram.core.encoding.unit_embeddings import scaled, unknown_embeddings
+from st_paragram.core.encoding.unit_embeddings import known_embeddings, scaled, scaled_known, unknown_embeddings
 from st_paragram.core.extras import installed_version
 from st_paragram.core.text.words import has_two_letters
 from st_paragram.errors import ParagramError, SettingsError, one_line
@@ -396,13 +396,19 @@ class _Service:
         if self.counter:
             self.counter.begin()
         rows = np.asarray(encode(texts, batch_size=self.batch_size, show_progress_bar=False), np.float32)
-        if self.counter:
-            return Encoded(rows, *_scaled(rows, self.unknown[kind], self.places[kind]), self.counter.counts())
-        units, known = scaled(rows, self.unknown[kind])
-        features = self.encoder.preprocess(texts)  # tokenization takes little time compared with a network
-        mask = features.get("attention_mask")
-        tokens = np.asarray(features["cu_seq_lens_q"].diff() if mask is None else mask.sum(1))
+        tokens = self.counter.counts() if self.counter else self._tokens(texts)
+        if self.counter and not any(self.encoder.prompts.values()):
+            units, known = _scaled(rows, self.unknown[kind], self.places[kind])
+        else:
+            known = known_embeddings(self.encoder, texts, rows, method=_METHODS[kind])
+            units, known = scaled_known(rows, known)
         return Encoded(rows, units, known, tokens)
+
+    def _tokens(self, texts: list[str]) -> NDArray[np.int64]:
+        """Return the numbers of tokens of texts, (n,); this takes little time compared with a network."""
+        features = self.encoder.preprocess(texts)
+        mask = features.get("attention_mask")
+        return np.asarray(features["cu_seq_lens_q"].diff() if mask is None else mask.sum(1))
 
     def _known(self, found: Encoded, texts: list[str], name: str) -> Encoded:
         """Return the embeddings of the texts of a field; refuse a text without a known token."""

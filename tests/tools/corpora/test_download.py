@@ -185,8 +185,8 @@ def test_a_part_of_the_rest_is_not_taken_for_the_rest(tmp_path, server):
 def test_a_complete_part_is_not_downloaded_again(tmp_path, server):
     data = server.files[PATH]
     etag = f'"{hashlib.md5(data).hexdigest()}"'
-    (tmp_path / f"{NAME}.part").write_bytes(data)
-    (tmp_path / f"{NAME}.part.origin").write_text(f"{server.url}{PATH}\n{etag}")
+    (tmp_path / f".{NAME}.part").write_bytes(data)
+    (tmp_path / f".{NAME}.part.origin").write_text(f"{server.url}{PATH}\n{etag}")
     assert fetch(server, tmp_path).path.read_bytes() == data
     assert server.ranges() == [f"bytes={len(data)}-"] and names(tmp_path) == [NAME, "manifest.json"]
 
@@ -219,7 +219,7 @@ def test_what_another_try_would_not_help_is_tried_once(tmp_path, server, answer,
 
 
 def test_only_a_full_disk_is_called_full(tmp_path, server):
-    (tmp_path / f"{NAME}.part.origin").mkdir()
+    (tmp_path / f".{NAME}.part.origin").mkdir()
     with pytest.raises(DownloadError, match=r"cannot be stored \(.*\);") as refused:
         fetch(server, tmp_path)
     assert "free disk space" not in str(refused.value)
@@ -381,7 +381,7 @@ def test_ctrl_c_does_not_wait_for_a_connection(tmp_path, monkeypatch):
 
 def test_what_came_before_ctrl_c_is_kept(tmp_path, server, monkeypatch):
     server.always[PATH] = Answer(pause=0.02, piece=600)
-    part = tmp_path / f"{NAME}.part"
+    part = tmp_path / f".{NAME}.part"
     monkeypatch.setattr(transfer, "_BLOCK", 600)
     interrupted_when(lambda: part.exists() and part.stat().st_size, monkeypatch)
     with pytest.raises(KeyboardInterrupt):
