@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import argparse
 import re
-import shutil
 from pathlib import Path
 
-from st_paragram.core.files import cache_folder, output_lock, size
+from st_paragram.core.files import cache_folder, is_own_folder, output_lock, remove_own_folder, size
 from st_paragram.core.words import size_in_words
 from st_paragram.errors import one_line
 
@@ -63,12 +62,12 @@ def _contents(path: Path) -> tuple[dict[Path, Path], list[Path]]:
 
     The output of a lock or of unfinished work is the file that it is for.
     """
-    names = _OWN.get(path.name if path.is_dir() else "")
+    is_folder = path.is_dir() and not path.is_symlink()
+    names = _OWN.get(path.name if is_folder else "")
     own, foreign = dict[Path, Path](), list[Path]()
-    for inner in sorted(path.iterdir()) if names and path.is_dir() else [path]:
+    for inner in sorted(path.iterdir()) if names and is_folder else [path]:
         match = names.fullmatch(inner.name) if names else None
-        is_folder = inner.is_dir() and not inner.is_symlink()
-        if match and (not is_folder or inner.suffix in (".work", ".part")):
+        if match and (is_own_folder(inner) if inner.is_dir() else not inner.is_symlink()):
             own[inner] = inner.with_name(match["output"] or inner.name)
         else:
             foreign.append(inner)
@@ -79,8 +78,8 @@ def _remove(path: Path, own: dict[Path, Path]) -> None:
     """Remove files of this package, unless a run is writing them, and their folder if nothing else is in it."""
     for file, output in own.items():
         with output_lock(output):
-            if file.is_dir() and not file.is_symlink():
-                shutil.rmtree(file)
+            if file.is_dir():
+                remove_own_folder(file)
             else:
                 file.unlink(missing_ok=True)
     if path.is_dir() and not path.is_symlink() and not any(path.iterdir()):

@@ -41,10 +41,19 @@ _FULL_TEXT = re.compile(
 )
 
 #: Files of each kind of output folder, by the file or folder that marks the kind. A pattern without a slash is for
-#: names in any subfolder.
+#: names in the folder itself and in the folders of modules.
+_MODULE = re.compile(r"(\w+_)?\d+_\w+(/(\w+_)?\d+_\w+)*")  # folder of a module of a pipeline
 _OUTPUT_FOLDERS = {
     "st_paragram.json": (
-        *("st_paragram.json", "training.json", "modules.json", "*config*.json", "*.safetensors", "*.index.json"),
+        *(
+            "st_paragram.json",
+            "training.json",
+            "modules.json",
+            "*config.json",
+            "config_sentence_transformers.json",
+            "*.safetensors",
+            "*.index.json",
+        ),
         *("*.model", "tokenizer.json", "special_tokens_map.json", "added_tokens.json", "vocab.json", "vocab.txt"),
         *("merges.txt", "*.jinja", "README.md", ".gitattributes"),
     ),
@@ -262,6 +271,8 @@ def not_writable(path: Path) -> str | None:
 
 def check_output(path: Path, overwrite: bool) -> None:
     """Refuse an unusable output file before any work is done for it."""
+    if path.is_symlink() and not path.exists():
+        raise ParagramError(f"{path} is a link to a file that does not exist; remove it or choose another name")
     if path.exists():
         if not path.is_file():
             raise ParagramError(f"{folder_for_file(path) or f'{path} is not a regular file'}; name a file")
@@ -284,8 +295,10 @@ def check_output_folder(
 
     Only a folder with the `marker` is replaced, and only if all its files are those of such a folder.
     """
-    if not path.name:
+    if not path.name or path.name == "..":
         raise error(f"{path}: the folder cannot be created; choose another place")
+    if path.is_symlink() and not path.exists():
+        raise error(f"{path} is a link to a folder that does not exist; remove it or choose another name")
     if refusal := not_writable(path):
         raise error(refusal)
     if not path.exists():
@@ -301,12 +314,22 @@ def check_output_folder(
 
 
 def _foreign_file(folder: Path, patterns: Sequence[str]) -> str | None:
-    """Return a file of a folder that matches none of the patterns; None if there is none."""
-    for path in folder.rglob("*"):
-        if path.is_dir() and not path.is_symlink():
+    """Return a file, or an empty folder, that matches none of the patterns; None if there is none.
+
+    A pattern without a slash is for names in the folder itself and in the folders of a pipeline's modules.
+    """
+    for path in sorted(folder.rglob("*")):
+        is_folder = path.is_dir() and not path.is_symlink()
+        if is_folder and any(path.iterdir()):
             continue
         name = path.relative_to(folder).as_posix()
-        if not any(fnmatch(name if "/" in pattern else path.name, pattern) for pattern in patterns):
+        parent = path.parent.relative_to(folder).as_posix()
+        names = [name]
+        if not is_folder and (parent == "." or _MODULE.fullmatch(parent)):
+            names.append(path.name)
+        if is_folder and _MODULE.fullmatch(name):  # sentence-transformers makes empty folders for modules without files
+            continue
+        if not any(fnmatch(names[-1] if "/" not in pattern else name, pattern) for pattern in patterns):
             return one_line(name)
     return None
 

@@ -9,6 +9,7 @@ import pytest
 from filelock import FileLock
 
 from st_paragram.cli.main import main
+from st_paragram.core.files import make_own_folder
 from st_paragram.learning.training.training_data import choose_data
 from st_paragram.tools import demo
 
@@ -21,6 +22,7 @@ FOREIGN = (
     *("thesis.docx", "stores/own.h5", "stores/notes/a.txt", "tasks/plan.md"),
     *("project/stores/en-es-0123456789abcdef.h5", "built-in-notes.tsv", ".git/config"),
     *("stores/en-fr-0123456789abcdef.h5/inside", "stores/in-use.lock/inside"),
+    "stores/.en-ru-0123456789abcdef.h5.work/inside",
 )
 
 
@@ -63,6 +65,7 @@ def test_files_of_others_in_the_cache_are_never_removed(tmp_path, monkeypatch, c
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     (elsewhere / "precious").touch()
+    make_own_folder(tmp_path / "cache" / Path(LEFT[0]).parents[1])
     for name in (*STORED, *LEFT, *FOREIGN):
         path = tmp_path / "cache" / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -73,11 +76,13 @@ def test_files_of_others_in_the_cache_are_never_removed(tmp_path, monkeypatch, c
     lines = capsys.readouterr().out.splitlines()
     kept = [line.split()[0] for line in lines if line.endswith("not made by st_paragram, kept")]
     top = {".git", "built-in-notes.tsv", "link", "project", "thesis.docx"}
-    in_stores = {f"stores/{name}" for name in ("en-fr-0123456789abcdef.h5", "in-use.lock", "notes", "own.h5")}
+    names = (".en-ru-0123456789abcdef.h5.work", "en-de-0123456789abcdef.h5", "en-fr-0123456789abcdef.h5")
+    in_stores = {f"stores/{name}" for name in (*names, "in-use.lock", "notes", "own.h5")}
     assert set(kept) == top | in_stores | {"tasks/plan.md"}
     assert main(["cache", "clear"]) == 0
     left = {
         path.relative_to(tmp_path / "cache").as_posix() for path in (tmp_path / "cache").rglob("*") if path.is_file()
     }
     assert left == {*FOREIGN, "lid/lid.176.bin"}
+    assert (tmp_path / "cache" / "stores" / "en-de-0123456789abcdef.h5").is_symlink()
     assert (elsewhere / "precious").exists() and (tmp_path / "cache" / "link").is_symlink()

@@ -136,6 +136,8 @@ def test_a_lock_is_no_file_of_the_user(tmp_path):
     [
         ("st_paragram.json", ["README.md", "1_MeanPool/mean_pool_config.json", "word.model"], "notes.txt"),
         ("st_paragram.json", ["model.safetensors", "training.json"], "1_MeanPool/scores.json"),
+        ("st_paragram.json", ["model.safetensors", "0_Router/query_0_MeanPool/config.json"], "int8/st_paragram.json"),
+        ("st_paragram.json", ["model.safetensors"], "my_config_of_life.json"),
         ("embeddings.json", ["shard-00000.npy"], "matrix.npy"),
         ("sentences.lance", ["sentences.lance/data/0.lance", "in-use.lock"], ".git/config"),
     ],
@@ -185,3 +187,19 @@ def test_a_run_that_waits_says_for_what(tmp_path, caplog):
         pass
     thread.join()
     assert caplog.messages == [f"waiting for another run: another run is writing {output}"]
+
+
+def test_links_to_nothing_are_not_replaced(tmp_path):
+    link = tmp_path / "link"
+    link.symlink_to(tmp_path / "nowhere")
+    with pytest.raises(ParagramError, match="link is a link to a file that does not exist"):
+        check_output(link, overwrite=False)
+    with pytest.raises(ParagramError, match="link is a link to a folder that does not exist"):
+        check_output_folder(link, False, "st_paragram.json", "model")
+
+
+def test_empty_folders_of_the_user_stay(tmp_path):
+    (tmp_path / "out/empty").mkdir(parents=True)
+    (tmp_path / "out/st_paragram.json").touch()
+    with pytest.raises(ParagramError, match="has files that are not of a model, such as empty"):
+        check_output_folder(tmp_path / "out", True, "st_paragram.json", "model")

@@ -7,6 +7,7 @@ embedding, zeros or that of the mark for a space, which says nothing about them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import partial
 from itertools import chain
@@ -16,14 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from st_paragram.core.encoding.embed import list_of_texts
-from st_paragram.core.encoding.encoder import Encoder
 from st_paragram.core.encoding.models import TextEncoder
 from st_paragram.core.encoding.packing import Vectors
+from st_paragram.core.tokenizers.base import LETTERS, NO_TEXT, has_letter, kind_of
 from st_paragram.errors import ModelDirectoryError
 
 # Texts without a known token: no character, and a character of private use
 _WITHOUT_TOKEN = ["", "\ue000"]
-_SPACES = "\u2581\u0120 "  # marks of a space in sentencepiece and in GPT-2's tokens, and a space
+_ASCII_LETTER = re.compile("[A-Za-z]")
 _ROUNDING = 1e-6  # largest difference from 1 of the cosine of equal embeddings
 
 Mask = NDArray[np.bool_]
@@ -63,19 +64,10 @@ def unit_embeddings(
     if options.get("normalize_embeddings"):
         _lengths(embeddings)
         return UnitEmbeddings(np.where(known[:, None], embeddings, np.float32(0)), known)
-    return scaled_known(embeddings, known)
+    return scaled(embeddings, known)
 
 
-def scaled(embeddings: Vectors, unknown: Vectors) -> UnitEmbeddings:
-    """Scale embeddings, (n, D), to length 1, and set those of texts without a known token to zero.
-
-    `unknown` is the result of `unknown_embeddings` for the same model and method. Without the texts, the embeddings
-    alone decide: use `unit_embeddings` for networks and for models with prompts.
-    """
-    return scaled_known(embeddings, np.any(embeddings, axis=1) & ~_are_alike(embeddings, unknown))
-
-
-def scaled_known(embeddings: Vectors, known: Mask) -> UnitEmbeddings:
+def scaled(embeddings: Vectors, known: Mask) -> UnitEmbeddings:
     """Scale embeddings, (n, D), to length 1, and set those of texts without a known token, by a mask (n,), to zero."""
     lengths = _lengths(embeddings)
     lengths[~known] = 1
@@ -94,19 +86,14 @@ def known_embeddings(
 ) -> Mask:
     """Return whether the model knows a token of each text, (n,), given the embeddings of the texts, (n, D).
 
-    The tokenizer decides, if it is one of this package or of transformers. An averaging model needs it only for the
-    embeddings that texts without a known token have. With another tokenizer, these embeddings alone decide.
+    The tokenizer decides, if it is one of this package or of transformers. With another tokenizer, a text without a
+    known token is recognized by its embedding.
     """
     has_direction = np.any(embeddings, axis=1)
     tokenizer = _tokenizer(encoder, options.get("language"))
-    shows_unknown = _is_mean_of_text(encoder, options) and embeddings.shape[1] > 1
-    if tokenizer is not None and not shows_unknown:
-        return has_direction & known_to(tokenizer, texts)
-    known = has_direction & ~_are_alike(embeddings, unknown_embeddings(encoder, method, **options))
     if tokenizer is not None:
-        doubtful = np.flatnonzero(has_direction & ~known)
-        known[doubtful] = known_to(tokenizer, [texts[number] for number in doubtful.tolist()])
-    return known
+        return has_direction & known_to(tokenizer, texts)
+    return has_direction & ~_are_alike(embeddings, unknown_embeddings(encoder, method, **options))
 
 
 def known_texts(encoder: TextEncoder, texts: Sequence[str]) -> Mask:
@@ -116,23 +103,45 @@ def known_texts(encoder: TextEncoder, texts: Sequence[str]) -> Mask:
 
 
 def known_to(tokenizer: Any, texts: Sequence[str]) -> Mask:  # noqa: ANN401 - of this package or of transformers
-    """Return whether a tokenizer knows a token of each text, other than a space, (n,)."""
+    """Return whether a tokenizer knows a token of each text, other than a space, (n,).
+
+    In a text with letters, it must be a token with a letter: a full stop or a number says little about a sentence.
+    """
+    if not getattr(tokenizer, "reads_ascii", False):
+        return _tokenized_known(tokenizer, texts)
+    known = np.array([_ASCII_LETTER.search(text) is not None for text in texts], bool)  # most texts have one
+    rest = np.flatnonzero(~known)
+    if len(rest):
+        known[rest] = _tokenized_known(tokenizer, [texts[number] for number in rest.tolist()])
+    return known
+
+
+def _tokenized_known(tokenizer: Any, texts: Sequence[str]) -> Mask:  # noqa: ANN401
+    """Do what `known_to` does, for any tokenizer."""
     if not len(texts):
         return np.zeros(0, bool)
     if hasattr(tokenizer, "piece"):
         ids, offsets = tokenizer.encode(list(texts))
-        piece = tokenizer.piece
+        kinds = tokenizer.kinds_of(ids)
     else:
         rows = tokenizer(list(texts), add_special_tokens=False, verbose=False)["input_ids"]
         ids = np.array(list(chain.from_iterable(rows)), np.int64)
         offsets = np.cumsum([0, *map(len, rows)])
         unknown = tokenizer(_WITHOUT_TOKEN, add_special_tokens=False)["input_ids"]
         piece = partial(_token, tokenizer, {*tokenizer.all_special_ids, *chain.from_iterable(unknown)})
-    distinct, places = np.unique(ids, return_inverse=True)
-    is_known = np.array([bool((piece(number) or "").strip(_SPACES)) for number in distinct.tolist()], bool)
-    counts = np.concatenate([[0], np.cumsum(is_known[places.reshape(-1)])])
-    known: Mask = counts[offsets[1:]] > counts[offsets[:-1]]
+        distinct, places = np.unique(ids, return_inverse=True)
+        kinds = np.array([kind_of(piece(number)) for number in distinct.tolist()], np.uint8)[places.reshape(-1)]
+    known = _is_any(kinds == LETTERS, offsets)
+    others = _is_any(kinds != NO_TEXT, offsets) & ~known
+    for number in np.flatnonzero(others).tolist():
+        known[number] = not has_letter(texts[number])
     return known
+
+
+def _is_any(is_wanted: Mask, offsets: NDArray[np.int64]) -> Mask:
+    """Return whether any token of each text is wanted, (n,)."""
+    counts = np.concatenate([[0], np.cumsum(is_wanted)])
+    return np.asarray(counts[offsets[1:]] > counts[offsets[:-1]])
 
 
 def _token(tokenizer: Any, without_text: set[int], number: int) -> str | None:  # noqa: ANN401 - of transformers
@@ -146,11 +155,6 @@ def _tokenizer(encoder: TextEncoder, language: str | None = None) -> Any:  # noq
     if not (hasattr(tokenizer, "piece") or hasattr(tokenizer, "all_special_ids")):
         return None
     return tokenizer.in_language(language) if language else tokenizer
-
-
-def _is_mean_of_text(encoder: TextEncoder, options: dict[str, Any]) -> bool:
-    """Whether embeddings are means of the tokens of the text alone, without a prompt."""
-    return isinstance(encoder, Encoder) and not options.get("prompt") and not any(encoder.prompts.values())
 
 
 def unknown_embeddings(encoder: TextEncoder, method: str = "encode", **options: Any) -> Vectors:  # noqa: ANN401

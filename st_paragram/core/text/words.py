@@ -17,7 +17,7 @@ UNIT = rf"{UNSPACED}\p{{M}}*"
 SPACED = rf"[{LETTERS}--{UNSPACED}]"
 
 _WORD = regex.compile(rf"{UNIT}|{SPACED}+", regex.VERSION1)
-_TWO_LETTERS = regex.compile(rf"[{LETTERS}].*?[{LETTERS}]", regex.DOTALL)
+_TWO_LETTERS = regex.compile(rf"[\p{{L}}\p{{N}}].*?[{LETTERS}]|\p{{M}}.*?[\p{{L}}\p{{N}}]", regex.DOTALL)
 
 
 def split_words(text: str) -> list[str]:
@@ -26,5 +26,5 @@ def split_words(text: str) -> list[str]:
 
 
 def has_two_letters(text: str) -> bool:
-    """Whether a text has at least two letters, marks or digits."""
+    """Whether a text has at least two letters, marks or digits, not only marks."""
     return _TWO_LETTERS.search(text) is not None

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import pkgutil
+import re
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from itertools import chain
 from typing import Any, ClassVar, NamedTuple, Protocol
 
@@ -26,6 +28,25 @@ KINDS = {
     "bilingual": "st_paragram.core.tokenizers.bilingual:BilingualTokenizer",
     "original": "st_paragram.core.tokenizers.original:OriginalTokenizer",
 }
+
+
+#: Kinds of tokens: without text (unknown, a space), only digits and signs, with a letter.
+NO_TEXT, SIGNS, LETTERS = 0, 1, 2
+_SPACES = "\u2581\u0120 "  # marks of a space in sentencepiece and in GPT-2's tokens, and a space
+_LETTER = re.compile(r"[^\W\d_]")
+_FEW = 20_000  # ids for which a table of all tokens takes longer than the ids
+
+
+def has_letter(text: str) -> bool:
+    """Whether a text has a letter of any script."""
+    return _LETTER.search(text) is not None
+
+
+def kind_of(piece: str | None) -> int:
+    """Return the kind of a token, as `NO_TEXT`, `SIGNS` or `LETTERS`."""
+    if not piece or not piece.strip(_SPACES):
+        return NO_TEXT
+    return LETTERS if has_letter(piece) else SIGNS
 
 
 class Encoded(NamedTuple):
@@ -86,6 +107,24 @@ class Tokenizer(Protocol):
     @abstractmethod
     def piece(self, piece_id: int) -> str | None:
         """Return the piece of an id for display; None for ids without text, such as the unknown id."""
+
+    def kinds_of(self, ids: NDArray[Any]) -> NDArray[np.uint8]:
+        """Return the kinds of ids, see `kind_of`."""
+        if len(ids) > _FEW or "_kinds" in vars(self):
+            return self._kinds[ids]
+        distinct, places = np.unique(ids, return_inverse=True)
+        kinds = np.array([kind_of(self.piece(number)) for number in distinct.tolist()], np.uint8)
+        return kinds[places.reshape(-1)]
+
+    @cached_property
+    def _kinds(self) -> NDArray[np.uint8]:
+        """The kinds of all ids."""
+        return np.array([kind_of(self.piece(number)) for number in range(len(self))], np.uint8)
+
+    @property
+    def reads_ascii(self) -> bool:
+        """Whether every word with an ASCII letter has a known token with a letter."""
+        return False
 
     def shares_rows(self, other: Tokenizer) -> bool:
         """Whether ids of both tokenizers refer to the same embedding matrix, as they do for equal tokenizers."""

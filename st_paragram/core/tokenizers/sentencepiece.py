@@ -26,6 +26,7 @@ from enum import Enum
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
+from string import ascii_letters
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -33,7 +34,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from st_paragram.core.extras import require
 from st_paragram.core.native import kernels
-from st_paragram.core.tokenizers.base import Encoded, FlatIds, Tokenizer, valid
+from st_paragram.core.tokenizers.base import LETTERS, Encoded, FlatIds, Tokenizer, valid
 from st_paragram.core.tokenizers.character_map import with_rules
 from st_paragram.core.tokenizers.characters import CHARACTERS
 from st_paragram.core.tokenizers.flat_ids import drop_unknown, starts, take
@@ -109,6 +110,13 @@ class SentencePieceTokenizer(Tokenizer):
         with refused(SettingsError, seen, "not a sentencepiece model", "give a .model file"):
             processor.LoadFromSerializedProto(self.content)
         return processor
+
+    @cached_property
+    def reads_ascii(self) -> bool:
+        """Whether every ASCII letter is a known piece, so that each word with one has a known piece with a letter."""
+        ids, offsets = self.encode(list(ascii_letters))
+        starts_of_letters = np.flatnonzero(self.kinds_of(ids) == LETTERS)
+        return len(np.unique(np.searchsorted(offsets, starts_of_letters, side="right"))) == len(ascii_letters)
 
     def __len__(self) -> int:
         """Number of ids, including unknown, control and dropped pieces."""

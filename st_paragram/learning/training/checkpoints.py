@@ -6,6 +6,7 @@ which `MARKER` shows. Everything else in a folder of checkpoints belongs to the 
 
 from __future__ import annotations
 
+import re
 import shutil
 from contextlib import suppress
 from pathlib import Path
@@ -53,7 +54,8 @@ def remove_checkpoints(folder: Path) -> None:
     ours = complete_checkpoints(folder)
     is_created = is_own_folder(folder)
     if is_created:
-        ours += [path for path in folder.glob("checkpoint-*") if path not in ours]
+        numbered = (path for path in folder.glob("checkpoint-*") if re.fullmatch(r"checkpoint-\d+", path.name))
+        ours += [path for path in numbered if path not in ours]
     for checkpoint in ours:
         shutil.rmtree(checkpoint, ignore_errors=True)
     with suppress(OSError):  # only if it is empty, as sentence-transformers leaves it

@@ -109,6 +109,8 @@ def embed_files(
         _check_not_empty(encode.report, paths)
         return encode.report
     output = Path(output)
+    if not output.name:
+        raise SettingsError(f"{output}: cannot be replaced; name a new folder or a file")
     if output.suffix not in ("", *_FORMS):
         raise SettingsError(f"{output}: unknown extension {output.suffix}; name {_NAMES}")
     if output.suffix == ".parquet":

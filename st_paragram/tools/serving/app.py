@@ -41,7 +41,7 @@ from uvicorn import Config, Server
 from st_paragram.core.encoding.encoder import Encoder
 from st_paragram.core.encoding.find import find
 from st_paragram.core.encoding.models import batch_size, load_encoder
-from st_paragram.core.encoding.unit_embeddings import known_embeddings, scaled, scaled_known, unknown_embeddings
+from st_paragram.core.encoding.unit_embeddings import known_embeddings, scaled
 from st_paragram.core.extras import installed_version
 from st_paragram.core.text.words import has_two_letters
 from st_paragram.errors import ParagramError, SettingsError, one_line
@@ -53,8 +53,6 @@ from st_paragram.tools.work import end_with_parent
 
 VARIABLE = "ST_PARAGRAM_SERVE"  # environment variable with the settings for a worker process
 _COUNTS = "PROMETHEUS_MULTIPROC_DIR"  # environment variable with the folder for counters of all worker processes
-_ALIKE = 0.9999  # cosine with a text without a known token, above which `scaled` looks closer
-_APART = 0.02  # more than the difference of a component of unit vectors with this cosine
 SEARCH_SECONDS = 30.0  # until a search is given up
 MAX_SEARCHES = 8  # at the same time
 _METHODS: dict[schemas.Kind, str] = {"sentence": "encode", "query": "encode_query", "document": "encode_document"}
@@ -250,8 +248,6 @@ class _Service:
             self.counter, short = _Counter(self.encoder.tokenizer), 4096  # characters, about half a millisecond
             counted: Any = self.counter
             self.model = Encoder(replace(self.encoder.model, tokenizer=counted), None, self.encoder.num_threads)
-        self.unknown = {kind: unknown_embeddings(self.encoder, method) for kind, method in _METHODS.items()}
-        self.places = {kind: int(np.abs(rows[:1]).argmax()) if len(rows) else 0 for kind, rows in self.unknown.items()}
         self.encode = Batcher(self._encode, short)
         self.searches = ThreadPoolExecutor(MAX_SEARCHES)
         if job.index is not None:
@@ -397,12 +393,8 @@ class _Service:
             self.counter.begin()
         rows = np.asarray(encode(texts, batch_size=self.batch_size, show_progress_bar=False), np.float32)
         tokens = self.counter.counts() if self.counter else self._tokens(texts)
-        if self.counter and not any(self.encoder.prompts.values()):
-            units, known = _scaled(rows, self.unknown[kind], self.places[kind])
-        else:
-            known = known_embeddings(self.encoder, texts, rows, method=_METHODS[kind])
-            units, known = scaled_known(rows, known)
-        return Encoded(rows, units, known, tokens)
+        known = known_embeddings(self.encoder, texts, rows, method=_METHODS[kind])
+        return Encoded(rows, scaled(rows, known).vectors, known, tokens)
 
     def _tokens(self, texts: list[str]) -> NDArray[np.int64]:
         """Return the numbers of tokens of texts, (n,); this takes little time compared with a network."""
@@ -412,7 +404,7 @@ class _Service:
 
     def _known(self, found: Encoded, texts: list[str], name: str) -> Encoded:
         """Return the embeddings of the texts of a field; refuse a text without a known token."""
-        if found.known is not None and not found.known.all():
+        if not found.known.all():
             number = int(np.argmin(found.known))
             is_empty = all(category(sign)[0] in "CZ" for sign in texts[number])  # spaces and invisible characters
             reason = "is empty" if is_empty else f"has no token that {self.name} knows"
@@ -452,24 +444,6 @@ class _Service:
 def _place(number: int, name: str) -> str:
     """Name a text of a field, whose pairs have been written one after another."""
     return f"text {number % 2} of pairs[{number // 2}]" if name == "pairs" else f"text {number} of {name}"
-
-
-def _scaled(rows: Rows, unknown: Rows, place: int) -> tuple[Rows, NDArray[np.bool_] | None]:
-    """Do what `scaled` does, for embeddings of an `Encoder`, which are finite.
-
-    It takes half the time if the model knows a token of each text. The second part is None then. The component `place`
-    of `unknown` is far from 0.
-    """
-    lengths: Rows = np.sqrt(np.add.reduce(rows * rows, axis=1, keepdims=True))
-    if len(rows) == 1 and lengths.item() > 0 and len(unknown) < 2:
-        units: Rows = rows / lengths
-        if not len(unknown) or abs(units.item(place) - unknown.item(place)) > _APART:
-            return units, None
-    elif lengths.min() > 0:
-        units = rows / lengths
-        if not len(unknown) or units.dot(unknown.T).max() < _ALIKE:
-            return units, None
-    return scaled(rows, unknown)
 
 
 def _cut(units: Rows, dimensions: int | None, name: str) -> Rows:

@@ -31,19 +31,18 @@ class Encoded(NamedTuple):
     Attributes:
         rows: The model's embeddings, (n, D).
         units: The embeddings with length 1; zeros for texts without a known token, (n, D).
-        known: Whether the model knows a token of each text, (n,); None if it does for all.
+        known: Whether the model knows a token of each text, (n,).
         tokens: Number of tokens of each text, (n,).
     """
 
     rows: Rows
     units: Rows
-    known: NDArray[np.bool_] | None
+    known: NDArray[np.bool_]
     tokens: NDArray[np.int64]
 
     def part(self, texts: slice) -> Encoded:
         """Return the embeddings of some of the texts."""
-        known = None if self.known is None else self.known[texts]
-        return Encoded(self.rows[texts], self.units[texts], known, self.tokens[texts])
+        return Encoded(self.rows[texts], self.units[texts], self.known[texts], self.tokens[texts])
 
 
 class Batcher:

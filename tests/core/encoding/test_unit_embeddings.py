@@ -14,7 +14,6 @@ from st_paragram.core.encoding.unit_embeddings import (
     known_to,
     scaled,
     unit_embeddings,
-    unknown_embeddings,
 )
 from st_paragram.errors import ModelDirectoryError
 from st_paragram.families.bgt.sentence_transformers_encoder import GenerativeEncoder
@@ -77,12 +76,25 @@ def test_networks(kind, store, vocabulary):
         assert known.tolist() == [False] * 7 + [True]
 
 
+@pytest.mark.parametrize("name", ["p-sp-mini", "p-sp-base"])
+def test_signs_and_numbers_are_no_knowledge_of_a_sentence(name):
+    encoder = Encoder(name)
+    unknown = ["გუშინ სახლში წავედი.", "ის არის მასწავლებელი.", "გამარჯობა 2020", "እወድሃለሁ።", "ខ្ញុំ!", "კატა ❤"]
+    known = ["2024", "...", "❤", "15 %", "Привет.", "你好。", "გამარჯობა OK", "A"]
+    assert unit_embeddings(encoder, unknown + known).known.tolist() == [False] * len(unknown) + [True] * len(known)
+    for text in unknown + known:  # the same alone, and from the table of all tokens
+        assert unit_embeddings(encoder, [text]).known.tolist() == [text in known]
+    assert (
+        known_texts(encoder, (unknown + known) * 500).tolist() == ([False] * len(unknown) + [True] * len(known)) * 500
+    )
+
+
 def test_models_of_other_libraries():
     model = Fixed({"a": [3, 4], "b": [-6, -8], "c": [0, 0]}, [1, 1])
     vectors, known = unit_embeddings(model, ["a", "b", "c", "d"])
     assert known.tolist() == [True, True, False, False]
     np.testing.assert_allclose(vectors, [[0.6, 0.8], [-0.6, -0.8], [0, 0], [0, 0]], atol=1e-7)
-    again = scaled(model.encode(["a", "b", "c", "d"]).astype(np.float32), unknown_embeddings(model))
+    again = scaled(model.encode(["a", "b", "c", "d"]).astype(np.float32), known)
     np.testing.assert_array_equal(again.vectors, vectors)
     assert unit_embeddings(model, []).vectors.shape == (0, 2)
     for bad in (np.nan, np.inf):
