@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.evaluation import (
     EmbeddingSimilarityEvaluator,
     SentenceEvaluator,
@@ -59,7 +58,11 @@ class TranslationHits(TranslationEvaluator):
     hits: NDArray[np.float64]
 
     def __call__(
-        self, model: SentenceTransformer, output_path: str | None = None, epoch: int = -1, steps: int = -1
+        self,
+        model: Any,  # noqa: ANN401 - a SentenceTransformer
+        output_path: str | None = None,
+        epoch: int = -1,
+        steps: int = -1,
     ) -> dict[str, float]:
         """Return the shares of the translations found: in each direction, and their mean."""
         first = np.array(self.source_sentences, dtype=object)
@@ -78,7 +81,7 @@ class TranslationHits(TranslationEvaluator):
         return values
 
 
-def hits_of(evaluator: SentenceEvaluator) -> NDArray[np.float64]:
+def hits_of(evaluator: Any) -> NDArray[np.float64]:  # noqa: ANN401 - without types in sentence-transformers
     """Return the results of the pairs in the last call of a development evaluator with translations."""
     hits = next(part for part in evaluator.evaluators if isinstance(part, TranslationHits))
     return hits.hits

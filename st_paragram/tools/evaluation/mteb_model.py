@@ -102,7 +102,7 @@ def mteb_language(code: Any) -> str | None:  # noqa: ANN401 - whatever a model c
 
 def _mteb_license(license: Any) -> str | None:  # noqa: ANN401 - whatever a model card has
     """Return a license that mteb accepts, one that it knows or an address, or None."""
-    from mteb.models.model_meta import Licenses
+    from mteb.types import Licenses
 
     is_accepted = isinstance(license, str) and (license in get_args(Licenses) or license.startswith("https://"))
     return license if is_accepted else None
