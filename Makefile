@@ -8,6 +8,12 @@ BIN := $(VENV)/bin
 # Files that the installation depends on
 SOURCES := setup.cfg setup.py pyproject.toml $(wildcard st_paragram/core/native/src/*)
 PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
+# A file in each folder that make creates here. Only folders with it are replaced or removed.
+MARKER := .made-by-make
+# $(call own,FOLDER): create FOLDER with the marker; refuse a folder that make did not create.
+own = if [ -L "$(1)" ] || { [ -e "$(1)" ] && [ ! -f "$(1)/$(MARKER)" ]; }; then \
+	echo "$(1) exists and make did not create it; move it elsewhere" >&2; exit 1; fi; \
+	mkdir -p "$(1)" && touch "$(1)/$(MARKER)"
 
 .PHONY: help install demo docs test test-slow lint format clean
 .DEFAULT_GOAL := help
@@ -20,6 +26,7 @@ install: $(VENV)/.installed-dev
 # First try a torch wheel that pip is configured to find locally: the default `torch` for Linux adds gigabytes of CUDA.
 $(VENV)/.torch:
 	@echo "Setting up $(VENV): this takes a few minutes the first time."
+	@[ -e "$(VENV)" ] || { $(call own,$(VENV)); }
 	$(PYTHON) -m venv $(VENV)
 	@if [ -n "$(TORCH_INDEX)" ]; then $(BIN)/pip install --index-url "$(TORCH_INDEX)" "torch>=2.6"; \
 	else $(BIN)/pip install --quiet --no-index --no-deps "torch>=2.6" 2>/dev/null || true; fi
@@ -35,7 +42,8 @@ $(VENV)/.installed-%: $(SOURCES) | $(VENV)/.torch
 	@touch $(VENV)/.installed $@
 
 demo: $(VENV)/.installed
-	rm -rf demo
+	@$(call own,demo)
+	rm -rf demo/p-sp-es demo/p-sp-es.checkpoints demo/p-sp-mini
 	$(BIN)/python recipes/train_bitext.py --lang es --data built-in --output demo/p-sp-es
 	$(BIN)/python recipes/try_model.py demo/p-sp-es --lang es
 	$(BIN)/st-paragram get p-sp-mini --output demo/p-sp-mini
@@ -46,6 +54,7 @@ demo: $(VENV)/.installed
 	@echo "was trained on real text. Next: docs/five_minutes.md and README.md."
 
 docs: $(VENV)/.installed-docs
+	@$(call own,site)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict  # --quiet would hide the warnings that --strict counts
 	@echo "site/index.html"
 
@@ -66,4 +75,10 @@ format: install
 	$(BIN)/ruff check --fix .
 
 clean:
-	rm -rf $(VENV) build demo dist site *.egg-info st_paragram/core/native/*.so .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	@for folder in "$(VENV)" demo site; do \
+		if [ -L "$$folder" ]; then echo "$$folder is a link and stays"; \
+		elif [ -f "$$folder/$(MARKER)" ]; then echo "rm -rf $$folder"; rm -rf "$$folder"; \
+		elif [ -e "$$folder" ]; then echo "$$folder stays: make did not create it"; fi; done
+	rm -rf build/lib* build/temp* build/bdist* build/__editable__* dist/st_paragram-* st_paragram.egg-info
+	@rmdir build dist 2>/dev/null || true
+	rm -rf st_paragram/core/native/*.so .mypy_cache .pytest_cache .ruff_cache .hypothesis

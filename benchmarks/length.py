@@ -19,7 +19,7 @@ from itertools import cycle, islice
 from pathlib import Path
 
 import numpy as np
-from harness.output import print_growing, write_result
+from harness.output import new_file, print_growing, write_result
 from harness.processes import Program, command
 
 from st_paragram.cli.main import run_reporting_errors
@@ -80,7 +80,7 @@ def main() -> int:
     parser.add_argument("--lengths", type=int, nargs="+", default=[8, 16, 32, 64, 128, 256, 512], help="(%(default)s)")
     parser.add_argument("--batch", type=int, default=8, help="texts at a time (%(default)s)")
     parser.add_argument("--sizes", default=" ".join(PAPER), help="sizes of the two networks (the paper's: %(default)s)")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the figures")
+    parser.add_argument("--json", type=new_file, metavar="FILE", help="also write the figures")
     parser.add_argument("--process", nargs=3, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.process:

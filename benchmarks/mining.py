@@ -18,7 +18,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from harness.output import print_growing, write_result
+from harness.output import new_file, print_growing, write_result
 from harness.processes import Program, Run, in_turn, spread
 from harness.texts import write_distinct
 
@@ -102,7 +102,7 @@ def main() -> int:
     add("--index", default="auto", help="see `st-paragram mine --help`")
     add("--memory", default="4G", help="see `st-paragram mine --help`")
     add("--folder", type=Path, default=Path(), help="folder for temporary files: about 5 KB per sentence")
-    add("--json", type=Path, metavar="FILE", help="also write the figures")
+    add("--json", type=new_file, metavar="FILE", help="also write the figures")
     add("--process", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.process:

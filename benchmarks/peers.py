@@ -37,7 +37,7 @@ from typing import Any
 
 import numpy as np
 from harness.machine import describe_machine
-from harness.output import print_growing, write_result
+from harness.output import new_file, print_growing, write_result
 from harness.processes import Program, in_turn
 from harness.texts import sentences
 from speed import PARAGRAPH, table
@@ -215,7 +215,7 @@ def main() -> int:
     add("--threads", type=int, nargs="+", default=[1, 2], help="(%(default)s)")
     add("--programs", nargs="+", choices=PROGRAMS, default=list(PROGRAMS), help="programs (default: all)")
     add("--data", metavar="DIR", help="folder of test sets; without it, quality is not measured")
-    add("--json", type=Path, metavar="FILE", help="also write every round")
+    add("--json", type=new_file, metavar="FILE", help="also write every round")
     add("--process", nargs="+", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.process:

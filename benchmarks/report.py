@@ -18,6 +18,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from harness.output import new_file
+
 from st_paragram.cli.main import run_reporting_errors
 from st_paragram.core.extras import require
 from st_paragram.core.files import atomic, write_text
@@ -118,8 +120,8 @@ def main(given: Sequence[str] | None = None) -> int:
     """Read, draw and write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("scores", nargs="+", type=Path, metavar="FILE.json")
-    parser.add_argument("--output", type=Path, metavar="FILE.md", help="(default: print)")
-    parser.add_argument("--plot", type=Path, metavar="FILE.png", help="also draw the means over sets")
+    parser.add_argument("--output", type=new_file, metavar="FILE.md", help="(default: print)")
+    parser.add_argument("--plot", type=new_file, metavar="FILE.png", help="also draw the means over sets")
     arguments = parser.parse_args(given)
     tables = read_scores(arguments.scores)
     if arguments.plot:

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 from harness.machine import describe_machine
-from harness.output import write_result
+from harness.output import new_file, write_result
 from harness.processes import Program, command, in_turn, spread
 from harness.texts import sentences
 
@@ -195,7 +195,7 @@ def main() -> int:
     add("--rounds", type=int, default=7, help="(%(default)s)")
     add("--threads", type=int, nargs="+", default=[1, 2], help="(%(default)s)")
     add("--only", choices=["encode", "train"], help="run only this section")
-    add("--json", type=Path, metavar="FILE", help="also write every round")
+    add("--json", type=new_file, metavar="FILE", help="also write every round")
     add("--process", nargs="+", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.process:

@@ -19,26 +19,25 @@ import numpy as np
 
 from st_paragram.cli.main import run_reporting_errors
 from st_paragram.core.encoding.models import TextEncoder, load_encoder
+from st_paragram.core.encoding.unit_embeddings import unit_embeddings
 from st_paragram.core.text.parallel import TextSource, read_pairs
 from st_paragram.core.words import hundredths, markdown_table
 from st_paragram.errors import EvaluationError
 from st_paragram.tools.neighbors.inexact import Index
 from st_paragram.tools.neighbors.settings import SearchSettings
-from st_paragram.tools.neighbors.vectors import UnitRows, unit_rows
+from st_paragram.tools.neighbors.vectors import UnitRows
 
 
 def errors(model: TextEncoder, first: list[str], second: list[str]) -> tuple[float, float]:
     """Return the shares of sentences with a wrong nearest neighbor, from the first side to the second and back."""
-    sides = [
-        unit_rows(model.encode(texts, normalize_embeddings=True, show_progress_bar=False), "model")
-        for texts in (first, second)
-    ]
+    sides = [unit_embeddings(model, texts, normalize_embeddings=True).vectors for texts in (first, second)]
     wrong = []
     for queries, corpus in (sides, sides[::-1]):
         with tempfile.TemporaryDirectory() as folder:
             index = Index("Flat", UnitRows(corpus), Path(folder), SearchSettings(index="Flat"))
             found = index.search(queries, 1)
-        wrong.append(float((found.indices[:, 0] != np.arange(len(queries))).mean()))
+        right = (found.indices[:, 0] == np.arange(len(queries))) & queries.any(axis=1)
+        wrong.append(1 - float(right.mean()))
     return wrong[0], wrong[1]
 
 

@@ -19,6 +19,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from st_paragram.cli.main import run_reporting_errors
+from st_paragram.core.files import check_new
 from st_paragram.core.text.parallel import TextSource, read_pairs
 from st_paragram.core.text.streams import open_stream, read_blocks
 from st_paragram.errors import EvaluationError
@@ -50,6 +51,8 @@ def main() -> int:
     sentences = KNOWN_TEST_SENTENCES  # or next to the other file
     if arguments.output != KNOWN_TEST_SETS:
         sentences = arguments.output.with_name(KNOWN_TEST_SENTENCES.name)
+        check_new(arguments.output)
+        check_new(sentences)
     developments = {name: _graded(arguments.data / path) for name, path in DEVELOPMENT.items()}
     union = set().union(*developments.values())
     tests = [sketch(name, pairs, union) for name, pairs in _test_sets(arguments.data)]

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from st_paragram.cli.main import run_reporting_errors
 from st_paragram.core.encoding.models import load_encoder
-from st_paragram.core.files import write_text
+from st_paragram.core.files import check_new, write_text
 from st_paragram.core.text.parallel import TextSource, read_pairs
 from st_paragram.errors import TextError
 from st_paragram.tools.neighbors.exact import nearest_neighbors
@@ -34,6 +34,9 @@ def main() -> int:
     parser.add_argument("--minimum", type=float, default=0.75, metavar="COS", help="(default: %(default)s)")
     parser.add_argument("--most", type=int, default=30_000, metavar="N", help="pairs of a language (default: 30000)")
     arguments = parser.parse_args()
+    outputs = {language: arguments.texts / language / "lexicon.tsv" for language in arguments.languages}
+    for path in outputs.values():
+        check_new(path)
     counts = {language: count_words(arguments.texts, language) for language in arguments.languages}
     english = frequent(sum((first for first, _ in counts.values()), Counter[str]()), 3)
     model = load_encoder(arguments.model)
@@ -45,7 +48,7 @@ def main() -> int:
         nearest = [english[row] for row in found.indices[:, 0]]
         pairs = [pair for pair in zip(cosines, nearest, words, strict=True) if pair[1] != pair[2]]
         pairs = sorted((pair for pair in pairs if pair[0] >= arguments.minimum), key=lambda pair: -pair[0])
-        path = arguments.texts / language / "lexicon.tsv"
+        path = outputs[language]
         write_text(path, "".join(f"{one}\t{word}\n" for _, one, word in pairs[: arguments.most]))
         print(f"{path}: {min(len(pairs), arguments.most):,} pairs of {len(words):,} words")
     return 0
@@ -53,7 +56,7 @@ def main() -> int:
 
 def count_words(texts: Path, language: str) -> tuple[Counter[str], Counter[str]]:
     """Count the lower-cased words of all texts of a language, English first."""
-    paths = sorted(path for path in (texts / language).glob("*.tsv*") if path.name != "lexicon.tsv")
+    paths = sorted((texts / language).glob("*.tsv*"))
     if not paths:
         raise TextError(f"{texts / language}: no text; put SOURCE.tsv files there")
     counts, patterns = (Counter[str](), Counter[str]()), (_LETTER, _SCRIPTS.get(language, _LETTER))

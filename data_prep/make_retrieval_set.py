@@ -18,7 +18,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from st_paragram.cli.main import run_reporting_errors
-from st_paragram.core.files import write_text
+from st_paragram.core.files import check_new, write_text
 from st_paragram.errors import EvaluationError, TextError, short
 from st_paragram.tools.evaluation.files import read_cells
 
@@ -33,6 +33,9 @@ def main() -> int:
     data.add_argument("--askubuntu", nargs="+", type=Path, metavar="FILE")
     parser.add_argument("--output", type=Path, required=True, metavar="DIR", help="output folder")
     arguments = parser.parse_args()
+    files = {name: arguments.output / f"{name}.tsv" for name in ("queries", "corpus", "qrels")}
+    for path in files.values():
+        check_new(path)
     texts = arguments.askubuntu
     corpus, pairs = read_pairs(arguments.pairs) if arguments.pairs else read_askubuntu(texts[0], texts[1:])
     keys = list(corpus)
@@ -42,7 +45,7 @@ def main() -> int:
         raise EvaluationError("no pairs of different sentences; give pairs of equivalent sentences")
     queries = {keys[row]: corpus[keys[row]] for row, _ in members}
     for name, rows in (("queries", queries.items()), ("corpus", corpus.items()), ("qrels", qrels)):
-        write_text(arguments.output / f"{name}.tsv", "".join("\t".join(row) + "\n" for row in rows))
+        write_text(files[name], "".join("\t".join(row) + "\n" for row in rows))
     sys.stdout.write(f"{len(queries):,} queries, {len(corpus):,} candidates\n")
     return 0
 

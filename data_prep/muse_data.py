@@ -48,6 +48,9 @@ def main() -> None:
     parser.add_argument("--id-prefix", default="", help="use only questions whose id begins with this text")
     parser.add_argument("--output", type=Path, help="output folder (default: name of the task)")
     asked = parser.parse_args()
+    output = (asked.output or Path(asked.task)) / f"{asked.language}.tsv"
+    if output.exists():
+        parser.error(f"{output} exists; move it or choose another folder")
     data = {"path": asked.data, "name": asked.name, "split": asked.split}
     if Path(asked.data).is_file():
         data = {"path": "json", "data_files": asked.data, "split": "train"}
@@ -59,10 +62,9 @@ def main() -> None:
             if all(cells) and line not in written and seen[second] < MOST[asked.task]:
                 seen[second] += 1
                 written[line] = None
-    folder = asked.output or Path(asked.task)
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{asked.language}.tsv").write_bytes("".join(written).encode())
-    print(f"{folder / asked.language}.tsv: {len(written):,} rows of {len(examples):,} examples")
+    output.parent.mkdir(parents=True, exist_ok=True)
+    output.write_bytes("".join(written).encode())
+    print(f"{output}: {len(written):,} rows of {len(examples):,} examples")
 
 
 if __name__ == "__main__":

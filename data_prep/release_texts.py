@@ -25,7 +25,8 @@ import json
 import math
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,7 @@ from clones import BILINGUAL, LANGUAGES, Repository, open_repositories, path_pai
 
 from st_paragram.cli.main import run_reporting_errors
 from st_paragram.core.extras import require
-from st_paragram.core.files import write_text
+from st_paragram.core.files import check_new, write_text
 from st_paragram.core.settings import read_yaml
 from st_paragram.errors import MissingExtraError, SettingsError, one_line
 from st_paragram.tools.cleaning.test_sentences import DEFAULT_FAMILIES, KnownSentences
@@ -269,6 +270,12 @@ def fill_in(text: str, names: dict[str, str]) -> str:
     return re.sub(r"\{ *(-[\w-]+) *\}", lambda name: names.get(name[1], name[0]), text)
 
 
+def check_rows(folder: Path, names: Iterable[str]) -> None:
+    """Refuse files that `write_rows` would replace."""
+    for name, language in product(names, LANGUAGES):
+        check_new(folder / language / f"{name}.tsv")
+
+
 def write_rows(folder: Path, name: str, pairs: dict[str, Iterator[Pair]]) -> None:
     """Write the pairs of a source in each language without test sentences, unless none is left; print their numbers."""
     counts, known = [], KnownSentences(DEFAULT_FAMILIES)
@@ -299,6 +306,7 @@ def main() -> int:
     if unknown := [name for name in arguments.only if name not in sources]:
         raise SettingsError(f"no source {unknown[0]!r} with `files` in {arguments.config}; it has {', '.join(sources)}")
     chosen = {name: sources[name] for name in arguments.only or sources}
+    check_rows(arguments.texts, chosen)
     clones = open_repositories(arguments.repositories, {name: source["from"] for name, source in chosen.items()})
     for name, source in chosen.items():
         write_rows(arguments.texts, name, {each: source_pairs(source, each, clones[name]) for each in LANGUAGES})

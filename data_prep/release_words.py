@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from clones import LANGUAGES, Repository, open_repositories, path_pairs
-from release_texts import Pair, clean, flattened, keep, write_rows
+from release_texts import Pair, check_rows, clean, flattened, keep, write_rows
 
 from st_paragram.cli.main import run_reporting_errors
 from st_paragram.core.settings import read_yaml
@@ -166,6 +166,7 @@ def main() -> int:
     if unknown := [name for name in arguments.only if name not in lists]:
         raise SettingsError(f"no word list {unknown[0]!r} in {arguments.config}; it has {', '.join(lists)}")
     chosen = {name: lists[name] for name in arguments.only or lists}
+    check_rows(arguments.texts, chosen)
     clones = open_repositories(arguments.repositories, {name: source["from"] for name, source in chosen.items()})
     for name, source in chosen.items():
         pairs = {code: pairs_of(name, source, code, clones[name], arguments) for code in LANGUAGES}

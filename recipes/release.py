@@ -23,7 +23,6 @@ import st_paragram
 from st_paragram.cli.main import main as st_paragram_command
 from st_paragram.cli.main import run_reporting_errors
 from st_paragram.conversion.languages import pieces_in, write_languages
-from st_paragram.conversion.normalization import ARABIC, simplified_characters, with_rules
 from st_paragram.conversion.use_import import import_use
 from st_paragram.core.encoding.directory import CONFIG_FILE, read_configuration, table_note
 from st_paragram.core.encoding.model_files import model_digest
@@ -31,11 +30,15 @@ from st_paragram.core.encoding.record import read_training_record
 from st_paragram.core.files import write_text
 from st_paragram.core.settings import read_yaml
 from st_paragram.core.text.parallel import TextSource, read_pairs
+from st_paragram.core.tokenizers.base import Tokenizer
+from st_paragram.core.tokenizers.character_map import with_rules
+from st_paragram.core.tokenizers.characters import ARABIC, CHARACTERS, simplified_characters
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
 from st_paragram.core.words import markdown_table
 from st_paragram.errors import SettingsError
 from st_paragram.hub import add_scores, scores_of
 from st_paragram.learning.models.card import blocks, from_record, render
+from st_paragram.learning.modules.token_embedding import TokenEmbedding
 from st_paragram.learning.training.checkpoints import complete_checkpoints
 from st_paragram.learning.training.run import TrainingRun, run_training
 from st_paragram.tools.evaluation.scores import read_scores
@@ -47,6 +50,12 @@ KEYS = {
     "languages", "config", "settings", "preparation", "open_only", "leave_out", "caps", "begin_with", "pack",
     "license", "rules",
 }  # fmt: skip
+
+#: Sentences of the cards.
+ARABIC_AND_CHINESE = (
+    "Variants of Arabic letters are read as one letter, without vowel signs, and traditional Chinese as simplified."
+)
+OTHER_CHARACTERS = "Invisible characters are left out, and decimal digits of all scripts are read as 0 to 9."
 
 
 def source_of(path: str | Path) -> str:
@@ -76,7 +85,7 @@ def texts_of(name: str, model: dict[str, Any], sources: dict[str, Any], folder: 
 
 
 def rules_of(name: str, model: dict[str, Any], unihan: Path | None) -> dict[str, str]:
-    """Return the characters that a model is to read as others: variants of Arabic letters, traditional Chinese."""
+    """Return the characters that a model reads as others in training: Arabic letters, traditional Chinese."""
     if not model.get("rules"):
         return {}
     if unihan is None:
@@ -133,6 +142,7 @@ def vocabulary_with_rules(
         character_coverage=settings.coverage,
         num_threads=settings.vocab_threads,
         seed=settings.seed,
+        characters={},
     )
     return SentencePieceTokenizer(with_rules(content, rules), lower_case=True)
 
@@ -168,9 +178,14 @@ def train(
     run_training(replace(run, development=arguments.dev, resume=bool(complete_checkpoints(run.checkpoints))))
 
 
-def add_languages(folder: Path, texts: list[TextSource]) -> None:
-    """Record the pieces of each language."""
-    tokenizer, pieces = st_paragram.Encoder(folder).tokenizer, dict[str, Any]()
+def with_characters(tokenizer: Tokenizer) -> SentencePieceTokenizer:
+    """Add `CHARACTERS` to a vocabulary: those with `rules` get them after training, as the included models did."""
+    return SentencePieceTokenizer(with_rules(tokenizer.content, CHARACTERS), **tokenizer.options)
+
+
+def add_languages(folder: Path, texts: list[TextSource], tokenizer: Tokenizer) -> None:
+    """Record the pieces that a tokenizer finds in the texts of each language."""
+    pieces = dict[str, Any]()
     for text in texts:
         for side, language in enumerate(text.languages):
             found = pieces_in((row[side] for row in read_pairs(text)), tokenizer)
@@ -198,16 +213,16 @@ def describe(
     ]
     about = "The training data before preparation, and the license of each source. Word lists count in rows of 4 to 7."
     notes = dict.fromkeys(sources[source].get("note", "") for source in sorted(pairs))
-    reads = (
-        "Variants of Arabic letters are read as one letter, without vowel signs, and traditional Chinese as simplified."
-    )
     section = (heading, blocks(about, markdown_table(("source", "pairs", "license", "from"), rows), *notes))
     record, license = replace(record, name=folder.name), model.get("license", "other")
     card = from_record(record, values["embedding_dimension"], license, sources=False)
     copy = "" if folder.name == original else f"A smaller copy of {original}: its first dimensions, rounded."
+    reads = ARABIC_AND_CHINESE if model.get("rules") else ""
+    if copy or not reads:
+        reads = f"{reads} {OTHER_CHARACTERS}".strip()
     card = replace(
         card,
-        summary=blocks(card.summary, copy, reads if model.get("rules") else ""),
+        summary=blocks(card.summary, copy, reads),
         stock=card.stock and values["table_type"] != "int4",
         sections=(*card.sections, section),
         languages=tuple(sorted({"en", *model["languages"]})),
@@ -254,9 +269,13 @@ def main() -> int:
         for output, copy in zip(packed, model.get("pack", []), strict=True):
             if not (output / CONFIG_FILE).exists():
                 whole = st_paragram.load(folder, device="cpu", truncate_dim=copy.get("dim"))
+                embedding = cast("TokenEmbedding", whole[0])
+                tokenizer = embedding.tokenizer
+                if model.get("rules"):
+                    embedding.tokenizer = with_characters(tokenizer)
                 st_paragram.save(whole, output, dtype=copy["dtype"], training=read_training_record(folder))
                 if copy.get("languages"):
-                    add_languages(output, texts[name])
+                    add_languages(output, texts[name], tokenizer)
         for output in (folder, *packed):
             describe(output, name, model, sources, arguments.benchmarks)
             print(output)

@@ -6,6 +6,7 @@ The names below are imported when they are first used, so that `import st_paragr
 from __future__ import annotations
 
 import importlib
+import sys
 from typing import Any
 
 # Modules of the package and the public names that each defines; `__init__.pyi` has the same for type checkers.
@@ -43,8 +44,7 @@ _NAMES = {
     "tools.search.index": ["SearchIndex"],
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names}
-
-__all__ = ["__version__", *_MODULES]
+_PUBLIC = ["__version__", *_MODULES]
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - any value there
@@ -53,19 +53,46 @@ def __getattr__(name: str) -> Any:  # noqa: ANN401 - any value there
         from st_paragram.core.extras import installed_version
 
         return installed_version()
+    if name == "__all__":
+        return _available()
     if name not in _MODULES:
-        raise AttributeError(f"module 'st_paragram' has no attribute {name!r}; public names are {', '.join(__all__)}")
+        raise AttributeError(f"module 'st_paragram' has no attribute {name!r}; public names are {', '.join(_PUBLIC)}")
+    from st_paragram.errors import MissingExtraError, MissingNameError
+
     try:
         return getattr(importlib.import_module(f"st_paragram.{_MODULES[name]}"), name)
+    except MissingExtraError as error:
+        raise MissingNameError(f"st_paragram.{name}: {error}") from error
     except ImportError as error:
         from st_paragram.core.extras import missing_from_light
-        from st_paragram.errors import MissingExtraError
 
         if reason := missing_from_light(error):
-            raise MissingExtraError(f"st_paragram.{name}: {reason}") from error
+            raise MissingNameError(f"st_paragram.{name}: {reason}") from error
         raise
+
+
+def _available() -> list[str]:
+    """Return the public names that are installed, for `from st_paragram import *`, which imports them anyway."""
+    module = sys.modules[__name__]
+    return [name for name in _PUBLIC if hasattr(module, name)]
 
 
 def __dir__() -> list[str]:
     """Public names."""
-    return __all__
+    return _PUBLIC
+
+
+class _MissingNames:
+    """A last finder of modules: it gives `from st_paragram import NAME` the error of a missing extra.
+
+    Otherwise Python replaces an AttributeError by "cannot import name".
+    """
+
+    @staticmethod
+    def find_spec(module: str, path: object = None, target: object = None) -> None:
+        package, _, name = module.rpartition(".")
+        if package == __name__ and name in _MODULES:
+            __getattr__(name)
+
+
+sys.meta_path.append(_MissingNames)  # type: ignore[arg-type]

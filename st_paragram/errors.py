@@ -6,6 +6,7 @@ ParagramError
 ├── ModelDirectoryError   a model directory that is missing, incomplete, or would be overwritten
 ├── SettingsError         settings or arguments that contradict each other or the procedure
 ├── MissingExtraError     an optional dependency is not installed
+│   └── MissingNameError  a public name needs it; also an AttributeError
 ├── EvaluationError       evaluation data is missing, or a score is not a number
 ├── DownloadError         a file could not be downloaded, or its content is wrong
 ├── InUseError            another run is writing the same output or folder
@@ -44,6 +45,10 @@ class MissingExtraError(ParagramError):
     """An optional dependency is not installed; the message gives the install line."""
 
 
+class MissingNameError(MissingExtraError, AttributeError):
+    """A public name whose optional dependency is not installed; `hasattr` is False for it."""
+
+
 class EvaluationError(ParagramError):
     """Evaluation data that is missing, or a score that is not a number."""
 
@@ -71,6 +76,8 @@ def refused(
     """Turn the errors of libraries for a damaged file, `DAMAGED` or `others`, into `WHERE: WHAT (REASON); ADVICE`."""
     try:
         yield
+    except MissingExtraError:  # it may be an AttributeError, but says what to install
+        raise
     except DAMAGED + others as reason:
         raise error(f"{where}: {what} ({one_line(reason, about=where)}); {advice}") from reason
 

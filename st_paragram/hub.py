@@ -20,6 +20,7 @@ from st_paragram.core.encoding.encoder import Encoder
 from st_paragram.core.encoding.find import find
 from st_paragram.core.encoding.model_files import model_digest
 from st_paragram.core.encoding.record import read_training_record, training_text
+from st_paragram.core.files import names_of
 from st_paragram.core.words import counted, markdown_table
 from st_paragram.errors import (
     EvaluationError,
@@ -63,8 +64,8 @@ def push(
     public: bool = False,
     message: str | None = None,
     license: str | None = None,
-    datasets: Sequence[str] = (),
-    scores: Sequence[str | Path] = (),
+    datasets: str | Sequence[str] = (),
+    scores: str | Path | Sequence[str | Path] = (),
     dry_run: bool = False,
     token: str | None = None,
 ) -> PushReport:
@@ -93,6 +94,8 @@ def push(
         >>> from st_paragram import push
         >>> push("p-sp-es", "owner/p-sp-es", license="cc-by-4.0")  # doctest: +SKIP
     """
+    datasets = names_of(datasets)
+    scores = names_of(scores)
     owner, _, name = repository.partition("/")
     if not (owner and name):
         raise SettingsError(f"{short(repository)} has no owner; give owner/name, where owner is you or an organization")

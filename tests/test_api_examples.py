@@ -8,7 +8,7 @@ from support.doc_folder import make_folder
 
 import st_paragram
 
-NAMES = sorted(set(st_paragram.__all__) - {"__version__"})
+NAMES = sorted(st_paragram._MODULES)
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 
 

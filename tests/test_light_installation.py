@@ -99,4 +99,4 @@ def test_what_needs_more_says_so(environment, tmp_path):
     assert "is not installed (the light installation leaves it out)" in done.stderr
     script = "import st_paragram; st_paragram.load('p-sp-mini')"
     done = subprocess.run([environment / "python", "-c", script], capture_output=True, text=True, check=False)
-    assert "MissingExtraError: st_paragram.load: sentence-transformers is not installed" in done.stderr
+    assert "MissingNameError: st_paragram.load: sentence-transformers is not installed" in done.stderr

@@ -7,12 +7,12 @@ import subprocess
 import sys
 
 import pytest
-from support.without import run_without
+from support.without import HEAVY, run_without
 
 import st_paragram
 
 
-@pytest.mark.parametrize("name", [name for name in st_paragram.__all__ if name != "__version__"])
+@pytest.mark.parametrize("name", list(st_paragram._MODULES))
 def test_a_public_name_is_the_one_of_its_module(name):
     found = getattr(st_paragram, name)
     assert found is getattr(importlib.import_module(found.__module__), name)
@@ -39,4 +39,37 @@ def test_importing_the_package_imports_nothing_heavy():
 def test_a_name_that_the_light_installation_lacks(name):
     done = run_without(f"import st_paragram; st_paragram.{name}")
     last = done.stderr.strip().splitlines()[-1]
-    assert f"MissingExtraError: st_paragram.{name}: " in last and last.endswith("pip install -e .")
+    assert f"MissingNameError: st_paragram.{name}: " in last and last.endswith("pip install -e .")
+
+
+# A package of an extra, and a public name that needs it
+EXTRAS = {"datatrove": "CleanPairs", "lancedb": "SearchIndex"}
+
+
+@pytest.mark.parametrize("packages", [list(EXTRAS), [*HEAVY, *EXTRAS]])
+def test_without_extras_all_other_names_can_be_listed(packages):
+    script = """
+import inspect, pydoc, st_paragram
+from st_paragram.errors import MissingExtraError
+from st_paragram import *
+names = {name for name, _ in inspect.getmembers(st_paragram)} & set(dir(st_paragram))
+assert names == set(st_paragram.__all__) == {name for name in dir(st_paragram) if hasattr(st_paragram, name)}
+assert "Encoder" in globals() and "CleanPairs" not in globals()
+assert "Encoder" in pydoc.render_doc(st_paragram)
+try:
+    st_paragram.CleanPairs
+except MissingExtraError as error:
+    assert isinstance(error, AttributeError) and "datatrove" in str(error)
+try:
+    from st_paragram import CleanPairs
+except MissingExtraError as error:
+    assert "datatrove" in str(error)
+print(*sorted(set(dir(st_paragram)) - names))
+"""
+    done = run_without(script, packages=packages)
+    assert not done.returncode, done.stderr
+    missing = done.stdout.split()
+    if "torch" in packages:
+        assert {"EmbedTexts", "MegaBatchTrainer", *EXTRAS.values()} <= set(missing)
+    else:
+        assert missing == ["CleanPairs", "EmbedTexts", "SearchIndex"]

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from harness.machine import describe_machine
-from st_paragram.core.files import write_json
+from st_paragram.core.files import check_new, write_json
 from st_paragram.core.words import markdown_table
+from st_paragram.errors import ParagramError
 
 
 def print_growing(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
@@ -17,6 +19,15 @@ def print_growing(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     for number, row in enumerate(rows):
         table = markdown_table(head, [row])
         print(table if number == 0 else table.split("\n")[-1], flush=True)
+
+
+def new_file(name: str) -> Path:
+    """Read the name of an output file from the command line; refuse a file that exists."""
+    try:
+        check_new(Path(name))
+    except ParagramError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    return Path(name)
 
 
 def write_result(path: Path | None, **values: Any) -> None:  # noqa: ANN401

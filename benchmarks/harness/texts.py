@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
-from st_paragram.core.files import atomic
+from st_paragram.core.files import atomic, temporary_folder
 from st_paragram.core.sample import LANGUAGES, sample_pairs
 from st_paragram.core.text.parallel import TextSource, read_pairs
 from st_paragram.core.text.streams import read_lines
@@ -48,14 +48,14 @@ def write_repeats(text: str | Path, path: Path, pairs: int, seed: int = 0) -> Pa
 
 def write_distinct(bitext: Path, folder: Path, count: int) -> tuple[Path, Path]:
     """Write `count` distinct sentences of each side of a bitext, which is repeated and changed if it has fewer."""
-    rows = write_repeats(bitext, folder / "rows.tsv", int(_MORE * count) + 100)
     paths = folder / f"{count}.source", folder / f"{count}.target"
-    for column, path in enumerate(paths):
-        with atomic(path) as file:
-            written = sum(1 for sentence in _distinct(rows, column, count) if file.write(f"{sentence}\n".encode()))
-            if written < count:
-                raise TextError(f"{bitext}: only {written} distinct sentences in column {column + 1}, not {count}")
-    rows.unlink()
+    with temporary_folder(folder / "rows") as work:
+        rows = write_repeats(bitext, work / "rows.tsv", int(_MORE * count) + 100)
+        for column, path in enumerate(paths):
+            with atomic(path) as file:
+                written = sum(1 for sentence in _distinct(rows, column, count) if file.write(f"{sentence}\n".encode()))
+                if written < count:
+                    raise TextError(f"{bitext}: only {written} distinct sentences in column {column + 1}, not {count}")
     return paths
 
 

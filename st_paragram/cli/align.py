@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from contextlib import ExitStack
 
 from st_paragram.core.settings import add_setting_options, given
 from st_paragram.core.words import counted
@@ -15,7 +16,10 @@ DESCRIPTION = (
     "The output has rows `score TAB source TAB target` in document order. If a run over a list of documents is "
     "interrupted, the same command resumes it."
 )
-EPILOG = ""
+EPILOG = """\
+A sentence in which the model knows no token is skipped, like a sentence without a translation. The command prints the
+number of such sentences.
+"""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -35,13 +39,21 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Align the documents and print the counts."""
+    from st_paragram.core.text.streams import regular_file
     from st_paragram.tools.alignment.documents import align_documents, read_list
 
     options = {"--source": arguments.source, "--target": arguments.target, "--documents": arguments.documents}
     chosen_texts(arguments, options, ["--source", "--target"], ["--documents"])
-    documents = read_list(arguments.documents) if arguments.documents else [(arguments.source, arguments.target, "")]
     settings = AlignmentSettings(**given(arguments, AlignmentSettings))
-    report = align_documents(documents, arguments.output, model_name(arguments), settings, arguments.overwrite)
+    with ExitStack() as stack:
+        if arguments.documents:
+            documents = read_list(arguments.documents)
+        else:
+            source = regular_file(arguments.source, stack)
+            target = regular_file(arguments.target, stack)
+            documents = [(source, target, "")]
+        report = align_documents(documents, arguments.output, model_name(arguments), settings, arguments.overwrite)
     what = f"{counted(report.pairs, 'pair')} from {counted(report.documents, 'pair')} of documents"
-    say(f"{arguments.output}: {what} with {report.source:,} and {report.target:,} sentences")
+    unknown = f"; {report.unknown:,} without a known token (skipped)" if report.unknown else ""
+    say(f"{arguments.output}: {what} with {report.source:,} and {report.target:,} sentences{unknown}")
     return 0

@@ -3,21 +3,34 @@
 from __future__ import annotations
 
 import argparse
+import re
 import shutil
+from pathlib import Path
 
-from st_paragram.core.files import cache_folder, locked, output_lock, size
+from st_paragram.core.files import cache_folder, output_lock, size
 from st_paragram.core.words import size_in_words
+from st_paragram.errors import one_line
 
 DESCRIPTION = "List the contents of st_paragram's cache, or remove everything in it that can be rebuilt."
 EPILOG = """\
 The cache is the folder $ST_PARAGRAM_CACHE, or $XDG_CACHE_HOME/st_paragram, or ~/.cache/st_paragram. `clear` removes
-texts and pair stores, which are rebuilt when needed. It keeps downloads (lid: models of the language filter). Models
+texts and pair stores, which are rebuilt when needed. It keeps downloads (lid: models of the language filter), and it
+never removes files that st_paragram did not make. So $ST_PARAGRAM_CACHE may name a folder with files of yours. Models
 from the Hugging Face hub are in the hub's own cache ($HF_HOME); manage them with `hf cache`.
 
   st-paragram cache
   st-paragram cache clear
 """
-_DOWNLOADS = ("lid",)
+_DOWNLOADS = "lid"  # folder of downloads of earlier versions
+# Locks and unfinished work have the name of their output, too.
+_NAMES = r"\.{{0,2}}(?P<output>{})(\.work)?(\.lock|\.[0-9a-f]{{12}}\.part)?"
+_KEYED = r"[\w-]+-[0-9a-f]{16}"  # with the digest of everything that affects the contents
+#: What this package writes: folder in the cache -> pattern of the names in it.
+_OWN = {
+    "": re.compile(_NAMES.format(r"built-in-\d+\.en-[\w-]+\.tsv")),
+    "stores": re.compile(_NAMES.format(rf"{_KEYED}\.h5") + r"|in-use\.lock"),
+    "tasks": re.compile(_NAMES.format(rf"{_KEYED}\.arrow") + r"|in-use\.lock"),
+}
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -29,11 +42,54 @@ def run(arguments: argparse.Namespace) -> int:
     """List or clear the cache; returns the exit status."""
     root = cache_folder()
     for path in sorted(root.glob("*")):
-        amount, removed = size(path) if path.is_dir() else path.stat().st_size, ""
-        if arguments.action == "clear" and path.name not in _DOWNLOADS:
-            with locked(path) if path.is_dir() else output_lock(path):
-                shutil.rmtree(path) if path.is_dir() else path.unlink()
-            removed = " removed"
-        print(f"{path.name:10}  {size_in_words(amount):>10}{removed}")
+        if path.name == _DOWNLOADS:
+            _show(path.name, _size(path))
+            continue
+        own, foreign = _contents(path)
+        if own or not foreign:
+            amount, removed = sum(map(_size, own)), ""
+            if arguments.action == "clear":
+                _remove(path, own)
+                removed = "removed"
+            _show(path.name, amount, removed)
+        for other in foreign:
+            _show(one_line(other.relative_to(root)), _size(other), "not made by st_paragram, kept")
     print(root)
     return 0
+
+
+def _contents(path: Path) -> tuple[dict[Path, Path], list[Path]]:
+    """Divide a file, or the files in a folder of the cache, into those of this package, with their outputs, and others.
+
+    The output of a lock or of unfinished work is the file that it is for.
+    """
+    names = _OWN.get(path.name if path.is_dir() else "")
+    own, foreign = dict[Path, Path](), list[Path]()
+    for inner in sorted(path.iterdir()) if names and path.is_dir() else [path]:
+        match = names.fullmatch(inner.name) if names else None
+        is_folder = inner.is_dir() and not inner.is_symlink()
+        if match and (not is_folder or inner.suffix in (".work", ".part")):
+            own[inner] = inner.with_name(match["output"] or inner.name)
+        else:
+            foreign.append(inner)
+    return own, foreign
+
+
+def _remove(path: Path, own: dict[Path, Path]) -> None:
+    """Remove files of this package, unless a run is writing them, and their folder if nothing else is in it."""
+    for file, output in own.items():
+        with output_lock(output):
+            if file.is_dir() and not file.is_symlink():
+                shutil.rmtree(file)
+            else:
+                file.unlink(missing_ok=True)
+    if path.is_dir() and not path.is_symlink() and not any(path.iterdir()):
+        path.rmdir()
+
+
+def _size(path: Path) -> int:
+    return size(path) if path.is_dir() else path.lstat().st_size
+
+
+def _show(name: str, amount: int, note: str = "") -> None:
+    print(f"{name:10}  {size_in_words(amount):>10} {note}".rstrip())

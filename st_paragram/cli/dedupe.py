@@ -29,8 +29,11 @@ DESCRIPTION = (
 EPILOG = """\
 Two methods find duplicates. A line is removed if either method finds it:
 
-- exact: the letters and digits are the same, regardless of case, spaces and punctuation (see --no-normalize);
-- minhash: the share of n-grams in common (the Jaccard similarity) is at least --threshold.
+- exact: the words, numbers and symbols are the same, regardless of case, spaces and punctuation (see --no-normalize);
+- minhash: one line is the other with a few words added, and the share of n-grams in common (the Jaccard similarity) is
+  at least --threshold.
+
+Numbers with their marks (1.5, -5), symbols (C++, 5%), vowel signs and negations are never ignored.
 
   st-paragram dedupe lines.txt --output clean.txt --removed removed.tsv
   st-paragram dedupe lines.txt --output clean.txt --method exact

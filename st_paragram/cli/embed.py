@@ -62,5 +62,6 @@ def run(arguments: argparse.Namespace) -> int:
         report = embed_files(model_name(arguments), arguments.files, output, **options)
     lines = f"{counted(report.lines, 'line')} in {counted(report.files, 'file')}"
     resumed = f", {report.resumed:,} of them from an earlier run" if report.resumed else ""
-    say(f"{output_name(arguments.output)}: {lines}{resumed}; {report.blank:,} blank (embedded as unknown text)")
+    unknown = f", {report.unknown:,} without a known token" if report.unknown else ""
+    say(f"{output_name(arguments.output)}: {lines}{resumed}; {report.blank:,} blank{unknown}")
     return 0

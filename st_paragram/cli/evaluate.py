@@ -8,7 +8,7 @@ from typing import Any
 
 from st_paragram.core.words import counted
 from st_paragram.errors import EvaluationError, SettingsError
-from st_paragram.tools.options.common import MODEL
+from st_paragram.tools.options.common import MODEL, check_input
 
 DESCRIPTION = (
     "Score models on your own data, or on published benchmarks. The command prints Markdown tables. On your data and "
@@ -116,8 +116,8 @@ def _check(arguments: argparse.Namespace) -> None:
     files = [*texts, *filter(None, retrieval.values())]
     if 0 < len(missing) < len(retrieval):
         raise SettingsError(f"--queries, --corpus and --qrels belong together; also give {' and '.join(missing)}")
-    if absent := next((path for path in files if not path.is_file()), None):
-        raise EvaluationError(f"{absent}: no such file; check the path")
+    for path in files:
+        check_input(str(path))
     if not (arguments.hub or data or (files and not arguments.benchmarks)):
         raise SettingsError("no data; give --data DIR, --hub, or your own files, such as --translations FILE")
     if data is not None and not data.is_dir():
@@ -133,3 +133,16 @@ def _check(arguments: argparse.Namespace) -> None:
         raise SettingsError(f"{seen}; name the two texts of --translations, or score and sentences of --graded")
     if arguments.json:
         check_output(arguments.json, overwrite=True)
+        if arguments.json.exists() and not _is_scores(arguments.json):
+            raise EvaluationError(f"{arguments.json} exists and is not a file of scores; choose another name")
+
+
+def _is_scores(path: Path) -> bool:
+    """Whether a file is a list of scores, which an evaluation may replace."""
+    from st_paragram.core.files import read_json
+
+    try:
+        rows = read_json(path)
+    except ValueError:
+        return False
+    return isinstance(rows, list) and all(isinstance(row, dict) and "benchmark" in row for row in rows)

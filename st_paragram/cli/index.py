@@ -19,6 +19,7 @@ from st_paragram.tools.options.common import (
 )
 
 if TYPE_CHECKING:
+    from st_paragram.tools.search.index import SearchIndex
     from st_paragram.tools.search.rows import Fields, Source
 
 DESCRIPTION = (
@@ -32,7 +33,7 @@ EPILOG = """\
   st-paragram index more.txt --add-to lines.index
   st-paragram index gone.txt --delete-from lines.index
   st-paragram index --delete-from lines.index --where "year < 2020"
-  st-paragram index --compact lines.index --approximate
+  st-paragram index --compact lines.index --approximate --recall 0.99
   st-paragram index --export lines.index --output lines.parquet
   st-paragram search lines.index "where is the station"
   st-paragram index answers.txt --answers --model muse-cnn --output answers.index
@@ -58,13 +59,15 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     }
     for name, what in changes.items():
         folder.add_argument(f"--{name}", type=Path, metavar="FOLDER", help=f"index to {what}")
-    add("--where", metavar="SQL", help="condition for deletion, on fields or lines, such as 'line in (3, 7)'")
+    add("--where", metavar="CONDITION", help="condition for deletion, on fields or lines, such as 'line in (3, 7)'")
     add_columns_option(parser)
     add("--metadata", nargs="+", metavar="NAME", help="for a table: columns to store as fields of the sentences")
     add("--tag", action="append", metavar="FIELD=VALUE", help="field for all sentences of FILE; repeatable")
     add("--answers", action="store_true", help="lines are answers to questions; needs a model from train muse")
-    about = "group the vectors into lists and search only some of them; useful from about a million sentences"
+    about = "make searches approximate and measure their recall; from 200,000 sentences, below which they stay exact"
     add("--approximate", action="store_true", help=about)
+    about = "with --approximate: share of the nearest sentences that searches find (default: 0.95)"
+    add("--recall", type=float, metavar="X", help=about)
     add("--overwrite", action="store_true", help="replace an existing output")
 
 
@@ -73,9 +76,9 @@ _TEXT = {"file", "columns", "metadata", "tag"}
 _ACTIONS = {
     "add_to": _TEXT,
     "delete_from": {"file", "columns", "where"},
-    "compact": {"approximate"},
+    "compact": {"approximate", "recall"},
     "export": {"output", "overwrite"},
-    "output": _TEXT | {"answers", "approximate", "overwrite"},
+    "output": _TEXT | {"answers", "approximate", "recall", "overwrite"},
 }
 
 
@@ -100,13 +103,25 @@ def run(arguments: argparse.Namespace) -> int:
         count = index.delete(arguments.where, _source(arguments)[0] if arguments.file else None)
         say(f"{index.folder}: {counted(count, 'sentence')} deleted")
     if arguments.approximate:
-        index.approximate()
+        _approximate(index, arguments.recall)
     if counts := index.counts:
         rest = ", ".join(f"{counts[name]:,} {name}" for name in ("known", "repeated", "blank", "unknown"))
         added = f"{counted(counts['added'], 'sentence')} added of {counted(counts['lines'], 'line')} ({rest})"
         say(f"{index.folder}: {added}")
     say(f"{index.folder}: {counted(len(index), 'sentence')} now")
     return 0
+
+
+def _approximate(index: SearchIndex, recall: float | None) -> None:
+    """Make an index approximate, and print its recall."""
+    from st_paragram.tools.search.recall import DEFAULT, SMALLEST
+
+    measurement = index.approximate(DEFAULT if recall is None else recall)
+    if measurement is None:
+        count = counted(len(index), "sentence")
+        say(f"{index.folder}: exact search of {count} is fast enough; searches stay exact below {SMALLEST:,} sentences")
+    else:
+        say(f"{index.folder}: {measurement}")
 
 
 def _checked(arguments: argparse.Namespace) -> str:
@@ -116,7 +131,8 @@ def _checked(arguments: argparse.Namespace) -> str:
         raise SettingsError("no index; give --output to build one, or --add-to, --delete-from, --compact or --export")
     action, every = given[0], set.union(*_ACTIONS.values())
     for name in sorted(every - _ACTIONS[action] - {action}):
-        if getattr(arguments, name):
+        value = getattr(arguments, name)
+        if value is not None and value is not False:
             seen = "a file" if name == "file" else f"--{name}"
             raise SettingsError(f"{seen} does not apply to --{action.replace('_', '-')}; leave it out")
     if action == "export" and not arguments.output:
@@ -127,6 +143,12 @@ def _checked(arguments: argparse.Namespace) -> str:
         raise SettingsError(f"--{action.replace('_', '-')} needs a text; give a file with one sentence per line, or -")
     if arguments.metadata and not arguments.columns:
         raise SettingsError("--metadata names columns of a table; also name the text column with --columns")
+    if arguments.recall is not None:
+        if not arguments.approximate:
+            raise SettingsError("--recall needs --approximate; give both, or use --recall of st-paragram search")
+        from st_paragram.tools.search.recall import checked_recall
+
+        checked_recall(arguments.recall)
     if arguments.file:
         check_input(arguments.file)
     return action

@@ -22,7 +22,8 @@ from typing import Any, NoReturn
 from st_paragram.cli.overview import GROUPS, START, listed
 from st_paragram.core.extras import installed_version, missing_from_light
 from st_paragram.core.families import commands
-from st_paragram.errors import ParagramError
+from st_paragram.core.files import is_full_disk
+from st_paragram.errors import ParagramError, one_line
 
 # Settings need no pydantic plugin, and searching the installed packages for plugins takes 20 ms.
 os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
@@ -139,7 +140,8 @@ def run_reporting_errors(name: str, run: Callable[[], int]) -> int:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python prints an error at exit
         return 1
     except OSError as error:  # a full disk, a missing permission
-        reason = f"{error.filename or 'file'}: {error.strerror or error}"
+        space = "; free disk space" if is_full_disk(error) else ""
+        reason = f"{error.filename or 'file'}: {error.strerror or error}{space}"
     except KeyboardInterrupt:
         print(f"{name}: interrupted", file=sys.stderr)
         return 130
@@ -149,6 +151,10 @@ def run_reporting_errors(name: str, run: Callable[[], int]) -> int:
         if (advice := missing_from_light(error)) is None:
             raise
         reason = advice
+    except Exception as error:
+        if not is_full_disk(error):
+            raise
+        reason = f"no space left on the disk ({one_line(error)}); free disk space"
     print(f"{name}: {reason}", file=sys.stderr)
     return 1
 

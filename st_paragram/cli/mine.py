@@ -65,7 +65,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     pairs, search = (parser.add_argument_group(title) for title in ("pairs", "search"))
     add_setting_options(pairs, MiningSettings, only=("neighbors", "margin", "candidates", "threshold"))
     add_setting_options(search, MiningSettings, only=("index", "recall", "vector_type", "memory", "seed"))
-    about = "folder for intermediate results, kept for later runs, which reuse what has not changed"
+    about = "folder for intermediate results, in st_paragram.work; later runs reuse what has not changed"
     search.add_argument("--work", type=Path, metavar="DIR", help=about)
 
 

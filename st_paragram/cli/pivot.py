@@ -22,7 +22,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--text", action="append", required=True, metavar="LANG-LANG:FILE", help="two-column bitext; repeatable")
     add("--lang", default="en", help="language to find paraphrases in (default: %(default)s)")
-    add("--output", type=Path, required=True, metavar="FILE.tsv", help="output file; an existing file is replaced")
+    add("--output", type=Path, required=True, metavar="FILE.tsv", help="output file")
+    add("--overwrite", action="store_true", help="replace existing outputs")
     add_setting_options(parser, PivotSettings)
     invalid = "drop rows that are not UTF-8 or have the wrong number of columns, instead of refusing the text"
     add("--drop-invalid", action="store_true", help=invalid)
@@ -36,8 +37,8 @@ def run(arguments: argparse.Namespace) -> int:
 
     settings = PivotSettings(**given(arguments, PivotSettings))
     sources = [pivot_source(spec, arguments.lang) for spec in arguments.text]
-    with output_files(arguments.output, arguments.json, overwrite=True):
-        report = pivot(sources, arguments.output, settings, arguments.drop_invalid)
+    with output_files(arguments.output, arguments.json, overwrite=arguments.overwrite):
+        report = pivot(sources, arguments.output, settings, arguments.drop_invalid, arguments.overwrite)
         if arguments.json:
             write_json(arguments.json, vars(report))
     sys.stdout.write(f"{report.table()}\n")

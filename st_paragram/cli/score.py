@@ -36,6 +36,9 @@ background: the mean cosine of both sentences with their nearest neighbors in th
 2019). The cosine is divided by the background (--margin ratio), or the background is subtracted from it (--margin
 distance).
 
+A pair with a side that is blank, or in which the model knows no token, has no similarity. Its score is 0.000000, or
+-1.000000 with --margin distance. The command prints the number of such pairs.
+
 You choose the sentences in which neighbors are searched. With --background self, these are the two sides of the file
 and of the labeled pairs. The partner of a sentence is then one of its neighbors, as in mining. --background-source and
 --background-target take two texts with one sentence per line.
@@ -114,7 +117,8 @@ def run(arguments: argparse.Namespace) -> int:
         sample = np.round([score for score, _, _ in score_files.score_pairs(model, pairs, scorer=scorer)], 6)
         target = output or stack.enter_context(standard_output())
         report = score_files.score_file(model, source, target, arguments.overwrite, scorer, kept)
-    say(f"{output_name(output)}: {counted(report.pairs, 'pair')}; {report.blank:,} with a blank side")
+    unknown = f", {report.unknown:,} with a side in which the model knows no token" if report.unknown else ""
+    say(f"{output_name(output)}: {counted(report.pairs, 'pair')}; {report.blank:,} with a blank side{unknown}")
     if right is not None and kept is not None:
         cuts = suggest(sample, right, arguments.precision, np.frombuffer(kept))
         print(table(cuts), file=sys.stderr if output is None else sys.stdout)

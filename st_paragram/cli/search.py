@@ -9,10 +9,12 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from st_paragram.core.files import check_output
+from st_paragram.core.files import check_output, is_pipe
+from st_paragram.core.text.streams import stream_name
 from st_paragram.core.text.tables import check_plain
+from st_paragram.core.words import counted
 from st_paragram.errors import SettingsError
-from st_paragram.tools.options.common import check_input, is_standard_output, model_name, output_opened
+from st_paragram.tools.options.common import check_input, is_standard_output, model_name, output_opened, say
 
 DESCRIPTION = (
     "Find the sentences nearest to a query, in an index (from st-paragram index) or in a text with one sentence per "
@@ -22,7 +24,7 @@ DESCRIPTION = (
 EPILOG = """\
   st-paragram search lines.txt "where is the station" -k 5
   st-paragram search lines.index "where is the station" --where "lang in ('es', 'fr') and year >= 2020" --show-metadata
-  st-paragram search lines.index --queries questions.txt --output found.tsv
+  st-paragram search lines.index --queries questions.txt --recall 0.99 --output found.tsv
 """
 
 _BLOCK = 4096  # queries embedded together
@@ -36,7 +38,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--queries", metavar="FILE", help="queries, one per line, plain or compressed, or -; blank lines are skipped")
     add("-k", type=int, default=10, metavar="N", help="number of sentences per query (default: %(default)s)")
     add("--threshold", type=float, metavar="COSINE", help="minimum cosine (default: none)")
-    add("--where", metavar="SQL", help="condition on the fields of an index, such as \"lang = 'es' and year >= 2020\"")
+    add(
+        "--where",
+        metavar="CONDITION",
+        help="condition on the fields of an index, such as \"lang = 'es' and year >= 2020\"",
+    )
+    about = "for an approximate index: share of the nearest sentences to find; 1: exact (default: that of the index)"
+    add("--recall", type=float, metavar="X", help=about)
     add("--show-metadata", action="store_true", help="append the sentence's fields to each row, as JSON")
     add("--output", type=Path, metavar="OUT.tsv", help="output file (default, or `-`: standard output)")
     add("--overwrite", action="store_true", help="replace an existing output")
@@ -48,6 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Search and write the results."""
     from st_paragram.core.encoding.models import load_encoder
     from st_paragram.tools.search.embedding import TextSearch
+    from st_paragram.tools.search.recall import checked_recall
 
     if bool(arguments.query) == bool(arguments.queries):
         raise SettingsError("give queries either as arguments or in a file (--queries)")
@@ -57,13 +66,20 @@ def run(arguments: argparse.Namespace) -> int:
         check_input(arguments.queries)
     if not is_standard_output(arguments.output):
         check_output(arguments.output, arguments.overwrite)
-    where = {} if arguments.where is None else {"where": arguments.where}
+    given = {"where": arguments.where, "recall": arguments.recall}
+    options = {name: value for name, value in given.items() if value is not None}
+    if arguments.recall is not None:
+        checked_recall(arguments.recall)
     index: Any
-    if arguments.source == "-" or Path(arguments.source).is_file():
+    if not Path(arguments.source).is_dir() and (is_pipe(arguments.source) or Path(arguments.source).is_file()):
         check_plain(arguments.source)
-        if where:
-            raise SettingsError(f"--where needs an index, but {arguments.source} is a text; index it first")
+        if options:
+            name = next(iter(options))
+            raise SettingsError(f"--{name} needs an index, but {arguments.source} is a text; index it first")
         index = TextSearch(arguments.source, load_encoder(model_name(arguments)))
+        if index.unknown:
+            left_out = f"{counted(index.unknown, 'sentence')} without a known token left out"
+            say(f"{stream_name(arguments.source)}: {left_out}")
     else:
         from st_paragram.tools.search.index import SearchIndex
 
@@ -71,7 +87,9 @@ def run(arguments: argparse.Namespace) -> int:
     queries = iter(arguments.query) if arguments.query else _queries(arguments.queries)
     with output_opened(arguments.output, arguments.overwrite) as handle:
         while block := list(islice(queries, _BLOCK)):
-            for query, hits in zip(block, index.search(block, arguments.k, arguments.threshold, **where), strict=True):
+            for query, hits in zip(
+                block, index.search(block, arguments.k, arguments.threshold, **options), strict=True
+            ):
                 start = " ".join(query.split()) + "\t" if len(arguments.query) != 1 else ""
                 for hit in hits:
                     fields = f"\t{json.dumps(hit.metadata, ensure_ascii=False)}" if arguments.show_metadata else ""

@@ -1,28 +1,56 @@
-"""Files and folders: atomic writes, early checks of outputs, digests, and locks against concurrent runs."""
+"""Files and folders: atomic writes, early checks of outputs, digests, and locks against concurrent runs.
+
+Only three kinds of files and folders are ever removed: folders with the file `MARKER`, which this package made; hidden
+names with 12 random digits, which `atomic` and `temporary_folder` choose; and the empty files that serve as locks.
+"""
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
+import logging
 import os
 import re
 import shutil
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from fnmatch import fnmatch
 from functools import partial
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
 from st_paragram.errors import InUseError, ParagramError, TextError, one_line
 
+logger = logging.getLogger(__name__)
+
 _Record = TypeVar("_Record")
 
 STDIN = "-"  # stands for standard input in place of a file
 CACHE_VARIABLE = "ST_PARAGRAM_CACHE"  # names the folder for everything that is not a named output
+MARKER = ".made-by-st_paragram"  # a file in each folder that this package made and may remove
+_MARK = b"st_paragram made this folder and will remove it. Keep no files of yours here.\n"
 _OLD = "old"  # name of a folder while it is being replaced
 _UNFINISHED = re.compile(r"\.(.+)\.[0-9a-f]{12}\.part")
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # a full disk, a used-up quota, a limit of the system
+#: Words of libraries in errors for a full disk: of Rust, numpy, torch.
+_FULL_TEXT = re.compile(
+    r"(?i)no space left|storagefull|\d+ requested and \d+ written|streamwriter failed writing|unexpected pos \d+ vs \d+"
+)
+
+#: Files of each kind of output folder, by the file or folder that marks the kind. A pattern without a slash is for
+#: names in any subfolder.
+_OUTPUT_FOLDERS = {
+    "st_paragram.json": (
+        *("st_paragram.json", "training.json", "modules.json", "*config*.json", "*.safetensors", "*.index.json"),
+        *("*.model", "tokenizer.json", "special_tokens_map.json", "added_tokens.json", "vocab.json", "vocab.txt"),
+        *("merges.txt", "*.jinja", "README.md", ".gitattributes"),
+    ),
+    "embeddings.json": ("embeddings.json", "shard-*.npy"),
+    "sentences.lance": ("sentences.lance/*", "in-use.lock"),
+}
 
 
 def cache_folder() -> Path:
@@ -49,9 +77,10 @@ def atomic(path: Path) -> Iterator[IO[bytes]]:
     path.parent.mkdir(parents=True, exist_ok=True)
     part = _unfinished(path)
     try:
-        with part.open("wb") as handle:
-            yield handle
-        part.replace(path)
+        with naming_full_disk(path):
+            with part.open("wb") as handle:
+                yield handle
+            part.replace(path)
     finally:
         part.unlink(missing_ok=True)
 
@@ -75,13 +104,61 @@ def atomic_folder(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def temporary_folder(output: Path) -> Iterator[Path]:
-    """Give an empty folder next to an output, which is removed at the end."""
+    """Give a folder of ours next to an output, which is removed at the end."""
     folder = _unfinished(output)
     folder.mkdir(parents=True)
     try:
-        yield folder
+        with naming_full_disk(output):
+            (folder / MARKER).write_bytes(_MARK)
+            yield folder
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        _remove(folder)
+
+
+def is_own_folder(path: Path) -> bool:
+    """Whether this package made a folder, so that it may remove it; never true for a link."""
+    try:
+        return not path.is_symlink() and (path / MARKER).read_bytes() == _MARK
+    except OSError:
+        return False
+
+
+def make_own_folder(path: Path) -> None:
+    """Create a folder that this package may remove; accept such a folder of an earlier run, and refuse any other."""
+    if is_own_folder(path):
+        return
+    if path.exists() or path.is_symlink():
+        raise ParagramError(f"{path} exists, and this version of st_paragram did not make it; move it elsewhere")
+    with temporary_folder(path) as folder:
+        new = folder / "new"
+        new.mkdir()
+        (new / MARKER).write_bytes(_MARK)
+        try:
+            new.rename(path)  # whole, so that a killed run leaves no folder without a marker
+        except OSError:
+            if not is_own_folder(path):  # another run was faster
+                raise
+
+
+def remove_own_folder(path: Path) -> None:
+    """Remove a folder of `make_own_folder`, and leave any other as it is."""
+    if is_own_folder(path):
+        with suppress(OSError):  # at once, so that a killed run leaves no half of it under its name
+            path = path.rename(_unfinished(path))
+        _remove(path)
+
+
+def _remove(folder: Path) -> None:
+    """Remove a folder of ours, the marker last."""
+    with suppress(OSError):
+        for path in folder.iterdir():
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path, ignore_errors=True)
+            elif path.name != MARKER:
+                path.unlink()
+        if {path.name for path in folder.iterdir()} <= {MARKER}:
+            (folder / MARKER).unlink(missing_ok=True)
+            folder.rmdir()
 
 
 def _unfinished(path: Path) -> Path:
@@ -92,20 +169,47 @@ def _unfinished(path: Path) -> Path:
 def remove_unfinished(folder: Path, name: str | None = None) -> None:
     """Remove leftovers of killed runs in a folder, for one output or for all; no other run may be writing there."""
     for left in list(folder.glob(".*.part")):
-        found = _UNFINISHED.fullmatch(left.name)
-        if found is None or name not in (None, found[1]):
+        match = _UNFINISHED.fullmatch(left.name)
+        if match is None or name not in (None, match[1]) or left.is_symlink():
             continue
         if left.is_dir():
-            _bring_back(left / _OLD, folder / found[1])
-            shutil.rmtree(left, ignore_errors=True)
-        else:
-            with suppress(OSError):  # another user's
+            _bring_back(left / _OLD, folder / match[1])
+        with suppress(OSError):  # another user's
+            if not left.is_dir():
                 left.unlink()
+            elif is_own_folder(left) or {path.name for path in left.iterdir()} <= {MARKER}:  # killed at once
+                _remove(left)
 
 
 def _bring_back(old: Path, path: Path) -> None:
     if old.exists() and not path.exists():
         old.rename(path)
+
+
+def is_full_disk(error: BaseException | None) -> bool:
+    """Whether an error, or the error that it was raised from, is that of a full disk; libraries have many forms."""
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in _FULL:
+            return True
+        if _FULL_TEXT.search(str(error)):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+@contextmanager
+def naming_full_disk(path: Path) -> Iterator[None]:
+    """Turn any library's error for a full disk into an `OSError` that names the path, unless it names a file."""
+    try:
+        yield
+    except Exception as error:
+        named = isinstance(error, OSError) and error.filename is not None
+        if named or isinstance(error, ParagramError) or not is_full_disk(error):
+            raise
+        number = error.errno if isinstance(error, OSError) and error.errno in _FULL else errno.ENOSPC
+        if match := _UNFINISHED.fullmatch(path.parent.name):  # a temporary folder, whose output the user knows
+            path = path.parent.with_name(match[1])
+        raise OSError(number, os.strerror(number), str(path)) from error
 
 
 def write_text(path: Path, text: str) -> None:
@@ -167,10 +271,19 @@ def check_output(path: Path, overwrite: bool) -> None:
         raise ParagramError(refusal)
 
 
+def check_new(path: Path) -> None:
+    """Refuse an output that exists, for scripts that have no option to replace it."""
+    if path.exists() or path.is_symlink():
+        raise ParagramError(f"{path} exists; move it or choose another name")
+
+
 def check_output_folder(
     path: Path, overwrite: bool, marker: str, kind: str, error: type[ParagramError] = ParagramError
 ) -> None:
-    """Refuse an unusable output folder before any work is done for it; only a folder with the `marker` is replaced."""
+    """Refuse an unusable output folder before any work is done for it.
+
+    Only a folder with the `marker` is replaced, and only if all its files are those of such a folder.
+    """
     if not path.name:
         raise error(f"{path}: the folder cannot be created; choose another place")
     if refusal := not_writable(path):
@@ -183,6 +296,19 @@ def check_output_folder(
         raise error(f"{path} exists and is not a {kind}; choose another name")
     if not overwrite:
         raise error(f"{path} exists; choose another name or give --overwrite")
+    if foreign := _foreign_file(path, _OUTPUT_FOLDERS[marker]):
+        raise error(f"{path} has files that are not of a {kind}, such as {foreign}; move them or choose another name")
+
+
+def _foreign_file(folder: Path, patterns: Sequence[str]) -> str | None:
+    """Return a file of a folder that matches none of the patterns; None if there is none."""
+    for path in folder.rglob("*"):
+        if path.is_dir() and not path.is_symlink():
+            continue
+        name = path.relative_to(folder).as_posix()
+        if not any(fnmatch(name if "/" in pattern else path.name, pattern) for pattern in patterns):
+            return one_line(name)
+    return None
 
 
 def digest(*parts: Any) -> str:  # noqa: ANN401 - whatever JSON can hold
@@ -214,6 +340,11 @@ def content_digest(path: Path) -> str:
 def is_pipe(path: str | Path) -> bool:
     """Whether a path can be read only once: standard input (`-`), a pipe."""
     return str(path) == STDIN or (Path(path).exists() and not Path(path).is_file())
+
+
+def names_of(names: str | Path | Sequence[Any]) -> list[Any]:
+    """Return names as a list, and one name as a list of one: a str is a sequence too, of letters."""
+    return [names] if isinstance(names, str | Path) else list(names)
 
 
 def size(folder: Path) -> int:
@@ -268,12 +399,18 @@ def _held(path: Path, wait: bool, refusal: str, reentrant: bool) -> Iterator[boo
     """Hold a lock; yield whether it was taken now: False if this thread has it already, or locks do not work here."""
     from filelock import FileLock, Timeout
 
-    lock = FileLock(path, timeout=-1 if wait else 0, is_singleton=reentrant)
+    if path.is_symlink() or (path.exists() and not _is_lock(path)):
+        raise ParagramError(f"{path} exists and is not a lock of st_paragram; move it, or choose another name")
+    lock = FileLock(path, timeout=0, is_singleton=reentrant)
     outermost = not lock.is_locked
     try:
-        lock.acquire()
-    except Timeout as error:
-        raise InUseError(refusal) from error
+        try:
+            lock.acquire()
+        except Timeout as error:
+            if not wait:
+                raise InUseError(refusal) from error
+            logger.warning("waiting for another run: %s", refusal.partition(";")[0])
+            lock.acquire(timeout=-1)
     except PermissionError:
         raise
     except (NotImplementedError, OSError):  # on a file system without locks, nothing prevents a second run
@@ -282,6 +419,11 @@ def _held(path: Path, wait: bool, refusal: str, reentrant: bool) -> Iterator[boo
         yield outermost
     finally:
         lock.release()
+
+
+def _is_lock(path: Path) -> bool:
+    """Whether a file may be a lock: empty, or with a process id where the file system has no locks."""
+    return path.is_file() and (not path.stat().st_size or path.read_bytes().split(b"\n")[0].isdigit())
 
 
 @dataclass(frozen=True)

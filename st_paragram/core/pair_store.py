@@ -38,7 +38,7 @@ import h5py
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from st_paragram.core.files import temporary_folder
+from st_paragram.core.files import naming_full_disk, temporary_folder
 from st_paragram.core.native import kernels
 from st_paragram.core.tokenizers import flat_ids
 from st_paragram.core.tokenizers.base import Tokenizer, load_tokenizer
@@ -279,8 +279,9 @@ class PairStoreWriter:
                 values = new[_LABELS] = labels.astype(self._types[_LABELS])
             if not (np.isfinite(values) if values.dtype.kind == "f" else values == labels).all():
                 raise ValueError(f"labels {labels.min()}..{labels.max()}: not all are finite numbers of {values.dtype}")
-        for name, dtype in self._types.items():
-            self._raw[name].write(new[name].astype(dtype).tobytes())
+        with naming_full_disk(self.path):
+            for name, dtype in self._types.items():
+                self._raw[name].write(new[name].astype(dtype).tobytes())
         self._rows += rows
         self._ids = {side: count + len(new[f"{side}/ids"]) for side, count in self._ids.items()}
 

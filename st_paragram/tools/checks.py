@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from st_paragram.core.encoding.encoder import Encoder
 from st_paragram.core.encoding.find import shipped_folder
+from st_paragram.core.encoding.unit_embeddings import unit_embeddings
 from st_paragram.core.text.parallel import TextSource, read_pairs
 from st_paragram.core.words import counted
 from st_paragram.errors import MissingExtraError, ParagramError
@@ -44,6 +45,7 @@ _RUN, _RUNS = 50, 40  # consecutive rows in a run; number of runs
 _LONGEST = 300  # maximum characters of a sentence to use
 
 _MOST_COPIES, _FEWEST_ROWS = 0.3, 20
+_MOST_UNKNOWN = 0.3  # share of pairs with a side without a known token
 # A side with enough characters is in another language if that has at least this probability, and its own at most this.
 _OTHER, _OWN, _FEWEST_CHARACTERS, _BLOCK = 0.7, 0.1, 500, 1_000
 
@@ -164,6 +166,9 @@ def _wrong_rows(sample: Sample, found: Sequence[Seen], languages: tuple[str, str
             return []
     similarity = Similarity(sample)
     shift, unrelated = similarity.shift(), similarity.unrelated()
+    if similarity.unknown >= _MOST_UNKNOWN:
+        many = f"{similarity.unknown:.0%} of the pairs"
+        return [f"{many} have a side without a token that {shipped_folder().name} knows; check the languages"]
     if shift and (shift[2] >= 0.5 or not unrelated):
         rows, start, share = shift
         ahead = f"{counted(abs(rows), 'row')} {'later' if rows > 0 else 'earlier'}"
@@ -207,26 +212,37 @@ def take_sample(rows: Iterable[Pair]) -> Sample:
 
 
 class Similarity:
-    """Cosines of the sides of a sample."""
+    """Cosines of the sides of a sample.
+
+    Attributes:
+        unknown: Share of the pairs with a side in which the model knows no token. Their cosines are 0.
+    """
 
     def __init__(self, sample: Sample) -> None:
         self._starts = sample.starts
         shape = len(sample.runs), len(sample.runs[0]), -1
-        self._first, self._second = (  # (runs, rows per run, dimension)
-            _encoder().encode(side, normalize_embeddings=True).reshape(shape) for side in zip(*sample.rows, strict=True)
+        first, second = (
+            unit_embeddings(_encoder(), side, normalize_embeddings=True) for side in zip(*sample.rows, strict=True)
         )
+        self._known = (first.known & second.known).reshape(shape[:2])
+        self.unknown = 1 - float(self._known.mean())
+        self._first = first.vectors.reshape(shape)  # (runs, rows per run, dimension)
+        self._second = second.vectors.reshape(shape)
         self._cosines = (self._first * self._second).sum(-1)
-        others = self._second.reshape(self._cosines.size, -1)
-        others = others[np.random.default_rng(0).permutation(len(others))]
+        others = second.vectors[np.random.default_rng(0).permutation(len(second.vectors))]
         self._shuffled = (self._first * others.reshape(self._second.shape)).sum(-1)
 
     def __str__(self) -> str:
         """Describe the similarity of the sides."""
-        return f"mean cosine {self._cosines.mean():.2f}, of shuffled pairs {self._shuffled.mean():.2f}"
+        known = self._known
+        cosines = f"mean cosine {self._cosines[known].mean():.2f}, of shuffled pairs {self._shuffled[known].mean():.2f}"
+        without = int((~known).sum())
+        return f"{cosines}; without {counted(without, 'pair')} without a known token" if without else cosines
 
     def unrelated(self) -> bool:
         """Whether pairs are hardly more similar than random texts."""
         better = (self._cosines > self._shuffled) + 0.5 * (self._cosines == self._shuffled)
+        better = better[self._known]
         return better.size >= _FEWEST_PAIRS and bool(better.mean() < _TRANSLATED)
 
     def shift(self) -> tuple[int, int, float] | None:

@@ -22,16 +22,18 @@ from numpy.typing import NDArray
 
 from st_paragram.core.encoding.encoder import Encoder
 from st_paragram.core.encoding.models import TextEncoder
+from st_paragram.core.encoding.unit_embeddings import known_texts
+from st_paragram.core.text.words import SPACED, UNIT, UNSPACED
 from st_paragram.core.tokenizers.bilingual import BilingualTokenizer
-from st_paragram.errors import EvaluationError, TextError
+from st_paragram.errors import EvaluationError, TextError, short
 
 Floats = NDArray[np.float64]
 
 #: Maximum words of a sentence; each is left out in turn, and the model embeds as many texts.
 MAX_WORDS = 100
-_UNSEGMENTED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Tibetan}\p{Myanmar}\p{Khmer}"
-_WORD = regex.compile(rf"[{_UNSEGMENTED}]|[^\s{_UNSEGMENTED}]+")
-_SPACED_LETTER = regex.compile(rf"[^\W{_UNSEGMENTED}]")  # or a digit
+# What is left out at a time: a character of a script without spaces, with its marks, or what is between spaces.
+_WORD = regex.compile(rf"{UNIT}|[^\s{UNSPACED}]+", regex.VERSION1)
+_SPACED_LETTER = regex.compile(SPACED, regex.VERSION1)  # or a digit
 
 
 class Part(NamedTuple):
@@ -63,6 +65,9 @@ def compare(model: TextEncoder, first: str, second: str) -> Comparison:
         >>> found.cosine > 0.5
         True
     """
+    for reader, text in zip(readers(model), (first, second), strict=True):
+        if not known_texts(reader, [text]).all():
+            raise TextError(f"the model knows no token in {short(text)}; use one of its languages or another model")
     pairs = zip(readers(model), (first, second), strict=True)
     sides = [_pieces(one, text) for one, text in pairs if isinstance(one, Encoder)]
     if not sides:

@@ -6,10 +6,13 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from st_paragram.core.encoding.find import find
 from st_paragram.core.encoding.models import TextEncoder, load_encoder
+from st_paragram.core.encoding.unit_embeddings import unit_embeddings
 from st_paragram.core.extras import require
-from st_paragram.errors import ParagramError, SettingsError, TextError
+from st_paragram.errors import ParagramError, SettingsError, TextError, short
 from st_paragram.tools.alignment.align import align
 from st_paragram.tools.alignment.settings import AlignmentSettings
 from st_paragram.tools.comparison import compare, languages_of, readers
@@ -145,12 +148,15 @@ def show_comparison(model: TextEncoder, first: str, second: str) -> list[Any]:
 def nearest(model: TextEncoder, query: str, text: str) -> list[list[str]]:
     """Return rows of cosine, sentence and line number for the ten nearest sentences in a list; ties in line order."""
     query, lines = _sentence(query, "query"), _lines(text, "list", MAX_LINES)
-    asked, rows = (
-        each.encode(texts, normalize_embeddings=True, show_progress_bar=False)
-        for each, texts in zip(readers(model), ([query], lines), strict=True)
-    )
-    cosines = (rows @ asked[0]).round(5)
-    best = (-cosines).argsort(kind="stable")[:_NEAREST]
+    reader_of_query, reader_of_lines = readers(model)
+    asked = unit_embeddings(reader_of_query, [query], normalize_embeddings=True)
+    if not asked.known.all():
+        raise TextError(f"the model knows no token in the query {short(query)}; use one of its languages")
+    vectors, known = unit_embeddings(reader_of_lines, lines, normalize_embeddings=True)
+    # Equal rows have equal cosines in float64
+    cosines = (vectors.astype(np.float64) @ asked.vectors[0].astype(np.float64)).round(5)
+    order = (-cosines).argsort(kind="stable")
+    best = order[known[order]][:_NEAREST]
     return [[f"{cosines[row]:.3f}", lines[row], str(row + 1)] for row in best.tolist()]
 
 
@@ -161,7 +167,7 @@ def aligned(model: TextEncoder, first: str, second: str) -> list[list[str]]:
     one, other = _lines(first, "first text", MAX_ALIGNED), _lines(second, "second text", MAX_ALIGNED)
     rows = []
     settings = AlignmentSettings(with_skipped=True)
-    for block in align(one, other, lambda lines: model.encode(list(lines), show_progress_bar=False), settings):
+    for block in align(one, other, lambda lines: unit_embeddings(model, lines).vectors, settings):
         sides = [" ".join(one[row] for row in block.source), " ".join(other[row] for row in block.target)]
         rows.append([f"{block.score:.2f}" if all(sides) else "", *sides])
     return rows

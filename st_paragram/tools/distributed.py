@@ -7,6 +7,7 @@ completed tasks, and skip these when the same pipeline is run again.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -86,6 +87,7 @@ class EmbedTexts(_STEP):
     """Write the embeddings of documents to Parquet, one file per task, and pass the documents on.
 
     The files `00000.parquet`, ... have the columns `id`, `text` and `embedding` (a list) and exist only when complete.
+    The statistics count blank documents, and others in which the model knows no token; they have rows, too.
 
     Args:
         model: Directory, name or hub id of a model, available on every machine.
@@ -133,6 +135,7 @@ class EmbedTexts(_STEP):
 
         encode = RowEncoder(load_encoder(self.model, self.threads), self.settings)
         table, name = ParquetTable(encode, ("id", "text")), f"{rank:05d}.parquet"
+        self._check_free(name, table)
         with self.output.open(f"{name}.part", "wb") as file, table.writer(file) as writer:
             while batch := list(islice(data, _BATCH_TEXTS)):
                 with self.track_time("batch"):
@@ -142,6 +145,17 @@ class EmbedTexts(_STEP):
                         writer.write_batch(table.of(rows, list(islice(ids, len(lines))), lines))
                 yield from batch
         self.output.mv(f"{name}.part", name)
+        self.stat_update("blank", value=encode.report.blank)
+        self.stat_update("without a known token", value=encode.report.unknown)
+
+    def _check_free(self, name: str, table: ParquetTable) -> None:
+        """Refuse to replace a file that no task of such a pipeline has written."""
+        if not self.output.exists(name):
+            return
+        with self.output.open(name, "rb") as file, suppress(ValueError):  # not Parquet
+            if table.parquet.read_schema(file).names == table.schema.names:
+                return
+        raise TextError(f"{self.output.path}/{name} exists and has no embeddings; choose another folder")
 
 
 def _text_of(document: Document, key: str | None) -> str:

@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from st_paragram.core.encoding.models import TextEncoder, batch_size
+from st_paragram.core.encoding.unit_embeddings import unit_embeddings
 from st_paragram.core.files import atomic, output_files
 from st_paragram.core.text.parallel import ReadCounts, TextSource, read_pairs
-from st_paragram.errors import MiningError, TextError
+from st_paragram.errors import MiningError, SettingsError, TextError, short
 
 Vectors = NDArray[np.float32]
 Scorer = Callable[[Vectors, Vectors], NDArray[np.floating[Any]]]
@@ -28,10 +29,17 @@ _PAIRS = 1 << 14  # pairs encoded and written at a time
 
 @dataclass
 class ScoringReport:
-    """Number of scored pairs, and of pairs with a blank side."""
+    """Counts of a scoring run.
+
+    Attributes:
+        pairs: Number of pairs.
+        blank: Pairs with a blank side.
+        unknown: Other pairs with a side in which the model knows no token.
+    """
 
     pairs: int = 0
     blank: int = 0
+    unknown: int = 0
 
 
 def cosines(first: Vectors, second: Vectors) -> NDArray[np.floating[Any]]:
@@ -44,24 +52,36 @@ def score_pairs(
 ) -> Iterator[tuple[float, str, str]]:
     """Yield (score, first, second) for pairs of texts, in order.
 
+    A pair with a side in which the model knows no token has no similarity. Its score is 0 as a cosine or a ratio, and
+    -1 as a distance, so that no threshold keeps it.
+
     Args:
         model: An `Encoder` or any SentenceTransformer.
         pairs: Pairs of texts.
-        report: Counts all pairs, and pairs with a blank side.
+        report: Counts the pairs.
         scorer: Function that scores pairs of unit vectors.
     """
     report, at_once = report or ScoringReport(), batch_size(model)
+    no_similarity = getattr(scorer, "no_similarity", 0.0)
     pairs = iter(pairs)
     while batch := list(islice(pairs, _PAIRS)):
+        for pair in batch:
+            if isinstance(pair, str):
+                raise SettingsError(f"{short(pair)} is one text; give pairs of texts, such as [(first, second)]")
         texts = [text for pair in batch for text in pair]
-        rows = model.encode(texts, batch_size=at_once, normalize_embeddings=True, show_progress_bar=False)
-        scores = scorer(rows[0::2], rows[1::2])
-        for score, (first, second) in zip(scores, batch, strict=True):
+        vectors, known = unit_embeddings(model, texts, batch_size=at_once, normalize_embeddings=True)
+        both_known = known[0::2] & known[1::2]
+        scores = np.full(len(batch), no_similarity)
+        if both_known.any():
+            scores[both_known] = scorer(vectors[0::2][both_known], vectors[1::2][both_known])
+        for score, is_known, (first, second) in zip(scores.tolist(), both_known, batch, strict=True):
+            blank = not (first.strip() and second.strip())
             report.pairs += 1
-            report.blank += not (first.strip() and second.strip())
+            report.blank += blank
+            report.unknown += not (blank or is_known)
             if not math.isfinite(score):
                 raise MiningError(f"pair {report.pairs} has the score {score}; the model is damaged, use another model")
-            yield float(score), first, second
+            yield score, first, second
 
 
 def score_file(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import shutil
 import signal
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -17,14 +16,35 @@ from pathlib import Path
 from threading import Thread
 from typing import Any, TypeVar
 
-from st_paragram.core.files import check_output, locked, output_lock
-from st_paragram.errors import ParagramError, SettingsError
+from st_paragram.core.files import (
+    MARKER,
+    check_output,
+    digest,
+    is_full_disk,
+    locked,
+    make_own_folder,
+    naming_full_disk,
+    not_writable,
+    output_lock,
+    remove_own_folder,
+    remove_unfinished,
+)
+from st_paragram.errors import ParagramError, SettingsError, StoreError
 
 logger = logging.getLogger(__name__)
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 _function: Callable[[Any], Any]  # function of a worker process
+
+
+def work_place(output: Path, folder: Path | None = None, keep: bool = False) -> Path:
+    """Return the path of the work folder, see `work_folder`."""
+    if folder is None:
+        return output.with_name(f".{output.name}.work")
+    if keep:
+        return folder / "st_paragram.work"
+    return folder / f"{output.name}.{digest(str(output.resolve()))[:8]}.work"  # outputs may have the same name
 
 
 @contextmanager
@@ -35,39 +55,62 @@ def work_folder(
     keep: bool = False,
     check: Callable[[], None] | None = None,
 ) -> Iterator[Path]:
-    """Give a work folder, by default hidden next to the output, and lock it and the output for this run.
+    """Give a work folder of ours, by default hidden next to the output, and lock it and the output for this run.
 
-    Unless it must be kept, it is removed when the work is complete, or after a `ParagramError`, when the work cannot be
-    completed. After other errors, such as a full disk or Ctrl-C, it is kept, and the same run resumes from it. `check`
-    refuses unusable outputs in place of `check_output`, which refuses an existing file without `overwrite`.
+    `folder` is a folder of the user, in which the work folder is made; nothing else in it is touched. If `keep`, the
+    work folder is for all outputs, and stays. Otherwise, it is for one output, and removed when the work is complete or
+    cannot be completed. It stays if the same command, perhaps with other settings, may resume from it: after Ctrl-C, a
+    full disk, or a `SettingsError` or `StoreError` with work done.
+
+    `check` refuses unusable outputs in place of `check_output`, which refuses an existing file without `overwrite`.
     """
-    place, ended = folder or output.with_name(f".{output.name}.work"), True
-    with output_lock(output, check or partial(check_output, output, overwrite)), locked(place):
-        try:
-            yield place
-        except BaseException as error:
-            ended = isinstance(error, ParagramError)
-            if isinstance(error, KeyboardInterrupt):
-                logger.warning("completed work is kept in %s; the same command resumes from there", place)
-            raise
-        finally:
-            if ended and not keep:
-                shutil.rmtree(place, ignore_errors=True)
+    place = work_place(output, folder, keep)
+    with output_lock(output, check or partial(check_output, output, overwrite)):
+        if refusal := not_writable(place):
+            raise ParagramError(refusal)
+        if not keep:
+            remove_unfinished(place.parent, place.name)
+        make_own_folder(place)
+        ended = True
+        with locked(place):
+            try:
+                with naming_full_disk(place):
+                    yield place
+            except BaseException as error:
+                ended = _is_useless(place, error)
+                if not ended and isinstance(error, KeyboardInterrupt | SettingsError | StoreError):
+                    logger.warning("completed work is kept in %s; the same command resumes from there", place)
+                raise
+            finally:
+                if ended and not keep:
+                    remove_own_folder(place)
+
+
+def _is_useless(place: Path, error: BaseException) -> bool:
+    """Whether no run can resume from the work that an error ended."""
+    if isinstance(error, SettingsError | StoreError):  # another setting or place for the output may help
+        files = (path for path in place.rglob("*") if path.is_file() and path.name != MARKER)
+        return not any(path.stat().st_size for path in files)
+    return isinstance(error, ParagramError) and not is_full_disk(error)
 
 
 def make(path: Path, write: Callable[[Path], object]) -> Path:
     """Make a file or a folder unless it exists, and return its path.
 
-    `write` gets another path, next to it and with the same suffix, which takes the name when `write` has returned. So
-    an existing file or folder is complete. The name should depend on everything that affects the contents.
+    `write` gets the path of the same name in a temporary folder. It takes its place when `write` has returned. So an
+    existing file or folder is complete. The name should depend on everything that affects the contents.
     """
     if not path.exists():
-        part = path.with_name(f".{path.name}")
-        part.parent.mkdir(parents=True, exist_ok=True)
-        if part.is_dir():
-            shutil.rmtree(part)  # from a killed run
-        write(part)
-        part.replace(path)
+        part = path.with_name(f".{path.name}.part")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        remove_own_folder(part)  # from a killed run
+        make_own_folder(part)
+        try:
+            with naming_full_disk(path):
+                write(part / path.name)
+            (part / path.name).replace(path)
+        finally:
+            remove_own_folder(part)
     return path
 
 

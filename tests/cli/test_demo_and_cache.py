@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from filelock import FileLock
 
 from st_paragram.cli.main import main
-from st_paragram.core.files import locked
 from st_paragram.learning.training.training_data import choose_data
 from st_paragram.tools import demo
 
-STORED = ("stores/en-es-0123456789abcdef.h5", "tasks/en-0123456789abcdef.arrow", "lid/lid.176.bin")
+STORED = ("stores/en-es-0123456789abcdef.h5", "tasks/qa-en-0123456789abcdef.arrow", "lid/lid.176.bin")
+LEFT = (  # by killed runs
+    *("stores/.en-es-0123456789abcdef.h5.work/cleaned/00", "stores/.en-es-0123456789abcdef.h5.lock"),
+    *("stores/.en-es-0123456789abcdef.h5.0123456789ab.part", "tasks/in-use.lock"),
+)
+FOREIGN = (
+    *("thesis.docx", "stores/own.h5", "stores/notes/a.txt", "tasks/plan.md"),
+    *("project/stores/en-es-0123456789abcdef.h5", "built-in-notes.tsv", ".git/config"),
+    *("stores/en-fr-0123456789abcdef.h5/inside", "stores/in-use.lock/inside"),
+)
 
 
 @pytest.mark.parametrize(
@@ -41,8 +51,33 @@ def test_the_cache_is_listed_and_cleared_but_for_downloads(tmp_path, monkeypatch
     lines = [line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines()]
     assert [name for name, _ in lines[:-1]] == sorted(path.name for path in tmp_path.iterdir()) and len(lines) == 5
     assert [size for name, size in lines[:-1] if name in ("stores", "tasks", "lid")] == ["2.0 kB"] * 3
-    with locked(tmp_path / "stores"):
+    with FileLock(tmp_path / "stores" / f".{Path(STORED[0]).name}.lock"):  # as another process would have it
         assert main(["cache", "clear"]) == 1
-    assert "another run is using it" in capsys.readouterr().err and (tmp_path / STORED[0]).is_file()
+    assert "another run is writing" in capsys.readouterr().err and (tmp_path / STORED[0]).is_file()
     assert main(["cache", "clear"]) == 0
     assert [path.name for path in tmp_path.rglob("*")] == ["lid", "lid.176.bin"]
+
+
+def test_files_of_others_in_the_cache_are_never_removed(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("ST_PARAGRAM_CACHE", str(tmp_path / "cache"))
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "precious").touch()
+    for name in (*STORED, *LEFT, *FOREIGN):
+        path = tmp_path / "cache" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"" if name.endswith("lock") else b"x")
+    (tmp_path / "cache" / "stores" / "en-de-0123456789abcdef.h5").symlink_to(elsewhere)
+    (tmp_path / "cache" / "link").symlink_to(elsewhere)
+    assert main(["cache"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    kept = [line.split()[0] for line in lines if line.endswith("not made by st_paragram, kept")]
+    top = {".git", "built-in-notes.tsv", "link", "project", "thesis.docx"}
+    in_stores = {f"stores/{name}" for name in ("en-fr-0123456789abcdef.h5", "in-use.lock", "notes", "own.h5")}
+    assert set(kept) == top | in_stores | {"tasks/plan.md"}
+    assert main(["cache", "clear"]) == 0
+    left = {
+        path.relative_to(tmp_path / "cache").as_posix() for path in (tmp_path / "cache").rglob("*") if path.is_file()
+    }
+    assert left == {*FOREIGN, "lid/lid.176.bin"}
+    assert (elsewhere / "precious").exists() and (tmp_path / "cache" / "link").is_symlink()

@@ -7,6 +7,7 @@ import pytest
 
 from st_paragram import SearchIndex
 from st_paragram.cli.main import main
+from st_paragram.tools.search import recall
 
 
 @pytest.fixture
@@ -49,6 +50,26 @@ def test_sentences_are_added_deleted_and_the_index_compacted(folder, capsys):
     assert run("index", "--export", "i", "--output", "o.parquet") == 0 and (folder / "o.parquet").exists()
 
 
+def test_an_index_becomes_approximate_if_it_is_large(folder, capsys, monkeypatch):
+    lines = [f"the {color} house number {number} is old" for number in range(40) for color in ("red", "green", "blue")]
+    (folder / "houses.txt").write_text("\n".join(lines))
+    capsys.readouterr()
+    assert run("index", "houses.txt", "--output", "j", "--approximate") == 0
+    said = "j: exact search of 120 sentences is fast enough; searches stay exact below 200,000 sentences"
+    assert said in capsys.readouterr().err
+    assert run("info", "j") == 0 and "recall" not in capsys.readouterr().out
+    monkeypatch.setattr(recall, "SMALLEST", 100)
+    assert run("index", "--compact", "j", "--approximate", "--recall", "0.9") == 0
+    said = capsys.readouterr().err
+    assert (
+        "j: searches visit 1 of 1 lists; nearest sentence and ten nearest found: " in said and "% for one word" in said
+    )
+    assert run("info", "j") == 0 and "searches visit 1 of 1 lists" in capsys.readouterr().out
+    for words in ([], ["--recall", "1"], ["--recall", "0.5"]):
+        assert run("search", "j", "the green house number 7 is old", "-k", "1", *words) == 0
+        assert [row[2] for row in rows(capsys)] == ["the green house number 7 is old"]
+
+
 @pytest.mark.parametrize("table", ["table.jsonl", "table.csv"])
 def test_fields_come_from_tables_and_tags_and_are_filtered(folder, capsys, table):
     words = [table, "--columns", "text", "--metadata", "lang", "year", "--tag", "source=web", "--tag", "ok=true"]
@@ -87,11 +108,19 @@ def test_queries_come_from_a_file_and_rows_go_to_one(folder, capsys):
     ("words", "message"),
     [
         (["index", "lines.txt"], "no index; give --output to build one"),
+        (["index", "lines.txt", "--output", "j", "--recall", "0.9"], "--recall needs --approximate; give both"),
+        (["index", "more.txt", "--add-to", "i", "--recall", "0"], "--recall does not apply to --add-to"),
+        (["index", "--compact", "i", "--approximate", "--recall", "0"], "recall is 0.0; give a share above 0"),
+        (["search", "i", "cheese", "--recall", "1.1"], "recall is 1.1; give a share above 0"),
+        (["search", "lines.txt", "cheese", "--recall", "0.9"], "--recall needs an index, but lines.txt is a text"),
         (["index", "more.txt", "--add-to", "i", "--output", "j"], "--output does not apply to --add-to"),
         (["index", "more.txt", "--add-to", "j"], "j: not a search index"),
         (["index", "more.txt", "--add-to", "i", "--tag", "a"], "write FIELD=VALUE"),
         (["index", "table.csv", "--columns", "text", "--metadata", "lnag", "--add-to", "i"], "no column 'lnag'"),
-        (["index", "--delete-from", "i", "--where", "a = 1"], "filter 'a = 1': Schema error: No field named a."),
+        (
+            ["index", "--delete-from", "i", "--where", "a = 1"],
+            "filter 'a = 1': unknown field 'a' at character 1; fields are text, line",
+        ),
         (["search", "i", " "], "the model knows no token in it"),
         (["search", "lines.txt", "x", "--where", "a = 1"], "lines.txt is a text; index it first"),
     ],

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from threading import Thread
 
 import numpy as np
 import pyarrow as pa
@@ -110,6 +111,37 @@ def test_scores_and_pairs_on_standard_output(folder, command, capfdbinary):
     out, err = capfdbinary.readouterr()
     assert out == wanted and b"standard output: " in err
     assert not Path("-").exists() and not [path for path in folder.iterdir() if path.name.startswith(".")]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="named pipes are of another kind")
+@pytest.mark.parametrize(
+    "command",
+    [
+        "align --source en.txt --target es.txt --output aligned.tsv --overwrite",
+        "evaluate --translations t.tsv",
+        "evaluate --graded grades.tsv",
+        "search en.txt --queries es.txt -k 2 --output searched.tsv --overwrite",
+    ],
+)
+def test_texts_may_be_pipes(folder, command, capfdbinary):
+    pairs = zip(*(Path(name).read_text(encoding="utf-8").splitlines() for name in ("en.txt", "es.txt")), strict=True)
+    rows = ["\t".join(pair) for pair in pairs]
+    write("t.tsv", rows)
+    write("grades.tsv", [f"{number % 5}\t{row}" for number, row in enumerate(rows)])
+    assert run(command) == 0
+    wanted = [capfdbinary.readouterr().out, *(path.read_bytes() for path in folder.glob("*ed.tsv"))]
+    texts = [word for word in command.split() if Path(word).is_file() and not word.endswith("ed.tsv")]
+    writers = []
+    for text in texts:
+        content = Path(text).read_bytes()
+        Path(text).unlink()
+        os.mkfifo(text)
+        writers.append(Thread(target=Path(text).write_bytes, args=(content,), daemon=True))
+        writers[-1].start()
+    assert run(command) == 0
+    assert [capfdbinary.readouterr().out, *(path.read_bytes() for path in folder.glob("*ed.tsv"))] == wanted
+    for writer in writers:
+        writer.join()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="pipes are closed in another way")

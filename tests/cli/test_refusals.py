@@ -73,7 +73,6 @@ REFUSED = {
     "bitext --lang es --corpus Nothing": "Nothing: not in the catalog",
     "embed en.txt --output new.npy --dim 300": "300",
     "score en.txt --output new.tsv": "en.txt: row 1 has 1 column",
-    f"mine {SIDES} --output new.tsv --neighbors 70": "70",
     "align --source en.txt --target empty --output new.tsv": "empty",
     "align --documents list --output new.tsv": "list, row 2: none: No such file",
     "search eval query": "eval: not a search index",

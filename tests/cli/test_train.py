@@ -169,6 +169,16 @@ def test_a_model_learns_from_a_teacher(folder):
     assert not Path("m.checkpoints").exists()
 
 
+@pytest.mark.parametrize("resume", [[], ["--resume"]])
+def test_a_folder_of_the_user_does_not_serve_as_grid(folder, capsys, resume):
+    Path("p-sp-es.grid").mkdir()
+    Path("p-sp-es.grid/precious").touch()
+    assert main([*BITEXT, "--tune", *resume]) == 1
+    reason = "not a search to resume; tune without" if resume else "exists, and this version of st_paragram did not"
+    assert f"p-sp-es.grid{':' * bool(resume)} {reason}" in capsys.readouterr().err
+    assert [path.name for path in Path("p-sp-es.grid").iterdir()] == ["precious"]
+
+
 def test_a_grid_keeps_the_best_and_is_gone_on_with_where_it_was_interrupted(folder, capsys, monkeypatch):
     """A grid of two points; the second is interrupted once."""
     from st_paragram.families.psp import tune

@@ -2,10 +2,27 @@
 
 from __future__ import annotations
 
+import errno
+import threading
+import time
+
 import pytest
 from filelock import FileLock
 
-from st_paragram.core.files import atomic_folder, check_output, output_lock, remove_unfinished, write_text
+from st_paragram.core.files import (
+    _MARK,
+    MARKER,
+    atomic,
+    atomic_folder,
+    check_output,
+    check_output_folder,
+    is_full_disk,
+    make_own_folder,
+    output_lock,
+    remove_own_folder,
+    remove_unfinished,
+    write_text,
+)
 from st_paragram.errors import ParagramError
 
 
@@ -18,6 +35,7 @@ def leave_behind(folder, *left):
         if name.endswith("/"):
             (folder / name).mkdir()
             (folder / name / "torn").write_text("torn")
+            (folder / name / MARKER).write_bytes(_MARK)
         else:
             (folder / name).write_text("torn")
 
@@ -52,10 +70,17 @@ def test_what_killed_runs_have_left_goes(tmp_path):
     mine = [".x.0123456789ab.part", ".x.ab0123456789.part/"]
     others = [".xx.0123456789ab.part", ".x.y.0123456789ab.part", "x.part", ".x.part", ".x.work/"]
     leave_behind(tmp_path, *mine, *others)
+    of_the_user = tmp_path / ".x.aa0123456789.part"
+    of_the_user.mkdir()
+    (of_the_user / "precious").touch()
+    for name in (".x.bb0123456789.part", ".x.cc0123456789.part"):  # of runs killed before they wrote the marker
+        (tmp_path / name).mkdir()
+    (tmp_path / name / MARKER).touch()
     with output_lock(tmp_path / "x"):
-        assert names(tmp_path) == sorted([".x.lock", *(name.rstrip("/") for name in others)])
+        assert names(tmp_path) == sorted([".x.lock", of_the_user.name, *(name.rstrip("/") for name in others)])
     remove_unfinished(tmp_path)
-    assert names(tmp_path) == sorted(["x.part", ".x.part", ".x.work"])
+    assert names(tmp_path) == sorted(["x.part", ".x.part", ".x.work", of_the_user.name])
+    assert names(of_the_user) == ["precious"]
 
 
 def test_a_folder_takes_its_name_whole(tmp_path):
@@ -63,7 +88,7 @@ def test_a_folder_takes_its_name_whole(tmp_path):
     with atomic_folder(path) as new:
         leave_behind(tmp_path, new.relative_to(tmp_path).as_posix() + "/")
         assert not path.exists()
-    assert names(path) == ["torn"]
+    assert names(path) == [MARKER, "torn"]
     with atomic_folder(path) as new:
         new.mkdir()
     assert names(tmp_path) == ["m"] and names(path) == []
@@ -75,3 +100,88 @@ def test_a_folder_whose_run_was_killed_while_it_was_replaced_comes_back(tmp_path
     with output_lock(tmp_path / "m"):
         assert (tmp_path / "m" / "precious").exists()
     assert names(tmp_path) == ["m"] and names(tmp_path / "m") == ["precious"]
+
+
+def test_only_folders_with_our_marker_are_removed(tmp_path):
+    ours, link = tmp_path / "ours", tmp_path / "link"
+    make_own_folder(ours)
+    make_own_folder(ours)  # as the next run does
+    (ours / "deep").mkdir()
+    (ours / "deep" / "file").touch()
+    of_the_user = tmp_path / "of the user"
+    of_the_user.mkdir()
+    (of_the_user / "precious").touch()
+    (ours / "link").symlink_to(of_the_user)
+    link.symlink_to(ours)
+    for path in (of_the_user, link, of_the_user / "precious"):
+        with pytest.raises(ParagramError, match=f"{path} exists, and this version of st_paragram did not make it"):
+            make_own_folder(path)
+        remove_own_folder(path)
+    remove_own_folder(ours)
+    assert names(tmp_path) == ["link", "of the user"] and names(of_the_user) == ["precious"]
+
+
+def test_a_lock_is_no_file_of_the_user(tmp_path):
+    (tmp_path / ".x.lock").write_text("mine")
+    with (
+        pytest.raises(ParagramError, match=r"\.x\.lock exists and is not a lock of st_paragram"),
+        output_lock(tmp_path / "x"),
+    ):
+        pass
+    assert (tmp_path / ".x.lock").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("marker", "own", "foreign"),
+    [
+        ("st_paragram.json", ["README.md", "1_MeanPool/mean_pool_config.json", "word.model"], "notes.txt"),
+        ("st_paragram.json", ["model.safetensors", "training.json"], "1_MeanPool/scores.json"),
+        ("embeddings.json", ["shard-00000.npy"], "matrix.npy"),
+        ("sentences.lance", ["sentences.lance/data/0.lance", "in-use.lock"], ".git/config"),
+    ],
+)
+def test_a_folder_with_files_of_the_user_is_not_replaced(tmp_path, marker, own, foreign):
+    output = tmp_path / "out"
+    for name in (*own, *([marker] if "/" not in own[0] or "json" in marker else [])):
+        (output / name).parent.mkdir(parents=True, exist_ok=True)
+        (output / name).touch()
+    check_output_folder(output, True, marker, "model")
+    (output / foreign).parent.mkdir(exist_ok=True)
+    (output / foreign).touch()
+    with pytest.raises(ParagramError, match=f"out has files that are not of a model, such as {foreign}; move them"):
+        check_output_folder(output, True, marker, "model")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        OSError(errno.ENOSPC, "No space left on device"),
+        OSError("32768 requested and 1000 written"),  # numpy's
+        RuntimeError("lance error: LanceError(IO): No space left on device (os error 28)"),
+        OSError(errno.EFBIG, "File too large"),
+    ],
+)
+def test_a_full_disk_is_named(tmp_path, error):
+    with pytest.raises(OSError, match=r"No space left|File too large") as caught, atomic(tmp_path / "x"):
+        raise error
+    assert caught.value.filename == str(tmp_path / "x") and is_full_disk(caught.value)
+    with pytest.raises(ValueError, match="another"), atomic(tmp_path / "x"):
+        raise ValueError("another")
+    assert not names(tmp_path)
+
+
+def test_a_run_that_waits_says_for_what(tmp_path, caplog):
+    output, taken = tmp_path / "x", threading.Event()
+
+    def other():
+        with FileLock(tmp_path / ".x.lock"):
+            taken.set()
+            time.sleep(0.2)
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    assert taken.wait(10)
+    with output_lock(output, wait=True):
+        pass
+    thread.join()
+    assert caplog.messages == [f"waiting for another run: another run is writing {output}"]

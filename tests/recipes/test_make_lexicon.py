@@ -29,7 +29,10 @@ def test_words_get_their_nearest_english_words(tmp_path, monkeypatch, capsys):
     assert russian.splitlines() in (["house\tдом", "water\tвода"], ["water\tвода", "house\tдом"])
 
     before = spanish
-    assert make_lexicon("--languages", "es", "ru", "--minimum", "0.6", "--most", "1") == 0  # does not read its output
+    assert make_lexicon("--languages", "es") == 1 and "lexicon.tsv exists; move it" in capsys.readouterr().err
+    for language in ("es", "ru"):
+        Path("texts", language, "lexicon.tsv").unlink()
+    assert make_lexicon("--languages", "es", "ru", "--minimum", "0.6", "--most", "1") == 0
     assert Path("texts/es/lexicon.tsv").read_text(encoding="utf-8") == before.splitlines(keepends=True)[0]
     capsys.readouterr()
     assert make_lexicon("--languages", "de") == 1

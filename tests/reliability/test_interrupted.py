@@ -111,12 +111,16 @@ def test_two_at_once(inputs, tmp_path):
     assert [path.name for path in folder.iterdir()] == ["e.npy"]
 
 
-def test_a_full_disk(inputs, tmp_path, capsys):
+@pytest.mark.parametrize("name", ["embed", "prepare", "mine"])
+def test_a_full_disk(inputs, tmp_path, capsys, name):
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1024, before[1]))
     try:
-        assert main(line("embed", inputs, tmp_path)) == 1
+        assert main(line(name, inputs, tmp_path)) == 1
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
-    assert "File too large" in capsys.readouterr().err
-    assert not (tmp_path / "e.npy").exists() and not list(tmp_path.rglob(".*.part"))
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert str(tmp_path) in said and said.endswith(
+        (": File too large; free disk space", ": No space left on device; free disk space")
+    )
+    assert not (tmp_path / COMMANDS[name][1]).exists() and not list(tmp_path.rglob(".*.part"))

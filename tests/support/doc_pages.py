@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 _DOCS = [path for path in sorted((ROOT / "docs").glob("**/*.md")) if path.parent.name != "reference"]
-PAGES = [ROOT / "README.md", ROOT / "recipes/README.md", *_DOCS]
+PAGES = [ROOT / "README.md", ROOT / "PACKAGE.md", ROOT / "recipes/README.md", *_DOCS]
 
 _NOT_RUN = re.compile(r"<!-- not run: .+ -->")
 _BLOCK = re.compile(r"^```(?P<language>\w*)\n(?P<fenced>.*?)\n```$|^(?P<indented>(?: {4}[^\n]*\n?)+)", re.M | re.S)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import io
 import re
+import socketserver
 import threading
 import time
 import zipfile
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -95,6 +96,31 @@ def serving():
         server.shutdown()
         thread.join()
         server.server_close()
+
+
+@contextmanager
+def raw_serving(send):
+    """A server of any bytes: `send(connection)` answers each request. Gives its address and the requests so far."""
+    requests = []
+
+    class Handler(socketserver.StreamRequestHandler):
+        def handle(self):
+            requests.append(self.rfile.readline().decode())
+            while self.rfile.readline().strip():
+                pass
+            with suppress(OSError):  # the client hung up
+                send(self.request)
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler) as server:
+        server.daemon_threads = True
+        server.block_on_close = False
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}", requests
+        finally:
+            server.shutdown()
+            thread.join()
 
 
 def opus_zip(corpus, first, second, rows):

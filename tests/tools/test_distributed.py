@@ -91,6 +91,19 @@ def test_a_killed_task_is_done_again(folder: Path) -> None:
     assert made(folder / "killed") == expected and not list(folder.rglob("*.part"))
 
 
+def test_a_file_of_the_user_is_not_replaced(tmp_path: Path) -> None:
+    step = EmbedTexts("p-sp-mini", str(tmp_path))
+    for _ in range(2):  # a task that is repeated replaces its own file
+        assert len(list(step.run(iter([Document("a dog", "1")])))) == 1
+    pq.write_table(pa.table({"id": ["1"], "text": ["mine"]}), tmp_path / "00000.parquet")
+    (tmp_path / "00001.parquet").write_text("mine")
+    for rank in (0, 1):
+        before = (tmp_path / f"0000{rank}.parquet").read_bytes()
+        with pytest.raises(TextError, match=f"0000{rank}.parquet exists and has no embeddings; choose another folder"):
+            list(step.run(iter([Document("a dog", "1")]), rank))
+        assert (tmp_path / f"0000{rank}.parquet").read_bytes() == before
+
+
 def document(text: str, **metadata: object) -> Document:
     return Document(text, "7", metadata=metadata)
 
@@ -116,3 +129,12 @@ def test_mistakes_are_told_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(TextError, match=r"document 7: no text 'translation' in its metadata \(it has es"):
         CleanPairs(("en", "es")).filter(document("a", es="b"))
     assert not list(tmp_path.glob("*.parquet"))
+
+
+def test_documents_without_a_known_token_have_rows_and_are_counted(tmp_path: Path) -> None:
+    embed = EmbedTexts("p-sp-mini", str(tmp_path))
+    documents = [document(text) for text in ("Hello", "", "\u200b", "გამარჯობა")]
+    assert list(embed.run(iter(documents))) == documents
+    rows = np.array(pq.read_table(tmp_path / "00000.parquet")["embedding"].to_pylist())
+    np.testing.assert_allclose(rows, Encoder().encode([each.text for each in documents]), rtol=1e-3, atol=1e-3)
+    assert embed.stats["blank"].total == 1 and embed.stats["without a known token"].total == 2

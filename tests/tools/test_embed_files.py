@@ -12,6 +12,7 @@ import torch
 from filelock import FileLock
 
 from st_paragram.core.encoding.encoder import Encoder
+from st_paragram.core.files import _MARK, MARKER
 from st_paragram.errors import ParagramError, SettingsError, StoreError, TextError
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
@@ -74,7 +75,7 @@ def made_by(encode, texts, output, **options):
 def test_all_forms_hold_the_lines_in_order(encoder, texts, lines, tmp_path, dtype, dim, normalize):
     expected = encoder.encode(lines)[:, :dim].astype(np.float64)
     if normalize:
-        expected /= np.linalg.norm(expected, axis=1, keepdims=True)
+        expected /= np.maximum(np.linalg.norm(expected, axis=1, keepdims=True), 1e-12)
     for form in FORMS:
         report = made_by(encoder, texts, tmp_path / form, dtype=dtype, dim=dim, normalize=normalize)[1]
         assert (report.lines, report.blank, report.resumed, report.files) == (90, 2, 0, 7 if form == "x" else 1)
@@ -135,7 +136,9 @@ def test_an_interrupted_run_goes_on(model, texts, tmp_path, monkeypatch, form, e
     (tmp_path / "whole").mkdir()
     whole, _ = made_by(Encoder(model), texts, tmp_path / "whole" / form)
     interrupted(Encoder(model), texts, tmp_path / form, monkeypatch, error)
-    (tmp_path / f".{form}.0123456789ab.part" / "new").mkdir(parents=True)  # of a run that was killed at its very end
+    left = tmp_path / f".{form}.0123456789ab.part"  # of a run that was killed at its very end
+    (left / "new").mkdir(parents=True)
+    (left / MARKER).write_bytes(_MARK)
     with monkeypatch.context() as patched:  # and one that is killed while shards become the output
         patched.setattr(embed, "_used", lambda shards: (_ for _ in [shards.popitem()[0].unlink()]).throw(error))
         if form != "x":
@@ -242,3 +245,20 @@ def test_damaged_folders_are_refused_in_one_line(model, texts, tmp_path):
         with pytest.raises(StoreError, match=message) as raised:
             read_embeddings(folder).rows(0, 90)
         assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("form", [*FORMS, None])
+def test_a_text_that_is_cut_while_it_is_read_is_refused(encoder, tmp_path, monkeypatch, form):
+    paths = [tmp_path / "1.txt", tmp_path / "2.txt"]
+    for path in paths:
+        path.write_text("ba ce\nfo gu\n")
+    read = embed.read_texts
+
+    def cut_later(name, column):
+        yield from read(name, column)
+        paths[1].write_text("ba ce\n")
+
+    monkeypatch.setattr(embed, "read_texts", cut_later)
+    with pytest.raises(TextError, match=r"2\.txt: changed while it was read, from 12 to 6 bytes"):
+        embed_files(encoder, paths, io.BytesIO() if form is None else tmp_path / form)
+    assert form is None or not (tmp_path / form).exists()

@@ -29,10 +29,11 @@ def test_scores_are_cosines_in_order(model, tmp_path, pairs):
     source = tmp_path / "pairs.tsv"
     source.write_text("".join(f"{a}\t{b}\n" for a, b in pairs[:20]) + "\tba\n")
     report = score_files.score_file(model, TextSource((str(source),), ("a", "b")), tmp_path / "y.tsv")
-    assert (report.pairs, report.blank) == (21, 1)
+    assert (report.pairs, report.blank, report.unknown) == (21, 1, 0)
     rows = [line.split("\t") for line in (tmp_path / "y.tsv").read_text().splitlines()]
     assert [(a, b) for _, a, b in rows] == [*pairs[:20], ("", "ba")]
-    for score, a, b in rows:
+    assert rows[-1][0] == "0.000000"
+    for score, a, b in rows[:-1]:
         x, y = model.encode([a, b])
         assert float(score) == pytest.approx(x @ y / np.linalg.norm(x) / np.linalg.norm(y), abs=2e-6)
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from st_paragram.errors import ParagramError, SettingsError
-from st_paragram.tools.work import in_processes, work_folder
+from st_paragram.errors import ParagramError, SettingsError, StoreError
+from st_paragram.tools.work import in_processes, make, work_folder
 
 PARENT = """
 import os, signal, time
@@ -70,16 +70,76 @@ def test_workers_end_with_a_process_that_was_killed(tmp_path: Path) -> None:
     assert not _alive(worker)
 
 
-def test_a_work_folder_stays_only_where_something_can_come_of_it(tmp_path: Path) -> None:
-    for error, stays in ((None, False), (ParagramError("refused"), False), (OSError("full"), True)):
-        try:
-            with work_folder(tmp_path / "out", folder=tmp_path / "work") as folder:
-                (folder / "file").touch()
-                if error:
-                    raise error
-        except (ParagramError, OSError):
+ERRORS = (
+    (None, False),
+    (ParagramError("refused"), False),
+    (SettingsError("another setting helps"), True),
+    (OSError("full"), True),
+    (StoreError("no space left on the disk"), True),
+)
+
+
+@pytest.mark.parametrize(("error", "stays"), ERRORS)
+@pytest.mark.parametrize("named", [True, False])
+def test_a_work_folder_stays_only_where_something_can_come_of_it(
+    tmp_path: Path, error: Exception | None, stays: bool, named: bool
+) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "precious").touch()
+    output = tmp_path / "out"
+    try:
+        with work_folder(output, folder=work if named else None) as folder:
+            (folder / "file").write_text("work")
+            if error:
+                raise error
+    except (ParagramError, OSError):
+        pass
+    assert folder.exists() is stays
+    assert folder.parent == (work if named else tmp_path)
+    assert sorted(tmp_path.rglob("precious")) == [work / "precious"]
+    hidden = [path.name for path in tmp_path.iterdir() if path.name.startswith(".")]
+    assert hidden == ([] if named or not stays else [".out.work"])
+
+
+def test_a_work_folder_without_work_goes_after_an_error_of_a_setting(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError), work_folder(tmp_path / "out") as folder:
+        raise SettingsError("at once")
+    assert not folder.exists()
+
+
+def test_outputs_of_one_name_have_separate_work(tmp_path: Path) -> None:
+    with (
+        work_folder(tmp_path / "a" / "x", folder=tmp_path) as one,
+        work_folder(tmp_path / "b" / "x", folder=tmp_path) as two,
+    ):
+        assert one != two and one.parent == two.parent == tmp_path
+    with work_folder(tmp_path / "a" / "x", folder=tmp_path) as again:
+        assert again == one
+
+
+def test_a_folder_of_the_user_does_not_serve_as_work_folder(tmp_path: Path) -> None:
+    precious, link = tmp_path / ".out.work" / "precious", tmp_path / ".y.work"
+    precious.parent.mkdir()
+    precious.touch()
+    link.symlink_to(precious.parent)
+    for name in ("out", "y"):
+        with pytest.raises(ParagramError, match=r"\.work exists, and this version"), work_folder(tmp_path / name):
             pass
-        assert (tmp_path / "work").exists() is stays
+    with pytest.raises(ParagramError, match="precious is a file"), work_folder(tmp_path / "z", folder=precious):
+        pass
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".out.work", ".y.work"] and precious.exists()
+
+
+def test_a_part_that_is_not_ours_is_not_removed(tmp_path: Path) -> None:
+    precious = tmp_path / ".x.npy.part" / "precious"
+    precious.parent.mkdir()
+    precious.touch()
+    with pytest.raises(ParagramError, match="did not make it"):
+        make(tmp_path / "x.npy", lambda path: path.touch())
+    assert precious.exists()
+    assert make(tmp_path / "y.npy", lambda path: path.touch()).exists()
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".x.npy.part", "y.npy"]
 
 
 def _alive(process: int) -> bool:

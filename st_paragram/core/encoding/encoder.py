@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -174,8 +175,10 @@ class Encoder:
 
     def in_language(self, language: str) -> Encoder:
         """Return the encoder for one language of a model with two vocabularies; it shares the embedding matrix."""
-        model = replace(self.model, tokenizer=self._tokenizer(language))
-        return type(self)(model, num_threads=self.num_threads)
+        encoder = copy(self)
+        encoder.model = replace(self.model, tokenizer=self._tokenizer(language))
+        encoder.prompts = dict(self.prompts)
+        return encoder
 
     def save(
         self,

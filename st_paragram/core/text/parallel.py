@@ -12,10 +12,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from itertools import chain, zip_longest
+from pathlib import PurePosixPath
 
 from st_paragram.core.text import streams
 from st_paragram.core.text.streams import BYTE_ORDER_MARK, ByteStream, stream_name
-from st_paragram.core.text.tables import DAMAGED, check_plain, open_columns
+from st_paragram.core.text.tables import DAMAGED, check_plain, open_columns, translation_columns
 from st_paragram.core.words import counted
 from st_paragram.errors import SettingsError, TextError, one_line, short
 
@@ -105,20 +106,26 @@ def _fits(code: str, language: str) -> bool:
 
 
 def with_columns(sources: Sequence[TextSource], columns: Sequence[Sequence[str]]) -> list[TextSource]:
-    """Name the columns of the two languages, once for all sources or once per source; without names: plain text.
+    """Name the columns of the two languages, once for all sources or once per source.
 
-    Each file of a pair is a table with the column of its language.
+    Each file of a pair is a table with the column of its language. Without names, JSON lines and Parquet have the Hub's
+    column `translation`, and other texts must be plain.
     """
     if not columns:
-        paths = chain.from_iterable(source.paths for source in sources)
-        for path in paths:
-            check_plain(path)
-        return list(sources)
+        return [_without_names(source) for source in sources]
     if len(columns) not in (1, len(sources)) or any(len(names) != 2 for names in columns):
         seen = f"columns {' and '.join(map(' '.join, columns))} for {counted(len(sources), 'text')}"
         raise SettingsError(f"{seen}; give two, one per language, for all texts or per text")
     each = [*columns] * (len(sources) // len(columns))
     return [replace(source, columns=tuple(names)) for source, names in zip(sources, each, strict=True)]
+
+
+def _without_names(source: TextSource) -> TextSource:
+    if len(source.paths) == 1:
+        return replace(source, columns=translation_columns(source.paths[0], source.languages))
+    for path in source.paths:
+        check_plain(path)
+    return source
 
 
 def read_pairs(
@@ -192,7 +199,7 @@ def _open(source: TextSource, stack: ExitStack, bad_row: Callable[..., None]) ->
 
 def _members(archive: zipfile.ZipFile, languages: tuple[str, str]) -> list[str]:
     """Find a zip member for each language by its ending (OPUS: `Corpus.en-es.es`), or the only member."""
-    files = [name for name in archive.namelist() if not name.endswith("/")]
+    files = [name for name in archive.namelist() if not _of_the_system(name)]
     first, second = ([name for name in files if _fits(name.rpartition(".")[2], code)] for code in languages)
     if first != second and len(first) == len(second) == 1:
         return [*first, *second]
@@ -201,6 +208,13 @@ def _members(archive: zipfile.ZipFile, languages: tuple[str, str]) -> list[str]:
     seen = f"needs one member each for .{languages[0]} and .{languages[1]}, but its members are"
     advice = "give the codes as in en-zh_cn:FILE, or unpack it"
     raise TextError(f"{archive.filename}: {seen} {one_line(', '.join(files)) or 'none'}; {advice}")
+
+
+def _of_the_system(member: str) -> bool:
+    """Whether a zip member is a folder or a file that macOS or Windows adds."""
+    path = PurePosixPath(member)
+    is_added = path.name in (".DS_Store", "Thumbs.db", "desktop.ini") or path.name.startswith("._")
+    return member.endswith("/") or "__MACOSX" in path.parts or is_added
 
 
 def _blocks(name: str, stream: ByteStream, counts: ReadCounts, drop: bool, advice: str) -> Iterator[list[str]]:

@@ -1,13 +1,14 @@
 r"""Columns of tables, streamed row by row; the file extension determines the format.
 
-    .csv              commas between cells, quotation marks as Python's `csv` reads them
+    .csv              commas, semicolons or tabs between cells, quotation marks as Python's `csv` reads them
     .jsonl, .ndjson   one JSON object per line
     .parquet          needs pyarrow (extra `parquet`)
     any other, or -   tabs between cells, quotation marks have no meaning
 
 All formats except Parquet may be compressed (`pairs.csv.gz`). The first row of CSV and tab-separated text has the
 column names, unless columns are requested by number, from 1. A text is one line: line feeds, carriage returns and tabs
-within a cell become a single space.
+within a cell become a single space. `translation.en` is the member `en` of the column `translation` of JSON objects and
+Parquet files, unless a column has this name.
 """
 
 from __future__ import annotations
@@ -19,7 +20,6 @@ import re
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, closing
 from itertools import chain, islice, repeat
-from pathlib import PurePath
 from typing import Any
 
 from st_paragram.core.extras import require
@@ -39,18 +39,28 @@ _FORMS = {".csv": CSV, ".jsonl": JSON, ".ndjson": JSON, ".parquet": PARQUET}
 PLAIN_ONLY = "give plain text, one sentence per line"  # advice where columns cannot be named
 _BREAKS, _NOT_UTF8 = re.compile(r"[\r\n\t]+"), re.compile("[\ud800-\udfff]")
 _ROWS_AT_A_TIME = 1024
+_DELIMITERS = ",;\t"  # of CSV; spreadsheets of many countries write semicolons
+#: Column of the Hugging Face Hub's parallel texts (feature `Translation`), with a member per language
+TRANSLATION = "translation"
 
 
 def table_form(path: str) -> str:
     """Return the table format of a file by its name: `TABBED`, `CSV`, `JSON` or `PARQUET`."""
-    name = PurePath(path.lower())
-    return _FORMS.get(PurePath(name.stem).suffix if name.suffix in streams.PACKED else name.suffix, TABBED)
+    return _FORMS.get(streams.unpacked_suffix(path), TABBED)
 
 
 def check_plain(path: str, advice: str = "name its columns with --columns NAME") -> None:
     """Refuse to read a table as plain or tab-separated text."""
     if (form := table_form(path)) != TABBED:
         raise TextError(f"{path}: is a table ({form}); {advice}")
+
+
+def translation_columns(path: str, languages: Sequence[str]) -> tuple[str, ...]:
+    """Return the Hub's names of the columns of parallel text; only JSON lines and Parquet can have them."""
+    if table_form(path) not in (JSON, PARQUET):
+        check_plain(path)
+        return ()
+    return tuple(f"{TRANSLATION}.{language}" for language in languages)
 
 
 def _refuse(error: TextError) -> None:
@@ -122,7 +132,8 @@ def _make_texts(values: list[Any], columns: Sequence[str]) -> str | None:
     for place, column in enumerate(columns):
         value = values[place]
         if not isinstance(value, str):
-            return f"has {'no value' if value is None else short(value, 40)} in column {column!r}; give a text"
+            advice = "name the columns with --columns" if column.startswith(f"{TRANSLATION}.") else "give a text"
+            return f"has {'no value' if value is None else short(value, 40)} in column {column!r}; {advice}"
         if not value.isprintable():  # nearly all are
             if _NOT_UTF8.search(value):
                 return f"is not UTF-8 in column {column!r}; convert the file, e.g. with iconv"
@@ -156,25 +167,81 @@ def _json_rows(path: str, wanted: Sequence[str]) -> _Rows:
             yield number, None
         else:
             try:
-                yield number, list(map(json.loads(line).get, wanted))
+                row = json.loads(line)
+                values = [_json_value(row, column) for column in wanted]
             except (ValueError, AttributeError, RecursionError) as error:
                 yield number, f"is not a JSON object ({one_line(error)}); correct it"
+            else:
+                yield number, values
+
+
+def _json_value(row: dict[str, Any], column: str) -> Any:  # noqa: ANN401
+    """Return the value of a column, or of a member of a column (`translation.en`); None if there is none."""
+    if column in row or "." not in column:
+        return row.get(column)
+    parent, _, member = column.partition(".")
+    value = row.get(parent)
+    return value.get(member) if isinstance(value, dict) else None
 
 
 def _parquet_rows(path: str, wanted: Sequence[str]) -> _Rows:
     parquet = require("pyarrow.parquet", "parquet", f"{path}: a Parquet table")
     advice = "if it is damaged or compressed, download it again or decompress it"
     with refused(TextError, path, "cannot be read as Parquet", advice), parquet.ParquetFile(path) as file:
-        _places(path, file.schema_arrow.names, wanted)
-        batches = file.iter_batches(_ROWS_AT_A_TIME, columns=list(dict.fromkeys(wanted)), use_threads=False)
-        rows = (zip(*(batch.column(name).to_pylist() for name in wanted), strict=True) for batch in batches)
+        names = _parquet_columns(file.schema_arrow)
+        _places(path, list(names), wanted)
+        columns = list(dict.fromkeys(names[name][0] for name in wanted))
+        batches = file.iter_batches(_ROWS_AT_A_TIME, columns=columns, use_threads=False)
+        rows = (zip(*(_parquet_values(batch, names[name]) for name in wanted), strict=True) for batch in batches)
         yield from enumerate(map(list, chain.from_iterable(rows)), 1)
+
+
+def _parquet_columns(schema: Any) -> dict[str, tuple[str, ...]]:  # noqa: ANN401
+    """Return name -> path of the columns of a Parquet file, and of the members of its structures."""
+    import pyarrow as pa
+
+    columns: dict[str, tuple[str, ...]] = {name: (name,) for name in schema.names}
+    for field in schema:
+        if pa.types.is_struct(field.type):
+            for member in field.type:
+                columns.setdefault(f"{field.name}.{member.name}", (field.name, member.name))
+    return columns
+
+
+def _parquet_values(batch: Any, path: tuple[str, ...]) -> list[Any]:  # noqa: ANN401
+    """Return the values of a column of a batch, or of a member of a column, None where a row has none."""
+    values = batch.column(path[0]).to_pylist()
+    for member in path[1:]:
+        values = [None if value is None else value[member] for value in values]
+    return values
+
+
+def _delimiter(header: str, wanted: Sequence[str]) -> str:
+    """Return the delimiter of a CSV file: one that separates the wanted names, or the most cells."""
+    widths: dict[str, tuple[int, int]] = {}
+    for delimiter in _DELIMITERS:
+        cells = next(csv.reader([header], delimiter=delimiter), [])
+        widths[delimiter] = (len(set(wanted) & set(cells)), len(cells))
+    return max(_DELIMITERS, key=widths.__getitem__)
+
+
+def _until_header(lines: Iterator[str]) -> Iterator[str]:
+    """Yield blank lines and the line after them."""
+    for line in lines:
+        yield line
+        if not line.isspace():
+            return
 
 
 def _cell_rows(path: str, wanted: Sequence[str]) -> _Rows:
     csv.field_size_limit(max(csv.field_size_limit(), streams.MAX_LINE_BYTES))  # Python's default is 128 KiB
-    form: dict[str, Any] = {} if table_form(path) == CSV else {"delimiter": "\t", "quoting": csv.QUOTE_NONE}
-    reader = csv.reader(_lines(path), strict=True, **form)
+    lines = _lines(path)
+    form: dict[str, Any] = {"delimiter": "\t", "quoting": csv.QUOTE_NONE}
+    if table_form(path) == CSV:
+        first = list(_until_header(lines))
+        lines = chain(first, lines)
+        form = {"delimiter": _delimiter("".join(first[-1:]), wanted)}
+    reader = csv.reader(lines, strict=True, **form)
     rows: Iterator[list[str]] = iter(reader)
     try:
         names = next(filter(None, rows), [])
@@ -188,7 +255,8 @@ def _cell_rows(path: str, wanted: Sequence[str]) -> _Rows:
                 yield reader.line_num, [cells[place] for place in places]
             else:
                 seen = f"has {len(cells)} cells, but the first row has {width}"
-                yield reader.line_num, f"{seen}; a CSV cell with a comma needs quotation marks around it"
+                advice = f"a CSV cell with {form['delimiter']!r} needs quotation marks around it"
+                yield reader.line_num, f"{seen}; {advice}"
     except csv.Error as error:  # of unknown size: an open quotation mark may span many rows
         seen = f"line {reader.line_num} is not CSV ({one_line(error)})"
         raise TextError(f"{stream_name(path)}: {seen}; close or double its quotation marks") from error

@@ -53,6 +53,11 @@ class Tokenizer(Protocol):
     content: bytes  # the vocabulary, as the bytes of a file
     options: dict[str, Any]  # the other arguments of the class, as JSON values
 
+    @property
+    def unknown_ids(self) -> tuple[int, ...]:
+        """The rows of the embedding matrix for texts without a known token: one, or one per language."""
+        return (self.unknown_id,)
+
     @abstractmethod
     def __len__(self) -> int:
         """Number of ids."""
@@ -62,6 +67,8 @@ class Tokenizer(Protocol):
 
         At most `max_length` ids of a text are kept, counted before unknown ones are dropped.
         """
+        if isinstance(texts, str):
+            raise SettingsError(f"{short(texts)} is one text; give a list of texts")
         return self.encode_normalized(self.prepared(texts), max_length, num_threads)[:2]
 
     def prepared(self, texts: Sequence[str]) -> list[str]:
@@ -116,7 +123,9 @@ def load_tokenizer(kind: str, content: bytes, options: Mapping[str, Any]) -> Tok
     if kind not in KINDS:
         raise SettingsError(f"no tokenizer of kind {kind!r}; this version knows {', '.join(KINDS)}; update st_paragram")
     with refused(SettingsError, f"{kind} tokenizer", f"cannot have the options {short(options)}", "rebuild it"):
-        if wrong := [name for name in ("lower_case", "trigrams") if not isinstance(options.get(name, True), bool)]:
+        if wrong := [
+            name for name in ("lower_case", "trigrams", "characters") if not isinstance(options.get(name, True), bool)
+        ]:
             raise SettingsError(f"{wrong[0]} is {short(options[wrong[0]])}, not true or false")
         tokenizer: Tokenizer = pkgutil.resolve_name(KINDS[kind])(content, **options)
     return tokenizer

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import Enum
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from st_paragram.core.tokenizers.base import Encoded, Tokenizer, load_tokenizer
 from st_paragram.errors import SettingsError
@@ -54,8 +56,17 @@ class BilingualTokenizer(Tokenizer):
             own = shared_rows < 0
             rows = np.where(own, len(first) + np.cumsum(own) - 1, shared_rows)
         self._size = max(len(first), int(rows.max()) + 1)
-        self._tokenizer, self._rows = (first, np.arange(len(first))) if language == languages[0] else (second, rows)
-        self._ids = {int(row): token for token, row in enumerate(self._rows)}
+        # For each language, its tokenizer and the row of each of its ids
+        self._sides: dict[str, tuple[Tokenizer, NDArray[np.int64]]] = {
+            languages[0]: (first, np.arange(len(first))),
+            languages[1]: (second, rows),
+        }
+        self._choose(language)
+
+    def _choose(self, language: str) -> None:
+        self.language = language
+        self.options = {**self.options, "language": language}
+        self._tokenizer, self._rows = self._sides[language]
         self.unknown_id = int(self._rows[self._tokenizer.unknown_id])
 
     @classmethod
@@ -68,7 +79,25 @@ class BilingualTokenizer(Tokenizer):
 
     def in_language(self, language: str) -> BilingualTokenizer:
         """Return the tokenizer for one of the two languages; its ids refer to the same embedding matrix."""
-        return BilingualTokenizer(self.content, **{**self.options, "language": language})
+        if language not in self._sides:
+            raise SettingsError(f"language is {language!r}; the model has {' and '.join(self.languages)}")
+        if language == self.language:
+            return self
+        tokenizer = BilingualTokenizer.__new__(BilingualTokenizer)  # shares the tokenizers of both languages
+        tokenizer.__dict__.update(self.__dict__)
+        tokenizer.__dict__.pop("_ids", None)
+        tokenizer._choose(language)
+        return tokenizer
+
+    @property
+    def unknown_ids(self) -> tuple[int, ...]:
+        """The rows of the unknown ids of both languages."""
+        return tuple(sorted({int(ids[side.unknown_id]) for side, ids in self._sides.values()}))
+
+    @cached_property
+    def _ids(self) -> dict[int, int]:
+        """Row of the embedding matrix -> id of the chosen language."""
+        return {int(row): token for token, row in enumerate(self._rows)}
 
     def __len__(self) -> int:
         """Number of rows of the embedding matrix, for both languages."""

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from st_paragram.core.tokenizers.base import Encoded
-from st_paragram.core.tokenizers.string_lists import StringListTokenizer, most_frequent, read_strings
+from st_paragram.core.tokenizers.string_lists import StringListTokenizer, most_frequent, read_strings, read_texts
 from st_paragram.errors import SettingsError, short
 
 _BLOCK = 1 << 11  # texts that are looked up together
@@ -28,10 +28,15 @@ class CharacterTrigramTokenizer(StringListTokenizer):
 
     kind: ClassVar[str] = "trigram"
 
-    def __init__(self, content: bytes, lower_case: bool = True) -> None:
-        """Read a list of trigrams in the order of their ids, a JSON list in UTF-8."""
+    def __init__(self, content: bytes, lower_case: bool = True, characters: bool = False) -> None:
+        """Read a list of trigrams in the order of their ids, a JSON list in UTF-8.
+
+        With `characters`, `CHARACTERS` are read as others.
+        """
         self.lower_case = lower_case
-        super().__init__(content, {"lower_case": lower_case}, read_strings(content, "trigrams"))
+        self.characters = characters
+        options = {"lower_case": lower_case} | ({"characters": True} if characters else {})
+        super().__init__(content, options, read_strings(content, "trigrams"))
         if (other := next((each for each in self.strings if len(each) != 3), None)) is not None:
             raise SettingsError(f"not a list of trigrams: {short(other)} has {len(other)} characters, not 3")
         keys = _keys("".join(self.strings))[::3]
@@ -40,7 +45,7 @@ class CharacterTrigramTokenizer(StringListTokenizer):
 
     def encode_normalized(self, texts: list[str], max_length: int | None = None, num_threads: int = 1) -> Encoded:
         """Encode texts, and count truncated texts."""
-        cased = list(map(str.lower, texts)) if self.lower_case else texts
+        cased = read_texts(texts, self.lower_case, self.characters)
         counts = np.fromiter(map(len, cased), dtype=np.int64, count=len(cased))
         ids = [np.zeros(0, dtype=np.int64)]
         for begin in range(0, len(cased), _BLOCK):

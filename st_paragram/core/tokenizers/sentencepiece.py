@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
 from functools import cached_property
 from itertools import chain
@@ -34,6 +34,8 @@ from numpy.typing import DTypeLike, NDArray
 from st_paragram.core.extras import require
 from st_paragram.core.native import kernels
 from st_paragram.core.tokenizers.base import Encoded, FlatIds, Tokenizer, valid
+from st_paragram.core.tokenizers.character_map import with_rules
+from st_paragram.core.tokenizers.characters import CHARACTERS
 from st_paragram.core.tokenizers.flat_ids import drop_unknown, starts, take
 from st_paragram.core.tokenizers.model_file import round_scores
 from st_paragram.errors import SettingsError, TextError, one_line, refused
@@ -212,18 +214,22 @@ def train_vocabulary(
     num_threads: int = 1,
     max_sentence_bytes: int = 4192,
     seed: int = 0,
+    characters: Mapping[str, str] = CHARACTERS,
 ) -> bytes:
     """Train a unigram model on normalized text; its scores are rounded, so that words can be encoded one by one.
 
-    A small text gives fewer pieces than `size`. Another number of threads gives slightly different pieces.
+    The model has the rules of `characters`: it reads these characters as others. A small text gives fewer pieces than
+    `size`. Another number of threads gives slightly different pieces.
     """
     import sentencepiece
 
+    table = str.maketrans(dict(characters))
+    read = (sentence.translate(table) for sentence in sentences)
     sentencepiece.set_random_generator_seed(seed)
     model = io.BytesIO()
     try:
         sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=(sentence for sentence in sentences if sentence.strip()),
+            sentence_iterator=(sentence for sentence in read if sentence.strip()),
             model_writer=model,
             model_type="unigram",
             vocab_size=size,
@@ -235,4 +241,4 @@ def train_vocabulary(
         )
     except RuntimeError as error:
         raise TextError(f"a vocabulary of {size} pieces cannot be trained on this text: {one_line(error)}") from error
-    return round_scores(model.getvalue())
+    return with_rules(round_scores(model.getvalue()), characters)

@@ -1,9 +1,11 @@
 """Conversion to Hugging Face `tokenizers` that give the same ids, for readers without this package.
 
 Sentencepiece normalizes with a table of rules, leftmost and longest first. `Precompiled` of `tokenizers` reads it, but
-takes the shortest match in each grapheme and drops the rest. So letters and marks are first composed (NFKC). Arabic and
-Hebrew points have no composed form, and NFKC would reorder them, unlike the table, so a temporary barrier is inserted
-before each. Marks of other scripts may differ if they are not in Unicode's order.
+takes the shortest match in each grapheme and drops the rest. So letters and marks are first composed (NFKC). Arabic
+and Hebrew points have no composed form, and NFKC would reorder them, unlike the table, so a temporary barrier is
+inserted before each. It also keeps the points of letters that have a rule. Marks of other scripts may differ if they
+are not in Unicode's order, or follow a digit. Letters of `LETTERS` are replaced first, since their results are
+composed with marks.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from __future__ import annotations
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
 from tokenizers.normalizers import Normalizer
 
+from st_paragram.core.tokenizers.characters import CHARACTERS, LETTERS, TATWEEL
 from st_paragram.core.tokenizers.model_file import NORMALIZER, PIECE, TRAINER, fields
 from st_paragram.core.tokenizers.sentencepiece import META_SYMBOL, SentencePieceTokenizer
 from st_paragram.core.tokenizers.words import SEPARATORS, WORD_CHARACTERS, Splitter, WordTokenizer
@@ -18,7 +21,7 @@ from st_paragram.errors import ModelDirectoryError
 
 _TILDE = "\uff5e"  # NFKC changes it, nmt_nfkc does not
 _BARRIER, _STAND_IN = "\ufdd0", "\ufdd1"  # noncharacters: in no piece, rule or composition
-_POINTS = r"[\u0591-\u05bd\u05bf\u05c1\u05c2\u064b-\u0652\u0670]"
+_POINTS = r"[\u0591-\u05bd\u05bf\u05c1\u05c2\u064b-\u0652\u0670\u20d0-\u20f0]"  # the last enclose symbols
 _UNKNOWN_WORD = "<unknown word>"  # no splitter leaves a space in a word
 # Fields with the values that can be converted, the default first, and the meaning of other values.
 _CONVERTIBLE = {
@@ -60,9 +63,12 @@ def convert_tokenizer(tokenizer: SentencePieceTokenizer) -> Tokenizer:
     # The space is removed later; without it, NFKC panics on a text that begins with an inserted character.
     steps: list[Normalizer] = [normalizers.Prepend(" "), *(_lower_casing() if tokenizer.lower_case else [])]
     if charsmap:
+        read = {letter: model.normalize(letter).strip(META_SYMBOL) for letter in (*LETTERS, TATWEEL)}
+        replaced = {letter: result or _BARRIER for letter, result in read.items() if result != letter}
+        steps += [normalizers.Replace(letter, result) for letter, result in replaced.items()]
         steps += [normalizers.Replace(_TILDE, _STAND_IN), normalizers.Replace(Regex(f"(?={_POINTS})"), _BARRIER)]
-        steps += [normalizers.NFKC(), normalizers.Replace(_BARRIER, ""), normalizers.Replace(_STAND_IN, _TILDE)]
-        steps += [normalizers.Precompiled(charsmap)]
+        steps += [normalizers.NFKC(), normalizers.Replace(_STAND_IN, _TILDE), normalizers.Precompiled(charsmap)]
+        steps += [normalizers.Replace(_BARRIER, "")]
     steps += [normalizers.Replace(Regex(" {2,}"), " "), normalizers.Replace(Regex("^ | $"), "")]
     stock.normalizer = normalizers.Sequence(steps)
     # Words are segmented (and cached) one by one, unless a piece crosses a word boundary.
@@ -78,8 +84,14 @@ def convert_words(tokenizer: WordTokenizer) -> Tokenizer:
         raise ModelDirectoryError('Moses cannot be written as a tokenizer.json; use the splitter "regex"')
     vocabulary = {word: place for place, word in enumerate([*tokenizer.strings, _UNKNOWN_WORD])}
     stock = Tokenizer(models.WordLevel(vocabulary, unk_token=_UNKNOWN_WORD))
-    if tokenizer.lower_case:
-        stock.normalizer = normalizers.Sequence(_lower_casing())
+    steps = _lower_casing() if tokenizer.lower_case else []
+    if tokenizer.characters:
+        sources: dict[str, str] = {}
+        for character, result in CHARACTERS.items():
+            sources[result] = sources.get(result, "") + character
+        steps += [normalizers.Replace(Regex(f"[{characters}]"), result) for result, characters in sources.items()]
+    if steps:
+        stock.normalizer = normalizers.Sequence(steps)
     words = Regex(f"[{WORD_CHARACTERS}]+|[^{WORD_CHARACTERS}{SEPARATORS}]")
     stock.pre_tokenizer = pre_tokenizers.Split(words, "removed", invert=True)
     return stock

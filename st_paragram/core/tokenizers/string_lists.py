@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, repeat
 from typing import Any
 
 import numpy as np
 
 from st_paragram.core.tokenizers.base import Encoded, Tokenizer
+from st_paragram.core.tokenizers.characters import CHARACTERS
 from st_paragram.errors import SettingsError, TextError, refused, short
+
+_CHARACTERS = str.maketrans(CHARACTERS)
 
 
 class StringListTokenizer(Tokenizer):
@@ -45,6 +48,17 @@ class StringListTokenizer(Tokenizer):
     def piece(self, piece_id: int) -> str | None:
         """Return the string; None for the unknown id."""
         return None if piece_id == self.unknown_id else self.strings[piece_id]
+
+
+def read_texts(texts: Iterable[str], lower_case: bool, characters: bool) -> list[str]:
+    """Lower-case texts and replace `CHARACTERS`, each if wanted."""
+    cased = map(str.lower, texts) if lower_case else texts
+    return list(read_characters(cased) if characters else cased)
+
+
+def read_characters(texts: Iterable[str]) -> Iterator[str]:
+    """Replace `CHARACTERS` in texts."""
+    return (text.translate(_CHARACTERS) for text in texts)
 
 
 def most_frequent(counts: Counter[str], size: int, what: str) -> bytes:

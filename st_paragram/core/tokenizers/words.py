@@ -16,7 +16,7 @@ import regex
 
 from st_paragram.core.extras import require
 from st_paragram.core.tokenizers.base import Encoded, valid
-from st_paragram.core.tokenizers.string_lists import StringListTokenizer, most_frequent, read_strings
+from st_paragram.core.tokenizers.string_lists import StringListTokenizer, most_frequent, read_strings, read_texts
 
 #: Contents of two character classes of a regular expression: the characters of words, and separators.
 WORD_CHARACTERS = r"\p{L}\p{M}\p{N}_"
@@ -37,16 +37,29 @@ class WordTokenizer(StringListTokenizer):
 
     kind: ClassVar[str] = "word"
 
-    def __init__(self, content: bytes, lower_case: bool = True, splitter: str = "regex", language: str = "en") -> None:
-        """Read a list of words in the order of their ids, JSON in UTF-8; `language` selects the Moses rules."""
-        self.lower_case, self.splitter = lower_case, Splitter(splitter)
+    def __init__(
+        self,
+        content: bytes,
+        lower_case: bool = True,
+        splitter: str = "regex",
+        language: str = "en",
+        characters: bool = False,
+    ) -> None:
+        """Read a list of words in the order of their ids, JSON in UTF-8.
+
+        `language` selects the Moses rules. With `characters`, `CHARACTERS` are read as others.
+        """
+        self.lower_case = lower_case
+        self.splitter = Splitter(splitter)
+        self.characters = characters
         self._split = splitting(self.splitter, language)
         options = {"lower_case": lower_case, "splitter": self.splitter.value, "language": language}
+        options |= {"characters": True} if characters else {}
         super().__init__(content, options, read_strings(content, "words"))
 
     def encode_normalized(self, texts: list[str], max_length: int | None = None, num_threads: int = 1) -> Encoded:
         """Encode texts, and count truncated texts."""
-        return self.encoded(map(self._split, map(str.lower, texts) if self.lower_case else texts), max_length)
+        return self.encoded(map(self._split, read_texts(texts, self.lower_case, self.characters)), max_length)
 
 
 def train_words(

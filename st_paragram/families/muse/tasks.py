@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from st_paragram.core.files import atomic, content_digest, digest, file_for_folder, locked, writable_cache
+from st_paragram.core.files import atomic, content_digest, digest, file_for_folder, output_lock, writable_cache
 from st_paragram.core.pair_store import PairStore
 from st_paragram.core.text.streams import read_lines
 from st_paragram.core.tokenizers.base import FlatIds, Tokenizer
@@ -157,9 +157,8 @@ def file_rows(path: Path, task: str, language: str, tokenizer: Tokenizer, settin
     lengths = settings.max_length, settings.context_length
     vocabulary = [tokenizer.kind, hashlib.sha256(tokenizer.content).hexdigest(), tokenizer.options]
     key = digest(_VERSION, task, content_digest(path), vocabulary, lengths, KnownSentences().identity)
-    folder = writable_cache("tasks")
-    made = folder / f"{task}-{language}-{key}.arrow"
-    with locked(folder, wait=True):
+    made = writable_cache("tasks") / f"{task}-{language}-{key}.arrow"
+    with output_lock(made, wait=True):
         if not made.exists():
             logger.info(f"{path}: reading rows")
             with atomic(made) as output:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import copy
 import hashlib
-import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from statistics import fmean
 from typing import Any, cast
@@ -26,8 +26,8 @@ from tqdm import tqdm
 
 from st_paragram.core.encoding.directory import check_free, fingerprint
 from st_paragram.core.encoding.find import find
-from st_paragram.core.files import atomic, content_digest, digest, output_lock
-from st_paragram.errors import TextError
+from st_paragram.core.files import atomic, content_digest, digest
+from st_paragram.errors import SettingsError
 from st_paragram.families.muse.card_facts import towers_card
 from st_paragram.families.muse.losses import ranking_loss, sharing
 from st_paragram.families.muse.sentence_transformers_encoder import EncoderWithTowers
@@ -36,6 +36,7 @@ from st_paragram.families.muse.tasks import read_texts, task_files
 from st_paragram.families.muse.towers import DOCUMENT, QUERY, through
 from st_paragram.learning.models import directory
 from st_paragram.tools.embed_files import embed_files
+from st_paragram.tools.work import work_folder
 
 _PAIRED = ("qa", "response")
 _FEWEST = 16  # minimum pairs per batch: fewer pairs give too few negatives
@@ -123,13 +124,11 @@ def make_towers(
     encoder = directory.load(found)
     torch.manual_seed(settings.seed)
     made = EncoderWithTowers.over(encoder)
-    work = output.with_name(f".{output.name}.work")
-    with output_lock(output):
+    with work_folder(output, check=partial(check_free, output, overwrite)) as work:
         rows = read_rows(files, work / "texts.txt")
         curves = train_towers(made, rows, vectors_of(work / "texts.txt", encoder, fingerprint(found), work), settings)
         card = towers_card(output.name, name or found.name, made, rows, curves)
         directory.save(made, output, card, overwrite)
-        shutil.rmtree(work)
     return curves
 
 
@@ -228,7 +227,7 @@ def _held_out(rows: Sequence[PairRows], share: float) -> tuple[list[PairRows], l
     train, held = zip(*(each.held_out(share) for each in rows), strict=True)
     if not (some := [each for each in held if len(each) > 1]):
         seen = f"too few rows to hold out {share:.0%} of them"
-        raise TextError(f"{rows[0].task}: {seen}; give more, or a larger --held-out")
+        raise SettingsError(f"{rows[0].task}: {seen}; give more, or a larger --held-out")  # vectors are kept
     return list(train), some
 
 

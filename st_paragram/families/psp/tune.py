@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import logging
-import shutil
 from dataclasses import asdict, replace
 from itertools import product
 
 from st_paragram.core.encoding.record import TrainingRecord, read_training_record
-from st_paragram.core.files import output_lock, read_json, write_json
+from st_paragram.core.files import (
+    is_own_folder,
+    make_own_folder,
+    output_lock,
+    read_json,
+    remove_own_folder,
+    write_json,
+)
 from st_paragram.errors import SettingsError
 from st_paragram.learning.training.checkpoints import complete_checkpoints
 from st_paragram.learning.training.run import TrainingRun, run_training
@@ -29,10 +35,13 @@ def tune(run: TrainingRun) -> TrainingRecord:
     checked = replace(run, resume=False)
     checked.check()
     grid = run.output.with_name(f"{run.output.name}.grid")
-    if grid.is_dir() != run.resume:
-        advice = "resume it with --resume, or remove it" if grid.is_dir() else "tune without --resume"
-        raise SettingsError(f"{grid}: {'left by an earlier' if grid.is_dir() else 'no'} search; {advice}")
+    begun_before = is_own_folder(grid)
+    if begun_before and not run.resume:
+        raise SettingsError(f"{grid}: left by an earlier search; resume it with --resume, or remove it")
+    if run.resume and not begun_before:
+        raise SettingsError(f"{grid}: not a search to resume; tune without --resume")
     with output_lock(run.output):
+        make_own_folder(grid)  # refuses a folder that is not ours
         store, begun = checked.store(), grid / "data.json"
         if not begun.is_file():
             write_json(begun, store.digest)
@@ -54,7 +63,7 @@ def tune(run: TrainingRun) -> TrainingRecord:
         best = replace(points[0][0], name=run.output.name)
         model = directory.load(points[0][1], device="cpu")
         directory.save(model, run.output, render(from_record(best)), run.overwrite, training=best)
-        shutil.rmtree(grid)
+        remove_own_folder(grid)
     return best
 
 

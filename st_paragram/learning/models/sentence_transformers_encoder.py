@@ -23,6 +23,7 @@ from torch.nn.modules import module as torch_module
 
 from st_paragram.core.encoding.embed import BATCH_SIZE, as_list, embed, list_of_texts
 from st_paragram.core.encoding.table import for_any_reader
+from st_paragram.core.tokenizers.base import Tokenizer
 from st_paragram.core.tokenizers.bilingual import BilingualTokenizer
 from st_paragram.errors import SettingsError
 from st_paragram.learning.models import averaging
@@ -151,6 +152,13 @@ def _in_larger_batches(method: _Method) -> _Method:
     return cast("_Method", in_larger_batches)
 
 
+def _in_language(tokenizer: Tokenizer, language: str) -> BilingualTokenizer:
+    """Return the tokenizer of one language; refuse a tokenizer with one vocabulary."""
+    if not isinstance(tokenizer, BilingualTokenizer):
+        raise SettingsError(f"language is {language!r}, but the model has one vocabulary; leave the language out")
+    return tokenizer.in_language(language)
+
+
 class ParagramEncoder(SentenceTransformer):
     """A SentenceTransformer of `TokenEmbedding`, `MeanPool` and optionally `Normalize` with a fast `encode`.
 
@@ -173,8 +181,6 @@ class ParagramEncoder(SentenceTransformer):
         @_in_larger_batches
         @functools.wraps(SentenceTransformer.encode)
         def encode(self, *args, language=None, **kwargs):  # noqa: ANN001, ANN002, ANN003, ANN201, D102 - as in the base
-            if language is not None:
-                return self.in_language(language).encode(*args, **kwargs)
             try:
                 call = _Call(*args, **kwargs)
             except TypeError:  # an unknown or wrong argument: leave it to the base class
@@ -183,7 +189,10 @@ class ParagramEncoder(SentenceTransformer):
             tokens = self._plain_embedding() if are_texts or isinstance(call.inputs, str) else None
             if tokens is None or not call.is_plain(self.prompts):
                 kwargs.pop("inputs", None)
+                if language is not None:
+                    return self.in_language(language).encode(call.inputs, *args[1:], **kwargs)
                 return super().encode(call.inputs, *args[1:], **kwargs)
+            tokenizer = tokens.tokenizer if language is None else _in_language(tokens.tokenizer, language)
             if any(module.training for module in (self, *self.children())):
                 self.eval()
             bar = call.show_progress_bar
@@ -191,7 +200,7 @@ class ParagramEncoder(SentenceTransformer):
             with torch.inference_mode():
                 rows = embed(
                     [call.inputs] if isinstance(call.inputs, str) else call.inputs,
-                    tokens.tokenizer,
+                    tokenizer,
                     in_numpy(tokens.embedding),
                     averaging.gives_unit_vectors(self),
                     call.normalize_embeddings,
@@ -206,12 +215,13 @@ class ParagramEncoder(SentenceTransformer):
     def in_language(self, language: str) -> ParagramEncoder:
         """Return the model for one of its languages with separate vocabularies; it shares the embedding matrix."""
         embedding = averaging.embedding_of(self)
-        if not isinstance(embedding.tokenizer, BilingualTokenizer):
-            raise SettingsError(f"language is {language!r}, but the model has one vocabulary; leave the language out")
+        tokenizer = _in_language(embedding.tokenizer, language)
         table = embedding.embedding
         weights = table if isinstance(table, CompactEmbedding) else table.weight.data
-        first = TokenEmbedding(embedding.tokenizer.in_language(language), weights=weights)
+        first = TokenEmbedding(tokenizer, weights=weights, dropout=embedding.dropout)
+        first.num_threads = embedding.num_threads
         settings = averaging.pipeline_settings(self)
+        settings["prompts"] = dict(self.prompts)
         return pipeline(first, str(self.device), averaging.gives_unit_vectors(self), **settings)
 
     def save(

@@ -52,9 +52,10 @@ class MeanPool(Module):
             return features
         ids, offsets = features["input_ids"].view(-1), features["cu_seq_lens_q"]
         if features.dropout:  # each token has its own mask, so the tokens' embeddings must be computed
-            features["sentence_embedding"] = _means(features.flat_token_embeddings(), offsets)
+            means = _means(features.flat_token_embeddings(), offsets)
         else:
-            features["sentence_embedding"] = row_means(features.embedding, ids, offsets)
+            means = row_means(features.embedding, ids, offsets)
+        features["sentence_embedding"] = _without_gradient_at_zero(means)
         return features
 
     def save(self, output_path: str, *args: Any, safe_serialization: bool = True, **kwargs: Any) -> None:  # noqa: ANN401
@@ -80,6 +81,16 @@ def _means(table: Tensor, offsets: Tensor, ids: Tensor | None = None) -> Tensor:
     """Average consecutive rows of the table, or the rows given by `ids`."""
     ids = torch.arange(len(table), device=table.device) if ids is None else ids
     return F.embedding_bag(ids, table, offsets, mode="mean", include_last_offset=True)
+
+
+def _without_gradient_at_zero(means: Tensor) -> Tensor:
+    """Return the means with no gradient for means of zeros, of texts without a known token.
+
+    Such a mean has no direction. The gradient of its cosine would be huge, and would change the row of the unknown id.
+    """
+    if not means.requires_grad:
+        return means
+    return torch.where(means.detach().any(dim=1, keepdim=True), means, means.detach())
 
 
 def is_plain(embedding: nn.Embedding | CompactEmbedding) -> bool:

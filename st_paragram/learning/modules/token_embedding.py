@@ -31,7 +31,7 @@ class TokenEmbedding(InputModule):
     """A tokenizer and an embedding for each of its ids, initialized from N(0, 1) as in EMNLP 2022.
 
     Texts are never padded or truncated. Unknown tokens are dropped. A text without known tokens becomes a single
-    unknown id, which has a row in the embedding matrix like any other id.
+    unknown id. Its row in the embedding matrix is zeros, and averaging models keep it in training.
 
     Example:
         >>> from st_paragram import PairStore, TokenEmbedding
@@ -68,6 +68,7 @@ class TokenEmbedding(InputModule):
             raise SettingsError(f"dropout is {dropout}; it must be at least 0 and below 1")
         if weights is None:
             weights = torch.randn(len(tokenizer), embedding_dimension or 0)
+            weights[list(tokenizer.unknown_ids)] = 0
         self.training = isinstance(weights, Tensor)
         if isinstance(weights, Tensor):
             self.embedding = nn.Embedding.from_pretrained(weights, freeze=False)

@@ -10,13 +10,11 @@ import shutil
 from contextlib import suppress
 from pathlib import Path
 
-from st_paragram.core.files import file_for_folder, write_text
+from st_paragram.core.files import MARKER, file_for_folder, is_own_folder, make_own_folder
 from st_paragram.errors import SettingsError
 
 #: Written last, so that a checkpoint with this file is complete; it records data, settings and time so far.
 COMPLETE = "complete.json"
-#: A file in a folder of checkpoints that a run has created.
-MARKER = "created-by-st_paragram"
 
 
 def complete_checkpoints(folder: str | Path) -> list[Path]:
@@ -39,7 +37,7 @@ def check_folder(folder: Path) -> None:
     if complete := complete_checkpoints(folder):
         seen = f"{complete[-1]}: left by an earlier training run"
         raise SettingsError(f"{seen}; resume it with --resume, or remove {folder}")
-    if folder.is_dir() and any(folder.iterdir()) and not (folder / MARKER).exists():
+    if folder.is_dir() and any(folder.iterdir()) and not is_own_folder(folder):
         seen = f"{folder} exists, but a training run has not created it"
         raise SettingsError(f"{seen}; rename it, or choose another output, since checkpoints go there")
 
@@ -47,13 +45,13 @@ def check_folder(folder: Path) -> None:
 def create_folder(folder: Path) -> None:
     """Create and mark a folder for checkpoints, unless it exists."""
     if not folder.exists():
-        write_text(folder / MARKER, "st-paragram train removes this folder when the model is saved.\n")
+        make_own_folder(folder)
 
 
 def remove_checkpoints(folder: Path) -> None:
     """Remove our checkpoints, and the folder itself if a run has created it and nothing else is there."""
     ours = complete_checkpoints(folder)
-    is_created = (folder / MARKER).exists()
+    is_created = is_own_folder(folder)
     if is_created:
         ours += [path for path in folder.glob("checkpoint-*") if path not in ours]
     for checkpoint in ours:

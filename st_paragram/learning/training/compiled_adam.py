@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -52,9 +52,17 @@ class CompiledAdam(torch.optim.Optimizer):
     """
 
     def __init__(
-        self, table: nn.Parameter, lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8
+        self,
+        table: nn.Parameter,
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        unknown_ids: Sequence[int] = (),
     ) -> None:
-        """Optimize a table, float32 (V, D) on the CPU; it is moved to huge pages."""
+        """Optimize a table, float32 (V, D) on the CPU; it is moved to huge pages.
+
+        Rows of `unknown_ids` that are zeros stay zeros: texts without a known token have no direction.
+        """
         decay = max(betas[0], _SMALLEST_BETA) / betas[1] ** 0.5 if betas[1] > 0 else math.inf
         if not (lr >= 0 and eps > 0 and 0 <= betas[0] < 1 and betas[1] < 1 and decay < 1):
             raise SettingsError(f"lr {lr}, betas {betas}, eps {eps}: Adam does not converge with these; change them")
@@ -70,6 +78,10 @@ class CompiledAdam(torch.optim.Optimizer):
             "moves": torch.zeros(4, _LONGEST_SLEEP, dtype=torch.float64),
             "moves_from": torch.zeros((), dtype=torch.long),  # the step of the first column
         }
+        zero_ids = [row for row in unknown_ids if not table.data[row].any()]
+        moments = [self.state[table][name] for name in ("exp_avg", "exp_avg_sq")]
+        by_row = [tensor.numpy() for tensor in (table.data, *moments)]
+        self._rows_of_zeros = [array[row] for array in by_row for row in zero_ids]
         window = math.ceil(math.log(_LEFT) / math.log(decay))  # then momentum is below float32's resolution
         arrays = [array.numpy() for array in self._arrays().values()]
         self._kernel = kernels().TrainingStep(*arrays, *betas, eps, window)
@@ -110,6 +122,8 @@ class CompiledAdam(torch.optim.Optimizer):
         rate, threads = float(self.param_groups[0]["lr"]), torch.get_num_threads()
         columns, seed = np.ascontiguousarray(columns), seed % 2**64
         loss: float = self._kernel.train(ids, offsets, columns, margin, rate, threads, dropout, seed, further)
+        for row in self._rows_of_zeros:
+            row.fill(0)
         return loss
 
     def embed(self, ids: NDArray[np.int32], offsets: NDArray[np.int64]) -> Tensor:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
-from datasets import Dataset, DatasetDict
+from datasets import Dataset, DatasetDict, Value
 from tqdm.auto import tqdm
 
 from st_paragram.core.files import digest, output_lock, writable_cache
@@ -19,13 +19,18 @@ _ROWS = 10_000  # tokenized at a time
 def store_of(data: object, tokenizer: Tokenizer) -> PairStore:
     """Store the pairs of a `datasets.Dataset`, or of all data sets in a `DatasetDict`, each with two text columns.
 
-    The store is made once for a tokenizer and the fingerprint of the data, which `datasets` changes with the data.
+    They may be the two languages of the Hub's column `translation`. The store is made once for a tokenizer and the
+    fingerprint of the data, which `datasets` changes with the data.
     """
-    parts: dict[Any, Any] = dict(data) if isinstance(data, DatasetDict) else {"": data}
-    for name, part in parts.items():
+    given: dict[Any, Any] = dict(data) if isinstance(data, DatasetDict) else {"": data}
+    parts: dict[Any, Dataset] = {}
+    for name, part in given.items():
         if not isinstance(part, Dataset):
             raise SettingsError(f"train_dataset is {type(part).__name__}; give a Dataset, a DatasetDict or a PairStore")
-        kinds = [str(feature.dtype) for feature in part.features.values()]
+        if not all(isinstance(feature, Value) for feature in part.features.values()):
+            part = part.flatten()  # a column `translation` becomes a column per language
+        parts[name] = part
+        kinds = [str(getattr(feature, "dtype", type(feature).__name__)) for feature in part.features.values()]
         if kinds not in (["string"] * 2, ["large_string"] * 2):
             seen = ", ".join(f"{column} ({kind})" for column, kind in zip(part.column_names, kinds, strict=True))
             seen = f"train_dataset{name and f' {name!r}'} has columns {seen}"

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import logging
 import math
+from dataclasses import replace
+from itertools import compress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.evaluation import (
     EmbeddingSimilarityEvaluator,
     SentenceEvaluator,
@@ -18,13 +21,16 @@ from sentence_transformers.sentence_transformer.evaluation import (
 )
 from sentence_transformers.util import cos_sim
 
+from st_paragram.core.encoding.unit_embeddings import known_texts
 from st_paragram.core.pair_store import PairStore
 from st_paragram.core.sample import LANGUAGES, graded_pairs
 from st_paragram.core.text.parallel import TextSource
+from st_paragram.core.words import counted
 from st_paragram.errors import EvaluationError
 from st_paragram.tools.evaluation.files import GradedPairs, Translations, read_graded_pairs, read_translations
 
 logger = logging.getLogger(__name__)
+Pairs = TypeVar("Pairs", GradedPairs, Translations)
 
 HELD_OUT = 1_000
 MOST_TRANSLATIONS = 10_000  # the evaluator keeps all cosines in memory: 400 MB
@@ -59,7 +65,7 @@ class TranslationHits(TranslationEvaluator):
 
     def __call__(
         self,
-        model: Any,  # noqa: ANN401 - a SentenceTransformer
+        model: Any,  # noqa: ANN401 - a SentenceTransformer; its base class has a wider type
         output_path: str | None = None,
         epoch: int = -1,
         steps: int = -1,
@@ -81,10 +87,11 @@ class TranslationHits(TranslationEvaluator):
         return values
 
 
-def hits_of(evaluator: Any) -> NDArray[np.float64]:  # noqa: ANN401 - without types in sentence-transformers
+def hits_of(evaluator: SentenceEvaluator) -> NDArray[np.float64]:
     """Return the results of the pairs in the last call of a development evaluator with translations."""
-    hits = next(part for part in evaluator.evaluators if isinstance(part, TranslationHits))
-    return hits.hits
+    parts: Any = evaluator
+    translations = next(part for part in parts.evaluators if isinstance(part, TranslationHits))
+    return translations.hits
 
 
 def is_worse(before: NDArray[np.float64], after: NDArray[np.float64]) -> bool:
@@ -126,6 +133,22 @@ def development_translations(path: str | Path, language: str, force: bool = Fals
         raise EvaluationError(f"{path}: {count} translations; give at most {MOST_TRANSLATIONS} (1,000 are enough)")
     _refuse_test_set(path, translations, "--dev-bitext with translations held out of the training data", force)
     return translations
+
+
+def with_known_tokens(data: Pairs, model: SentenceTransformer) -> Pairs:
+    """Leave out pairs with a side in which the model knows no token, unless no pair remains; log their number."""
+    known = known_texts(model, data.first) & known_texts(model, data.second)  # type: ignore[arg-type]
+    if known.all() or not known.any():
+        return data
+    logger.warning(
+        f"{data.name}: {counted(int((~known).sum()), 'pair')} left out, since the model knows no token of a side"
+    )
+    first = list(compress(data.first, known))
+    second = list(compress(data.second, known))
+    if isinstance(data, GradedPairs):
+        grades = list(compress(data.grades, known))
+        return replace(data, first=first, second=second, grades=grades)  # type: ignore[call-arg] # mypy tries both
+    return replace(data, first=first, second=second)
 
 
 def hold_out(store: PairStore) -> tuple[PairStore, Translations | None]:

@@ -25,7 +25,7 @@ def initial_rows(tokenizer: Tokenizer, model: str | Path, dim: int) -> Tensor:
     """Make a table for a tokenizer of V ids, float32 (V, D): the model's rows for shared pieces, N(0, 1) for others.
 
     The model's own rows were also initialized from N(0, 1), so both kinds of rows fit together. The row of the unknown
-    id is the model's. A non-averaging model with at least D dimensions has no rows; its embeddings of the pieces are
+    id is zeros. A non-averaging model with at least D dimensions has no rows; its embeddings of the pieces are
     used instead (see `rows_of_pieces`).
     """
     loaded = model_directory.load(model, device="cpu")
@@ -38,12 +38,13 @@ def initial_rows(tokenizer: Tokenizer, model: str | Path, dim: int) -> Tensor:
         raise SettingsError(f"dim is {dim}, but {model} has {own} dimensions; set --dim {own}")
     known = {piece: row for row in range(len(embedding.tokenizer)) if (piece := embedding.tokenizer.piece(row))}
     found = [(row, known[piece]) for row in range(len(tokenizer)) if (piece := tokenizer.piece(row)) and piece in known]
-    found.append((tokenizer.unknown_id, embedding.tokenizer.unknown_id))
     rows = embedding.embedding
     table = torch.randn(len(tokenizer), dim)
-    into, out_of = torch.tensor(found).T
-    table[into] = rows(out_of).detach().float()
-    logger.info(f"{len(found) - 1:,} of {len(tokenizer):,} pieces start with their embeddings in {model}")
+    if found:
+        into, out_of = torch.tensor(found).T
+        table[into] = rows(out_of).detach().float()
+    table[list(tokenizer.unknown_ids)] = 0
+    logger.info(f"{len(found):,} of {len(tokenizer):,} pieces start with their embeddings in {model}")
     return table
 
 

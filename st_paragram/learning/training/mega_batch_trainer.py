@@ -173,7 +173,9 @@ class MegaBatchTrainer(StoreTrainer):
             return super().create_optimizer(*given)
         table: Any = self.embedding.embedding.weight
         betas = args.adam_beta1, args.adam_beta2
-        self._compiled = self.optimizer = CompiledAdam(table, args.learning_rate, betas, args.adam_epsilon)
+        unknown_ids = self.embedding.tokenizer.unknown_ids
+        self._compiled = CompiledAdam(table, args.learning_rate, betas, eps=args.adam_epsilon, unknown_ids=unknown_ids)
+        self.optimizer = self._compiled
         return self._compiled
 
     # Steps.

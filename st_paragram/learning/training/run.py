@@ -82,7 +82,7 @@ class TrainingRun:
 
     language: str
     output: Path
-    data: Sequence[str] = ()
+    data: str | Sequence[str] = ()
     description: str | None = None
     config: str | Path | None = None
     default_config: str | None = None
@@ -261,6 +261,9 @@ def _train(run: TrainingRun) -> TrainingRecord:
     set_seed(settings.seed)
     training = importlib.import_module(run.kind.module)
     model = training.new_model(store, settings)
+    pairs = development.with_known_tokens(pairs, model)
+    if translations:
+        translations = development.with_known_tokens(translations, model)
     evaluator = development.development_evaluator(pairs, translations, batch_size(model))
     scores, accuracies, hits = [], [], []
 

@@ -21,7 +21,7 @@ from torch.utils.data import DataLoader
 from transformers import PrinterCallback, ProgressCallback, TrainerState
 from transformers.trainer import TRAINER_STATE_NAME
 
-from st_paragram.core.files import read_json, write_json
+from st_paragram.core.files import naming_full_disk, read_json, write_json
 from st_paragram.core.pair_store import PairStore
 from st_paragram.errors import ParagramError, SettingsError, refused
 from st_paragram.learning.models.directory import check_savable
@@ -200,11 +200,12 @@ class StoreTrainer(SentenceTransformerTrainer):
         checkpoint = Path(str(self.args.output_dir)) / f"checkpoint-{self.state.global_step}"
         (checkpoint / COMPLETE).unlink(missing_ok=True)  # from a run that was resumed at an earlier step
         limit, self.args.save_total_limit = self.args.save_total_limit, None
-        try:
-            super()._save_checkpoint(model, trial)
-        finally:
-            self.args.save_total_limit = limit
-        self.save_state(checkpoint)
+        with naming_full_disk(checkpoint):
+            try:
+                super()._save_checkpoint(model, trial)
+            finally:
+                self.args.save_total_limit = limit
+            self.save_state(checkpoint)
         spent = {"wall_seconds": self.rate.wall_seconds, "seconds": self.rate.seconds, "pairs": self.rate.pairs}
         write_json(checkpoint / COMPLETE, {"contents": self.contents, "settings": dict(self.settings), "spent": spent})
         remove_old_checkpoints(checkpoint.parent, limit, self.state.best_model_checkpoint)

@@ -9,10 +9,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from st_paragram.core.files import folder_for_file, writable_cache, write_text
+from st_paragram.core.files import folder_for_file, is_pipe, names_of, writable_cache, write_text
 from st_paragram.core.pair_store import PairStore
 from st_paragram.core.sample import LANGUAGES, sample_pairs
 from st_paragram.core.text.parallel import TextSource, parse_source, read_pairs, with_columns
+from st_paragram.core.text.streams import stream_name
 from st_paragram.errors import SettingsError, TextError
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ class TrainingData:
 
 
 def choose_data(
-    language: str, data: Sequence[str] = (), drop_invalid: bool = False, columns: Sequence[Sequence[str]] = ()
+    language: str, data: str | Sequence[str] = (), drop_invalid: bool = False, columns: Sequence[Sequence[str]] = ()
 ) -> TrainingData:
     """Choose the training data, and check them before any text is read.
 
@@ -102,7 +103,7 @@ def choose_data(
     if not _LANGUAGE.fullmatch(language):
         raise SettingsError(f"unknown language code {language!r}; use a code such as es or zh_cn")
     standard = Path("data") / f"en-{language}.h5"
-    chosen = list(data) or ([str(standard)] if standard.exists() else [BUILT_IN])
+    chosen = names_of(data) or ([str(standard)] if standard.exists() else [BUILT_IN])
     stores = [path for path in chosen if path.endswith((".h5", ".hdf5"))]
     if columns and (chosen == [BUILT_IN] or stores):
         raise SettingsError(f"--columns needs a table, but {', '.join(chosen)} is not a table; leave it out")
@@ -128,8 +129,11 @@ def choose_data(
         for path in text.paths:
             if wrong := folder_for_file(path):
                 raise TextError(f"{wrong}; name a file")
+            if is_pipe(path):
+                seen = "training reads its text more than once"
+                raise TextError(f"{stream_name(path)}: {seen}; save it to a file first")
             if not Path(path).is_file():
-                raise TextError(f"{path}: no such file; check the path (standard input cannot be trained on)")
+                raise TextError(f"{path}: no such file; check the path")
         if not drop_invalid:
             next(read_pairs(text, drop_invalid=False), None)
     return TrainingData(language, texts=texts)

@@ -20,18 +20,21 @@ sentence added to a block.)
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, compress, pairwise
+from typing import NamedTuple
 
 import numpy as np
 
+from st_paragram.core.encoding.embed import list_of_texts
 from st_paragram.errors import MiningError
 from st_paragram.tools.alignment.settings import AlignmentSettings
 from st_paragram.tools.bitext_mining.margin import Scores, margin_scores
 from st_paragram.tools.neighbors.exact import nearest_neighbors
 from st_paragram.tools.neighbors.results import Vectors
-from st_paragram.tools.neighbors.vectors import blocks, unit_rows
+from st_paragram.tools.neighbors.vectors import blocks
 
 Embed = Callable[[Sequence[str]], Vectors]
 Gains = tuple[Scores, Scores, Scores]
@@ -62,20 +65,52 @@ def align(
 ) -> list[Block]:
     """Align two documents of n and m sentences; return the blocks in order, without blank sentences.
 
-    Time: 3 n m cosines, and the same again for backgrounds. Memory: n m bytes, and the vectors. `embed` returns float32
-    (c, D) for c texts.
+    Time: 3 n m cosines, and the same again for backgrounds. Memory: n m bytes, and the vectors. `embed` returns vectors
+    of length 1 for c texts, float32 (c, D), and zeros for a text without a known token. Such a sentence is skipped.
     """
     settings = settings or AlignmentSettings()
-    sides = [[row for row, sentence in enumerate(document) if sentence.strip()] for document in (source, target)]
-    rows, others = sides
+    source = list_of_texts(source)
+    target = list_of_texts(target)
+    rows = sentence_rows(source)
+    others = sentence_rows(target)
     check_size(len(rows), len(others))
-    found: list[Block] = []
-    if rows and others:
-        scores = BlockScores([source[row] for row in rows], [target[row] for row in others], embed, settings)
-        for kind, i, j in best_path(scores.gains(), len(rows), len(others)):
+    first = _embedded(source, rows, embed)
+    second = _embedded(target, others, embed)
+    aligned: list[Block] = []
+    if first.rows and second.rows:
+        scores = BlockScores(first, second, settings)
+        for kind, i, j in best_path(scores.gains(), len(first.rows), len(second.rows)):
             ahead, across = KINDS[kind]
-            found.append(Block(tuple(rows[i : i + ahead]), tuple(others[j : j + across]), scores.of(kind, i, j)))
-    return list(_with_skipped(found, rows, others)) if settings.with_skipped else found
+            own_rows = tuple(first.rows[i : i + ahead])
+            other_rows = tuple(second.rows[j : j + across])
+            aligned.append(Block(own_rows, other_rows, scores.of(kind, i, j)))
+    return list(_with_skipped(aligned, rows, others)) if settings.with_skipped else aligned
+
+
+def sentence_rows(document: Sequence[str]) -> list[int]:
+    """Return the rows of a document that are not blank."""
+    return [row for row, sentence in enumerate(document) if sentence.strip()]
+
+
+class _Embedded(NamedTuple):
+    """The rows with a known token, and their vectors and those of pairs of neighbors, float32 (c, D) and (c - 1, D)."""
+
+    rows: list[int]
+    single: Vectors
+    joined: Vectors
+
+
+def _embedded(document: Sequence[str], rows: list[int], embed: Embed) -> _Embedded:
+    if not rows:
+        none = np.zeros((0, 1), np.float32)
+        return _Embedded(rows, none, none)
+    sentences = [document[row] for row in rows]
+    vectors = embed([*sentences, *(f"{first} {second}" for first, second in pairwise(sentences))])
+    single = vectors[: len(rows)]
+    known = np.any(single, axis=1).tolist()
+    if not all(known):
+        return _embedded(document, list(compress(rows, known)), embed)
+    return _Embedded(rows, single, vectors[len(rows) :])
 
 
 def check_size(source: int, target: int) -> None:
@@ -88,15 +123,11 @@ def check_size(source: int, target: int) -> None:
 class BlockScores:
     """Scores of blocks, computed in parts that fit into memory."""
 
-    def __init__(self, source: Sequence[str], target: Sequence[str], embed: Embed, settings: AlignmentSettings) -> None:
-        """Embed n and m sentences, at least one of each, and their pairs of neighbors."""
+    def __init__(self, source: _Embedded, target: _Embedded, settings: AlignmentSettings) -> None:
+        """Use n and m sentences, at least one of each."""
         self._settings = settings
         # For each document: vectors, float32 (c, D), of single sentences and of pairs of neighbors.
-        self._vectors = []
-        for name, document in (("source", source), ("target", target)):
-            texts = [*document, *(f"{first} {second}" for first, second in pairwise(document))]
-            vectors = unit_rows(embed(texts), f"{name} sentences")
-            self._vectors.append((vectors[: len(document)], vectors[len(document) :]))
+        self._vectors = [(source.single, source.joined), (target.single, target.joined)]
         singles = [one for one, _ in self._vectors]
         self._backgrounds = [
             [self._background(own, other) for own in vectors]
@@ -175,16 +206,20 @@ def best_path(gains: Iterable[Gains], n: int, m: int) -> list[tuple[int, int, in
     return steps[::-1]
 
 
-def _with_skipped(found: Iterable[Block], source: Sequence[int], target: Sequence[int]) -> Iterator[Block]:
-    """Yield the blocks and the rows between them as skipped blocks, source rows first."""
-    i = j = 0
-    for block in [*found, None]:
-        while i < len(source) and (block is None or source[i] != block.source[0]):
-            yield Block((source[i],), (), 0.0)
-            i += 1
-        while j < len(target) and (block is None or target[j] != block.target[0]):
-            yield Block((), (target[j],), 0.0)
-            j += 1
-        if block is not None:
-            yield block
-            i, j = i + len(block.source), j + len(block.target)
+def _with_skipped(aligned: Sequence[Block], source: Sequence[int], target: Sequence[int]) -> Iterator[Block]:
+    """Yield the blocks and the other rows as skipped blocks, source rows first.
+
+    A skipped row is before the first block that has a later row.
+    """
+    aligned_source = set(chain.from_iterable(block.source for block in aligned))
+    aligned_target = set(chain.from_iterable(block.target for block in aligned))
+    skipped_source = deque(row for row in source if row not in aligned_source)
+    skipped_target = deque(row for row in target if row not in aligned_target)
+    for block in aligned:
+        while skipped_source and skipped_source[0] < block.source[0]:
+            yield Block((skipped_source.popleft(),), (), 0.0)
+        while skipped_target and skipped_target[0] < block.target[0]:
+            yield Block((), (skipped_target.popleft(),), 0.0)
+        yield block
+    yield from (Block((row,), (), 0.0) for row in skipped_source)
+    yield from (Block((), (row,), 0.0) for row in skipped_target)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -13,7 +13,8 @@ from tqdm import tqdm
 
 from st_paragram.core.encoding.directory import fingerprint
 from st_paragram.core.encoding.find import find
-from st_paragram.core.encoding.models import load_encoder
+from st_paragram.core.encoding.models import TextEncoder, load_encoder
+from st_paragram.core.encoding.unit_embeddings import known_texts, unit_embeddings
 from st_paragram.core.extras import installed_version
 from st_paragram.core.files import atomic, check_output, digest, file_digest, is_pipe
 from st_paragram.core.text.streams import read_lines
@@ -21,6 +22,7 @@ from st_paragram.core.text.tables import PLAIN_ONLY, check_plain
 from st_paragram.errors import MiningError, ParagramError
 from st_paragram.tools.alignment.align import Embed, align, check_size
 from st_paragram.tools.alignment.settings import AlignmentSettings
+from st_paragram.tools.neighbors.results import Vectors
 from st_paragram.tools.work import make, work_folder
 
 
@@ -32,6 +34,7 @@ class DocumentReport:
     source: int  # sentences in the source documents, without blank lines
     target: int  # sentences in the target documents
     pairs: int  # written pairs of sentences or joined sentences
+    unknown: int = 0  # sentences in which the model knows no token, in source and target documents; they are skipped
 
 
 def read_list(path: str) -> list[tuple[str, str, str]]:
@@ -61,7 +64,8 @@ def align_documents(
 
     A document is plain or compressed text, one sentence per line. `documents` has source, target, and their place in
     the list, for messages (see `read_list`). The output has rows `score TAB source TAB target`, in document order. Two
-    sentences of a block are joined by a space. All documents are checked before the first is aligned.
+    sentences of a block are joined by a space. All documents are checked before the first is aligned. A sentence in
+    which the model knows no token is skipped like a sentence without a translation.
     """
     settings, output, pairs, count = settings or AlignmentSettings(), Path(output), list(documents), 0
     check_output(output, overwrite)
@@ -69,16 +73,23 @@ def align_documents(
     for source, target, where in pairs:
         with _named(where):
             sizes += _sizes(source, target)
-    embed = partial(load_encoder(found := find(model)).encode, show_progress_bar=False)
-    how = digest(installed_version(), fingerprint(found), repr(settings))
+    model_folder = find(model)
+    encoder = load_encoder(model_folder)
+    unknown = 0
+    how = digest(installed_version(), fingerprint(model_folder), repr(settings), "without unknown sentences")
+
+    def embed(texts: Sequence[str]) -> Vectors:
+        return unit_embeddings(encoder, texts).vectors
+
     with work_folder(output, overwrite) as folder, atomic(output) as file:
         for source, target, where in tqdm(pairs, desc="align", unit=" documents", disable=None, leave=False):
             path = folder / f"{digest(how, file_digest(source), file_digest(target))}.tsv"
             with _named(where):
                 rows = make(path, partial(_align, source, target, embed, settings)).read_bytes()
             count += sum(all(row.split(b"\t")[1:]) for row in rows.split(b"\n")[:-1])
+            unknown += _unknown(source, encoder) + _unknown(target, encoder)
             file.write(rows)
-    return DocumentReport(len(pairs), int(sizes[0]), int(sizes[1]), count)
+    return DocumentReport(len(pairs), int(sizes[0]), int(sizes[1]), count, unknown)
 
 
 def _align(source: str, target: str, embed: Embed, settings: AlignmentSettings, path: Path) -> None:
@@ -102,6 +113,12 @@ def _sizes(source: str, target: str) -> list[int]:
             raise MiningError(f"{name}: empty; give a document with at least one sentence, or leave the pair out")
     check_size(*sizes)
     return sizes
+
+
+def _unknown(document: str, encoder: TextEncoder) -> int:
+    """Count the sentences of a document in which the model knows no token."""
+    sentences = [line for line in read_lines(document) if line.strip()]
+    return len(sentences) - int(known_texts(encoder, sentences).sum())
 
 
 @contextmanager

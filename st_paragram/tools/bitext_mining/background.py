@@ -40,6 +40,11 @@ class Background:
     margin: Margin  # RATIO or DISTANCE
     k: int  # neighbors
 
+    @property
+    def no_similarity(self) -> float:
+        """The score of a pair without a similarity, which no threshold keeps."""
+        return -1.0 if self.margin is Margin.DISTANCE else 0.0
+
     def __call__(self, first: Vectors, second: Vectors) -> Scores:
         """Score pairs of unit vectors, float32 (n, D) each, to float64 (n,)."""
         cosines = np.einsum("nd,nd->n", first, second, dtype=np.float64)
@@ -86,8 +91,9 @@ def _background(texts: Mapping[str, Iterable[str]], model: Path, settings: Margi
     for number, (name, lines) in enumerate(texts.items()):
         write_sentences(lines, name, work / f"sentences-{number}", most_repeats=settings.most_repeats)
         sentences = Sentences(work / f"sentences-{number}")
-        usable_neighbors(name, len(sentences), k)
-        vectors.append(embed_sentences(sentences, work / f"vectors-{number}", model, settings.vector_type, name))
+        rows = embed_sentences(sentences, work / f"vectors-{number}", model, settings.vector_type, name)
+        usable_neighbors(name, len(rows), k)
+        vectors.append(rows)
     corpora: list[Rows | Index] = []
     for number, (rows, queries, name) in enumerate(zip(vectors, vectors[::-1], texts, strict=True)):
         if factory := choose_index(settings.index, len(queries), len(rows), rows.dim):

@@ -7,6 +7,7 @@ not search again.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from tqdm import tqdm
 from st_paragram.core.encoding.directory import fingerprint
 from st_paragram.core.encoding.find import find
 from st_paragram.core.extras import installed_version
-from st_paragram.core.files import atomic, digest, file_digest
+from st_paragram.core.files import atomic, digest, file_digest, names_of
 from st_paragram.core.text.tables import read_texts
 from st_paragram.core.words import counted
 from st_paragram.errors import MiningError, SettingsError, refused
@@ -33,8 +34,11 @@ from st_paragram.tools.neighbors.sentences import SentenceCounts, Sentences, usa
 from st_paragram.tools.neighbors.vectors import Rows, blocks, embed_sentences
 from st_paragram.tools.work import make, work_folder
 
+logger = logging.getLogger(__name__)
+
 _Write = Callable[[int, int], Sequence[Neighbors]]
 
+_UNKNOWN = "zeros without a known token"  # the rule of stored vectors
 _STEPS = ("sentences", "embed", "search", "pairs")
 _QUERIES = 1 << 15  # queries searched at a time, which an interruption can lose
 _WRITTEN = 1 << 16  # pairs written at a time
@@ -82,6 +86,7 @@ class MiningReport:
             read = f"{counted(counts.lines, 'line')}, {counted(counts.sentences, 'sentence')}"
             left_out = f"{counts.blank:,} blank, {counts.near_empty:,} near-empty, {counts.repeated:,} repeated"
             often = f", {counts.boilerplate:,} too frequent" if counts.boilerplate else ""
+            often += f", {counts.unknown:,} without a known token" if counts.unknown else ""
             most = f"the most frequent occurs {counted(counts.most_repeated, 'time')}"
             lines.append(f"{name}: {read} ({left_out}{often}; {most})")
         ways = ("among themselves",) if len(self.texts) == 1 else ("source to target", "target to source")
@@ -95,13 +100,13 @@ class MiningReport:
 
 
 def mine(
-    texts: Sequence[str],
+    texts: str | Sequence[str],
     output: str | Path,
     model: str,
     settings: MiningSettings | None = None,
     overwrite: bool = False,
     work: str | Path | None = None,
-    columns: Sequence[str | None] = (),
+    columns: str | Sequence[str | None] = (),
 ) -> MiningReport:
     """Find translations in two texts, or paraphrases in one, and write them to a file.
 
@@ -111,8 +116,8 @@ def mine(
         model: Directory, name or hub id of a model.
         settings: Mining options.
         overwrite: Replace an existing output.
-        work: Folder for sentences, vectors and neighbors, which is kept. None: a hidden folder next to the output,
-            which is removed at the end.
+        work: Folder in which `st_paragram.work` keeps sentences, vectors and neighbors. None: a hidden folder next to
+            the output, which is removed at the end.
         columns: Column of each text if it is a table; None, or an empty list, for plain text.
 
     Example:
@@ -120,6 +125,8 @@ def mine(
         >>> report = mine(["wiki.en", "wiki.es"], "mined.tsv", "p-sp-mini", MiningSettings(threshold=0.0))
     """
     settings, output = settings or MiningSettings(), Path(output)
+    texts = names_of(texts)
+    columns = names_of(columns)
     wanted = 1 if settings.paraphrase else 2
     if len(texts) != wanted:
         seen = f"{counted(len(texts), 'text')} given, {wanted} needed"
@@ -132,12 +139,14 @@ def mine(
         keys = [digest(*each, settings.with_ids, settings.most_repeats) for each in zip(keys, named, strict=True)]
         sides = [_read(folder, *each, settings) for each in zip(texts, keys, named, strict=True)]
         times.append(time.perf_counter())
-        of_vectors = fingerprint(found), settings.vector_type
+        of_vectors = fingerprint(found), settings.vector_type, _UNKNOWN
         keys = [digest(key, *of_vectors) for key in keys]
         vectors = [
             embed_sentences(side, folder / f"vectors-{key}", found, settings.vector_type, text)
             for text, key, side in zip(texts, keys, sides, strict=True)
         ]
+        for text, rows in zip(texts, vectors, strict=True):
+            usable_neighbors(text, len(rows) - settings.paraphrase, settings.neighbors)
         times.append(time.perf_counter())
         forward, backward, searched = _search(folder, vectors, keys, settings)
         times.append(time.perf_counter())
@@ -147,11 +156,14 @@ def mine(
             pairs = one_to_one(pairs) if settings.candidates is Candidates.MAX else pairs
         if settings.threshold is not None:
             pairs = pairs.at(pairs.scores >= settings.threshold)
-        _write(pairs, (sides[0], sides[-1]), settings.with_ids, output)
+        source = vectors[0].stored_numbers(pairs.source)
+        target = vectors[-1].stored_numbers(pairs.target)
+        _write(ScoredPairs(source, target, pairs.scores), (sides[0], sides[-1]), settings.with_ids, output)
         times.append(time.perf_counter())
     scores = {f"{share:g}": float(np.quantile(pairs.scores, 1 - share)) for share in _SHARES if len(pairs)}
     seconds = dict(zip(_STEPS, np.diff(times).tolist(), strict=True))
-    return MiningReport(tuple(texts), tuple(side.counts for side in sides), searched, len(pairs), scores, seconds)
+    counts = tuple(side.counts.without_unknown(len(rows)) for side, rows in zip(sides, vectors, strict=True))
+    return MiningReport(tuple(texts), counts, searched, len(pairs), scores, seconds)
 
 
 def _read(folder: Path, text: str, key: str, column: str | None, settings: MiningSettings) -> Sentences:
@@ -160,9 +172,7 @@ def _read(folder: Path, text: str, key: str, column: str | None, settings: Minin
     def write(path: Path) -> None:
         write_sentences(read_texts(text, column), text, path, settings.with_ids, settings.most_repeats)
 
-    sentences = Sentences(make(folder / f"sentences-{key}", write))
-    usable_neighbors(text, len(sentences) - settings.paraphrase, settings.neighbors)
-    return sentences
+    return Sentences(make(folder / f"sentences-{key}", write))
 
 
 def _search(

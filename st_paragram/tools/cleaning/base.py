@@ -59,8 +59,12 @@ class RowFilter(RowStep):
 
 
 class RowRepair(RowStep):
-    """A step that changes the text of rows; reports count the changed rows by its name, explained by `note`."""
+    """A step that changes the text of rows; reports count the changed rows as `repairs`, explained by `note`.
 
+    A step may also be a filter. Then it sees the repaired rows.
+    """
+
+    repairs: ClassVar[str]
     note: ClassVar[str]
 
     @abstractmethod
@@ -82,9 +86,10 @@ def apply_steps(steps: Sequence[RowStep], rows: Sequence[Row]) -> tuple[list[Row
         seen = [rows[place] for place in left]
         if isinstance(step, RowRepair):
             for place, row in zip(left, step.repair(seen), strict=True):
-                repaired[step.name] += row is not rows[place]
+                repaired[step.repairs] += row is not rows[place]
                 rows[place] = row
-        elif isinstance(step, RowFilter):
+            seen = [rows[place] for place in left]
+        if isinstance(step, RowFilter):
             for place, reason in zip(left, step.reject(seen), strict=True):
                 reasons[place] = reason
     return rows, reasons, repaired

@@ -1,22 +1,38 @@
-"""The filter `markup`: rows with tags, entities, codes of subtitles or templates, only addresses, broken characters."""
+"""The step `markup`: tags, entities, codes of subtitles and templates, addresses, broken characters.
+
+It removes tags that are the same on both sides, decodes entities, and drops the other rows with markup.
+"""
 
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Sequence
+from html import unescape
 from html.entities import html5
 from typing import Annotated, ClassVar, Literal, get_args
 
 from pydantic import Field
 
 from st_paragram.core.settings import setting
-from st_paragram.tools.cleaning.base import AnyOf, Row, RowFilter, options
+from st_paragram.tools.cleaning.base import AnyOf, Row, RowFilter, RowRepair, options
 
 MARKUP, BROKEN = "markup", "broken characters"
 
 _TAG = re.compile(r"</?[A-Za-z][\w:-]*(?:\s[^<>]*)?/?>|<!--|-->")
 _ENTITY = re.compile(r"&(?:([A-Za-z][A-Za-z0-9]{1,30};)|#\d{1,7};|#[xX][0-9A-Fa-f]{1,6};)")
-_SUBTITLE = re.compile(r"</?(?:i|b|u|font)(?:\s[^<>]*)?>|\{\\[^{}]*\}|\{[yYfFcCsSpP]:[^{}]*\}|[♩-♬]", re.IGNORECASE)
+_CODE = r"\{\\[^{}]*\}|\{[yYfFcCsSpP]:[^{}]*\}"
+_SUBTITLE = re.compile(rf"</?(?:i|b|u|font)(?:\s[^<>]*)?>|{_CODE}", re.IGNORECASE)
+_NOTE = re.compile("[♩-♬]")
+# Tags and codes that may be removed. An attribute must have a value: "if a <b and c> d" has no tag.
+_VALUE = r"""\s+[\w:.-]+\s*=\s*(?:"[^"<>]*"|'[^'<>]*'|[^\s"'<>]+)"""
+_REMOVABLE = re.compile(rf"<(?P<slash>/?)(?P<name>[A-Za-z][\w:-]*)(?:{_VALUE})*\s*(?P<single>/?)>|{_CODE}")
+_SUBTITLE_TAGS = frozenset(("i", "b", "u", "font"))
+_SINGLE_TAGS = frozenset(("br", "hr", "img", "wbr"))
+# Tags inside words and before punctuation; other tags separate words.
+_INLINE = r"a|abbr|b|big|cite|code|del|dfn|em|font|g|i|ins|kbd|mark|q|s|samp|small|span|strike|strong|sub|sup|tt|u|var"
+_INLINE_TAGS = frozenset(_INLINE.split("|"))
+_MOST_ESCAPES = 3  # "&amp;amp;lt;"
 _TEMPLATE = re.compile(r"\{\{|\}\}|\{%|%\}|\$\{|\[\[(?=[^\W\d_])|(?<=[^\W\d_])\]\]")
 # Letters before an @ are visited once per word, however long it is.
 _ADDRESS = re.compile(r"[a-z]{2,9}://\S+|(?<![\w.+-])[\w.+-]+@[\w-]+\.\S+|www\.\S+", re.IGNORECASE)
@@ -45,18 +61,69 @@ Kind = Literal["tags", "entities", "subtitles", "templates", "addresses", "chara
 
 
 @options
-class Markup(RowFilter):
-    r"""Drop pairs with markup or broken characters.
+class Markup(RowRepair, RowFilter):
+    r"""Remove markup that is the same on both sides, and drop pairs with other markup or broken characters.
 
     The kinds are tags (HTML, XML) and templates (`{{name}}`, `${name}`, `[[link]]`), both only if the two sides have
     different ones; entities (`&nbsp;`); subtitles (`<i>`, `{\an8}`, musical notes); addresses (a side with only web or
     mail addresses); characters (control, replacement and private characters, UTF-8 that was read as another encoding).
+
+    Entities are decoded. Tags are removed if both sides have the same: pairs of tags around text, single tags such as
+    `<br/>`, and codes of subtitles. Other tags, such as a `<body>` that the text is about, stay.
     """
 
     name: ClassVar[str] = "markup"
+    repairs: ClassVar[str] = "removed_markup"
+    note: ClassVar[str] = "rows with entities, or the same tags on both sides (decoded, removed)"
     reasons: ClassVar[tuple[str, ...]] = (MARKUP, BROKEN)
 
     which: Annotated[AnyOf[Kind], Field(min_length=1)] = setting(get_args(Kind), "kinds to look for")
+
+    def repair(self, rows: Sequence[Row]) -> list[Row]:
+        """Return the rows without entities and without tags that are the same on both sides."""
+        return [self._repaired(row) if _MAY_BE.search(row[0]) or _MAY_BE.search(row[1]) else row for row in rows]
+
+    def _repaired(self, row: Row) -> Row:
+        first, second = row[:2]
+        if "entities" in self.which:
+            first = _decoded_entities(first)
+            second = _decoded_entities(second)
+        marks = self._removable(first)
+        other_marks = self._removable(second)
+        if sorted(map(_label, marks)) == sorted(map(_label, other_marks)):
+            first = _without(first, marks)
+            second = _without(second, other_marks)
+        first = " ".join(first.split())
+        second = " ".join(second.split())
+        if not first or not second or row[:2] == (first, second):
+            return row
+        return (first, second, *row[2:])
+
+    def _removable(self, text: str) -> list[re.Match[str]]:
+        """Return the tags and codes that format a text."""
+        marks = list[re.Match[str]]()
+        opened = defaultdict[str, list[re.Match[str]]](list)
+        for mark in _REMOVABLE.finditer(text):
+            name = (mark["name"] or "").lower()
+            if not self._is_wanted(name):
+                continue
+            if not name or mark["single"] or name in _SINGLE_TAGS:
+                marks.append(mark)
+            elif not mark["slash"]:
+                opened[name].append(mark)
+            elif opened[name]:
+                start = opened[name].pop()
+                if text[start.end() : mark.start()].strip():
+                    marks += [start, mark]
+            elif name in _SUBTITLE_TAGS and mark.end() == len(text):
+                marks.append(mark)
+        for name in _SUBTITLE_TAGS:
+            marks += [tag for tag in opened[name] if tag.start() == 0]
+        return sorted(marks, key=lambda mark: mark.start())
+
+    def _is_wanted(self, name: str) -> bool:
+        is_subtitle = name == "" or name in _SUBTITLE_TAGS
+        return ("tags" in self.which and name != "") or ("subtitles" in self.which and is_subtitle)
 
     def reject(self, rows: Sequence[Row]) -> list[str | None]:
         """Return "markup" or "broken characters" for rows with either."""
@@ -66,6 +133,7 @@ class Markup(RowFilter):
         if (_MAY_BE.search(first) or _MAY_BE.search(second)) and (
             any(map(self._has_markup, (first, second)))
             or ("tags" in self.which and _differ(_TAG, first, second))
+            or ("subtitles" in self.which and _differ(_SUBTITLE, first, second))
             or ("templates" in self.which and _differ(_TEMPLATE, first, second))
         ):
             return MARKUP
@@ -75,7 +143,7 @@ class Markup(RowFilter):
     def _has_markup(self, text: str) -> bool:
         if "entities" in self.which and any(not name or name in html5 for name in _ENTITY.findall(text)):
             return True
-        if "subtitles" in self.which and _SUBTITLE.search(text):
+        if "subtitles" in self.which and (_NOTE.search(text) or not _SUBTITLE.sub("", text).strip()):
             return True
         if "addresses" not in self.which or not ("://" in text or "@" in text):
             return False
@@ -93,3 +161,33 @@ def has_broken_characters(text: str) -> bool:
 
 def _differ(pattern: re.Pattern[str], first: str, second: str) -> bool:
     return sorted(pattern.findall(first)) != sorted(pattern.findall(second))
+
+
+def _decoded_entities(text: str) -> str:
+    """Decode entities, also those that were escaped several times; "AT&T" and "a=1&copy=2" have none."""
+    for _ in range(_MOST_ESCAPES):
+        decoded = _ENTITY.sub(lambda entity: unescape(entity[0]), text)
+        if decoded == text:
+            break
+        text = decoded
+    return text
+
+
+def _label(mark: re.Match[str]) -> str:
+    """Return the name of a tag, or the whole code of a subtitle; attributes may differ between languages."""
+    return f"{mark['slash']}{mark['name'].lower()}" if mark["name"] else mark[0]
+
+
+def _without(text: str, marks: Sequence[re.Match[str]]) -> str:
+    """Remove tags and codes; a power such as `10<sup>2</sup>` becomes 10^2."""
+    parts = list[str]()
+    start = 0
+    for mark in marks:
+        parts.append(text[start : mark.start()])
+        start = mark.end()
+        name = (mark["name"] or "").lower()
+        if name == "sup" and not mark["slash"] and text[start : start + 1].isdigit():
+            parts.append("^")
+        elif name and name not in _INLINE_TAGS:
+            parts.append(" ")
+    return "".join([*parts, text[start:]])

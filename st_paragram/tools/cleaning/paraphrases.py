@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import multiprocessing
 from collections.abc import Sequence
 from functools import cached_property
@@ -11,18 +12,15 @@ import numpy as np
 import regex
 
 from st_paragram.core.settings import setting
+from st_paragram.core.text.words import SPACED, UNIT
 from st_paragram.errors import SettingsError, TextError, short
 from st_paragram.tools.cleaning.base import Row, RowFilter, options
-from st_paragram.tools.cleaning.text import UNSEGMENTED
 
 if TYPE_CHECKING:
     from st_paragram.core.encoding.models import TextEncoder
 
-_JOINED = rf"[[\w]--[{UNSEGMENTED}_]]"
 _QUOTES = str.maketrans("‘’‚‛ʼ“”„‟«»", "'" * 5 + '"' * 6)
-_WORD = regex.compile(
-    rf"[{UNSEGMENTED}]|'?{_JOINED}(?:{_JOINED}|[-./_](?={_JOINED})|(?<=\d)[,:](?=\d))*|[^\s]", regex.VERSION1
-)
+_WORD = regex.compile(rf"{UNIT}|'?{SPACED}(?:{SPACED}|[-./_](?={SPACED})|(?<=\d)[,:](?=\d))*|[^\s]", regex.VERSION1)
 _NUMBER = regex.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?\s*", regex.IGNORECASE)
 
 
@@ -56,10 +54,10 @@ def trigram_overlap(first: str, second: str, lower_case: bool = True) -> float:
 def tokens(text: str) -> list[str]:
     """Split a text into words.
 
-    A word is a run of letters and digits. It may have the characters ``- . / _`` between two of them, and ``,`` or
-    ``:`` between two digits. An apostrophe begins a word if a letter or digit follows (``don 't``). All other marks are
-    separate words, and so is every character of a script without spaces. This follows NLTK's Treebank tokens where it
-    matters for word n-grams and their number.
+    A word is a run of letters, marks and digits. It may have the characters ``- . / _`` between two of them, and ``,``
+    or ``:`` between two digits. An apostrophe begins a word if a letter or digit follows (``don 't``). All other
+    characters are separate words, and so is every character of a script without spaces, with its marks. This follows
+    NLTK's Treebank tokens where it matters for word n-grams and their number.
     """
     return _WORD.findall(text.translate(_QUOTES))
 
@@ -72,7 +70,7 @@ class ParaphraseScore(RowFilter):
     """
 
     name: ClassVar[str] = "paraphrase_score"
-    reasons: ClassVar[tuple[str, ...]] = ("score too low", "score too high")
+    reasons: ClassVar[tuple[str, ...]] = ("score too low", "score too high", "no known token")
 
     low: float = setting(0.4, "minimum score")
     high: float = setting(1.0, "maximum score")
@@ -87,21 +85,32 @@ class ParaphraseScore(RowFilter):
             raise SettingsError(f"model is {self.model!r} and column is {self.column!r}; give exactly one of them")
 
     def reject(self, rows: Sequence[Row]) -> list[str | None]:
-        """Return "score too low" or "score too high" for rows outside the limits; a score must be a number."""
-        low, high = self.reasons
-        return [None if self.low <= s <= self.high else low if s < self.low else high for s in self.scores(rows)]
+        """Return "score too low" or "score too high" for rows outside the limits; a score must be a number.
+
+        With a model, return "no known token" for rows with a text in which the model knows no token.
+        """
+        return [self._reason(score) for score in self.scores(rows)]
+
+    def _reason(self, score: float) -> str | None:
+        too_low, too_high, no_known_token = self.reasons
+        if math.isnan(score):
+            return no_known_token
+        if score < self.low:
+            return too_low
+        return too_high if score > self.high else None
 
     def scores(self, rows: Sequence[Row]) -> list[float]:
-        """Return the scores of rows."""
+        """Return the scores of rows; NaN if the model knows no token of a text."""
         if self.model is None:
             return [self._given(row) for row in rows]
-        first, second = (
-            self._encoder.encode([row[side] for row in rows], normalize_embeddings=True, show_progress_bar=False)
-            for side in (0, 1)
-        )
+        from st_paragram.core.encoding.unit_embeddings import unit_embeddings
+
+        first = unit_embeddings(self._encoder, [row[0] for row in rows], normalize_embeddings=True)
+        second = unit_embeddings(self._encoder, [row[1] for row in rows], normalize_embeddings=True)
         # Rounding may raise the cosine of equal texts above 1, so that `high` would drop them.
-        scores: list[float] = np.minimum(np.einsum("nd,nd->n", first, second, dtype=np.float64), 1.0).tolist()
-        return scores
+        scores = np.minimum(np.einsum("nd,nd->n", first.vectors, second.vectors, dtype=np.float64), 1.0)
+        scores[~(first.known & second.known)] = math.nan
+        return scores.tolist()
 
     def identity(self) -> dict[str, Any]:
         """Return the options, with the digest of the model's files instead of its name."""

@@ -24,6 +24,7 @@ class RepairEncoding(RowRepair):
     """
 
     name: ClassVar[str] = "repair_encoding"
+    repairs: ClassVar[str] = "repair_encoding"
     note: ClassVar[str] = "rows that had been read in a wrong encoding (repaired)"
 
     def repair(self, rows: Sequence[Row]) -> list[Row]:

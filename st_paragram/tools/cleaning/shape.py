@@ -89,9 +89,9 @@ class Ratio(RowFilter):
 class Copied(RowFilter):
     """Drop pairs whose sides are identical or consist mostly of the same words. Not for paraphrases.
 
-    Sides are identical if they have the same letters and digits (NFKC, case folded). They are mostly copied if more
-    than `max_share` of the distinct words on the side with more words (at least four) are also on the other side. Only
-    words with at least three characters, including a letter, count. So names and code, which stay the same in
+    Sides are identical if they have the same letters, marks and digits (NFKC, case folded). They are mostly copied if
+    more than `max_share` of the distinct words on the side with more words (at least four) are also on the other side.
+    Only words with at least three characters, including a letter, count. So names and code, which stay the same in
     translations, are accepted with a few words of prose.
     """
 

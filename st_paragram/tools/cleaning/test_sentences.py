@@ -1,8 +1,8 @@
 """The filter `test_sets`: rows with a sentence of a test set. The package has a file with hashes of these sentences.
 
 The file begins with a line for the format and a line of JSON, family -> number of hashes. Then come all hashes: 5 bytes
-of BLAKE2b of the letters and digits of a sentence, big-endian and sorted within a family. It was made from public test
-sets by data_prep/make_known_test_sets.py.
+of BLAKE2b of the letters, marks and digits of a sentence, big-endian and sorted within a family. It was made from
+public test sets by data_prep/make_known_test_sets.py.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
+import regex
 from numpy.typing import NDArray
 from pydantic import Field
 
@@ -32,6 +33,7 @@ _HEADER, _BYTES = b"st_paragram test sentences 2\n", 5
 # at least this many words and letters count, or characters in a script without spaces. These are 98 % of the sentences
 # of STS, 83 % of the English sentences of Tatoeba and 73 % of its other sentences.
 _FEWEST_WORDS, _FEWEST_LETTERS, _FEWEST_CHARACTERS = 4, 15, 8
+_MARKS = regex.compile(r"\p{M}+")
 
 
 class SetFamily(str, Enum):
@@ -80,14 +82,14 @@ class KnownSentences:
         self.identity = f"{self.name} {hashlib.sha256(self._hashes.tobytes()).hexdigest()}"
 
     def __call__(self, texts: Sequence[str]) -> NDArray[np.bool_]:
-        """Return which of n texts have the letters and digits of a test sentence, bool (n,)."""
+        """Return which of n texts have the letters, marks and digits of a test sentence, bool (n,)."""
         hashes = sentence_hashes(texts)
         places = np.searchsorted(self._hashes, hashes)
         return self._hashes[np.minimum(places, len(self._hashes) - 1)] == hashes
 
 
 def sentence_hashes(sentences: Iterable[str]) -> NDArray[np.uint64]:
-    """Hash the letters and digits of n sentences: uint64 (n,), of which 40 bits are used."""
+    """Hash the letters, marks and digits of n sentences: uint64 (n,), of which 40 bits are used."""
     keys = (normalized_key(sentence).encode("utf-8", "surrogatepass") for sentence in sentences)
     digests = b"".join(hashlib.blake2b(key, digest_size=_BYTES).digest() for key in keys)
     return _unpacked(digests)
@@ -95,7 +97,7 @@ def sentence_hashes(sentences: Iterable[str]) -> NDArray[np.uint64]:
 
 def telling(sentence: str) -> bool:
     """Whether a sentence is long enough to be distinctive, unlike everyday sentences."""
-    letters = len(normalized_key(sentence))
+    letters = len(_MARKS.sub("", normalized_key(sentence)))
     if is_unsegmented(sentence):
         return letters >= _FEWEST_CHARACTERS
     return len(sentence.split()) >= _FEWEST_WORDS and letters >= _FEWEST_LETTERS

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
 
 import regex
 
-#: Scripts without spaces between words, as the contents of a character class.
-UNSEGMENTED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Tibetan}\p{Myanmar}\p{Khmer}"
+from st_paragram.core.text.words import LETTERS, UNSEGMENTED
+
+#: Points of Hebrew and Arabic, as the contents of a character class. Both are usually written without, so that a text
+#: with points and the same text without are equal. Hamza and madda (U+0653 to U+0655) are part of the letter.
+POINTS = (
+    r"\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u064b-\u0652\u0670"
+    r"\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed"
+)
 # Letters of an alphabet that correspond to one Han character: 2.85, measured on English and Chinese translations.
 HAN_LETTERS, KANA_LETTERS = 3, 2
 
 _UNSEGMENTED = regex.compile(f"[{UNSEGMENTED}]")
 _LETTERS = regex.compile(rf"[\p{{L}}--[{UNSEGMENTED}]](?:[^\p{{L}} ]|[\p{{L}}--[{UNSEGMENTED}]])*", regex.VERSION1)
 _HAN, _KANA = regex.compile(r"\p{Han}"), regex.compile(r"[\p{Hiragana}\p{Katakana}]")
-_ALPHANUMERIC = re.compile(r"[^\W_]+")
+# Spacing accents become a space and a mark in compatibility form, and a capital I with a dot becomes i and a dot.
+_ACCENT = regex.compile(r"[\u0300-\u036f]")
+_NO_ACCENT = regex.compile(r"(?<= )[\u0300-\u036f]+|(?<=i)\u0307")
+_IGNORED = regex.compile(rf"[^[{LETTERS}]--[\p{{Default_Ignorable_Code_Point}}{POINTS}]]+", regex.VERSION1)
 _LOWER = bytes(range(256)).lower()
 _DROPPED = bytes(code for code in range(128) if not chr(code).isalnum())
 
@@ -42,10 +50,18 @@ def letters(text: str) -> int:
 
 
 def normalized_key(text: str) -> str:
-    """Return the letters and digits of a text in compatibility form (NFKC), case folded.
+    """Return the letters, marks and digits of a text in compatibility form (NFKC), case folded.
 
-    Texts that differ only in tokenization, punctuation or case have equal keys.
+    Texts that differ only in tokenization, punctuation, case or the points of Hebrew and Arabic have equal keys.
     """
     if text.isascii():
         return text.encode("ascii").translate(_LOWER, _DROPPED).decode("ascii")
-    return "".join(_ALPHANUMERIC.findall(unicodedata.normalize("NFKC", text).casefold()))
+    return _IGNORED.sub("", folded(text))
+
+
+def folded(text: str) -> str:
+    """Return a text in compatibility form (NFKC), case folded."""
+    if text.isascii():
+        return text.lower()
+    text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    return _NO_ACCENT.sub("", text) if _ACCENT.search(text) else text

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import errno
 import logging
-import socket
+import queue
+import re
+import shutil
 import threading
 import zipfile
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, wait
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
-from urllib.parse import urljoin
 
 import requests
 import urllib3
@@ -21,14 +24,18 @@ from tqdm import tqdm
 from st_paragram.core.files import check_output, content_digest, output_lock, read_json, write_json
 from st_paragram.errors import DownloadError, SettingsError, one_line, refused
 from st_paragram.tools.corpora.catalogue import CorpusFile
+from st_paragram.tools.corpora.transfer import UNANNOUNCED, TooLargeError, Transfer, TryAgain, check_encoding
 
 logger = logging.getLogger(__name__)
 
 TRIES = 6  # in a row, without progress
 FIRST_WAIT, LONGEST_WAIT = 1.0, 120.0  # seconds between tries, doubled each time
-TIMEOUT = 30.0  # seconds for a connection and for each block
-_PROGRESS, _BLOCK = 1 << 20, 1 << 18  # bytes: progress that resets the count of failures; bytes read at a time
+_PROGRESS = 1 << 20  # bytes: progress that resets the count of failures
 _PASSING = (408, 425, 429, 500, 502, 503, 504)
+_GRACE = 1.0  # seconds after Ctrl-C for closing partial files
+_LENGTH = re.compile(r"\d{1,18}", re.ASCII)  # `Content-Length`
+_RANGE = re.compile(r"bytes (\d{1,18})-(\d{1,18})/(\d{1,18}|\*)", re.ASCII)  # `Content-Range`
+_VALIDATOR = re.compile(r'"[!-~]*"|[\w ,:+-]+', re.ASCII)  # a strong ETag, or a date
 
 
 @dataclass(frozen=True)
@@ -40,16 +47,11 @@ class Fetched:
     fresh: bool  # downloaded in this call
 
 
+_Job = Future["Fetched | DownloadError"]
+
+
 class _NotThere(DownloadError):
     """The server has no such file."""
-
-
-class _TryAgain(Exception):
-    """A temporary failure, and the seconds that the server asks to wait."""
-
-    def __init__(self, reason: object, seconds: float = 0.0) -> None:
-        super().__init__(one_line(reason))
-        self.seconds = seconds
 
 
 def download(files: Sequence[CorpusFile], folder: str | Path, parallel: int = 4) -> list[Fetched]:
@@ -58,21 +60,13 @@ def download(files: Sequence[CorpusFile], folder: str | Path, parallel: int = 4)
     After a failure or Ctrl-C, the next call resumes partial files. Optional files that the server lacks are left out
     with a warning if there is another text of the same languages. One `DownloadError` names all other failures.
     """
-    folder, files = Path(folder), list({file.filename: file for file in files}.values())
+    folder = Path(folder)
+    files = list({file.filename: file for file in files}.values())
     if parallel < 1:
         raise SettingsError(f"--parallel is {parallel}; give at least 1")
-    manifest, stop = folder / "manifest.json", threading.Event()
+    manifest = folder / "manifest.json"
     with output_lock(manifest, partial(check_output, manifest, overwrite=True)):
-        with ThreadPoolExecutor(parallel) as pool:
-            jobs = [pool.submit(_fetch, file, folder / file.filename, stop) for file in files]
-            try:
-                while wait(jobs, timeout=0.5).not_done:  # on Windows, one long wait would not notice Ctrl-C
-                    pass
-            except BaseException:
-                stop.set()
-                pool.shutdown(cancel_futures=True)
-                raise
-        results = [job.result() for job in jobs]
+        results = _fetch_all(files, folder, parallel)
         fetched = [result for result in results if isinstance(result, Fetched)]
         _record(fetched, manifest)
     pairs, failures = {each.file.pair for each in fetched}, []
@@ -88,18 +82,33 @@ def download(files: Sequence[CorpusFile], folder: str | Path, parallel: int = 4)
     return fetched
 
 
-def new_session() -> requests.Session:
-    """Make a session that verifies certificates, the default of `requests`, and never switches from https to http."""
+def _fetch_all(files: Sequence[CorpusFile], folder: Path, parallel: int) -> list[Fetched | DownloadError]:
+    """Fetch the files in daemon threads, since a thread that waits for a connection cannot be stopped at Ctrl-C."""
+    stop = threading.Event()
+    waiting = queue.SimpleQueue[tuple[CorpusFile, _Job]]()
+    jobs = [_Job() for _ in files]
+    for file, job in zip(files, jobs, strict=True):
+        waiting.put((file, job))
 
-    def check(answer: requests.Response, **_: object) -> None:
-        target = urljoin(answer.url, answer.headers.get("Location", ""))
-        if answer.is_redirect and answer.url.startswith("https:") and not target.startswith("https:"):
-            raise DownloadError(f"redirected to {one_line(target)}, which is not https")
+    def work() -> None:
+        while not waiting.empty():
+            with suppress(queue.Empty):  # another thread was faster
+                file, job = waiting.get_nowait()
+                try:
+                    job.set_result(_fetch(file, folder / file.filename, stop))
+                except BaseException as error:
+                    job.set_exception(error)
 
-    session = requests.Session()
-    session.headers["Accept-Encoding"] = "identity"
-    session.hooks["response"].append(check)
-    return session
+    for _ in range(min(parallel, len(files))):
+        threading.Thread(target=work, daemon=True).start()
+    try:
+        while wait(jobs, timeout=0.5).not_done:  # on Windows, one long wait would not notice Ctrl-C
+            pass
+    except BaseException:
+        stop.set()
+        wait(jobs, timeout=_GRACE)
+        raise
+    return [job.result() for job in jobs]
 
 
 def _record(fetched: Sequence[Fetched], manifest: Path) -> None:
@@ -108,6 +117,8 @@ def _record(fetched: Sequence[Fetched], manifest: Path) -> None:
     if manifest.exists():
         with refused(DownloadError, manifest, "not readable as a manifest", "move it to another folder"):
             entries = dict(read_json(manifest)["files"])
+            if not all("sha256" in entry and "url" in entry for entry in entries.values()):
+                raise ValueError("its files have no address or digest")
     for file, path in ((each.file, each.path) for each in fetched if each.fresh or each.path.name not in entries):
         entries[path.name] = {
             "url": file.url,
@@ -126,29 +137,40 @@ def _fetch(file: CorpusFile, path: Path, stop: threading.Event) -> Fetched | Dow
     if path.exists():
         wrong = _wrong(file, path)
         return DownloadError(f"{path}: {wrong}; remove it to fetch it again") if wrong else Fetched(file, path, False)
-    part, failures, whole = path.with_name(f"{path.name}.part"), 0, False
+    part = path.with_name(f".{path.name}.part")  # hidden: browsers write NAME.part
+    failures = 0
+    whole = False
     try:
-        while not whole:
+        while not whole and not stop.is_set():
             before = _size(part)
             try:
                 _attempt(file, part, stop)
                 whole = True
-            except _TryAgain as error:
+            except TryAgain as error:
                 failures = 1 if _size(part) >= before + _PROGRESS else failures + 1
                 if failures >= TRIES:
-                    kept = f"; {_size(part):,} bytes are kept, and the next run resumes" if _known(file, part) else ""
-                    return DownloadError(f"gave up after {failures} tries ({error}){kept}")
-                if stop.wait(min(LONGEST_WAIT, max(error.seconds, FIRST_WAIT * 2 ** (failures - 1)))):
-                    return DownloadError("interrupted")
-        _origin(part).unlink()
-        if wrong := _wrong(file, part):
+                    raise DownloadError(f"gave up after {failures} tries ({error})") from error
+                stop.wait(min(LONGEST_WAIT, max(error.seconds, FIRST_WAIT * 2 ** (failures - 1))))
+        if not whole:
+            return DownloadError("interrupted")
+        wrong = _wrong(file, part)
+        _origin(part).unlink(missing_ok=True)
+        if wrong:
             part.unlink()
             return DownloadError(f"{wrong}; the download was discarded")
         part.replace(path)
-    except DownloadError as error:
+    except _NotThere as error:
         return error
+    except TooLargeError as error:
+        part.unlink()
+        _origin(part).unlink()
+        return error
+    except DownloadError as error:
+        kept = f"; {_size(part):,} bytes are kept, and the next run resumes" if _known(file, part) else ""
+        return DownloadError(f"{error}{kept}")
     except OSError as error:
-        return DownloadError(f"cannot be stored ({one_line(error, about=part)}); free disk space")
+        advice = "; free disk space" if error.errno in (errno.ENOSPC, errno.EDQUOT) else ""
+        return DownloadError(f"cannot be stored ({one_line(error, about=part)}){advice}")
     logger.info(f"{path}: {_size(path):,} bytes. License: {file.entry.license}")
     return Fetched(file, path, True)
 
@@ -156,57 +178,74 @@ def _fetch(file: CorpusFile, path: Path, stop: threading.Event) -> Fetched | Dow
 def _attempt(file: CorpusFile, part: Path, stop: threading.Event) -> None:
     """Download the rest of a partial file, or the whole file if it cannot be resumed."""
     known = _known(file, part)
-    have, expected = _size(part) if known else 0, None
-    headers = {"Range": f"bytes={have}-", "If-Range": known} if known else {}
-    try:
-        with new_session() as session, session.get(file.url, headers=headers, stream=True, timeout=TIMEOUT) as answer:
-            _check_status(answer, file)
-            etag = answer.headers.get("ETag", "")
-            strong = etag if not etag.startswith("W/") else ""
-            validator = strong or answer.headers.get("Last-Modified", "")  # for If-Range (RFC 9110, 13.1.5)
-            if answer.status_code == 200:
-                have = 0
-                part.unlink(missing_ok=True)
-                _origin(part).write_text(f"{file.url}\n{validator}", encoding="utf-8")
-            elif f"bytes {have}-" not in answer.headers.get("Content-Range", "") or validator not in ("", known):
-                part.unlink(missing_ok=True)
-                raise _TryAgain("the server cannot resume the partial file")
-            if (length := answer.headers.get("Content-Length", "")).isdecimal():
-                expected = have + int(length)
-            bar = tqdm(
-                desc=file.filename, initial=have, total=expected, unit="B", unit_scale=True, disable=None, leave=False
-            )
-            with bar, part.open("ab") as out:
-                for block in answer.raw.stream(_BLOCK, decode_content=False):
-                    if stop.is_set():
-                        raise DownloadError("interrupted")
-                    bar.update(out.write(block))
-    except (requests.RequestException, urllib3.exceptions.HTTPError) as error:
-        raise _failure(error) from error
+    headers = {"Range": f"bytes={_size(part)}-", "If-Range": known} if known else {}
+    with Transfer(stop) as transfer:
+        answer = transfer.get(file.url, headers)
+        _check_status(answer, file)
+        length = answer.headers.get("Content-Length", "")
+        announced = int(length) if _LENGTH.fullmatch(length) else None
+        if answer.status_code == 200:
+            expected = announced
+            part.unlink(missing_ok=True)
+            _origin(part).write_text(f"{file.url}\n{_validator(answer)}", encoding="utf-8")
+        elif not known:
+            raise DownloadError(f"{_reason(answer)}, although no part of the file was requested")
+        elif answer.status_code == 416 and answer.headers.get("Content-Range") == f"bytes */{_size(part)}":
+            return  # nothing is missing
+        else:
+            expected = _expected(answer, part, known)
+        have = _size(part)
+        limit = (expected or UNANNOUNCED) - have if announced is None else announced
+        limit_kind = "allowed" if expected is None else "announced"
+        free = shutil.disk_usage(part.parent).free
+        if announced is not None and announced > free:
+            raise DownloadError(f"{announced:,} bytes, but the disk has {free:,} free; free disk space")
+        bar = tqdm(
+            desc=file.filename, initial=have, total=expected, unit="B", unit_scale=True, disable=None, leave=False
+        )
+        with bar, part.open("ab") as out:
+            for block in transfer.blocks(limit, limit_kind):
+                bar.update(out.write(block))
     if expected not in (None, _size(part)):
-        raise _TryAgain(f"broke off after {_size(part):,} of {expected:,} bytes")
+        raise TryAgain(f"broke off after {_size(part):,} of {expected:,} bytes")
+
+
+def _expected(answer: requests.Response, part: Path, known: str) -> int | None:
+    """Return the size of the whole file that an answer resumes; remove the partial file if it cannot be resumed."""
+    content_range = answer.headers.get("Content-Range", "")
+    match = _RANGE.fullmatch(content_range)
+    if match and int(match[1]) == _size(part) <= int(match[2]) and _validator(answer) in ("", known):
+        if match[3] == "*":
+            return int(match[2]) + 1
+        if int(match[2]) < int(match[3]):
+            return int(match[3])
+    part.unlink()
+    shown = f"Content-Range: {one_line(content_range)}" if content_range else "without Content-Range"
+    raise TryAgain(f"the server cannot resume the partial file ({_reason(answer)}, {shown})")
 
 
 def _check_status(answer: requests.Response, file: CorpusFile) -> None:
-    status, reason = answer.status_code, f"HTTP {answer.status_code} ({one_line(answer.reason)})"
+    status = answer.status_code
     if status in (404, 410):
-        raise _NotThere(f"not found ({reason})")
+        raise _NotThere(f"not found ({_reason(answer)})")
     if status in _PASSING:
-        raise _TryAgain(reason, urllib3.Retry().get_retry_after(answer.raw) or 0.0)
+        raise TryAgain(_reason(answer), urllib3.Retry().get_retry_after(answer.raw) or 0.0)
     if status not in (200, 206, 416):
-        raise DownloadError(reason)
-    if "text/html" in answer.headers.get("Content-Type", ""):
+        raise DownloadError(_reason(answer))
+    if re.search("html", answer.headers.get("Content-Type", ""), re.IGNORECASE):
         raise DownloadError(f"the server sent a web page (HTML) instead of {file.filename}; open it in a browser")
+    if not file.filename.endswith("gz"):  # some servers call these files compressed
+        check_encoding(answer)
 
 
-def _failure(error: BaseException) -> Exception:
-    """Return the error for an error of the libraries: temporary unless certificate, name or address are wrong."""
-    lasting = isinstance(error, requests.exceptions.SSLError | ValueError)
-    while (cause := error.__cause__ or error.__context__) is not None:
-        error = cause
-    if isinstance(error, socket.gaierror):
-        return DownloadError(f"the server's name cannot be resolved ({error.strerror}); check the network")
-    return DownloadError(one_line(error)) if lasting else _TryAgain(error)
+def _reason(answer: requests.Response) -> str:
+    return f"HTTP {answer.status_code} ({one_line(answer.reason)})"
+
+
+def _validator(answer: requests.Response) -> str:
+    """Return what identifies the version of a file in `If-Range` (RFC 9110, 13.1.5); empty if the server has none."""
+    names = (answer.headers.get(name, "") for name in ("ETag", "Last-Modified"))
+    return next((name for name in names if _VALIDATOR.fullmatch(name)), "")
 
 
 def _origin(part: Path) -> Path:
@@ -218,7 +257,7 @@ def _known(file: CorpusFile, part: Path) -> str:
     """Return the validator of a partial file that can be resumed; empty for other files."""
     if not _size(part) or not _origin(part).exists():
         return ""
-    url, _, validator = _origin(part).read_text(encoding="utf-8").partition("\n")
+    url, _, validator = _origin(part).read_text(encoding="utf-8", errors="replace").partition("\n")
     return validator if url == file.url else ""
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 from st_paragram.core.text.parallel import TextSource
 from st_paragram.errors import DownloadError, SettingsError, one_line
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from st_paragram.tools.corpora.download import Fetched
 
 OPUS_INDEX = "https://opus.nlpl.eu/opusapi/"
+_INDEX_SIZE = 1 << 24  # maximum bytes of an answer
 _UNKNOWN = Entry(
     version="",
     license="see https://opus.nlpl.eu",
@@ -90,23 +92,19 @@ def _named(name: str, languages: tuple[str, str]) -> CorpusFile:
 
 def _in_opus(name: str, version: str, codes: tuple[str, ...]) -> dict[str, str]:
     """Return the row of a corpus in the index of OPUS, in the requested version or the latest."""
-    import requests
-
-    from st_paragram.tools.corpora.download import new_session
+    from st_paragram.tools.corpora.transfer import TryAgain, read_limited
 
     query = {"corpus": name, "source": codes[0], "target": codes[1], "preprocessing": "moses"}
+    address = f"{OPUS_INDEX}?{urlencode({**query, 'version': version or 'latest'})}"
     try:
-        with new_session() as session:
-            answer = session.get(OPUS_INDEX, params={**query, "version": version or "latest"}, timeout=60)
-            answer.raise_for_status()
-            rows = [
-                row
-                for row in answer.json()["corpora"]
-                if (row["corpus"].lower(), {row["source"], row["target"]}) == (name.lower(), {*codes})
-                and version in ("", row["version"])
-                and row["url"].endswith(".txt.zip")
-            ]
-    except (requests.RequestException, DownloadError, AttributeError, LookupError, TypeError, ValueError) as error:
+        rows = [
+            row
+            for row in json.loads(read_limited(address, _INDEX_SIZE))["corpora"]
+            if (row["corpus"].lower(), {row["source"], row["target"]}) == (name.lower(), {*codes})
+            and version in ("", row["version"])
+            and row["url"].endswith(".txt.zip")
+        ]
+    except (TryAgain, DownloadError, AttributeError, LookupError, TypeError, ValueError, RecursionError) as error:
         advice = "try again later, or download the file by hand and give it with --text"
         raise DownloadError(f"OPUS:{name}: no usable answer from {OPUS_INDEX} ({one_line(error)}); {advice}") from error
     if not rows:

@@ -20,9 +20,9 @@ from st_paragram.core.text.streams import BYTE_ORDER_MARK, decode, read_blocks, 
 from st_paragram.core.text.tables import open_columns
 from st_paragram.core.words import counted
 from st_paragram.errors import TextError
-from st_paragram.tools.cleaning.text import normalized_key
-from st_paragram.tools.deduplication.keys import Hashes, keys, ngrams
+from st_paragram.tools.deduplication.keys import Hashes, form, keys
 from st_paragram.tools.deduplication.settings import DeduplicationSettings
+from st_paragram.tools.deduplication.tokens import has_points, is_unspaced
 
 #: Reasons why a text is a duplicate.
 REASONS = ("exact", "normalized", "minhash")
@@ -139,18 +139,35 @@ def _decide(
     reasons = np.full((count, len(columns)), -1, np.int8)
     similarities = np.zeros((count, len(columns)), np.float32)
     kept, compare = bytearray(b"\1") * count, _comparison(columns, settings)
-    links = [[_link(column, order) for column in of_view] for of_view in keys(columns, settings)]
+    by_view, forms, lengths = keys(columns, settings)
+    links = [[_link(column, order) for column in of_view] for of_view in by_view]
+    del by_view
+    may_match = _quick_comparison(forms, lengths)
     linked = np.logical_or.reduce([each >= 0 for of_view in links for each in of_view])
     rows = order[linked[order]].tolist()
     for row in tqdm(rows, desc="compare", unit=" rows", unit_scale=True, disable=None, leave=False):
         pairs = ((view, other) for view, of in zip(views, links, strict=True) for other in _candidates(row, of, kept))
         for view, other in pairs:
+            if not all(may_match(row, other, side) for side in view):
+                continue
             found = [compare(row, other, side) for side in view]
             if all(found):
                 kept[row], kept_row[row] = 0, other
                 reasons[row, list(view)], similarities[row, list(view)] = zip(*found, strict=True)  # type: ignore[arg-type]
                 break
     return kept_row, reasons, similarities
+
+
+def _quick_comparison(forms: Sequence[Hashes], lengths: Sequence[NDArray[np.int32]]) -> Callable[[int, int, int], bool]:
+    """Make a function that excludes one side of two rows: different texts of one length are no duplicates."""
+    keys_of = [form.data for form in forms]
+    lengths_of = [length.data for length in lengths]
+
+    def may_match(row: int, other: int, side: int) -> bool:
+        same_key = keys_of[side][row] == keys_of[side][other]
+        return same_key or lengths_of[side][row] != lengths_of[side][other]
+
+    return may_match
 
 
 def _link(keys: Hashes, order: NDArray[np.int64]) -> Links:
@@ -184,22 +201,39 @@ def _comparison(
     columns: Sequence[Sequence[str]], settings: DeduplicationSettings
 ) -> Callable[[int, int, int], Found | None]:
     """Make a function that compares one side of two rows; it returns the reason for duplicates, otherwise None."""
-    grams = lru_cache(_HELD)(lambda row, side: ngrams(columns[side][row], settings))
+    form_of = lru_cache(_HELD)(lambda row, side, points: form(columns[side][row], settings, points))
 
     def compare(row: int, other: int, side: int) -> Found | None:
         one, two = columns[side][row], columns[side][other]
-        if "exact" in settings.methods:
-            if one == two:
-                return _EXACT, 1.0
-            same = settings.normalize and (key := normalized_key(one)) == normalized_key(two)
-            if same and (key or one.strip() == two.strip()):
-                return _NORMALIZED, 1.0
-        if "minhash" in settings.methods:
-            first, second = grams(row, side), grams(other, side)
-            shared = len(first & second)
-            union = len(first) + len(second) - shared
-            if shared and shared >= settings.threshold * union:
+        if "exact" in settings.methods and one == two:
+            return _EXACT, 1.0
+        points = has_points(one) and has_points(two)  # a text without them has the same words
+        first, second = form_of(row, side, points), form_of(other, side, points)
+        if "exact" in settings.methods and settings.normalize and first.key == second.key:
+            return _NORMALIZED, 1.0
+        if "minhash" in settings.methods and first.essential == second.essential:
+            shared = len(first.ngrams & second.ngrams)
+            union = len(first.ngrams) + len(second.ngrams) - shared
+            if shared and shared >= settings.threshold * union and _adds_words(first.parts, second.parts):
                 return _MINHASH, shared / union
         return None
 
     return compare
+
+
+def _adds_words(first: Sequence[str], second: Sequence[str]) -> bool:
+    """Whether one of two texts has all parts of the other in the same order, and perhaps further words.
+
+    A single character of a script without spaces is rather a part of a word, so that the two words differ.
+    """
+    shorter, longer = sorted((first, second), key=len)
+    place = 0
+    for part in shorter:
+        try:
+            match = longer.index(part, place)
+        except ValueError:
+            return False
+        if match == place + 1 and is_unspaced(longer[place]):
+            return False
+        place = match + 1
+    return place != len(longer) - 1 or not is_unspaced(longer[place])

@@ -3,82 +3,142 @@
 MinHash: the smallest hashes of two sets are equal with a probability equal to their Jaccard similarity (Broder 1997, On
 the resemblance and containment of documents). A key combines several minimum hashes and belongs to one of several
 bands. The n-grams of both sides of a pair also form a set: if both sides reach the threshold, so does this set, since
-a/b >= t and c/d >= t give (a + c) / (b + d) >= t.
+a/b >= t and c/d >= t give (a + c) / (b + d) >= t. Near-duplicates have the same numbers, symbols and negations, so
+these are part of each key.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from hashlib import blake2b
+from typing import NamedTuple
 from zlib import crc32
 
 import numpy as np
-import regex
 from numpy.typing import NDArray
 
-from st_paragram.tools.cleaning.text import normalized_key
 from st_paragram.tools.deduplication.settings import DeduplicationSettings
+from st_paragram.tools.deduplication.tokens import essential, tokens
 
 Hashes = NDArray[np.uint64]
 
-# A run of letters, marks and digits, a character of a script without spaces, or any other character except spaces.
-_ALONE = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Tibetan}"
-_WORDS = regex.compile(rf"[{_ALONE}]|[[\w]--[{_ALONE}_]]+|[^\s]", regex.VERSION1)
 _FACTOR, _SHIFT = np.uint64(0xD6E8FEB86659FD93), np.uint64(32)
 _BLOCK = 1024  # rows processed together: few enough for their arrays to stay in the cache
 
 
-def ngrams(text: str, settings: DeduplicationSettings) -> frozenset[str]:
-    """Return the n-grams of a text in lower case; a text shorter than an n-gram is a single n-gram."""
-    words, lower = settings.unit == "word", text.lower()
-    parts, glue, size = (_WORDS.findall(lower), " ", 1) if words else (lower, "", 5)
+@dataclass(frozen=True)
+class Form:
+    """What is compared of a text."""
+
+    key: str  # the tokens without spaces; if there are none, the text itself
+    parts: Sequence[str]  # the words or characters, in order
+    essential: str  # what near-duplicates may not add or lack
+    ngrams: frozenset[str]
+
+
+class Keys(NamedTuple):
+    """Keys of n rows: for each view (see `DeduplicationSettings.views`), and for each side."""
+
+    views: list[Hashes]  # (keys, n); 0 for none
+    forms: list[Hashes]  # (n,) hashes of `Form.key`
+    lengths: list[NDArray[np.int32]]  # (n,) numbers of parts
+
+
+def form(text: str, settings: DeduplicationSettings, points: bool = False) -> Form:
+    """Return the form of a text; `points` keeps the points of Hebrew and Arabic."""
+    words = tokens(text, points)
+    parts: Sequence[str] = words if settings.unit == "word" else " ".join(words)
+    return Form("".join(words) or text.strip(), parts, " ".join(essential(words)), ngrams(parts, settings))
+
+
+def ngrams(parts: Sequence[str], settings: DeduplicationSettings) -> frozenset[str]:
+    """Return the n-grams of words or characters; a text shorter than an n-gram is a single n-gram."""
+    glue, size = (" ", 1) if settings.unit == "word" else ("", 5)
     size = settings.ngram or size
+    if size == 1:
+        return frozenset(parts)
     count = max(len(parts) - size + 1, 1 if parts else 0)
     return frozenset(glue.join(parts[start : start + size]) for start in range(count))
 
 
-def keys(columns: Sequence[Sequence[str]], settings: DeduplicationSettings) -> list[Hashes]:
-    """Compute the keys of n rows for each view (see `DeduplicationSettings.views`), uint64 (keys, n); 0 for none."""
-    views, starts = settings.views(len(columns)), range(0, len(columns[0]), _BLOCK)
-    return [
-        np.hstack([_of_block([columns[side][start : start + _BLOCK] for side in view], settings) for start in starts])
-        for view in views
-    ]
+def keys(columns: Sequence[Sequence[str]], settings: DeduplicationSettings) -> Keys:
+    """Compute the keys of n rows."""
+    starts = range(0, len(columns[0]), _BLOCK)
+    blocks = [_of_block([column[start : start + _BLOCK] for column in columns], settings) for start in starts]
+    return Keys(
+        [np.hstack(parts) for parts in zip(*(block.views for block in blocks), strict=True)],
+        [np.hstack(parts) for parts in zip(*(block.forms for block in blocks), strict=True)],
+        [np.hstack(parts) for parts in zip(*(block.lengths for block in blocks), strict=True)],
+    )
 
 
-def _of_block(columns: Sequence[Sequence[str]], settings: DeduplicationSettings) -> Hashes:
-    rows, found = list(zip(*columns, strict=True)), []
-    if "exact" in settings.methods:
-        found.append(np.array([_exact_key(row, settings.normalize) for row in rows], np.uint64)[None])
-    if "minhash" in settings.methods:
-        sets = [
-            [crc32(f"{side}{each}".encode("utf-8", "replace")) for side, text in enumerate(row) for each in
-             ngrams(text, settings)]
-            for row in rows
-        ]  # fmt: skip
-        found.append(_band_keys(sets, settings))
-    return np.vstack(found)
+def _of_block(columns: Sequence[Sequence[str]], settings: DeduplicationSettings) -> Keys:
+    if settings.methods == ("exact",) and not settings.normalize:
+        hashes = [_hashes(column) for column in columns]
+        none = np.zeros(len(columns[0]), np.int32)
+        return Keys(
+            [_joined(hashes, view)[None] for view in settings.views(len(columns))], hashes, [none] * len(columns)
+        )
+    sides = [_forms(column, settings) for column in columns]
+    hashes = [_hashes([text.key for text in side]) for side in sides]
+    exact = hashes if settings.normalize else [_hashes(column) for column in columns]
+    views = []
+    for view in settings.views(len(columns)):
+        parts = []
+        if "exact" in settings.methods:
+            parts.append(_joined(exact, view)[None])
+        if "minhash" in settings.methods:
+            parts.append(_band_keys([sides[side] for side in view], settings))
+        views.append(np.vstack(parts))
+    return Keys(views, hashes, [_lengths(side) for side in sides])
 
 
-def _exact_key(row: Sequence[str], normalize: bool) -> int:
-    texts = [normalized_key(text) or text.strip() for text in row] if normalize else row
-    joined = "\t".join(texts).encode("utf-8", "surrogatepass")
-    return int.from_bytes(blake2b(joined, digest_size=8).digest(), "little") | 1
+def _forms(texts: Sequence[str], settings: DeduplicationSettings) -> list[Form]:
+    return [form(text, settings) for text in texts]
 
 
-def _band_keys(sets: Sequence[Sequence[int]], settings: DeduplicationSettings) -> Hashes:
-    """Compute the keys of n sets in all bands, uint64 (bands, n); 0 for an empty set."""
-    result = np.zeros((settings.bands, len(sets)), np.uint64)
-    filled = [index for index, each in enumerate(sets) if each]
+def _lengths(texts: Sequence[Form]) -> NDArray[np.int32]:
+    return np.array([len(text.parts) for text in texts], np.int32)
+
+
+def _hashes(texts: Sequence[str]) -> Hashes:
+    digests = b"".join(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest() for text in texts)
+    return np.frombuffer(digests, np.uint64)
+
+
+def _joined(hashes: Sequence[Hashes], view: tuple[int, ...]) -> Hashes:
+    """Return one hash per row, which is not 0, from the hashes of the sides of a view."""
+    joined = hashes[view[0]]
+    for side in view[1:]:
+        joined = _mixed(hashes[side] + _mixed(joined))
+    return joined | np.uint64(1)
+
+
+def _band_keys(sides: Sequence[Sequence[Form]], settings: DeduplicationSettings) -> Hashes:
+    """Compute the keys of n rows of 1 or 2 sides in all bands, uint64 (bands, n); 0 for rows without n-grams."""
+    result = np.zeros((settings.bands, len(sides[0])), np.uint64)
+    filled = list[int]()
+    sizes = list[int]()
+    hashes = list[int]()
+    essentials = list[int]()
+    for index, row in enumerate(zip(*sides, strict=True)):
+        before = len(hashes)
+        for number, side in enumerate(row):
+            hashes += [crc32(f"{number}{ngram}".encode("utf-8", "replace")) for ngram in side.ngrams]
+        if len(hashes) > before:
+            filled.append(index)
+            sizes.append(len(hashes) - before)
+            essentials.append(crc32("\t".join(side.essential for side in row).encode("utf-8", "replace")))
     if not filled:
         return result
-    hashes = np.array([element for each in sets for element in each], np.uint64)
-    starts = np.cumsum([0, *(len(sets[index]) for index in filled)])[:-1]
+    elements = np.array(hashes, np.uint64)
+    starts = np.cumsum([0, *sizes[:-1]])
     for band in range(settings.bands):
-        key = np.zeros(len(filled), np.uint64)
+        key = np.array(essentials, np.uint64)
         for number in range(band * settings.minima, (band + 1) * settings.minima):
             salt = _mixed(np.array([number + 1], np.uint64))
-            key = _mixed(key + np.minimum.reduceat(_mixed(_mixed(hashes ^ salt)), starts))
+            key = _mixed(key + np.minimum.reduceat(_mixed(_mixed(elements ^ salt)), starts))
         result[band, filled] = key | np.uint64(1)
     return result
 

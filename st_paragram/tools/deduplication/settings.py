@@ -25,12 +25,15 @@ class DeduplicationSettings:
     keep: Literal["first", "longest"] = setting("first", "duplicate to keep: the first, or the longest (in bytes)")
     normalize: bool = setting(
         True,
-        "exact duplicates have the same letters and digits",
+        "exact duplicates have the same words, numbers and symbols",
         option_help="require exact duplicates to match in every character; by default, case, spaces and punctuation "
         "are ignored",
     )
     threshold: float = setting(
-        0.8, "minhash: minimum Jaccard similarity of near-duplicates, the share of n-grams in common", gt=0, le=1
+        0.8,
+        "minhash: minimum Jaccard similarity of near-duplicates, the share of n-grams in common, in the same order",
+        gt=0,
+        le=1,
     )
     unit: Literal["word", "character"] = setting("word", "minhash: unit of n-grams")
     ngram: int | None = setting(

@@ -28,9 +28,10 @@ from st_paragram.core.files import (
     digest,
     file_digest,
     folder_for_file,
+    names_of,
     write_json,
 )
-from st_paragram.core.text.streams import stream_name
+from st_paragram.core.text.streams import stream_name, unchanged
 from st_paragram.core.text.tables import read_texts
 from st_paragram.errors import SettingsError, TextError
 from st_paragram.tools.embed_files.reader import MANIFEST, EmbeddedText, Manifest, Shard
@@ -53,7 +54,7 @@ def embed_files(
     dim: int | None = None,
     normalize: bool = False,
     shard_lines: int = 100_000,
-    columns: Sequence[str | None] = (),
+    columns: str | Sequence[str | None] = (),
     overwrite: bool = False,
 ) -> EmbeddingReport:
     """Embed each line of some texts, in order.
@@ -64,8 +65,8 @@ def embed_files(
     - `X.parquet`: a table with the columns `text` and `embedding` (extra `parquet`);
     - a name without an extension: a folder of matrices, one or more for each text, for `read_embeddings`.
 
-    The same call resumes an interrupted run, unless the model, a text or a setting has changed. A blank line gets the
-    embedding of the unknown token.
+    The same call resumes an interrupted run, unless the model, a text or a setting has changed. Each line, also a blank
+    line, has a row: its embedding by `encode`.
 
     Args:
         model: An `Encoder`, a SentenceTransformer, or the directory, name or hub id of a model.
@@ -87,7 +88,8 @@ def embed_files(
     from st_paragram.core.encoding.models import load_encoder
 
     settings = EmbeddingSettings(dtype, dim, normalize, shard_lines)  # type: ignore[arg-type]
-    paths = [str(text) for text in ([texts] if isinstance(texts, str | Path) else texts)]
+    paths = [str(text) for text in names_of(texts)]
+    columns = names_of(columns)
     if columns and len(columns) != len(paths):
         raise SettingsError(f"{len(columns)} columns for {len(paths)} texts; name one per text, None for plain text")
     if not paths or paths.count(STDIN) > 1:
@@ -99,9 +101,11 @@ def embed_files(
     digests = [[file_digest(path), column] for path, column in inputs]  # refuses missing files
     encode = RowEncoder(load_encoder(model) if isinstance(model, str | Path) else model, settings)
     if not isinstance(output, str | Path):
-        for path, column in inputs:
-            first = encode.report.lines + 1
-            _write_json_lines(output, encode, encode.embedded(read_texts(path, column), stream_name(path), 1), first)
+        with unchanged(paths):
+            for path, column in inputs:
+                first = encode.report.lines + 1
+                batches = encode.embedded(read_texts(path, column), stream_name(path), 1)
+                _write_json_lines(output, encode, batches, first)
         _check_not_empty(encode.report, paths)
         return encode.report
     output = Path(output)
@@ -112,10 +116,11 @@ def embed_files(
     check = partial(check_output_folder, output, overwrite, MANIFEST, "folder of embeddings")
     with work_folder(output, overwrite, check=None if output.suffix else check) as work:
         place = work / digest(encode.fingerprint, encode.dimension, asdict(settings), output.suffix, digests)
-        for other in work.glob("*/"):
-            if other != place:
+        for other in work.iterdir():
+            if other.is_dir() and other != place:  # of other settings, and inside our work folder
                 shutil.rmtree(other)
-        shards, embedded = _make_shards(inputs, place, encode, output.suffix or ".npy")
+        with unchanged(paths):  # also a text that is cut before its turn
+            shards, embedded = _make_shards(inputs, place, encode, output.suffix or ".npy")
         _check_not_empty(encode.report, paths)
         if output.suffix:
             with atomic(output) as file:
@@ -147,7 +152,7 @@ def _make_shards(
             path, start = folder / f"shard-{len(shards):05d}{suffix}", report.lines
             part = chain([line], islice(lines, encode.settings.shard_lines - 1))
             if path.exists():
-                report.count(part, resumed=True)
+                encode.count_resumed(part)
             else:
                 batches = encode.embedded(part, stream_name(name), start - before + 1)
                 make(path, partial(_write_shard, encode, batches, start + 1, suffix))

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -41,21 +40,25 @@ class EmbeddingReport:
 
     Attributes:
         lines: Number of lines in all texts.
-        blank: Number of blank lines, which have the embedding of the unknown token.
+        blank: Number of blank lines.
+        unknown: Number of other lines in which the model knows no token.
         resumed: Number of lines embedded by an earlier run.
         files: Number of files with embeddings.
     """
 
     lines: int = 0
     blank: int = 0
+    unknown: int = 0
     resumed: int = 0
     files: int = 1
 
-    def count(self, lines: Iterable[str], resumed: bool = False) -> None:
-        """Count lines."""
-        for line in lines:
+    def count(self, lines: Sequence[str], known: Sequence[bool], resumed: bool = False) -> None:
+        """Count lines, given whether the model knows a token of each."""
+        for line, is_known in zip(lines, known, strict=True):
+            blank = not line.strip()
             self.lines += 1
-            self.blank += not line.strip()
+            self.blank += blank
+            self.unknown += not (blank or is_known)
             self.resumed += resumed
 
 
@@ -72,27 +75,38 @@ class RowEncoder:
         check_components(settings.dim, dimension)
         self.dimension: int = settings.dim or dimension
         self.settings, self.fingerprint, self.report = settings, fingerprint_of(model), EmbeddingReport()
-        self._encode = partial(
-            model.encode,
-            batch_size=batch_size(model),
-            normalize_embeddings=settings.normalize,
-            truncate_dim=settings.dim,
-            show_progress_bar=False,
-        )
+        self._model = model
+        self._options: dict[str, Any] = {
+            "batch_size": batch_size(model),
+            "normalize_embeddings": settings.normalize,
+            "truncate_dim": settings.dim,
+            "show_progress_bar": False,
+        }
 
     def embedded(self, lines: Iterable[str], where: str, first: int) -> Iterator[Batch]:
         """Yield blocks of lines with their embeddings; messages count lines from `first`."""
+        from st_paragram.core.encoding.unit_embeddings import known_embeddings
+
         lines = iter(lines)
         while batch := list(islice(lines, _LINES)):
-            computed: Any = np.ascontiguousarray(self._encode(batch), dtype=np.float32)
+            computed = np.ascontiguousarray(self._model.encode(batch, **self._options), dtype=np.float32)
             with np.errstate(over="ignore"):
                 rows = computed.astype(self.settings.dtype, copy=False)
             if len(bad := np.flatnonzero(~np.isfinite(rows).all(axis=1))):
                 seen = f"{where}: the embedding of line {first + bad[0]} has numbers that {rows.dtype} cannot store"
                 raise ParagramError(f"{seen}; choose float32 or normalize the embeddings, or use another model")
             first += len(batch)
-            self.report.count(batch)
+            known = known_embeddings(self._model, batch, computed, **self._options)
+            self.report.count(batch, known.tolist())
             yield batch, rows
+
+    def count_resumed(self, lines: Iterable[str]) -> None:
+        """Count lines that an earlier run embedded."""
+        from st_paragram.core.encoding.unit_embeddings import known_texts
+
+        lines = iter(lines)
+        while batch := list(islice(lines, _LINES)):
+            self.report.count(batch, known_texts(self._model, batch).tolist(), resumed=True)
 
 
 def fingerprint_of(model: TextEncoder) -> str:

@@ -81,10 +81,22 @@ def score(name: str, model: TextEncoder, data: Texts) -> Iterator[Score]:
 
 
 def mine(model: TextEncoder, texts: ComparableTexts, k: int = DEFAULT_K) -> dict[Margin, ScoredPairs]:
-    """Return the candidate pairs for each margin score (`Margin.ABSOLUTE` is the plain cosine)."""
+    """Return the candidate pairs for each margin score (`Margin.ABSOLUTE` is the plain cosine).
+
+    Sentences without a known token are in no pair.
+    """
     source, target = (embed(model, list(side.values())) for side in (texts.source, texts.target))
-    neighbors = nearest_both_ways(source, target, k)
-    return {margin: candidate_pairs(*neighbors, margin) for margin in Margin}
+    sources = np.flatnonzero(source.any(axis=1))
+    targets = np.flatnonzero(target.any(axis=1))
+    if not (len(sources) and len(targets)):
+        none = np.zeros(0, np.int64)
+        return {margin: ScoredPairs(none, none, np.zeros(0)) for margin in Margin}
+    neighbors = nearest_both_ways(source[sources], target[targets], k)
+    candidates = {margin: candidate_pairs(*neighbors, margin) for margin in Margin}
+    return {
+        margin: ScoredPairs(sources[pairs.source], targets[pairs.target], pairs.scores)
+        for margin, pairs in candidates.items()
+    }
 
 
 def in_gold(pairs: ScoredPairs, texts: ComparableTexts) -> NDArray[np.bool_]:

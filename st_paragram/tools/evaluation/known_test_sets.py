@@ -49,7 +49,8 @@ class KnownTestSet:
 def pair_hashes(first: Iterable[str], second: Iterable[str]) -> set[int]:
     """Return 64-bit hashes of pairs: BLAKE2b of the two sentences, in either order.
 
-    Only letters and digits count (NFKC, case-folded), so that neither tokenization nor quotation marks hide a pair.
+    Only letters, marks and digits count (NFKC, case-folded), so that neither tokenization nor quotation marks hide a
+    pair.
     """
     pairs = zip(map(normalized_key, first), map(normalized_key, second), strict=True)
     digests = (hashlib.blake2b("\n".join(sorted(pair)).encode(), digest_size=8).digest() for pair in pairs)

@@ -33,12 +33,12 @@ from st_paragram.tools.evaluation.scores import (
     Score,
     cosines,
     embed,
+    nearest_both_ways_of_known,
     ranks,
     resampled,
     resampled_pearson,
     score_of,
 )
-from st_paragram.tools.neighbors.exact import nearest_both_ways
 
 Data = Translations | GradedPairs | RetrievalSet
 
@@ -88,11 +88,11 @@ def score(name: str, model: TextEncoder, files: dict[str, Data]) -> Iterator[Sco
 def found_translations(model: TextEncoder, data: Translations) -> dict[str, Floats]:
     """Return whether the nearest neighbor is a translation (1 or 0) for each distinct pair, both ways, and the mean."""
     (first, ahead), (second, back) = (_distinct(side) for side in (data.first, data.second))
-    forward, backward = nearest_both_ways(embed(model, first), embed(model, second), 1)
+    forward, backward = nearest_both_ways_of_known(embed(model, first), embed(model, second), 1)[0]
     pairs = list(dict.fromkeys(zip(ahead, back, strict=True)))
     known = set(pairs)
-    to_second = np.array([(one, int(forward.indices[one, 0])) in known for one, _ in pairs], np.float64)
-    to_first = np.array([(int(backward.indices[other, 0]), other) in known for _, other in pairs], np.float64)
+    to_second = np.array([(one, int(forward[one])) in known for one, _ in pairs], np.float64)
+    to_first = np.array([(int(backward[other]), other) in known for _, other in pairs], np.float64)
     return {"P@1 to second": to_second, "P@1 to first": to_first, "P@1": (to_second + to_first) / 2}
 
 
@@ -100,8 +100,8 @@ def found_documents(model: TextEncoder, data: RetrievalSet) -> dict[str, Floats]
     """Return nDCG@10, recall and MRR@10 of each query; a document with its id and text is the query itself."""
     rows = {key: row for row, key in enumerate(data.corpus)}
     itself = [{rows[key]} if data.corpus.get(key) == text else set[int]() for key, text in data.queries.items()]
-    queries = embed(model, [*data.queries.values()], model.encode_query)
-    documents = embed(model, [*data.corpus.values()], model.encode_document)
+    queries = embed(model, [*data.queries.values()], "encode_query")
+    documents = embed(model, [*data.corpus.values()], "encode_document")
     ranked = search(queries, documents, itself, 100)
     measured = [ranking_measures(rows, relevant) for rows, relevant in zip(ranked, data.relevant, strict=True)]
     return {name: np.array([measures[name] for measures in measured]) for name in measured[0]}

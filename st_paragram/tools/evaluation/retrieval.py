@@ -24,12 +24,12 @@ from statistics import fmean
 from typing import Any
 
 import numpy as np
-import regex
 from numpy.typing import NDArray
 
 from st_paragram.core.encoding.models import TextEncoder
 from st_paragram.core.extras import require
 from st_paragram.core.text.streams import read_lines
+from st_paragram.core.text.words import split_words
 from st_paragram.errors import EvaluationError, SettingsError, short
 from st_paragram.tools.evaluation import report
 from st_paragram.tools.evaluation.benchmarks import Request
@@ -47,7 +47,6 @@ PIVOT = "en"  # language of the candidates that queries in all languages search
 _SIZES = {"dev": (11_425, 10_248), "train": (87_599, 91_703)}  # questions and sentences of SQuAD 1.1, split by ReQA
 _BLOCK = 512  # questions ranked at a time
 _LANGUAGE = re.compile(r"[a-z]{2}")
-_WORD = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}]|[\p{L}\p{M}\p{N}--\p{Han}\p{Thai}]+", regex.V1)
 
 
 @dataclass(frozen=True)
@@ -174,8 +173,7 @@ def score(name: str, model: TextEncoder, data: Data) -> Iterator[Score]:
     }
     answers: Any = getattr(model, "encode_answers", None)
     if benchmark == ANSWER and answers is not None:
-        asking = model.encode_query
-        ways["towers"] = (lambda texts: embed(model, texts, asking), lambda *of: answers(*map(list, of)))
+        ways["towers"] = (lambda texts: embed(model, texts, "encode_query"), lambda *of: answers(*map(list, of)))
     for way, (ask, answer) in ways.items():
         ask, answer = cache(ask), cache(answer)
         for task in tasks:
@@ -185,9 +183,17 @@ def score(name: str, model: TextEncoder, data: Data) -> Iterator[Score]:
 
 def _measures(benchmark: str, task: Task, queries: Vectors, corpus: Vectors) -> dict[str, float]:
     if benchmark == ANSWER:
-        return answer_measures(task, lambda block: queries[block] @ corpus.T)
+        candidates = corpus.T.astype(np.float64)  # float32 products of equal vectors can differ, and rank them
+        return answer_measures(task, lambda block: _cosines(queries[block].astype(np.float64), candidates))
     ranked = search(queries, corpus, task.itself, CUT)
     return {f"MAP@{CUT}": fmean(map(average_precision, ranked, task.relevant))}
+
+
+def _cosines(queries: Floats, candidates: Floats) -> Scores:
+    """Return cosines, (b, m), of rows (b, D) and columns (D, m); zeros (texts without a known token) are last."""
+    cosines: Scores = queries @ candidates
+    cosines[:, ~candidates.any(axis=0)] = -2
+    return cosines
 
 
 def _scores(model: str, benchmark: str, task: Task, measures: Mapping[str, float]) -> Iterator[Score]:
@@ -198,9 +204,17 @@ def _scores(model: str, benchmark: str, task: Task, measures: Mapping[str, float
 def search(queries: Vectors, corpus: Vectors, itself: Sequence[set[int]], cut: int) -> list[list[int]]:
     """Return the `cut` nearest corpus rows of each query by cosine (exact search), without the rows in `itself`.
 
-    Queries are float32 (n, D), the corpus (m, D), with rows of length 1.
+    Queries are float32 (n, D), the corpus (m, D), with rows of length 1. Rows of zeros (texts without a known token)
+    are not found, and find nothing.
     """
-    nearest = nearest_neighbors(queries, corpus, min(cut + max(map(len, itself)), len(corpus))).indices.tolist()
+    nearest: list[list[int]] = [[] for _ in queries]
+    asked = np.flatnonzero(queries.any(axis=1))
+    searched = np.flatnonzero(corpus.any(axis=1))
+    if len(asked) and len(searched):
+        k = min(cut + max(map(len, itself)), len(searched))
+        indices = searched[nearest_neighbors(queries[asked], corpus[searched], k).indices]
+        for query, documents in zip(asked.tolist(), indices.tolist(), strict=True):
+            nearest[query] = documents
     return [[row for row in rows if row not in own][:cut] for rows, own in zip(nearest, itself, strict=True)]
 
 
@@ -275,8 +289,8 @@ def _best_ranks(questions: Sequence[str], ranks: Floats) -> Floats:
 
 
 def words(text: str) -> list[str]:
-    """Return runs of letters and digits in lower case; a character of a script without spaces is a word."""
-    return _WORD.findall(text.lower())
+    """Return the words of a text in lower case, see `split_words`."""
+    return split_words(text.lower())
 
 
 def bm25(documents: Sequence[str], questions: Sequence[str]) -> Callable[[slice], Scores]:

@@ -6,22 +6,29 @@ Tests for Machine Translation Evaluation, compares two systems on the same resam
 
 from __future__ import annotations
 
+import logging
 import math
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from st_paragram.core.encoding.models import TextEncoder, batch_size
 from st_paragram.core.encoding.record import Correlation
+from st_paragram.core.encoding.unit_embeddings import unit_embeddings
 from st_paragram.core.files import read_json, write_json
+from st_paragram.core.words import counted
 from st_paragram.errors import EvaluationError, refused
+from st_paragram.tools.bitext_mining.candidates import best_neighbors
+from st_paragram.tools.bitext_mining.margin import Margin
 from st_paragram.tools.evaluation.files import GradedPairs
+from st_paragram.tools.neighbors.exact import nearest_both_ways
 from st_paragram.tools.neighbors.results import Vectors
+
+logger = logging.getLogger(__name__)
 
 DECIMALS = 6  # of a cosine; later digits are float32 rounding errors, which must not rank pairs
 RESAMPLES = 10_000
@@ -30,6 +37,7 @@ _BATCH = 250_000  # items drawn at a time
 _ROUNDING = 1e-12  # smaller differences count as 0, so that two equal systems do not differ
 
 Floats = NDArray[np.float64]
+Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -67,19 +75,50 @@ def read_scores(path: str | Path) -> list[Score]:
         return [Score(**row) for row in read_json(path)]
 
 
-def embed(model: TextEncoder, texts: Sequence[str], encode: Callable[..., Any] | None = None) -> Vectors:
-    """Return embeddings of length 1, float32 (n, D), from `encode` or else from `model.encode`."""
-    encode, batch = encode or model.encode, batch_size(model)
-    vectors: Any = encode(list(texts), batch_size=batch, normalize_embeddings=True, show_progress_bar=False)
-    if not np.isfinite(vectors).all():
-        raise EvaluationError("the model returned an embedding with NaN or infinity; check or replace its weights")
-    return np.asarray(vectors, dtype=np.float32)
+def embed(model: TextEncoder, texts: Sequence[str], method: str = "encode") -> Vectors:
+    """Return embeddings of length 1, float32 (n, D), from a method of the model.
+
+    A text without a known token has no similarity: its embedding is zeros. The number of such texts is logged.
+    """
+    options = {"batch_size": batch_size(model), "normalize_embeddings": True}
+    vectors, known = unit_embeddings(model, texts, method, **options)
+    if not known.all():
+        count = len(known) - int(known.sum())
+        logger.warning(
+            f"{count:,} of {counted(len(known), 'text')}: empty, or the model knows no token; they have no similarity"
+        )
+    return vectors
 
 
 def cosines(model: TextEncoder, pairs: GradedPairs) -> Floats:
     """Return the cosine of each pair, (n,), rounded to 6 decimals."""
     vectors = embed(model, pairs.first + pairs.second).astype(np.float64)
     return np.einsum("nd,nd->n", vectors[: len(pairs)], vectors[len(pairs) :]).round(DECIMALS)
+
+
+def nearest_both_ways_of_known(
+    first: Vectors, second: Vectors, k: int, margins: Sequence[Margin] = (Margin.ABSOLUTE,)
+) -> list[tuple[Rows, Rows]]:
+    """Find the best of the k nearest neighbors by each margin, for rows of both sides, float32 (n, D) and (m, D).
+
+    Rows have length 1, or are zeros, which have no neighbor and are no neighbor.
+
+    Returns:
+        For each margin, rows of `second`, int64 (n,), and rows of `first`, (m,); -1 for none.
+    """
+    firsts = np.flatnonzero(first.any(axis=1))
+    seconds = np.flatnonzero(second.any(axis=1))
+    if not (len(firsts) and len(seconds)):
+        return [(np.full(len(first), -1), np.full(len(second), -1)) for _ in margins]
+    forward, backward = nearest_both_ways(first[firsts], second[seconds], k)
+    results = []
+    for margin in margins:
+        ahead = np.full(len(first), -1)
+        ahead[firsts] = seconds[best_neighbors(forward, backward, margin)[0]]
+        back = np.full(len(second), -1)
+        back[seconds] = firsts[best_neighbors(backward, forward, margin)[0]]
+        results.append((ahead, back))
+    return results
 
 
 def correlation(scores: ArrayLike, grades: ArrayLike) -> Correlation:

@@ -20,13 +20,11 @@ from numpy.typing import NDArray
 from st_paragram.core.encoding.models import TextEncoder
 from st_paragram.core.text.parallel import TextSource
 from st_paragram.errors import EvaluationError
-from st_paragram.tools.bitext_mining.candidates import best_neighbors
 from st_paragram.tools.bitext_mining.margin import DEFAULT_K, Margin
 from st_paragram.tools.evaluation import report
 from st_paragram.tools.evaluation.benchmarks import Request
 from st_paragram.tools.evaluation.files import Translations, fetch, inner_folder, read_translations
-from st_paragram.tools.evaluation.scores import Score, embed
-from st_paragram.tools.neighbors.exact import nearest_both_ways
+from st_paragram.tools.evaluation.scores import Score, embed, nearest_both_ways_of_known
 from st_paragram.tools.neighbors.results import Vectors
 
 Rows = NDArray[np.int64]
@@ -120,13 +118,13 @@ def score(name: str, model: TextEncoder, data: Data) -> Iterator[Score]:
 def retrieval_errors(first: Vectors, second: Vectors) -> dict[str, float]:
     """Score the retrieval of translations in both directions by cosine and by margin (ratio), and as mteb does.
 
-    Embeddings of sentences and of their translations, in the same order, are float32 (n, D) with rows of length 1.
+    Embeddings of sentences and of their translations, in the same order, are float32 (n, D) with rows of length 1, or
+    of zeros for texts without a known token, which are always misses.
     """
-    forward, backward = nearest_both_ways(first, second, DEFAULT_K)
-    cosine = [_misses(neighbors.indices[:, 0]) for neighbors in (forward, backward)]
-    both = ((forward, backward), (backward, forward))
-    margin = [_misses(best_neighbors(own, other, Margin.RATIO)[0]) for own, other in both]
-    found = found_by_mteb(first, second)
+    by_cosine, by_margin = nearest_both_ways_of_known(first, second, DEFAULT_K, (Margin.ABSOLUTE, Margin.RATIO))
+    cosine = [_misses(rows) for rows in by_cosine]
+    margin = [_misses(rows) for rows in by_margin]
+    nearest = by_cosine[0]
     return {
         f"{ERROR} to English": cosine[0],
         f"{ERROR} from English": cosine[1],
@@ -134,26 +132,20 @@ def retrieval_errors(first: Vectors, second: Vectors) -> dict[str, float]:
         "margin error to English": margin[0],
         "margin error from English": margin[1],
         "margin error": fmean(margin),
-        "accuracy": 1 - _misses(found),
-        "F1": weighted_f1(found),
+        "accuracy": 1 - _misses(nearest),
+        "F1": weighted_f1(nearest),
     }
 
 
 def mteb_measures(first: Vectors, second: Vectors) -> dict[str, float]:
-    """Return F1 and accuracy as in mteb, from the first language to the second and back."""
-    forward, backward = found_by_mteb(first, second), found_by_mteb(second, first)
+    """Return F1 and accuracy by mteb's protocol, from the first language to the second and back.
+
+    Sentences with the same words have the same vector. Of equally near sentences, the first is the nearest. mteb takes
+    the sentence that the rounding of its matrix product prefers, so its figures can differ between machines.
+    """
+    forward, backward = nearest_both_ways_of_known(first, second, 1)[0]
     shares = {"F1": weighted_f1(forward), "F1 back": weighted_f1(backward)}
     return shares | {"accuracy": 1 - _misses(forward), "accuracy back": 1 - _misses(backward)}
-
-
-def found_by_mteb(first: Vectors, second: Vectors) -> Rows:
-    """Return the nearest neighbors as mteb 2 finds them (its `BitextMiningEvaluator`), int64 (n,).
-
-    Sentences with the same words have the same vector, so rounding decides which of them is "nearest". Only the same
-    steps give the same figures: rows are scaled to length 1 again, and searched in blocks of 100.
-    """
-    query, corpus = (side / np.maximum(np.linalg.norm(side, axis=1, keepdims=True), 1e-12) for side in (first, second))
-    return np.concatenate([(query[n : n + 100] @ corpus.T).argmax(axis=1) for n in range(0, len(query), 100)])
 
 
 def weighted_f1(found: Rows) -> float:
@@ -162,7 +154,7 @@ def weighted_f1(found: Rows) -> float:
     A class whose member was found has recall 1 and, if c queries in total chose it, precision 1 / c.
     """
     hits = found == np.arange(len(found))
-    times = np.bincount(found, minlength=len(found))[: len(found)]
+    times = np.bincount(found[found >= 0], minlength=len(found))[: len(found)]
     return float(np.where(hits, 2 / (1 + times), 0.0).mean())
 
 

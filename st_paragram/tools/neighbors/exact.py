@@ -17,7 +17,8 @@ from st_paragram.errors import EvaluationError, SettingsError
 from st_paragram.tools.neighbors.results import Neighbors, Vectors, joined
 from st_paragram.tools.neighbors.vectors import Rows, UnitRows, blocks
 
-# Products have errors of about 1e-7, which differ for equal vectors at different positions and must not matter.
+# Products have errors of about 1e-7, which differ for equal vectors at different positions and must not matter. If more
+# rows than these are equally near, rounding decides which of them are kept.
 SPARE = 12
 _SIDE = 2048  # rows and columns of a tile of similarities, which fits in the cache
 _NUMBERS = 1 << 23  # numbers of the corpus in memory at a time

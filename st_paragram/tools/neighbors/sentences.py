@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import re
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
@@ -19,11 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from st_paragram.core.files import read_record, write_json
+from st_paragram.core.text.words import has_two_letters
 from st_paragram.errors import MiningError, refused
 
 logger = logging.getLogger(__name__)
 
-_TWO_LETTERS = re.compile(r"[^\W_].*?[^\W_]", re.DOTALL)  # or digits
 _LINES = 1 << 16  # in memory at a time
 
 
@@ -38,6 +37,7 @@ class SentenceCounts:
         repeated: Repeated lines; the first is kept.
         boilerplate: Lines whose sentences occur too often, if there is a limit.
         sentences: Remaining distinct sentences.
+        unknown: Distinct sentences in which the model knows no token.
         most_repeated: Frequency of the most frequent sentence.
     """
 
@@ -48,6 +48,11 @@ class SentenceCounts:
     boilerplate: int = 0
     sentences: int = 0
     most_repeated: int = 0
+    unknown: int = 0
+
+    def without_unknown(self, known: int) -> SentenceCounts:
+        """Return the counts with `known` sentences, when the others have no known token."""
+        return replace(self, sentences=known, unknown=self.sentences - known)
 
 
 class Sentences:
@@ -124,7 +129,7 @@ def _rows(lines: Iterable[str], name: str, with_ids: bool, counts: SentenceCount
         sentence = " ".join(sentence.split())
         if not sentence:
             counts.blank += 1
-        elif _TWO_LETTERS.search(sentence):
+        elif has_two_letters(sentence):
             yield sentence.encode(), key.encode()
         else:
             counts.near_empty += 1
@@ -147,8 +152,12 @@ def _first_occurrences(
 
 
 def usable_neighbors(name: str, available: int, wanted: int) -> None:
-    """Refuse a text in which a sentence has no neighbor; warn if there are fewer than wanted: all of them are used."""
+    """Refuse a text in which a sentence has no neighbor; warn if there are fewer than wanted: all of them are used.
+
+    `available` counts distinct sentences with a token that the model knows.
+    """
     if available < 1:
-        raise MiningError(f"{name}: too few distinct sentences to have a neighbor; give more text")
+        seen = "too few distinct sentences with a token that the model knows"
+        raise MiningError(f"{name}: {seen}; give more text, or a model that knows its language")
     if available < wanted:
         logger.warning(f"{name}: too few sentences for {wanted} neighbors each; {available} used instead")

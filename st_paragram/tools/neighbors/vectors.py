@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from st_paragram.core.encoding.models import TextEncoder, load_encoder
+from st_paragram.core.encoding.unit_embeddings import unit_embeddings
 from st_paragram.core.native import kernels, usable_threads
-from st_paragram.errors import MiningError, refused
+from st_paragram.errors import MiningError, ModelDirectoryError, refused
 from st_paragram.tools.neighbors.results import NONE, Vectors
 from st_paragram.tools.neighbors.sentences import Sentences
 from st_paragram.tools.neighbors.settings import VectorType
@@ -33,7 +34,10 @@ class Rows:
 
     Attributes:
         shards: Arrays (s, D) of float32, float16 or int8, with equal numbers of rows except the last.
+        places: Numbers of the m rows in the shards, int64 (m,); None: all rows.
     """
+
+    places: NDArray[np.int64] | None = None
 
     def __init__(self, shards: Sequence[NDArray[Any]]) -> None:
         """Use vectors of any length except 0."""
@@ -41,16 +45,26 @@ class Rows:
 
     @cached_property
     def lengths(self) -> Vectors:
-        """The lengths of stored rows, by which they are divided, float32 (m,)."""
-        lengths = np.empty(len(self), np.float32)
-        for begin, end in blocks(len(self), _BLOCK):
+        """The lengths of all stored rows, by which they are divided, float32."""
+        count = sum(map(len, self.shards))
+        lengths = np.empty(count, np.float32)
+        for begin, end in blocks(count, _BLOCK):
             rows = self._stored(begin, end)
             lengths[begin:end] = np.sqrt(np.einsum("nd,nd->n", rows, rows))
         return lengths
 
+    def leave_out_zeros(self) -> None:
+        """Leave out stored rows of length 0: texts without a known token."""
+        if not self.lengths.all():
+            self.places = np.flatnonzero(self.lengths)
+
+    def stored_numbers(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the numbers of rows in the shards; -1 stays -1."""
+        return rows if self.places is None else np.where(rows < 0, rows, self.places[rows])
+
     def __len__(self) -> int:
         """Number of rows, m."""
-        return sum(map(len, self.shards))
+        return sum(map(len, self.shards)) if self.places is None else len(self.places)
 
     @property
     def dim(self) -> int:
@@ -59,6 +73,8 @@ class Rows:
 
     def rows(self, begin: int, end: int) -> Vectors:
         """Return the rows `begin` to `end`, float32 (end - begin, D)."""
+        if self.places is not None:
+            return self.take(np.arange(begin, end))
         rows = self._stored(begin, end)
         rows /= self.lengths[begin:end, None]
         return rows
@@ -72,6 +88,7 @@ class Rows:
 
     def take(self, rows: NDArray[np.int64]) -> Vectors:
         """Return rows by number, float32 (len(rows), D)."""
+        rows = self.stored_numbers(rows)
         numbers, places = np.divmod(rows, len(self.shards[0]))
         vectors = np.empty((len(rows), self.dim), np.float32)
         for number in np.unique(numbers):
@@ -89,7 +106,8 @@ class Rows:
         result, native = np.full(rows.shape, NONE, dtype=np.float32), kernels()
         if native is not None and all(shard.flags.aligned for shard in self.shards):
             bits = [shard.view(np.uint16) if shard.dtype == np.float16 else shard for shard in self.shards]
-            native.candidate_cosines(queries, bits, self.lengths, rows, result, usable_threads())
+            stored = np.ascontiguousarray(self.stored_numbers(rows))
+            native.candidate_cosines(queries, bits, self.lengths, stored, result, usable_threads())
             return result
         for begin, end in blocks(len(rows), max(1, _NUMBERS // max(1, rows.shape[1] * self.dim))):
             distinct, places = np.unique(rows[begin:end], return_inverse=True)
@@ -127,6 +145,8 @@ def sums_in_lanes(one: Vectors, other: Vectors) -> NDArray[np.float64]:
 def embed_sentences(sentences: Sentences, folder: Path, model: Path, kind: VectorType, name: str) -> Rows:
     """Embed sentences to a folder of shards; only missing shards are computed.
 
+    Sentences without a known token are stored as zeros, and the result leaves them out.
+
     Args:
         sentences: Sentences to embed.
         folder: Folder, whose name should depend on the sentences, the model and the kind.
@@ -139,8 +159,11 @@ def embed_sentences(sentences: Sentences, folder: Path, model: Path, kind: Vecto
     def write(begin: int, end: int, path: Path) -> None:
         if not encoder:
             encoder.append(load_encoder(model))
-        vectors = encoder[0].encode(sentences.texts(slice(begin, end)), show_progress_bar=False)
-        np.save(path, pack(vectors, kind, name, begin))
+        try:
+            vectors = unit_embeddings(encoder[0], sentences.texts(slice(begin, end))).vectors
+        except ModelDirectoryError as error:
+            raise MiningError(f"{name}, sentences from {begin + 1:,} on: {error}") from error
+        np.save(path, pack(vectors, kind))
 
     shards = list(blocks(len(sentences), SHARD))
     paths = [
@@ -148,15 +171,18 @@ def embed_sentences(sentences: Sentences, folder: Path, model: Path, kind: Vecto
         for begin, end in tqdm(shards, desc="embed", unit=" shards", disable=None, leave=False)
     ]
     with refused(MiningError, folder, "embeddings are damaged", "remove the folder and start again"):
-        return Rows([np.load(path, mmap_mode="r") for path in paths])
+        rows = Rows([np.load(path, mmap_mode="r") for path in paths])
+        rows.leave_out_zeros()
+        return rows
 
 
-def pack(vectors: Vectors, kind: VectorType, where: str, first: int = 0) -> NDArray[Any]:
-    """Convert embeddings for storage, float16 or int8 (n, D); arguments as for `unit_rows`."""
-    units = unit_rows(vectors, where, first)
+def pack(vectors: Vectors, kind: VectorType) -> NDArray[Any]:
+    """Convert vectors of length 1, or of zeros, for storage, float16 or int8 (n, D)."""
     if kind is VectorType.FLOAT16:
-        return units.astype(np.float16)
-    return np.rint(units * (127 / np.abs(units).max(axis=1, keepdims=True))).astype(np.int8)
+        return vectors.astype(np.float16)
+    largest = np.abs(vectors).max(axis=1, keepdims=True)
+    largest[largest == 0] = 1
+    return np.rint(vectors * (127 / largest)).astype(np.int8)
 
 
 def unit_rows(vectors: Vectors, where: str, first: int = 0) -> Vectors:

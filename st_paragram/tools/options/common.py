@@ -12,12 +12,13 @@ from typing import IO
 
 from st_paragram.core.encoding.directory import CONFIG_FILE
 from st_paragram.core.encoding.find import HUB_ID, SHIPPED_MODELS, default_model, find
-from st_paragram.core.files import STDIN, atomic, file_digest, folder_for_file, output_files
+from st_paragram.core.files import STDIN, atomic, file_digest, folder_for_file, naming_full_disk, output_files
 from st_paragram.core.text.tables import check_plain
 from st_paragram.errors import SettingsError, TextError
 
 #: Stands for standard output in place of an output file.
 STDOUT = "-"
+_STANDARD_OUTPUT = Path("standard output")  # its name in messages
 
 Parser = argparse.ArgumentParser | argparse._ArgumentGroup
 
@@ -138,8 +139,9 @@ def output_opened(output: Path | None, overwrite: bool) -> Iterator[IO[str]]:
     if output is None or is_standard_output(output):
         if isinstance(sys.stdout, TextIOWrapper):
             sys.stdout.reconfigure(encoding="utf-8", newline="\n")
-        yield sys.stdout
-        sys.stdout.flush()  # so that a closed pipe is noticed here, not at exit
+        with naming_full_disk(_STANDARD_OUTPUT):
+            yield sys.stdout
+            sys.stdout.flush()  # so that a closed pipe is noticed here, not at exit
         return
     with (
         output_files(output, overwrite=overwrite),
@@ -152,6 +154,7 @@ def output_opened(output: Path | None, overwrite: bool) -> Iterator[IO[str]]:
 @contextmanager
 def standard_output() -> Iterator[IO[bytes]]:
     """Standard output, for bytes."""
-    sys.stdout.flush()
-    yield sys.stdout.buffer
-    sys.stdout.buffer.flush()
+    with naming_full_disk(_STANDARD_OUTPUT):
+        sys.stdout.flush()
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()

@@ -38,7 +38,8 @@ def add_store_options(parser: argparse.ArgumentParser) -> None:
 def add_work_options(parser: argparse.ArgumentParser) -> None:
     """Add options for how the work is done; they do not change the store."""
     add = parser.add_argument_group("work").add_argument
-    add("--work", type=Path, metavar="DIR", help="folder for intermediate files (default: hidden, next to the output)")
+    work = "folder in which a folder for intermediate files is made (default: hidden, next to the output)"
+    add("--work", type=Path, metavar="DIR", help=work)
     add("--workers", type=int, default=1, metavar="N", help="number of processes for cleaning (default: %(default)s)")
     add("--rejects", type=Path, metavar="DIR", help="folder for dropped rows, one file per reason")
     text = "folder for the text of the pairs in store order, a.txt and b.txt, for a teacher to embed"

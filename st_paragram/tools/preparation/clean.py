@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
@@ -30,6 +30,8 @@ from st_paragram.tools.work import in_processes
 _BLOCK_ROWS = 4096  # filters process a quarter at a time
 _BATCH_ROWS = 1024
 _NOTED = 16  # blocks between two saves of the progress
+#: The settings that affect cleaned rows; all others have an effect only on later steps.
+_OF_CLEANING = ("languages", "cleaning", "lower_case", "segmentation", "drop_invalid", "seed")
 
 
 def identity(sources: Sequence[TextSource], settings: PrepareSettings) -> str:
@@ -42,6 +44,13 @@ def identity(sources: Sequence[TextSource], settings: PrepareSettings) -> str:
     pairs = sorted({source.pair for source in sources})
     filters = [[each.name, each.identity()] for pair in pairs for each in settings.cleaning.make_steps(pair)]
     return digest(installed_version(), texts, settings.as_json(), filters)
+
+
+def cleaning_identity(sources: Sequence[TextSource], settings: PrepareSettings, carry: bool) -> str:
+    """Identify cleaned rows, like `identity`, but without the settings of later steps, such as the vocabulary size."""
+    texts = [replace(source, cap=None) for source in sources]
+    of_cleaning = PrepareSettings(**{name: getattr(settings, name) for name in _OF_CLEANING})
+    return digest(identity(texts, of_cleaning), carry)
 
 
 @dataclass(frozen=True)
@@ -127,7 +136,7 @@ def clean(
     """
     steps = {source.pair: settings.cleaning.make_steps(source.pair) for source in sources}
     cleaner, note = Cleaner(settings, steps, carry), work / "cleaned.json"
-    progress = _Progress(digest(identity(sources, settings), carry))
+    progress = _Progress(cleaning_identity(sources, settings, carry))
     if note.is_file() and (noted := _Progress(**read_json(note))).identity == progress.identity:
         progress = noted
     with (
@@ -184,7 +193,7 @@ def _report(
         report.drop(COLUMNS, counts["wrong_columns"])
     for reason in (reason for step in steps for reason in step.reasons):
         report.drop(reason, counts[reason])
-    names = [*REPAIRS, *(step.name for step in steps if isinstance(step, RowRepair))]
+    names = [*REPAIRS, *(step.repairs for step in steps if isinstance(step, RowRepair))]
     report.repairs.update({name: counts[name] for name in names})
     return report
 

@@ -35,7 +35,7 @@ from st_paragram.tools.preparation.settings import PrepareSettings
 
 MOST_COPIES = 1000
 _ROWS = 4096  # rows of a bucket that are processed together
-_REASONS = {"pair": "duplicate", "first": "repeated first side", "second": "repeated second side"}
+REASONS = {"pair": "duplicate", "first": "repeated first side", "second": "repeated second side"}
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ def order_rows(
         steps.append(("pair", None))  # gives the order of the store
     folder, kept = work / "cleaned", Counter[int]()
     for number, (key, copies) in enumerate(steps):
-        into, reason = work / f"ordered-{number}", _REASONS[key]
+        into, reason = work / f"ordered-{number}", REASONS[key]
         then = steps[min(number + 1, len(steps) - 1)][0]
         kept, lost = Counter(), Counter[int]()
         dropped_rows = work / "rejects" / rejects_name(reason)

@@ -87,24 +87,29 @@ def pivot_source(spec: str, language: str = "en") -> TextSource:
 
 
 def pivot(
-    sources: Sequence[TextSource], output: str | Path, settings: PivotSettings | None = None, drop_invalid: bool = False
+    sources: Sequence[TextSource],
+    output: str | Path,
+    settings: PivotSettings | None = None,
+    drop_invalid: bool = False,
+    overwrite: bool = False,
 ) -> PivotReport:
     """Write the pairs of sentences of the first language that share a translation, as two tab-separated columns.
 
     Translations are compared in compatibility form (NFKC), case folded, with single spaces, and within a language.
-    Sentences that differ only in case, spaces and marks count as one. The pairs are in random order; they and their
-    order depend only on the set of rows and the settings. Temporary files (smaller than the text, uncompressed) are in
-    a hidden folder next to the output, which takes its name only when it is complete.
+    Sentences that differ only in case, spaces and punctuation count as one. The pairs are in random order; they and
+    their order depend only on the set of rows and the settings. Temporary files (smaller than the text, uncompressed)
+    are in a hidden folder next to the output, which takes its name only when it is complete.
 
     Args:
         sources: Bitexts, see `pivot_source`.
-        output: Output file; an existing file is replaced.
+        output: Output file.
         settings: Settings of the extraction.
         drop_invalid: Leave out rows that are not UTF-8 or have a wrong number of columns instead of refusing the text.
+        overwrite: Replace an existing output.
     """
     settings = settings or PivotSettings()
     output, report = Path(output), PivotReport()
-    with output_files(output, overwrite=True), temporary_folder(output) as folder:
+    with output_files(output, overwrite=overwrite), temporary_folder(output) as folder:
         with Buckets(folder / "rows") as buckets:
             for source in sources:
                 buckets.add(_rows(source, settings, report, drop_invalid))

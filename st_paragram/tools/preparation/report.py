@@ -31,7 +31,7 @@ class SourceReport:
     kept: int = 0  # pairs in the store
     dropped: Counter[str] = field(default_factory=Counter)  # rows by reason; of equal pairs, the first text's is kept
     repeated: int = 0  # copies added to balance languages
-    repairs: Counter[str] = field(default_factory=Counter)  # characters by `REPAIRS`, rows by the names of steps
+    repairs: Counter[str] = field(default_factory=Counter)  # characters by `REPAIRS`, rows by `RowRepair.repairs`
 
     def drop(self, reason: str, count: int) -> None:
         """Count rows that are no longer kept; a reason without rows gets a count of 0."""
@@ -104,7 +104,7 @@ class PrepareReport:
             for label, *cells in lines
         ]
         table += [f"{number}: {each.name}" for number, each in enumerate(self.sources, 1)]
-        notes = REPAIRS | {name: step.note for name, step in STEPS.items() if issubclass(step, RowRepair)}
+        notes = REPAIRS | {step.repairs: step.note for step in STEPS.values() if issubclass(step, RowRepair)}
         table += [f"{count:,} {notes[name]}" for name, count in total.repairs.items() if count]
         if self.cut_sentences:
             table.append(f"{self.cut_sentences:,} of {2 * total.kept:,} sentences cut at {self.max_pieces} pieces")

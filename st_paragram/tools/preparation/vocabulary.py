@@ -11,7 +11,9 @@ from st_paragram.core.tokenizers.base import Tokenizer, load_tokenizer
 from st_paragram.core.tokenizers.bilingual import BilingualTokenizer, Sharing, both
 from st_paragram.core.tokenizers.character_trigrams import train_trigrams
 from st_paragram.core.tokenizers.sentencepiece import train_vocabulary
+from st_paragram.core.tokenizers.string_lists import read_characters
 from st_paragram.core.tokenizers.words import train_words
+from st_paragram.errors import SettingsError, TextError
 from st_paragram.tools.preparation.buckets import SOURCE, texts_of
 from st_paragram.tools.preparation.order import Order
 from st_paragram.tools.preparation.settings import PrepareSettings
@@ -37,6 +39,8 @@ def tokenizers(content: bytes, settings: PrepareSettings) -> tuple[Tokenizer, To
     own: dict[str, Any] = {"lower_case": settings.lower_case}
     if settings.tokens == "sentencepiece":
         own["segmentation"] = settings.segmentation.value
+    else:
+        own["characters"] = True
     if settings.tokens == "word":
         own |= {"splitter": settings.splitter.value, "language": "en"}
     if settings.sharing is Sharing.JOINT:
@@ -70,14 +74,17 @@ def _even_sample(order: Order, sources: Sequence[TextSource], settings: PrepareS
 
 def _train(sentences: Iterable[str], size: int, settings: PrepareSettings) -> bytes:
     if settings.tokens == "word":
-        return train_words(sentences, size, settings.lower_case, settings.splitter)
+        return train_words(read_characters(sentences), size, settings.lower_case, settings.splitter)
     if settings.tokens == "trigram":
-        return train_trigrams(sentences, size, settings.lower_case)
-    return train_vocabulary(
-        sentences,
-        size=size,
-        character_coverage=settings.coverage,
-        num_threads=settings.vocab_threads,
-        max_sentence_bytes=settings.max_sentence_bytes,
-        seed=settings.seed,
-    )
+        return train_trigrams(read_characters(sentences), size, settings.lower_case)
+    try:
+        return train_vocabulary(
+            sentences,
+            size=size,
+            character_coverage=settings.coverage,
+            num_threads=settings.vocab_threads,
+            max_sentence_bytes=settings.max_sentence_bytes,
+            seed=settings.seed,
+        )
+    except TextError as error:  # there are rows, so another setting helps, and the rows need not be cleaned again
+        raise SettingsError(f"{error}; choose another vocabulary size") from error

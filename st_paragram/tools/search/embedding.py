@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import compress
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
+from st_paragram.core.encoding.embed import list_of_texts
 from st_paragram.core.encoding.models import TextEncoder
+from st_paragram.core.encoding.unit_embeddings import unit_embeddings
+from st_paragram.core.text.words import has_two_letters
 from st_paragram.errors import SettingsError, short
 from st_paragram.tools.neighbors.exact import nearest_neighbors
 from st_paragram.tools.neighbors.results import Vectors
-from st_paragram.tools.neighbors.vectors import unit_rows
-from st_paragram.tools.search.rows import Source, has_words, rows_of
-
-_NOTHING = ["", "\ue000"]  # texts without any known token: no character, and an unused character
+from st_paragram.tools.search.rows import Source, rows_of
 
 
 class Hit(NamedTuple):
@@ -38,19 +38,15 @@ class Hit(NamedTuple):
 def embed(model: TextEncoder, texts: Sequence[str], method: str = "encode") -> tuple[Vectors, NDArray[np.bool_]]:
     """Compute unit vectors of texts with a known token, (m, D), and which of the n texts these are, (n,).
 
-    Texts without a known token all have the same vector, or a vector of zeros, and would be "equal".
+    A text without a known token has no similarity with any text.
     """
-    rows = np.asarray(getattr(model, method)([*texts, *_NOTHING], show_progress_bar=False), np.float32)
-    lengths = np.linalg.norm(rows, axis=1)
-    nothing = unit_rows(rows[len(texts) :][lengths[len(texts) :] > 0].reshape(-1, rows.shape[1]), "unknown texts")
-    rows, lengths = rows[: len(texts)], lengths[: len(texts)]
-    alike = (rows @ nothing.T > (1 - 1e-6) * lengths[:, None]).any(axis=1)
-    known = (lengths != 0) & ~alike  # NaN is kept here and refused later
-    return unit_rows(rows[known], "sentences"), known
+    vectors, known = unit_embeddings(model, texts, method)
+    return vectors[known], known
 
 
 def embed_queries(model: TextEncoder, queries: Sequence[str], method: str = "encode") -> Vectors:
     """Compute unit vectors of queries, (q, D); refuse a query without a known token."""
+    queries = list_of_texts(queries)
     vectors, known = embed(model, queries, method)
     if not known.all():
         query = short(queries[int(np.argmin(known))])
@@ -59,22 +55,39 @@ def embed_queries(model: TextEncoder, queries: Sequence[str], method: str = "enc
 
 
 class TextSearch:
-    """The distinct sentences of a text in memory, compared with every query."""
+    """The distinct sentences of a text in memory, compared with every query.
+
+    Attributes:
+        unknown: Number of distinct sentences left out, since the model knows no token of them.
+    """
 
     def __init__(self, source: Source, model: TextEncoder) -> None:
         lines: dict[str, int] = {}
         for number, (text, _) in enumerate(rows_of(source, None), 1):
-            if has_words(text):
+            if has_two_letters(text):
                 lines.setdefault(text, number)
         self.model = model
         self.vectors, known = embed(model, list(lines))
+        self.unknown = int((~known).sum())
         self.sentences = [Hit(0.0, line, text, {}) for text, line in compress(lines.items(), known)]
 
-    def search(self, queries: Sequence[str], k: int = 10, threshold: float | None = None) -> list[list[Hit]]:
-        """Find the k sentences nearest to each query, best first, ties in the order of lines."""
+    @overload
+    def search(  # type: ignore[overload-overlap] # a str is a sequence of str
+        self, queries: str, k: int = 10, threshold: float | None = None
+    ) -> list[Hit]: ...
+
+    @overload
+    def search(self, queries: Sequence[str], k: int = 10, threshold: float | None = None) -> list[list[Hit]]: ...
+
+    def search(
+        self, queries: str | Sequence[str], k: int = 10, threshold: float | None = None
+    ) -> list[Hit] | list[list[Hit]]:
+        """Find the k sentences nearest to each query, or to one query, best first, ties in the order of lines."""
+        if isinstance(queries, str):
+            return self.search([queries], k, threshold)[0]
         vectors = embed_queries(self.model, queries)
         if not self.sentences:
-            return [[] for _ in queries]
+            return [list[Hit]() for _ in queries]
         found = nearest_neighbors(vectors, self.vectors, min(k, len(self.sentences)))
         least = -np.inf if threshold is None else threshold
         return [

@@ -8,7 +8,10 @@ moves when a change is complete. LanceDB does not work after a fork: spawn new p
 from __future__ import annotations
 
 import json
+import logging
 import re
+import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -16,30 +19,41 @@ from datetime import timedelta
 from functools import cached_property, partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
 from st_paragram.core.encoding.directory import fingerprint
+from st_paragram.core.encoding.embed import list_of_texts
 from st_paragram.core.encoding.find import find, with_commit
 from st_paragram.core.encoding.models import TextEncoder, has_towers, load_encoder
+from st_paragram.core.encoding.unit_embeddings import unit_embeddings
 from st_paragram.core.extras import require
 from st_paragram.core.files import (
     atomic,
     atomic_folder,
     check_output,
     check_output_folder,
+    is_full_disk,
     locked,
+    naming_full_disk,
     output_lock,
 )
+from st_paragram.core.text.words import has_two_letters
 from st_paragram.errors import MiningError, ModelDirectoryError, SettingsError, one_line, short
 from st_paragram.tools.neighbors.results import Vectors
-from st_paragram.tools.neighbors.vectors import unit_rows
+from st_paragram.tools.neighbors.vectors import Rows, blocks, unit_rows
+from st_paragram.tools.search import recall as recalls
 from st_paragram.tools.search.embedding import Hit, embed, embed_queries
-from st_paragram.tools.search.rows import Fields, Source, has_words, rows_of
+from st_paragram.tools.search.recall import Measurement
+from st_paragram.tools.search.rows import Fields, Source, rows_of
+from st_paragram.tools.search.where import rewritten
 
 lancedb = require("lancedb", "search", "a search index")
 pa, compute = require("pyarrow", "search"), require("pyarrow.compute", "search")
+
+logger = logging.getLogger(__name__)
 
 TABLE, WHOLE = "sentences", "whole"
 FOLDER = f"{TABLE}.lance"  # folder of the table
@@ -47,7 +61,34 @@ _OWN = ("vector", "text", "line", "query_index", "_distance")
 _ROWS, _TEXTS, _QUERIES = 1 << 16, 10_000, 64  # rows added, texts in a filter, and queries at a time
 _KINDS = ("string", "int64", "double", "bool")  # types of fields
 _CAST = (("int64", "double"), ("int64", "string"))  # allowed casts to the type of a field
+_MOST_EXACT = 2**53  # largest whole number that a double and its neighbors represent exactly
 _TRIES = 5  # attempts to read a table while others compact it
+_CANDIDATES = 256  # sentences that an approximate search compares exactly, at least
+_CANDIDATES_PER_HIT = 4
+_SPARE = 16  # further sentences of an exact search, at least
+_TIES = 10_000  # more equal scores at the end of the hits are cut in any order
+_ALL_LISTS = 1 << 20
+_SCORE_ERROR = 1e-4  # of LanceDB, which rounds queries to float16
+
+
+class _Visit(NamedTuple):
+    """How a search visits a table: LanceDB's distance, and the number of lists, None to compare all sentences."""
+
+    distance: str
+    lists: int | None
+
+
+_EXACT = _Visit("dot", None)
+
+
+class _Request(NamedTuple):
+    """What a search asks for."""
+
+    k: int
+    threshold: float = -np.inf
+    condition: str | None = None  # for LanceDB
+    recall: float | None = None
+    end: float | None = None  # time at which it is given up, of `time.monotonic`
 
 
 class SearchIndex:
@@ -57,7 +98,7 @@ class SearchIndex:
         folder: The index folder.
         model: Directory of the model.
         answers: Whether sentences are answers, embedded by `encode_document`, with queries embedded by `encode_query`.
-        counts: Counts of the lines added by this object: lines, added, known, repeated, blank and unknown.
+        counts: Counts of all lines added by this object: lines, added, known, repeated, blank and unknown.
 
     Example:
         >>> from st_paragram import SearchIndex
@@ -69,7 +110,10 @@ class SearchIndex:
 
     def __init__(self, folder: str | Path, model: str | Path | None = None) -> None:
         """Open a folder; `model` is the directory, name or hub id of its model, by default the recorded model."""
-        self.folder, self.counts = Path(folder), Counter[str]()
+        self.folder = Path(folder)
+        self.counts = Counter[str]()
+        self._counting = threading.Lock()
+        self._warned = False
         self._table = _opened(self.folder)
         about = _about(self._table)
         try:
@@ -141,49 +185,146 @@ class SearchIndex:
         """Types of the sentences' fields by name: string, int64, double or bool."""
         return {field.name: str(field.type) for field in self.table.schema if field.name not in _OWN}
 
+    @overload
+    def search(  # type: ignore[overload-overlap] # a str is a sequence of str
+        self,
+        queries: str,
+        k: int = 10,
+        threshold: float | None = None,
+        where: str | None = None,
+        *,
+        recall: float | None = None,
+    ) -> list[Hit]: ...
+
+    @overload
     def search(
-        self, queries: Sequence[str], k: int = 10, threshold: float | None = None, where: str | None = None
-    ) -> list[list[Hit]]:
+        self,
+        queries: Sequence[str],
+        k: int = 10,
+        threshold: float | None = None,
+        where: str | None = None,
+        *,
+        recall: float | None = None,
+    ) -> list[list[Hit]]: ...
+
+    def search(
+        self,
+        queries: str | Sequence[str],
+        k: int = 10,
+        threshold: float | None = None,
+        where: str | None = None,
+        *,
+        recall: float | None = None,
+    ) -> list[Hit] | list[list[Hit]]:
         """Find the k sentences nearest to each query, best first, ties in the order of lines.
 
         Args:
-            queries: Query texts; a query without a known token is refused.
+            queries: Query texts, for a list of hits per query, or one text, for its hits. A query without a known
+                token is refused.
             k: Number of sentences per query; all if there are fewer.
             threshold: Minimum cosine.
-            where: SQL condition on fields, such as `lang in ('es', 'en') and year >= 2020`.
+            where: Condition on fields, such as `lang in ('es', 'en') and year >= 2020`.
+            recall: Share of the nearest sentences to find in an approximate index, by default that of `approximate`. If
+                the index does not reach it, or for 1, the query is compared with all sentences.
         """
+        if isinstance(queries, str):
+            return self.search([queries], k, threshold, where, recall=recall)[0]
+        queries = list_of_texts(queries)
         if not queries:
             return []
         vectors = embed_queries(self.encoder, queries, "encode_query" if self.answers else "encode")
-        return self.search_vectors(vectors, k, threshold, where)
+        return self.search_vectors(vectors, k, threshold, where, recall=recall)
 
     def search_vectors(
-        self, vectors: Vectors, k: int = 10, threshold: float | None = None, where: str | None = None
+        self,
+        vectors: Vectors,
+        k: int = 10,
+        threshold: float | None = None,
+        where: str | None = None,
+        *,
+        recall: float | None = None,
+        seconds: float | None = None,
     ) -> list[list[Hit]]:
-        """Search with query vectors, (q, D), from this index's model, of any length except 0; see `search`."""
+        """Search with query vectors, (q, D), from this index's model, of any length except 0; see `search`.
+
+        A search that takes longer than `seconds` raises a TimeoutError.
+        """
+        end = None if seconds is None else time.monotonic() + seconds
         queries, dim = np.asarray(vectors, np.float32), self.table.schema.field("vector").type.list_size
         if queries.ndim != 2 or queries.shape[1] != dim:
             raise MiningError(f"{self.folder}: vectors have {dim} dimensions, but queries have shape {queries.shape}")
         if k < 1:
             raise SettingsError(f"k is {k}; give at least 1")
+        wanted = None if recall is None else recalls.checked_recall(recall)
         queries, hits = unit_rows(queries, "queries"), list[list[Hit]]()
-        size = max(1, int(len(self) ** 0.5))  # rows of a list of an approximate index, and number of its lists
-        lists = max(20, size // 8, 10 * k // size)  # to visit; with a filter all, to find k
-        for begin in range(0, len(queries), _QUERIES):
-            some = queries[begin : begin + _QUERIES]
-
-            def find(some: Vectors = some) -> Any:  # noqa: ANN401
-                table = self.table
-                query = table.search(list(some), vector_column_name="vector").distance_type("dot").limit(k)
-                query = query.select([*table.schema.names, "_distance"]).minimum_nprobes(lists)
-                if where is None:
-                    return query.maximum_nprobes(lists).to_arrow()
-                return query.maximum_nprobes(0).where(where).to_arrow()
-
-            with _refused(self.folder, where):
-                found = _again(find)
-            hits += _hits(some, found, -np.inf if threshold is None else threshold)
+        request = _Request(
+            k=k,
+            threshold=-np.inf if threshold is None else threshold,
+            condition=None if where is None else self._condition(where),
+            recall=wanted,
+            end=end,
+        )
+        for begin, stop in blocks(len(queries), _QUERIES):
+            with _refused(self.folder):
+                hits += self._hits(queries[begin:stop], request)
         return hits
+
+    def _hits(self, queries: Vectors, request: _Request) -> list[list[Hit]]:
+        """Return the hits of each query, (q, D).
+
+        LanceDB selects candidates, more than k. Exact cosines and lines then decide their order and the cut at k. If
+        sentences after the last candidate may be as near as the last hit, the search is repeated with more candidates.
+        """
+        k = request.k
+        hits = [list[Hit]() for _ in queries]
+        pending = np.arange(len(queries))
+        spare = max(_SPARE, k // 8)
+        while len(pending):
+
+            def search(some: Vectors = queries[pending], count: int = k + spare) -> tuple[Any, int]:
+                table = self.table
+                size = table.count_rows()
+                visit = self._visit(table, request)
+                rows = _candidates(table, some, min(count, size + 1), visit, request)
+                is_limited = request.condition is None and visit.lists is not None
+                return rows, min(_limit(count), size) if is_limited else 0
+
+            rows, needed = _again(search)
+            cosines, places = _ranked(queries[pending], rows)
+            counts = (places >= 0).sum(axis=1)
+            for number in pending[counts < needed]:  # the visited lists hold too few sentences
+                (hits[number],) = self._hits(queries[number : number + 1], request._replace(recall=1.0))
+            is_repeated = np.zeros(len(pending), bool)
+            if cosines.shape[1] >= k + spare and spare < _TIES:
+                last = cosines[np.arange(len(pending)), counts - 1]
+                is_repeated = (counts >= k + spare) & (cosines[:, k - 1] - last < _SCORE_ERROR)
+            is_complete = (counts >= needed) & ~is_repeated
+            is_hit = (places >= 0) & (cosines >= request.threshold) & is_complete[:, None]
+            is_hit[:, k:] = False
+            numbers = pending[np.nonzero(is_hit)[0]]
+            for number, hit in zip(numbers, _read(rows.take(places[is_hit]), cosines[is_hit]), strict=True):
+                hits[number].append(hit)
+            pending = pending[is_repeated & (counts >= needed)]
+            spare *= 8
+        return hits
+
+    def _visit(self, table: Any, request: _Request) -> _Visit:  # noqa: ANN401
+        """Choose the lists of a table to visit."""
+        index = _vector_index(table)
+        if index is None or request.recall == 1:
+            return _EXACT
+        measurement = _measurement(table)
+        if measurement is not None:
+            lists = measurement.visited(request.recall)
+        else:
+            if not self._warned:
+                advice = f"measure it with st-paragram index --compact {self.folder} --approximate"
+                logger.warning(f"{self.folder}: the recall of this approximate index is unknown; {advice}")
+                self._warned = True
+            lists = None if request.recall else max(20, int(table.count_rows() ** 0.5) // 8)
+        if lists is None:
+            return _EXACT
+        return _Visit(index.distance_type, lists if request.condition is None else _ALL_LISTS)
 
     def add(self, sentences: Source, metadata: Fields | Iterable[Fields] | None = None) -> int:
         """Add sentences, as for `build`, and return how many are new.
@@ -191,23 +332,25 @@ class SearchIndex:
         Line numbers continue from the last line. An existing sentence keeps its line and vector, and new fields replace
         fields of the same names. An addition that fails or is killed changes nothing.
         """
-        before = self.counts["added"]
         with self._changing() as table:
-            self._fill(table, rows_of(sentences, metadata))
-        return self.counts["added"] - before
+            counts = self._fill(table, rows_of(sentences, metadata))
+        with self._counting:
+            self.counts.update(counts)
+        return counts["added"]
 
     def delete(
         self, where: str | None = None, sentences: Source | None = None, lines: Iterable[int] | None = None
     ) -> int:
-        """Delete sentences selected by a filter, sentences or line numbers; return how many were deleted."""
+        """Delete sentences selected by a condition, sentences or line numbers; return how many were deleted."""
         if sum(each is not None for each in (where, sentences, lines)) != 1:
             raise SettingsError("select sentences to delete by exactly one of where, sentences and lines")
-        filters: list[Any] = [where]
-        if sentences is not None:
+        if where is not None:
+            filters = [self._condition(where)]
+        elif sentences is not None:
             filters = _filters("text", [_quoted(text) for text, _ in rows_of(sentences, None)])
-        elif lines is not None:
-            filters = _filters("line", [str(int(line)) for line in lines])
-        with self._changing() as table, _refused(self.folder, where):
+        else:
+            filters = _filters("line", [str(int(line)) for line in lines or ()])
+        with self._changing() as table, _refused(self.folder):
             return sum(int(table.delete(each).num_deleted_rows) for each in filters)
 
     def compact(self) -> None:
@@ -215,18 +358,68 @@ class SearchIndex:
         with self._changing() as table:
             if int(table.list_versions()[-1]["metadata"]["total_deletion_file_rows"]):
                 table.update(values_sql={"line": "line"})  # rewrites all rows: optimize leaves a few deleted rows
-            table.optimize()
-            table.tags.update(WHOLE, table.version)
+            version = None
+            while table.version != version:  # after an addition to an approximate index, LanceDB needs two rounds
+                version = table.version
+                table.optimize()
+            table.tags.update(WHOLE, version)
             # Nobody else writes, so files that belong to no version are leftovers. An age of 0 would make LanceDB warn.
             table.optimize(cleanup_older_than=timedelta(milliseconds=1), delete_unverified=True)
 
-    def approximate(self) -> None:
-        """Group the vectors into lists by k-means, so that a search visits only some lists."""
-        ivf_flat = require("lancedb.index", "search").IvfFlat
+    def approximate(self, recall: float = recalls.DEFAULT) -> Measurement | None:
+        """Group the vectors into lists by k-means, so that a search visits only some lists; measure its recall.
+
+        An index of fewer than 200,000 sentences stays exact, or becomes exact if it was approximate.
+
+        Args:
+            recall: Share of the nearest sentences that searches find by default. It sets the number of visited lists.
+
+        Returns:
+            The recall for several numbers of lists; None if the index is exact.
+        """
+        wanted = recalls.checked_recall(recall)
         with self._changing() as table:
-            size = max(1, int(table.count_rows() ** 0.5))
-            how = ivf_flat("dot", num_partitions=size, max_iterations=10, sample_rate=64)
-            table.create_index("vector", config=how)
+            _make_exact(table)
+            if table.count_rows() < recalls.SMALLEST:
+                return None
+            lists = max(1, int(table.count_rows() ** 0.5) // 8)
+            # Codes of one bit per dimension select the candidates, so that visiting many lists takes little time.
+            has_codes = table.schema.field("vector").type.list_size % 8 == 0  # else LanceDB has none
+            kinds = require("lancedb.index", "search")
+            kind = kinds.IvfRq if has_codes else kinds.IvfFlat
+            config = kind(_EXACT.distance, num_partitions=lists, max_iterations=10, sample_rate=64)
+            table.create_index("vector", config=config)
+            measurement = self._measured(table, wanted, lists)
+            _keep(table, "vector", "recall", measurement.to_json())
+        if measurement.visited() is None and wanted < 1:
+            seen = f"recall {wanted} is not reached with all lists, but {measurement.recall(lists):.3f}"
+            logger.warning(f"{self.folder}: {seen}; searches compare all sentences: give a lower recall (--recall)")
+        return measurement
+
+    def _measured(self, table: Any, wanted: float, lists: int) -> Measurement:  # noqa: ANN401
+        """Measure the recall of an approximate index for several numbers of lists."""
+        count = table.count_rows()
+        sample = np.random.default_rng(0).permutation(count)[: recalls.SAMPLE]
+        texts = table.take_offsets(np.sort(sample).tolist()).select(["text"]).to_arrow()["text"].to_pylist()
+        by_kind = recalls.held_out_queries(texts)
+        queries = list(chain.from_iterable(by_kind.values()))
+        kinds = np.repeat(list(by_kind), list(map(len, by_kind.values())))
+        vectors, known = unit_embeddings(self.encoder, queries, "encode_query" if self.answers else "encode")
+        vectors = vectors[known]
+        kinds = kinds[known]
+        nearest = recalls.nearest_scores(vectors, _vectors(table))
+        width = nearest.shape[1]
+        index = _vector_index(table)
+        shares = {}
+        for visited in recalls.numbers_of_lists(lists):
+            visit = _Visit(index.distance_type, visited)
+            scores: Vectors = np.full((len(vectors), width), -np.inf, np.float32)
+            for begin, end in blocks(len(vectors), _QUERIES):
+                some = vectors[begin:end]
+                cosines, _ = _ranked(some, _candidates(table, some, _CANDIDATES, visit, _Request(k=width)))
+                scores[begin:end, : cosines.shape[1]] = cosines[:, :width]
+            shares[visited] = recalls.found_shares(scores, nearest, kinds)
+        return Measurement(wanted, count, lists, shares)
 
     def export(self, path: str | Path, overwrite: bool = False) -> None:
         """Write all rows to a Parquet file, with vectors as float32."""
@@ -241,7 +434,7 @@ class SearchIndex:
     @contextmanager
     def _changing(self) -> Iterator[Any]:
         """Give the table to one writer at a time; unfinished changes are undone by the next writer."""
-        with locked(self.folder, wait=True):
+        with locked(self.folder, wait=True), naming_full_disk(self.folder):
             table = _opened(self.folder)
             whole = table.version
             table.checkout_latest()
@@ -250,12 +443,19 @@ class SearchIndex:
             yield table
             table.tags.update(WHOLE, table.version)
 
-    def _fill(self, table: Any, rows: Iterator[tuple[str, Fields]]) -> None:  # noqa: ANN401
-        """Add rows, block by block: new sentences, and existing sentences with further fields."""
-        counts, last = self.counts, int((table.schema.field("line").metadata or {}).get(b"last", 0))
+    def _condition(self, where: str) -> str:
+        """Check a condition and write it for LanceDB."""
+        return rewritten(where, {**self.fields, "text": "string", "line": "int64"})
+
+    def _fill(self, table: Any, rows: Iterator[tuple[str, Fields]]) -> Counter[str]:  # noqa: ANN401
+        """Add rows, block by block: new sentences, and existing sentences with further fields; return counts."""
+        counts = Counter[str]()
+        last = int((table.schema.field("line").metadata or {}).get(b"last", 0))
         method = "encode_document" if self.answers else "encode"
         while block := list(islice(rows, _ROWS)):
-            lines = [(line, text, fields) for line, (text, fields) in enumerate(block, last + 1) if has_words(text)]
+            lines = [
+                (line, text, fields) for line, (text, fields) in enumerate(block, last + 1) if has_two_letters(text)
+            ]
             given: dict[str, tuple[int, dict[str, Any]]] = {}  # sentence -> line and fields
             for line, text, values in lines:
                 given.setdefault(text, (line, {}))[1].update(values)
@@ -277,7 +477,8 @@ class SearchIndex:
             changed = pa.concat_tables([known, new] if fields else [new], promote_options="default")
             if len(changed):
                 table.merge_insert("text").when_matched_update_all().when_not_matched_insert_all().execute(changed)
-        table.update_field_metadata({"path": "line", "metadata": {"last": str(last)}})
+        _keep(table, "line", "last", str(last))
+        return counts
 
 
 def _known(table: Any, texts: Any) -> Any:  # noqa: ANN401
@@ -304,19 +505,51 @@ def _columns(table: Any, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:  # n
     for name in dict.fromkeys(chain.from_iterable(rows)):
         if name not in types and (name in _OWN or not re.fullmatch(r"[^\W_][^.`]*", name)):
             raise SettingsError(f"field {short(name)}: use another name, without periods and backticks")
-        try:
-            column = pa.array([row.get(name) for row in rows])
-        except (TypeError, ValueError, OverflowError) as error:
-            raise SettingsError(f"field {name}: {one_line(error)}; give values of one type") from error
+        column = _array(name, [row.get(name) for row in rows])
         kept = types.get(name, column.type)
         seen, wanted = str(column.type), str(kept)
-        if seen not in _KINDS or (seen != wanted and (seen, wanted) not in _CAST):
+        if (seen, wanted) == ("double", "int64"):
+            _widen(table, name)
+            kept = column.type
+        elif seen not in _KINDS or (seen != wanted and (seen, wanted) not in _CAST):
             seen = f"a value is {seen}" + f", but earlier values are {wanted}" * (seen != wanted)
             raise SettingsError(f"field {name}: {seen}; give text, numbers or booleans of one type")
-        columns[name] = column.cast(kept)
+        try:
+            columns[name] = column.cast(kept)
+        except pa.ArrowInvalid as error:
+            raise _too_large(name) from error
     if new := [pa.field(name, column.type) for name, column in columns.items() if name not in types]:
         table.add_columns(pa.schema(new))
     return columns
+
+
+def _array(name: str, values: list[Any]) -> Any:  # noqa: ANN401
+    """Make an Arrow array of the values of a field; whole numbers and decimals together become decimals."""
+    types = {type(value) for value in values if value is not None}
+    if types == {int, float} and any(abs(value) > _MOST_EXACT for value in values if isinstance(value, int)):
+        raise _too_large(name)
+    if bool in types and len(types) > 1:  # Arrow would make some of them numbers
+        raise SettingsError(f"field {name}: some values are true or false and others are not; give values of one type")
+    try:
+        return pa.array(values)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise SettingsError(f"field {name}: {one_line(error)}; give values of one type") from error
+
+
+def _widen(table: Any, name: str) -> None:  # noqa: ANN401
+    """Make a column of whole numbers a column of decimals."""
+    column = f"`{name}`"
+    if table.count_rows(f"{column} > {_MOST_EXACT} or {column} < {-_MOST_EXACT}"):
+        raise _too_large(name)
+    wide = f"{name} as decimals"  # LanceDB cannot change the type of the column itself
+    table.add_columns({wide: f"cast({column} as double)"})
+    table.drop_columns([name])
+    table.alter_columns({"path": wide, "rename": name})
+
+
+def _too_large(name: str) -> SettingsError:
+    seen = f"whole numbers above {_MOST_EXACT:,} cannot be mixed with decimals exactly"
+    return SettingsError(f"field {name}: {seen}; give such numbers as text, or only whole numbers")
 
 
 def describe(folder: Path) -> dict[str, Any]:
@@ -324,8 +557,12 @@ def describe(folder: Path) -> dict[str, Any]:
     table = _opened(folder)
     columns = {field.name: str(field.type) for field in table.schema}
     how = "approximate" if table.list_indices() else "exact"
-    found = {"name": folder.resolve().name, **_about(table), "sentences": table.count_rows()}
-    return found | {"columns": columns, "search": how, "version": table.version}
+    description = {"name": folder.resolve().name, **_about(table), "sentences": table.count_rows()}
+    description |= {"columns": columns, "search": how, "version": table.version}
+    measurement = _measurement(table)
+    if measurement is not None:
+        description["recall"] = str(measurement)
+    return description
 
 
 def check(folder: Path) -> str:
@@ -362,29 +599,101 @@ def _about(table: Any) -> dict[str, Any]:  # noqa: ANN401
     return about
 
 
-def _hits(queries: Vectors, found: Any, threshold: float) -> list[list[Hit]]:  # noqa: ANN401
-    """Return the hits of each query, with exact cosines, since LanceDB rounds queries to float16."""
-    numbers = found["query_index"].to_numpy() if len(queries) > 1 else np.zeros(len(found), np.int64)
-    rows = found["vector"].combine_chunks().flatten().to_numpy().astype(np.float32).reshape(-1, queries.shape[1])
-    scores = np.einsum("nd,nd->n", queries[numbers], rows) / np.linalg.norm(rows, axis=1)
-    fields = found.select([name for name in found.schema.names if name not in _OWN]).to_pylist()
-    lines, texts, hits = found["line"].to_pylist(), found["text"].to_pylist(), [list[Hit]() for _ in queries]
-    for row in np.lexsort([lines, -scores]).tolist():
-        if scores[row] >= threshold:
-            values = {name: value for name, value in fields[row].items() if value is not None}
-            hits[numbers[row]].append(Hit(min(float(scores[row]), 1.0), lines[row], texts[row], values))
-    return hits
+def _vector_index(table: Any) -> Any:  # noqa: ANN401
+    """Return statistics of the approximate index of a table; None if it has none."""
+    names = [index.name for index in table.list_indices() if list(index.columns) == ["vector"]]
+    return table.index_stats(names[0]) if names else None
+
+
+def _make_exact(table: Any) -> None:  # noqa: ANN401
+    """Remove the approximate index of a table."""
+    for index in table.list_indices():
+        if list(index.columns) == ["vector"]:
+            table.drop_index(index.name)
+            _keep(table, "vector", "recall", "")
+
+
+def _measurement(table: Any) -> Measurement | None:  # noqa: ANN401
+    """Return the recall of an approximate index; None if it has not been measured."""
+    text = (table.schema.field("vector").metadata or {}).get(b"recall")
+    return Measurement.from_json(text) if text else None
+
+
+def _keep(table: Any, column: str, name: str, value: str) -> None:  # noqa: ANN401
+    """Store a value in the table, with a column."""
+    table.update_field_metadata({"path": column, "metadata": {name: value}})
+
+
+def _vectors(table: Any) -> Iterator[Vectors]:  # noqa: ANN401
+    """Yield the vectors of a table in blocks, (n, D), of length 1."""
+    for batch in table.search().select(["vector"]).to_batches():
+        column = batch["vector"]
+        rows = column.flatten().to_numpy().astype(np.float32).reshape(-1, column.type.list_size)
+        yield rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+def _candidates(table: Any, queries: Vectors, count: int, visit: _Visit, request: _Request) -> Any:  # noqa: ANN401
+    """Return at least `count` sentences near each query, or all, in an Arrow table."""
+    query = table.search(list(queries), vector_column_name="vector").distance_type(visit.distance)
+    query = query.select([*table.schema.names, "_distance"])
+    timeout = None if request.end is None else timedelta(seconds=max(0.0, request.end - time.monotonic()))
+    if request.condition is not None:
+        query = query.where(request.condition)
+    if visit.lists is None:
+        return query.bypass_vector_index().limit(count).to_arrow(timeout=timeout)
+    # A maximum above the minimum would visit all lists for some queries, and stop at the first matches of a filter.
+    query = query.minimum_nprobes(visit.lists).maximum_nprobes(visit.lists)
+    return query.limit(_limit(count)).to_arrow(timeout=timeout)
+
+
+def _limit(count: int) -> int:
+    """Return the number of candidates of an approximate search, the same for all searches of up to 40 sentences."""
+    return max(_CANDIDATES, _CANDIDATES_PER_HIT * count)
+
+
+def _ranked(queries: Vectors, candidates: Any) -> tuple[Vectors, NDArray[np.int64]]:  # noqa: ANN401
+    """Compute exact cosines, since LanceDB rounds queries to float16, and sort candidates by them, then by lines.
+
+    Returns:
+        Cosines of each query with its candidates, (q, c), best first, and their rows in the table, (q, c), -1 for none.
+    """
+    numbers = _numbers(candidates, queries)
+    counts = np.bincount(numbers, minlength=len(queries))
+    rows = np.full((len(queries), counts.max()), -1, np.int64)
+    is_candidate = np.arange(rows.shape[1]) < counts[:, None]
+    rows[is_candidate] = np.argsort(numbers, kind="stable")
+    if not len(candidates):
+        return np.empty(rows.shape, np.float32), rows
+    vectors = candidates["vector"].combine_chunks().flatten().to_numpy().reshape(len(candidates), -1)
+    cosines = Rows([vectors]).cosines(queries, rows)
+    order = np.lexsort((candidates["line"].to_numpy()[rows], -cosines, ~is_candidate), axis=1)
+    return np.take_along_axis(cosines, order, 1), np.take_along_axis(rows, order, 1)
+
+
+def _numbers(candidates: Any, queries: Vectors) -> NDArray[np.int64]:  # noqa: ANN401
+    """Return the number of the query of each candidate."""
+    numbers = candidates["query_index"].to_numpy() if len(queries) > 1 else np.zeros(len(candidates))
+    return numbers.astype(np.int64)
+
+
+def _read(rows: Any, scores: Vectors) -> Iterator[Hit]:  # noqa: ANN401
+    """Yield hits from the rows of an Arrow table and their scores."""
+    fields = rows.select([name for name in rows.schema.names if name not in _OWN]).to_pylist()
+    lines, texts = rows["line"].to_pylist(), rows["text"].to_pylist()
+    for score, line, text, values in zip(scores.tolist(), lines, texts, fields, strict=True):
+        given = {name: value for name, value in values.items() if value is not None}
+        yield Hit(min(score, 1.0), line, text, given)
 
 
 @contextmanager
-def _refused(folder: Path, where: str | None = None) -> Iterator[None]:
-    """Turn LanceDB's errors, for a filter if there is one, into one line without Rust source locations."""
-    if where is not None and not isinstance(where, str):
-        raise SettingsError(f"where is {short(where)}; give an SQL condition, such as \"lang = 'es'\"")
+def _refused(folder: Path) -> Iterator[None]:
+    """Turn LanceDB's errors into one line without Rust source locations."""
     try:
         yield
     except (ValueError, RuntimeError, OSError, LookupError, TypeError) as error:
+        if is_full_disk(error):
+            raise MiningError(f"{folder}: no space left on the disk; free disk space") from error
         reason = one_line(re.split(r", /\S+\.rs:\d", str(error))[0].removeprefix("Invalid input, "))
-        if where is None:
-            raise MiningError(f"{folder}: {reason}") from error
-        raise SettingsError(f"filter {short(where)}: {reason}") from error
+        if "Query timeout" in reason:
+            raise TimeoutError(reason) from error
+        raise MiningError(f"{folder}: {reason}") from error

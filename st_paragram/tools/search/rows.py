@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from st_paragram.core.files import STDIN
 from st_paragram.core.text.streams import read_lines, stream_name
 from st_paragram.core.text.tables import CSV, TABBED, read_columns, table_form
 from st_paragram.errors import SettingsError, TextError, short
@@ -22,6 +23,8 @@ Source = str | Path | Iterable[str] | Iterable[tuple[str, Fields]]
 
 def rows_of(source: Source, metadata: Fields | Iterable[Fields] | None) -> Iterator[tuple[str, Fields]]:
     """Yield sentences with single spaces and their fields; `metadata` has fields for all sentences, or for each."""
+    if isinstance(source, str) and source != STDIN and not _exists(source):
+        raise TextError(f"{short(source)}: no such file; give the name of a text, or sentences as a list")
     texts: Iterator[Any] = read_lines(str(source)) if isinstance(source, (str, Path)) else iter(source)
     each = None if metadata is None or isinstance(metadata, Mapping) else iter(metadata)
     for number, row in enumerate(texts, 1):
@@ -34,9 +37,11 @@ def rows_of(source: Source, metadata: Fields | Iterable[Fields] | None) -> Itera
         raise SettingsError("there are more dicts of fields than sentences; give one per sentence")
 
 
-def has_words(text: str) -> bool:
-    """Whether a sentence has at least two letters or digits; other sentences are left out."""
-    return sum(map(str.isalnum, text)) > 1
+def _exists(path: str) -> bool:
+    try:
+        return Path(path).exists()
+    except (OSError, ValueError):  # a sentence may be no name of a file
+        return False
 
 
 def table_rows(path: str, column: str, fields: Sequence[str], tags: Fields) -> Iterator[tuple[str, Fields]]:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import numpy as np
@@ -25,10 +26,24 @@ BATCHES = prometheus.Histogram("st_paragram_batch_texts", "Texts encoded togethe
 
 
 class Encoded(NamedTuple):
-    """Embeddings (n, D), and the number of tokens of each text, (n,)."""
+    """Embeddings of n texts.
+
+    Attributes:
+        rows: The model's embeddings, (n, D).
+        units: The embeddings with length 1; zeros for texts without a known token, (n, D).
+        known: Whether the model knows a token of each text, (n,); None if it does for all.
+        tokens: Number of tokens of each text, (n,).
+    """
 
     rows: Rows
+    units: Rows
+    known: NDArray[np.bool_] | None
     tokens: NDArray[np.int64]
+
+    def part(self, texts: slice) -> Encoded:
+        """Return the embeddings of some of the texts."""
+        known = None if self.known is None else self.known[texts]
+        return Encoded(self.rows[texts], self.units[texts], known, self.tokens[texts])
 
 
 class Batcher:
@@ -57,14 +72,27 @@ class Batcher:
         if is_idle and sum(map(len, texts)) <= self.short:
             BATCHES.observe(len(texts))
             return self.encode(texts, kind)
-        if self.waiting and self.waiting + len(texts) > self.max_waiting:
-            raise HTTPException(503, f"{self.waiting} texts are waiting; try again in a second", {"Retry-After": "1"})
+        self._check_waiting(len(texts))
         answer = asyncio.get_running_loop().create_future()
         self._requests.append((texts, kind, answer))
         self.waiting += len(texts)
         if is_idle:
             self._work = asyncio.create_task(self._encode_waiting())
         return await answer
+
+    @contextmanager
+    def counted(self, texts: int) -> Iterator[None]:
+        """Count texts of other work as waiting, such as those that are searched; raise errors like a call."""
+        self._check_waiting(texts)
+        self.waiting += texts
+        try:
+            yield
+        finally:
+            self.waiting -= texts
+
+    def _check_waiting(self, texts: int) -> None:
+        if self.waiting and self.waiting + texts > self.max_waiting:
+            raise HTTPException(503, f"{self.waiting} texts are waiting; try again in a second", {"Retry-After": "1"})
 
     async def _encode_waiting(self) -> None:
         while self._requests:
@@ -88,4 +116,4 @@ class Batcher:
             for count, answer in batch:
                 part = slice(begin, begin := begin + count)
                 if not answer.done():  # a server that stops cancels requests
-                    answer.set_result(Encoded(encoded.rows[part], encoded.tokens[part]))
+                    answer.set_result(encoded.part(part))

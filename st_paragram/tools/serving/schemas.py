@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ByteSize, ConfigDict, Field
+from pydantic_core import PydanticUseDefault
 
 from st_paragram.core.settings import setting, settings
 from st_paragram.errors import SettingsError
@@ -30,6 +31,13 @@ class Job:
     workers: int = setting(1, "server processes", ge=1)
     name: str | None = setting(None, "model name in requests (default: the last part of MODEL)")
     index: Path | None = setting(None, "index from st-paragram index, built with this model", metavar="FOLDER")
+    recall: float | None = setting(
+        None,
+        "for an approximate index: share of the nearest sentences that searches find; 1: exact "
+        "(default: that of the index)",
+        gt=0,
+        le=1,
+    )
     index_writable: bool = setting(False, "let clients with the key add sentences to the index and delete them")
     max_body: ByteSize = setting("4MiB", "maximum body of a request", metavar="SIZE")
     max_texts: int = setting(2048, "maximum texts per request; a pair has two", ge=1)
@@ -59,11 +67,19 @@ def _one_or_many(value: object) -> object:
         raise ValueError(f"{needed}; send texts (LangChain: check_embedding_ctx_length=False)") from None
 
 
+def _default_for_null(value: object) -> object:
+    if value is None:
+        raise PydanticUseDefault
+    return value
+
+
+NULLABLE = BeforeValidator(_default_for_null)  # null is as good as no field: some clients send all fields
 FAST = Field(fail_fast=True)  # validation of a list stops at the first error
 Texts = Annotated[list[str], FAST]
 OneOrMany = Annotated[list[str], FAST, BeforeValidator(_one_or_many)]
 Document = Annotated[str, BeforeValidator(lambda value: value.get("text") if isinstance(value, dict) else value)]
-Right = Literal["Right", "right"]  # truncate long texts at the end
+Right = Annotated[Literal["Right", "right"], NULLABLE]  # truncate long texts at the end
+Flag = Annotated[bool, NULLABLE]
 Number = Annotated[int, Field(ge=1, lt=2**31)]
 
 
@@ -76,17 +92,17 @@ class Embeddings(_Body):
     """OpenAI's request for embeddings, plus `input_type` for models with towers."""
 
     input: OneOrMany
-    encoding_format: Literal["float", "base64"] = "float"
+    encoding_format: Annotated[Literal["float", "base64"], NULLABLE] = "float"
     dimensions: Number | None = None
-    input_type: Kind = "sentence"
+    input_type: Annotated[Kind, NULLABLE] = "sentence"
 
 
 class Embed(_Body):
     """Text-embeddings-inference's request for embeddings."""
 
     inputs: OneOrMany
-    normalize: bool = True
-    truncate: bool | None = False
+    normalize: Flag = True
+    truncate: Flag = False
     truncation_direction: Right = "Right"
     prompt_name: None = None
     dimensions: Number | None = None
@@ -98,12 +114,12 @@ class Rerank(_Body):
     query: str
     documents: Annotated[list[Document], FAST] | None = None
     top_n: Number | None = None
-    return_documents: bool | None = False
+    return_documents: Flag = False
     texts: Texts | None = None
-    truncate: bool | None = False
+    truncate: Flag = False
     truncation_direction: Right = "Right"
-    raw_scores: bool = False
-    return_text: bool = False
+    raw_scores: Flag = False
+    return_text: Flag = False
 
 
 class Score(_Body):
@@ -113,10 +129,10 @@ class Score(_Body):
 
 
 class Search(_Body):
-    """Queries to the index, hits per query, minimum cosine, and an SQL filter."""
+    """Queries to the index, hits per query, minimum cosine, and a condition on fields."""
 
     queries: Texts
-    k: Number = 10
+    k: Number | None = None  # 10, or fewer if the server allows fewer
     threshold: Annotated[float, Field(ge=-1, le=1)] | None = None
     where: str | None = None
 
@@ -134,3 +150,9 @@ class Delete(_Body):
     where: str | None = None
     sentences: Texts | None = None
     lines: Annotated[list[Number], FAST] | None = None
+
+
+def error_of(status: int, message: str, field: str | None = None) -> dict[str, Any]:
+    """Return the content of an error in the form that OpenAI's clients expect."""
+    kind = "invalid_request_error" if status < 500 else "server_error"
+    return {"error": {"message": message, "type": kind, "param": field, "code": None}}

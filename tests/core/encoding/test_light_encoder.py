@@ -7,11 +7,13 @@ import pickle
 
 import numpy as np
 import pytest
+from sentence_transformers import SentenceTransformer
 from support.columns import columns, iterables
 from support.without import run_without
 
 import st_paragram
 from st_paragram import Encoder
+from st_paragram.core.encoding.find import find
 from st_paragram.core.encoding.packing import PRECISIONS
 from st_paragram.core.tokenizers.bilingual import BilingualTokenizer, Sharing
 from st_paragram.core.tokenizers.character_trigrams import CharacterTrigramTokenizer, train_trigrams
@@ -193,3 +195,42 @@ def test_it_needs_neither_torch_nor_a_cache(tmp_path):
     (tmp_path / "file").write_text("")
     done = run_without(script, [tmp_path / "file"])
     assert done.stdout == "2 256\n", done.stderr
+
+
+def test_a_language_keeps_the_settings_of_the_encoder(folders, texts):
+    for opened in (Encoder(folders["bilingual", "float32"]), st_paragram.load(folders["bilingual", "float32"], "cpu")):
+        opened.prompts["query"] = "question "
+        opened.default_prompt_name = "query"
+        opened.similarity_fn_name = "dot"
+        opened.truncate_dim = 7
+        spanish = pickle.loads(pickle.dumps(opened.in_language("es")))
+        assert spanish.prompts["query"] == "question " and spanish.prompts is not opened.prompts
+        assert (spanish.default_prompt_name, spanish.similarity_fn_name, spanish.truncate_dim) == ("query", "dot", 7)
+        expected = opened.encode([f"question {text}" for text in texts], prompt="", language="es")
+        assert expected.shape[1] == 7
+        np.testing.assert_array_equal(spanish.encode(texts), expected)
+        np.testing.assert_array_equal(opened.encode(texts, language="es"), expected)
+
+
+WITHOUT_TOKEN = ["", " ", "\u200b", "\ufeff"]
+
+
+@pytest.mark.parametrize("name", ["p-sp-mini", "p-sp-base", "sentencepiece", "word", "trigram"])
+def test_texts_without_a_token_have_zeros_in_every_library(folders, name, tmp_path):
+    folder = folders[name, "float32"] if (name, "float32") in folders else find(name)
+    light, full = Encoder(folder), st_paragram.load(folder, device="cpu")
+    assert not light.encode(WITHOUT_TOKEN).any() and not full.encode(WITHOUT_TOKEN).any()
+    assert not light.encode(WITHOUT_TOKEN, normalize_embeddings=True).any()
+    assert not light.similarity(light.encode(WITHOUT_TOKEN), light.encode(WITHOUT_TOKEN)).any()
+    if name.startswith("p-sp"):
+        assert not light.encode("\u0640").any()
+        scripts = ["გამარჯობა", "სად არის სადგური", "เมื่อวาน"]
+        full.save_pretrained(str(tmp_path / "plain"))
+        plain = SentenceTransformer(str(tmp_path / "plain"), device="cpu")
+        assert not plain.encode(WITHOUT_TOKEN).any()
+        for model in (light, full, plain):  # all have the embedding of the mark of a space
+            rows = model.encode(scripts, normalize_embeddings=True)
+            np.testing.assert_allclose(rows @ rows.T, 1, atol=1e-5)
+            np.testing.assert_allclose(rows, light.encode(scripts, normalize_embeddings=True), atol=1e-5)
+        mixed = light.encode(["hello გამარჯობა", "hello"], normalize_embeddings=True)
+        assert 0.9 < mixed[0] @ mixed[1] < 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tempfile
 import zipfile
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 from st_paragram.cli.main import main
 from st_paragram.core.pair_store import PairStore
 from st_paragram.core.text import streams
-from st_paragram.core.text.parallel import ReadCounts, TextSource, parse_source, read_pairs, read_rows
+from st_paragram.core.text.parallel import ReadCounts, TextSource, parse_source, read_pairs, read_rows, with_columns
 from st_paragram.errors import SettingsError, TextError
 
 EN_ES = ("en", "es")
@@ -117,6 +118,21 @@ def test_zip_with_one_file_of_columns(tmp_path: Path) -> None:
     assert read(write_zip(tmp_path / "t.zip", {"folder/table.tsv": tabbed(ROWS)}))[0] == ROWS
     with pytest.raises(TextError, match=r"u\.zip: needs one member each for .*its members are a.tsv, b.tsv"):
         read(write_zip(tmp_path / "u.zip", {"a.tsv": b"a\tb\n", "b.tsv": b"a\tb\n"}))
+
+
+def test_files_that_systems_add_to_a_zip_are_ignored(tmp_path: Path) -> None:
+    added = {"__MACOSX/._p.tsv": b"\0\5", ".DS_Store": b"\0", "f/Thumbs.db": b"\0", "._p.tsv": b"\0"}
+    assert read(write_zip(tmp_path / "t.zip", {"f/p.tsv": tabbed(ROWS), **added}))[0] == ROWS
+
+
+def test_tables_have_the_columns_of_the_hub_by_default(tmp_path: Path) -> None:
+    rows = [{"translation": {"es": spanish, "en": english}} for english, spanish in ROWS]
+    (tmp_path / "p.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    for spec in ("", "es-en:"):
+        source = parse_source(f"{spec}{tmp_path / 'p.jsonl'}", EN_ES)
+        assert list(read_pairs(with_columns([source], ())[0])) == ROWS
+    with pytest.raises(TextError, match=r"p\.csv: is a table \(CSV\); name its columns with --columns"):
+        with_columns([TextSource((str(write(tmp_path / "p.csv", b"a,b\n")),), EN_ES)], ())
 
 
 def test_a_zip_cut_off_is_refused(tmp_path: Path) -> None:

@@ -6,9 +6,12 @@ import bz2
 import gzip
 import io
 import lzma
+import os
 import re
 import tempfile
+from contextlib import ExitStack
 from pathlib import Path
+from threading import Thread
 from types import SimpleNamespace
 
 import pyarrow as pa
@@ -17,7 +20,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from st_paragram.core.text import streams
-from st_paragram.core.text.streams import read_lines
+from st_paragram.core.text.parallel import TextSource, read_pairs
+from st_paragram.core.text.streams import read_lines, regular_file
+from st_paragram.core.text.tables import read_columns
 from st_paragram.errors import TextError
 
 PACKERS = {
@@ -91,8 +96,86 @@ def test_what_is_no_text(tmp_path: Path, data: bytes, seen: str) -> None:
         list(read_lines(str(tmp_path / "a.tsv")))
 
 
+@pytest.mark.parametrize("data", [b"a\tb\rc\td\r", b"a\rb\rc"])
+def test_lines_that_end_in_carriage_returns_only(tmp_path: Path, data: bytes) -> None:
+    (tmp_path / "a.tsv").write_bytes(data)
+    with pytest.raises(TextError, match=r"a\.tsv: its lines end in carriage returns .* convert it with: tr"):
+        list(read_lines(str(tmp_path / "a.tsv")))
+
+
+@pytest.mark.parametrize(
+    ("data", "lines"),
+    [
+        (b"one\rline\r\n", ["one\rline"]),
+        (b"a\r\nb\r\n", ["a", "b"]),
+        (b"one\rline", ["one\rline"]),
+        (b"a line\r", ["a line"]),
+    ],
+)
+def test_other_carriage_returns_are_read(tmp_path: Path, data: bytes, lines: list[str]) -> None:
+    (tmp_path / "a.tsv").write_bytes(data)
+    assert list(read_lines(str(tmp_path / "a.tsv"))) == lines
+
+
+@pytest.mark.parametrize("name", ["memory.tmx", "a.XLIFF", "b.sdlxliff.gz", "c.xlsx", "d.docx"])
+def test_formats_of_other_programs_are_named(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(b"<?xml version='1.0'?>\n")
+    with pytest.raises(TextError, match=rf"{re.escape(name)}: is a .*, not text; export it as tab-separated text"):
+        list(read_lines(str(tmp_path / name)))
+
+
+def test_a_pipe_can_be_read_twice_from_a_copy(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = Thread(target=pipe.write_bytes, args=(b"a\nb\n",))
+    writer.start()
+    with ExitStack() as stack:
+        copy = regular_file(str(pipe), stack)
+        assert list(read_lines(copy)) == list(read_lines(copy)) == ["a", "b"]
+        plain = str(tmp_path / "plain")
+        assert regular_file(plain, stack) == plain
+    writer.join()
+    assert not Path(copy).exists()
+
+
 def test_files_that_are_not_there(tmp_path: Path) -> None:
     with pytest.raises(TextError, match=r"none\.gz: No such file or directory; check the path"):
         list(read_lines(str(tmp_path / "none.gz")))
     with pytest.raises(TextError, match="Is a directory; check the path"):
         list(read_lines(str(tmp_path)))
+
+
+@pytest.mark.parametrize(
+    "change", [lambda path: path.write_text("one\tuno\n"), lambda path: path.open("a").write("x\ty\n")]
+)
+@pytest.mark.parametrize(
+    "read",
+    [
+        read_lines,
+        lambda path: read_columns(path, ["1", "2"]),
+        lambda path: read_pairs(TextSource((path,), ("en", "es"))),
+        lambda path: read_pairs(TextSource((path, path), ("en", "es"))),
+    ],
+)
+def test_files_that_change_while_they_are_read(tmp_path: Path, monkeypatch, read, change) -> None:
+    monkeypatch.setattr(streams, "BLOCK_BYTES", 1000)
+    path = tmp_path / "x.tsv"
+    path.write_text("one\tuno\n" * 500)
+    rows = read(str(path))
+    next(iter(rows))
+    change(path)
+    with pytest.raises(
+        TextError, match=r"x\.tsv: changed while it was read, from 4,000 to [48](,004)? bytes; run again"
+    ):
+        list(rows)
+
+
+def test_files_that_are_replaced_or_not_read_to_their_end(tmp_path: Path) -> None:
+    path = tmp_path / "x.txt"
+    path.write_text("one\ntwo\n")
+    rows = read_lines(str(path))
+    assert next(rows) == "one"
+    path.write_text("")
+    rows.close()  # an unread rest does not matter
+    with streams.unchanged([str(path), "-", str(tmp_path / "none")]):
+        path.unlink()

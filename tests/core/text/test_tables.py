@@ -99,13 +99,49 @@ def test_numbers_stand_for_columns_without_names(tmp_path: Path) -> None:
         (b"english,spanish\na,b\n\nc\n", "line 4 has 1 cells, but the first row has 2"),
         (b'english,spanish\n"a\nb",c\n"d" e,f\n', "line 4 is not CSV"),
         (b"english,spanish\na,\xff\n", "line 2 is not UTF-8 in column 'spanish'"),
-        (b"english;spanish\na;b\n", r"no column 'english' \(its columns are english;spanish\)"),
+        (b"english|spanish\na|b\n", r"no column 'english' \(its columns are english\|spanish\)"),
+        (b"english;spanish\na;b;c\n", "line 2 has 3 cells, but the first row has 2; a CSV cell with ';' needs"),
     ],
 )
 def test_csv_that_is_refused(tmp_path: Path, content: bytes, seen: str) -> None:
     (tmp_path / "p.csv").write_bytes(content)
     with pytest.raises(TextError, match=rf"p\.csv: {seen}"):
         list(read_columns(str(tmp_path / "p.csv"), ["english", "spanish"]))
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+@pytest.mark.parametrize("columns", [["english", "spanish"], ["1", "2"]])
+def test_the_delimiter_of_csv_is_recognized(tmp_path: Path, delimiter: str, columns: list[str]) -> None:
+    rows = [["english", "spanish"], ["a, b; c", "d"], ["e", 'f "g"']]
+    text = io.StringIO(newline="")
+    csv.writer(text, delimiter=delimiter).writerows(rows)
+    (tmp_path / "p.csv").write_text(text.getvalue(), newline="")
+    wanted = [tuple(row) for row in rows[columns[0] == "english" :]]
+    assert list(read_columns(str(tmp_path / "p.csv"), columns)) == wanted
+
+
+def test_members_of_a_column_of_translations(tmp_path: Path) -> None:
+    rows = [{"id": "1", "translation": {"en": "a\tb", "es": "c"}}, {"id": "2", "translation": {"en": "d", "es": "e"}}]
+    (tmp_path / "p.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "p.parquet")
+    columns = ["translation.es", "id", "translation.en"]
+    for name in ("p.jsonl", "p.parquet"):
+        assert list(read_columns(str(tmp_path / name), columns)) == [("c", "1", "a b"), ("e", "2", "d")]
+    with pytest.raises(TextError, match=r"line 1 has no value in column 'translation.de'; name the columns with --col"):
+        list(read_columns(str(tmp_path / "p.jsonl"), ["translation.de"]))
+    with pytest.raises(TextError, match=r"no column 'translation.de' \(its columns are .*translation.es\)"):
+        list(read_columns(str(tmp_path / "p.parquet"), ["translation.de"]))
+    (tmp_path / "dotted.jsonl").write_text('{"translation.en": "x", "translation": {"en": "y"}}\n')
+    assert list(read_columns(str(tmp_path / "dotted.jsonl"), ["translation.en"])) == [("x",)]
+
+
+def test_a_row_without_translations_is_named(tmp_path: Path) -> None:
+    rows = [{"translation": {"en": "a"}}, {"translation": None}]
+    (tmp_path / "p.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "p.parquet")
+    for name, place in (("p.jsonl", "line 2"), ("p.parquet", "row 2")):
+        with pytest.raises(TextError, match=f"{place} has no value in column 'translation.en'"):
+            list(read_columns(str(tmp_path / name), ["translation.en"]))
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,8 @@ def train(**options) -> bytes:
     shuffled, trainer = random.Random(0), sentencepiece.SentencePieceTrainer
     original = trainer.train
     with patch.object(trainer, "train", lambda **given: original(**(given | options))):
-        return train_vocabulary([" ".join(shuffled.choices(WORDS, k=8)) for _ in range(1000)], 400, 0.99)
+        texts = [" ".join(shuffled.choices(WORDS, k=8)) for _ in range(1000)]
+        return train_vocabulary(texts, 400, 0.99, characters={})
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from support.published_use import make_weights
 
 import st_paragram
 from st_paragram.cli.main import main
-from st_paragram.errors import ModelDirectoryError, SettingsError
+from st_paragram.errors import ModelDirectoryError, ParagramError, SettingsError
 from st_paragram.families.muse.sentence_transformers_encoder import EncoderWithTowers
 from st_paragram.families.muse.settings import TowersSettings
 from st_paragram.families.muse.towers_training import PairRows, make_towers
@@ -62,6 +62,14 @@ def test_towers_and_classifier_learn_and_sentences_stay(folders, tmp_path, pairs
     (tmp_path / "out" / "heads.safetensors").unlink()
     with pytest.raises(ModelDirectoryError, match=r"heads\.safetensors"):
         st_paragram.load("out", device="cpu")
+
+
+def test_a_folder_of_the_user_does_not_serve_as_work_folder(folders, tmp_path):
+    (tmp_path / ".out.work").mkdir()
+    (tmp_path / ".out.work" / "precious").touch()
+    with pytest.raises(ParagramError, match=r"\.out\.work exists, and this version of st_paragram did not make it"):
+        make_towers("p-sp", folders, "out", QUICK)
+    assert [path.name for path in (tmp_path / ".out.work").iterdir()] == ["precious"]
 
 
 def test_towers_that_only_get_worse_are_not_kept(folders, tmp_path, pairs):

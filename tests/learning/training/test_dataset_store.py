@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from datasets import Dataset, DatasetDict
+from datasets import Dataset, DatasetDict, Features, Translation
 from sentence_transformers import SentenceTransformer
 from support.stock import lstm_pipeline
 
@@ -58,6 +58,18 @@ def test_rows_are_tokenized_once(data, vocabulary, monkeypatch):
     assert store_of(data, vocabulary).path == first.path
     with pytest.raises(TypeError):  # other rows, which would have to be tokenized
         store_of(data.select(range(9)), vocabulary)
+
+
+@pytest.mark.parametrize("languages", [("en", "es"), ("es", "en")])
+def test_a_column_of_translations_trains_as_two_columns(vocabulary, languages):
+    rows = [{"translation": dict(zip(languages, pair, strict=True))} for pair in (("a b", "c"), ("d", "e f"))]
+    features = Features({"translation": Translation(languages)})
+    for given in (Dataset.from_list(rows), Dataset.from_list(rows, features=features)):
+        store = store_of(given, vocabulary)
+        sides = [list(store.texts(side, np.arange(2))) for side in ("a", "b")]
+        assert sorted(sides) == [["a b", "d"], ["c", "e f"]]
+    with pytest.raises(SettingsError, match=r"has columns translation.en \(string\), .*translation.fr \(string\)"):
+        store_of(Dataset.from_list([{"translation": {"en": "a", "es": "b", "fr": "c"}}]), vocabulary)
 
 
 def test_what_is_not_two_columns_of_texts_is_refused(data, vocabulary):

@@ -99,3 +99,15 @@ def test_the_command_refuses_and_is_forced(folder, capsys, caplog):
     assert train("paraphrase", "--dev", "graded.tsv", "--force-test-set") == 0
     assert any("Invented test" in text for text in caplog.messages)
     assert "translations" not in Path("p-sp-en/README.md").read_text()
+
+
+def test_pairs_without_a_known_token_are_left_out(model, caplog):
+    graded = GradedPairs("graded", ["ba", "", "ce", "\u200b"], ["ba ce", "ba", "გამარჯობა", "ce"], [1.0, 2.0, 3.0, 4.0])
+    assert development.with_known_tokens(graded, model) == GradedPairs("graded", ["ba"], ["ba ce"], [1.0])
+    assert "graded: 3 pairs left out" in caplog.text
+    translations = Translations("held-out", ["", "ba", "ce"], ["", "ce", "ba"])
+    expected = Translations("held-out", ["ba", "ce"], ["ce", "ba"])
+    assert development.with_known_tokens(translations, model) == expected
+    assert development.with_known_tokens(expected, model) is expected
+    unknown = Translations("none", ["\u200b"], ["ba"])
+    assert development.with_known_tokens(unknown, model) is unknown

@@ -1,6 +1,7 @@
 """`MegaBatchTrainer` against a plain reference: its steps, what resumes it, what it learns from a teacher."""
 
 import itertools
+import math
 import os
 import signal
 import threading
@@ -319,3 +320,36 @@ def test_a_teacher_of_other_data_or_for_another_loss_is_refused(tmp_path, half, 
     broken[7, 2] = np.nan
     with pytest.raises(SettingsError, match="the teacher's vector 7 is infinite or NaN"):
         teacher_of(tmp_path, broken, 1.0, 4).targets(np.array([2, 3]))
+
+
+@pytest.fixture(scope="module")
+def with_unknown(tmp_path_factory, pairs, vocabulary):
+    """Pairs of which every fifth has a first side without a known token, and every seventh a second side."""
+    rows = []
+    for number, (first, second) in enumerate(pairs[:120]):
+        rows.append(("" if number % 5 == 0 else first, "\u200b" if number % 7 == 0 else second))
+    return write_store(tmp_path_factory.mktemp("unknown") / "x.h5", rows, vocabulary)
+
+
+@pytest.mark.parametrize("compiled", [pytest.param(True, marks=needs_kernels), False])
+@pytest.mark.parametrize("dropout", [0.0, 0.2])
+def test_the_row_of_the_unknown_id_stays_zeros(with_unknown, tmp_path, compiled, dropout):
+    trainer = make_trainer(tmp_path, with_unknown, dropout, compiled_step=compiled, num_train_epochs=3)
+    before = table_of(trainer)
+    trainer.train()
+    after = table_of(trainer)
+    row = with_unknown.tokenizer().unknown_id
+    assert not before[row].any() and not after[row].any()
+    assert all(map(math.isfinite, logged(trainer, "loss")))
+    assert 0 < (after - before).abs().max() < 1
+    assert not trainer.model.encode(["", "\u200b"]).any()
+
+
+@pytest.mark.parametrize("compiled", [pytest.param(True, marks=needs_kernels), False])
+def test_an_earlier_row_of_the_unknown_id_is_trained(with_unknown, tmp_path, compiled):
+    trainer = make_trainer(tmp_path, with_unknown, compiled_step=compiled, num_train_epochs=1)
+    row = with_unknown.tokenizer().unknown_id
+    trainer.embedding.embedding.weight.data[row] = 1.0
+    trainer.train()
+    change = (table_of(trainer)[row] - 1).abs().max()
+    assert 0 < change < 1

@@ -13,8 +13,13 @@ from st_paragram.tools.bitext_mining.margin import Margin
 
 
 def bag(texts):
-    """Embed a text as the sum of random vectors of its words; a word `es:x` is near `x`."""
-    return np.stack([sum(map(_word, text.split())) for text in texts]).astype(np.float32)
+    """Embed a text as the sum of random vectors of its words, scaled; a word `es:x` is near `x`, a word `?` unknown."""
+    rows = np.zeros((len(texts), 24))
+    for row, text in zip(rows, texts, strict=True):
+        for word in text.replace("?", "").split():
+            row += _word(word)
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    return (rows / np.where(lengths == 0, 1, lengths)).astype(np.float32)
 
 
 @lru_cache
@@ -105,3 +110,27 @@ def test_alignments_are_optimal_by_the_book(source, target, margin, k, skip):
     for side, sentences in enumerate((source, target)):
         rows = [row for block in every for row in (block.source, block.target)[side]]
         assert rows == list(range(len(sentences)))
+
+
+@pytest.mark.parametrize(("source", "target"), [(["?", "?"], ["c"]), (["c"], ["?"]), (["?"], ["?"])])
+def test_documents_without_known_tokens_have_only_skipped_sentences(source, target):
+    assert align(source, target, bag) == []
+    every = align(source, target, bag, AlignmentSettings(with_skipped=True))
+    skipped = [Block((row,), (), 0.0) for row in range(len(source))]
+    assert every == [*skipped, *(Block((), (row,), 0.0) for row in range(len(target)))]
+
+
+def test_a_sentence_without_a_known_token_costs_what_a_missing_sentence_costs():
+    source, target = ["a b", "?", "c", "d e f"], ["es:a es:b", "es:c", "?", "es:d es:e"]
+    blocks = align(source, target, bag)
+    without = align(["a b", "c", "d e f"], ["es:a es:b", "es:c", "es:d es:e"], bag)
+    assert [(block.source, block.target) for block in blocks] == [((0,), (0,)), ((2,), (1,)), ((3,), (3,))]
+    assert [block.score for block in blocks] == [block.score for block in without]
+    every = align(source, target, bag, AlignmentSettings(with_skipped=True))
+    assert every == [blocks[0], Block((1,), (), 0.0), *blocks[1:2], Block((), (2,), 0.0), blocks[2]]
+
+
+def test_a_skipped_sentence_within_a_block_is_not_lost():
+    source, target = ["a b", "?", "c d"], ["es:a es:b es:c es:d"]
+    every = align(source, target, bag, AlignmentSettings(with_skipped=True))
+    assert [(block.source, block.target) for block in every] == [((0, 2), (0,)), ((1,), ())]

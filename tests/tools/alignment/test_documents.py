@@ -7,6 +7,7 @@ import pytest
 
 from st_paragram import Encoder
 from st_paragram.cli.main import main
+from st_paragram.core.encoding.unit_embeddings import unit_embeddings
 from st_paragram.errors import ParagramError
 from st_paragram.tools.alignment import documents as module
 from st_paragram.tools.alignment.align import align
@@ -38,11 +39,11 @@ def listed(tmp_path, pairs):
 
 def expected(listed, settings):
     """What the output should be, straight from the function."""
-    embed, rows = Encoder(MODEL).encode, []
+    encoder, rows = Encoder(MODEL), []
     for source, target, _ in read_list(listed):
         one = Path(source).read_text(encoding="utf-8").split("\n")
         other = gzip.decompress(Path(target).read_bytes()).decode().split("\n")
-        for block in align(one, other, embed, settings):
+        for block in align(one, other, lambda texts: unit_embeddings(encoder, texts).vectors, settings):
             sides = " ".join(one[i] for i in block.source), " ".join(other[j] for j in block.target)
             rows.append(f"{block.score:.6f}\t{sides[0]}\t{sides[1]}\n")
     return "".join(rows)

@@ -104,10 +104,10 @@ def test_shards_change_nothing_and_flat_indexes_find_all(texts, tmp_path, index,
 def test_a_folder_that_is_named_stays_and_what_changed_is_made(texts, tmp_path):
     def made(settings: MiningSettings) -> list[str]:
         before = set(folder.iterdir()) if folder.exists() else set()
-        mine(texts, tmp_path / "p.tsv", MODEL, settings, overwrite=True, work=folder)
-        return sorted({path.name.split("-")[0] for path in set(folder.iterdir()) - before} - {"in"})
+        mine(texts, tmp_path / "p.tsv", MODEL, settings, overwrite=True, work=folder.parent)
+        return sorted({path.name.split("-")[0] for path in set(folder.iterdir()) - before} - {"in", ".made"})
 
-    folder = tmp_path / "work"
+    folder = tmp_path / "work" / "st_paragram.work"
     assert made(PLAIN) == ["neighbors", "sentences", "vectors"]
     content = (tmp_path / "p.tsv").read_bytes()
     assert made(replace(PLAIN, margin=Margin.DISTANCE, threshold=0.1)) == []
@@ -120,7 +120,7 @@ def test_a_folder_that_is_named_stays_and_what_changed_is_made(texts, tmp_path):
     for path in folder.glob("neighbors-*/*.npz"):
         path.write_bytes(path.read_bytes()[:-40])
     with pytest.raises(MiningError, match=r"000000000\.npz: damaged .*; remove it and start again"):
-        mine(texts, tmp_path / "q.tsv", MODEL, PLAIN, work=folder)
+        mine(texts, tmp_path / "q.tsv", MODEL, PLAIN, work=folder.parent)
 
 
 def test_paraphrases_of_one_text(texts, tmp_path):
@@ -166,6 +166,10 @@ def test_thresholds_and_frequent_sentences(texts, tmp_path):
     ("content", "message"),
     [
         (b"\n \n-\n", r"a\.txt: no sentences in 3 lines"),
+        (
+            "გამარჯობა\n".encode(),
+            r"a\.txt: too few distinct sentences with a token that the model knows",
+        ),
         (b"good line\n\xff\xfe bad\n", r"a\.txt: line 2 is not UTF-8 \(byte 0xff\)"),
     ],
 )
@@ -194,7 +198,7 @@ def test_few_sentences_have_fewer_neighbors(texts, tmp_path, caplog, index, marg
     mine(texts[:1], tmp_path / "q.tsv", MODEL, paraphrases)
     assert len(rows_of(tmp_path / "q.tsv")) == 10  # all pairs of 5 sentences
     Path(texts[0]).write_text("the same again\n" * 50)
-    with pytest.raises(MiningError, match=r"a\.txt: too few distinct sentences to have a neighbor; give more text"):
+    with pytest.raises(MiningError, match=r"a\.txt: too few distinct sentences with a token that"):
         mine(texts[:1], tmp_path / "r.tsv", MODEL, paraphrases)
 
 

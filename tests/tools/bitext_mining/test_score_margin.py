@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from st_paragram import Encoder
 from st_paragram.cli.main import main
 from st_paragram.core.text.parallel import TextSource
-from st_paragram.errors import SettingsError, TextError
+from st_paragram.errors import MiningError, SettingsError, TextError
 from st_paragram.tools import score_files
 from st_paragram.tools.bitext_mining.background import Background, background_of_pairs, background_of_texts
 from st_paragram.tools.bitext_mining.margin import Margin
@@ -104,6 +104,10 @@ def test_a_small_background_is_used_whole(tmp_path, caplog):
 
 
 def test_backgrounds_that_cannot_be_one_are_refused(tmp_path, file):
+    unknown = tmp_path / "unknown"
+    unknown.write_text("გამარჯობა\n", encoding="utf-8")
+    with pytest.raises(MiningError, match="unknown: too few distinct sentences with a token that the model knows"):
+        background_of_texts(str(unknown), str(unknown), FOLDER, MarginSettings(), tmp_path)
     with pytest.raises(SettingsError, match="both backgrounds are standard input"):
         background_of_texts("-", "-", FOLDER, MarginSettings(), tmp_path)
     with pytest.raises(SettingsError, match="cannot be read twice"):

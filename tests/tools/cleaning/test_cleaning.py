@@ -12,10 +12,12 @@ from hypothesis import strategies as st
 
 from st_paragram.errors import SettingsError
 from st_paragram.tools.cleaning import languages as language_module
+from st_paragram.tools.cleaning.base import apply_steps
+from st_paragram.tools.cleaning.config import default_cleaning
 from st_paragram.tools.cleaning.languages import Language, scripts, short_code
 from st_paragram.tools.cleaning.markup import Kind, Markup
 from st_paragram.tools.cleaning.shape import Copied, Length, Ratio, Script
-from st_paragram.tools.cleaning.text import is_unsegmented
+from st_paragram.tools.cleaning.text import is_unsegmented, normalized_key
 
 FILTERS = [
     Length(),
@@ -49,6 +51,39 @@ def test_no_text_is_too_much_for_a_filter(rule, rows):
     assert rule.reject(kept) == [None] * len(kept)
     assert rule.reject([(*row, "further", "") for row in rows]) == verdicts
     assert pickle.loads(pickle.dumps(rule)) == rule
+
+
+@given(rows=ROWS)
+def test_no_text_is_too_much_for_markup(rows):
+    repaired = Markup().repair([(*row, "further") for row in rows])
+    assert [row[2:] for row in repaired] == [("further",)] * len(rows)
+    for row, before in zip(repaired, rows, strict=True):
+        assert row[:2] == before or all(text == " ".join(text.split()) != "" for text in row[:2])
+
+
+# ---- the key of a text
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("Don 't, STOP_now!", "dontstopnow"),
+        ("राम गया, रामा गया।", "रामगयारामागया"),
+        ("ขาว ข่าว ข้าว", "ขาวข่าวข้าว"),
+        ("কাল কিল", "কালকিল"),
+        ("படி பாடு", "படிபாடு"),
+        ("ကောင်း កី ກ້າ ཀི", "ကောင်းកីກ້າཀི"),
+        ("cafe\u0301 Ｃａｆé", "cafécafé"),
+        ("İi ǰ ΐ Ϊ\u0301", "iiǰΐΐ"),
+        ("don\u00b4t nai\u0308ve", "dontnaïve"),  # a spacing accent is punctuation
+        ("❤\ufe0f so\u00adft a\u034fb", "softab"),
+        ("شَرِبَ قرآن", "شربقرآن"),
+        ("שָׁלוֹם", "שלום"),
+        ("?!", ""),
+    ],
+)
+def test_normalized_key(text, key):
+    assert normalized_key(text) == key
 
 
 # ---- length
@@ -119,6 +154,8 @@ def test_ratio(first, second, keep):
         ("Ｈｅｌｌｏ　world", "Hello world", "identical sides"),
         ("你好。", "你好", "identical sides"),
         ("...", "!!!", None),
+        ("राम गया", "रामा गया", None),
+        ("ข่าว", "ข้าว", None),
         ("", "", None),
         ("This sentence was never translated at all", "This sentence was never translated at all yes", "mostly copied"),
         ("This sentence was never translated at all", "Dieser Satz wurde never übersetzt", None),
@@ -182,7 +219,8 @@ def test_languages():
     ("first", "second", "reason"),
     [
         ("Plain text, 3 < 5 & 7 > 2 {really} [sic]", "Also plain.", None),
-        ("<i>Hello</i>", "<i>Hola</i>", "markup"),
+        ("<i>Hello</i>", "<i>Hola</i>", None),
+        ("<i>Hello</i>", "Hola", "markup"),
         ("Hello", '<font color="#fff">Hola', "markup"),
         ("The <p> element", "El elemento <p>", None),
         ("a vector<int> it is", "un vector<int> es", None),
@@ -190,6 +228,7 @@ def test_languages():
         ("Tom &amp; Jerry", "Tom y Jerry", "markup"),
         ("AT&T; and R&D;", "AT&T; y R&D;", None),
         (r"{\an8}Hello", "Hola", "markup"),
+        (r"{\an8}", r"{\an8}", "markup"),
         ("♪ la la la ♪", "la la la", "markup"),
         ("Hello {{name}}", "Hola {{name}}", None),
         ("Hello {{name}}", "Hola", "markup"),
@@ -212,6 +251,72 @@ def test_languages():
 )
 def test_markup(first, second, reason):
     assert verdict(Markup(), first, second) == verdict(Markup(), second, first) == reason
+
+
+@pytest.mark.parametrize(
+    ("pair", "repaired"),
+    [
+        (
+            ("A <b>bold</b>, <I>big</I> word", "Una <i>gran</i> <b>palabra</b>"),
+            ("A bold, big word", "Una gran palabra"),
+        ),
+        (("<p>One.</p><p>Two.</p>", "<p>Uno.</p><p>Dos.</p>"), ("One. Two.", "Uno. Dos.")),
+        (("Line<br>two", "Línea<br/>dos"), ("Line two", "Línea dos")),
+        (('The <a href="/en">site</a>.', 'El <a href="/es">sitio</a>.'), ("The site.", "El sitio.")),
+        (('<g id="1">Save</g> <x id="2"/>', '<g id="1">Guardar</g> <x id="2"/>'), ("Save", "Guardar")),
+        (("<i>Hello,", "<i>Hola,"), ("Hello,", "Hola,")),
+        (("bye</font>", "adiós</font>"), ("bye", "adiós")),
+        ((r"{\an8}{\i1}Hello", r"{\i1}{\an8}Hola"), ("Hello", "Hola")),
+        (("10<sup>2</sup> and H<sub>2</sub>O", "10<sup>2</sup> y H<sub>2</sub>O"), ("10^2 and H2O", "10^2 y H2O")),
+        (("AT&amp;T &#39;here&#x27;", "AT&amp;T «aquí»"), ("AT&T 'here'", "AT&T «aquí»")),
+        (("a &lt; b", "a < b"), ("a < b", "a < b")),
+        (("Tom&nbsp;&amp;&#10;Jerry", "Tom y Jerry"), ("Tom & Jerry", "Tom y Jerry")),
+        (("Tom &amp;amp; Jerry &amp;lt;3", "Tom y Jerry"), ("Tom & Jerry <3", "Tom y Jerry")),
+        (("&lt;b&gt;Hello&lt;/b&gt; you", "<b>Hola</b> tú"), ("Hello you", "Hola tú")),
+    ],
+)
+def test_markup_is_removed_and_counted(pair, repaired):
+    rows, reasons, counts = apply_steps([Markup()], [(*pair, "0.5")])
+    assert (rows, reasons, counts) == ([(*repaired, "0.5")], [None], {"removed_markup": 1})
+
+
+@pytest.mark.parametrize(
+    ("pair", "reason"),
+    [
+        (("AT&T is here", "AT&T está aquí"), None),
+        (("a < b and x > y", "a < b y x > y"), None),
+        (("a<b, c>d", "a<b, c>d"), None),
+        (("Use the <body> element", "Usa el elemento <body>"), None),
+        (("Use <b> for bold", "Usa <b> para negrita"), None),
+        (("Write <p></p> here", "Escribe <p></p> aquí"), None),
+        (("A List<String> it is", "Es una List<String>"), None),
+        (("see ?a=1&copy=2&lt=3", "véase ?a=1&copy=2&lt=3"), None),
+        (("R&D; and &name; stay", "R&D; y &name; se quedan"), None),
+        (("Enter <your name>", "Escribe <tu nombre>"), "markup"),
+        (("if a <b and c> d", "si a <b y c> d"), "markup"),
+        (("A <b>bold</b> word", "Una <i>palabra</i>"), "markup"),
+        (("A <b>bold</b> word", "Una palabra"), "markup"),
+        (("<i>♪ la</i>", "<i>♪ la</i>"), "markup"),
+    ],
+)
+def test_other_markup_stays_or_goes(pair, reason):
+    rows, reasons, _ = apply_steps([Markup()], [pair])
+    assert reasons == [reason] and (reason or rows == [pair])
+
+
+def test_pairs_with_the_same_tags_survive_the_default_cleaning():
+    names = ("b", "i", "u", "em", "strong", "span", "p", "li", "code", "h1")
+    rows = [
+        (f"We met <{n}>number {i}</{n}> there", f"Vimos <{n}>al número {i}</{n}> allí") for i in range(6) for n in names
+    ]
+    cleaned, reasons, counts = apply_steps(default_cleaning().make_steps(("en", "es")), rows)
+    assert reasons == [None] * 60 and counts["removed_markup"] == 60
+    assert cleaned[-1] == ("We met number 5 there", "Vimos al número 5 allí")
+
+
+def test_hostile_markup_takes_no_time():
+    rows = [(text * 20_000, text * 20_000) for text in ("<b>", "<b></i>", "<a x=", "<a x=y ", "&amp", "{\\", "&")]
+    assert len(apply_steps([Markup()], rows)[1]) == len(rows)
 
 
 @pytest.mark.parametrize(

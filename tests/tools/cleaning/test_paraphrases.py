@@ -73,7 +73,7 @@ def test_label() -> None:
 
 def test_scores_of_a_column() -> None:
     rows = [("a", "b", score) for score in ("0.4", "0.39999", "1", "1.01", " 5e-1 ", "-1")]
-    low, high = ParaphraseScore.reasons
+    low, high, _ = ParaphraseScore.reasons
     assert ParaphraseScore().reject(rows) == [None, low, None, high, None, low]
     assert ParaphraseScore(-2, 0.39999).reject(rows) == [high, None, high, high, high, None]
     assert ParaphraseScore(column=1).reject([("a", "b", "x", "0.7")]) == [None]
@@ -98,12 +98,13 @@ def model(vocabulary, tmp_path_factory) -> str:
 
 
 def test_scores_of_a_model(model, pairs) -> None:
-    rows = [*pairs[:50], (pairs[0][0], pairs[0][0].upper()), ("", "Ω"), ("", "")]
+    rows = [*pairs[:50], (pairs[0][0], pairs[0][0].upper())]
     first, second = (model_directory.load(model).encode([row[side] for row in rows]) for side in (0, 1))
     cosines = (first * second).sum(1) / np.linalg.norm(first, axis=1) / np.linalg.norm(second, axis=1)
     score = ParaphraseScore(0.1, 0.8, model=model)
     assert np.allclose(score.scores(rows), cosines, atol=1e-6)
-    low, high = ParaphraseScore.reasons
+    low, high, unknown = ParaphraseScore.reasons
+    assert score.reject([("", "Ω"), ("Ω", "Ω"), (pairs[0][0], "\u200b")]) == [unknown] * 3
     assert score.reject(rows) == [low if cos < 0.1 else high if cos > 0.8 else None for cos in cosines]
     assert {low, high, None} == set(score.reject(rows))
     assert ParaphraseScore(model=model).reject([(text, text) for text, _ in pairs]) == [None] * len(pairs)  # at most 1

@@ -54,11 +54,28 @@ def test_a_test_sentence_goes_from_either_side(shipped):
 
 def test_the_shipped_file():
     sts, tatoeba, retrieval = (known((kind,)) for kind in SetFamily)
-    assert (len(sts), len(tatoeba), len(retrieval)) == (25_706, 122_712, 85_730)
+    assert (len(sts), len(tatoeba), len(retrieval)) == (25_706, 122_714, 85_730)
     assert (sts[1:] > sts[:-1]).all() and int(tatoeba[-1]) < 2**40
     proverb = "The early bird catches the worm."  # Tatoeba
     said = verdicts(KnownTestSentences(), proverb, "The earliest birds catch no worms at all.", "How old is he?")
     assert said == [TEST, None, None]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "changed"),
+    [
+        ("मुझे समझ में नहीं आ रहा कि क्या करूँ।", "मुझे समझ में नहीं आ रहा कि क्या करूं।"),
+        ("ฉันไม่รู้ว่าจะทำอะไรต่อไปดี", "ฉันไม่รู้ว่าจะทำอะไรต้อไปดี"),
+        ("আমি জানি না কি করতে হবে এখন এই শহরে।", "আমি জানি না কি করতে হবি এখন এই শহরে।"),
+        ("எனக்கு என்ன செய்வது என்று தெரியவில்லை.", "எனக்கு என்ன செய்வது என்று தெரியவில்லி."),
+    ],
+)
+def test_another_vowel_sign_or_tone_mark_is_another_sentence(tmp_path, monkeypatch, sentence, changed):
+    path = tmp_path / "known.bin"
+    assert write_known_sentences({SetFamily.STS: [sentence], SetFamily.TATOEBA: []}, path) == 1
+    monkeypatch.setattr(test_sentences, "_known", lambda families: known(families, path))
+    assert verdicts(KnownTestSentences(), sentence, f"« {sentence} »", changed) == [TEST, TEST, None]
+    known.cache_clear()
 
 
 def test_a_spoilt_file_is_refused(shipped):
@@ -77,6 +94,7 @@ def test_a_spoilt_file_is_refused(shipped):
         ("他失明了。", False),
         ("先生，我想找一份工作。", True),
         ("", False),
+        ("मेरी किताबें कहाँ हैं", False),  # 12 letters with 8 marks
     ],
 )
 def test_everyday_sentences_do_not_count(sentence, answer):

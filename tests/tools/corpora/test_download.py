@@ -1,17 +1,26 @@
 """Downloads from a server that misbehaves: resumed, tried again, checked, recorded."""
 
 import hashlib
+import io
 import json
 import re
+import shutil
+import signal
+import ssl
+import subprocess
+import sys
+import threading
 import time
 from dataclasses import replace
 
 import pytest
-from support.http_server import Answer, opus_zip, serving
+import requests
+from support.http_server import Answer, opus_zip, raw_serving, serving
 
 from st_paragram.core.text.parallel import read_pairs
 from st_paragram.errors import DownloadError, SettingsError
 from st_paragram.tools.corpora import download as module
+from st_paragram.tools.corpora import transfer
 from st_paragram.tools.corpora.download import download
 from st_paragram.tools.corpora.resolve import corpora_for, text_source
 
@@ -164,22 +173,221 @@ def test_what_may_be_missing_is_left_out_with_a_warning(tmp_path, server, caplog
         download(files, tmp_path / "other")
 
 
-def test_ctrl_c_ends_it_soon_and_keeps_the_parts(tmp_path, server, monkeypatch):
-    server.always[PATH] = Answer(pause=0.02, piece=600)
-    part = tmp_path / f"{NAME}.part"
+def test_a_part_of_the_rest_is_not_taken_for_the_rest(tmp_path, server):
+    data = server.files[PATH]
+    etag = f'"{hashlib.md5(data).hexdigest()}"'
+    headers = {"Content-Range": f"bytes 5000-5999/{len(data)}", "ETag": etag}
+    server.script[PATH] = [Answer(cut=5000), Answer(status=206, body=data[5000:6000], headers=headers)]
+    assert fetch(server, tmp_path).path.read_bytes() == data
+    assert server.ranges() == [None, "bytes=5000-", "bytes=6000-"]
 
-    def interrupted(jobs, timeout):
-        while not part.exists() or not part.stat().st_size:
+
+def test_a_complete_part_is_not_downloaded_again(tmp_path, server):
+    data = server.files[PATH]
+    etag = f'"{hashlib.md5(data).hexdigest()}"'
+    (tmp_path / f".{NAME}.part").write_bytes(data)
+    (tmp_path / f".{NAME}.part.origin").write_text(f"{server.url}{PATH}\n{etag}")
+    assert fetch(server, tmp_path).path.read_bytes() == data
+    assert server.ranges() == [f"bytes={len(data)}-"] and names(tmp_path) == [NAME, "manifest.json"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        (
+            Answer(status=206, body=b"hello"),
+            r"HTTP 206 \(Partial Content\), although no part of the file was requested",
+        ),
+        (Answer(status=416), r"HTTP 416 \(.*\), although no part of the file was requested"),
+        (Answer(headers={"Content-Encoding": "gzip"}), r"compressed the file \(Content-Encoding: gzip\)"),
+        (Answer(headers={"Content-Type": "application/xhtml+xml"}), r"web page \(HTML\)"),
+        (Answer(headers={"Content-Length": "9" * 17}), "the disk has .* free; free disk space"),
+        (Answer(status=302, headers={"Location": PATH}), "redirected more than 10 times, last to http"),
+        (
+            Answer(status=302, headers={"Location": "file:///etc/passwd"}),
+            "file:///etc/passwd, which is not http or https",
+        ),
+        (Answer(status=302, headers={"Location": "//[::1"}), r"//\[::1, which is not a web address"),
+    ],
+)
+def test_what_another_try_would_not_help_is_tried_once(tmp_path, server, answer, says):
+    server.always[PATH] = answer
+    with pytest.raises(DownloadError, match=says) as refused:
+        fetch(server, tmp_path)
+    assert len(server.ranges()) == (11 if "redirected more" in says else 1)
+    assert ("disk" in str(refused.value)) == ("disk" in says)
+
+
+def test_only_a_full_disk_is_called_full(tmp_path, server):
+    (tmp_path / f".{NAME}.part.origin").mkdir()
+    with pytest.raises(DownloadError, match=r"cannot be stored \(.*\);") as refused:
+        fetch(server, tmp_path)
+    assert "free disk space" not in str(refused.value)
+
+
+def raw_fetch(url, folder):
+    return download(corpora_for(("en", "es"), ["Tanzil"], mirror=url), folder)[0]
+
+
+@pytest.mark.parametrize(
+    ("size", "says"),
+    [("Content-Length: 100\r\n", "more than the announced 100 bytes"), ("", "more than the allowed 3,000 bytes")],
+)
+def test_no_more_is_stored_than_announced(tmp_path, monkeypatch, size, says):
+    monkeypatch.setattr(module, "UNANNOUNCED", 3000)
+
+    def send(connection):
+        connection.sendall(f"HTTP/1.1 200 OK\r\n{size}Transfer-Encoding: chunked\r\n\r\n".encode())
+        for _ in range(100):
+            connection.sendall(b"3e8\r\n" + bytes(1000) + b"\r\n")
+
+    with raw_serving(send) as (url, requests), pytest.raises(DownloadError, match=says):
+        raw_fetch(url, tmp_path)
+    assert len(requests) == 1
+    assert names(tmp_path) == ["manifest.json"]
+
+
+def dripping(head, piece):
+    """Answer with a head, and then a piece every 10 ms."""
+
+    def send(connection):
+        connection.sendall(head)
+        while True:
+            connection.sendall(piece)
+            time.sleep(0.01)
+
+    return send
+
+
+STATUS = b"HTTP/1.1 200 OK\r\n"
+SLOW = {
+    "body": dripping(STATUS + b"Content-Length: 9000\r\n\r\n", b"x"),
+    "body of unknown size": dripping(STATUS + b"Connection: close\r\n\r\n", b"x"),
+    "chunks": dripping(STATUS + b"Transfer-Encoding: chunked\r\n\r\n", b"1\r\nx\r\n"),
+    "trailers": dripping(STATUS + b"Transfer-Encoding: chunked\r\n\r\n0\r\n", b"a: b\r\n"),
+    "continue": dripping(b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
+    "header": dripping(STATUS + b"A: ", b"x"),
+}
+
+
+@pytest.mark.parametrize("kind", SLOW)
+def test_a_server_that_is_too_slow_is_given_up(tmp_path, monkeypatch, kind):
+    monkeypatch.setattr(transfer, "PERIOD", 0.3)
+    with raw_serving(SLOW[kind]) as (url, requests):
+        with pytest.raises(DownloadError, match=r"sent fewer than 1,000 bytes/s over 0\.3 seconds"):
+            raw_fetch(url, tmp_path)
+        with pytest.raises(DownloadError, match="sent fewer than"):
+            transfer.read_limited(url, 10**6)
+    assert len(requests) == 2
+
+
+def test_a_slow_server_is_fast_enough(tmp_path, server, monkeypatch):
+    monkeypatch.setattr(transfer, "PERIOD", 0.1)
+    server.always[PATH] = Answer(pause=0.02, piece=500)
+    assert fetch(server, tmp_path).path.read_bytes() == server.files[PATH]
+
+
+def test_the_bodies_of_redirects_are_not_read(tmp_path, server):
+    def send(connection):
+        connection.sendall(f"HTTP/1.1 302 F\r\nLocation: {server.url}{PATH}\r\n".encode())
+        connection.sendall(b"Content-Length: 99999999999\r\n\r\n")
+        while True:
+            connection.sendall(bytes(1 << 16))
+
+    with raw_serving(send) as (url, _):
+        assert raw_fetch(url, tmp_path).path.read_bytes() == server.files[PATH]
+
+
+def test_https_does_not_become_http(monkeypatch):
+    def get(self, url, **_):
+        answer = requests.Response()
+        answer.status_code, answer.url, answer.raw = 302, url, io.BytesIO()
+        answer.headers["Location"] = "http://h/x"
+        assert self.verify is True
+        return answer
+
+    monkeypatch.setattr(requests.Session, "get", get)
+    with pytest.raises(DownloadError, match="redirected to http://h/x, which is not https"):
+        transfer.read_limited("https://h/x", 10)
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="makes a certificate with openssl")
+def test_unknown_certificates_are_refused(tmp_path):
+    command = "openssl req -x509 -newkey rsa:2048 -nodes -keyout key.pem -out cert.pem -days 1 -subj /CN=127.0.0.1"
+    subprocess.run(command.split(), cwd=tmp_path, check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(tmp_path / "cert.pem", tmp_path / "key.pem")
+    with serving() as server:
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        with pytest.raises(DownloadError, match=r"(?i)certificate verify failed"):
+            transfer.read_limited(server.url.replace("http:", "https:"), 10)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sends a signal")
+@pytest.mark.parametrize("kind", ["body", "continue", "silence"])
+def test_ctrl_c_ends_it_at_once(tmp_path, kind):
+    code = (
+        "import sys; from st_paragram.tools.corpora.download import download;"
+        "from st_paragram.tools.corpora.resolve import corpora_for;"
+        "download(corpora_for(('en', 'es'), mirror=sys.argv[1]), sys.argv[2])"
+    )
+    with raw_serving(SLOW.get(kind, lambda connection: connection.recv(1))) as (url, requests):
+        child = subprocess.Popen([sys.executable, "-c", code, url, str(tmp_path)], stderr=subprocess.PIPE)
+        try:
+            while not requests:
+                assert child.poll() is None
+                time.sleep(0.01)
+            time.sleep(0.2)
+            begin = time.monotonic()
+            child.send_signal(signal.SIGINT)
+            errors = child.communicate(timeout=20)[1]
+        finally:
+            child.kill()
+            child.communicate()
+    assert time.monotonic() - begin < 5 and b"KeyboardInterrupt" in errors and child.returncode
+
+
+def interrupted_when(condition, monkeypatch):
+    """Ctrl-C in the first wait, when a condition is true."""
+    wait = module.wait
+
+    def interrupt(jobs, timeout):
+        monkeypatch.setattr(module, "wait", wait)
+        while not condition():
             time.sleep(0.01)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(module, "_BLOCK", 600)
-    monkeypatch.setattr(module, "wait", interrupted)
+    monkeypatch.setattr(module, "wait", interrupt)
+
+
+def test_ctrl_c_does_not_wait_for_a_connection(tmp_path, monkeypatch):
+    connecting, release = threading.Event(), threading.Event()
+
+    def attempt(*_):
+        connecting.set()
+        release.wait(60)
+
+    monkeypatch.setattr(module, "_attempt", attempt)
+    monkeypatch.setattr(module, "_GRACE", 0.01)
+    interrupted_when(connecting.is_set, monkeypatch)
+    begin = time.monotonic()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            raw_fetch("http://h", tmp_path)
+        assert time.monotonic() - begin < 30
+    finally:
+        release.set()
+
+
+def test_what_came_before_ctrl_c_is_kept(tmp_path, server, monkeypatch):
+    server.always[PATH] = Answer(pause=0.02, piece=600)
+    part = tmp_path / f".{NAME}.part"
+    monkeypatch.setattr(transfer, "_BLOCK", 600)
+    interrupted_when(lambda: part.exists() and part.stat().st_size, monkeypatch)
     with pytest.raises(KeyboardInterrupt):
         fetch(server, tmp_path)
     kept = part.stat().st_size
-    assert 0 < kept < len(server.files[PATH]) / 2
-    monkeypatch.undo()
+    assert 0 < kept < len(server.files[PATH])
     server.always.clear()
     assert fetch(server, tmp_path).path.read_bytes() == server.files[PATH]
     assert server.ranges()[-1] == f"bytes={kept}-"

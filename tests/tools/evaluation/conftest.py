@@ -12,15 +12,21 @@ from st_paragram.tools.evaluation.scores import read_scores
 
 
 class Named:
-    """Stands for a model: texts are names of vectors, of those of `documents` for the tower of documents."""
+    """Stands for a model: texts are names of vectors, of those of `documents` for the tower of documents.
+
+    Other texts have a vector of zeros, like texts without a known token.
+    """
 
     def __init__(self, queries, documents=None):
         self.sides, self.calls = (queries, documents or queries), []
 
     def encode(self, texts, side=0, **_):
         self.calls.append(list(texts))
-        rows = np.array([self.sides[side][text] for text in texts], np.float32)
-        return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+        known = self.sides[side]
+        none = np.zeros_like(next(iter(known.values())))
+        rows = np.array([known.get(text, none) for text in texts], np.float32)
+        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+        return rows / np.where(lengths == 0, 1, lengths)
 
     encode_query = encode
 

@@ -82,7 +82,7 @@ def test_refusals_are_one_line(data, tmp_path, write, evaluate):
     pairs, graded, same = data / "translations.UNv1.0.en-es.tsv", data / "graded.tsv", [("a", "A"), ("b", "A")]
     table = write(tmp_path / "pairs.csv", "en,es\na,b\nc,d\n")
     for arguments, message in (
-        (["--translations", tmp_path / "none.tsv"], "none.tsv: no such file; check the path"),
+        (["--translations", tmp_path / "none.tsv"], "none.tsv: No such file or directory; check the path"),
         (["--translations", pairs, "--graded", graded, "--columns", "1", "2"], "score the two in separate runs"),
         (["--translations", pairs, "--columns", "1"], "1 column given, 2 needed"),
         (["--translations", table], "--columns NAME"),
@@ -97,3 +97,15 @@ def test_a_figure_that_does_not_exist_is_null(tmp_path, write, evaluate):
     same = write(tmp_path / "same.tsv", "1\ta cat\ta cat\n2\ta dog\ta dog\n")
     printed, scores = evaluate(MINI, "--graded", same)
     assert f"| {MINI} | undefined | undefined |" in printed and [score.value for score in scores] == [None, None]
+
+
+@pytest.mark.parametrize("content", ["mine", '{"name": "mine"}', '[{"name": "mine"}]'])
+def test_only_a_file_of_scores_is_replaced(tmp_path, data, capsys, content):
+    file = tmp_path / "package.json"
+    file.write_text(content)
+    command = ["evaluate", MINI, "--translations", str(data / "translations.UNv1.0.en-es.tsv"), "--json", str(file)]
+    assert main(command) == 1
+    assert f"{file} exists and is not a file of scores; choose another name" in capsys.readouterr().err
+    assert file.read_text() == content
+    file.unlink()
+    assert [main(command) for _ in range(2)] == [0, 0] and read_scores(file)

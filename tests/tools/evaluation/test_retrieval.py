@@ -212,9 +212,9 @@ def test_models_with_towers_are_scored_both_ways(named):
     vectors = {"who": [1, 0], "she": [0, 1], "there": [0.9, 0.1]}
     made, plain = task(["who"], ["she", "there"], [{0}], ["right", "wrong"]), named(vectors)
     assert {one.model for one in score("m", plain, (ANSWER, [made, made]))} == {"m"}
-    assert plain.calls == [["who"], ["she", "there"]]  # each side once, whatever the tasks
+    assert [call for call in plain.calls if "" not in call] == [["who"], ["she", "there"]]  # once, whatever the tasks
     towers = named(vectors)
-    towers.encode_query = lambda texts, **_: np.array([[0, 1] for _ in texts], np.float32)
+    towers.encode_query = lambda texts, **_: np.array([[0, int(text == "who")] for text in texts], np.float32)
     towers.encode_answers = lambda texts, contexts: np.array([[0, 1] if of == "right" else [1, 0] for of in contexts])
     found = {one.model: one.value for one in score("m", towers, (ANSWER, [made])) if one.measure == "P@1 sentence"}
     assert found == {"m, shared": 0, "m, towers": 1}

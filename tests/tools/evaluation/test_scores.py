@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from st_paragram.errors import EvaluationError
+from st_paragram.errors import EvaluationError, ModelDirectoryError
 from st_paragram.tools.evaluation.files import GradedPairs
 from st_paragram.tools.evaluation.scores import (
     Score,
@@ -45,7 +45,7 @@ def test_correlations_are_those_of_scipy(pairs):
 
 def test_constant_and_broken_scores_have_no_correlation(named):
     assert math.isnan(correlation([1, 1, 1], [1, 2, 3]).pearson) and math.isnan(correlation([1], [2]).spearman)
-    with pytest.raises(EvaluationError, match="an embedding with NaN or infinity; check or replace"):
+    with pytest.raises(ModelDirectoryError, match="embedding 4 of 4 has NaN or infinite values; the model is damaged"):
         cosines(named({"a": [1, 0], "b": [math.nan, 1]}), GradedPairs("x", ["a", "a"], ["a", "b"], [1.0, 2.0]))
 
 

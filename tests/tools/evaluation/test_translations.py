@@ -40,6 +40,12 @@ def test_margin_finds_what_a_hub_hides():
     assert (got["margin error to English"], got["margin error from English"]) == (0, 0)
 
 
+def noisy_translations(count):
+    rng = np.random.default_rng(1)
+    first = rng.normal(size=(count, 300))
+    return first, first + 5 * rng.normal(size=first.shape)
+
+
 @pytest.mark.filterwarnings("ignore:To copy construct")
 def test_accuracy_and_f1_are_those_of_mteb():
     search = pytest.importorskip("mteb._evaluators.text.bitext_mining_evaluator").BitextMiningEvaluator
@@ -48,18 +54,34 @@ def test_accuracy_and_f1_are_those_of_mteb():
     class Cosine:
         similarity = staticmethod(cos_sim)
 
-    rng = np.random.default_rng(1)
-    first = rng.normal(size=(250, 300))
-    second = first + 4 * rng.normal(size=first.shape)
-    second[::3] = second[1::3].repeat(2, axis=0)[: len(second[::3])]  # sentences that are there twice or more
-    first, second = unit(first), unit(second)
+    first, second = map(unit, noisy_translations(250))
     got = mteb_measures(first, second)
     for sides, back in (((first, second), ""), ((second, first), " back")):
+        best, next_best = np.sort(sides[0] @ sides[1].T, axis=1)[:, :-3:-1].T
+        assert (best - next_best).min() > 1e-6  # no rounding decides
         found = search._similarity_search(None, *sides, Cosine())
         expected = task._compute_metrics(None, found, [(row, row) for row in range(250)])
         figures = got[f"accuracy{back}"], got[f"F1{back}"]
         assert 0.2 < figures[0] < 0.9 and figures == pytest.approx((expected["accuracy"], expected["f1"]), abs=1e-6)
     assert weighted_f1(np.array([0, 0, 0])) == pytest.approx((2 / 4 + 0 + 0) / 3)
+
+
+@pytest.mark.parametrize("measures", [mteb_measures, retrieval_errors])
+def test_of_equal_sentences_the_first_is_the_nearest(measures):
+    first, second = noisy_translations(130)
+    first, second = unit(first[:65].repeat(2, axis=0)), unit(second[:65].repeat(2, axis=0))
+    cosines = first[::2].astype(float) @ second[::2].T.astype(float)
+    nearest = 2 * cosines.argmax(axis=1).repeat(2)
+    got = measures(first, second)
+    assert got["F1"] == pytest.approx(weighted_f1(nearest))
+    assert got["accuracy"] == pytest.approx((nearest == np.arange(130)).mean())
+    assert measures(first[::-1].copy(), second[::-1].copy())["accuracy"] == pytest.approx(got["accuracy"])
+
+
+def test_texts_of_zeros_find_nothing_right():
+    first, second = unit(FIRST.values()), unit(SECOND.values())
+    first[1] = 0
+    assert mteb_measures(first, second)["accuracy"] == pytest.approx(1 / 3)
 
 
 def sets(name, data=None, *languages, hub=False):

@@ -107,7 +107,7 @@ def test_cosines_are_the_same_bit_by_bit_without_kernels(count, dim, kind, size,
 def test_stored_vectors_are_the_vectors(count, size, kind, seed):
     rng = np.random.default_rng(seed)
     vectors = rng.normal(size=(count, 8)).astype(np.float32) * 7
-    stored, picks = pack(vectors, kind, "x"), rng.integers(0, count, 20)
+    stored, picks = pack(unit_rows(vectors, "x"), kind), rng.integers(0, count, 20)
     read = Rows([stored[begin : begin + size] for begin in range(0, count, size)])
     assert (len(read), read.dim) == (count, 8)
     whole, begin = read.rows(0, count), count // 3
@@ -124,7 +124,24 @@ def test_embeddings_without_a_direction_are_refused():
         spoilt = np.ones((3, 4), np.float32)
         spoilt[1] = bad
         with pytest.raises(MiningError, match="x: the embedding of number 12 has length"):
-            pack(spoilt, VectorType.FLOAT16, "x", 10)
+            unit_rows(spoilt, "x", 10)
+
+
+@pytest.mark.parametrize("kind", list(VectorType))
+def test_rows_of_zeros_are_left_out(rng, kind):
+    vectors = unit(23, 8, 0)
+    vectors[[0, 7, 8, 22]] = 0
+    stored = pack(vectors, kind)
+    rows = Rows([stored[:10], stored[10:20], stored[20:]])
+    rows.leave_out_zeros()
+    kept = np.flatnonzero(vectors.any(axis=1))
+    plain = Rows([stored[kept]])
+    assert len(rows) == len(kept) == 19
+    np.testing.assert_array_equal(rows.rows(2, 15), plain.rows(2, 15))
+    np.testing.assert_array_equal(rows.take(np.array([18, 0, 5])), plain.take(np.array([18, 0, 5])))
+    candidates = rng.integers(-1, 19, (4, 6))
+    np.testing.assert_array_equal(rows.cosines(unit(4, 8, 1), candidates), plain.cosines(unit(4, 8, 1), candidates))
+    np.testing.assert_array_equal(rows.stored_numbers(np.array([-1, 0, 18])), [-1, kept[0], kept[18]])
 
 
 def test_a_sentence_is_not_its_own_neighbor():

@@ -8,13 +8,13 @@ import pytest
 from st_paragram.errors import MiningError, SettingsError
 from st_paragram.tools.neighbors.inexact import Index, choose_index, find_effort
 from st_paragram.tools.neighbors.settings import SearchSettings, VectorType
-from st_paragram.tools.neighbors.vectors import Rows, pack
+from st_paragram.tools.neighbors.vectors import Rows, pack, unit_rows
 
 pytest.importorskip("faiss")
 
 
 def stored(vectors):
-    return Rows([pack(vectors, VectorType.FLOAT16, "x")])
+    return Rows([pack(unit_rows(vectors, "x"), VectorType.FLOAT16)])
 
 
 @pytest.fixture

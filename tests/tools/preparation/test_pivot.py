@@ -11,7 +11,7 @@ import pytest
 
 from st_paragram.cli.main import main
 from st_paragram.core.text.parallel import parse_source
-from st_paragram.errors import SettingsError, TextError
+from st_paragram.errors import ParagramError, SettingsError, TextError
 from st_paragram.tools.preparation import pivot as pivot_module
 from st_paragram.tools.preparation.pivot import PivotReport, PivotSettings, _pairs, pivot, pivot_source
 
@@ -103,10 +103,10 @@ def test_what_counts_as_the_same_translation(tmp_path) -> None:
     assert (report.rows, report.short, report.short_pivots, report.groups) == (7, 1, 2, 2)
     assert "7  rows read" in report.table() and "3  pairs written" in report.table()
     other = [pivot_source(f"en-nl:{write(tmp_path / 'n', [('it was three', 'das war es')])}")]
-    report = pivot([*other, pivot_source(f"en-de:{tmp_path / 't'}")], tmp_path / "o", settings)
+    report = pivot([*other, pivot_source(f"en-de:{tmp_path / 't'}")], tmp_path / "o", settings, overwrite=True)
     assert report.groups == 3  # the same letters in another language are another translation
     turned = [pivot_source(f"de-en:{write(tmp_path / 'd', [('das war es', 'it was three')])}")]
-    report = pivot([*turned, pivot_source(f"en-de:{tmp_path / 't'}")], tmp_path / "o", settings)
+    report = pivot([*turned, pivot_source(f"en-de:{tmp_path / 't'}")], tmp_path / "o", settings, overwrite=True)
     assert (report.groups, report.pairs) == (2, 4)  # the order of the columns makes no other language
 
 
@@ -125,15 +125,17 @@ def test_nothing_stays_behind_after_an_error(tmp_path, monkeypatch) -> None:
     (tmp_path / "out").write_text("old")
     for source, words in ((bad, "line 2 is not UTF-8"), (tmp_path / "none", "No such file")):
         with pytest.raises(TextError, match=words):
-            pivot([pivot_source(f"en-de:{good}"), pivot_source(f"en-de:{source}")], tmp_path / "out")
+            pivot([pivot_source(f"en-de:{good}"), pivot_source(f"en-de:{source}")], tmp_path / "out", overwrite=True)
     with pytest.raises(TextError, match="no two of 1 rows"):
-        pivot([pivot_source(f"en-de:{bad}")], tmp_path / "out", drop_invalid=True)
+        pivot([pivot_source(f"en-de:{bad}")], tmp_path / "out", drop_invalid=True, overwrite=True)
 
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(pivot_module, "_pairs", interrupted)
     with pytest.raises(KeyboardInterrupt):
+        pivot([pivot_source(f"en-de:{good}")], tmp_path / "out", overwrite=True)
+    with pytest.raises(ParagramError, match="out exists; choose another name or give --overwrite"):
         pivot([pivot_source(f"en-de:{good}")], tmp_path / "out")
     assert (tmp_path / "out").read_text() == "old"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bad", "good", "out"]

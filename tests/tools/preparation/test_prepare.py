@@ -9,24 +9,28 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import nullcontext
 from functools import cache
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any
 
 import numpy as np
 import pytest
+from filelock import FileLock
 
-from st_paragram.core.pair_store import PairStore
+from st_paragram.core.pair_store import PairStore, PairStoreWriter
 from st_paragram.core.text.parallel import parse_source
-from st_paragram.core.tokenizers.sentencepiece import train_vocabulary
-from st_paragram.errors import SettingsError, TextError
+from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
+from st_paragram.errors import SettingsError, StoreError, TextError
 from st_paragram.tools.cleaning.config import parse_cleaning
 from st_paragram.tools.cleaning.test_sentences import KnownTestSentences
 from st_paragram.tools.preparation import clean as cleaning_module
+from st_paragram.tools.preparation import order, vocabulary
 from st_paragram.tools.preparation import prepare as prepare_module
-from st_paragram.tools.preparation import vocabulary
 from st_paragram.tools.preparation.clean import Block, Cleaned, Cleaner
 from st_paragram.tools.preparation.prepare import prepare, prepare_cached
 from st_paragram.tools.preparation.report import COLUMNS, INVALID, NUL, PrepareReport
@@ -184,6 +188,24 @@ def test_the_vocabulary_sees_the_first_pairs_and_is_as_large_as_those_left_can_t
     assert asked == [len(store)] and len(store.tokenizer()) == report.vocabulary_size == 300
 
 
+@pytest.mark.parametrize("changes", [{}, {"tokens": "word"}, {"tokens": "trigram"}, {"sharing": "disjoint"}], ids=str)
+def test_texts_that_look_the_same_have_the_same_ids(changes: dict[str, Any], tmp_path: Path) -> None:
+    pairs = [(f"{a} the coop\u00aderation in ٢٠٢٤", b) for a, b in corpus()]
+    store, _ = run(tmp_path, pairs, options=dataclasses.replace(PLAIN, **changes))
+    ids = [
+        store.tokenizer().encode([text])[0].tolist() for text in ("cooperation 2024", "co\u200bop\u00aderation ۲۰۲۴")
+    ]
+    assert ids[0] == ids[1] and store.tokenizer().unknown_id not in ids[0]
+
+
+def test_a_given_vocabulary_keeps_its_characters(tmp_path: Path) -> None:
+    content = train_vocabulary([f"{a} coop\u00aderation" for a, _ in corpus()], 300, characters={})
+    store, _ = run(tmp_path, corpus(), vocabulary=SentencePieceTokenizer(content))
+    assert store.tokenizer() == SentencePieceTokenizer(content)
+    plain, variant = (store.tokenizer().encode([text])[0].tolist() for text in ("cooperation", "coop\u00aderation"))
+    assert plain != variant
+
+
 @pytest.mark.parametrize(
     ("pairs", "message"),
     [
@@ -204,6 +226,7 @@ MOMENTS = [
     ("vocabulary.train_vocabulary", 1),
     ("prepare.PairStoreWriter.append", 20),
     ("prepare.row_as_seen", 5),
+    ("prepare.PairStoreWriter.__exit__", 1),  # the other outputs have their names, the store does not
 ]
 KILL = """
 import os, signal, sys
@@ -244,7 +267,7 @@ def test_a_killed_run_goes_on_to_the_same_files(
     source = parse_source(str(tmp_path / "0.tsv"), EN_ES)
     with monkeypatch.context() as patch:
         patch.setattr(Cleaner, "__call__", watched)
-        prepare([source], tmp_path / "s.h5", PLAIN, overwrite=True, **everything)
+        prepare([source], tmp_path / "s.h5", PLAIN, **everything)
     assert not seen or seen[0] > 1  # blocks that had been noted are not cleaned again
     whole = tmp_path / "whole"
     prepare([source], whole / "s.h5", PLAIN, keep_text=whole / "text", rejects=whole / "rejects")
@@ -262,6 +285,103 @@ def test_work_of_other_settings_is_not_gone_on_with(tmp_path: Path, monkeypatch:
     options = dataclasses.replace(PLAIN, lower_case=False)
     store, _ = run(tmp_path, corpus(), options=options)
     assert stored(store) == stored(run(tmp_path, corpus(), options=options, name="t.h5")[0])
+
+
+def stopped(*_: Any) -> None:
+    raise OSError(28, "No space left on device")
+
+
+def cleaned_blocks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Return a list of the first rows of all blocks that are cleaned from now on."""
+    clean, blocks = Cleaner.__call__, list[int]()
+
+    def watched(cleaner: Cleaner, block: Block) -> Cleaned:
+        blocks.append(block.first)
+        return clean(cleaner, block)
+
+    monkeypatch.setattr(Cleaner, "__call__", watched)
+    return blocks
+
+
+def test_settings_of_later_steps_do_not_clean_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(prepare_module, "PairStoreWriter", stopped)
+        with pytest.raises(OSError, match="No space left"):
+            run(tmp_path, corpus())
+    blocks = cleaned_blocks(monkeypatch)
+    paths = [parse_source(str(tmp_path / "0.tsv"), EN_ES)]
+    later = dataclasses.replace(PLAIN, vocab_size=200, max_pieces=50, tokens="sentencepiece", vocab_threads=2)
+    prepare(paths, tmp_path / "s.h5", later)
+    assert blocks == []
+    prepare(paths, tmp_path / "whole.h5", later)
+    assert blocks and (tmp_path / "s.h5").read_bytes() == (tmp_path / "whole.h5").read_bytes()
+
+
+def test_an_error_of_a_later_setting_keeps_the_cleaned_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    sources = [
+        parse_source(f"en-{code}:{write(tmp_path / f'{code}.tsv', corpus(count, seed))}", ("en", "es-de"))
+        for code, count, seed in (("es", 1500, 0), ("de", 8, 1))
+    ]
+    monkeypatch.setattr(order, "MOST_COPIES", 20)
+    options = dataclasses.replace(PLAIN, languages=("en", "es-de"), temperature=100)
+    with pytest.raises(SettingsError, match=r"would be repeated .* times; choose a lower"):
+        prepare(sources, tmp_path / "s.h5", options)
+    assert f"completed work is kept in {tmp_path / '.s.h5.work'}" in caplog.text
+    blocks = cleaned_blocks(monkeypatch)
+    prepare(sources, tmp_path / "s.h5", dataclasses.replace(options, temperature=1))
+    assert blocks == [] and not (tmp_path / ".s.h5.work").exists()
+    with pytest.raises(SettingsError, match=r"a vocabulary of 8 pieces cannot .*; choose another"):
+        prepare(sources[:1], tmp_path / "u.h5", dataclasses.replace(options, vocab_size=8))
+    assert (tmp_path / ".u.h5.work").is_dir()
+    with pytest.raises(SettingsError, match="workers is 0"):
+        prepare(sources, tmp_path / "t.h5", options, workers=0)
+
+
+def test_kept_text_and_dropped_rows_of_a_killed_run_are_replaced_and_others_are_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outputs = {"keep_text": tmp_path / "text", "rejects": tmp_path / "rejects", "work": tmp_path / "work"}
+    placed = {"text/a.txt", "text/b.txt", "rejects/too-short.tsv", "rejects/duplicate.tsv", "rejects/empty-side.tsv"}
+    with monkeypatch.context() as patch:
+        patch.setattr(PairStoreWriter, "__exit__", stopped)
+        with pytest.raises(OSError, match="No space left"):
+            run(tmp_path, corpus(), **outputs)
+    assert all((tmp_path / name).is_file() for name in placed)
+    source = [parse_source(str(tmp_path / "0.tsv"), EN_ES)]
+    for name in sorted(placed):
+        content = (tmp_path / name).read_bytes()
+        (tmp_path / name).write_bytes(b"mine")
+        with pytest.raises(StoreError, match=f"{name} exists; choose another folder for --"):
+            prepare(source, tmp_path / "s.h5", PLAIN, **outputs)
+        assert (tmp_path / name).read_bytes() == b"mine"
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(StoreError, match="exists; choose another folder for --keep-text"):
+        prepare(source, tmp_path / "other.h5", PLAIN, **outputs)
+    blocks = cleaned_blocks(monkeypatch)
+    prepare(source, tmp_path / "s.h5", PLAIN, **outputs)
+    assert blocks == [] and list((tmp_path / "work").iterdir()) == []
+    with pytest.raises(StoreError, match="exists; choose another folder for --keep-text"):
+        prepare(source, tmp_path / "t.h5", PLAIN, **outputs)
+    prepare(source, tmp_path / "t.h5", PLAIN, overwrite=True, **outputs)
+
+
+def test_all_outputs_may_be_in_one_folder(tmp_path: Path) -> None:
+    of_another_run = tmp_path / ".x.npy.0123456789ab.part"
+    of_another_run.touch()
+    run(tmp_path, corpus(), keep_text=tmp_path, rejects=tmp_path, work=tmp_path)
+    names = {"a.txt", "b.txt", "duplicate.tsv", "too-short.tsv", "empty-side.tsv"}
+    assert {path.name for path in tmp_path.iterdir()} == {"0.tsv", "s.h5", of_another_run.name, *names}
+
+
+@pytest.mark.parametrize("text", [corpus(), [*corpus(), ("three\tcolumns", "here")]])
+def test_a_folder_named_for_work_stays_with_everything_in_it(tmp_path: Path, text: Pairs) -> None:
+    outcome: Any = nullcontext() if text == corpus() else pytest.raises(TextError, match="has 3 columns")
+    (tmp_path / "precious").touch()
+    with outcome:
+        run(tmp_path, text, work=tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} - {"s.h5"} == {"precious", "0.tsv"}
 
 
 def test_a_bad_text_leaves_nothing_behind(tmp_path: Path) -> None:
@@ -318,3 +438,29 @@ def test_coverage_follows_the_script() -> None:
     assert PrepareSettings(("en", "ar-zh")).coverage == PrepareSettings(("en", "ar-ru")).coverage == 0.99995
     assert PrepareSettings(("en", "ru")).coverage == 0.9995
     assert PrepareSettings(("en", "zh"), character_coverage=0.99).coverage == 0.99
+
+
+def test_the_cache_waits_only_for_the_same_store(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    source, other = (
+        parse_source(str(write(tmp_path / name, corpus(300, seed))), EN_ES)
+        for seed, name in enumerate(("a.tsv", "b.tsv"))
+    )
+    options, folder = dataclasses.replace(PLAIN, vocab_size=60), tmp_path / "cache"
+    path = prepare_cached([source], options, folder)
+    taken, made = Event(), Event()
+
+    def another_run() -> None:
+        with FileLock(folder / f".{path.name}.lock"):
+            taken.set()
+            made.wait(20)
+            time.sleep(0.2)
+
+    thread = Thread(target=another_run)
+    thread.start()
+    assert taken.wait(20)
+    prepare_cached([other], options, folder)
+    assert "waiting" not in caplog.text
+    made.set()
+    assert prepare_cached([source], options, folder) == path
+    thread.join()
+    assert f"waiting for another run: another run is writing {path}" in caplog.messages

@@ -5,17 +5,18 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import date
 from decimal import Decimal
 
 import numpy as np
 import pyarrow.parquet as parquet
 import pytest
-from lancedb.query import LanceVectorQueryBuilder
 
 from st_paragram import Encoder, SearchIndex
-from st_paragram.errors import MiningError, ModelDirectoryError, SettingsError
+from st_paragram.errors import MiningError, ModelDirectoryError, ParagramError, SettingsError, TextError
 from st_paragram.tools.search import index as module
+from st_paragram.tools.search import recall as recalls
 from st_paragram.tools.search.embedding import TextSearch
 from st_paragram.tools.search.rows import table_rows, tags_of
 
@@ -65,6 +66,7 @@ def hits_of(index, where=None):
 @pytest.mark.parametrize("seed", range(4))
 def test_any_changes_give_what_a_plain_index_gives(tmp_path, seed, monkeypatch):
     monkeypatch.setattr(module, "_ROWS", 13)  # several blocks
+    monkeypatch.setattr(recalls, "SMALLEST", 1)
     rng, plain = random.Random(seed), Plain()
 
     def some(count):
@@ -110,36 +112,21 @@ def test_what_is_found_is_what_comparing_everything_finds(tmp_path):
     texts = list(dict.fromkeys(sentences_of(random.Random(0), 400)))
     index, encoder, queries = built(tmp_path, texts), Encoder("p-sp-mini"), [*WORDS * 6, "the night train"]
     rows, vectors = (encoder.encode(each, normalize_embeddings=True) for each in (queries, texts))
-    best = np.argsort(-rows @ vectors.T, axis=1, kind="stable")[:, :10]
+    cosines = rows.astype(float) @ vectors.T.astype(float)
+    best = -np.sort(-cosines, axis=1)[:, :10]
     found, in_memory = index.search(queries, 10), TextSearch(texts, encoder).search(queries, 10)
-    for row, places, hits, others in zip(rows, best, found, in_memory, strict=True):
-        np.testing.assert_allclose([hit.score for hit in hits], vectors[places] @ row, atol=2e-4)
-        assert [hit.line - 1 for hit in others] == places.tolist()
+    for row, expected, hits, others in zip(cosines, best, found, in_memory, strict=True):
+        np.testing.assert_allclose([hit.score for hit in hits], expected, atol=2e-4)
+        np.testing.assert_allclose([hit.score for hit in others], expected, atol=1e-6)
+        np.testing.assert_allclose(row[[hit.line - 1 for hit in others]], expected, atol=1e-6)
+        assert others == sorted(others, key=lambda hit: (-hit.score, hit.line))
         assert all(texts[hit.line - 1] == hit.sentence for hit in hits)
     assert len({hit.line for hits in found for hit in hits} - {hit.line for hits in in_memory for hit in hits}) < 5
-    assert index.search(queries[:1], 10, threshold=found[0][3].score) == [found[0][:4]]
+    least = found[0][3].score
+    assert index.search(queries[:1], 10, threshold=least) == [[hit for hit in found[0] if hit.score >= least]]
     scaled = index.search_vectors(rows * 7, 10)  # of any length
     for hits, others in zip(found, scaled, strict=True):
         np.testing.assert_allclose([hit.score for hit in hits], [hit.score for hit in others], atol=1e-6)
-
-
-def test_an_approximate_index_finds_most_and_all_that_a_filter_leaves(tmp_path, monkeypatch):
-    texts = [f"{text} {number}" for number, text in enumerate(sentences_of(random.Random(1), 3000))]
-    index = built(tmp_path, texts, [{"rare": number % 300 == 0} for number in range(3000)])
-    exact = index.search(texts[:50], 10)
-    index.approximate()
-    found = index.search(texts[:50], 10)
-    same = [{hit.line for hit in one} & {hit.line for hit in other} for one, other in zip(exact, found, strict=True)]
-    assert np.mean(list(map(len, same))) > 7
-    visited: list[int] = []
-    limit = LanceVectorQueryBuilder.maximum_nprobes
-    monkeypatch.setattr(
-        LanceVectorQueryBuilder, "maximum_nprobes", lambda self, lists: visited.append(lists) or limit(self, lists)
-    )
-    assert len(index.search(["station train"], 10, where="rare")[0]) == 10 and index.search(texts[:1], 10)
-    assert visited == [0, 20]  # 0: all of the 54
-    index.add(["a sentence that came later"])
-    assert index.search(["a sentence that came later"], 1)[0][0].line == 3001
 
 
 def test_numbers_stay_with_their_sentences_and_are_never_used_again(tmp_path):
@@ -163,7 +150,12 @@ def test_fields_of_all_kinds_and_what_cannot_be_kept(tmp_path):
     assert index.search(["one"], where="`Größe in m` > 1")[0][0].metadata["price"] == 2.0
     for fields, message in [
         ({"n": "x"}, "field n: a value is string, but earlier values are int64"),
-        ({"n": 1.5}, "field n: a value is double, but earlier values are int64"),
+        ({"ok": 1}, "field ok: a value is int64, but earlier values are bool"),
+        ({"price": True}, "field price: a value is bool, but earlier values are double"),
+        ([{"new": 1.5}, {"new": True}], "field new: some values are true or false and others are not"),
+        ([{"new": 1}, {"new": "x"}], "field new: Could not convert 'x'"),
+        ([{"new": 1.5}, {"new": 2**60}], "field new: whole numbers above 9,007,199,254,740,992 cannot be mixed"),
+        ({"price": 2**60}, "field price: whole numbers above 9,007,199,254,740,992 cannot be mixed"),
         ({"n": [1]}, "field n: a value is list"),
         ({"big": 2**70}, "field big: .*too large"),
         ({"text": "x"}, "field 'text': use another name"),
@@ -176,16 +168,39 @@ def test_fields_of_all_kinds_and_what_cannot_be_kept(tmp_path):
         assert "\n" not in str(caught.value) and len(SearchIndex(index.folder)) == 2 and index.fields == kinds
 
 
+@pytest.mark.parametrize("parts", [[[1, 2.5]], [[2.5, 1]], [[1], [2.5], [3]], [[2.5], [1]], [[-(2**53)], [0.5]]])
+@pytest.mark.parametrize("name", ["n", "Größe in m"])
+def test_whole_numbers_and_decimals_of_a_field_become_decimals(tmp_path, parts, name):
+    index = built(tmp_path, ["no number"], {"other": 1})
+    numbers = {}
+    for part in parts:
+        added = {f"sentence number {len(numbers) + place}": value for place, value in enumerate(part)}
+        assert index.add(added, [{name: value} for value in added.values()]) == len(part)
+        numbers |= added
+    assert index.fields == {"other": "int64", name: "double"}
+    values = {hit.sentence: hit.metadata for hit in index.search(["sentence"])[0]}
+    assert values == {"no number": {"other": 1}} | {text: {name: value} for text, value in numbers.items()}
+    rows = [(text, {name: value}) for text, value in numbers.items()]
+    assert SearchIndex.build(rows, tmp_path / "j", "p-sp-mini").fields == {name: "double"}
+
+
+def test_whole_numbers_that_decimals_do_not_represent_are_refused(tmp_path):
+    index = built(tmp_path, ["one two"], {"id": 2**53 + 1})
+    with pytest.raises(SettingsError, match=r"field id: whole numbers above .* give such numbers as text"):
+        index.add(["three four"], {"id": 0.5})
+    assert index.fields == {"id": "int64"} and index.search(["one"])[0][0].metadata == {"id": 2**53 + 1}
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ({}, "by exactly one of where"),
         ({"lines": [1], "where": "a=1"}, "by exactly one of where"),
-        ({"where": "langg = 'es'"}, "filter \"langg = 'es'\": .*No field named langg"),
-        ({"where": "lang = 5"}, "filter 'lang = 5': .*could not convert to literal of type 'Utf8'$"),
-        ({"where": "lang ="}, "filter 'lang =': .*found: EOF"),
-        ({"where": "lang"}, "does not return a boolean"),
-        ({"where": {"lang": "es"}}, "where is {'lang': 'es'}; give an SQL condition"),
+        ({"where": "langg = 'es'"}, "filter \"langg = 'es'\": unknown field 'langg' .*; fields are lang, text, line"),
+        ({"where": "lang = 5"}, "filter 'lang = 5': field lang holds text"),
+        ({"where": "lang ="}, "filter 'lang =': expected a value, not the end"),
+        ({"where": "lang"}, "unexpected the end after field lang"),
+        ({"where": {"lang": "es"}}, "where is {'lang': 'es'}; give a condition"),
     ],
 )
 def test_bad_filters_are_refused_in_a_line(tmp_path, arguments, message):
@@ -219,9 +234,46 @@ def test_what_the_model_knows_nothing_of_is_left_out_and_no_query(tmp_path, monk
         SearchIndex.build(["", UNKNOWN], tmp_path / "j", "p-sp-mini")
     monkeypatch.setattr(Encoder, "encode", lambda self, texts, **_: np.full((len(texts), 256), np.nan, np.float32))
     for change in (lambda: built(tmp_path / "k", ["one two"]), lambda: index.add(["five six"])):
-        with pytest.raises(MiningError, match="length nan"):
+        with pytest.raises(ParagramError, match="NaN or infinite values"):
             change()
     assert not list((tmp_path / "k").glob("*")) and len(SearchIndex(tmp_path / "i")) == 1
+
+
+def test_threads_get_the_counts_of_their_additions(tmp_path):
+    index = built(tmp_path, ["the first one"])
+
+    def add(number):
+        texts = [f"sentence {number} {part}" for part in range(number + 1)]
+        return index.add([*texts, "the first one", ""]) - len(texts)
+
+    with ThreadPoolExecutor(4) as pool:
+        assert set(pool.map(add, range(12))) == {0}
+    assert len(index) == 1 + sum(range(13))
+    expected = {
+        "lines": 1 + sum(range(13)) + 24,
+        "blank": 12,
+        "repeated": 0,
+        "known": 12,
+        "added": len(index),
+        "unknown": 0,
+    }
+    assert dict(index.counts) == expected
+
+
+def test_one_text_is_one_query_and_never_a_list_of_letters(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    index = built(tmp_path, ["the train is late", "the cat sleeps"])
+    for search in (index, TextSearch(["the train is late", "the cat sleeps"], Encoder("p-sp-mini"))):
+        assert search.search("train") == search.search(["train"])[0] and len(search.search("train")) == 2
+        assert search.search(np.array(["train"])) == search.search(("train",)) == search.search(["train"])
+        with pytest.raises(SettingsError, match="text 1 of 2"):
+            search.search(["train", None])
+    for change in (index.add, lambda text: index.delete(sentences=text), lambda text: TextSearch(text, None)):
+        for text in ("a new sentence", "x" * 5000, "a\0b"):
+            with pytest.raises(TextError, match="no such file; give the name of a text, or sentences as a list"):
+                change(text)
+    (tmp_path / "lines.txt").write_text("a new sentence\n")
+    assert index.add("lines.txt") == 1 and index.delete(sentences="lines.txt") == 1
 
 
 def test_an_index_belongs_to_its_model_and_is_not_overwritten_unasked(tmp_path, monkeypatch):
@@ -339,3 +391,25 @@ def test_tables_and_tags_give_fields(tmp_path):
     tags = {"a": 1, "b": 1.5, "c": True, "d": "007", "e": "x=y", "f": "9" * 20, "g": "[1]", "h": "null"}
     written = [f"{name}={str(value).replace('True', 'true')}" for name, value in tags.items()]
     assert tags_of(written) == tags
+
+
+def test_a_full_disk_names_the_index_in_one_line(tmp_path, monkeypatch):
+    def full(*_):
+        raise RuntimeError("lance error: LanceError(IO): No space left on device (os error 28), /x/structural.rs:191:9")
+
+    index = SearchIndex.build(["one two"], tmp_path / "i", "p-sp-mini")
+    monkeypatch.setattr(SearchIndex, "_fill", full)
+    for change, folder in ((lambda: index.add(["three four"]), "i"), (build_another(tmp_path), "j")):
+        with pytest.raises(OSError, match="No space left on device") as caught:
+            change()
+        assert caught.value.filename == str(tmp_path / folder)
+    with (
+        pytest.raises(MiningError, match="i: no space left on the disk; free disk space"),
+        module._refused(tmp_path / "i"),
+    ):
+        full()
+    assert [path.name for path in tmp_path.iterdir()] == ["i"] and len(index) == 1
+
+
+def build_another(folder):
+    return lambda: SearchIndex.build(["one two"], folder / "j", "p-sp-mini")

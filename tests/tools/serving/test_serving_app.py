@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import base64
 import json
+import random
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import numpy as np
@@ -20,9 +23,13 @@ for package in ("httptools", "orjson", "prometheus_client", "uvicorn"):
     pytest.importorskip(package)
 testclient = pytest.importorskip("starlette.testclient")
 
+from st_paragram.core.encoding import encoder as encoder_module  # noqa: E402
+from st_paragram.tools.serving import app, schemas  # noqa: E402
 from st_paragram.tools.serving.app import build  # noqa: E402
+from st_paragram.tools.serving.batching import Batcher  # noqa: E402
 from st_paragram.tools.serving.schemas import CACHED_AS, Job  # noqa: E402
 
+UNKNOWN = "ⵣⵣⵣⵣ ⵣⵣ"  # no letter of it is in the vocabulary
 TEXTS = ["where is the station?", "¿dónde está la estación?", "the cat sleeps"]
 FIELDS = [{"lang": "en", "year": 2021}, {"lang": "es"}, {"lang": "en", "year": 2019}]
 QUERY, DOCUMENTS = TEXTS[0], ["the cat sleeps", TEXTS[1], "a railway station"]
@@ -136,6 +143,15 @@ def test_what_there_is(client):
     ("path", "asked", "says"),
     [
         ("/v1/embeddings", {"input": ["a", " "]}, "text 1 of input is empty"),
+        ("/v1/embeddings", {"input": ["a", "\u200b\ufeff"]}, "text 1 of input is empty"),
+        ("/v1/embeddings", {"input": UNKNOWN}, "text 0 of input has no token that p-sp-mini knows"),
+        ("/v1/embeddings", {"input": ["a", "\u0640"]}, "text 1 of input has no token that p-sp-mini knows"),
+        ("/embed", {"inputs": ["a", UNKNOWN], "normalize": False}, "text 1 of inputs has no token"),
+        ("/score", {"pairs": [["a", "b"], ["c", UNKNOWN]]}, "text 1 of pairs[1] has no token"),
+        ("/score", {"pairs": [["a", "b"], ["", "c"]]}, "text 0 of pairs[1] is empty"),
+        ("/rerank", {"query": UNKNOWN, "documents": ["a"]}, "text 0 of query has no token"),
+        ("/rerank", {"query": "a", "documents": ["b", UNKNOWN]}, "text 1 of documents has no token"),
+        ("/rerank", {"query": "a", "texts": ["\u200b"]}, "text 0 of texts is empty"),
         ("/v1/embeddings", {"input": ["a"] * 7}, "input has 7 texts; give 1 to 6"),
         ("/v1/embeddings", {"input": "a" * 51}, "text 0 of input has 51 characters; at most 50"),
         ("/v1/embeddings", {"input": ["a", 1]}, "input[1]: Input should be a valid string"),
@@ -170,8 +186,10 @@ def test_bodies_that_are_too_large_are_refused_announced_or_not(client):
 def test_a_key_is_needed_where_there_is_one():
     client = serving(key="sésame")
     assert "a key is needed" in message(embed(client, input="a"), 401)
-    for wrong in ("Bearer x", "Basic c8OpeA==", "sésame".encode(), b"Bearer \xff"):
-        assert client.get("/metrics", headers={"Authorization": wrong}).status_code == 401
+    for wrong in ("Bearer x", b"Bearer \xff", "Bearer "):
+        assert "the key is wrong" in message(client.get("/metrics", headers={"Authorization": wrong}), 401)
+    for other in ("Basic c8OpeA==", "sésame".encode()):
+        assert "has another form" in message(client.get("/metrics", headers={"Authorization": other}), 401)
     assert client.get("/health").status_code == 200
     assert client.get("/v1/models", headers={"Authorization": "Bearer sésame".encode()}).status_code == 200
 
@@ -254,6 +272,110 @@ def test_an_index_is_searched_and_changed(folder):
     assert "metadata: Input should be" in message(ask("/index/add", sentences=["ab"], metadata=3))
     message(ask("/index/delete", lines=[1], where="true"))
     message(ask("/index/delete"))
+
+
+def test_the_recall_of_the_server_is_that_of_its_searches(folder, monkeypatch):
+    from st_paragram.tools.search.index import SearchIndex
+
+    wanted = []
+    search = SearchIndex.search_vectors
+    monkeypatch.setattr(
+        SearchIndex, "search_vectors", lambda *args, recall, **kw: wanted.append(recall) or search(*args, **kw)
+    )
+    for recall in (None, 0.99):
+        serving(index=folder, recall=recall).post("/search", json={"queries": ["a cat"], "k": 1})
+    assert wanted == [None, 0.99]
+
+
+REQUIRED = {
+    schemas.Embeddings: {"input": "hi"},
+    schemas.Embed: {"inputs": "hi"},
+    schemas.Rerank: {"query": "hi"},
+    schemas.Score: {"pairs": [["a", "b"]]},
+    schemas.Search: {"queries": ["hi"]},
+    schemas.Add: {"sentences": ["hi"]},
+    schemas.Delete: {},
+}
+
+
+@pytest.mark.parametrize("schema", REQUIRED)
+def test_null_is_as_good_as_no_field(schema):
+    required = REQUIRED[schema]
+    assert {name for name, field in schema.model_fields.items() if field.is_required()} == set(required)
+    without = schema.model_validate_json(json.dumps(required))
+    optional = set(schema.model_fields) - set(required)
+    for names in [optional, *([name] for name in optional)]:
+        assert schema.model_validate_json(json.dumps(required | dict.fromkeys(names))) == without
+
+
+def test_every_schema_is_in_the_test_above():
+    assert set(REQUIRED) == set(schemas._Body.__subclasses__())
+
+
+def test_tokens_are_counted_per_request(client, monkeypatch):
+    tokenizer = Encoder("p-sp-mini").tokenizer
+    tokens = {text: len(tokenizer.encode([text])[0]) for text in (*TEXTS, "a b c d e f g " * 3)}
+
+    def count(texts):
+        usage = embed(client, input=texts).json()["usage"]
+        return usage["total_tokens"]
+
+    def asked(number):
+        texts = random.Random(number).choices(list(tokens), k=1 + number % 6)
+        return count(texts) - sum(tokens[text] for text in texts)
+
+    with ThreadPoolExecutor(16) as pool:
+        assert set(pool.map(asked, range(100))) == {0}
+    with monkeypatch.context() as patch:
+        patch.setattr(encoder_module, "embed", failing_after_tokens)
+        message(embed(client, input=TEXTS), 500)
+    assert count(TEXTS[:1]) == tokens[TEXTS[0]]
+
+
+def failing_after_tokens(texts, tokenizer, *arguments, **options):
+    tokenizer.encode(texts, None, 1)
+    raise RuntimeError("no memory")
+
+
+def test_searches_have_a_time_limit_and_count_as_waiting(folder, monkeypatch):
+    from st_paragram import SearchIndex
+
+    client = serving(index=folder)
+
+    def slow(*arguments, **options):
+        time.sleep(0.5)
+        return []
+
+    monkeypatch.setattr(app, "SEARCH_SECONDS", 0.1)
+    with monkeypatch.context() as patch:
+        patch.setattr(SearchIndex, "search_vectors", slow)
+        assert "took longer than 0 seconds" in message(client.post("/search", json={"queries": ["a"], "k": 1}), 504)
+    monkeypatch.setattr(app, "SEARCH_SECONDS", 0.0)  # LanceDB's limit
+    assert "took longer than" in message(client.post("/search", json={"queries": ["a"], "k": 1}), 504)
+    monkeypatch.setattr(app, "SEARCH_SECONDS", 5.0)
+    monkeypatch.setattr(Batcher.__init__, "__defaults__", (4096, 5))
+    client = serving(index=folder)
+    with monkeypatch.context() as patch:
+        patch.setattr(SearchIndex, "search_vectors", slow)
+        with ThreadPoolExecutor(5) as pool:
+            answers = list(pool.map(lambda _: client.post("/search", json={"queries": ["a", "b"], "k": 1}), range(5)))
+    assert {answer.status_code for answer in answers} == {200, 503}
+    (refused, *_) = (answer for answer in answers if answer.status_code == 503)
+    assert refused.headers["Retry-After"] == "1" and "texts are waiting" in message(refused, 503)
+    assert client.post("/search", json={"queries": ["a"], "k": 1}).status_code == 200
+
+
+def test_conditions_and_sentences_that_are_refused(folder):
+    client = serving(index=folder, index_writable=True, key="sesame")
+    client.headers.update(KEY)
+    for where in ("lang = 'en'; drop table sentences", "lang = $1", "length(repeat(text, 1000000)) > 5", "1+1>1", ""):
+        assert "filter " in message(client.post("/search", json={"queries": ["a"], "k": 1, "where": where}))
+        assert "filter " in message(client.post("/index/delete", json={"where": where}))
+    for sentence, problem in ((UNKNOWN, "has no token"), ("!a", "has fewer than two letters or digits")):
+        asked = {"sentences": ["the bus is late", sentence]}
+        assert f"text 1 of sentences {problem}" in message(client.post("/index/add", json=asked))
+    assert "text 1 of queries has no token" in message(client.post("/search", json={"queries": ["a", UNKNOWN], "k": 1}))
+    assert client.get("/health").json()["sentences"] == 3
 
 
 def test_an_index_is_changed_only_where_that_is_wanted(folder):

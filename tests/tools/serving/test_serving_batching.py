@@ -28,7 +28,7 @@ class Encode:
         self.begun.set()
         assert self.go.wait(10)
         rows = np.array([[float(text), 2.0] for text in texts], np.float32)
-        return Encoded(rows, rows[:, 0].astype(int))
+        return Encoded(rows, rows, rows[:, 1] > 0, rows[:, 0].astype(int))
 
 
 def run(work, encode, batch_texts=8, max_waiting=100, short=0):

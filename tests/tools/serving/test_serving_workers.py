@@ -76,3 +76,36 @@ def test_workers_end_with_their_parent(server):
     children = workers(process)
     process.kill()
     assert not psutil.wait_procs(children, 30)[1]
+
+
+CANNOT_START = """
+import shutil, sys
+from st_paragram import Encoder
+from st_paragram.errors import ParagramError
+from st_paragram.tools.serving.app import serve
+from st_paragram.tools.serving.schemas import Job
+from st_paragram.tools.serving.workers import Workers
+
+start = Workers.init_processes
+
+def without_model(workers):
+    shutil.rmtree(sys.argv[1])
+    start(workers)
+
+if __name__ == "__main__":
+    Encoder("p-sp-mini").save(sys.argv[1])
+    Workers.init_processes = without_model
+    try:
+        serve(Job(sys.argv[1], workers=2, port=0))
+    except ParagramError as error:
+        sys.exit(str(error))
+"""
+
+
+def test_workers_that_cannot_start_end_the_server(tmp_path):
+    (tmp_path / "start.py").write_text(CANNOT_START)
+    command = [sys.executable, str(tmp_path / "start.py"), str(tmp_path / "model")]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=100)
+    assert result.returncode == 1 and not result.stdout
+    (line,) = result.stderr.splitlines()
+    assert re.match("a worker process cannot start: no model '.*model': no such folder", line)

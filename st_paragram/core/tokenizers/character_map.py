@@ -1,4 +1,4 @@
-"""Read and extend the normalization rules inside a sentencepiece model, for example by simplified Chinese characters.
+"""Read and extend the normalization rules inside a sentencepiece model, for example by those of `characters`.
 
 A model normalizes text by rules from characters to others, leftmost and longest first. They are in its `charsmap`: the
 size of a double array in bytes, uint32, the array (units of Darts-clone, uint32), and the replacement texts, each
@@ -8,29 +8,24 @@ followed by a zero byte. A value of the array is the position of a replacement t
 from __future__ import annotations
 
 import io
-import tempfile
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 
 from st_paragram.core.tokenizers.model_file import NORMALIZER, fields
-from st_paragram.errors import TextError
-
-#: Rules that unify Arabic spelling: without vowel signs and tatweel, and with one letter for those that writers swap
-#: (alef with hamza or madda, alef maksura and ya, ta marbuta and ha, hamza on waw or ya).
-ARABIC = {
-    **dict.fromkeys(map(chr, (0x640, *range(0x64B, 0x653), 0x670)), ""),
-    **dict.fromkeys("أإآٱ", "ا"),
-    **{"ى": "ي", "ة": "ه", "ؤ": "و", "ئ": "ي"},
-}
 
 _CHARSMAP = 2  # field of the settings of the normalizer
 
 
 def rules_of(model: bytes) -> dict[str, str]:
     """Read the rules of a model: characters -> replacement."""
-    if not (charsmap := _charsmap(model)):
+    return _rules(_charsmap(model))
+
+
+def _rules(charsmap: bytes) -> dict[str, str]:
+    if not charsmap:
         return {}
     size = int.from_bytes(charsmap[:4], "little")
     units, texts = np.frombuffer(charsmap, "<u4", size // 4, 4).tolist(), charsmap[4 + size :]
@@ -55,45 +50,47 @@ def rules_of(model: bytes) -> dict[str, str]:
 
 
 def with_rules(model: bytes, more: Mapping[str, str]) -> bytes:
-    """Add rules for single characters to a model; they also apply to the results of its existing rules.
+    """Add rules for single characters to a model, or replace its rules for them.
 
-    Sentencepiece compiles the rules by training a throwaway vocabulary; its NFKC rules take half a minute.
+    A new rule also applies to the results of other rules, and to a letter with marks, such as ya with hamza.
     """
+    return _with_charsmap(model, _extended(_charsmap(model), tuple(more.items()))) if more else model
+
+
+@lru_cache(maxsize=4)  # each call takes seconds
+def _extended(charsmap: bytes, more: tuple[tuple[str, str], ...]) -> bytes:
+    table = str.maketrans(dict(more))
+    variants: dict[str, list[str]] = {}  # by the character that they are read as
+    for character, replacement in more:
+        variants.setdefault(replacement, []).append(character)
+    rules = {}
+    for source, target in _rules(charsmap).items():
+        rules[source] = target.translate(table)
+        if len(source) > 1:
+            rules |= {variant + source[1:]: rules[source] for variant in variants.get(source[0], ())}
+    return _compiled(rules | dict(more))
+
+
+def _compiled(rules: Mapping[str, str]) -> bytes:
+    """Compile rules. Sentencepiece does this only in the training of a vocabulary, so a small one is trained."""
+    import tempfile
+
     import sentencepiece
 
-    table = str.maketrans(dict(more))
-    rules = dict(more) | {source: target.translate(table) for source, target in rules_of(model).items()}
     lines = ("\t".join(" ".join(f"{ord(each):x}" for each in text) for text in rule) for rule in rules.items())
-    compiled = io.BytesIO()
+    model = io.BytesIO()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "rules.tsv")
         path.write_text("\n".join(lines) + "\n", encoding="utf-8")
         sentencepiece.SentencePieceTrainer.train(
             sentence_iterator=iter(["a b c"]),
-            model_writer=compiled,
+            model_writer=model,
             vocab_size=8,
             hard_vocab_limit=False,
             normalization_rule_tsv=str(path),
             minloglevel=2,
         )
-    return _with_charsmap(model, _charsmap(compiled.getvalue()))
-
-
-def simplified_characters(path: str | Path) -> dict[str, str]:
-    """Read rules from traditional to simplified Chinese characters from `Unihan_Variants.txt` of Unicode's Unihan.
-
-    A character that is also a simplified form of itself is not changed.
-    """
-    rules = {}
-    for line in Path(path).read_text(encoding="utf-8").split("\n"):
-        if "\tkSimplifiedVariant\t" in line:
-            character, _, forms = line.split("\t")
-            first, *others = (chr(int(form[2:].partition("<")[0], 16)) for form in (character, *forms.split()))
-            if first not in others:
-                rules[first] = others[0]
-    if not rules:
-        raise TextError(f"{path}: no kSimplifiedVariant; give Unihan_Variants.txt of Unihan.zip, from unicode.org")
-    return rules
+    return _charsmap(model.getvalue())
 
 
 def _charsmap(model: bytes) -> bytes:

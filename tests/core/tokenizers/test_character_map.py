@@ -5,7 +5,8 @@ import unicodedata
 import pytest
 
 from st_paragram import Encoder
-from st_paragram.conversion.normalization import rules_of, simplified_characters, with_rules
+from st_paragram.core.tokenizers.character_map import rules_of, with_rules
+from st_paragram.core.tokenizers.characters import CHARACTERS, simplified_characters
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
 from st_paragram.core.tokenizers.stock import convert_tokenizer
 from st_paragram.errors import TextError
@@ -14,9 +15,11 @@ from st_paragram.errors import TextError
 def test_the_rules_are_those_of_nfkc(vocabulary):
     rules = rules_of(vocabulary.content)
     assert len(rules) > 200_000
-    letters = [each for each in rules if len(each) == 1 and unicodedata.category(each) in ("Lu", "Lo", "Nd")]
+    single = [source for source in rules if len(source) == 1 and source not in CHARACTERS]
+    letters = [source for source in single if unicodedata.category(source) in ("Lu", "Lo", "Nd")]
     assert len(letters) > 1_000
-    assert all(rules[each] == unicodedata.normalize("NFKC", each) for each in letters)
+    table = str.maketrans(CHARACTERS)
+    assert all(rules[letter] == unicodedata.normalize("NFKC", letter).translate(table) for letter in letters)
     assert rules["e\N{COMBINING ACUTE ACCENT}"] == "é" and rules["\x01"] == ""
 
 
@@ -34,6 +37,19 @@ def test_further_rules_change_what_they_name_and_nothing_else(vocabulary):
     assert ids[:4] == ids[4:]
     stock = convert_tokenizer(more)
     assert [row.ids for row in stock.encode_batch(texts)] == [more.processor.encode(text.lower()) for text in texts]
+
+
+def test_new_rules_replace_others_and_apply_to_their_results(vocabulary):
+    content = with_rules(vocabulary.content, {"\u200b": "x", "\u0627": "a"})
+    rules = rules_of(content)
+    assert (rules["\u200b"], rules["\ufe8d"]) == ("x", "a")  # the second is a form of alef
+    assert rules_of(with_rules(content, {"a": "b"}))["\ufe8d"] == "b"
+    assert with_rules(content, {}) == content
+
+
+def test_a_letter_with_marks_follows_the_letter_that_it_is_read_as(vocabulary):
+    rules = rules_of(with_rules(vocabulary.content, {"\u0131": "i"}))
+    assert rules["\u0131\N{COMBINING DIAERESIS}"] == rules["i\N{COMBINING DIAERESIS}"] == "\u00ef"
 
 
 def test_characters_of_unihan(tmp_path):

@@ -1,0 +1,190 @@
+"""Embeddings of length 1, and one rule for texts in which a model knows no token.
+
+Such a text is empty, or has only characters that the model drops or does not know: spaces, invisible characters,
+another script. It has no similarity with any text, not even with an equal text. Many such texts have the same
+embedding, zeros or that of the mark for a space, which says nothing about them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from itertools import chain
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from st_paragram.core.encoding.embed import list_of_texts
+from st_paragram.core.encoding.encoder import Encoder
+from st_paragram.core.encoding.models import TextEncoder
+from st_paragram.core.encoding.packing import Vectors
+from st_paragram.errors import ModelDirectoryError
+
+# Texts without a known token: no character, and a character of private use
+_WITHOUT_TOKEN = ["", "\ue000"]
+_SPACES = "\u2581\u0120 "  # marks of a space in sentencepiece and in GPT-2's tokens, and a space
+_ROUNDING = 1e-6  # largest difference from 1 of the cosine of equal embeddings
+
+Mask = NDArray[np.bool_]
+
+
+class UnitEmbeddings(NamedTuple):
+    """Embeddings of n texts.
+
+    Attributes:
+        vectors: Vectors of length 1, or of zeros for texts without a known token, float32 (n, D).
+        known: Whether the model knows a token of each text, (n,).
+    """
+
+    vectors: Vectors
+    known: Mask
+
+
+def unit_embeddings(
+    encoder: TextEncoder,
+    texts: Sequence[str],
+    method: str = "encode",
+    **options: Any,  # noqa: ANN401 - those of the model's method
+) -> UnitEmbeddings:
+    """Embed texts as vectors of length 1.
+
+    Args:
+        encoder: Model.
+        texts: The n texts.
+        method: Method of the model: encode, encode_query or encode_document.
+        options: Further options of the method. With `normalize_embeddings`, the model scales the vectors.
+
+    Raises:
+        ModelDirectoryError: An embedding has NaN or infinite values.
+    """
+    embeddings = _embed(encoder, texts, method, options)
+    known = known_embeddings(encoder, texts, embeddings, method=method, **options)
+    if options.get("normalize_embeddings"):
+        _lengths(embeddings)
+        return UnitEmbeddings(np.where(known[:, None], embeddings, np.float32(0)), known)
+    return scaled_known(embeddings, known)
+
+
+def scaled(embeddings: Vectors, unknown: Vectors) -> UnitEmbeddings:
+    """Scale embeddings, (n, D), to length 1, and set those of texts without a known token to zero.
+
+    `unknown` is the result of `unknown_embeddings` for the same model and method. Without the texts, the embeddings
+    alone decide: use `unit_embeddings` for networks and for models with prompts.
+    """
+    return scaled_known(embeddings, np.any(embeddings, axis=1) & ~_are_alike(embeddings, unknown))
+
+
+def scaled_known(embeddings: Vectors, known: Mask) -> UnitEmbeddings:
+    """Scale embeddings, (n, D), to length 1, and set those of texts without a known token, by a mask (n,), to zero."""
+    lengths = _lengths(embeddings)
+    lengths[~known] = 1
+    vectors = embeddings / lengths
+    vectors[~known] = 0
+    return UnitEmbeddings(vectors, known)
+
+
+def known_embeddings(
+    encoder: TextEncoder,
+    texts: Sequence[str],
+    embeddings: Vectors,
+    *,
+    method: str = "encode",
+    **options: Any,  # noqa: ANN401
+) -> Mask:
+    """Return whether the model knows a token of each text, (n,), given the embeddings of the texts, (n, D).
+
+    The tokenizer decides, if it is one of this package or of transformers. An averaging model needs it only for the
+    embeddings that texts without a known token have. With another tokenizer, these embeddings alone decide.
+    """
+    has_direction = np.any(embeddings, axis=1)
+    tokenizer = _tokenizer(encoder, options.get("language"))
+    shows_unknown = _is_mean_of_text(encoder, options) and embeddings.shape[1] > 1
+    if tokenizer is not None and not shows_unknown:
+        return has_direction & known_to(tokenizer, texts)
+    known = has_direction & ~_are_alike(embeddings, unknown_embeddings(encoder, method, **options))
+    if tokenizer is not None:
+        doubtful = np.flatnonzero(has_direction & ~known)
+        known[doubtful] = known_to(tokenizer, [texts[number] for number in doubtful.tolist()])
+    return known
+
+
+def known_texts(encoder: TextEncoder, texts: Sequence[str]) -> Mask:
+    """Return whether a model knows a token of each text, (n,)."""
+    tokenizer = _tokenizer(encoder)
+    return unit_embeddings(encoder, texts).known if tokenizer is None else known_to(tokenizer, texts)
+
+
+def known_to(tokenizer: Any, texts: Sequence[str]) -> Mask:  # noqa: ANN401 - of this package or of transformers
+    """Return whether a tokenizer knows a token of each text, other than a space, (n,)."""
+    if not len(texts):
+        return np.zeros(0, bool)
+    if hasattr(tokenizer, "piece"):
+        ids, offsets = tokenizer.encode(list(texts))
+        piece = tokenizer.piece
+    else:
+        rows = tokenizer(list(texts), add_special_tokens=False, verbose=False)["input_ids"]
+        ids = np.array(list(chain.from_iterable(rows)), np.int64)
+        offsets = np.cumsum([0, *map(len, rows)])
+        unknown = tokenizer(_WITHOUT_TOKEN, add_special_tokens=False)["input_ids"]
+        piece = partial(_token, tokenizer, {*tokenizer.all_special_ids, *chain.from_iterable(unknown)})
+    distinct, places = np.unique(ids, return_inverse=True)
+    is_known = np.array([bool((piece(number) or "").strip(_SPACES)) for number in distinct.tolist()], bool)
+    counts = np.concatenate([[0], np.cumsum(is_known[places.reshape(-1)])])
+    known: Mask = counts[offsets[1:]] > counts[offsets[:-1]]
+    return known
+
+
+def _token(tokenizer: Any, without_text: set[int], number: int) -> str | None:  # noqa: ANN401 - of transformers
+    token: str | None = None if number in without_text else tokenizer.convert_ids_to_tokens(number)
+    return token
+
+
+def _tokenizer(encoder: TextEncoder, language: str | None = None) -> Any:  # noqa: ANN401
+    """Return the model's tokenizer if it is one of this package or of transformers."""
+    tokenizer: Any = getattr(encoder, "tokenizer", None)
+    if not (hasattr(tokenizer, "piece") or hasattr(tokenizer, "all_special_ids")):
+        return None
+    return tokenizer.in_language(language) if language else tokenizer
+
+
+def _is_mean_of_text(encoder: TextEncoder, options: dict[str, Any]) -> bool:
+    """Whether embeddings are means of the tokens of the text alone, without a prompt."""
+    return isinstance(encoder, Encoder) and not options.get("prompt") and not any(encoder.prompts.values())
+
+
+def unknown_embeddings(encoder: TextEncoder, method: str = "encode", **options: Any) -> Vectors:  # noqa: ANN401
+    """Return the embeddings, of length 1, that a model gives to texts without a known token, (u, D) with u < 3.
+
+    There is none (u is 0) if the model gives them zeros.
+    """
+    embeddings = _embed(encoder, _WITHOUT_TOKEN, method, options)
+    lengths = np.linalg.norm(embeddings, axis=1, keepdims=True)
+    has_direction = lengths[:, 0] > 0
+    return embeddings[has_direction] / lengths[has_direction]
+
+
+def _lengths(embeddings: Vectors) -> Vectors:
+    """Return the lengths of embeddings, (n, 1); refuse NaN and infinite values."""
+    lengths: Vectors = np.linalg.norm(embeddings, axis=1, keepdims=True)
+    if not np.isfinite(lengths).all():
+        number = int(np.argmin(np.isfinite(lengths[:, 0]))) + 1
+        seen = f"embedding {number} of {len(embeddings)} has NaN or infinite values"
+        raise ModelDirectoryError(f"{seen}; the model is damaged or was not trained properly: use another model")
+    return lengths
+
+
+def _are_alike(embeddings: Vectors, unknown: Vectors) -> Mask:
+    """Return whether each embedding, (n, D), has the direction of one of the unknown embeddings, (u, D)."""
+    lengths = np.linalg.norm(embeddings, axis=1, keepdims=True)
+    if embeddings.shape[1] < 2 or not len(unknown):  # in one dimension, half of all embeddings have this direction
+        return np.zeros(len(embeddings), bool)
+    with np.errstate(invalid="ignore"):  # NaN is refused later
+        alike: Mask = (embeddings @ unknown.T > (1 - _ROUNDING) * lengths).any(axis=1)
+    return alike
+
+
+def _embed(encoder: TextEncoder, texts: Sequence[str], method: str, options: dict[str, Any]) -> Vectors:
+    embed = getattr(encoder, method)
+    embeddings = np.asarray(embed(list_of_texts(texts), **{"show_progress_bar": False, **options}), np.float32)
+    return embeddings if len(texts) else embeddings.reshape(0, encoder.get_embedding_dimension() or 0)
