@@ -76,9 +76,14 @@ def settings(cls: type[_Settings], where: str = "") -> type[_Settings]:
     """
     made = pydantic.dataclasses.dataclass(frozen=True, config=_CONFIG)(cls)
     make, names = made.__init__, list(fields_of(made))
+    numbers = [name for name, field in fields_of(made).items() if _is_number(field)]
 
     @functools.wraps(make)
     def checked(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
+        given_values = dict(zip(names, args, strict=False)) | kwargs
+        for name in numbers:
+            if isinstance(given_values.get(name), bool):  # pydantic would take 1 or 0
+                raise SettingsError(f"{where}{name} is {given_values[name]}; it must be a number")
         try:
             make(self, *args, **kwargs)
         except pydantic.ValidationError as error:
@@ -174,6 +179,12 @@ def _kinds(field: FieldInfo) -> list[Any]:
     if any(isinstance(each, pydantic.BeforeValidator) for each in field.metadata):
         return []
     return [kind for kind in _KINDS if kind in _members(field.annotation)]
+
+
+def _is_number(field: FieldInfo) -> bool:
+    """Whether a field takes numbers, but not true and false."""
+    members = _members(field.annotation)
+    return bool not in members and (int in members or float in members)
 
 
 def _choices(field: FieldInfo) -> list[str]:

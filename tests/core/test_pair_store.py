@@ -2,6 +2,7 @@ import hashlib
 import json
 import os
 import pickle
+from contextlib import suppress
 
 import h5py
 import numpy as np
@@ -9,9 +10,11 @@ import pytest
 from support.data import write_store
 
 from st_paragram.cli.main import main
+from st_paragram.core import pair_store
 from st_paragram.core.pair_store import PairStore, PairStoreWriter
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
 from st_paragram.errors import SettingsError, StoreError
+from st_paragram.tools.inspection import inspect
 
 LANGUAGES = [("en", "fr"), ("en", "es"), ("en", "en")]
 
@@ -138,6 +141,102 @@ def test_what_cannot_be_read_is_refused_in_one_line(path, damage, message):
         _ = PairStore(path).tokenizers
     assert str(caught.value).startswith(f"{path}: ") and message in str(caught.value)
     assert "\n" not in str(caught.value) and len(str(caught.value)) < 500
+
+
+def values(name, place, value):
+    return lambda file: file[name].__setitem__(place, value)
+
+
+def attribute(name, value, where="/"):
+    return lambda file: file[where].attrs.__setitem__(name, value)
+
+
+def dataset(name, change):
+    """Replace an array by a changed array."""
+
+    def damage(file):
+        array = change(file[name][:])
+        attributes = dict(file[name].attrs)
+        del file[name]
+        file.create_dataset(name, data=array).attrs.update(attributes)
+
+    return damage
+
+
+def without(name, where="/"):
+    return lambda file: file[where].attrs.__delitem__(name)
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (values("a/offsets", 7, 2**60), "side a: sentence 8 ends where it begins, or before"),
+        (values("a/offsets", -1, 2**62), "a/ids has "),
+        (values("a/offsets", 7, 0), "side a: sentence 7 ends where it begins, or before"),
+        (values("b/offsets", 0, 1), "side b: the first sentence begins at 1, not at 0"),
+        (values("b/ids", 5, 255), "side b: id 255 in a vocabulary of "),
+        (values("row_languages", 4, 3), "a row has language pair 3, but there are 3"),
+        (values("labels", 4, np.nan), "a label is not a finite number"),
+        (dataset("a/offsets", lambda array: array.astype(np.int64)), "a/offsets has the type int64, not uint64"),
+        (dataset("a/ids", lambda array: array.astype(np.float32)), "a/ids has the type float32, not unsigned"),
+        (dataset("a/ids", lambda array: array.astype(">u2")), "a/ids has the type >u2, not unsigned integers"),
+        (dataset("a/ids", lambda array: array[:, None]), "/a/ids is not an array in one dimension"),
+        (dataset("b/ids", lambda array: array[:-1]), "b/ids has "),
+        (dataset("b/offsets", lambda array: array[:0]), "b/offsets has 0 entries, but 51 are expected"),
+        (dataset("row_languages", lambda array: array[:7]), "row_languages has 7 entries, but 50 are expected"),
+        (dataset("labels", lambda array: array.astype(np.complex64)), "labels has the type complex64, not numbers"),
+        (attribute("pairs", 10**7), "a/offsets has 51 entries, but 10,000,001 are expected"),
+        (attribute("pairs", -3), "pairs is -3; it must be at least 0"),
+        (attribute("pairs", np.nan), "not a readable pair store"),
+        (attribute("pairs", 1e300), "not a readable pair store"),
+        (attribute("pairs", [50, 50]), "not a readable pair store"),
+        (attribute("max_length", -5), "max_length is -5; it must be at least 0"),
+        (attribute("seed", "x"), "not a readable pair store"),
+        (attribute("languages", "en"), "languages are 'en', not two texts"),
+        (attribute("languages", [1, 2]), "languages are "),
+        (attribute("languages", ["en", "es", "fr"]), "languages are "),
+        (attribute("settings", "[1]"), r"settings are [1], not a JSON object"),
+        (attribute("settings", "{"), "not a readable pair store"),
+        (attribute("settings", 3), "not a readable pair store"),
+        (attribute("settings", "[" * 100_000), "not a readable pair store"),
+        (attribute("pairs", "[]", "row_languages"), "the language pairs of rows are [], not a list"),
+        (attribute("pairs", '[["en"]]', "row_languages"), "the languages of a row are ['en'], not two texts"),
+        (attribute("pairs", '{"a": 1}', "row_languages"), "the language pairs of rows are {'a': 1}, not a list"),
+        (attribute("options", "[]", "a/tokenizer"), "a tokenizer of kind 'sentencepiece' with options []"),
+        (attribute("options", '{"lower_case": "x"}', "a/tokenizer"), "lower_case is 'x', not true or false"),
+        (attribute("options", '{"dropped": [10000000]}', "a/tokenizer"), "its tokenizer cannot be used"),
+        (attribute("options", '{"unheard": 1}', "a/tokenizer"), "its tokenizer cannot be used"),
+        (attribute("kind", "../word", "b/tokenizer"), "no tokenizer of kind '../word'"),
+        (attribute("kind", 4, "b/tokenizer"), "a tokenizer of kind "),
+        (attribute("format_version", [2, 2]), "not a readable pair store"),
+        (without("pairs"), "not a readable pair store"),
+        (without("settings"), "not a readable pair store"),
+        (without("kind", "a/tokenizer"), "not a readable pair store"),
+        (without("content_sha256"), "not a readable pair store"),
+        (lambda file: file.__delitem__("a/tokenizer"), "it needs one tokenizer for both sides, or one for each side"),
+        (lambda file: file.__delitem__("b/ids"), "not a readable pair store"),
+    ],
+)
+def test_a_forged_store_with_a_valid_digest_is_refused_in_one_line(full, damage, message):
+    with h5py.File(full.path, "r+") as file:
+        damage(file)
+        file.flush()
+        if "content_sha256" in file.attrs:
+            with suppress(Exception):  # then the digest does not matter
+                file.attrs["content_sha256"] = pair_store._content_sha256(file)
+    with pytest.raises(StoreError) as caught:
+        PairStore(full.path).check()
+    said = str(caught.value)
+    assert said.startswith(f"{full.path}: ") and message in said and "\n" not in said and len(said) < 600
+    with pytest.raises(StoreError):
+        inspect(full.path)
+
+
+def test_settings_of_any_form_can_be_trained_on(tmp_path, pairs, vocabulary):
+    for report in ("x", {"all": 3}, {"all": {"dropped": ["a"]}}, {"all": {"dropped": {"blank": 2}}}):
+        store = write_store(tmp_path / "r.h5", pairs[:20], vocabulary, report=report)
+        assert store.dropped == ({"blank": 2} if "blank" in str(report) else {})
+        (tmp_path / "r.h5").unlink()
 
 
 @pytest.mark.parametrize(

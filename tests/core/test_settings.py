@@ -155,3 +155,30 @@ def test_help_shows_every_default_and_what_flags_do() -> None:
     ):
         assert text in shown
     assert re.search(r"-s( SIZE)?, --size SIZE bytes \(default: 4K\)", shown)  # Python 3.13 names the value once
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("dim: yes", "dim is True; it must be a number"),
+        ("share: false", "share is False; it must be a number"),
+        ("dim: 2.5", "dim is 2.5; "),
+        ("dim: many", "dim is 'many'; "),
+        ("dim: [1]", r"dim is \[1\]; "),
+        ("rate: .inf", "rate is inf; "),
+        ("rate: .nan", "rate is nan; "),
+        ("rate: nan", "rate is 'nan'; "),
+        ("loud: 2", "loud is 2; "),
+        ("kind: 1", "kind is 1; "),
+    ],
+)
+def test_a_value_of_another_type_is_refused_in_one_line(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "x.yaml").write_text(f"name: x\n{text}\n")
+    with pytest.raises(SettingsError, match=message) as caught:
+        read(Example, tmp_path / "x.yaml")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_number_in_exponential_form_is_a_number(tmp_path: Path) -> None:
+    (tmp_path / "x.yaml").write_text("name: x\nrate: 1e-3\n")  # a text for YAML 1.1
+    assert read(Example, tmp_path / "x.yaml").rate == 0.001

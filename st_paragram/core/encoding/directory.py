@@ -64,6 +64,8 @@ def read_configuration(folder: Path) -> Configuration:
     path = file_of(folder, CONFIG_FILE)
     with configured(folder):
         values: dict[str, Any] = read_json(path)
+        if not isinstance(values, dict):
+            raise ValueError(f"{short(values)} is not an object")
         version, architecture = values.pop("format_version"), values.pop("architecture", None)
         if version == FORMAT_VERSION and isinstance(architecture, str):
             return Configuration(architecture, values)

@@ -56,6 +56,22 @@ SIMILARITIES = ("cosine", "dot", "euclidean", "manhattan")
 PIPELINE_SETTINGS = ("prompts", "default_prompt_name", "similarity_fn_name", "truncate_dim")
 PROMPTS = {"query": "", "document": ""}  # defaults of every model, as in sentence-transformers
 
+_TYPE_NAMES = {bool: "true or false", dict: "an object", float: "a number", int: "a whole number", str: "a text"}
+_VALUE_TYPES: dict[str, tuple[type, ...]] = {
+    "embedding_dimension": (int,),
+    "vocabulary_size": (int,),
+    "tokenizer_kind": (str,),
+    "tokenizer_options": (dict,),
+    "dropout": (int, float),
+    "table_type": (str,),
+    "normalize": (bool,),
+}
+_SETTING_TYPES: dict[str, tuple[type, ...]] = {
+    "prompts": (dict,),
+    "default_prompt_name": (str,),
+    "similarity_fn_name": (str,),
+    "truncate_dim": (int,),
+}
 _SAVE_AGAIN = "save the model again"
 _FLOATS = ("embedding.weight", None, "unknown_embedding")
 _TENSORS = {  # names of the table, the scales, and the row of the unknown id
@@ -144,15 +160,34 @@ def _write_modules(folder: Path, kinds: Mapping[str, str], unit_vectors: bool) -
     write_json(folder / MODULES_FILE, modules, indent=2)
 
 
+def check_type(name: str, value: object, kinds: tuple[type, ...]) -> None:
+    """Raise ValueError if a value from a JSON file does not have one of some types; true and false are not numbers."""
+    if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
+        expected = " or ".join(_TYPE_NAMES[kind] for kind in kinds)
+        raise ValueError(f"{name} is {short(value)}, not {expected}")
+
+
 def tokenizer_file(kind: str) -> str:
-    """Return the name of the file for a tokenizer of this kind, such as `sentencepiece.model`."""
+    """Return the name of the file for a tokenizer of this kind, such as `sentencepiece.model`.
+
+    Other kinds are refused, since a name from a JSON file could lead out of the model's folder.
+    """
+    if kind not in list(KINDS):
+        seen = f"tokenizer_kind is {short(kind)}, not one of {', '.join(KINDS)}"
+        raise ModelDirectoryError(f"{seen}; save the model again, or update st_paragram")
     return f"{kind}.model"
 
 
 def checked(folder: Path, values: Mapping[str, Any]) -> AveragingValues:
     """Check that the values are those of an averaging model."""
     with configured(folder, SettingsError):
+        for name, kinds in _VALUE_TYPES.items():
+            if name in values:
+                check_type(name, values[name], kinds)
         stored = AveragingValues(**{**values, "table_type": TableType.of(values.get("table_type", ""))})
+        for name in ("embedding_dimension", "vocabulary_size"):
+            if values[name] < 1:
+                raise ValueError(f"{name} is {values[name]}; it must be at least 1")
         if stored.table_type is TableType.INT4:
             check_even(stored.embedding_dimension)
         if not 0 <= stored.dropout < 1:
@@ -176,7 +211,10 @@ def read_pipeline_settings(folder: Path) -> dict[str, Any]:
         return {}
     with refused(ModelDirectoryError, path, "not readable", _SAVE_AGAIN, SettingsError):
         stored = read_json(path)
+        check_type("the content", stored, (dict,))
         settings = {name: value for name in PIPELINE_SETTINGS if (value := stored.get(name)) is not None}
+        for name, value in settings.items():
+            check_type(name, value, _SETTING_TYPES[name])
         if (name := settings.get("similarity_fn_name", "cosine")) not in SIMILARITIES:
             raise ValueError(f"similarity_fn_name is {short(name)}, not one of {', '.join(SIMILARITIES)}")
         if wrong := [prompt for prompt in settings.get("prompts", {}).values() if not isinstance(prompt, str | None)]:

@@ -25,9 +25,9 @@ from sentence_transformers.util import import_from_string
 from torch import Tensor
 
 from st_paragram.core.encoding.directory import MODULES_FILE, PIPELINE, Configuration, file_of, write_configuration
-from st_paragram.core.encoding.model_files import read_pipeline_settings
+from st_paragram.core.encoding.model_files import check_type, read_pipeline_settings
 from st_paragram.core.files import read_json
-from st_paragram.errors import ModelDirectoryError, one_line, refused
+from st_paragram.errors import ModelDirectoryError, one_line, refused, short
 from st_paragram.learning.models.averaging import averaging_embedding
 from st_paragram.learning.models.sentence_transformers_encoder import ParagramEncoder, listed
 from st_paragram.learning.modules.compact_embedding import is_finite
@@ -89,6 +89,7 @@ def read(folder: Path, device: str | None = None, truncate_dim: int | None = Non
     entries_file = file_of(folder, MODULES_FILE)
     try:
         entries = read_json(entries_file)
+        _check_entries(entries)
         kinds = [_checked(folder, entry["type"], entry["path"]) for entry in entries]
         for path in folder.rglob("pytorch_model*.bin"):
             if not (path.parent / "model.safetensors").is_file():
@@ -117,6 +118,16 @@ def read(folder: Path, device: str | None = None, truncate_dim: int | None = Non
             raise
         raise ModelDirectoryError(f"{folder}: its modules cannot be read ({one_line(error)}); save it again") from error
     return model
+
+
+def _check_entries(entries: Any) -> None:  # noqa: ANN401 - whatever JSON can hold
+    """Raise ValueError if the content of `modules.json` is not a list of modules."""
+    if not isinstance(entries, list) or not entries:
+        raise ValueError(f"{MODULES_FILE} has {short(entries)}, not a list of modules")
+    for entry in entries:
+        check_type(f"an entry of {MODULES_FILE}", entry, (dict,))
+        for name in ("name", "path", "type"):
+            check_type(f"{name} of a module", entry.get(name), (str,))
 
 
 def _checked(folder: Path, name: str, path: str) -> type[Module]:

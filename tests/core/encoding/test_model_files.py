@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
+import st_paragram
 from st_paragram import Encoder
 from st_paragram.core.encoding import model_files
 from st_paragram.core.encoding.find import find, shipped_folder
@@ -66,6 +68,20 @@ def test_a_vector_that_is_not_finite_never_comes_out(folder, options):
         ({"vocabulary_size": 7}, "48000 ids, but st_paragram.json has 7"),
         ({"tokenizer_kind": "word"}, r"word\.model is missing"),
         ({"format_version": 2}, "version 2.* update st_paragram"),
+        ({"normalize": "yes"}, "normalize is 'yes', not true or false"),
+        ({"embedding_dimension": 1.5}, r"embedding_dimension is 1\.5, not a whole number"),
+        ({"embedding_dimension": True}, "embedding_dimension is True, not a whole number"),
+        ({"embedding_dimension": -3}, "embedding_dimension is -3; it must be at least 1"),
+        ({"vocabulary_size": "x"}, "vocabulary_size is 'x', not a whole number"),
+        ({"dropout": "0"}, "dropout is '0', not a whole number or a number"),
+        ({"dropout": float("nan")}, "dropout is nan"),
+        ({"tokenizer_options": []}, r"tokenizer_options is \[\], not an object"),
+        ({"tokenizer_options": {"lower_case": 1}}, "lower_case is 1, not true or false"),
+        ({"tokenizer_kind": "../outside"}, r"tokenizer_kind is '\.\./outside', not one of sentencepiece, word"),
+        ({"tokenizer_kind": ["word"]}, r"tokenizer_kind is \['word'\], not a text"),
+        ({"table_type": 8}, "table_type is 8, not a text"),
+        ({"architecture": 1}, "architecture 1"),
+        ({"more": 1}, "more"),
     ],
 )
 def test_a_configuration_that_does_not_fit_is_refused(folder, changes, message):
@@ -73,6 +89,47 @@ def test_a_configuration_that_does_not_fit_is_refused(folder, changes, message):
     path.write_text(json.dumps(json.loads(path.read_text()) | changes))
     with pytest.raises(ModelDirectoryError, match=message):
         Encoder(folder)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"truncate_dim": 1.5}, r"truncate_dim is 1\.5, not a whole number"),
+        ({"truncate_dim": True}, "truncate_dim is True, not a whole number"),
+        ({"truncate_dim": 0}, "truncate_dim is 0; give at least 1"),
+        ({"prompts": ["a"]}, r"prompts is \['a'\], not an object"),
+        ({"prompts": {"query": 3}}, "a prompt is 3, not a text"),
+        ({"default_prompt_name": 1}, "default_prompt_name is 1, not a text"),
+        ({"similarity_fn_name": ["cosine"]}, r"similarity_fn_name is \['cosine'\], not a text"),
+        ([1], r"the content is \[1\], not an object"),
+        (None, "the content is None, not an object"),
+    ],
+)
+def test_settings_of_another_type_are_refused_in_one_line(folder, settings, message):
+    (folder / "config_sentence_transformers.json").write_text(json.dumps(settings))
+    with pytest.raises(ModelDirectoryError, match=message) as caught:
+        Encoder(folder)
+    assert "\n" not in str(caught.value) and "config_sentence_transformers.json" in str(caught.value)
+
+
+def test_no_file_outside_the_folder_is_opened(folder, tmp_path, monkeypatch):
+    (tmp_path / "outside.model").write_bytes((folder / "sentencepiece.model").read_bytes())
+    path = folder / "st_paragram.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"tokenizer_kind": "../outside"}))
+    opened = []
+    monkeypatch.setattr(Path, "read_bytes", lambda self: opened.append(self.name) or self.open("rb").read())
+    for reader in (Encoder, st_paragram.load):
+        with pytest.raises(ModelDirectoryError, match="tokenizer_kind is"):
+            reader(folder)
+    assert "outside.model" not in opened
+
+
+def test_a_configuration_is_an_object(folder):
+    for text in ("[]", "3", "null", '"x"', "{", "\xff"):
+        (folder / "st_paragram.json").write_text(text, encoding="latin-1")
+        with pytest.raises(ModelDirectoryError, match=r"st_paragram\.json: ") as caught:
+            Encoder(folder)
+        assert "\n" not in str(caught.value)
 
 
 def test_where_models_are(folder, monkeypatch, tmp_path):
