@@ -1,8 +1,9 @@
 """Embeddings of length 1, and one rule for texts in which a model knows no token.
 
 Such a text is empty, or has only characters that the model drops or does not know: spaces, invisible characters,
-another script. Signs and numbers do not make a text known that has letters. It has no similarity with any text, not even with an equal text. Many such texts have the same
-embedding, zeros or that of the mark for a space, which says nothing about them.
+another script. Signs and numbers do not make a text known that has letters. Such a text has no similarity with any
+text, not even with an equal text. Its embedding is zeros, or that of the mark for a space and of signs, and says
+nothing about it.
 """
 
 from __future__ import annotations
