@@ -18,7 +18,6 @@ from contextlib import contextmanager
 from datetime import timedelta
 from functools import cached_property, partial
 from itertools import chain, islice
-from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, NamedTuple, overload
 
@@ -46,7 +45,14 @@ from st_paragram.errors import MiningError, ModelDirectoryError, SettingsError, 
 from st_paragram.tools.neighbors.results import Vectors
 from st_paragram.tools.neighbors.vectors import Rows, blocks, unit_rows
 from st_paragram.tools.search import recall as recalls
-from st_paragram.tools.search.embedding import Hit, embed, embed_queries
+from st_paragram.tools.search.embedding import (
+    Hit,
+    checked_k,
+    checked_number,
+    checked_threshold,
+    embed,
+    embed_queries,
+)
 from st_paragram.tools.search.recall import Measurement
 from st_paragram.tools.search.rows import Fields, Source, rows_of
 from st_paragram.tools.search.where import rewritten
@@ -255,15 +261,15 @@ class SearchIndex:
         """
         end = None
         if seconds is not None:
-            limit = _checked_number("seconds", seconds, "a number of seconds")
+            limit = checked_number("seconds", seconds, "a number of seconds")
             end = time.monotonic() + min(limit, _MOST_SECONDS)
         dim = self.table.schema.field("vector").type.list_size
         with refused(MiningError, self.folder, "queries are not vectors", f"give vectors of {dim} dimensions"):
             queries = np.asarray(vectors, np.float32)
         if queries.ndim != 2 or queries.shape[1] != dim:
             raise MiningError(f"{self.folder}: vectors have {dim} dimensions, but queries have shape {queries.shape}")
-        k = _checked_k(k)
-        minimum = -np.inf if threshold is None else _checked_number("threshold", threshold, "a cosine, such as 0.5")
+        k = checked_k(k)
+        minimum = checked_threshold(threshold)
         wanted = None if recall is None else recalls.checked_recall(recall)
         queries = unit_rows(queries, "queries")
         hits = list[list[Hit]]()
@@ -489,20 +495,6 @@ class SearchIndex:
                 table.merge_insert("text").when_matched_update_all().when_not_matched_insert_all().execute(changed)
         _keep(table, "line", "last", str(last))
         return counts
-
-
-def _checked_k(k: object) -> int:
-    """Return a number of hits; refuse what is not a whole number of at least 1."""
-    if isinstance(k, bool) or not isinstance(k, Integral) or k < 1:
-        raise SettingsError(f"k is {short(k)}; give a whole number of at least 1")
-    return int(k)
-
-
-def _checked_number(name: str, value: object, wanted: str) -> float:
-    """Return a number; refuse NaN and other values."""
-    if isinstance(value, bool) or not isinstance(value, Real) or value != value:
-        raise SettingsError(f"{name} is {short(value)}; give {wanted}")
-    return float(value)
 
 
 def _known(table: Any, texts: Any) -> Any:  # noqa: ANN401

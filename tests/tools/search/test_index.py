@@ -445,12 +445,13 @@ def test_whole_numbers_for_a_field_of_text_become_text(tmp_path):
 def test_arguments_of_a_search_of_wrong_types_are_refused(tmp_path):
     index = built(tmp_path, ["The train is late.", "The cat sleeps here."])
     vectors = index.encoder.encode(["train"])
-    for k in ("3", None, 1.5, float("nan"), True, 0):
-        with pytest.raises(SettingsError, match=r"k is .*; give a whole number of at least 1"):
-            index.search("train", k)
-    for threshold in ("x", float("nan"), True):
-        with pytest.raises(SettingsError, match=r"threshold is .*; give a cosine"):
-            index.search("train", threshold=threshold)
+    for searched in (index, TextSearch(["The train is late."], index.encoder)):
+        for k in ("3", None, 1.5, float("nan"), True, 0):
+            with pytest.raises(SettingsError, match=r"k is .*; give a whole number of at least 1"):
+                searched.search("train", k)
+        for threshold in ("x", float("nan"), True):
+            with pytest.raises(SettingsError, match=r"threshold is .*; give a cosine"):
+                searched.search("train", threshold=threshold)
     for seconds in ("x", float("nan")):
         with pytest.raises(SettingsError, match=r"seconds is .*; give a number"):
             index.search_vectors(vectors, seconds=seconds)
