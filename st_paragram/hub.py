@@ -40,6 +40,7 @@ logger = logging.getLogger(__name__)
 TOKEN_VARIABLE = "HF_TOKEN"
 _TOKEN = re.compile(r"hf_[A-Za-z0-9]{4,}|(?<=Bearer )\S+")
 _SCORES = "Scores on test sets"
+_ROUNDING = 1e-6  # of scores
 
 
 class HubError(ParagramError):
@@ -202,21 +203,47 @@ def scores_of(model: str | Path, files: Sequence[str | Path]) -> list[EvalResult
     """
     if not files:
         return []
-    digest, name, entries = model_digest(find(model)), _folder(str(model)), list[EvalResult]()
+    digest = model_digest(find(model))
+    name = _folder(str(model))
+    advice = f"make it with `st-paragram evaluate {model} --json`"
+    entries = list[EvalResult]()
     for file in files:
         scores = [score for score in read_scores(file) if not score.against]
         own = [score for score in scores if score.digest == digest]
         others = [score for score in scores if score.digest != digest]
         if not own:
-            names = one_line(", ".join(dict.fromkeys(score.model for score in others))) or "no model"
-            seen = f"scores of {names}, but not of the weights and settings of {model}"
-            raise EvaluationError(f"{file}: {seen}; make it with `st-paragram evaluate {model} --json`")
-        if wrong := [score for score in others if _folder(score.model) == name]:
+            raise EvaluationError(f"{file}: {_without_own(scores, model)}; {advice}")
+        of_name = [score for score in others if _folder(score.model) == name]
+        wrong = [score for score in of_name if score.digest]
+        if wrong:
             seen = f"{counted(len(wrong), 'score')} of {name} with other weights or settings"
             logger.warning(f"{file}: {seen} than {model}: not used")
-        rows = filter(None, map(_row, own))
-        entries += [entry for row in rows for entry in score_entry("sentence-similarity", *row)]
+        if len(of_name) > len(wrong):
+            seen = f"{counted(len(of_name) - len(wrong), 'score')} of {name} without a digest"
+            logger.warning(f"{file}: {seen} of its weights and settings: not used")
+        for score in own:
+            row = _row(score)
+            if row is not None:
+                _check_share(file, score)
+                entries += score_entry("sentence-similarity", *row)
     return entries
+
+
+def _without_own(scores: Sequence[Score], model: str | Path) -> str:
+    """Say what a file has whose scores are not of a model."""
+    if not scores:
+        return "it has no scores"
+    names = one_line(", ".join(dict.fromkeys(score.model for score in scores)))
+    if not any(score.digest for score in scores):
+        return f"scores of {names} without a digest of the weights and settings, as earlier versions wrote them"
+    return f"scores of {names}, but not of the weights and settings of {model}"
+
+
+def _check_share(file: str | Path, score: Score) -> None:
+    """Refuse a score outside -1 .. 1."""
+    if score.value is not None and abs(score.value) > 1 + _ROUNDING:
+        seen = f"{one_line(score.set)}, {one_line(score.measure)}: value is {score.value}"
+        raise EvaluationError(f"{file}: {seen}; scores are from -1 to 1, which is -100 to 100 percent: correct it")
 
 
 def _folder(name: str) -> str:

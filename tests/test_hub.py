@@ -1,6 +1,7 @@
 """Models go onto a hub: what is uploaded, what is not, and what every refusal says."""
 
 import shutil
+from pathlib import Path
 from types import SimpleNamespace
 
 import httpx
@@ -148,14 +149,34 @@ def test_scores_belong_to_weights_not_to_names(hub, folder, capsys, caplog):
     push(folder, NAME, scores=["scores.json"])
     assert "| MTEB STS12 | cosine_spearman | 50.0 |" in hub.card().text and "90.0" not in hub.card().text
     assert "scores.json: 1 score of p-sp-xx with other weights or settings than" in caplog.text
-    for other in ("", "1" * 64):  # without a digest, and of other weights with the same name
+    without = "scores of p-sp-xx, b without a digest of the weights and settings, as earlier versions wrote them"
+    of_others = "scores of p-sp-xx, b, but not of the weights and settings of p-sp-xx"
+    for other, message in (("", without), ("1" * 64, of_others)):
         scores.write_scores([score("p-sp-xx", 0.9, other), score("b", 0.9, other)], "other.json")
         assert main(["push", "p-sp-xx", NAME, "--scores", "other.json"]) == 1
-        said = capsys.readouterr().err
-        assert "other.json: scores of p-sp-xx, b, but not of the weights and settings of p-sp-xx; make it" in said
+        assert f"other.json: {message}; make it" in capsys.readouterr().err
+    scores.write_scores([score("p-sp-xx", 0.9, ""), score("p-sp-xx", 0.5, digest)], "scores.json")
+    push(folder, NAME, scores=["scores.json"])
+    assert "scores.json: 1 score of p-sp-xx without a digest" in caplog.text
     config = folder / "config_sentence_transformers.json"
     config.write_text(config.read_text().replace('"ba "', '"be "'))
     assert model_digest(folder) != digest  # a prompt is part of the model
+
+
+def test_wrong_scores_are_refused_in_a_line(hub, folder):
+    digest = model_digest(folder)
+    Path("scores.json").write_text("[]")
+    with pytest.raises(EvaluationError, match=r"scores.json: it has no scores; make it with"):
+        push(folder, NAME, scores=["scores.json"])
+    for value in (85.3, -1.1):
+        scores.write_scores([score("p-sp-xx", value, digest)], "scores.json")
+        with pytest.raises(EvaluationError, match=f"STS12, mteb Spearman: value is {value}; scores are from -1 to 1"):
+            push(folder, NAME, scores=["scores.json"])
+    text = Path("scores.json").read_text()
+    for value in ("NaN", "Infinity", "1e400"):
+        Path("scores.json").write_text(text.replace("-1.1", value))
+        with pytest.raises(EvaluationError, match=r"scores.json: not a list of scores \(row 1: value is (nan|inf)\)"):
+            push(folder, NAME, scores=["scores.json"])
 
 
 def test_evaluate_records_the_digest_that_push_needs(hub, folder, tmp_path, pairs):

@@ -113,8 +113,10 @@ def tables(scores: Sequence[Score], files: dict[str, Data]) -> Iterator[str]:
         own = [score for score in scores if score.benchmark == benchmark]
         for name in dict.fromkeys(score.set for score in own):
             plain = [score for score in own if score.set == name and not score.against]
-            what = "queries" if benchmark == "own-retrieval" else "pairs"
-            heading = f"{title}, x 100 [95% interval]: {name}, {plain[0].items:,} {what}"
+            items = counted(plain[0].items, "pair")
+            if benchmark == "own-retrieval":
+                items = "1 query" if plain[0].items == 1 else f"{plain[0].items:,} queries"
+            heading = f"{title}, x 100 [95% interval]: {name}, {items}"
             yield from report.section(heading, plain, column=report.MEASURE)
             if pair := [pair for pair in ("en-es", "en-fr", "en-ru", "en-zh") if f"UNv1.0.{pair}" in name]:
                 yield "Published figures, for comparison: P@1 from English among 11.3 million sentences (UN corpus).\n"

@@ -9,9 +9,10 @@ from __future__ import annotations
 import logging
 import math
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,7 +22,7 @@ from st_paragram.core.encoding.record import Correlation
 from st_paragram.core.encoding.unit_embeddings import unit_embeddings
 from st_paragram.core.files import read_json, write_json
 from st_paragram.core.words import counted
-from st_paragram.errors import EvaluationError, refused
+from st_paragram.errors import EvaluationError, refused, short
 from st_paragram.tools.bitext_mining.candidates import best_neighbors
 from st_paragram.tools.bitext_mining.margin import Margin
 from st_paragram.tools.evaluation.files import GradedPairs
@@ -72,7 +73,22 @@ def write_scores(scores: Iterable[Score], path: str | Path) -> None:
 def read_scores(path: str | Path) -> list[Score]:
     """Read scores from a file that `write_scores` wrote."""
     with refused(EvaluationError, path, "not a list of scores", "create it with `st-paragram evaluate --json`"):
-        return [Score(**row) for row in read_json(path)]
+        rows = read_json(path)
+        if not isinstance(rows, list):
+            raise TypeError(f"it is {short(rows)}")
+        for number, row in enumerate(rows, 1):
+            _check_row(number, row)
+        return [Score(**row) for row in rows]
+
+
+def _check_row(number: int, row: Mapping[str, Any]) -> None:
+    """Refuse a row of a file whose names are no text, or whose value is no finite number."""
+    for name in ("model", "benchmark", "set", "measure", "against", "digest"):
+        if not isinstance(row.get(name, ""), str):
+            raise TypeError(f"row {number}: {name} is {short(row[name])}")
+    value = row["value"]
+    if value is not None and (isinstance(value, bool) or not math.isfinite(value)):
+        raise ValueError(f"row {number}: value is {value}")
 
 
 def embed(model: TextEncoder, texts: Sequence[str], method: str = "encode") -> Vectors:
@@ -149,10 +165,14 @@ def resampled(statistic: Callable[[NDArray[np.int64]], Floats], items: int, seed
     """Return a statistic of all n items, followed by the same statistic of R resamples, float64 (1 + R,).
 
     R is 10,000, or less for more than 2,000 items, but at least 1,000. The statistic takes rows of items, int64 (b, n),
-    and returns b figures. The same seed draws the same items, so that models can be compared.
+    and returns b figures. The same seed draws the same items, so that models can be compared. A single item has no
+    resamples: their figures are NaN.
     """
     from scipy.stats import bootstrap
 
+    whole = statistic(np.arange(items)[None])
+    if items < 2:
+        return np.concatenate([whole, np.full(RESAMPLES, math.nan)])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # resamples whose correlation is undefined
         result = bootstrap(
@@ -164,7 +184,7 @@ def resampled(statistic: Callable[[NDArray[np.int64]], Floats], items: int, seed
             method="percentile",
             rng=np.random.default_rng(seed),
         )
-    return np.concatenate([statistic(np.arange(items)[None]), result.bootstrap_distribution])
+    return np.concatenate([whole, result.bootstrap_distribution])
 
 
 def resampled_pearson(
@@ -198,9 +218,11 @@ def differences(scores: Iterable[Score]) -> Iterator[Score]:
         between = score.draws - first.draws
         between = between[np.isfinite(between)]
         compared = replace(score, value=None, low=None, high=None, against=first.model, draws=None)
-        if score.value is not None and first.value is not None and len(between):
-            (low, high), p = interval(between), p_value(between)
-            compared = replace(compared, value=score.value - first.value, low=low, high=high, p_value=p)
+        if score.value is not None and first.value is not None:
+            compared = replace(compared, value=score.value - first.value)
+            if len(between):
+                low, high = interval(between)
+                compared = replace(compared, low=low, high=high, p_value=p_value(between))
         yield compared
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import compress
+from numbers import Integral, Real
 from typing import Any, NamedTuple, overload
 
 import numpy as np
@@ -54,6 +56,25 @@ def embed_queries(model: TextEncoder, queries: Sequence[str], method: str = "enc
     return vectors
 
 
+def checked_k(k: object) -> int:
+    """Return a number of hits; refuse what is not a whole number of at least 1."""
+    if isinstance(k, bool) or not isinstance(k, Integral) or k < 1:
+        raise SettingsError(f"k is {short(k)}; give a whole number of at least 1")
+    return int(k)
+
+
+def checked_number(name: str, value: object, wanted: str) -> float:
+    """Return a number; refuse NaN and other values."""
+    if isinstance(value, bool) or not isinstance(value, Real) or value != value:
+        raise SettingsError(f"{name} is {short(value)}; give {wanted}")
+    return float(value)
+
+
+def checked_threshold(threshold: object) -> float:
+    """Return a minimum cosine, by default none."""
+    return -math.inf if threshold is None else checked_number("threshold", threshold, "a cosine, such as 0.5")
+
+
 class TextSearch:
     """The distinct sentences of a text in memory, compared with every query.
 
@@ -85,11 +106,12 @@ class TextSearch:
         """Find the k sentences nearest to each query, or to one query, best first, ties in the order of lines."""
         if isinstance(queries, str):
             return self.search([queries], k, threshold)[0]
+        k = checked_k(k)
+        least = checked_threshold(threshold)
         vectors = embed_queries(self.model, queries)
         if not self.sentences:
             return [list[Hit]() for _ in queries]
         found = nearest_neighbors(vectors, self.vectors, min(k, len(self.sentences)))
-        least = -np.inf if threshold is None else threshold
         return [
             [self.sentences[row]._replace(score=cosine) for cosine, row in zip(*best, strict=True) if cosine >= least]
             for best in zip(found.similarities.tolist(), found.indices.tolist(), strict=True)

@@ -41,11 +41,18 @@ from st_paragram.core.files import (
     output_lock,
 )
 from st_paragram.core.text.words import has_two_letters
-from st_paragram.errors import MiningError, ModelDirectoryError, SettingsError, one_line, short
+from st_paragram.errors import MiningError, ModelDirectoryError, SettingsError, one_line, refused, short
 from st_paragram.tools.neighbors.results import Vectors
 from st_paragram.tools.neighbors.vectors import Rows, blocks, unit_rows
 from st_paragram.tools.search import recall as recalls
-from st_paragram.tools.search.embedding import Hit, embed, embed_queries
+from st_paragram.tools.search.embedding import (
+    Hit,
+    checked_k,
+    checked_number,
+    checked_threshold,
+    embed,
+    embed_queries,
+)
 from st_paragram.tools.search.recall import Measurement
 from st_paragram.tools.search.rows import Fields, Source, rows_of
 from st_paragram.tools.search.where import rewritten
@@ -61,6 +68,8 @@ _OWN = ("vector", "text", "line", "query_index", "_distance")
 _ROWS, _TEXTS, _QUERIES = 1 << 16, 10_000, 64  # rows added, texts in a filter, and queries at a time
 _KINDS = ("string", "int64", "double", "bool")  # types of fields
 _CAST = (("int64", "double"), ("int64", "string"))  # allowed casts to the type of a field
+# LanceDB ends a name at NUL, and reads periods and backticks as signs
+_NAME = re.compile(r"[^\W_][^.`\x00-\x1f\x7f-\x9f\ud800-\udfff]*")
 _MOST_EXACT = 2**53  # largest whole number that a double and its neighbors represent exactly
 _TRIES = 5  # attempts to read a table while others compact it
 _CANDIDATES = 256  # sentences that an approximate search compares exactly, at least
@@ -68,6 +77,7 @@ _CANDIDATES_PER_HIT = 4
 _SPARE = 16  # further sentences of an exact search, at least
 _TIES = 10_000  # more equal scores at the end of the hits are cut in any order
 _ALL_LISTS = 1 << 20
+_MOST_SECONDS = 1e8  # of a search, for LanceDB's type of durations
 _SCORE_ERROR = 1e-4  # of LanceDB, which rounds queries to float16
 
 
@@ -249,17 +259,23 @@ class SearchIndex:
 
         A search that takes longer than `seconds` raises a TimeoutError.
         """
-        end = None if seconds is None else time.monotonic() + seconds
-        queries, dim = np.asarray(vectors, np.float32), self.table.schema.field("vector").type.list_size
+        end = None
+        if seconds is not None:
+            limit = checked_number("seconds", seconds, "a number of seconds")
+            end = time.monotonic() + min(limit, _MOST_SECONDS)
+        dim = self.table.schema.field("vector").type.list_size
+        with refused(MiningError, self.folder, "queries are not vectors", f"give vectors of {dim} dimensions"):
+            queries = np.asarray(vectors, np.float32)
         if queries.ndim != 2 or queries.shape[1] != dim:
             raise MiningError(f"{self.folder}: vectors have {dim} dimensions, but queries have shape {queries.shape}")
-        if k < 1:
-            raise SettingsError(f"k is {k}; give at least 1")
+        k = checked_k(k)
+        minimum = checked_threshold(threshold)
         wanted = None if recall is None else recalls.checked_recall(recall)
-        queries, hits = unit_rows(queries, "queries"), list[list[Hit]]()
+        queries = unit_rows(queries, "queries")
+        hits = list[list[Hit]]()
         request = _Request(
             k=k,
-            threshold=-np.inf if threshold is None else threshold,
+            threshold=minimum,
             condition=None if where is None else self._condition(where),
             recall=wanted,
             end=end,
@@ -503,8 +519,9 @@ def _columns(table: Any, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:  # n
     types = {field.name: field.type for field in table.schema if field.name not in _OWN}
     columns = {}
     for name in dict.fromkeys(chain.from_iterable(rows)):
-        if name not in types and (name in _OWN or not re.fullmatch(r"[^\W_][^.`]*", name)):
-            raise SettingsError(f"field {short(name)}: use another name, without periods and backticks")
+        if name not in types and (name in _OWN or not _NAME.fullmatch(name)):
+            advice = "use another name, without periods, backticks and control characters"
+            raise SettingsError(f"field {short(name)}: {advice}")
         column = _array(name, [row.get(name) for row in rows])
         kept = types.get(name, column.type)
         seen, wanted = str(column.type), str(kept)
@@ -542,6 +559,8 @@ def _widen(table: Any, name: str) -> None:  # noqa: ANN401
     if table.count_rows(f"{column} > {_MOST_EXACT} or {column} < {-_MOST_EXACT}"):
         raise _too_large(name)
     wide = f"{name} as decimals"  # LanceDB cannot change the type of the column itself
+    while wide in table.schema.names:
+        wide += "_"
     table.add_columns({wide: f"cast({column} as double)"})
     table.drop_columns([name])
     table.alter_columns({"path": wide, "rename": name})

@@ -12,6 +12,7 @@ import json
 import string
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -83,7 +84,7 @@ class Measurement:
 
 def checked_recall(recall: float) -> float:
     """Return a recall; refuse one outside (0, 1]."""
-    if isinstance(recall, bool) or not isinstance(recall, int | float) or not 0 < recall <= 1:
+    if isinstance(recall, bool) or not isinstance(recall, Real) or not 0 < recall <= 1:
         raise SettingsError(f"recall is {short(recall)}; give a share above 0 and at most 1, such as {DEFAULT}")
     return float(recall)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from decimal import Decimal
@@ -31,10 +32,24 @@ def rows_of(source: Source, metadata: Fields | Iterable[Fields] | None) -> Itera
         text, fields = row if isinstance(row, tuple) else (row, (metadata or {}) if each is None else next(each, None))
         if not isinstance(text, str) or not isinstance(fields, Mapping):
             raise SettingsError(f"sentence {number} is {short(text)} with fields {short(fields)}; give text and a dict")
+        if not _is_unicode(text):
+            raise SettingsError(f"sentence {number} is {short(text)}, which is not Unicode text; correct it")
         values = {str(name): _kept(value) for name, value in fields.items()}
+        for name, value in values.items():
+            if isinstance(value, float) and math.isinf(value):
+                advice = "give a number, or None for no value"
+                raise SettingsError(f"sentence {number}: field {short(name)} is infinite or too large; {advice}")
         yield " ".join(text.split()), {name: value for name, value in values.items() if value is not None}
     if each is not None and next(each, None) is not None:
         raise SettingsError("there are more dicts of fields than sentences; give one per sentence")
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # half of a surrogate pair
+        return False
+    return True
 
 
 def _exists(path: str) -> bool:

@@ -109,3 +109,12 @@ def test_only_a_file_of_scores_is_replaced(tmp_path, data, capsys, content):
     assert file.read_text() == content
     file.unlink()
     assert [main(command) for _ in range(2)] == [0, 0] and read_scores(file)
+
+
+def test_a_single_query_has_scores_without_an_interval(write, tmp_path, capsys):
+    write(tmp_path / "q.tsv", [("q1", "the bus")])
+    write(tmp_path / "c.tsv", [("d1", "the bus is late"), ("d2", "a dog")])
+    write(tmp_path / "r.tsv", [("q1", "d1", 1)])
+    files = [f"--{name}={tmp_path / name[0]}.tsv" for name in ("queries", "corpus")]
+    assert main(["evaluate", MINI, *files, f"--qrels={tmp_path / 'r.tsv'}"]) == 0
+    assert f"| {MINI} | 100.0 | 100.0 | 100.0 |" in capsys.readouterr().out

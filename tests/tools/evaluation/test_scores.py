@@ -108,6 +108,16 @@ def test_models_are_compared_on_the_same_resamples():
     assert (equal.value, equal.low, equal.high, equal.p_value) == (0, 0, 0, 1)
 
 
+def test_one_item_has_no_interval():
+    scores = []
+    for name, value in (("a", 0.5), ("b", 0.75)):
+        figures = resampled(lambda rows, value=value: np.full(len(rows), value), 1)
+        scores.append(score_of(name, "b", "s", "m", figures, 1))
+    assert [(score.value, score.low, score.high) for score in scores] == [(0.5, None, None), (0.75, None, None)]
+    (difference,) = differences(scores)
+    assert (difference.value, difference.low, difference.p_value) == (0.25, None, None)
+
+
 def test_scores_are_written_and_read(tmp_path):
     scores = [
         Score("m", "sts", "2012", "mean Pearson", 0.5, 10, 0.4, 0.6, draws=np.ones(3)),
@@ -116,6 +126,9 @@ def test_scores_are_written_and_read(tmp_path):
     write_scores(scores, tmp_path / "out" / "scores.json")
     assert read_scores(tmp_path / "out" / "scores.json") == scores and scores[1].value is None
     (tmp_path / "other.json").write_text('[{"model": "m"}]')
-    for name in ("other.json", "none.json", "out"):
+    (tmp_path / "nan.json").write_text('[{"model": "m", "benchmark": "b", "set": "s", "measure": "x", "value": NaN}]')
+    (tmp_path / "name.json").write_text('[{"model": 5, "benchmark": "b", "set": "s", "measure": "x", "value": 1}]')
+    (tmp_path / "dict.json").write_text("{}")
+    for name in ("other.json", "none.json", "out", "nan.json", "name.json", "dict.json"):
         with pytest.raises(EvaluationError, match="create it with `st-paragram evaluate --json`"):
             read_scores(tmp_path / name)

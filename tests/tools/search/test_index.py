@@ -413,3 +413,49 @@ def test_a_full_disk_names_the_index_in_one_line(tmp_path, monkeypatch):
 
 def build_another(folder):
     return lambda: SearchIndex.build(["one two"], folder / "j", "p-sp-mini")
+
+
+@pytest.mark.parametrize("name", ["a\0", "a\n", "a\x1b", "a\x7f", "a\ud800", "a.b"])
+def test_names_of_fields_with_control_characters_are_refused(tmp_path, name):
+    with pytest.raises(SettingsError, match="use another name"):
+        built(tmp_path, [("The train is late.", {name: 1, "a": 2})])
+
+
+def test_decimals_for_a_field_whose_temporary_name_is_taken(tmp_path):
+    index = built(tmp_path, [("The train is late.", {"year": 1, "year as decimals": "q"})])
+    index.add([("The cat sleeps here.", {"year": 2.5})])
+    assert index.fields == {"year": "double", "year as decimals": "string"}
+    assert [hit.metadata for hit in index.search("train")] == [{"year": 1.0, "year as decimals": "q"}, {"year": 2.5}]
+
+
+@pytest.mark.parametrize("value", [float("inf"), -np.float32("inf"), Decimal("1e400")])
+def test_infinite_values_are_refused(tmp_path, value):
+    with pytest.raises(SettingsError, match="sentence 2: field 'z' is infinite or too large"):
+        built(tmp_path, [("The train is late.", {"z": 1.5}), ("The cat sleeps here.", {"z": value})])
+    with pytest.raises(SettingsError, match=r"sentence 1 is .*, which is not Unicode text"):
+        built(tmp_path, ["The train is \ud800."])
+
+
+def test_whole_numbers_for_a_field_of_text_become_text(tmp_path):
+    index = built(tmp_path, [("The train is late.", {"z": "x"})])
+    index.add([("The cat sleeps here.", {"z": 5})])
+    assert {hit.metadata["z"] for hit in index.search("train")} == {"x", "5"}
+
+
+def test_arguments_of_a_search_of_wrong_types_are_refused(tmp_path):
+    index = built(tmp_path, ["The train is late.", "The cat sleeps here."])
+    vectors = index.encoder.encode(["train"])
+    for searched in (index, TextSearch(["The train is late."], index.encoder)):
+        for k in ("3", None, 1.5, float("nan"), True, 0):
+            with pytest.raises(SettingsError, match=r"k is .*; give a whole number of at least 1"):
+                searched.search("train", k)
+        for threshold in ("x", float("nan"), True):
+            with pytest.raises(SettingsError, match=r"threshold is .*; give a cosine"):
+                searched.search("train", threshold=threshold)
+    for seconds in ("x", float("nan")):
+        with pytest.raises(SettingsError, match=r"seconds is .*; give a number"):
+            index.search_vectors(vectors, seconds=seconds)
+    with pytest.raises(MiningError, match="queries are not vectors"):
+        index.search_vectors("train")
+    hits = index.search_vectors(vectors, np.int64(1), np.float32(-1), recall=np.float32(0.9), seconds=float("inf"))
+    assert [len(each) for each in hits] == [1]

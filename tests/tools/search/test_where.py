@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import time
+from fractions import Fraction
 
 import pytest
 from support import conditions
@@ -40,6 +41,24 @@ def test_what_passes_is_what_python_finds(index, seed):
         assert lines(index, text) == {line for line, row in enumerate(fields, 1) if test(row)}, text
 
 
+def test_integers_are_compared_with_decimals_exactly(tmp_path):
+    pytest.importorskip("lancedb")
+    from st_paragram import SearchIndex
+
+    years = [2**63 - 1, -(2**63), 2020, None, 2021]
+    rows = [(f"sentence number {number}", {"year": year}) for number, year in enumerate(years)]
+    index = SearchIndex.build(rows, tmp_path / "i", "p-sp-mini")
+    decimals = ["9.223372036854776e+18", "9223372036854775806.5", "-9223372036854775808.0", "-9223372036854775807.5"]
+    decimals += ["2020.5", "2021.0", "-1e300", "1e-9999999999999999999999"]
+    for text in decimals:
+        number = 0 if "e-" in text else Fraction(text)
+        for sign, is_true in conditions.COMPARISONS.items():
+            passing = [year for year in years if year is not None and is_true(year, number)]
+            assert {years[line - 1] for line in lines(index, f"year {sign} {text}")} == set(passing), (sign, text)
+    assert lines(index, "not year between 2020.5 and 1e19") == {2, 3}
+    assert lines(index, "not year in (2020.5, -9223372036854775808.0)") == {1, 3, 5}
+
+
 def test_garbage_is_refused_in_a_line_or_is_a_condition(index):
     rng = random.Random(0)
     index, _ = index
@@ -58,7 +77,15 @@ def test_garbage_is_refused_in_a_line_or_is_a_condition(index):
     ("text", "sql"),
     [
         ("year >= 2020", "`year` >= 2020"),
-        ("year = 2020.0 or year < 2020.5", "(CAST(`year` AS DOUBLE) < 2020.5 OR `year` = 2020)"),
+        ("year = 2020.0 or year < 2020.5", "(`year` < 2021 OR `year` = 2020)"),
+        ("year >= 2020.5 and year <= -2.5", "(`year` < -2 AND `year` >= 2021)"),
+        ("year = 2020.5", "false"),
+        ("not year = 2020.5", "`year` IS NOT NULL"),
+        ("year < 1e19 and year > -1e19", "(`year` IS NOT NULL AND `year` IS NOT NULL)"),
+        ("year in (1.5, 2.0, 1e300)", "`year` IN (2)"),
+        ("year not in (1.5)", "`year` IS NOT NULL"),
+        ("year between 1.5 and 1e30", f"`year` BETWEEN 2 AND {2**63 - 1}"),
+        ("year between 1.2 and 1.8", "false"),
         ("year=-5", "`year` = -5"),
         (f"year = {2**63 - 1}", f"`year` = {2**63 - 1}"),
         ("price in (1, 2.5, 1.0)", "`price` IN (1.0, 2.5)"),
