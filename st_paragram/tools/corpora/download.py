@@ -28,9 +28,9 @@ from st_paragram.tools.corpora.transfer import UNANNOUNCED, TooLargeError, Trans
 
 logger = logging.getLogger(__name__)
 
-TRIES = 6  # in a row, without progress
+TRIES = 6  # in a row without progress, and starts from the first byte
 FIRST_WAIT, LONGEST_WAIT = 1.0, 120.0  # seconds between tries, doubled each time
-_PROGRESS = 1 << 20  # bytes: progress that resets the count of failures
+_PROGRESS = 1 << 20  # new bytes that reset the count of failures
 _PASSING = (408, 425, 429, 500, 502, 503, 504)
 _GRACE = 1.0  # seconds after Ctrl-C for closing partial files
 _LENGTH = re.compile(r"\d{1,18}", re.ASCII)  # `Content-Length`
@@ -45,6 +45,32 @@ class Fetched:
     file: CorpusFile
     path: Path
     fresh: bool  # downloaded in this call
+
+
+@dataclass(frozen=True)
+class _Version:
+    """The version of a file of which a part is there."""
+
+    validator: str
+    size: int | None  # of the whole file, as announced first
+
+
+@dataclass
+class _Tries:
+    """What the tries of one file came to in one call; a server can make none of these counts start again."""
+
+    largest: int  # size that the partial file has had
+    failures: int = 0  # in a row, without progress
+    starts: int = 0  # from the first byte
+
+    def failed(self, size: int, error: TryAgain) -> None:
+        """Count a failure after which the partial file has this size; the last failure is an error."""
+        progress = size >= self.largest + _PROGRESS
+        self.failures = 1 if progress else self.failures + 1
+        self.largest = max(self.largest, size)
+        count = max(self.failures, self.starts)
+        if count >= TRIES:
+            raise DownloadError(f"gave up after {count} tries ({error})") from error
 
 
 _Job = Future["Fetched | DownloadError"]
@@ -138,19 +164,16 @@ def _fetch(file: CorpusFile, path: Path, stop: threading.Event) -> Fetched | Dow
         wrong = _wrong(file, path)
         return DownloadError(f"{path}: {wrong}; remove it to fetch it again") if wrong else Fetched(file, path, False)
     part = path.with_name(f".{path.name}.part")  # hidden: browsers write NAME.part
-    failures = 0
     whole = False
     try:
+        tries = _Tries(_size(part) if _version(file, part) else 0)
         while not whole and not stop.is_set():
-            before = _size(part)
             try:
-                _attempt(file, part, stop)
+                _attempt(file, part, stop, tries)
                 whole = True
             except TryAgain as error:
-                failures = 1 if _size(part) >= before + _PROGRESS else failures + 1
-                if failures >= TRIES:
-                    raise DownloadError(f"gave up after {failures} tries ({error})") from error
-                stop.wait(min(LONGEST_WAIT, max(error.seconds, FIRST_WAIT * 2 ** (failures - 1))))
+                tries.failed(_size(part), error)
+                stop.wait(min(LONGEST_WAIT, max(error.seconds, FIRST_WAIT * 2 ** (tries.failures - 1))))
         if not whole:
             return DownloadError("interrupted")
         wrong = _wrong(file, part)
@@ -166,7 +189,7 @@ def _fetch(file: CorpusFile, path: Path, stop: threading.Event) -> Fetched | Dow
         _origin(part).unlink()
         return error
     except DownloadError as error:
-        kept = f"; {_size(part):,} bytes are kept, and the next run resumes" if _known(file, part) else ""
+        kept = f"; {_size(part):,} bytes are kept, and the next run resumes" if _version(file, part) else ""
         return DownloadError(f"{error}{kept}")
     except OSError as error:
         advice = "; free disk space" if error.errno in (errno.ENOSPC, errno.EDQUOT) else ""
@@ -175,53 +198,61 @@ def _fetch(file: CorpusFile, path: Path, stop: threading.Event) -> Fetched | Dow
     return Fetched(file, path, True)
 
 
-def _attempt(file: CorpusFile, part: Path, stop: threading.Event) -> None:
+def _attempt(file: CorpusFile, part: Path, stop: threading.Event, tries: _Tries) -> None:
     """Download the rest of a partial file, or the whole file if it cannot be resumed."""
-    known = _known(file, part)
-    headers = {"Range": f"bytes={_size(part)}-", "If-Range": known} if known else {}
+    version = _version(file, part)
+    headers = {"Range": f"bytes={_size(part)}-", "If-Range": version.validator} if version else {}
     with Transfer(stop) as transfer:
         answer = transfer.get(file.url, headers)
         _check_status(answer, file)
-        length = answer.headers.get("Content-Length", "")
-        announced = int(length) if _LENGTH.fullmatch(length) else None
         if answer.status_code == 200:
-            expected = announced
+            tries.starts += 1
+            length = answer.headers.get("Content-Length", "")
+            size = int(length) if _LENGTH.fullmatch(length) else None
             part.unlink(missing_ok=True)
-            _origin(part).write_text(f"{file.url}\n{_validator(answer)}", encoding="utf-8")
-        elif not known:
+            _record_version(file, part, _Version(_validator(answer), size))
+        elif version is None:
             raise DownloadError(f"{_reason(answer)}, although no part of the file was requested")
-        elif answer.status_code == 416 and answer.headers.get("Content-Range") == f"bytes */{_size(part)}":
-            return  # nothing is missing
+        elif _is_complete(answer, part, version):
+            return
         else:
-            expected = _expected(answer, part, known)
+            size = _announced_size(answer, part, version)
+            if version.size is None:
+                _record_version(file, part, _Version(version.validator, size))
         have = _size(part)
-        limit = (expected or UNANNOUNCED) - have if announced is None else announced
-        limit_kind = "allowed" if expected is None else "announced"
+        limit = (UNANNOUNCED if size is None else size) - have
+        limit_kind = "allowed" if size is None else "announced"
         free = shutil.disk_usage(part.parent).free
-        if announced is not None and announced > free:
-            raise DownloadError(f"{announced:,} bytes, but the disk has {free:,} free; free disk space")
-        bar = tqdm(
-            desc=file.filename, initial=have, total=expected, unit="B", unit_scale=True, disable=None, leave=False
-        )
+        if size is not None and limit > free:
+            raise DownloadError(f"{limit:,} bytes, but the disk has {free:,} free; free disk space")
+        bar = tqdm(desc=file.filename, initial=have, total=size, unit="B", unit_scale=True, disable=None, leave=False)
         with bar, part.open("ab") as out:
             for block in transfer.blocks(limit, limit_kind):
                 bar.update(out.write(block))
-    if expected not in (None, _size(part)):
-        raise TryAgain(f"broke off after {_size(part):,} of {expected:,} bytes")
+    if size not in (None, _size(part)):
+        raise TryAgain(f"broke off after {_size(part):,} of {size:,} bytes")
 
 
-def _expected(answer: requests.Response, part: Path, known: str) -> int | None:
+def _is_complete(answer: requests.Response, part: Path, version: _Version) -> bool:
+    """Whether the server says that nothing of a partial file is missing, and announced this size before."""
+    have = _size(part)
+    content_range = answer.headers.get("Content-Range")
+    return answer.status_code == 416 and content_range == f"bytes */{have}" and version.size in (None, have)
+
+
+def _announced_size(answer: requests.Response, part: Path, version: _Version) -> int:
     """Return the size of the whole file that an answer resumes; remove the partial file if it cannot be resumed."""
     content_range = answer.headers.get("Content-Range", "")
     match = _RANGE.fullmatch(content_range)
-    if match and int(match[1]) == _size(part) <= int(match[2]) and _validator(answer) in ("", known):
-        if match[3] == "*":
-            return int(match[2]) + 1
-        if int(match[2]) < int(match[3]):
-            return int(match[3])
+    if match and int(match[1]) == _size(part) <= int(match[2]) and _validator(answer) in ("", version.validator):
+        end = int(match[2]) + 1
+        size = int(match[3]) if match[3] != "*" else version.size or end
+        if end <= size and version.size in (None, size):
+            return size
     part.unlink()
     shown = f"Content-Range: {one_line(content_range)}" if content_range else "without Content-Range"
-    raise TryAgain(f"the server cannot resume the partial file ({_reason(answer)}, {shown})")
+    announced = "" if version.size is None else f", of {version.size:,} bytes announced before"
+    raise TryAgain(f"the server cannot resume the partial file ({_reason(answer)}, {shown}{announced})")
 
 
 def _check_status(answer: requests.Response, file: CorpusFile) -> None:
@@ -249,16 +280,24 @@ def _validator(answer: requests.Response) -> str:
 
 
 def _origin(part: Path) -> Path:
-    """Return the path of the record with address and validator of a partial file."""
+    """Return the path of the record with address, validator and size of a partial file."""
     return part.with_name(f"{part.name}.origin")
 
 
-def _known(file: CorpusFile, part: Path) -> str:
-    """Return the validator of a partial file that can be resumed; empty for other files."""
+def _record_version(file: CorpusFile, part: Path, version: _Version) -> None:
+    size = "" if version.size is None else version.size
+    _origin(part).write_text(f"{file.url}\n{version.validator}\n{size}", encoding="utf-8")
+
+
+def _version(file: CorpusFile, part: Path) -> _Version | None:
+    """Return the version of a partial file that can be resumed; None for other files."""
     if not _size(part) or not _origin(part).exists():
-        return ""
-    url, _, validator = _origin(part).read_text(encoding="utf-8", errors="replace").partition("\n")
-    return validator if url == file.url else ""
+        return None
+    lines = _origin(part).read_text(encoding="utf-8", errors="replace").split("\n")
+    if len(lines) < 2 or lines[0] != file.url or not _VALIDATOR.fullmatch(lines[1]):
+        return None
+    has_size = len(lines) > 2 and _LENGTH.fullmatch(lines[2])
+    return _Version(lines[1], int(lines[2]) if has_size else None)
 
 
 def _size(path: Path) -> int:

@@ -74,7 +74,7 @@ class Transfer:
         """Send the request, follow redirects, and return the answer without its body."""
         for _ in range(_REDIRECTS + 1):
             self._answer = self._session.get(url, headers=headers, stream=True, timeout=TIMEOUT)
-            location = requests.Session.get_redirect_target(self._session, self._answer)
+            location = _location(self._session, self._answer)
             if location is None:
                 return self._answer
             self._answer.close()
@@ -165,6 +165,15 @@ class _Adapter(HTTPAdapter):
 
         pool.ConnectionCls = connection
         return pool
+
+
+def _location(session: requests.Session, answer: requests.Response) -> str | None:
+    """Return the address in the header `Location` of a redirect; None for other answers."""
+    try:
+        return requests.Session.get_redirect_target(session, answer)
+    except UnicodeError as error:  # neither ASCII nor UTF-8
+        location = one_line(answer.headers["Location"])
+        raise DownloadError(f"redirected to {location}, which is not a web address") from error
 
 
 def _target(url: str, location: str) -> str:

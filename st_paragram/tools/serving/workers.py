@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 import socket
 import time
 from collections.abc import Callable
+from contextlib import suppress
+from multiprocessing.connection import wait
 from pathlib import Path
 
 from uvicorn import Config
 from uvicorn.supervisors import Multiprocess
 from uvicorn.supervisors.multiprocess import Process
+
+logger = logging.getLogger(__name__)
 
 START_SECONDS = 300.0  # until all processes answer
 MAX_FAILURES = 3  # replacements that ended before they answered, one after another
@@ -55,21 +60,32 @@ class Workers(Multiprocess):
 
     def keep_subprocess_alive(self) -> None:
         """Replace processes that ended or do not answer, unless their replacements cannot start."""
+        for place, process in enumerate(self.processes):  # first, since an answer may take long
+            if not process.process.is_alive():
+                self._replace(place, process)
         for place, process in enumerate(self.processes):
             if self.should_exit.is_set():
                 return
-            if process.is_alive(timeout=self.config.timeout_worker_healthcheck):
+            if _answers(process, self.config.timeout_worker_healthcheck):
                 self._look_at(process)
-                continue
-            process.kill()
-            process.join()
-            if process.pid not in self.ready:
-                self.failures += 1
-                if self.failures == MAX_FAILURES:
-                    self._fail(_end_of(process))
-                    return
-            self.processes[place] = Process(self.config, self.sockets)
-            self.processes[place].start()
+            else:
+                self._replace(place, process)
+
+    def _replace(self, place: int, process: Process) -> None:
+        if self.should_exit.is_set():
+            return
+        ended = not process.process.is_alive()
+        process.kill()
+        process.join()
+        reason = _end_of(process) if ended else "it did not answer"
+        if process.pid not in self.ready:
+            self.failures += 1
+            if self.failures == MAX_FAILURES:
+                self._fail(reason)
+                return
+        logger.warning(f"worker process {process.pid} is replaced: {reason}")
+        self.processes[place] = Process(self.config, self.sockets)
+        self.processes[place].start()
 
     def _look_at(self, process: Process) -> None:
         if process.pid not in self.ready and process.process.is_alive() and process.is_ready(timeout=0.2):
@@ -83,6 +99,20 @@ class Workers(Multiprocess):
             written = path.read_text(encoding="utf-8") if path.is_file() else ""
             self.failure = written or f"{reason}; --workers 1 may show why"
             self.should_exit.set()
+
+
+def _answers(process: Process, seconds: float) -> bool:
+    """Whether a process answers in time; this does not wait for a process that has ended, as uvicorn does."""
+    with suppress(OSError, EOFError):  # its pipe is closed
+        process.parent_conn.send(b"ping")
+        ready = wait([process.parent_conn, process.process.sentinel], seconds)
+        if process.process.sentinel in ready:
+            process.process.join(timeout=1)  # for its exit status, which may come a little later
+            return False
+        if process.parent_conn in ready:
+            process.parent_conn.recv()
+            return True
+    return False
 
 
 def _end_of(process: Process) -> str:

@@ -109,6 +109,16 @@ def test_the_next_run_resumes_a_file_unless_it_has_changed(tmp_path, server, cha
             Answer(status=206, body=b"of another version", headers={"Content-Range": "bytes 5000-5017/9000"}),
             [None, "bytes=5000-", None],
         ),
+        (  # the whole file is larger than announced before
+            Answer(cut=5000),
+            Answer(status=206, body=bytes(9000), headers={"Content-Range": "bytes 5000-13999/999999", "ETag": None}),
+            [None, "bytes=5000-", None],
+        ),
+        (
+            Answer(cut=5000),
+            Answer(status=416, headers={"Content-Range": "bytes */5000", "ETag": None}),
+            [None, "bytes=5000-", None],
+        ),
         (Answer(status=302, headers={"Location": PATH}), Answer(cut=5000), [None, None, "bytes=5000-"]),
     ],
 )
@@ -182,6 +192,39 @@ def test_a_part_of_the_rest_is_not_taken_for_the_rest(tmp_path, server):
     assert server.ranges() == [None, "bytes=5000-", "bytes=6000-"]
 
 
+NOT_RESUMED = {"Content-Range": "bytes 0-4/5"}
+ENDLESS = {
+    "every second answer is empty": [Answer(cut=5000, headers={"ETag": None}), Answer(cut=0, headers={"ETag": None})],
+    "no answer resumes": [Answer(cut=5000), Answer(status=206, body=b"hello", headers=NOT_RESUMED)],
+    "each start is longer": [Answer(cut=2000 * number, headers={"ETag": None}) for number in range(1, 9)],
+}
+
+
+@pytest.mark.parametrize("kind", ENDLESS)
+def test_only_new_bytes_are_progress(tmp_path, server, monkeypatch, kind):
+    monkeypatch.setattr(module, "_PROGRESS", 1000)
+    server.script[PATH] = ENDLESS[kind] * 6
+    with pytest.raises(DownloadError, match="gave up after 3 tries"):
+        fetch(server, tmp_path)
+    assert len(server.ranges()) == 3
+
+
+def test_new_bytes_are_progress(tmp_path, server, monkeypatch):
+    monkeypatch.setattr(module, "_PROGRESS", 1000)
+    server.script[PATH] = [Answer(cut=1500)] * 8
+    assert fetch(server, tmp_path).path.read_bytes() == server.files[PATH]
+    assert len(server.ranges()) == 9
+
+
+def test_no_more_than_the_rest_is_stored(tmp_path, server):
+    size = len(server.files[PATH])
+    headers = {"Content-Range": f"bytes 5000-{size - 1}/{size}", "ETag": None}
+    server.script[PATH] = [Answer(cut=5000), Answer(status=206, body=bytes(size), headers=headers)]
+    with pytest.raises(DownloadError, match=f"more than the announced {size - 5000:,} bytes"):
+        fetch(server, tmp_path)
+    assert names(tmp_path) == ["manifest.json"]
+
+
 def test_a_complete_part_is_not_downloaded_again(tmp_path, server):
     data = server.files[PATH]
     etag = f'"{hashlib.md5(data).hexdigest()}"'
@@ -208,6 +251,7 @@ def test_a_complete_part_is_not_downloaded_again(tmp_path, server):
             "file:///etc/passwd, which is not http or https",
         ),
         (Answer(status=302, headers={"Location": "//[::1"}), r"//\[::1, which is not a web address"),
+        (Answer(status=302, headers={"Location": "http://\xff\x1b[31m/"}), r"\?\[31m/, which is not a web address"),
     ],
 )
 def test_what_another_try_would_not_help_is_tried_once(tmp_path, server, answer, says):
