@@ -14,10 +14,12 @@ from st_paragram.core.files import (
     MARKER,
     atomic,
     atomic_folder,
+    check_different,
     check_output,
     check_output_folder,
     is_full_disk,
     make_own_folder,
+    output_files,
     output_lock,
     remove_own_folder,
     remove_unfinished,
@@ -185,3 +187,13 @@ def test_a_run_that_waits_says_for_what(tmp_path, caplog):
         pass
     thread.join()
     assert caplog.messages == [f"waiting for another run: another run is writing {output}"]
+
+
+def test_one_file_for_two_outputs_is_refused(tmp_path):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "link").symlink_to("folder")
+    (tmp_path / "circle").symlink_to("circle")
+    outputs = [tmp_path / "folder" / "a", tmp_path / "link" / "a"]
+    with pytest.raises(ParagramError, match="same file"), output_files(*outputs, overwrite=True):
+        pass
+    check_different([tmp_path / "circle", *outputs[:1]], ["-", tmp_path / "link" / "b"])

@@ -36,10 +36,9 @@ _TOKEN = regex.compile(
     regex.VERSION1,
 )
 # A text without these characters has only words and punctuation.
-_NOT_PLAIN = regex.compile(
-    rf"[\p{{M}}\p{{N}}\p{{Cf}}{UNSEGMENTED}{_KANA_MARKS}[{_SYMBOLS}]]|[:;][^\w\s]|[:;][dpo3]\b|{_SUFFIX}"
-    rf"|[\p{{L}}][-\u2010-\u2013\u2212](?![\p{{L}}])",
-    regex.VERSION1,
+_NOT_PLAIN = regex.compile(rf"[\p{{M}}\p{{N}}\p{{Cf}}{UNSEGMENTED}{_KANA_MARKS}[{_SYMBOLS}]]", regex.VERSION1)
+_MAY_BE_MARK = re.compile(
+    r"[:;](?:[^\w\s]|[dpo]\b)|\.(?=[a-z])|[-\u2010-\u2013\u2212](?<=[^\W\d_].)(?![^\W\d_])"  # emoticon, .NET, A-
 )
 _NOT_PLAIN_ASCII = re.compile(r"[0-9$+<=>^|~#%&*@/]|[:;](?:[^\w\s]|[dpo]\b)|\.(?=[a-z])|-(?![a-z])(?<=[a-z]-)")
 _PLAIN_WORD = re.compile(r"[^\W_]+")
@@ -64,7 +63,7 @@ _APOSTROPHE = regex.compile(r"(?<=\p{L})′(?=\p{L})")
 _MAY_MEASURE = regex.compile(r"(?<=[0-9])['’′\"”]")
 _QUOTE = regex.compile(
     r"(?P<double>′′|''|[\"“”„])|(?P<opening>(?<![\p{L}\p{M}\p{N}])['‘‚’](?=[\p{L}\p{M}\p{N}]))"
-    r"|(?P<closing>['’′](?:(?!\p{L})|(?<=°\s?[0-9]{1,2}.)))"
+    r"|(?P<closing>['’′](?:(?!\p{L})|(?=x[0-9])|(?<=°\s?[0-9]{1,2}.)))"
 )
 _POINTS = regex.compile(f"[{POINTS}]+")
 
@@ -113,7 +112,11 @@ def tokens(text: str, points: bool = False) -> list[str]:
     spaces, the tokens are the same however the text was tokenized.
     """
     form = _form(text)
-    if not (_NOT_PLAIN_ASCII if text.isascii() else _NOT_PLAIN).search(form):
+    if text.isascii():
+        is_plain = not _NOT_PLAIN_ASCII.search(form)
+    else:
+        is_plain = not (_NOT_PLAIN.search(form) or _MAY_BE_MARK.search(form))
+    if is_plain:
         return _PLAIN_WORD.findall(form)
     if not text.isascii():
         form = _INVISIBLE.sub("", _DASH.sub("-", _form(_POWER.sub("^", text))))

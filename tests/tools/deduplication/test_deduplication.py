@@ -225,6 +225,7 @@ def removed(place, first, second, **options):
         ("blood group AB-", "blood group AB"),
         ("a wall of 5'", 'a wall of 5"'),
         ("a wall of 5' 4\"", "a wall of 5\" 4'"),
+        ("a room of 5'x7'", "a room of 5x7'"),
         ("He is 5″ away", "He is 5 away"),
         ("learn .NET", "learn net"),
         ("thanks :)", "thanks :("),
