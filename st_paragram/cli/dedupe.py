@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import get_args
 
-from st_paragram.core.files import STDIN, atomic, output_files
+from st_paragram.core.files import STDIN, atomic, check_different, output_files
 from st_paragram.core.settings import add_setting_options, given
 from st_paragram.core.text.tables import check_plain
 from st_paragram.errors import SettingsError
@@ -33,7 +33,8 @@ Two methods find duplicates. A line is removed if either method finds it:
 - minhash: one line is the other with a few words added, and the share of n-grams in common (the Jaccard similarity) is
   at least --threshold.
 
-Numbers with their marks (1.5, -5), symbols (C++, 5%), vowel signs and negations are never ignored.
+Numbers with their marks (1.5, -5, 5'), symbols (C++, 5%, :-)), vowel signs, negations, and words such as few, half or
+million are never ignored.
 
   st-paragram dedupe lines.txt --output clean.txt --removed removed.tsv
   st-paragram dedupe lines.txt --output clean.txt --method exact
@@ -80,6 +81,9 @@ def run(arguments: argparse.Namespace) -> int:
         check_input(text)
         if not arguments.columns:
             check_plain(text)
+    # An output may replace its own input, by the same name.
+    named = [output for path, output in zip(paths, outputs, strict=False) if Path(path).absolute() != output.absolute()]
+    check_different([*named, *filter(None, [arguments.removed])], paths)
     with ExitStack() as stack:
         from st_paragram.tools.deduplication.dedupe import deduplicate
 
@@ -112,7 +116,4 @@ def _outputs(arguments: argparse.Namespace) -> list[Path]:
         if wanted == 2:
             raise SettingsError("a Moses pair cannot go to standard output; name two files")
         return []
-    named = [path.absolute() for path in (*outputs, *([arguments.removed] if arguments.removed else []))]
-    if len(set(named)) < len(named):
-        raise SettingsError("two outputs have the same name; give them different names")
     return outputs

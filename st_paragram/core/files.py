@@ -282,6 +282,16 @@ def check_output(path: Path, overwrite: bool) -> None:
         raise ParagramError(refusal)
 
 
+def check_different(outputs: Sequence[Path], inputs: Sequence[str | Path] = ()) -> None:
+    """Refuse outputs that are the same file as another output or an input, also through links."""
+    names = {os.path.realpath(path): f"the input {path}" for path in inputs if not is_pipe(path)}
+    for path in outputs:
+        file = os.path.realpath(path)  # unlike `resolve`, it takes links in a circle
+        if file in names:
+            raise ParagramError(f"{path} and {names[file]} are the same file; give them different names")
+        names[file] = f"the output {path}"
+
+
 def check_new(path: Path) -> None:
     """Refuse an output that exists, for scripts that have no option to replace it."""
     if path.exists() or path.is_symlink():
@@ -410,6 +420,7 @@ def output_lock(output: Path, check: Callable[[], None] | None = None, wait: boo
 @contextmanager
 def output_files(*paths: Path | None, overwrite: bool) -> Iterator[None]:
     """Lock output files for this run, see `output_lock` and `check_output`; None stands for a file that is not made."""
+    check_different([path for path in paths if path is not None])
     with ExitStack() as stack:
         for path in paths:
             if path is not None:

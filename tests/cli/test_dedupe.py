@@ -104,3 +104,25 @@ def test_what_is_refused_leaves_nothing(here, capsys, arguments, message):
     error = capsys.readouterr().err.strip()
     assert message in error and "\n" not in error
     assert sorted(here.iterdir()) == before
+
+
+SAME_FILES = [
+    ["--moses", "a", "b", "--output", "s/o", "link/o"],
+    ["a", "--output", "s/../y", "--removed", "y"],
+    ["a", "--output", "out", "--removed", "a.link", "--overwrite"],
+    ["link/../a", "--output", "a.link", "--overwrite"],
+]
+
+
+@pytest.mark.parametrize("arguments", SAME_FILES, ids=" ".join)
+def test_outputs_are_different_files_also_through_links(here, capsys, arguments):
+    for name in ("a", "b"):
+        (here / name).write_text("x\nx\n")
+    (here / "s").mkdir()
+    (here / "link").symlink_to("s")
+    (here / "a.link").symlink_to("a")
+    before = sorted(here.rglob("*"))
+    assert dedupe(*arguments) == 1
+    error = capsys.readouterr().err.strip()
+    assert "are the same file; give them different names" in error and "\n" not in error
+    assert sorted(here.rglob("*")) == before and (here / "a").read_text() == "x\nx\n"

@@ -14,10 +14,12 @@ from st_paragram.core.files import (
     MARKER,
     atomic,
     atomic_folder,
+    check_different,
     check_output,
     check_output_folder,
     is_full_disk,
     make_own_folder,
+    output_files,
     output_lock,
     remove_own_folder,
     remove_unfinished,
@@ -203,3 +205,13 @@ def test_empty_folders_of_the_user_stay(tmp_path):
     (tmp_path / "out/st_paragram.json").touch()
     with pytest.raises(ParagramError, match="has files that are not of a model, such as empty"):
         check_output_folder(tmp_path / "out", True, "st_paragram.json", "model")
+
+
+def test_one_file_for_two_outputs_is_refused(tmp_path):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "link").symlink_to("folder")
+    (tmp_path / "circle").symlink_to("circle")
+    outputs = [tmp_path / "folder" / "a", tmp_path / "link" / "a"]
+    with pytest.raises(ParagramError, match="same file"), output_files(*outputs, overwrite=True):
+        pass
+    check_different([tmp_path / "circle", *outputs[:1]], ["-", tmp_path / "link" / "b"])

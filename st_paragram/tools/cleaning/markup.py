@@ -20,6 +20,8 @@ from st_paragram.tools.cleaning.base import AnyOf, Row, RowFilter, RowRepair, op
 MARKUP, BROKEN = "markup", "broken characters"
 
 _TAG = re.compile(r"</?[A-Za-z][\w:-]*(?:\s[^<>]*)?/?>|<!--|-->")
+# Two comparisons are no tag: "a<b and b>c".
+_COMPARISONS = re.compile(r"(?<=\w)<[A-Za-z]\w*\s[^<>=/]*>(?=\w)")
 _ENTITY = re.compile(r"&(?:([A-Za-z][A-Za-z0-9]{1,30};)|#\d{1,7};|#[xX][0-9A-Fa-f]{1,6};)")
 _CODE = r"\{\\[^{}]*\}|\{[yYfFcCsSpP]:[^{}]*\}"
 _SUBTITLE = re.compile(rf"</?(?:i|b|u|font)(?:\s[^<>]*)?>|{_CODE}", re.IGNORECASE)
@@ -32,7 +34,7 @@ _SINGLE_TAGS = frozenset(("br", "hr", "img", "wbr"))
 # Tags inside words and before punctuation; other tags separate words.
 _INLINE = r"a|abbr|b|big|cite|code|del|dfn|em|font|g|i|ins|kbd|mark|q|s|samp|small|span|strike|strong|sub|sup|tt|u|var"
 _INLINE_TAGS = frozenset(_INLINE.split("|"))
-_MOST_ESCAPES = 3  # "&amp;amp;lt;"
+_MOST_ESCAPES = 8  # "&amp;amp;lt;" was escaped three times
 _TEMPLATE = re.compile(r"\{\{|\}\}|\{%|%\}|\$\{|\[\[(?=[^\W\d_])|(?<=[^\W\d_])\]\]")
 # Letters before an @ are visited once per word, however long it is.
 _ADDRESS = re.compile(r"[a-z]{2,9}://\S+|(?<![\w.+-])[\w.+-]+@[\w-]+\.\S+|www\.\S+", re.IGNORECASE)
@@ -160,17 +162,27 @@ def has_broken_characters(text: str) -> bool:
 
 
 def _differ(pattern: re.Pattern[str], first: str, second: str) -> bool:
-    return sorted(pattern.findall(first)) != sorted(pattern.findall(second))
+    return _marks(pattern, first) != _marks(pattern, second)
+
+
+def _marks(pattern: re.Pattern[str], text: str) -> list[str]:
+    marks = pattern.findall(text)
+    return sorted(pattern.findall(_COMPARISONS.sub("", text))) if marks else marks
 
 
 def _decoded_entities(text: str) -> str:
     """Decode entities, also those that were escaped several times; "AT&T" and "a=1&copy=2" have none."""
     for _ in range(_MOST_ESCAPES):
-        decoded = _ENTITY.sub(lambda entity: unescape(entity[0]), text)
+        decoded = _ENTITY.sub(_character, text)
         if decoded == text:
             break
         text = decoded
     return text
+
+
+def _character(entity: re.Match[str]) -> str:
+    """Return the character of an entity; a name that HTML does not have stays, also if its beginning is a name."""
+    return entity[0] if entity[1] and entity[1] not in html5 else unescape(entity[0])
 
 
 def _label(mark: re.Match[str]) -> str:

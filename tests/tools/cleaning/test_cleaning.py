@@ -272,6 +272,7 @@ def test_markup(first, second, reason):
         (("a &lt; b", "a < b"), ("a < b", "a < b")),
         (("Tom&nbsp;&amp;&#10;Jerry", "Tom y Jerry"), ("Tom & Jerry", "Tom y Jerry")),
         (("Tom &amp;amp; Jerry &amp;lt;3", "Tom y Jerry"), ("Tom & Jerry <3", "Tom y Jerry")),
+        (("Tom &amp;amp;amp;amp;amp; Jerry", "Tom y Jerry"), ("Tom & Jerry", "Tom y Jerry")),
         (("&lt;b&gt;Hello&lt;/b&gt; you", "<b>Hola</b> tú"), ("Hello you", "Hola tú")),
     ],
 )
@@ -292,6 +293,8 @@ def test_markup_is_removed_and_counted(pair, repaired):
         (("A List<String> it is", "Es una List<String>"), None),
         (("see ?a=1&copy=2&lt=3", "véase ?a=1&copy=2&lt=3"), None),
         (("R&D; and &name; stay", "R&D; y &name; se quedan"), None),
+        (("&notanentity; and &ampx; stay", "&notanentity; y &ampx; se quedan"), None),
+        (("If a<b and b>c then", "Si a<b y b>c entonces"), None),
         (("Enter <your name>", "Escribe <tu nombre>"), "markup"),
         (("if a <b and c> d", "si a <b y c> d"), "markup"),
         (("A <b>bold</b> word", "Una <i>palabra</i>"), "markup"),
