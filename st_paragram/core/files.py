@@ -40,9 +40,9 @@ _FULL_TEXT = re.compile(
     r"(?i)no space left|storagefull|\d+ requested and \d+ written|streamwriter failed writing|unexpected pos \d+ vs \d+"
 )
 
+_MODULE = re.compile(r"((\w+_)?\d+_\w+|language-\w+|decoders)(/.*)?")  # folder of a part of a pipeline
 #: Files of each kind of output folder, by the file or folder that marks the kind. A pattern without a slash is for
-#: names in the folder itself and in the folders of modules.
-_MODULE = re.compile(r"(\w+_)?\d+_\w+(/(\w+_)?\d+_\w+)*")  # folder of a module of a pipeline
+#: names in the folder itself and in the folders of a pipeline's parts.
 _OUTPUT_FOLDERS = {
     "st_paragram.json": (
         *(

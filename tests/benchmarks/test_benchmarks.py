@@ -193,6 +193,7 @@ class TestQuality:
 
 class TestSpeed:
     @linux
+    @pytest.mark.slow
     def test_encoders_side_by_side(self, tmp_path, monkeypatch):
         monkeypatch.setattr(speed, "ENCODERS", {speed.OURS: speed.load_ours})
         assert main(["export", "p-sp-mini", str(tmp_path / "model"), "--dtype", "float32"]) == 0

@@ -79,7 +79,7 @@ def start(words, folder):
 
 
 @pytest.mark.parametrize(
-    "name", ["embed", "prepare", *(pytest.param(name, marks=pytest.mark.slow) for name in ("mine", "train"))]
+    "name", ["embed", *(pytest.param(name, marks=pytest.mark.slow) for name in ("prepare", "mine", "train"))]
 )
 def test_killed_and_run_again(name, inputs, tmp_path):
     output, whole, rng = COMMANDS[name][1], tmp_path / "whole", random.Random(name)
