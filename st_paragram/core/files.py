@@ -40,7 +40,7 @@ _FULL_TEXT = re.compile(
     r"(?i)no space left|storagefull|\d+ requested and \d+ written|streamwriter failed writing|unexpected pos \d+ vs \d+"
 )
 
-_MODULE = re.compile(r"((\w+_)?\d+_\w+|language-\w+|decoders)(/.*)?")  # folder of a part of a pipeline
+_PART = re.compile(r"((\w+_)?\d+_\w+|language-\w+|decoders)(/.*)?")  # folder of a part of a pipeline
 #: Files of each kind of output folder, by the file or folder that marks the kind. A pattern without a slash is for
 #: names in the folder itself and in the folders of a pipeline's parts.
 _OUTPUT_FOLDERS = {
@@ -326,20 +326,22 @@ def check_output_folder(
 def _foreign_file(folder: Path, patterns: Sequence[str]) -> str | None:
     """Return a file, or an empty folder, that matches none of the patterns; None if there is none.
 
-    A pattern without a slash is for names in the folder itself and in the folders of a pipeline's modules.
+    A pattern without a slash is for names in the folder itself and in the folders of a pipeline's parts.
     """
+    of_paths = [pattern for pattern in patterns if "/" in pattern]
+    of_names = [pattern for pattern in patterns if "/" not in pattern]
     for path in sorted(folder.rglob("*")):
         is_folder = path.is_dir() and not path.is_symlink()
         if is_folder and any(path.iterdir()):
             continue
         name = path.relative_to(folder).as_posix()
         parent = path.parent.relative_to(folder).as_posix()
-        names = [name]
-        if not is_folder and (parent == "." or _MODULE.fullmatch(parent)):
-            names.append(path.name)
-        if is_folder and _MODULE.fullmatch(name):  # sentence-transformers makes empty folders for modules without files
-            continue
-        if not any(fnmatch(names[-1] if "/" not in pattern else name, pattern) for pattern in patterns):
+        is_own = any(fnmatch(name, pattern) for pattern in of_paths)
+        if is_folder:  # sentence-transformers makes empty folders for modules without files
+            is_own = is_own or _PART.fullmatch(name) is not None
+        elif parent == "." or _PART.fullmatch(parent):
+            is_own = is_own or any(fnmatch(path.name, pattern) for pattern in of_names)
+        if not is_own:
             return one_line(name)
     return None
 
