@@ -38,7 +38,7 @@ logger = logging.getLogger(__name__)
 
 _Write = Callable[[int, int], Sequence[Neighbors]]
 
-_UNKNOWN = "zeros without a known token"  # the rule of stored vectors
+_UNKNOWN = "zeros without a known token or letter"  # the rule of stored vectors
 _STEPS = ("sentences", "embed", "search", "pairs")
 _QUERIES = 1 << 15  # queries searched at a time, which an interruption can lose
 _WRITTEN = 1 << 16  # pairs written at a time
