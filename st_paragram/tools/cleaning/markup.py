@@ -20,7 +20,7 @@ from st_paragram.tools.cleaning.base import AnyOf, Row, RowFilter, RowRepair, op
 MARKUP, BROKEN = "markup", "broken characters"
 
 _TAG = re.compile(r"</?[A-Za-z][\w:-]*(?:\s[^<>]*)?/?>|<!--|-->")
-# Two comparisons are no tag: "a<b and b>c".
+# Two comparisons are not a tag: "a<b and b>c".
 _COMPARISONS = re.compile(r"(?<=\w)<[A-Za-z]\w*\s[^<>=/]*>(?=\w)")
 _ENTITY = re.compile(r"&(?:([A-Za-z][A-Za-z0-9]{1,30};)|#\d{1,7};|#[xX][0-9A-Fa-f]{1,6};)")
 _CODE = r"\{\\[^{}]*\}|\{[yYfFcCsSpP]:[^{}]*\}"

@@ -159,7 +159,7 @@ def _decide(
 
 
 def _quick_comparison(forms: Sequence[Hashes], lengths: Sequence[NDArray[np.int32]]) -> Callable[[int, int, int], bool]:
-    """Make a function that excludes one side of two rows: different texts of one length are no duplicates."""
+    """Make a function that excludes one side of two rows: different texts of the same length are not duplicates."""
     keys_of = [form.data for form in forms]
     lengths_of = [length.data for length in lengths]
 

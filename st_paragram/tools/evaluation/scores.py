@@ -82,7 +82,7 @@ def read_scores(path: str | Path) -> list[Score]:
 
 
 def _check_row(number: int, row: Mapping[str, Any]) -> None:
-    """Refuse a row of a file whose names are no text, or whose value is no finite number."""
+    """Refuse a row of a file whose names are not text, or whose value is not a finite number."""
     for name in ("model", "benchmark", "set", "measure", "against", "digest"):
         if not isinstance(row.get(name, ""), str):
             raise TypeError(f"row {number}: {name} is {short(row[name])}")
@@ -117,7 +117,7 @@ def nearest_both_ways_of_known(
 ) -> list[tuple[Rows, Rows]]:
     """Find the best of the k nearest neighbors by each margin, for rows of both sides, float32 (n, D) and (m, D).
 
-    Rows have length 1, or are zeros, which have no neighbor and are no neighbor.
+    Rows have length 1, or are zeros, which have no neighbors and are not neighbors.
 
     Returns:
         For each margin, rows of `second`, int64 (n,), and rows of `first`, (m,); -1 for none.
