@@ -312,8 +312,8 @@ def _sql(name: str, kind: str, value: Value) -> str:
     return str(value).lower() if isinstance(value, bool) else str(float(value))
 
 
-# An integer is compared with decimals as an integer, since doubles cannot represent most large integers. NOT has been passed on
-# to the tests, so a test may be false where it is unknown: a test that all integers pass is `IS NOT NULL`.
+# An integer is compared with decimals as an integer, since doubles cannot represent most large integers. NOT has been
+# passed on to the tests, so a test may be false where it is unknown: a test that all integers pass is `IS NOT NULL`.
 
 
 def _integer_comparison(name: str, sign: str, value: Value) -> str:
