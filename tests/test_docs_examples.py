@@ -29,7 +29,7 @@ RUN_IN_RECIPES = RUN | {"prepare", "train"}
 OWN_DATA = {"--translations", "--graded", "--queries"}
 TESTED_ELSEWHERE = "integrations.md"  # in test_integrations.py
 OPTIONAL = ("lancedb", "qdrant_client", "pymilvus")  # which development may do without
-SLOW = ("five_minutes.md", "many_machines.md")  # one trains a model, the other starts processes
+SLOW = ("five_minutes.md", "many_machines.md", "modules.md")  # two train a model, one starts processes
 
 
 @pytest.fixture(scope="module")
