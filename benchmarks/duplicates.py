@@ -1,7 +1,9 @@
-"""Precision and recall of `st-paragram dedupe` on planted pairs: `python benchmarks/duplicates.py [LANG:FILE ...]`.
+"""Precision and recall of `st-paragram dedupe` on planted pairs: `python benchmarks/duplicates.py
+[LANG:FILE ...]`.
 
-Each sentence gets a changed copy, a duplicate or another sentence. Files have one sentence per line; without files, the
-sentences are 225 natural sentences in each of the eight languages that come with the package.
+Each sentence gets a changed copy, a duplicate or another sentence. Files have one sentence per
+line; without files, the sentences are 225 natural sentences in each of the eight languages that
+come with the package.
 """
 
 from __future__ import annotations
@@ -30,7 +32,12 @@ WORDS = {
 }  # fmt: skip
 VOWEL_SIGNS = ("ािीुूेैो", "ািীুে", "ிீுூெே", "ัิีึืุู่้")
 DUPLICATES = ("case", "punctuation", "spaces", "tokens", "Unicode form", "filler word")
-ENDINGS = {"number": ("2020", "2019"), "sign": ("-5", "5"), "decimal mark": ("1.5", "15"), "unit": ("5 €", "5 %")}
+ENDINGS = {
+    "number": ("2020", "2019"),
+    "sign": ("-5", "5"),
+    "decimal mark": ("1.5", "15"),
+    "unit": ("5 €", "5 %"),
+}
 KINDS = (*DUPLICATES, *ENDINGS, "exchanged words", "name", "letter or vowel sign", "negation")
 MARK = re.compile(r"(?<!\d)([.,;:!?¿¡،؟。，？！'’«»()])(?!\d)")
 
@@ -55,7 +62,9 @@ def changed(text: str, language: str, kind: str, rng: random.Random) -> tuple[st
         return glue.join([*words[:place], word, *words[place:]])
 
     if kind == "exchanged words":
-        other = next((i for i, word in enumerate(words) if word.lower() != words[place - 1].lower()), 0)
+        other = next(
+            (i for i, word in enumerate(words) if word.lower() != words[place - 1].lower()), 0
+        )
         swapped = {place - 1: words[other], other: words[place - 1]}
         return text, glue.join(swapped.get(i, word) for i, word in enumerate(words))
     if kind == "letter or vowel sign":
@@ -67,19 +76,38 @@ def changed(text: str, language: str, kind: str, rng: random.Random) -> tuple[st
 
 def respelled(text: str, rng: random.Random) -> str:
     """Change a vowel sign or tone mark, or drop a letter if there is none."""
-    places = [(place, signs) for place, sign in enumerate(text) for signs in VOWEL_SIGNS if sign in signs]
-    place, signs = rng.choice(places or [(match.start(), "") for match in re.finditer(r"\w\B", text)])
-    return text[:place] + (rng.choice(signs.replace(text[place], "")) if signs else "") + text[place + 1 :]
+    places = [
+        (place, signs) for place, sign in enumerate(text) for signs in VOWEL_SIGNS if sign in signs
+    ]
+    place, signs = rng.choice(
+        places or [(match.start(), "") for match in re.finditer(r"\w\B", text)]
+    )
+    return (
+        text[:place]
+        + (rng.choice(signs.replace(text[place], "")) if signs else "")
+        + text[place + 1 :]
+    )
 
 
 def main() -> int:
     """Plant the pairs, remove duplicates, and print how many copies were removed."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("files", nargs="*", metavar="LANG:FILE")
     files = dict(name.split(":", 1) for name in parser.parse_args().files)
-    texts = {language: Path(path).read_text("utf-8").splitlines() for language, path in files.items()}
-    texts = texts or {language: [row[1] for row in held_out_pairs("en", language)] for language in LANGUAGES}
-    rows = [(text, language) for language, lines in texts.items() for text in dict.fromkeys(lines) if len(text) > 8]
+    texts = {
+        language: Path(path).read_text("utf-8").splitlines() for language, path in files.items()
+    }
+    texts = texts or {
+        language: [row[1] for row in held_out_pairs("en", language)] for language in LANGUAGES
+    }
+    rows = [
+        (text, language)
+        for language, lines in texts.items()
+        for text in dict.fromkeys(lines)
+        if len(text) > 8
+    ]
     rng = random.Random(0)
     planted = np.array([kind for kind, _ in zip(cycle(KINDS), rows, strict=False)])
     pairs = [changed(*row, kind, rng) for row, kind in zip(rows, planted.tolist(), strict=True)]
@@ -89,7 +117,10 @@ def main() -> int:
         removed = ~deduplicate([str(path)], 1).kept[1 : 2 * len(pairs) : 2]
     same = np.isin(planted, DUPLICATES)
     counts = [(kind, kind in DUPLICATES, planted == kind) for kind in KINDS]
-    cells = [[kind, "yes" if yes else "no", str(of.sum()), str((of & removed).sum())] for kind, yes, of in counts]
+    cells = [
+        [kind, "yes" if yes else "no", str(of.sum()), str((of & removed).sum())]
+        for kind, yes, of in counts
+    ]
     print(markdown_table(("change", "duplicate", "copies", "removed"), cells))
     print(f"precision {removed[same].sum() / removed.sum():.1%}, recall {removed[same].mean():.1%}")
     return 0

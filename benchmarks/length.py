@@ -1,9 +1,10 @@
 """Time and memory by text length, as in figure 2 of mUSE (ACL 2020): `python benchmarks/length.py`.
 
-Without models, p-sp-mini is compared with a CNN and a transformer of `train muse` that are trained for one step
-(`--sizes`: its options). Every model and length is measured in a new process on one thread: milliseconds per text, and
-the memory that a call needs in addition to the loaded model. The exponent of a power law is fitted from 64 tokens on.
-Texts consist of words with one token each. Linux only.
+Without models, p-sp-mini is compared with a CNN and a transformer of `train muse` that are trained
+for one step (`--sizes`: its options). Every model and length is measured in a new process on one
+thread: milliseconds per text, and the memory that a call needs in addition to the loaded model. The
+exponent of a power law is fitted from 64 tokens on. Texts consist of words with one token each.
+Linux only.
 """
 
 from __future__ import annotations
@@ -56,30 +57,69 @@ def _resident_mb(name: str) -> float:
 
 
 def untrained(folder: Path, sizes: list[str], longest: int) -> dict[str, str]:
-    """Return names and directories of p-sp-mini, and of a CNN and a transformer for texts of `longest` tokens."""
+    """Return names and directories of p-sp-mini, and of a CNN and a transformer for texts of
+    `longest` tokens.
+    """
     models = {"p-sp-mini": "p-sp-mini"}
     for kind, layers in LAYERS.items():
         models[f"muse-{kind}"] = str(folder / kind)
-        options = ["--steps", "1", "--no-bag", "--max-length", str(longest + 2), "--output", folder / kind]
-        options += ["--batch-size", "16", "--layers", layers, *sizes]  # the user's sizes take precedence
-        command("train", "muse", "--architecture", kind, "--langs", "es", "--bitext", "built-in", *options).run()
+        options = [
+            "--steps",
+            "1",
+            "--no-bag",
+            "--max-length",
+            str(longest + 2),
+            "--output",
+            folder / kind,
+        ]
+        # the user's sizes take precedence
+        options += ["--batch-size", "16", "--layers", layers, *sizes]
+        command(
+            "train",
+            "muse",
+            "--architecture",
+            kind,
+            "--langs",
+            "es",
+            "--bitext",
+            "built-in",
+            *options,
+        ).run()
     return models
 
 
 def exponent(lengths: list[int], values: list[float]) -> str:
     """Fit the power of the length by which values grow, from `LONG` on."""
-    points = [(length, value) for length, value in zip(lengths, values, strict=True) if length >= LONG and value > 0]
+    points = [
+        (length, value)
+        for length, value in zip(lengths, values, strict=True)
+        if length >= LONG and value > 0
+    ]
     x, y = np.log(points).T if points else ((), ())
     return f"{np.polyfit(x, y, 1)[0]:.2f}" if len(points) > 1 else "-"
 
 
 def main() -> int:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("models", nargs="*", metavar="MODEL", help="models (default: p-sp-mini and two networks)")
-    parser.add_argument("--lengths", type=int, nargs="+", default=[8, 16, 32, 64, 128, 256, 512], help="(%(default)s)")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "models", nargs="*", metavar="MODEL", help="models (default: p-sp-mini and two networks)"
+    )
+    parser.add_argument(
+        "--lengths",
+        type=int,
+        nargs="+",
+        default=[8, 16, 32, 64, 128, 256, 512],
+        help="(%(default)s)",
+    )
     parser.add_argument("--batch", type=int, default=8, help="texts at a time (%(default)s)")
-    parser.add_argument("--sizes", default=" ".join(PAPER), help="sizes of the two networks (the paper's: %(default)s)")
+    parser.add_argument(
+        "--sizes",
+        default=" ".join(PAPER),
+        help="sizes of the two networks (the paper's: %(default)s)",
+    )
     parser.add_argument("--json", type=new_file, metavar="FILE", help="also write the figures")
     parser.add_argument("--process", nargs=3, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -92,11 +132,21 @@ def main() -> int:
 
     def rows(models: dict[str, str]) -> Iterator[list[str]]:
         for name, folder in models.items():
-            jobs = ([__file__, "--process", folder, str(length), str(arguments.batch)] for length in lengths)
+            jobs = (
+                [__file__, "--process", folder, str(length), str(arguments.batch)]
+                for length in lengths
+            )
             figures[name] = [Program(job, 1).run().figures for job in jobs]
-            for key, what in (("ms", "ms per text"), ("extra_mb", f"extra MB, {arguments.batch} texts")):
+            for key, what in (
+                ("ms", "ms per text"),
+                ("extra_mb", f"extra MB, {arguments.batch} texts"),
+            ):
                 values = [each[key] for each in figures[name]]
-                yield [f"{name}: {what}", *(f"{value:.3g}" for value in values), exponent(lengths, values)]
+                yield [
+                    f"{name}: {what}",
+                    *(f"{value:.3g}" for value in values),
+                    exponent(lengths, values),
+                ]
 
     with tempfile.TemporaryDirectory() as folder:
         given = {name: name for name in arguments.models}

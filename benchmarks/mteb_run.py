@@ -1,4 +1,6 @@
-"""Run mteb tasks, which download their data: `python benchmarks/mteb_run.py p-sp-mini --tasks STSBenchmark STS17`."""
+"""Run mteb tasks, which download their data: `python benchmarks/mteb_run.py p-sp-mini --tasks
+STSBenchmark STS17`.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +17,12 @@ def main() -> int:
     """Evaluate and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("model", metavar="MODEL", help="model directory, name or hub id")
-    parser.add_argument("--tasks", nargs="+", required=True, metavar="NAME", help="tasks such as STS17 or Tatoeba")
-    parser.add_argument("--languages", nargs="+", metavar="CODE", help="ISO 639-3 codes such as spa (default: all)")
+    parser.add_argument(
+        "--tasks", nargs="+", required=True, metavar="NAME", help="tasks such as STS17 or Tatoeba"
+    )
+    parser.add_argument(
+        "--languages", nargs="+", metavar="CODE", help="ISO 639-3 codes such as spa (default: all)"
+    )
     arguments = parser.parse_args()
     mteb = require("mteb", "eval", "tasks of mteb")
     tasks = mteb.get_tasks(tasks=arguments.tasks, languages=arguments.languages)

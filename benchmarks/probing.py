@@ -1,11 +1,13 @@
-r"""Probing: properties of a sentence that a linear classifier can predict from frozen embeddings (EMNLP 2020).
+r"""Probing: properties of a sentence that a linear classifier can predict from frozen embeddings
+(EMNLP 2020).
 
     python benchmarks/probing.py p-sp-mini bgt-es --senteval senteval/probing --text sentences.txt
 
-`--senteval FOLDER` has SentEval's files (sentence_length.txt, tree_depth.txt, word_content.txt, ...), rows
-`tr|va|te TAB label TAB text`. `--text FILE` makes tasks from its lines: sentence length in words, number of punctuation
-marks, and first punctuation mark. The classifier is a logistic regression on standardized features; its regularization
-is chosen on the validation split. `majority` is the accuracy of the most frequent label.
+`--senteval FOLDER` has SentEval's files (sentence_length.txt, tree_depth.txt, word_content.txt,
+...), rows `tr|va|te TAB label TAB text`. `--text FILE` makes tasks from its lines: sentence length
+in words, number of punctuation marks, and first punctuation mark. The classifier is a logistic
+regression on standardized features; its regularization is chosen on the validation split.
+`majority` is the accuracy of the most frequent label.
 """
 
 from __future__ import annotations
@@ -57,7 +59,9 @@ def text_tasks(path: Path, sizes: list[int], rng: random.Random) -> dict[str, Ta
     for text in dict.fromkeys(read_lines(str(path))):
         marks = [character for character in text if character in string.punctuation]
         words = len(text.split())
-        labeled["sentence length"] += [(f"{low}-{high}", text) for low, high in LENGTHS if low <= words <= high]
+        labeled["sentence length"] += [
+            (f"{low}-{high}", text) for low, high in LENGTHS if low <= words <= high
+        ]
         if marks:
             labeled["number of marks"].append((str(min(len(marks), MOST_MARKS)), text))
             labeled["first mark"].append((marks[0], text))
@@ -67,12 +71,16 @@ def text_tasks(path: Path, sizes: list[int], rng: random.Random) -> dict[str, Ta
         frequent = [each for each in examples if counts[each[0]] >= LEAST]
         rng.shuffle(frequent)
         shares, rows = [size / sum(sizes) for size in sizes], iter(frequent)
-        tasks[name] = _drawn([list(islice(rows, int(share * len(frequent)))) for share in shares], sizes, rng)
+        tasks[name] = _drawn(
+            [list(islice(rows, int(share * len(frequent)))) for share in shares], sizes, rng
+        )
     return tasks
 
 
 def _drawn(parts: list[Examples], sizes: list[int], rng: random.Random) -> Task:
-    train, valid, test = (rng.sample(part, min(size, len(part))) for part, size in zip(parts, sizes, strict=True))
+    train, valid, test = (
+        rng.sample(part, min(size, len(part))) for part, size in zip(parts, sizes, strict=True)
+    )
     return train, valid, test
 
 
@@ -80,9 +88,12 @@ def probe(model: str, tasks: dict[str, Task]) -> dict[str, float]:
     """Return the accuracy on the test split of each task."""
     encoder, found = load_encoder(model), {}
     for name, parts in tasks.items():
-        vectors = [encoder.encode([text for _, text in part], show_progress_bar=False) for part in parts]
+        vectors = [
+            encoder.encode([text for _, text in part], show_progress_bar=False) for part in parts
+        ]
         labels = [[label for label, _ in part] for part in parts]
-        fold = PredefinedSplit(np.repeat([-1, 0], [len(parts[0]), len(parts[1])]))  # -1: only for training
+        # -1: only for training
+        fold = PredefinedSplit(np.repeat([-1, 0], [len(parts[0]), len(parts[1])]))
         pipeline = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
         search = GridSearchCV(pipeline, {"logisticregression__C": STRENGTHS}, cv=fold, refit=False)
         search.fit(np.concatenate(vectors[:2]), labels[0] + labels[1])
@@ -93,11 +104,19 @@ def probe(model: str, tasks: dict[str, Task]) -> dict[str, float]:
 
 def main() -> int:
     """Make tasks, probe every model and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("models", nargs="+", metavar="MODEL")
     parser.add_argument("--senteval", type=Path, metavar="FOLDER", help="SentEval's probing files")
     parser.add_argument("--text", type=Path, metavar="FILE", help="one sentence per line")
-    parser.add_argument("--sizes", type=int, nargs=3, default=[10_000, 1_000, 2_000], help="split sizes (%(default)s)")
+    parser.add_argument(
+        "--sizes",
+        type=int,
+        nargs=3,
+        default=[10_000, 1_000, 2_000],
+        help="split sizes (%(default)s)",
+    )
     arguments = parser.parse_args()
     rng = random.Random(0)
     tasks = senteval_tasks(arguments.senteval, arguments.sizes, rng) if arguments.senteval else {}
@@ -110,7 +129,14 @@ def main() -> int:
         frequent = Counter(label for label, _ in train).most_common(1)[0][0]
         majority = sum(label == frequent for label, _ in test) / len(test)
         sizes = f"{len(train)} / {len(valid)} / {len(test)}"
-        rows.append([name, sizes, hundredths(majority), *(hundredths(each[name]) for each in scores.values())])
+        rows.append(
+            [
+                name,
+                sizes,
+                hundredths(majority),
+                *(hundredths(each[name]) for each in scores.values()),
+            ]
+        )
     print(markdown_table(["task: accuracy x 100", "sentences", "majority", *scores], rows))
     return 0
 

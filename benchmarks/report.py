@@ -1,9 +1,11 @@
-"""Put many results on one page: `python benchmarks/report.py results/*.json --output report.md --plot report.png`.
+"""Put many results on one page: `python benchmarks/report.py results/*.json --output report.md
+--plot report.png`.
 
-Reads files by `st-paragram evaluate --json` for any number of models and benchmarks. Models are distinguished by the
-digest of their content, not by their names. If several files have the same score, the newest file is used. For each
-benchmark and measure, there is a table of models by sets, x 100, with the 95% interval if it is known. The picture,
-with one bar per model and table, needs `pip install "st_paragram[plots]"`.
+Reads files by `st-paragram evaluate --json` for any number of models and benchmarks. Models are
+distinguished by the digest of their content, not by their names. If several files have the same
+score, the newest file is used. For each benchmark and measure, there is a table of models by sets,
+x 100, with the 95% interval if it is known. The picture, with one bar per model and table, needs
+`pip install "st_paragram[plots]"`.
 """
 
 from __future__ import annotations
@@ -28,23 +30,33 @@ from st_paragram.errors import EvaluationError
 
 # Okabe and Ito's palette for the color-blind.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#333333", "#999999")
-Score = dict[str, Any]  # a row of `evaluate --json`: model, benchmark, set, measure, value, low, high, ...
+# a row of `evaluate --json`: model, benchmark, set, measure, value, low, high, ...
+Score = dict[str, Any]
 _NEEDED = ("model", "benchmark", "set", "measure", "value")
-Tables = dict[tuple[str, str], dict[str, dict[str, Score]]]  # (benchmark, measure) -> model -> set -> score
+# (benchmark, measure) -> model -> set -> score
+Tables = dict[tuple[str, str], dict[str, dict[str, Score]]]
 
 
 def read_scores(paths: Iterable[Path]) -> Tables:
-    """Read the scores of files; newer files replace scores of older files; comparisons are left out."""
+    """Read the scores of files; newer files replace scores of older files; comparisons are left
+    out.
+    """
     rows: list[Score] = []
     for path in sorted(paths, key=lambda path: path.stat().st_mtime):
         try:
-            own = [row for row in json.loads(path.read_text(encoding="utf-8")) if not row.get("against")]
+            own = [
+                row
+                for row in json.loads(path.read_text(encoding="utf-8"))
+                if not row.get("against")
+            ]
             rows += [{name: row[name] for name in _NEEDED} | row for row in own]
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             seen = f"{path}: not a list of scores ({error!r})"
             raise EvaluationError(f"{seen}; make it with `st-paragram evaluate --json`") from error
     if not rows:
-        raise EvaluationError("the files have no scores; make them with `st-paragram evaluate --json`")
+        raise EvaluationError(
+            "the files have no scores; make them with `st-paragram evaluate --json`"
+        )
     labels = _labels(rows)
     tables: Tables = {}
     for row in rows:
@@ -59,10 +71,16 @@ def _identity(row: Score) -> str:
 
 
 def _labels(rows: Iterable[Score]) -> dict[str, str]:
-    """Return a label for each model: the name of its folder, with the digest if other models have the same name."""
-    names = {_identity(row): Path(row["model"]).name for row in rows}  # of a renamed folder, the newest name
+    """Return a label for each model: the name of its folder, with the digest if other models have
+    the same name.
+    """
+    # of a renamed folder, the newest name
+    names = {_identity(row): Path(row["model"]).name for row in rows}
     counts = Counter(names.values())
-    return {key: name if counts[name] == 1 else f"{name} ({_shortened(key)})" for key, name in names.items()}
+    return {
+        key: name if counts[name] == 1 else f"{name} ({_shortened(key)})"
+        for key, name in names.items()
+    }
 
 
 def _shortened(identity: str) -> str:
@@ -74,7 +92,9 @@ def cell(score: Score | None) -> str:
     if score is None:
         return MISSING
     known = score.get("low") is not None
-    return hundredths(score["value"]) + (f" [{hundredths(score['low'])}, {hundredths(score['high'])}]" if known else "")
+    return hundredths(score["value"]) + (
+        f" [{hundredths(score['low'])}, {hundredths(score['high'])}]" if known else ""
+    )
 
 
 def markdown(tables: Tables, picture: str = "") -> str:
@@ -82,8 +102,12 @@ def markdown(tables: Tables, picture: str = "") -> str:
     parts = ["# Results\n", f"![Means over the sets]({picture})\n"] if picture else ["# Results\n"]
     for (benchmark, measure), models in tables.items():
         sets = list(dict.fromkeys(name for scores in models.values() for name in scores))
-        rows = [[model, *(cell(scores.get(name)) for name in sets)] for model, scores in models.items()]
-        parts.append(f"## {benchmark}: {measure} x 100\n\n{markdown_table(['model', *sets], rows)}\n")
+        rows = [
+            [model, *(cell(scores.get(name)) for name in sets)] for model, scores in models.items()
+        ]
+        parts.append(
+            f"## {benchmark}: {measure} x 100\n\n{markdown_table(['model', *sets], rows)}\n"
+        )
     return "\n".join(parts)
 
 
@@ -93,15 +117,23 @@ def plot(tables: Tables, path: Path) -> None:
     from matplotlib.figure import Figure
 
     names = list(dict.fromkeys(model for models in tables.values() for model in models))
-    groups = {f"{benchmark}\n{measure}": _means(models) for (benchmark, measure), models in tables.items()}
-    figure = Figure(figsize=(max(5.0, 1.2 * len(groups) * len(names) ** 0.5), 4), layout="constrained")
+    groups = {
+        f"{benchmark}\n{measure}": _means(models) for (benchmark, measure), models in tables.items()
+    }
+    figure = Figure(
+        figsize=(max(5.0, 1.2 * len(groups) * len(names) ** 0.5), 4), layout="constrained"
+    )
     axes = figure.subplots()
     width = 0.8 / len(names)
     for number, name in enumerate(names):
-        places = [place + number * width for place, means in enumerate(groups.values()) if name in means]
+        places = [
+            place + number * width for place, means in enumerate(groups.values()) if name in means
+        ]
         heights = [100 * means[name] for means in groups.values() if name in means]
         axes.bar(places, heights, width, label=name, color=COLORS[number % len(COLORS)])
-    axes.set_xticks([place + 0.4 - width / 2 for place in range(len(groups))], list(groups), fontsize=7)
+    axes.set_xticks(
+        [place + 0.4 - width / 2 for place in range(len(groups))], list(groups), fontsize=7
+    )
     axes.set_ylabel("x 100")
     axes.legend(frameon=False, fontsize=8)
     axes.spines[["top", "right"]].set_visible(False)
@@ -112,16 +144,22 @@ def plot(tables: Tables, path: Path) -> None:
 def _means(models: dict[str, dict[str, Score]]) -> dict[str, float]:
     common = set.intersection(*(set(scores) for scores in models.values()))
     values = {model: [scores[name]["value"] for name in common] for model, scores in models.items()}
-    known = {model: [value for value in some if value is not None] for model, some in values.items()}
+    known = {
+        model: [value for value in some if value is not None] for model, some in values.items()
+    }
     return {model: fmean(some) for model, some in known.items() if some}
 
 
 def main(given: Sequence[str] | None = None) -> int:
     """Read, draw and write."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("scores", nargs="+", type=Path, metavar="FILE.json")
     parser.add_argument("--output", type=new_file, metavar="FILE.md", help="(default: print)")
-    parser.add_argument("--plot", type=new_file, metavar="FILE.png", help="also draw the means over sets")
+    parser.add_argument(
+        "--plot", type=new_file, metavar="FILE.png", help="also draw the means over sets"
+    )
     arguments = parser.parse_args(given)
     tables = read_scores(arguments.scores)
     if arguments.plot:

@@ -1,7 +1,7 @@
 """Measure a server under load: `python benchmarks/serving.py [--workers 2] [--texts 32]`.
 
-It starts `st-paragram serve` on this machine. One thread of this process runs all clients, on the same cores. It prints
-latency, rate and memory with 1 client and with 64 clients.
+It starts `st-paragram serve` on this machine. One thread of this process runs all clients, on the
+same cores. It prints latency, rate and memory with 1 client and with 64 clients.
 """
 
 from __future__ import annotations
@@ -25,16 +25,33 @@ from harness.output import print_growing
 
 from st_paragram.core.sample import sample_pairs
 
-HEAD = ["clients", "texts per request", "requests/s", "sentences/s", "p50 ms", "p99 ms", "failed", "RSS MB"]
+HEAD = [
+    "clients",
+    "texts per request",
+    "requests/s",
+    "sentences/s",
+    "p50 ms",
+    "p99 ms",
+    "failed",
+    "RSS MB",
+]
 
 
 def main() -> int:
     """Measure and print; return status 1 if a request failed."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--model", default="p-sp-mini", help="(%(default)s)")
-    parser.add_argument("--workers", type=int, default=1, metavar="N", help="server processes (%(default)s)")
-    parser.add_argument("--clients", type=int, nargs="+", default=[1, 64], metavar="N", help="(%(default)s)")
-    parser.add_argument("--texts", type=int, nargs="+", default=[1], metavar="N", help="per request (%(default)s)")
+    parser.add_argument(
+        "--workers", type=int, default=1, metavar="N", help="server processes (%(default)s)"
+    )
+    parser.add_argument(
+        "--clients", type=int, nargs="+", default=[1, 64], metavar="N", help="(%(default)s)"
+    )
+    parser.add_argument(
+        "--texts", type=int, nargs="+", default=[1], metavar="N", help="per request (%(default)s)"
+    )
     parser.add_argument("--seconds", type=float, default=10.0, help="time per row (%(default)s)")
     given = parser.parse_args()
     sentences, failed = [text for pair in sample_pairs("es", 2000) for text in pair], 0
@@ -42,14 +59,20 @@ def main() -> int:
     def row(process: psutil.Process, port: int, clients: int, texts: int) -> list[str]:
         nonlocal failed
         choose = random.Random(0)
-        bodies = [{"input": choose.sample(sentences, texts), "encoding_format": "base64"} for _ in range(1000)]
+        bodies = [
+            {"input": choose.sample(sentences, texts), "encoding_format": "base64"}
+            for _ in range(1000)
+        ]
         model = given.model.rstrip("/").rpartition("/")[2]
         requests = [_request(json.dumps(body | {"model": model}).encode()) for body in bodies]
         began = time.perf_counter()
         seconds, wrong = load(port, requests, clients, given.seconds)
         rate, failed = len(seconds) / (time.perf_counter() - began), failed + wrong
         middle, high = 1000 * np.percentile(seconds, [50, 99])
-        memory = max(each.memory_info().rss for each in [process, *process.children(recursive=True)]) / 1e6
+        memory = (
+            max(each.memory_info().rss for each in [process, *process.children(recursive=True)])
+            / 1e6
+        )
         rates = [f"{rate:,.0f}", f"{rate * texts:,.0f}", f"{middle:.2f}", f"{high:.2f}"]
         return [str(clients), str(texts), *rates, str(wrong), f"{memory:.0f}"]
 
@@ -62,10 +85,22 @@ def main() -> int:
 @contextmanager
 def server(model: str, workers: int) -> Iterator[tuple[psutil.Process, int]]:
     """Run a server within the block; yield its process and its port."""
-    command = [sys.executable, "-m", "st_paragram.cli.main", "serve", model, "--port", "0", "--workers", str(workers)]
+    command = [
+        sys.executable,
+        "-m",
+        "st_paragram.cli.main",
+        "serve",
+        model,
+        "--port",
+        "0",
+        "--workers",
+        str(workers),
+    ]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
-            found = re.search(r"http://[^:]+:(\d+)", process.stdout.readline() if process.stdout else "")
+            found = re.search(
+                r"http://[^:]+:(\d+)", process.stdout.readline() if process.stdout else ""
+            )
             if found is None:
                 raise SystemExit("the server did not start")
             yield psutil.Process(process.pid), int(found[1])
@@ -76,8 +111,8 @@ def server(model: str, workers: int) -> Iterator[tuple[psutil.Process, int]]:
 def load(port: int, requests: list[bytes], clients: int, seconds: float) -> tuple[list[float], int]:
     """Return the seconds of each request, and the number of requests without status 200.
 
-    Each client sends its next request when it has read the answer. Client threads would wait for each other, which
-    would be counted as the server's time.
+    Each client sends its next request when it has read the answer. Client threads would wait for
+    each other, which would be counted as the server's time.
     """
     times, failed, choose, end = list[float](), 0, random.Random(1), time.perf_counter() + seconds
     with selectors.DefaultSelector() as ready, ExitStack() as opened:

@@ -1,10 +1,12 @@
 """Speed compared with other packages: `python benchmarks/speed.py`.
 
-All programs use the same weights (`--model`, in float32) and the same text, on one thread and on two. In each round,
-every program runs once, in a new process, one after another. Tables show the median and range of the rounds. Programs
-that are not installed are left out, with the reason: `pip install model2vec`.
+All programs use the same weights (`--model`, in float32) and the same text, on one thread and on
+two. In each round, every program runs once, in a new process, one after another. Tables show the
+median and range of the rounds. Programs that are not installed are left out, with the reason: `pip
+install model2vec`.
 
-encode   a list of strings to a matrix, for sentences and for paragraphs of eight sentences: a first pass over new text,
+encode   a list of strings to a matrix, for sentences and for paragraphs of eight sentences: a first
+pass over new text,
          and later passes; also the milliseconds to load the model and to encode one new sentence
 train    pairs/s of whole trainers
 """
@@ -71,7 +73,12 @@ def load_model2vec(folder: str) -> Callable[[list[str]], Any]:
     return lambda texts: model.encode(texts, max_length=None, use_multiprocessing=several)
 
 
-ENCODERS = {OURS: load_ours, "st_paragram.load": load_pipeline, PLAIN: load_plain, "model2vec": load_model2vec}
+ENCODERS = {
+    OURS: load_ours,
+    "st_paragram.load": load_pipeline,
+    PLAIN: load_plain,
+    "model2vec": load_model2vec,
+}
 WITHOUT_KERNELS = "st_paragram, NumPy only"
 
 
@@ -112,7 +119,13 @@ def _train_ours(store: str, pairs: int, folder: str) -> float:
     from st_paragram.learning.training.run import run_training
 
     data = PairStore(store)
-    settings = {"dim": COMPONENTS, "batch_size": BATCH, "megabatch_size": 60, "anneal_interval": 0, "device": "cpu"}
+    settings = {
+        "dim": COMPONENTS,
+        "batch_size": BATCH,
+        "megabatch_size": 60,
+        "anneal_interval": 0,
+        "device": "cpu",
+    }
     settings["epochs"] = pairs / len(data)
     run = TrainingRun(data.languages[1], Path(folder) / "model", [store], overrides=settings)
     return run_training(run).pairs_per_second
@@ -134,7 +147,9 @@ def _train_plain(store: str, pairs: int, folder: str) -> float:
     data, rows = PairStore(store), np.arange(pairs)
     rows %= len(data)
     tokenizer = Tokenizer.from_file(str(Path(store).with_name("model") / "tokenizer.json"))
-    model = SentenceTransformer(modules=[StaticEmbedding(tokenizer, embedding_dim=COMPONENTS)], device="cpu")
+    model = SentenceTransformer(
+        modules=[StaticEmbedding(tokenizer, embedding_dim=COMPONENTS)], device="cpu"
+    )
     arguments = SentenceTransformerTrainingArguments(
         folder,
         max_steps=max(1, pairs // BATCH),
@@ -145,53 +160,94 @@ def _train_plain(store: str, pairs: int, folder: str) -> float:
         disable_tqdm=True,
         use_cpu=True,
     )
-    texts = Dataset.from_dict({"anchor": list(data.texts("a", rows)), "positive": list(data.texts("b", rows))})
+    texts = Dataset.from_dict(
+        {"anchor": list(data.texts("a", rows)), "positive": list(data.texts("b", rows))}
+    )
     loss = MultipleNegativesRankingLoss(model)
-    trained = SentenceTransformerTrainer(model=model, args=arguments, train_dataset=texts, loss=loss).train()
+    trained = SentenceTransformerTrainer(
+        model=model, args=arguments, train_dataset=texts, loss=loss
+    ).train()
     return float(arguments.max_steps * BATCH / trained.metrics["train_runtime"])
 
 
-def encode_programs(folder: Path, text: Path | None, count: int, threads: int) -> dict[str, Program]:
+def encode_programs(
+    folder: Path, text: Path | None, count: int, threads: int
+) -> dict[str, Program]:
     """Return the programs of the section `encode`, after writing the texts."""
     lines = sentences(text, count + SINGLES)
     some = lines[:count]
     starts = range(0, count - PARAGRAPH + 1, PARAGRAPH)
-    texts = {"sentences": some, "paragraphs": [" ".join(some[start : start + PARAGRAPH]) for start in starts]}
+    texts = {
+        "sentences": some,
+        "paragraphs": [" ".join(some[start : start + PARAGRAPH]) for start in starts],
+    }
     files = []
     for kind, values in {"singles": lines[count:], **texts}.items():
         files.append(str(folder / f"{kind}.json"))
         Path(files[-1]).write_text(json.dumps(values), encoding="utf-8")
     programs = {
-        name: Program([__file__, "--process", "encode", name, str(folder / "model"), *files], threads)
+        name: Program(
+            [__file__, "--process", "encode", name, str(folder / "model"), *files], threads
+        )
         for name in ENCODERS
     }
     plain = Program(programs[OURS].arguments, threads, {"ST_PARAGRAM_NATIVE": "0"})
     return programs | {WITHOUT_KERNELS: plain}
 
 
-def train_programs(folder: Path, bitext: str | None, seconds: float, threads: int) -> dict[str, Program]:
+def train_programs(
+    folder: Path, bitext: str | None, seconds: float, threads: int
+) -> dict[str, Program]:
     """Return the programs of the section `train`, after making the store."""
     store, texts = folder / "pairs.h5", folder / "pairs.tsv"
     if not store.is_file():
         texts.write_text("".join(f"{a}\t{b}\n" for a, b in sample_pairs("es")), encoding="utf-8")
         vocabulary = ["--vocab", folder / "model" / "sentencepiece.model"]
-        made = ["prepare", "--lang", "xx", "--text", bitext or texts, "--output", store, "--no-checks", *vocabulary]
+        made = [
+            "prepare",
+            "--lang",
+            "xx",
+            "--text",
+            bitext or texts,
+            "--output",
+            store,
+            "--no-checks",
+            *vocabulary,
+        ]
         command(*made).run()
     return {
-        name: Program([__file__, "--process", "train", name, str(store), str(int(seconds * rate))], threads)
+        name: Program(
+            [__file__, "--process", "train", name, str(store), str(int(seconds * rate))], threads
+        )
         for name, rate in RATES.items()
     }
 
 
 def main() -> int:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     add = parser.add_argument
     add("--model", default="p-sp-mini", help="averaging model (%(default)s)")
-    add("--text", type=Path, metavar="FILE", help="one sentence per line (default: the built-in sample, 8 languages)")
+    add(
+        "--text",
+        type=Path,
+        metavar="FILE",
+        help="one sentence per line (default: the built-in sample, 8 languages)",
+    )
     add("--count", type=int, default=40_000, help="number of sentences (%(default)s)")
-    add("--bitext", metavar="FILE", help="two tab-separated columns to train on (default: the built-in sample, en-es)")
-    add("--train-seconds", type=float, default=TRAIN_SECONDS, help="approximate time per training (%(default)s)")
+    add(
+        "--bitext",
+        metavar="FILE",
+        help="two tab-separated columns to train on (default: the built-in sample, en-es)",
+    )
+    add(
+        "--train-seconds",
+        type=float,
+        default=TRAIN_SECONDS,
+        help="approximate time per training (%(default)s)",
+    )
     add("--rounds", type=int, default=7, help="(%(default)s)")
     add("--threads", type=int, nargs="+", default=[1, 2], help="(%(default)s)")
     add("--only", choices=["encode", "train"], help="run only this section")
@@ -202,13 +258,18 @@ def main() -> int:
         section, name, path, *more = arguments.process
         print(
             json.dumps(
-                encode_process(name, path, more) if section == "encode" else train_process(name, path, int(more[0]))
+                encode_process(name, path, more)
+                if section == "encode"
+                else train_process(name, path, int(more[0]))
             )
         )
         return 0
     results = {}
     machine = describe_machine()
-    print(f"{machine.cpu}, {machine.cores} cores, {machine.instructions}; {arguments.rounds} rounds: median (range)")
+    print(
+        f"{machine.cpu}, {machine.cores} cores, {machine.instructions}; {arguments.rounds} rounds:"
+        " median (range)"
+    )
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         command("export", arguments.model, folder / "model", "--dtype", "float32").run()
@@ -217,14 +278,19 @@ def main() -> int:
                 if section == "encode":
                     programs = encode_programs(folder, arguments.text, arguments.count, threads)
                 else:
-                    programs = train_programs(folder, arguments.bitext, arguments.train_seconds, threads)
+                    programs = train_programs(
+                        folder, arguments.bitext, arguments.train_seconds, threads
+                    )
                 runs = in_turn(programs, arguments.rounds)
                 results[f"{section}, threads: {threads}"] = {
-                    program: [run.figures | {"peak memory, MiB": run.peak_anonymous_mb} for run in some]
+                    program: [
+                        run.figures | {"peak memory, MiB": run.peak_anonymous_mb} for run in some
+                    ]
                     for program, some in runs.items()
                 }
                 print(
-                    f"\n### {section}, threads: {threads}\n\n{table(results[f'{section}, threads: {threads}'])}",
+                    f"\n### {section}, threads:"
+                    f" {threads}\n\n{table(results[f'{section}, threads: {threads}'])}",
                     flush=True,
                 )
     options = {name: str(value) for name, value in vars(arguments).items()}
@@ -235,7 +301,10 @@ def main() -> int:
 def table(results: dict[str, list[dict[str, float]]]) -> str:
     """Format the median and range of each figure of each program."""
     head = list(next(iter(results.values()))[0])
-    rows = [[name, *(spread([each[key] for each in rounds]) for key in head)] for name, rounds in results.items()]
+    rows = [
+        [name, *(spread([each[key] for each in rounds]) for key in head)]
+        for name, rounds in results.items()
+    ]
     return markdown_table(["", *head], rows)
 
 

@@ -10,9 +10,10 @@ r"""Train and score one model for each row of a YAML file and each seed, and pri
       margin 0.4: --margin 0.4
       words: --encoder word --data data/en-es-words.h5
 
-`train` and `evaluate` are arguments of these commands. The options of a row are added to those for all rows, and take
-precedence. `columns` names scores by benchmark, set and measure (default: all). Finished work is not repeated, so an
-interrupted run can be resumed. The table has the mean over the seeds x 100, and the minimum and maximum.
+`train` and `evaluate` are arguments of these commands. The options of a row are added to those for
+all rows, and take precedence. `columns` names scores by benchmark, set and measure (default: all).
+Finished work is not repeated, so an interrupted run can be resumed. The table has the mean over the
+seeds x 100, and the minimum and maximum.
 """
 
 from __future__ import annotations
@@ -64,15 +65,22 @@ def read_sweep(path: Path) -> dict[str, Any]:
     """Read the file: `train`, `evaluate`, `rows` (names to options) and optionally `columns`."""
     sweep = dict(read_yaml(path))
     if not KEYS - {"columns"} <= set(sweep) <= KEYS or not isinstance(sweep["rows"], dict):
-        raise SettingsError(f"{path}: keys {', '.join(sweep)}; give train, evaluate, rows (names to options), columns")
+        raise SettingsError(
+            f"{path}: keys {', '.join(sweep)}; give train, evaluate, rows (names to options),"
+            " columns"
+        )
     return sweep
 
 
 def main() -> int:
     """Run everything and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("sweep", type=Path, metavar="FILE.yaml")
-    parser.add_argument("--output", type=Path, required=True, metavar="DIR", help="folder for models and scores")
+    parser.add_argument(
+        "--output", type=Path, required=True, metavar="DIR", help="folder for models and scores"
+    )
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3], help="(%(default)s)")
     arguments = parser.parse_args()
     sweep = read_sweep(arguments.sweep)
@@ -83,8 +91,13 @@ def main() -> int:
             folder.mkdir(parents=True, exist_ok=True)
             train = f"{sweep['train']} {options or ''}"
             found.setdefault(str(name), []).append(score(folder, train, sweep["evaluate"], seed))
-    columns = sweep.get("columns") or list(dict.fromkeys(key for runs in found.values() for key in runs[0]))
-    rows = [[name, *(cell([run.get(key) for run in runs]) for key in columns)] for name, runs in found.items()]
+    columns = sweep.get("columns") or list(
+        dict.fromkeys(key for runs in found.values() for key in runs[0])
+    )
+    rows = [
+        [name, *(cell([run.get(key) for run in runs]) for key in columns)]
+        for name, runs in found.items()
+    ]
     print(markdown_table(["row", *columns], rows))
     return 0
 

@@ -1,7 +1,9 @@
-"""Download and prepare parallel text in one command: `python data_prep/bitext.py --lang es` (or fr-es-de).
+"""Download and prepare parallel text in one command: `python data_prep/bitext.py --lang es` (or
+fr-es-de).
 
-The same as `st-paragram bitext`: it downloads the corpora that P-SP was trained on, cleans them and makes
-data/en-es.h5 for `python recipes/train_bitext.py --lang es`. If it is interrupted, the same command resumes it.
+The same as `st-paragram bitext`: it downloads the corpora that P-SP was trained on, cleans them and
+makes data/en-es.h5 for `python recipes/train_bitext.py --lang es`. If it is interrupted, the same
+command resumes it.
 """
 
 import sys

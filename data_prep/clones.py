@@ -1,4 +1,6 @@
-"""Clones of git repositories, and the translated files in them; for release_texts.py and release_words.py."""
+"""Clones of git repositories, and the translated files in them; for release_texts.py and
+release_words.py.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ class Repository(NamedTuple):
         """Return the output of a git command."""
         command = ["git", "--git-dir", str(self.folder), *arguments]
         text = None if given is None else given.encode()
-        return subprocess.run(command, input=text, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
+        return subprocess.run(
+            command, input=text, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        ).stdout
 
     def paths(self) -> list[str]:
         """Return the paths of all files, in order."""
@@ -41,13 +45,18 @@ class Repository(NamedTuple):
     def read(self, paths: Iterable[str]) -> dict[str, bytes]:
         """Return the content of files; a file that the clone lacks is left out, with a warning."""
         paths, files, start = list(dict.fromkeys(paths)), dict[str, bytes](), 0
-        output = self.git("cat-file", "--batch", given="".join(f"{self.commit}:{path}\n" for path in paths))
+        output = self.git(
+            "cat-file", "--batch", given="".join(f"{self.commit}:{path}\n" for path in paths)
+        )
         for path in paths:
             end = output.index(b"\n", start)
             header = output[start:end].split()
             start = end + 1
             if header[-1] == b"missing":
-                print(f"{self.folder}: {path} is missing from this clone and is skipped", file=sys.stderr)
+                print(
+                    f"{self.folder}: {path} is missing from this clone and is skipped",
+                    file=sys.stderr,
+                )
                 continue
             size = int(header[-1])
             files[path] = output[start : start + size]
@@ -58,8 +67,8 @@ class Repository(NamedTuple):
 def open_repositories(folder: Path, origins: dict[str, str]) -> dict[str, list[Repository]]:
     """Find the clones of sources, each at its commit.
 
-    `origins` are the entries `from`, such as "github.com/owner/name@1a2b3c4". The error about missing clones and
-    commits has the commands that get them.
+    `origins` are the entries `from`, such as "github.com/owner/name@1a2b3c4". The error about
+    missing clones and commits has the commands that get them.
     """
     found, missing = dict[str, list[Repository]](), dict[str, None]()
     for source, origin in origins.items():
@@ -69,17 +78,25 @@ def open_repositories(folder: Path, origins: dict[str, str]) -> dict[str, list[R
             place = next((each for each in (base / ".git", base) if (each / "HEAD").exists()), None)
             if place is None:
                 missing[f"git clone https://github.com/{name} {base}"] = None
-            elif not Repository(place, commit).git("rev-parse", "--verify", "--quiet", f"{commit}^{{commit}}"):
+            elif not Repository(place, commit).git(
+                "rev-parse", "--verify", "--quiet", f"{commit}^{{commit}}"
+            ):
                 missing[f"git --git-dir {place} fetch  # for {commit}"] = None
             else:
                 found[source].append(Repository(place, commit))
     if missing:
-        raise TextError(f"{folder}: repositories or commits are missing; run\n" + "\n".join(missing))
+        raise TextError(
+            f"{folder}: repositories or commits are missing; run\n" + "\n".join(missing)
+        )
     return found
 
 
-def path_pairs(source: dict[str, Any], language: str, paths: list[str]) -> Iterator[tuple[str, str, str]]:
-    """Find the files of a language, each with the path of its English file and the code of the language in its path."""
+def path_pairs(
+    source: dict[str, Any], language: str, paths: list[str]
+) -> Iterator[tuple[str, str, str]]:
+    """Find the files of a language, each with the path of its English file and the code of the
+    language in its path.
+    """
     codes, present = source.get("codes", {}).get(language), set(paths)
     for pattern in [source["files"]] if isinstance(source["files"], str) else source["files"]:
         for code in [codes] if isinstance(codes, str) else codes or CODES[language]:
@@ -96,10 +113,14 @@ def path_pairs(source: dict[str, Any], language: str, paths: list[str]) -> Itera
 def _expression(pattern: str) -> re.Pattern[str]:
     """Return a pattern of paths as a regular expression with one group for each star."""
     parts = {"**/": "((?:.*/)?)", "**": "(.*)", "*": "([^/]*)"}
-    return re.compile("".join(parts.get(part, re.escape(part)) for part in re.split(r"(\*\*/|\*\*?)", pattern)))
+    return re.compile(
+        "".join(parts.get(part, re.escape(part)) for part in re.split(r"(\*\*/|\*\*?)", pattern))
+    )
 
 
-def _english_path(english: str | None, pattern: str, stars: tuple[str, ...], present: set[str]) -> str:
+def _english_path(
+    english: str | None, pattern: str, stars: tuple[str, ...], present: set[str]
+) -> str:
     """Return the path of the English file for what the stars of a pattern stand for."""
     patterns = [pattern.replace("{lang}", code) for code in CODES["en"]]
     patterns = [english] if english else [*patterns, pattern.replace("values-{lang}", "values")]

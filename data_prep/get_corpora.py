@@ -1,7 +1,8 @@
-"""Download the parallel text of P-SP, other text from OPUS, or test sets: `python data_prep/get_corpora.py --lang es`.
+"""Download the parallel text of P-SP, other text from OPUS, or test sets: `python
+data_prep/get_corpora.py --lang es`.
 
-The same as `st-paragram download`. `--list` shows the corpora with licenses and citations. Complete downloads are not
-repeated, and interrupted downloads are resumed.
+The same as `st-paragram download`. `--list` shows the corpora with licenses and citations. Complete
+downloads are not repeated, and interrupted downloads are resumed.
 """
 
 import sys

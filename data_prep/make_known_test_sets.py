@@ -2,12 +2,13 @@
 
     python data_prep/make_known_test_sets.py DIR --retrieval RETRIEVAL
 
-DIR holds sts2012 .. sts2017/*.tsv and stsb/en-{train,dev,test}.tsv (`grade TAB sentence TAB sentence`, see
-docs/evaluation.md) and tatoeba/*.tsv (`foreign TAB english`, the files of version 1). RETRIEVAL (default: DIR) holds
-{reqa_squad_dev,quora_sr,xquad_r/LANG}/{queries,corpus}.tsv (`id TAB text`) and nli/*.tsv (`label TAB premise TAB
-hypothesis`), also as .gz or .xz. Run it when a test set is added.
-st_paragram/tools/evaluation/known_test_sets.json separates test sets from development sets; with
-st_paragram/tools/cleaning/known_test_sentences.bin the sentences of all of them are kept out of training data.
+DIR holds sts2012 .. sts2017/*.tsv and stsb/en-{train,dev,test}.tsv (`grade TAB sentence TAB
+sentence`, see docs/evaluation.md) and tatoeba/*.tsv (`foreign TAB english`, the files of version
+1). RETRIEVAL (default: DIR) holds {reqa_squad_dev,quora_sr,xquad_r/LANG}/{queries,corpus}.tsv (`id
+TAB text`) and nli/*.tsv (`label TAB premise TAB hypothesis`), also as .gz or .xz. Run it when a
+test set is added. st_paragram/tools/evaluation/known_test_sets.json separates test sets from
+development sets; with st_paragram/tools/cleaning/known_test_sentences.bin the sentences of all of
+them are kept out of training data.
 """
 
 from __future__ import annotations
@@ -23,18 +24,31 @@ from st_paragram.core.files import check_new
 from st_paragram.core.text.parallel import TextSource, read_pairs
 from st_paragram.core.text.streams import open_stream, read_blocks
 from st_paragram.errors import EvaluationError
-from st_paragram.tools.cleaning.test_sentences import KNOWN_TEST_SENTENCES, SetFamily, write_known_sentences
+from st_paragram.tools.cleaning.test_sentences import (
+    KNOWN_TEST_SENTENCES,
+    SetFamily,
+    write_known_sentences,
+)
 from st_paragram.tools.evaluation.files import read_graded_pairs
-from st_paragram.tools.evaluation.known_test_sets import KNOWN_TEST_SETS, pair_hashes, sketch, write_known_test_sets
+from st_paragram.tools.evaluation.known_test_sets import (
+    KNOWN_TEST_SETS,
+    pair_hashes,
+    sketch,
+    write_known_test_sets,
+)
 
-# Files of each family in a folder, which may be compressed with gzip or xz. In queries and corpora, the second column
-# is the sentence; in all others, the last two columns are sentences.
+# Files of each family in a folder, which may be compressed with gzip or xz. In queries and corpora,
+# the second column is the sentence; in all others, the last two columns are sentences.
 ID_AND_TEXT = ("queries", "corpus")
 PATTERNS = {
     SetFamily.STS: ("sts20[0-9][0-9]/*.tsv", "stsb/*.tsv"),
     SetFamily.TATOEBA: ("tatoeba/*.tsv",),
     SetFamily.RETRIEVAL: (
-        *(f"{name}/{part}.tsv" for name in ("reqa_squad_dev", "quora_sr", "xquad_r/*") for part in ID_AND_TEXT),
+        *(
+            f"{name}/{part}.tsv"
+            for name in ("reqa_squad_dev", "quora_sr", "xquad_r/*")
+            for part in ID_AND_TEXT
+        ),
         "nli/*.tsv",
     ),
 }
@@ -43,10 +57,16 @@ DEVELOPMENT = {"STS 2017 en-en": "sts2017/track5.en-en.tsv", "STS Benchmark dev"
 
 def main() -> int:
     """Read the sets and write the files."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("data", type=Path, metavar="DIR")
-    parser.add_argument("--retrieval", type=Path, metavar="DIR", help="retrieval and inference sets (default: DIR)")
-    parser.add_argument("--output", type=Path, default=KNOWN_TEST_SETS, help="output file (default: installed file)")
+    parser.add_argument(
+        "--retrieval", type=Path, metavar="DIR", help="retrieval and inference sets (default: DIR)"
+    )
+    parser.add_argument(
+        "--output", type=Path, default=KNOWN_TEST_SETS, help="output file (default: installed file)"
+    )
     arguments = parser.parse_args()
     sentences = KNOWN_TEST_SENTENCES  # or next to the other file
     if arguments.output != KNOWN_TEST_SETS:
@@ -57,9 +77,13 @@ def main() -> int:
     union = set().union(*developments.values())
     tests = [sketch(name, pairs, union) for name, pairs in _test_sets(arguments.data)]
     if not tests:
-        raise EvaluationError(f"{arguments.data}: no sts20XX/*.tsv and no tatoeba/*.tsv; see docs/evaluation.md")
+        raise EvaluationError(
+            f"{arguments.data}: no sts20XX/*.tsv and no tatoeba/*.tsv; see docs/evaluation.md"
+        )
     write_known_test_sets(tests, developments, arguments.output)
-    sys.stdout.write(f"{len(tests)} test sets, {len(developments)} development sets: {arguments.output}\n")
+    sys.stdout.write(
+        f"{len(tests)} test sets, {len(developments)} development sets: {arguments.output}\n"
+    )
     folders = {SetFamily.RETRIEVAL: arguments.retrieval or arguments.data}
     found = {kind: _sentences(folders.get(kind, arguments.data), kind) for kind in SetFamily}
     count = write_known_sentences(found, sentences)

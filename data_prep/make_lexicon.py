@@ -1,9 +1,10 @@
-"""Make word pairs of parallel text and a model: `python data_prep/make_lexicon.py --texts DIR --model MODEL`.
+"""Make word pairs of parallel text and a model: `python data_prep/make_lexicon.py --texts DIR
+--model MODEL`.
 
-A word of the text is paired with the English word of the text whose vector by the model, such as the published
-multilingual USE, is nearest. The folder has a file for each source and language, texts/LANG/SOURCE.tsv, with rows
-`english TAB other`; texts/LANG/lexicon.tsv is written, with the most similar pairs first. Languages without spaces
-between words are not supported.
+A word of the text is paired with the English word of the text whose vector by the model, such as
+the published multilingual USE, is nearest. The folder has a file for each source and language,
+texts/LANG/SOURCE.tsv, with rows `english TAB other`; texts/LANG/lexicon.tsv is written, with the
+most similar pairs first. Languages without spaces between words are not supported.
 """
 
 from __future__ import annotations
@@ -27,14 +28,26 @@ _LETTER = r"[^\W\d_]"
 
 def main() -> int:
     """Count words, embed them, and pair them."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--texts", type=Path, required=True, metavar="DIR", help="folder of texts, LANG/SOURCE.tsv")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--texts", type=Path, required=True, metavar="DIR", help="folder of texts, LANG/SOURCE.tsv"
+    )
     parser.add_argument("--model", required=True, help="multilingual model")
-    parser.add_argument("--languages", nargs="+", default=["ar", "de", "es", "fr", "ru", "tr"], metavar="LANG")
-    parser.add_argument("--minimum", type=float, default=0.75, metavar="COS", help="(default: %(default)s)")
-    parser.add_argument("--most", type=int, default=30_000, metavar="N", help="pairs of a language (default: 30000)")
+    parser.add_argument(
+        "--languages", nargs="+", default=["ar", "de", "es", "fr", "ru", "tr"], metavar="LANG"
+    )
+    parser.add_argument(
+        "--minimum", type=float, default=0.75, metavar="COS", help="(default: %(default)s)"
+    )
+    parser.add_argument(
+        "--most", type=int, default=30_000, metavar="N", help="pairs of a language (default: 30000)"
+    )
     arguments = parser.parse_args()
-    outputs = {language: arguments.texts / language / "lexicon.tsv" for language in arguments.languages}
+    outputs = {
+        language: arguments.texts / language / "lexicon.tsv" for language in arguments.languages
+    }
     for path in outputs.values():
         check_new(path)
     counts = {language: count_words(arguments.texts, language) for language in arguments.languages}
@@ -47,7 +60,9 @@ def main() -> int:
         cosines = found.similarities[:, 0].tolist()
         nearest = [english[row] for row in found.indices[:, 0]]
         pairs = [pair for pair in zip(cosines, nearest, words, strict=True) if pair[1] != pair[2]]
-        pairs = sorted((pair for pair in pairs if pair[0] >= arguments.minimum), key=lambda pair: -pair[0])
+        pairs = sorted(
+            (pair for pair in pairs if pair[0] >= arguments.minimum), key=lambda pair: -pair[0]
+        )
         path = outputs[language]
         write_text(path, "".join(f"{one}\t{word}\n" for _, one, word in pairs[: arguments.most]))
         print(f"{path}: {min(len(pairs), arguments.most):,} pairs of {len(words):,} words")

@@ -1,13 +1,15 @@
-"""Make rows for `st-paragram train muse` from data sets of the Hugging Face hub, or from JSON lines with their columns.
+"""Make rows for `st-paragram train muse` from data sets of the Hugging Face hub, or from JSON lines
+with their columns.
 
     python data_prep/muse_data.py qa en rajpurkar/squad --output qa
     python data_prep/muse_data.py qa ar google-research-datasets/tydiqa --name secondary_task --id-prefix arabic
     python data_prep/muse_data.py nli de facebook/xnli --name de --output nli
     python data_prep/muse_data.py response en dialogues.jsonl --output responses
 
-Columns are those of SQuAD (`question`, `context`, `answers`) or SNLI (`premise`, `hypothesis`, `label`), or a column of
-lists of turns (`dialog`). An answer is the sentence with the first span; its context is the paragraph. Training leaves
-out rows with sentences of test sets. docs/muse.md lists sources with their licenses.
+Columns are those of SQuAD (`question`, `context`, `answers`) or SNLI (`premise`, `hypothesis`,
+`label`), or a column of lists of turns (`dialog`). An answer is the sentence with the first span;
+its context is the paragraph. Training leaves out rows with sentences of test sets. docs/muse.md
+lists sources with their licenses.
 """
 
 import argparse
@@ -21,7 +23,8 @@ from typing import Any
 from datasets import load_dataset
 
 LABELS = ("entailment", "neutral", "contradiction")
-MOST = {"qa": 3, "response": 5, "nli": 1 << 30}  # maximum rows with the same second text: "OK." answers everything
+# maximum rows with the same second text: "OK." answers everything
+MOST = {"qa": 3, "response": 5, "nli": 1 << 30}
 END = re.compile(r"[.!?؟]+[\"')\]]*\s+|[。！？]+|\n+")
 
 
@@ -31,21 +34,35 @@ def rows_of(task: str, example: dict[str, Any], id_prefix: str) -> Iterator[tupl
         yield from pairwise(example["dialog"])
     elif task == "nli" and example["label"] in range(3):  # -1: the annotators did not agree
         yield LABELS[example["label"]], example["premise"], example["hypothesis"]
-    elif task == "qa" and example["answers"]["text"] and str(example.get("id", "")).startswith(id_prefix):
+    elif (
+        task == "qa"
+        and example["answers"]["text"]
+        and str(example.get("id", "")).startswith(id_prefix)
+    ):
         context, place = example["context"], example["answers"]["answer_start"][0]
         ends = [0, *(found.end() for found in END.finditer(context)), len(context)]
-        yield from ((example["question"], context[a:b], context) for a, b in pairwise(ends) if a <= place < b)
+        yield from (
+            (example["question"], context[a:b], context)
+            for a, b in pairwise(ends)
+            if a <= place < b
+        )
 
 
 def main() -> None:
     """Write the file of a language, `LANG.tsv`."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("task", choices=MOST, help="task of the rows")
     parser.add_argument("language", help="language of the rows, e.g. es")
     parser.add_argument("data", help="data set on the hub, or a file of JSON lines")
     parser.add_argument("--name", help="configuration of the data set")
-    parser.add_argument("--split", default="train", help="split of the data set (default: %(default)s)")
-    parser.add_argument("--id-prefix", default="", help="use only questions whose id begins with this text")
+    parser.add_argument(
+        "--split", default="train", help="split of the data set (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--id-prefix", default="", help="use only questions whose id begins with this text"
+    )
     parser.add_argument("--output", type=Path, help="output folder (default: name of the task)")
     asked = parser.parse_args()
     output = (asked.output or Path(asked.task)) / f"{asked.language}.tsv"

@@ -1,20 +1,21 @@
-"""Make the parallel texts of the published models from git repositories of software, documentation and lessons.
+"""Make the parallel texts of the published models from git repositories of software, documentation
+and lessons.
 
     python data_prep/release_texts.py --repositories DIR --texts texts [--only SOURCE ...]
 
 DIR has a clone of each repository, `owner+name`, bare or not. The text of a source is written to
 texts/LANG/SOURCE.tsv, with rows `english TAB other`. recipes/release.yaml describes the sources:
 - `from` names the repositories and their commits, such as "github.com/owner/name@1a2b3c4";
-- `files` is a pattern of the translated files, such as "src/lang/{lang}.json", or a list of patterns. `*` is any part
-  of a name, and `**` any folders;
-- `english` is the pattern of the English files, with the same stars. By default, it is `files` with the code `en`, or
-  without code in Android's "values-{lang}";
-- `codes` names the languages in the paths if they are not the usual ones, such as {es: [es-ES, es-MX]}.
-Word lists (`words: true`) are the work of release_words.py.
+- `files` is a pattern of the translated files, such as "src/lang/{lang}.json", or a list of
+  patterns. `*` is any part of a name, and `**` any folders;
+- `english` is the pattern of the English files, with the same stars. By default, it is `files` with
+  the code `en`, or without code in Android's "values-{lang}";
+- `codes` names the languages in the paths if they are not the usual ones, such as {es: [es-ES,
+es-MX]}. Word lists (`words: true`) are the work of release_words.py.
 
-The formats: catalogs that translate-toolkit reads (PO, XLIFF, Android, Apple and Fluent), JSON and YAML, and Markdown,
-whose lines are aligned. A pair is kept if it has 3 to 60 English words, a translation in the right script, no
-placeholders or addresses, and no sentence of STS or Tatoeba.
+The formats: catalogs that translate-toolkit reads (PO, XLIFF, Android, Apple and Fluent), JSON and
+YAML, and Markdown, whose lines are aligned. A pair is kept if it has 3 to 60 English words, a
+translation in the right script, no placeholders or addresses, and no sentence of STS or Tatoeba.
 """
 
 from __future__ import annotations
@@ -41,7 +42,8 @@ from st_paragram.errors import MissingExtraError, SettingsError, one_line
 from st_paragram.tools.cleaning.test_sentences import DEFAULT_FAMILIES, KnownSentences
 
 SCRIPTS = {"ar": r"[\u0621-\u064a]", "ru": r"[\u0400-\u04ff]", "zh": r"[\u4e00-\u9fff]"}
-#: The class in translate-toolkit of files with a suffix; the bilingual formats have the English text, too.
+#: The class in translate-toolkit of files with a suffix; the bilingual formats have the English
+#: text, too.
 FORMATS = {
     ".po": "po.pofile", ".xliff": "xliff.xlifffile", ".xml": "aresource.AndroidResourceFile",
     ".strings": "properties.stringsutf8file", ".ftl": "fluent.FluentFile",
@@ -50,12 +52,15 @@ Pair = tuple[str, str]
 
 
 def read_units(path: str, data: bytes, code: str) -> dict[str, Pair]:
-    """Return the units of a catalog by their ids, as pairs `source, target`; monolingual ones have only a target."""
+    """Return the units of a catalog by their ids, as pairs `source, target`; monolingual ones have
+    only a target.
+    """
     suffix = Path(path).suffix
     if suffix in (".json", ".yml", ".yaml"):
         values = json.loads(data.decode("utf-8-sig")) if suffix == ".json" else yaml.safe_load(data)
         return {
-            key: ("", text) for key, text in flattened(values.get(code, values) if isinstance(values, dict) else {})
+            key: ("", text)
+            for key, text in flattened(values.get(code, values) if isinstance(values, dict) else {})
         }
     module, _, name = FORMATS[suffix].partition(".")
     store = getattr(require(f"translate.storage.{module}", "catalogs", f"reading {path}"), name)()
@@ -77,7 +82,7 @@ def read_units(path: str, data: bytes, code: str) -> dict[str, Pair]:
     return units
 
 
-def flattened(values: Any, key: str = "") -> Iterator[Pair]:  # noqa: ANN401 - whatever JSON can hold
+def flattened(values: Any, key: str = "") -> Iterator[Pair]:
     """Return the texts in nested values, each with its path."""
     if isinstance(values, str):
         yield key, values
@@ -86,18 +91,24 @@ def flattened(values: Any, key: str = "") -> Iterator[Pair]:  # noqa: ANN401 - w
             yield from flattened(value, f"{key}.{name}")
 
 
-def _last_plural(text: Any) -> str | None:  # noqa: ANN401 - translate-toolkit has no types
+def _last_plural(text: Any) -> str | None:
     """Return a text, or the last of its plural forms."""
     strings = getattr(text, "strings", None)
     return str(strings[-1]) if strings else text
 
 
 def catalog_pairs(english: dict[str, Pair], other: dict[str, Pair]) -> Iterator[Pair]:
-    """Match the units of two catalogs by their ids; the paragraphs of a unit are matched if there are equally many."""
+    """Match the units of two catalogs by their ids; the paragraphs of a unit are matched if there
+    are equally many.
+    """
     for key, (source, target) in other.items():
         source = source or english.get(key, ("", ""))[1]
         paragraphs = [re.split(r"\n\s*\n", text.strip()) for text in (source, target)]
-        yield from zip(*paragraphs, strict=True) if len(paragraphs[0]) == len(paragraphs[1]) else [(source, target)]
+        yield from (
+            zip(*paragraphs, strict=True)
+            if len(paragraphs[0]) == len(paragraphs[1])
+            else [(source, target)]
+        )
 
 
 def markdown_lines(text: str) -> list[tuple[str, str]]:
@@ -105,17 +116,24 @@ def markdown_lines(text: str) -> list[tuple[str, str]]:
 
     Code blocks are lines without text. Front matter, comments and the rules of tables are left out.
     """
-    text = re.sub(r"\A(---|\+\+\+)\n.*?^\1\n|<!--.*?-->", "", text.replace("\r\n", "\n"), flags=re.S | re.M)
+    text = re.sub(
+        r"\A(---|\+\+\+)\n.*?^\1\n|<!--.*?-->", "", text.replace("\r\n", "\n"), flags=re.S | re.M
+    )
     text = re.sub(r"^\s*(```|~~~).*?^\s*\1\s*$", "\n```\n", text, flags=re.S | re.M)
     lines, previous, wrapped = list[tuple[str, str]](), "", False
     for line in map(str.strip, text.split("\n")):
-        kind, content = re.findall(r"^(#+(?=\s)|\d+[.)](?=\s)|[-*+](?=\s)|\||>|!\[|```|<)?\s*(.*)", line)[0]
+        kind, content = re.findall(
+            r"^(#+(?=\s)|\d+[.)](?=\s)|[-*+](?=\s)|\||>|!\[|```|<)?\s*(.*)", line
+        )[0]
         kind = "1" if kind[:1].isdigit() else "-" if kind in ("*", "+") else kind
         if not re.fullmatch(r"[-=*_\s|:>]*", line):
             if not kind and lines and wrapped and previous in ("", "-", "1", ">"):
                 lines[-1] = (lines[-1][0], f"{lines[-1][1]} {content}")
             elif kind == "|":
-                lines += [(f"|{column}", cell) for column, cell in enumerate(content.strip("|").split("|"))]
+                lines += [
+                    (f"|{column}", cell)
+                    for column, cell in enumerate(content.strip("|").split("|"))
+                ]
             else:
                 lines.append((kind, content if kind != "![" else ""))
         previous, wrapped = kind, bool(line)
@@ -132,17 +150,27 @@ def markdown_pairs(english: str, other: str) -> list[Pair]:
     return pairs
 
 
-def align(first: list[tuple[str, str]], second: list[tuple[str, str]], ratio: float) -> list[tuple[int, int]]:
-    """Align lines in order by dynamic programming: the same kind, a length in the usual ratio, the same numbers."""
+def align(
+    first: list[tuple[str, str]], second: list[tuple[str, str]], ratio: float
+) -> list[tuple[int, int]]:
+    """Align lines in order by dynamic programming: the same kind, a length in the usual ratio, the
+    same numbers.
+    """
     if [kind for kind, _ in first] == [kind for kind, _ in second]:
         return [(row, row) for row in range(len(first))]
-    rows, columns, marks = len(first), len(second), (list(map(_marks, first)), list(map(_marks, second)))
+    rows, columns, marks = (
+        len(first),
+        len(second),
+        (list(map(_marks, first)), list(map(_marks, second))),
+    )
     best = [[0.0] * (columns + 1) for _ in range(rows + 1)]
     for row in range(rows - 1, -1, -1):
         for column in range(columns - 1, -1, -1):
             best[row][column] = max(best[row + 1][column], best[row][column + 1])
             if first[row][0] == second[column][0]:
-                gain = _gain(first[row][1], second[column][1], ratio) + _agreement(marks[0][row], marks[1][column])
+                gain = _gain(first[row][1], second[column][1], ratio) + _agreement(
+                    marks[0][row], marks[1][column]
+                )
                 best[row][column] = max(best[row][column], gain + best[row + 1][column + 1])
     pairs, row, column = [], 0, 0
     while row < rows and column < columns:
@@ -157,13 +185,19 @@ def align(first: list[tuple[str, str]], second: list[tuple[str, str]], ratio: fl
 
 
 def _gain(english: str, other: str, ratio: float) -> float:
-    """Return 1.5 for a translation of the usual length, less for others, and below 0 beyond half or double of it."""
+    """Return 1.5 for a translation of the usual length, less for others, and below 0 beyond half or
+    double of it.
+    """
     return 1.5 - 2 * abs(math.log((5 + len(other)) / (5 + ratio * len(english))))
 
 
 def _marks(line: tuple[str, str]) -> list[str]:
-    """Return what a translation does not change: numbers, code and addresses, but not those of the same file."""
-    return sorted(re.findall(r"\d+|`[^`]+`|https?://[^\s)]+", re.sub(r"\]\([^h)][^)]*\)", "]", line[1])))
+    """Return what a translation does not change: numbers, code and addresses, but not those of the
+    same file.
+    """
+    return sorted(
+        re.findall(r"\d+|`[^`]+`|https?://[^\s)]+", re.sub(r"\]\([^h)][^)]*\)", "]", line[1]))
+    )
 
 
 def _agreement(english: list[str], other: list[str]) -> float:
@@ -175,7 +209,11 @@ def sentence_pairs(english: str, other: str) -> list[Pair]:
     """Split two texts into sentences if they have equally many."""
     end = r"(?<=[.!?؟…])\s+(?=[^\s\W\da-zа-яçğıöşü_]|[\"“«¿¡(\[*`_])|(?<=[。！？])(?=.)"
     sentences = [re.split(end, text) for text in (english, other)]
-    return list(zip(*sentences, strict=True)) if len(sentences[0]) == len(sentences[1]) else [(english, other)]
+    return (
+        list(zip(*sentences, strict=True))
+        if len(sentences[0]) == len(sentences[1])
+        else [(english, other)]
+    )
 
 
 #: What is removed from texts, in this order, and what remains of it.
@@ -183,12 +221,14 @@ MARKUP = [(re.compile(pattern, re.S), rest) for pattern, rest in (
     (r"<br ?/?>|<!--.*?-->", " "),
     (r"</?[a-zA-Z][^<>]*>", ""),
     (r"!\[[^\]]*\]\([^)]*\)", ""),  # images
-    (r"\[/?(?:b|i|u|code|kbd|url|center|color)(?:=[^\]]*)?\]|\{(?:open|close)\w+\}", ""),  # BBCode, marked parts
+    # BBCode, marked parts
+    (r"\[/?(?:b|i|u|code|kbd|url|center|color)(?:=[^\]]*)?\]|\{(?:open|close)\w+\}", ""),
     (r"\[\[(?:[^\[\]|]*\|)?([^\[\]|]*)\]\]", r"\1"),  # links of wikis
     (r"\[([^\[\]]*)\](?:\([^()]*(?:\([^()]*\)[^()]*)*\)|\[[^\]]*\])", r"\1"),  # links of Markdown
     (r"^\s*(?:[-*+•]|#+|>|\d+[.)]|\[[ xX]\])\s+", ""),  # marks of headings and lists
     (r"\*+|`+|~~|(?<!\w)_+(?=\w)|(?<=\w)_+(?!\w)", ""),  # emphasis
-    (r"(?<!\w)&(?=\w)|[\u200b-\u200f\u2028-\u202e\ufeff\u00ad]", ""),  # shortcuts of menus, invisible characters
+    # shortcuts of menus, invisible characters
+    (r"(?<!\w)&(?=\w)|[\u200b-\u200f\u2028-\u202e\ufeff\u00ad]", ""),
     (r"\s+", " "),
 )]  # fmt: skip
 
@@ -208,8 +248,14 @@ PLACEHOLDER = re.compile(
 
 
 def keep(english: str, other: str, language: str, words: range = range(3, 61)) -> bool:
-    """Whether two clean texts are a usable pair: right scripts, likely lengths, and no placeholders."""
-    if len(english.split()) not in words or PLACEHOLDER.search(english) or PLACEHOLDER.search(other):
+    """Whether two clean texts are a usable pair: right scripts, likely lengths, and no
+    placeholders.
+    """
+    if (
+        len(english.split()) not in words
+        or PLACEHOLDER.search(english)
+        or PLACEHOLDER.search(other)
+    ):
         return False
     letters = [re.sub(r"[\W\d_]", "", text).casefold() for text in (english, other)]
     latin = len(re.findall("[a-z]", letters[0])) > 0.7 * len(letters[0])
@@ -219,10 +265,13 @@ def keep(english: str, other: str, language: str, words: range = range(3, 61)) -
     return letters[0] != letters[1] and latin and script and likely
 
 
-def source_pairs(source: dict[str, Any], language: str, repositories: list[Repository]) -> Iterator[Pair]:
+def source_pairs(
+    source: dict[str, Any], language: str, repositories: list[Repository]
+) -> Iterator[Pair]:
     """Read the pairs of a source in a language, without repetitions.
 
-    If a text cannot be used, such as one with a placeholder, its sentences without placeholders may be.
+    If a text cannot be used, such as one with a placeholder, its sentences without placeholders may
+    be.
     """
     seen = set[Pair]()
     for repository in repositories:
@@ -234,21 +283,28 @@ def source_pairs(source: dict[str, Any], language: str, repositories: list[Repos
                     yield cleaned
 
 
-def repository_pairs(source: dict[str, Any], language: str, repository: Repository) -> Iterator[Pair]:
+def repository_pairs(
+    source: dict[str, Any], language: str, repository: Repository
+) -> Iterator[Pair]:
     """Read the pairs of the files in a repository."""
     paths = list(path_pairs(source, language, repository.paths()))
-    files = repository.read(path for english, other, _ in paths for path in (english, other) if path)
+    files = repository.read(
+        path for english, other, _ in paths for path in (english, other) if path
+    )
     catalogs = []
     for english, other, code in paths:
         if other not in files or (english and english not in files):
             continue
         if Path(other).suffix in (".md", ".mdx"):
-            yield from markdown_pairs(*(files[path].decode("utf-8", "replace") for path in (english, other)))
+            yield from markdown_pairs(
+                *(files[path].decode("utf-8", "replace") for path in (english, other))
+            )
         else:
             units = try_units(english, files[english], "en", repository) if english else {}
             catalogs.append((units, try_units(other, files[other], code, repository)))
     names = [
-        {key: text for pair in catalogs for key, (_, text) in pair[side].items() if key[0] == "-"} for side in (0, 1)
+        {key: text for pair in catalogs for key, (_, text) in pair[side].items() if key[0] == "-"}
+        for side in (0, 1)
     ]
     for pair in (pair for units in catalogs for pair in catalog_pairs(*units)):
         yield fill_in(pair[0], names[0]), fill_in(pair[1], names[0] | names[1])
@@ -261,12 +317,17 @@ def try_units(path: str, data: bytes, code: str, repository: Repository) -> dict
     except MissingExtraError:
         raise
     except Exception as error:  # each format has its own errors
-        print(f"{repository.folder}: {path} cannot be read and is skipped ({one_line(error)})", file=sys.stderr)
+        print(
+            f"{repository.folder}: {path} cannot be read and is skipped ({one_line(error)})",
+            file=sys.stderr,
+        )
         return {}
 
 
 def fill_in(text: str, names: dict[str, str]) -> str:
-    """Replace the names of products in a Fluent text, such as { -brand-name }, which other messages define."""
+    """Replace the names of products in a Fluent text, such as { -brand-name }, which other messages
+    define.
+    """
     return re.sub(r"\{ *(-[\w-]+) *\}", lambda name: names.get(name[1], name[0]), text)
 
 
@@ -277,7 +338,9 @@ def check_rows(folder: Path, names: Iterable[str]) -> None:
 
 
 def write_rows(folder: Path, name: str, pairs: dict[str, Iterator[Pair]]) -> None:
-    """Write the pairs of a source in each language without test sentences, unless none is left; print their numbers."""
+    """Write the pairs of a source in each language without test sentences, unless none is left;
+    print their numbers.
+    """
     counts, known = [], KnownSentences(DEFAULT_FAMILIES)
     for language, found in pairs.items():
         read = list(found)
@@ -291,12 +354,26 @@ def write_rows(folder: Path, name: str, pairs: dict[str, Iterator[Pair]]) -> Non
 
 def main() -> int:
     """Write the texts of the chosen sources, and print how many pairs each has."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--repositories", type=Path, required=True, metavar="DIR", help="clones, owner+name")
-    parser.add_argument("--texts", type=Path, required=True, metavar="DIR", help="output folder, LANG/SOURCE.tsv")
-    parser.add_argument("--only", nargs="+", default=[], metavar="SOURCE", help="sources (default: all with `files`)")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--repositories", type=Path, required=True, metavar="DIR", help="clones, owner+name"
+    )
+    parser.add_argument(
+        "--texts", type=Path, required=True, metavar="DIR", help="output folder, LANG/SOURCE.tsv"
+    )
+    parser.add_argument(
+        "--only",
+        nargs="+",
+        default=[],
+        metavar="SOURCE",
+        help="sources (default: all with `files`)",
+    )
     default = Path(__file__).parents[1] / "recipes" / "release.yaml"
-    parser.add_argument("--config", type=Path, default=default, help="description of sources (default: %(default)s)")
+    parser.add_argument(
+        "--config", type=Path, default=default, help="description of sources (default: %(default)s)"
+    )
     arguments = parser.parse_args()
     sources = {
         name: source
@@ -304,12 +381,21 @@ def main() -> int:
         if "files" in source and not source.get("words")
     }
     if unknown := [name for name in arguments.only if name not in sources]:
-        raise SettingsError(f"no source {unknown[0]!r} with `files` in {arguments.config}; it has {', '.join(sources)}")
+        raise SettingsError(
+            f"no source {unknown[0]!r} with `files` in {arguments.config}; it has"
+            f" {', '.join(sources)}"
+        )
     chosen = {name: sources[name] for name in arguments.only or sources}
     check_rows(arguments.texts, chosen)
-    clones = open_repositories(arguments.repositories, {name: source["from"] for name, source in chosen.items()})
+    clones = open_repositories(
+        arguments.repositories, {name: source["from"] for name, source in chosen.items()}
+    )
     for name, source in chosen.items():
-        write_rows(arguments.texts, name, {each: source_pairs(source, each, clones[name]) for each in LANGUAGES})
+        write_rows(
+            arguments.texts,
+            name,
+            {each: source_pairs(source, each, clones[name]) for each in LANGUAGES},
+        )
     return 0
 
 

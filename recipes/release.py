@@ -3,9 +3,10 @@
     python recipes/release.py --texts texts --output release --benchmarks eval --workers 2
     python recipes/release.py --texts texts --output release --only p-sp-mini-float32
 
-`texts` has a file for each source and language, such as `texts/es/quran.tsv.xz` (rows `english TAB other`; `texts/en`
-has paraphrases). recipes/release.yaml describes the models, and the license of each source. If a run is interrupted,
-the same command resumes it. Existing folders are skipped: remove a folder to rebuild the model.
+`texts` has a file for each source and language, such as `texts/es/quran.tsv.xz` (rows `english TAB
+other`; `texts/en` has paraphrases). recipes/release.yaml describes the models, and the license of
+each source. If a run is interrupted, the same command resumes it. Existing folders are skipped:
+remove a folder to rebuild the model.
 """
 
 import argparse
@@ -53,9 +54,12 @@ KEYS = {
 
 #: Sentences of the cards.
 ARABIC_AND_CHINESE = (
-    "Variants of Arabic letters are read as one letter, without vowel signs, and traditional Chinese as simplified."
+    "Variants of Arabic letters are read as one letter, without vowel signs, and traditional"
+    " Chinese as simplified."
 )
-OTHER_CHARACTERS = "Invisible characters are left out, and decimal digits of all scripts are read as 0 to 9."
+OTHER_CHARACTERS = (
+    "Invisible characters are left out, and decimal digits of all scripts are read as 0 to 9."
+)
 
 
 def source_of(path: str | Path) -> str:
@@ -63,38 +67,57 @@ def source_of(path: str | Path) -> str:
     return Path(path).name.partition(".tsv")[0]
 
 
-def texts_of(name: str, model: dict[str, Any], sources: dict[str, Any], folder: Path) -> list[TextSource]:
+def texts_of(
+    name: str, model: dict[str, Any], sources: dict[str, Any], folder: Path
+) -> list[TextSource]:
     """Return the texts that a model may be trained on, language by language."""
     if unknown := sorted(set(model) - KEYS):
-        raise SettingsError(f"{name}: unknown entry {unknown[0]!r}; known entries: {', '.join(sorted(KEYS))}")
+        raise SettingsError(
+            f"{name}: unknown entry {unknown[0]!r}; known entries: {', '.join(sorted(KEYS))}"
+        )
     texts = []
     for language in model["languages"]:
         paths = {path: source_of(path) for path in sorted((folder / language).glob("*.tsv*"))}
         if nameless := [path for path, source in paths.items() if source not in sources]:
-            raise SettingsError(f"{nameless[0]}: a source without a license; describe it under `sources`")
+            raise SettingsError(
+                f"{nameless[0]}: a source without a license; describe it under `sources`"
+            )
         wanted = {
             path: source
             for path, source in paths.items()
-            if source not in model.get("leave_out", []) and (sources[source].get("open") or not model.get("open_only"))
+            if source not in model.get("leave_out", [])
+            and (sources[source].get("open") or not model.get("open_only"))
         }
         if not wanted:
-            raise SettingsError(f"{folder / language}: no text to train {name} on; put SOURCE.tsv files there")
+            raise SettingsError(
+                f"{folder / language}: no text to train {name} on; put SOURCE.tsv files there"
+            )
         caps = model.get("caps", {})
-        texts += [TextSource((str(path),), ("en", language), cap=caps.get(each)) for path, each in wanted.items()]
+        texts += [
+            TextSource((str(path),), ("en", language), cap=caps.get(each))
+            for path, each in wanted.items()
+        ]
     return texts
 
 
 def rules_of(name: str, model: dict[str, Any], unihan: Path | None) -> dict[str, str]:
-    """Return the characters that a model reads as others in training: Arabic letters, traditional Chinese."""
+    """Return the characters that a model reads as others in training: Arabic letters, traditional
+    Chinese.
+    """
     if not model.get("rules"):
         return {}
     if unihan is None:
-        raise SettingsError(f"{name} is to read traditional Chinese as simplified; give --unihan Unihan_Variants.txt")
+        raise SettingsError(
+            f"{name} is to read traditional Chinese as simplified; give --unihan"
+            " Unihan_Variants.txt"
+        )
     return ARABIC | simplified_characters(unihan)
 
 
 def word_rows(pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    """Put word pairs into rows of four to seven at random, each pair into two rows: single words are too short."""
+    """Put word pairs into rows of four to seven at random, each pair into two rows: single words
+    are too short.
+    """
     words, rng = list(pairs), random.Random(0)
     for _ in range(2):
         rng.shuffle(words)
@@ -106,15 +129,21 @@ def word_rows(pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
             start = end
 
 
-def with_word_rows(texts: list[TextSource], sources: dict[str, Any], folder: Path) -> list[TextSource]:
-    """Write the texts that are lists of words as rows of several words, unless they exist; other texts stay."""
+def with_word_rows(
+    texts: list[TextSource], sources: dict[str, Any], folder: Path
+) -> list[TextSource]:
+    """Write the texts that are lists of words as rows of several words, unless they exist; other
+    texts stay.
+    """
     written = []
     for text in texts:
         source = source_of(text.paths[0])
         if sources[source].get("words"):
             rows = folder / Path(text.paths[0]).parent.name / f"{source}.tsv"
             if not rows.exists():
-                write_text(rows, "".join("\t".join(row) + "\n" for row in word_rows(read_pairs(text))))
+                write_text(
+                    rows, "".join("\t".join(row) + "\n" for row in word_rows(read_pairs(text)))
+                )
             text = replace(text, paths=(str(rows),))
         written.append(text)
     return written
@@ -123,8 +152,14 @@ def with_word_rows(texts: list[TextSource], sources: dict[str, Any], folder: Pat
 def vocabulary_with_rules(
     texts: list[TextSource], settings: PrepareSettings, rules: Mapping[str, str]
 ) -> SentencePieceTokenizer:
-    """Train a vocabulary that reads some characters as others, on the same number of sentences of each language."""
-    sample, seen, rng = defaultdict[str, list[str]](list), Counter[str](), random.Random(settings.seed)
+    """Train a vocabulary that reads some characters as others, on the same number of sentences of
+    each language.
+    """
+    sample, seen, rng = (
+        defaultdict[str, list[str]](list),
+        Counter[str](),
+        random.Random(settings.seed),
+    )
     most = 2 * settings.sample_pairs // len({code for text in texts for code in text.languages})
     for text in texts:
         for row in read_pairs(text):
@@ -132,10 +167,13 @@ def vocabulary_with_rules(
                 seen[code] += 1
                 if len(sample[code]) < most:
                     sample[code].append(sentence)
-                elif (place := rng.randrange(seen[code])) < most:  # each sentence has the same chance to stay
+                # each sentence has the same chance to stay
+                elif (place := rng.randrange(seen[code])) < most:
                     sample[code][place] = sentence
     table = str.maketrans(dict(rules))
-    sentences = (sentence.lower().translate(table) for code in sorted(sample) for sentence in sample[code])
+    sentences = (
+        sentence.lower().translate(table) for code in sorted(sample) for sentence in sample[code]
+    )
     content = train_vocabulary(
         sentences,
         size=settings.pieces(0),
@@ -156,7 +194,11 @@ def train(
     arguments: argparse.Namespace,
 ) -> None:
     """Prepare the texts and train a model, or resume its training."""
-    language, settings, vocabulary = "-".join(model["languages"]), dict(model.get("settings", {})), None
+    language, settings, vocabulary = (
+        "-".join(model["languages"]),
+        dict(model.get("settings", {})),
+        None,
+    )
     if first := model.get("begin_with"):  # a model of the release, with its pieces and embeddings
         settings["init"] = str(arguments.output / first)
         vocabulary = cast("SentencePieceTokenizer", st_paragram.Encoder(settings["init"]).tokenizer)
@@ -169,17 +211,25 @@ def train(
     store = arguments.output / "stores" / f"{name}.h5"
     if not store.exists():
         if rules:
-            sentences = [text for text in texts if not sources[source_of(text.paths[0])].get("words")]
+            sentences = [
+                text for text in texts if not sources[source_of(text.paths[0])].get("words")
+            ]
             vocabulary = vocabulary_with_rules(sentences, preparation, rules)
         texts = with_word_rows(texts, sources, store.with_suffix(".words"))
         prepare(texts, store, preparation, vocabulary, workers=arguments.workers, overwrite=True)
     about, config = f"{len(texts)} texts of the sources below", model.get("config", "short")
-    run = TrainingRun(language, arguments.output / name, [str(store)], about, config, overrides=settings)
-    run_training(replace(run, development=arguments.dev, resume=bool(complete_checkpoints(run.checkpoints))))
+    run = TrainingRun(
+        language, arguments.output / name, [str(store)], about, config, overrides=settings
+    )
+    run_training(
+        replace(run, development=arguments.dev, resume=bool(complete_checkpoints(run.checkpoints)))
+    )
 
 
 def with_characters(tokenizer: Tokenizer) -> SentencePieceTokenizer:
-    """Add `CHARACTERS` to a vocabulary: those with `rules` get them after training, as the included models did."""
+    """Add `CHARACTERS` to a vocabulary: those with `rules` get them after training, as the included
+    models did.
+    """
     return SentencePieceTokenizer(with_rules(tokenizer.content, CHARACTERS), **tokenizer.options)
 
 
@@ -194,9 +244,15 @@ def add_languages(folder: Path, texts: list[TextSource], tokenizer: Tokenizer) -
 
 
 def describe(
-    folder: Path, original: str, model: dict[str, Any], sources: dict[str, Any], benchmarks: Path | None
+    folder: Path,
+    original: str,
+    model: dict[str, Any],
+    sources: dict[str, Any],
+    benchmarks: Path | None,
 ) -> None:
-    """Score a model and write its card, with training record, sources, licenses and scores, unless that was done."""
+    """Score a model and write its card, with training record, sources, licenses and scores, unless
+    that was done.
+    """
     readme, heading = folder / "README.md", "Sources"
     if readme.exists() and f"\n## {heading}\n" in readme.read_text(encoding="utf-8"):
         return
@@ -211,12 +267,22 @@ def describe(
         (source, ", ".join(counts), sources[source]["license"], sources[source].get("from", ""))
         for source, counts in sorted(pairs.items())
     ]
-    about = "The training data before preparation, and the license of each source. Word lists count in rows of 4 to 7."
+    about = (
+        "The training data before preparation, and the license of each source. Word lists count in"
+        " rows of 4 to 7."
+    )
     notes = dict.fromkeys(sources[source].get("note", "") for source in sorted(pairs))
-    section = (heading, blocks(about, markdown_table(("source", "pairs", "license", "from"), rows), *notes))
+    section = (
+        heading,
+        blocks(about, markdown_table(("source", "pairs", "license", "from"), rows), *notes),
+    )
     record, license = replace(record, name=folder.name), model.get("license", "other")
     card = from_record(record, values["embedding_dimension"], license, sources=False)
-    copy = "" if folder.name == original else f"A smaller copy of {original}: its first dimensions, rounded."
+    copy = (
+        ""
+        if folder.name == original
+        else f"A smaller copy of {original}: its first dimensions, rounded."
+    )
     reads = ARABIC_AND_CHINESE if model.get("rules") else ""
     if copy or not reads:
         reads = f"{reads} {OTHER_CHARACTERS}".strip()
@@ -229,9 +295,21 @@ def describe(
     )
     written: Any = ModelCard(render(card))
     if benchmarks:
-        scores, others = folder.parent / "scores" / f"{folder.name}.json", {*model["languages"]} - {"en"}
+        scores, others = (
+            folder.parent / "scores" / f"{folder.name}.json",
+            {*model["languages"]} - {"en"},
+        )
         wanted = ["sts", "tatoeba", "--languages", *sorted(others)] if others else ["sts"]
-        command = ["evaluate", str(folder), "--data", str(benchmarks), "--json", str(scores), "--benchmarks", *wanted]
+        command = [
+            "evaluate",
+            str(folder),
+            "--data",
+            str(benchmarks),
+            "--json",
+            str(scores),
+            "--benchmarks",
+            *wanted,
+        ]
         digest = model_digest(folder)
         is_scored = scores.exists() and any(score.digest == digest for score in read_scores(scores))
         if not is_scored and st_paragram_command(command):
@@ -242,28 +320,54 @@ def describe(
 
 def main() -> int:
     """Make the missing models, and print their folders."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--texts", type=Path, required=True, metavar="DIR", help="folder of texts, LANG/SOURCE.tsv")
-    parser.add_argument("--output", type=Path, required=True, metavar="DIR", help="output folder for the models")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--texts", type=Path, required=True, metavar="DIR", help="folder of texts, LANG/SOURCE.tsv"
+    )
+    parser.add_argument(
+        "--output", type=Path, required=True, metavar="DIR", help="output folder for the models"
+    )
     default = Path(__file__).with_name("release.yaml")
-    parser.add_argument("--config", type=Path, default=default, help="description of models (default: %(default)s)")
-    parser.add_argument("--only", nargs="+", default=[], metavar="MODEL", help="models to make (default: all)")
-    parser.add_argument("--dev", type=Path, metavar="FILE.tsv", help="development pairs (default: built-in pairs)")
-    parser.add_argument("--benchmarks", type=Path, metavar="DIR", help="evaluation data, as for `st-paragram evaluate`")
+    parser.add_argument(
+        "--config", type=Path, default=default, help="description of models (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--only", nargs="+", default=[], metavar="MODEL", help="models to make (default: all)"
+    )
+    parser.add_argument(
+        "--dev", type=Path, metavar="FILE.tsv", help="development pairs (default: built-in pairs)"
+    )
+    parser.add_argument(
+        "--benchmarks",
+        type=Path,
+        metavar="DIR",
+        help="evaluation data, as for `st-paragram evaluate`",
+    )
     about = "Unihan_Variants.txt of Unicode's Unihan.zip, for traditional Chinese characters"
     parser.add_argument("--unihan", type=Path, metavar="FILE", help=about)
-    parser.add_argument("--workers", type=int, default=1, metavar="N", help="processes for preparation (default: 1)")
+    parser.add_argument(
+        "--workers", type=int, default=1, metavar="N", help="processes for preparation (default: 1)"
+    )
     arguments = parser.parse_args()
     release = read_yaml(arguments.config)
     models, sources = release["models"], release["sources"]
     if unknown := [name for name in arguments.only if name not in models]:
-        raise SettingsError(f"no model {unknown[0]!r} in {arguments.config}; it has {', '.join(models)}")
+        raise SettingsError(
+            f"no model {unknown[0]!r} in {arguments.config}; it has {', '.join(models)}"
+        )
     chosen = {name: models[name] for name in arguments.only or models}
-    texts = {name: texts_of(name, model, sources, arguments.texts) for name, model in chosen.items()}
+    texts = {
+        name: texts_of(name, model, sources, arguments.texts) for name, model in chosen.items()
+    }
     missing = [name for name in chosen if not (arguments.output / name / CONFIG_FILE).exists()]
     rules = {name: rules_of(name, models[name], arguments.unihan) for name in missing}
     for name, model in chosen.items():
-        folder, packed = arguments.output / name, [arguments.output / copy["name"] for copy in model.get("pack", [])]
+        folder, packed = (
+            arguments.output / name,
+            [arguments.output / copy["name"] for copy in model.get("pack", [])],
+        )
         if name in missing:
             train(name, model, texts[name], sources, rules[name], arguments)
         for output, copy in zip(packed, model.get("pack", []), strict=True):
@@ -273,7 +377,9 @@ def main() -> int:
                 tokenizer = embedding.tokenizer
                 if model.get("rules"):
                     embedding.tokenizer = with_characters(tokenizer)
-                st_paragram.save(whole, output, dtype=copy["dtype"], training=read_training_record(folder))
+                st_paragram.save(
+                    whole, output, dtype=copy["dtype"], training=read_training_record(folder)
+                )
                 if copy.get("languages"):
                     add_languages(output, texts[name], tokenizer)
         for output in (folder, *packed):

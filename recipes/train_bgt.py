@@ -1,4 +1,5 @@
-"""Train the bilingual generative transformer (EMNLP 2020), an ablation or a baseline, on English and another language.
+"""Train the bilingual generative transformer (EMNLP 2020), an ablation or a baseline, on English
+and another language.
 
     python recipes/train_bgt.py --lang es --data en-es.tsv.xz
     python recipes/train_bgt.py --lang es --data en-es.tsv.xz --objective bilingual-trans

@@ -4,7 +4,8 @@
     python recipes/train_bitext.py --lang es
     python -c "from sentence_transformers import SentenceTransformer as S; print(S('p-sp-es').encode(['hola']).shape)"
 
-Without data/en-es.h5 and --data it trains on the built-in bitext: a demonstration. After Ctrl-C, --resume continues.
+Without data/en-es.h5 and --data it trains on the built-in bitext: a demonstration. After Ctrl-C,
+--resume continues.
 """
 
 import sys

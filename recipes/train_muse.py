@@ -1,4 +1,5 @@
-"""Train a multilingual dual encoder (ACL 2020) on translations, questions and answers, responses and inference.
+"""Train a multilingual dual encoder (ACL 2020) on translations, questions and answers, responses
+and inference.
 
     python recipes/train_muse.py --architecture cnn --langs es de --bitext data/en-de-es.h5 --qa qa --nli nli
     python recipes/train_muse.py --architecture transformer --langs es --bitext texts --init p-sp-es --dim 1024

@@ -4,7 +4,8 @@
     python recipes/train_paraphrase.py
     python -c "from sentence_transformers import SentenceTransformer as S; print(S('p-sp-en').encode(['hello']).shape)"
 
-Without data/en-en.h5 and --data it trains on built-in paraphrases: a demonstration. After Ctrl-C, --resume continues.
+Without data/en-en.h5 and --data it trains on built-in paraphrases: a demonstration. After Ctrl-C,
+--resume continues.
 """
 
 import sys

@@ -1,4 +1,5 @@
-"""Train an encoder of ACL 2019 on pairs of English and another language: words, trigrams, sentencepiece or BiLSTM.
+"""Train an encoder of ACL 2019 on pairs of English and another language: words, trigrams,
+sentencepiece or BiLSTM.
 
     python recipes/train_sp.py --lang es --data en-es.tsv.xz --encoder trigram
     python recipes/train_sp.py --lang es --data en-es.tsv.xz --encoder blstm --scramble 0.3 --epochs 1

@@ -1,8 +1,10 @@
-"""Show what a model does: similar sentences in two languages, graded pairs, and finding translations.
+"""Show what a model does: similar sentences in two languages, graded pairs, and finding
+translations.
 
     python recipes/try_model.py p-sp-es --lang es
 
-The sentences are part of st_paragram and were not trained on: this is a quick look, not a benchmark.
+The sentences are part of st_paragram and were not trained on: this is a quick look, not a
+benchmark.
 """
 
 from __future__ import annotations
@@ -53,7 +55,10 @@ STOCK = """
 
 def show_grammar(model: SentenceTransformer, phrases: list[tuple[str, str]]) -> None:
     """Print cosines of sentences of the phrase grammar with right and wrong translations."""
-    one, other = (model.encode([pair[side] for pair in phrases[:6]], normalize_embeddings=True) for side in (0, 1))
+    one, other = (
+        model.encode([pair[side] for pair in phrases[:6]], normalize_embeddings=True)
+        for side in (0, 1)
+    )
     print(GRAMMAR)
     for index in range(5):
         right, wrong = one[index] @ other[index], one[index] @ other[index + 1]
@@ -69,7 +74,10 @@ def show_graded(model: SentenceTransformer, pairs: GradedPairs) -> None:
     for index, cosine, text, translated in zip(order, found, first, second, strict=True):
         print(f"  {pairs.grades[index]:.1f}  {cosine:5.2f}  {text}  |  {translated}")
     pearson = 100 * correlation(cosines(model, pairs), pairs.grades).pearson
-    print(f"\n   Over all {len(pairs.grades)} graded pairs, grades and cosines have a correlation of {pearson:.1f}")
+    print(
+        f"\n   Over all {len(pairs.grades)} graded pairs, grades and cosines have a correlation of"
+        f" {pearson:.1f}"
+    )
     print("   (Pearson x 100: 100 would be perfect agreement, 0 none).")
 
 
@@ -84,7 +92,9 @@ def show_retrieval(model: SentenceTransformer, lang: str, phrases: list[tuple[st
 
 def main() -> int:
     """Encode the sentences and print the results."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("model", help="model directory or name")
     parser.add_argument("--lang", required=True, help="language of the second sentences, e.g. es")
     arguments = parser.parse_args()
@@ -105,7 +115,10 @@ def main() -> int:
         ours, theirs = (each.encode(texts, normalize_embeddings=True) for each in (model, stock))
         print(STOCK.format((ours * theirs).sum(1).min()))
     else:
-        print(f"\nst-paragram get {arguments.model} writes a folder that plain sentence-transformers also opens.")
+        print(
+            f"\nst-paragram get {arguments.model} writes a folder that plain sentence-transformers"
+            " also opens."
+        )
     return 0
 
 

@@ -1,6 +1,7 @@
 """Efficient paraphrastic sentence embeddings as a sentence-transformers plugin.
 
-The names below are imported when they are first used, so that `import st_paragram` costs next to nothing.
+The names below are imported when they are first used, so that `import st_paragram` costs next to
+nothing.
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ import importlib
 import sys
 from typing import Any
 
-# Modules of the package and the public names that each defines; `__init__.pyi` has the same for type checkers.
+# Modules of the package and the public names that each defines; `__init__.pyi` has the same for
+# type checkers.
 _NAMES = {
     "conversion.original_import": ["ImportSettings", "import_checkpoint"],
     "core.encoding.encoder": ["Encoder"],
@@ -47,7 +49,7 @@ _MODULES = {name: module for module, names in _NAMES.items() for name in names}
 _PUBLIC = ["__version__", *_MODULES]
 
 
-def __getattr__(name: str) -> Any:  # noqa: ANN401 - any value there
+def __getattr__(name: str) -> Any:
     """Import a public name from where it is defined (PEP 562)."""
     if name == "__version__":
         from st_paragram.core.extras import installed_version
@@ -56,7 +58,9 @@ def __getattr__(name: str) -> Any:  # noqa: ANN401 - any value there
     if name == "__all__":
         return _available()
     if name not in _MODULES:
-        raise AttributeError(f"module 'st_paragram' has no attribute {name!r}; public names are {', '.join(_PUBLIC)}")
+        raise AttributeError(
+            f"module 'st_paragram' has no attribute {name!r}; public names are {', '.join(_PUBLIC)}"
+        )
     from st_paragram.errors import MissingExtraError, MissingNameError
 
     try:
@@ -72,7 +76,9 @@ def __getattr__(name: str) -> Any:  # noqa: ANN401 - any value there
 
 
 def _available() -> list[str]:
-    """Return the public names that are installed, for `from st_paragram import *`, which imports them anyway."""
+    """Return the public names that are installed, for `from st_paragram import *`, which imports
+    them anyway.
+    """
     module = sys.modules[__name__]
     return [name for name in _PUBLIC if hasattr(module, name)]
 
@@ -83,7 +89,8 @@ def __dir__() -> list[str]:
 
 
 class _MissingNames:
-    """A last finder of modules: it gives `from st_paragram import NAME` the error of a missing extra.
+    """A last finder of modules: it gives `from st_paragram import NAME` the error of a missing
+    extra.
 
     Otherwise Python replaces an AttributeError by "cannot import name".
     """

@@ -5,21 +5,33 @@ from st_paragram.core.pair_store import PairStore as PairStore
 from st_paragram.core.pair_store import PairStoreWriter as PairStoreWriter
 from st_paragram.core.sample import sample_pairs as sample_pairs
 from st_paragram.core.text.parallel import parse_source as parse_source
-from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer as SentencePieceTokenizer
-from st_paragram.families.bgt.sentence_transformers_encoder import GenerativeEncoder as GenerativeEncoder
+from st_paragram.core.tokenizers.sentencepiece import (
+    SentencePieceTokenizer as SentencePieceTokenizer,
+)
+from st_paragram.families.bgt.sentence_transformers_encoder import (
+    GenerativeEncoder as GenerativeEncoder,
+)
 from st_paragram.families.muse.losses import DualEncoderRankingLoss as DualEncoderRankingLoss
 from st_paragram.families.muse.sentence_transformers_encoder import DualEncoder as DualEncoder
-from st_paragram.families.muse.sentence_transformers_encoder import EncoderWithTowers as EncoderWithTowers
+from st_paragram.families.muse.sentence_transformers_encoder import (
+    EncoderWithTowers as EncoderWithTowers,
+)
 from st_paragram.families.muse.side_by_side import SideBySide as SideBySide
 from st_paragram.families.muse.use_encoder import UseEncoder as UseEncoder
 from st_paragram.hub import push as push
-from st_paragram.learning.losses.margin_hard_negative import MarginHardNegativeLoss as MarginHardNegativeLoss
+from st_paragram.learning.losses.margin_hard_negative import (
+    MarginHardNegativeLoss as MarginHardNegativeLoss,
+)
 from st_paragram.learning.models.directory import load as load
 from st_paragram.learning.models.directory import save as save
-from st_paragram.learning.models.sentence_transformers_encoder import ParagramEncoder as ParagramEncoder
+from st_paragram.learning.models.sentence_transformers_encoder import (
+    ParagramEncoder as ParagramEncoder,
+)
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline as pipeline
 from st_paragram.learning.modules.mean_pool import MeanPool as MeanPool
-from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding as SentencePieceEmbedding
+from st_paragram.learning.modules.token_embedding import (
+    SentencePieceEmbedding as SentencePieceEmbedding,
+)
 from st_paragram.learning.modules.token_embedding import TokenEmbedding as TokenEmbedding
 from st_paragram.learning.training.mega_batch_trainer import MegaBatchTrainer as MegaBatchTrainer
 from st_paragram.learning.training.mega_batch_trainer import (

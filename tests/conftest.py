@@ -1,4 +1,6 @@
-"""Small data for all tests: parallel sentences of two invented languages, their vocabulary and their store."""
+"""Small data for all tests: parallel sentences of two invented languages, their vocabulary and
+their store.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,8 @@ import gc
 import os
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # threads that wait leave the cores to the other processes
+# threads that wait leave the cores to the other processes
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 import hypothesis
 import numpy as np
@@ -19,7 +22,9 @@ from st_paragram.core.pair_store import PairStore
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
 
 # The same examples in every run, and no limit of time: the machine may be busy.
-hypothesis.settings.register_profile("tests", max_examples=60, derandomize=True, deadline=None, database=None)
+hypothesis.settings.register_profile(
+    "tests", max_examples=60, derandomize=True, deadline=None, database=None
+)
 hypothesis.settings.load_profile("tests")
 
 
@@ -30,7 +35,12 @@ def pytest_xdist_auto_num_workers():
 
 
 def pytest_addoption(parser):
-    parser.addoption("--examples", type=int, default=200, help="damaged files that reliability/test_damaged.py tries")
+    parser.addoption(
+        "--examples",
+        type=int,
+        default=200,
+        help="damaged files that reliability/test_damaged.py tries",
+    )
 
 
 def pytest_collection_modifyitems(items):
@@ -39,7 +49,9 @@ def pytest_collection_modifyitems(items):
 
 
 def pytest_collection_finish():
-    """Take what was imported out of the garbage collector's sight: trainers call it often, each time for nothing."""
+    """Take what was imported out of the garbage collector's sight: trainers call it often, each
+    time for nothing.
+    """
     gc.collect()
     gc.freeze()
 
@@ -63,7 +75,9 @@ def vocabulary(pairs) -> SentencePieceTokenizer:
 
 @pytest.fixture(scope="session")
 def store(tmp_path_factory, pairs, vocabulary) -> PairStore:
-    return write_store(tmp_path_factory.mktemp("store") / "en-xx.h5", pairs, vocabulary, note="made for tests")
+    return write_store(
+        tmp_path_factory.mktemp("store") / "en-xx.h5", pairs, vocabulary, note="made for tests"
+    )
 
 
 @pytest.fixture
@@ -73,7 +87,9 @@ def rng() -> np.random.Generator:
 
 @pytest.fixture(scope="module")
 def one_thread():
-    """One thread of torch: an LSTM's many small steps gain nothing by more, and lose much on a busy machine."""
+    """One thread of torch: an LSTM's many small steps gain nothing by more, and lose much on a busy
+    machine.
+    """
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     yield

@@ -1,4 +1,6 @@
-"""The examples in the docstrings of public names run, in a folder with small files, and print what they say."""
+"""The examples in the docstrings of public names run, in a folder with small files, and print what
+they say.
+"""
 
 import doctest
 import shutil

@@ -1,7 +1,8 @@
-"""The reference and the tables of settings are those of the code, and the site builds without a warning.
+"""The reference and the tables of settings are those of the code, and the site builds without a
+warning.
 
-A table stands between `<!-- settings: MODULE:CLASS -->` and `<!-- end of settings -->`. If its test fails, put what it
-prints there.
+A table stands between `<!-- settings: MODULE:CLASS -->` and `<!-- end of settings -->`. If its test
+fails, put what it prints there.
 """
 
 from __future__ import annotations
@@ -18,12 +19,21 @@ import pytest
 from st_paragram.core.settings import table
 
 DOCS = Path(__file__).parents[1] / "docs"
-PAGES = [*DOCS.glob("**/*.md"), *DOCS.glob("**/*.ipynb"), DOCS.parent / "README.md", DOCS.parent / "PACKAGE.md"]
+PAGES = [
+    *DOCS.glob("**/*.md"),
+    *DOCS.glob("**/*.ipynb"),
+    DOCS.parent / "README.md",
+    DOCS.parent / "PACKAGE.md",
+]
 BLOCK = re.compile(r"<!-- settings: ([\w.]+):(\w+) -->\n(.*?)<!-- end of settings -->", re.DOTALL)
 
 
 def test_tables_of_settings_are_those_of_the_code():
-    blocks = [(page, *found) for page in PAGES for found in BLOCK.findall(page.read_text(encoding="utf-8"))]
+    blocks = [
+        (page, *found)
+        for page in PAGES
+        for found in BLOCK.findall(page.read_text(encoding="utf-8"))
+    ]
     assert len(blocks) == 3
     for page, module, name, text in blocks:
         expected = table(getattr(importlib.import_module(module), name))
@@ -32,18 +42,35 @@ def test_tables_of_settings_are_those_of_the_code():
 
 def test_examples_import_public_names_only():
     deep = re.compile(r"(?:from|import) (st_paragram\.(?!errors\b)[\w.]+)")
-    assert not [(page.name, name) for page in PAGES for name in deep.findall(page.read_text(encoding="utf-8"))]
+    assert not [
+        (page.name, name)
+        for page in PAGES
+        for name in deep.findall(page.read_text(encoding="utf-8"))
+    ]
 
 
 @pytest.mark.slow
 def test_the_site_builds_without_a_warning(tmp_path):
     pytest.importorskip("material")
     pytest.importorskip("mkdocstrings_handlers.python")
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path / "site")]
+    command = [
+        sys.executable,
+        "-m",
+        "mkdocs",
+        "build",
+        "--strict",
+        "--site-dir",
+        str(tmp_path / "site"),
+    ]
     environment = os.environ | {"NO_MKDOCS_2_WARNING": "1"}
-    ended = subprocess.run(command, cwd=DOCS.parent, env=environment, capture_output=True, text=True, check=False)
+    ended = subprocess.run(
+        command, cwd=DOCS.parent, env=environment, capture_output=True, text=True, check=False
+    )
     assert ended.returncode == 0, ended.stdout + ended.stderr
-    pages = {path.relative_to(tmp_path / "site").as_posix(): path.read_text() for path in tmp_path.rglob("*.html")}
+    pages = {
+        path.relative_to(tmp_path / "site").as_posix(): path.read_text()
+        for path in tmp_path.rglob("*.html")
+    }
     assert "truncate_dim" in pages["reference/models.html"] and "security.html" in pages
     assert "--anneal-interval" in pages["commands.html"]
     loaded = re.compile(r'<(?:script|link|img)[^>]+(?:src|href)="https?://')

@@ -1,8 +1,10 @@
-"""What README.md and docs/ tell readers to type: Python runs, commands are such as exist, and the quick ones run, too.
+"""What README.md and docs/ tell readers to type: Python runs, commands are such as exist, and the
+quick ones run, too.
 
-The blocks of a page are taken from its top to its end, Python in one namespace, in an empty folder with small files
-under the names that the page uses (`support.doc_folder`). `<!-- not run: REASON -->` before a block leaves it out; its
-commands are still read by the parsers, and the modules that it imports looked for.
+The blocks of a page are taken from its top to its end, Python in one namespace, in an empty folder
+with small files under the names that the page uses (`support.doc_folder`). `<!-- not run: REASON
+-->` before a block leaves it out; its commands are still read by the parsers, and the modules that
+it imports looked for.
 """
 
 from __future__ import annotations
@@ -22,14 +24,28 @@ from support.doc_pages import PAGES, ROOT, Block, assert_alike, blocks
 from st_paragram.cli.main import build_parser, main
 from st_paragram.learning.training import training_data
 
-#: Commands that take milliseconds on small files; on pages of recipes, whose text is small, some more.
-RUN = {"align", "dedupe", "embed", "export", "generate", "get", "index", "info", "mine", "score", "search"}
+#: Commands that take milliseconds on small files; on pages of recipes, whose text is small, some
+#: more.
+RUN = {
+    "align",
+    "dedupe",
+    "embed",
+    "export",
+    "generate",
+    "get",
+    "index",
+    "info",
+    "mine",
+    "score",
+    "search",
+}
 RUN_IN_RECIPES = RUN | {"prepare", "train"}
 #: Options of `evaluate` on small files; its benchmarks need data that are not there.
 OWN_DATA = {"--translations", "--graded", "--queries"}
 TESTED_ELSEWHERE = "integrations.md"  # in test_integrations.py
 OPTIONAL = ("lancedb", "qdrant_client", "pymilvus")  # which development may do without
-SLOW = ("five_minutes.md", "many_machines.md", "modules.md")  # two train a model, one starts processes
+# two train a model, one starts processes
+SLOW = ("five_minutes.md", "many_machines.md", "modules.md")
 
 
 @pytest.fixture(scope="module")
@@ -45,12 +61,22 @@ def _small(monkeypatch):
 
 
 def run_python(block: Block, names: dict[str, object]) -> None:
-    """Run a block, with the page's own line numbers; of one that cannot run, look for the modules that it imports."""
+    """Run a block, with the page's own line numbers; of one that cannot run, look for the modules
+    that it imports.
+    """
     if block.runs:
         exec(compile("\n" * (block.line - 1) + block.text, str(block.page), "exec"), names)
         return
-    parts = [part for part in ast.walk(ast.parse(block.text)) if isinstance(part, ast.Import | ast.ImportFrom)]
-    modules = [name for part in parts for name in (getattr(part, "module", None), *(one.name for one in part.names))]
+    parts = [
+        part
+        for part in ast.walk(ast.parse(block.text))
+        if isinstance(part, ast.Import | ast.ImportFrom)
+    ]
+    modules = [
+        name
+        for part in parts
+        for name in (getattr(part, "module", None), *(one.name for one in part.names))
+    ]
     find = importlib.util.find_spec
     there = [name for name in modules if name and "." in name and find(name.partition(".")[0])]
     assert all(map(find, there)), block.where
@@ -66,22 +92,38 @@ def run_command(words: list[str], where: str, capsys) -> None:
 
 def named(pages):
     marks = {name: [pytest.mark.slow] for name in SLOW}
-    return [pytest.param(each, marks=marks.get(each.name, []), id=each.relative_to(ROOT).as_posix()) for each in pages]
+    return [
+        pytest.param(each, marks=marks.get(each.name, []), id=each.relative_to(ROOT).as_posix())
+        for each in pages
+    ]
 
 
 @pytest.mark.parametrize("page", named(PAGES))
 def test_a_page_runs_from_its_top_to_its_end(page, prepared, tmp_path, monkeypatch, capsys):
     found = blocks(page)
-    shell = [" ".join(words) for block in found if block.language == "shell" for words in block.commands()]
-    commands = [line for line in shell if line.startswith("st-paragram")]  # scripts are not run, and need no files
-    copy_what_is_named(prepared, tmp_path, "\n".join([*commands, *(b.text for b in found if b.language == "python")]))
+    shell = [
+        " ".join(words)
+        for block in found
+        if block.language == "shell"
+        for words in block.commands()
+    ]
+    # scripts are not run, and need no files
+    commands = [line for line in shell if line.startswith("st-paragram")]
+    copy_what_is_named(
+        prepared,
+        tmp_path,
+        "\n".join([*commands, *(b.text for b in found if b.language == "python")]),
+    )
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {"__name__": "page"}
     run = RUN_IN_RECIPES if page.parent.name == "recipes" else RUN
     for block, after in pairwise([*found, None]):
         lines = len(block.text.rstrip("\n").split("\n"))
-        is_output = after and after.language == "text" and after.line - block.line - lines in (2, 3)  # right below
-        needs_more = any(name in block.text and not importlib.util.find_spec(name) for name in OPTIONAL)
+        # right below
+        is_output = after and after.language == "text" and after.line - block.line - lines in (2, 3)
+        needs_more = any(
+            name in block.text and not importlib.util.find_spec(name) for name in OPTIONAL
+        )
         words = block.commands() if block.language == "shell" and block.runs else []
         ours = [each for each in words if each[0] == "st-paragram"]
         quick = [each for each in ours if each[1] in run or OWN_DATA.intersection(each)]
@@ -97,9 +139,18 @@ def test_a_page_runs_from_its_top_to_its_end(page, prepared, tmp_path, monkeypat
             assert_alike(capsys.readouterr().out, after)
 
 
-@pytest.mark.parametrize("page", [pytest.param(each, id=each.relative_to(ROOT).as_posix()) for each in PAGES])
+@pytest.mark.parametrize(
+    "page", [pytest.param(each, id=each.relative_to(ROOT).as_posix()) for each in PAGES]
+)
 def test_commands_of_a_page_exist_with_their_options(page, prepared, monkeypatch):
     monkeypatch.chdir(prepared)
-    shell = [(block.where, words) for block in blocks(page) if block.language == "shell" for words in block.commands()]
-    wrong = [f"{where}: {' '.join(words)}: {said}" for where, words in shell if (said := problem(words))]
+    shell = [
+        (block.where, words)
+        for block in blocks(page)
+        if block.language == "shell"
+        for words in block.commands()
+    ]
+    wrong = [
+        f"{where}: {' '.join(words)}: {said}" for where, words in shell if (said := problem(words))
+    ]
     assert not wrong, "\n".join(wrong)

@@ -1,4 +1,6 @@
-"""A figure that several pages state is the same on all of them, up to rounding, and on the cards of the models."""
+"""A figure that several pages state is the same on all of them, up to rounding, and on the cards of
+the models.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,8 @@ MODELS, RESULTS, MUSE, SPEED = "docs/models.md", "docs/results.md", "docs/muse.m
 LANGUAGES = ("de", "es", "fr", "ru", "tr", "ar", "zh")  # in the order of cells with several figures
 TRACKS = ("en-en", "es-es", "es-en", "ar-ar", "ar-en", "tr-en")
 
-#: Page, heading, and the measures of columns by their heads: in the first table under the heading that has them all.
+#: Page, heading, and the measures of columns by their heads: in the first table under the heading
+#: that has them all.
 TABLES = [
     (
         "README.md",
@@ -31,13 +34,25 @@ TABLES = [
         },
     ),
     (MODELS, "p-sp-mini and p-sp-base", {"size": "size"}),
-    (MODELS, "p-sp-mini and p-sp-base", {"STS 2012-2016": "Pearson STS 2012-2016", "Tatoeba": "Tatoeba"}),
+    (
+        MODELS,
+        "p-sp-mini and p-sp-base",
+        {"STS 2012-2016": "Pearson STS 2012-2016", "Tatoeba": "Tatoeba"},
+    ),
     (MODELS, "p-sp-mini and p-sp-base", {track: f"Pearson {track}" for track in TRACKS}),
-    (MODELS, "Next to other models", {"size on disk": "size", "STS 2012-2016": "Spearman STS 2012-2016"}),
+    (
+        MODELS,
+        "Next to other models",
+        {"size on disk": "size", "STS 2012-2016": "Spearman STS 2012-2016"},
+    ),
     (MODELS, "Next to other models", {track: f"Spearman {track}" for track in TRACKS[1:]}),
     (RESULTS, "English similarity", {"average without SMT": "Pearson STS 2012-2016"}),
     (RESULTS, "English similarity", {"STS12-16": "Spearman STS 2012-2016"}),
-    (RESULTS, "Similarity in and across languages", {track: f"Pearson {track}" for track in TRACKS}),
+    (
+        RESULTS,
+        "Similarity in and across languages",
+        {track: f"Pearson {track}" for track in TRACKS},
+    ),
     (RESULTS, "Finding translations", {language: f"Tatoeba {language}" for language in LANGUAGES}),
     (RESULTS, "Finding translations", {"mean": "NTREX"}),
     (MUSE, "Scores", {"STS 2012-2016": "Pearson STS 2012-2016", "Tatoeba": "Tatoeba"}),
@@ -48,7 +63,11 @@ TABLES = [
 ]
 #: Page, measure, and a pattern with a model and its figure.
 SENTENCES = [
-    ("README.md", "Pearson STS 2012-2016", r"(?P<value>\d\d\.\d) for (?P<model>(?:[\w-]+)(?: USE| in 4 bits)?)"),
+    (
+        "README.md",
+        "Pearson STS 2012-2016",
+        r"(?P<value>\d\d\.\d) for (?P<model>(?:[\w-]+)(?: USE| in 4 bits)?)",
+    ),
     ("README.md", "size", r"`(?P<model>p-sp-\w+)` \((?P<value>\d+) MB\)"),
     ("PACKAGE.md", "size", r'Encoder\("(?P<model>p-sp-mini)"\).* (?P<value>\d+) MB, included'),
     ("docs/index.md", "size", r'Encoder\("(?P<model>p-sp-mini)"\).* (?P<value>\d+) MB, included'),
@@ -58,9 +77,21 @@ SENTENCES = [
         "Pearson STS 2012-2016",
         r"(?P<model>p-sp-mini):? (?P<value>\d\d\.\d) (?:\(mean|over years)",
     ),
-    ("docs/evaluation.md", "Spearman STS 2012-2016", r"(?P<model>p-sp-mini) .*?and (?P<value>\d\d\.\d) \(combined"),
-    ("docs/evaluation.md", "Pearson ar-en", r"(?P<model>p-sp-mini) on STS 2017: (?P<value>\d\d\.\d) and .* on ar-en"),
-    ("docs/evaluation.md", "Spearman ar-en", r"(?P<model>p-sp-mini) on STS 2017: .*? and (?P<value>\d\d\.\d) on ar-en"),
+    (
+        "docs/evaluation.md",
+        "Spearman STS 2012-2016",
+        r"(?P<model>p-sp-mini) .*?and (?P<value>\d\d\.\d) \(combined",
+    ),
+    (
+        "docs/evaluation.md",
+        "Pearson ar-en",
+        r"(?P<model>p-sp-mini) on STS 2017: (?P<value>\d\d\.\d) and .* on ar-en",
+    ),
+    (
+        "docs/evaluation.md",
+        "Spearman ar-en",
+        r"(?P<model>p-sp-mini) on STS 2017: .*? and (?P<value>\d\d\.\d) on ar-en",
+    ),
     ("docs/evaluation.md", "Pearson es-en", r"(?P<model>p-sp-mini): (?P<value>\d\d\.\d) on es-en"),
 ]
 #: Data sets on a card, as on the pages.
@@ -88,7 +119,9 @@ def model_of(cell):
 
 def tables_under(page, heading):
     """The tables between a heading and the next: lists of rows, which are lists of cells."""
-    section = re.search(rf"^#+ {re.escape(heading)}\n(.*?)(?=^#|\Z)", text_of(page), re.MULTILINE | re.DOTALL)
+    section = re.search(
+        rf"^#+ {re.escape(heading)}\n(.*?)(?=^#|\Z)", text_of(page), re.MULTILINE | re.DOTALL
+    )
     assert section, f"{page}: no heading {heading}"
     for table in re.findall(r"(?:^\|.*\n)+", section[1], re.MULTILINE):
         yield [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()]
@@ -96,12 +129,19 @@ def tables_under(page, heading):
 
 def stated_in_tables():
     for page, heading, columns in TABLES:
-        tables = [table for table in tables_under(page, heading) if set(columns) <= {*map(head_of, table[0])}]
+        tables = [
+            table
+            for table in tables_under(page, heading)
+            if set(columns) <= {*map(head_of, table[0])}
+        ]
         assert tables, f"{page}: no table under {heading} has the columns {', '.join(columns)}"
         head, _, *rows = tables[0]
         for place, measure in enumerate(columns.get(head_of(title)) for title in head):
             for row in rows if measure else []:
-                yield from ((page, key, value) for key, value in stated_in_cell(model_of(row[0]), measure, row[place]))
+                yield from (
+                    (page, key, value)
+                    for key, value in stated_in_cell(model_of(row[0]), measure, row[place])
+                )
 
 
 def head_of(title):
@@ -111,7 +151,10 @@ def head_of(title):
 def stated_in_cell(model, measure, cell):
     numbers = NUMBER.findall(cell.replace("*", ""))
     if measure == "Tatoeba" and len(numbers) > 1:
-        return [((model, f"Tatoeba {language}"), value) for language, value in zip(LANGUAGES, numbers, strict=True)]
+        return [
+            ((model, f"Tatoeba {language}"), value)
+            for language, value in zip(LANGUAGES, numbers, strict=True)
+        ]
     return [((model, measure), value) for value in numbers[:1]]
 
 
@@ -134,12 +177,17 @@ def stated_on_cards():
     for folder in SHIPPED.iterdir():
         if folder.is_dir():
             records = ("README.md", "training.json")
-            size = sum(path.stat().st_size for path in folder.iterdir() if path.name not in records) / 1e6
+            size = (
+                sum(path.stat().st_size for path in folder.iterdir() if path.name not in records)
+                / 1e6
+            )
             yield folder.relative_to(ROOT).as_posix(), (folder.name, "size"), f"{size:.2f}"
 
 
 def agree(one, other):
-    """Whether two figures are the same when the finer one is rounded as the other: 71.66 and 71.7, 1,028 and 1,000."""
+    """Whether two figures are the same when the finer one is rounded as the other: 71.66 and 71.7,
+    1,028 and 1,000.
+    """
     return abs(value_of(one) - value_of(other)) <= 0.51 * max(step_of(one), step_of(other))
 
 
@@ -164,7 +212,9 @@ def test_a_figure_is_the_same_wherever_it_is_stated():
     wrong = []
     for (model, measure), stated in several.items():
         if not all(agree(value, other) for _, value in stated for _, other in stated):
-            wrong.append(f"{model}, {measure}: {', '.join(f'{value} in {page}' for page, value in stated)}")
+            wrong.append(
+                f"{model}, {measure}: {', '.join(f'{value} in {page}' for page, value in stated)}"
+            )
     assert not wrong, "\n".join(wrong)
 
 
@@ -189,6 +239,10 @@ def test_figures_of_earlier_models_say_so():
     for path in (ROOT / "docs").glob("**/*.md"):
         for section in re.split(r"^#", path.read_text(encoding="utf-8"), flags=re.MULTILINE):
             for day in re.findall(r"no GPU, (\d{4}-\d\d-\d\d)", section):
-                if day < current and re.search("p-sp-(mini|base)", section) and f"of {day}" not in section:
+                if (
+                    day < current
+                    and re.search("p-sp-(mini|base)", section)
+                    and f"of {day}" not in section
+                ):
                     wrong.append(f"{path.name}: figures of {day}, but no 'p-sp-mini of {day}'")
     assert not wrong, "\n".join(wrong)

@@ -31,7 +31,9 @@ MODEL_FILES = {
 }  # fmt: skip
 SCORES = [Score("dev", 9, "after training", Correlation(0.5, 0.25))]
 SETTINGS = {"dim": 12, "init": "other/base"}
-RECORD = TrainingRecord("p-sp-xx", ("en", "es"), "a text", 3, {}, "none", SETTINGS, 1.0, 3.0, SCORES)
+RECORD = TrainingRecord(
+    "p-sp-xx", ("en", "es"), "a text", 3, {}, "none", SETTINGS, 1.0, 3.0, SCORES
+)
 
 
 class Hub:
@@ -84,14 +86,20 @@ def folder(vocabulary, tmp_path):
     return model_directory.save(model, tmp_path / "p-sp-xx", card=render(from_record(RECORD)))
 
 
-def test_only_the_model_is_uploaded_private_and_opens_with_either_reader(hub, folder, tmp_path, pairs):
+def test_only_the_model_is_uploaded_private_and_opens_with_either_reader(
+    hub, folder, tmp_path, pairs
+):
     for name in (".hidden", "notes.txt"):
         (folder / name).write_text("mine")
     shutil.copytree(folder, folder / "checkpoint-10")
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     report = push(folder, NAME)
     assert before == {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-    assert report.private and set(report.files) == set(hub.files) == MODEL_FILES and hub.messages == ["Upload p-sp-xx"]
+    assert (
+        report.private
+        and set(report.files) == set(hub.files) == MODEL_FILES
+        and hub.messages == ["Upload p-sp-xx"]
+    )
     assert report.commit == "commit1" and report.url.endswith("/me/p-sp-xx/tree/commit1")
     ours = st_paragram.load(there := hub.written(tmp_path / "there"), device="cpu")
     stock = SentenceTransformer(str(there), device="cpu", trust_remote_code=False)
@@ -105,13 +113,20 @@ def test_only_the_model_is_uploaded_private_and_opens_with_either_reader(hub, fo
 def test_the_card_names_repository_license_datasets_and_keeps_the_rest(hub, folder):
     readme = folder / "README.md"
     readme.write_text(readme.read_text() + "\n## Limits\n\nDo not use it for poems.\n")
-    push(folder, NAME, license="cc-by-4.0", datasets=["their/bitext", "other/bitext", "their/bitext"])
+    push(
+        folder, NAME, license="cc-by-4.0", datasets=["their/bitext", "other/bitext", "their/bitext"]
+    )
     card = hub.card()
-    assert 'model = SentenceTransformer("me/p-sp-xx")\n' in card.text and 'st_paragram.load("me/p-sp-xx")' in card.text
+    assert (
+        'model = SentenceTransformer("me/p-sp-xx")\n' in card.text
+        and 'st_paragram.load("me/p-sp-xx")' in card.text
+    )
     assert "offered under the license `cc-by-4.0`." in card.text and "No license" not in card.text
     assert card.text.endswith("## Limits\n\nDo not use it for poems.\n")
     assert (card.data.license, card.data.library_name) == ("cc-by-4.0", "sentence-transformers")
-    assert card.data.datasets == ["their/bitext", "other/bitext"] and "st_paragram" in card.data.tags
+    assert (
+        card.data.datasets == ["their/bitext", "other/bitext"] and "st_paragram" in card.data.tags
+    )
     assert (card.data.base_model, card.data.language) == ("other/base", ["en", "es"])
     assert [each.metric_value for each in card.data.eval_results] == [50.0, 25.0]
 
@@ -133,23 +148,39 @@ def test_scores_go_on_the_card(hub, folder):
     digest = model_digest(folder)
     for share in (0.5, 0.6123):  # those of the second time take the place of the first ones
         own = [score("./p-sp-xx", share, digest), score("./p-sp-xx", None, digest, "STS17/es-en")]
-        others = [score("other", 0.1, "0" * 64), scores.Score("p-sp-xx", "hard-sts", "all", "Pearson", 0.5)]
+        others = [
+            score("other", 0.1, "0" * 64),
+            scores.Score("p-sp-xx", "hard-sts", "all", "Pearson", 0.5),
+        ]
         scores.write_scores([*own, *others], "scores.json")
         assert main(["push", "p-sp-xx", NAME, "--scores", "scores.json"]) == 0
         (folder / "README.md").write_bytes(hub.files["README.md"])
     card = hub.card()
-    entries = {(each.dataset_name, each.metric_type): each.metric_value for each in card.data.eval_results}
+    entries = {
+        (each.dataset_name, each.metric_type): each.metric_value for each in card.data.eval_results
+    }
     assert entries["MTEB STS12", "cosine_spearman"] == 61.23 and len(entries) == 3
-    assert "| MTEB STS12 | cosine_spearman | 61.2 |" in card.text and card.text.count("## Scores on test sets") == 1
+    assert (
+        "| MTEB STS12 | cosine_spearman | 61.2 |" in card.text
+        and card.text.count("## Scores on test sets") == 1
+    )
 
 
 def test_scores_belong_to_weights_not_to_names(hub, folder, capsys, caplog):
     digest = model_digest(folder)
-    scores.write_scores([score("other/name", 0.5, digest), score("p-sp-xx", 0.9, "1" * 64)], "scores.json")
+    scores.write_scores(
+        [score("other/name", 0.5, digest), score("p-sp-xx", 0.9, "1" * 64)], "scores.json"
+    )
     push(folder, NAME, scores=["scores.json"])
-    assert "| MTEB STS12 | cosine_spearman | 50.0 |" in hub.card().text and "90.0" not in hub.card().text
+    assert (
+        "| MTEB STS12 | cosine_spearman | 50.0 |" in hub.card().text
+        and "90.0" not in hub.card().text
+    )
     assert "scores.json: 1 score of p-sp-xx with other weights or settings than" in caplog.text
-    without = "scores of p-sp-xx, b without a digest of the weights and settings, as earlier versions wrote them"
+    without = (
+        "scores of p-sp-xx, b without a digest of the weights and settings, as earlier versions"
+        " wrote them"
+    )
     of_others = "scores of p-sp-xx, b, but not of the weights and settings of p-sp-xx"
     for other, message in (("", without), ("1" * 64, of_others)):
         scores.write_scores([score("p-sp-xx", 0.9, other), score("b", 0.9, other)], "other.json")
@@ -170,12 +201,18 @@ def test_wrong_scores_are_refused_in_a_line(hub, folder):
         push(folder, NAME, scores=["scores.json"])
     for value in (85.3, -1.1):
         scores.write_scores([score("p-sp-xx", value, digest)], "scores.json")
-        with pytest.raises(EvaluationError, match=f"STS12, mteb Spearman: value is {value}; scores are from -1 to 1"):
+        with pytest.raises(
+            EvaluationError,
+            match=f"STS12, mteb Spearman: value is {value}; scores are from -1 to 1",
+        ):
             push(folder, NAME, scores=["scores.json"])
     text = Path("scores.json").read_text()
     for value in ("NaN", "Infinity", "1e400"):
         Path("scores.json").write_text(text.replace("-1.1", value))
-        with pytest.raises(EvaluationError, match=r"scores.json: not a list of scores \(row 1: value is (nan|inf)\)"):
+        with pytest.raises(
+            EvaluationError,
+            match=r"scores.json: not a list of scores \(row 1: value is (nan|inf)\)",
+        ):
             push(folder, NAME, scores=["scores.json"])
 
 
@@ -183,13 +220,20 @@ def test_evaluate_records_the_digest_that_push_needs(hub, folder, tmp_path, pair
     (tmp_path / "sts2012").mkdir()
     rows = "".join(f"{number % 6}\t{a}\t{b}\n" for number, (a, b) in enumerate(pairs[:30]))
     (tmp_path / "sts2012" / "MSRpar.tsv").write_text(rows, encoding="utf-8")
-    assert main(["evaluate", "p-sp-xx", "--data", ".", "--benchmarks", "sts", "--json", "scores.json"]) == 0
+    assert (
+        main(["evaluate", "p-sp-xx", "--data", ".", "--benchmarks", "sts", "--json", "scores.json"])
+        == 0
+    )
     assert {row.digest for row in scores.read_scores("scores.json")} == {model_digest(folder)}
     folder.rename(tmp_path / "renamed")
     push("renamed", NAME, scores=["scores.json"])
-    other = pipeline(SentencePieceEmbedding(st_paragram.Encoder("renamed").tokenizer, 12), device="cpu")
+    other = pipeline(
+        SentencePieceEmbedding(st_paragram.Encoder("renamed").tokenizer, 12), device="cpu"
+    )
     model_directory.save(other, tmp_path / "p-sp-xx")
-    with pytest.raises(EvaluationError, match=r"scores of p-sp-xx, but not of the weights and settings of p-sp-xx"):
+    with pytest.raises(
+        EvaluationError, match=r"scores of p-sp-xx, but not of the weights and settings of p-sp-xx"
+    ):
         push("p-sp-xx", NAME, scores=["scores.json"])
 
 
@@ -227,4 +271,9 @@ def test_a_refusal_is_one_line_without_the_token(hub, folder):
         with pytest.raises(HubError) as caught:
             push(folder, NAME)
         message = str(caught.value)
-        assert message.startswith(f"{NAME}: ") and said in message and "\n" not in message and TOKEN not in message
+        assert (
+            message.startswith(f"{NAME}: ")
+            and said in message
+            and "\n" not in message
+            and TOKEN not in message
+        )

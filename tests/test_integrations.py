@@ -1,4 +1,6 @@
-"""The examples of docs/integrations.md: each section runs after the first one, and prints what the page says."""
+"""The examples of docs/integrations.md: each section runs after the first one, and prints what the
+page says.
+"""
 
 from __future__ import annotations
 
@@ -39,14 +41,24 @@ PACKAGES = {
 SLOW = ("Chroma", "Haystack", "txtai", "KeyBERT", "BERTopic", "SetFit")
 # What a library made of the page's sentences, from the names of its example.
 VECTORS: dict[str, Callable[[dict[str, Any]], list[Any]]] = {
-    "Chroma": lambda names: [names["texts"].get([str(row) for row in range(12)], include=["embeddings"])["embeddings"]],
+    "Chroma": lambda names: [
+        names["texts"].get([str(row) for row in range(12)], include=["embeddings"])["embeddings"]
+    ],
     "LangChain": lambda names: [names["embeddings"].embed_documents(names["sentences"])],
     "LlamaIndex": lambda names: [names["embed_model"].get_text_embedding_batch(names["sentences"])],
-    "Haystack": lambda names: [[document.embedding for document in names["documents"]["documents"]]],
-    "txtai": lambda names: [names[each].batchtransform(names["sentences"], "data") for each in ("embeddings", "light")],
+    "Haystack": lambda names: [
+        [document.embedding for document in names["documents"]["documents"]]
+    ],
+    "txtai": lambda names: [
+        names[each].batchtransform(names["sentences"], "data") for each in ("embeddings", "light")
+    ],
     "scikit-learn": lambda names: [names["classifier"][0].transform(names["sentences"])],
-    "KeyBERT": lambda names: [names[each].model.embed(names["sentences"]) for each in ("keywords", "light")],
-    "BERTopic": lambda names: [names[each].embedding_model.embed(names["sentences"]) for each in ("topics", "light")],
+    "KeyBERT": lambda names: [
+        names[each].model.embed(names["sentences"]) for each in ("keywords", "light")
+    ],
+    "BERTopic": lambda names: [
+        names[each].embedding_model.embed(names["sentences"]) for each in ("topics", "light")
+    ],
 }
 
 
@@ -57,7 +69,10 @@ def titles(names: Iterable[str]) -> list[Any]:
 def sections() -> dict[str, str]:
     """Heading -> the Python below it."""
     parts = re.split(r"^## (.+)$", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
-    return {title: "\n".join(BLOCK.findall(text)) for title, text in zip(parts[::2], parts[1::2], strict=True)}
+    return {
+        title: "\n".join(BLOCK.findall(text))
+        for title, text in zip(parts[::2], parts[1::2], strict=True)
+    }
 
 
 def run(code: str, names: dict[str, object]) -> str:
@@ -100,7 +115,10 @@ def ran(first):
 
 @pytest.mark.parametrize("title", titles(PACKAGES))
 def test_an_example_prints_what_the_page_says(title, ran):
-    assert {name for name, code in sections().items() if code} == {"Sentences and vectors", *PACKAGES}
+    assert {name for name, code in sections().items() if code} == {
+        "Sentences and vectors",
+        *PACKAGES,
+    }
     expected = PRINTED.findall(sections()[title])
     assert expected
     assert ran(title)[0][-len(expected) :] == expected  # trainers also print
@@ -108,7 +126,9 @@ def test_an_example_prints_what_the_page_says(title, ran):
 
 @pytest.mark.parametrize("title", titles(VECTORS))
 def test_the_vectors_are_those_of_our_model(title, ran):
-    """Some libraries load another model without a word if they do not know the object that they are given."""
+    """Some libraries load another model without a word if they do not know the object that they are
+    given.
+    """
     names = ran(title)[1]
     for found in VECTORS[title](names):
         rows = np.asarray(found)
@@ -120,7 +140,9 @@ def test_the_vectors_are_those_of_our_model(title, ran):
 def dual_encoder(tmp_path_factory, vocabulary):
     """The directory of a small dual encoder whose towers differ."""
     folder = tmp_path_factory.mktemp("dual")
-    model = unlike_new(new_model(write_bitext(folder / "bitext.h5", vocabulary, make_pairs(40)), "transformer"))
+    model = unlike_new(
+        new_model(write_bitext(folder / "bitext.h5", vocabulary, make_pairs(40)), "transformer")
+    )
     model_directory.save(model, folder / "muse", "")
     return folder / "muse"
 
@@ -132,8 +154,14 @@ def test_queries_and_texts_go_through_their_towers(title, dual_encoder, first):
     names = dict(first[1]) | {"model": model}
     run(sections()[title].replace('"p-sp-mini"', repr(str(dual_encoder))), names)
     if title == "LangChain":
-        asked, answered = names["embeddings"].embed_query(text), names["embeddings"].embed_documents([text])[0]
+        asked, answered = (
+            names["embeddings"].embed_query(text),
+            names["embeddings"].embed_documents([text])[0],
+        )
     else:
-        asked, answered = (getattr(names["embed_model"], f"get_{kind}_embedding")(text) for kind in ("query", "text"))
+        asked, answered = (
+            getattr(names["embed_model"], f"get_{kind}_embedding")(text)
+            for kind in ("query", "text")
+        )
     assert asked == pytest.approx(model.encode_query(text).tolist(), abs=1e-5)
     assert answered == pytest.approx(model.encode_document(text).tolist(), abs=1e-5) != asked

@@ -1,4 +1,6 @@
-"""The light installation runs what docs/without_torch.md promises, with `requirements-light.txt` alone."""
+"""The light installation runs what docs/without_torch.md promises, with `requirements-light.txt`
+alone.
+"""
 
 from __future__ import annotations
 
@@ -14,20 +16,44 @@ import pytest
 import st_paragram
 
 ROOT = Path(__file__).parents[1]
-SOURCES = ("setup.cfg", "setup.py", "pyproject.toml", "PACKAGE.md", "LICENSE", "requirements-light.txt")
+SOURCES = (
+    "setup.cfg",
+    "setup.py",
+    "pyproject.toml",
+    "PACKAGE.md",
+    "LICENSE",
+    "requirements-light.txt",
+)
 
 pytestmark = pytest.mark.slow
 
 
 def build_wheel(folder: Path) -> Path:
-    """A wheel of the sources with the kernels that are built here, as it would be built from a clone."""
+    """A wheel of the sources with the kernels that are built here, as it would be built from a
+    clone.
+    """
     sources = folder / "sources"
-    shutil.copytree(ROOT / "st_paragram", sources / "st_paragram", ignore=shutil.ignore_patterns("__pycache__", "*.so"))
+    shutil.copytree(
+        ROOT / "st_paragram",
+        sources / "st_paragram",
+        ignore=shutil.ignore_patterns("__pycache__", "*.so"),
+    )
     for name in SOURCES:
         shutil.copy(ROOT / name, sources / name)
-    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "wheel",
+        "--quiet",
+        "--no-deps",
+        "--no-build-isolation",
+        "--no-index",
+    ]
     without_compiler = os.environ | {"CC": "/nowhere", "CXX": "/nowhere"}
-    subprocess.run([*command, "--wheel-dir", ".", "./sources"], cwd=folder, check=True, env=without_compiler)
+    subprocess.run(
+        [*command, "--wheel-dir", ".", "./sources"], cwd=folder, check=True, env=without_compiler
+    )
     (wheel,) = folder.glob("*.whl")
     assert wheel.stat().st_size < 45_000_000  # with the models
     return wheel
@@ -47,13 +73,17 @@ def installed(tmp_path_factory):
     subprocess.run([sys.executable, "-m", "venv", folder / "env"], check=True)
     programs = folder / "env" / ("Scripts" if os.name == "nt" else "bin")
     pip = [programs / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    done = subprocess.run([*pip, "-r", ROOT / "requirements-light.txt"], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [*pip, "-r", ROOT / "requirements-light.txt"], capture_output=True, text=True, check=False
+    )
     if done.returncode and "No matching distribution" in done.stderr:
         pytest.skip(f"no package registry here: {done.stderr.splitlines()[-1]}")
     assert done.returncode == 0, done.stderr
     subprocess.run([*pip, "--no-deps", wheel], check=True)
     where = "import pathlib, st_paragram; print(pathlib.Path(st_paragram.__file__).parent)"
-    package = Path(subprocess.check_output([programs / "python", "-c", where], cwd=folder, text=True).strip())
+    package = Path(
+        subprocess.check_output([programs / "python", "-c", where], cwd=folder, text=True).strip()
+    )
     for kernels in (ROOT / "st_paragram/core/native").glob("_kernels*"):
         shutil.copy(kernels, package / "core" / "native")
     return programs
@@ -71,8 +101,19 @@ def run(environment, tmp_path):
 
 
 def test_it_has_none_of_the_heavy_packages(environment):
-    listed = subprocess.check_output([environment / "python", "-m", "pip", "list"], text=True).lower().split()
-    assert not {"torch", "transformers", "sentence-transformers", "scipy", "scikit-learn", "pandas"} & set(listed)
+    listed = (
+        subprocess.check_output([environment / "python", "-m", "pip", "list"], text=True)
+        .lower()
+        .split()
+    )
+    assert not {
+        "torch",
+        "transformers",
+        "sentence-transformers",
+        "scipy",
+        "scikit-learn",
+        "pandas",
+    } & set(listed)
 
 
 def test_commands(run, tmp_path, pairs):
@@ -82,7 +123,10 @@ def test_commands(run, tmp_path, pairs):
     expected = st_paragram.load("p-sp-mini", device="cpu").encode([one for one, _ in pairs[:40]])
     np.testing.assert_array_equal(np.load(tmp_path / "en.npy"), expected)
     run("mine", "--source", "en", "--target", "es", "--output", "mined.tsv")
-    assert pairs[3][1] in run("search", "es", pairs[3][1], "-k", "1") and (tmp_path / "mined.tsv").read_text()
+    assert (
+        pairs[3][1] in run("search", "es", pairs[3][1], "-k", "1")
+        and (tmp_path / "mined.tsv").read_text()
+    )
 
 
 def test_copies(run, tmp_path):
@@ -98,5 +142,9 @@ def test_what_needs_more_says_so(environment, tmp_path):
     assert done.returncode == 1 and len(done.stderr.strip().splitlines()) == 1, done.stderr
     assert "is not installed (the light installation leaves it out)" in done.stderr
     script = "import st_paragram; st_paragram.load('p-sp-mini')"
-    done = subprocess.run([environment / "python", "-c", script], capture_output=True, text=True, check=False)
-    assert "MissingNameError: st_paragram.load: sentence-transformers is not installed" in done.stderr
+    done = subprocess.run(
+        [environment / "python", "-c", script], capture_output=True, text=True, check=False
+    )
+    assert (
+        "MissingNameError: st_paragram.load: sentence-transformers is not installed" in done.stderr
+    )

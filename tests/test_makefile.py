@@ -42,7 +42,10 @@ def test_a_folder_of_the_user_is_not_replaced(folder: Path, goal: str, output: s
     (folder / output).mkdir()
     (folder / output / "precious").touch()
     run = make(folder, goal, *OPTIONS)
-    assert run.returncode and f"{output} exists and make did not create it; move it elsewhere" in run.stderr
+    assert (
+        run.returncode
+        and f"{output} exists and make did not create it; move it elsewhere" in run.stderr
+    )
     assert files(folder / output) == {"precious"}
     shutil.rmtree(folder / output)
     for _ in range(2):
@@ -51,8 +54,21 @@ def test_a_folder_of_the_user_is_not_replaced(folder: Path, goal: str, output: s
 
 
 def test_clean_removes_only_what_make_created(folder: Path) -> None:
-    own = ("demo/.made-by-make", "demo/p-sp-es/model", "build/lib.linux/x.so", "dist/st_paragram-1.whl", ".venv/.torch")
-    precious = {"site/page", "build/notes", "dist/thesis.pdf", ".venv/bin/python", "other.egg-info/x", "elsewhere/x"}
+    own = (
+        "demo/.made-by-make",
+        "demo/p-sp-es/model",
+        "build/lib.linux/x.so",
+        "dist/st_paragram-1.whl",
+        ".venv/.torch",
+    )
+    precious = {
+        "site/page",
+        "build/notes",
+        "dist/thesis.pdf",
+        ".venv/bin/python",
+        "other.egg-info/x",
+        "elsewhere/x",
+    }
     for name in (*own, *precious):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).touch()

@@ -25,10 +25,15 @@ def test_the_notebook_runs(tmp_path, monkeypatch):
     notebook = pytest.importorskip("nbformat").read(NOTEBOOK, as_version=4)
     shown = printed(notebook)
     resources = {"metadata": {"path": str(tmp_path)}}
-    client.NotebookClient(notebook, timeout=300, kernel_name="python3", resources=resources).execute()
-    assert printed(notebook)[1:3] == shown[1:3]  # the text and the pair store are the same on any machine
+    client.NotebookClient(
+        notebook, timeout=300, kernel_name="python3", resources=resources
+    ).execute()
+    # the text and the pair store are the same on any machine
+    assert printed(notebook)[1:3] == shown[1:3]
     text = "\n".join(printed(notebook))
-    untrained, trained = map(float, re.search(r"untrained: ([\d.]+) %, trained: ([\d.]+) %", text).groups())
+    untrained, trained = map(
+        float, re.search(r"untrained: ([\d.]+) %, trained: ([\d.]+) %", text).groups()
+    )
     assert untrained < 10 and trained > 95
     mined, right = map(int, re.search(r"(\d+) pairs mined, (\d+) of them", text).groups())
     assert 90 < right <= mined < right + 10 and "libro" in printed(notebook)[-1]

@@ -1,4 +1,6 @@
-"""One text where a list is expected: it is taken as a list of one, or refused, and never read as letters."""
+"""One text where a list is expected: it is taken as a list of one, or refused, and never read as
+letters.
+"""
 
 import pytest
 
@@ -15,13 +17,19 @@ ENCODER = Encoder("p-sp-mini")
 
 def test_names_of_files_and_columns_may_be_one(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "lines.txt").write_text("the train is late\nthe late train\nthe cat sleeps\nthe cat is asleep\n")
+    (tmp_path / "lines.txt").write_text(
+        "the train is late\nthe late train\nthe cat sleeps\nthe cat is asleep\n"
+    )
     (tmp_path / "lines.csv").write_text("text\nthe train is late\nthe cat sleeps\n")
     settings = MiningSettings(paraphrase=True, neighbors=1)
     assert mine("lines.txt", "mined.tsv", "p-sp-mini", settings).counts[0].lines == 4
     assert embed_files(ENCODER, "lines.csv", "rows.npy", columns="text").lines == 2
     assert choose_data("es", "built-in").built_in
-    assert names_of("a b") == ["a b"] and names_of(("a", "b")) == ["a", "b"] and names_of(tmp_path) == [tmp_path]
+    assert (
+        names_of("a b") == ["a b"]
+        and names_of(("a", "b")) == ["a", "b"]
+        and names_of(tmp_path) == [tmp_path]
+    )
 
 
 @pytest.mark.parametrize(

@@ -31,8 +31,12 @@ def test_a_name_that_is_not_there():
 
 def test_importing_the_package_imports_nothing_heavy():
     code = "import st_paragram, sys; print(*sys.modules)"
-    modules = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    assert not {"torch", "numpy", "sentence_transformers", "h5py", "yaml", "pydantic"}.intersection(modules)
+    modules = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert not {"torch", "numpy", "sentence_transformers", "h5py", "yaml", "pydantic"}.intersection(
+        modules
+    )
 
 
 @pytest.mark.parametrize("name", ["load", "PairStore", "MegaBatchTrainer"])

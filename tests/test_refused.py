@@ -15,6 +15,9 @@ def test_what_a_damaged_file_raises_becomes_one_line():
 
 @pytest.mark.parametrize("error", [ParagramError("of our own"), KeyboardInterrupt()])
 def test_other_errors_pass(error):
-    with pytest.raises(type(error)) as passed, refused(StoreError, "a.h5", "damaged", "make it again"):
+    with (
+        pytest.raises(type(error)) as passed,
+        refused(StoreError, "a.h5", "damaged", "make it again"),
+    ):
         raise error
     assert passed.value is error

@@ -40,8 +40,14 @@ def test_everything_that_is_imported_is_required():
     found = metadata.packages_distributions()
     for name in imported():
         packages = {canonicalize_name(package) for package in found.get(name, [name])}
-        assert packages & named, f"st_paragram imports {name}; setup.cfg requires none of {', '.join(sorted(packages))}"
+        assert packages & named, (
+            f"st_paragram imports {name}; setup.cfg requires none of {', '.join(sorted(packages))}"
+        )
 
 
 def test_every_requirement_has_a_floor():
-    assert not [str(each) for each in required() if not any(part.operator == ">=" for part in each.specifier)]
+    assert not [
+        str(each)
+        for each in required()
+        if not any(part.operator == ">=" for part in each.specifier)
+    ]

@@ -12,7 +12,14 @@ from typing import Any
 from st_paragram.core.extras import installed_version
 from st_paragram.core.native import usable_cores, usable_threads
 
-_LIBRARIES = ("st_paragram", "torch", "numpy", "sentencepiece", "sentence-transformers", "model2vec")
+_LIBRARIES = (
+    "st_paragram",
+    "torch",
+    "numpy",
+    "sentencepiece",
+    "sentence-transformers",
+    "model2vec",
+)
 
 
 @dataclass(frozen=True)
@@ -31,11 +38,16 @@ class MachineDescription:
 
 def describe_machine() -> MachineDescription:
     """Describe this machine; unavailable facts are "unknown"."""
-    torch: Any = sys.modules.get("torch")  # libraries that are not imported do not affect the measurement
+    # libraries that are not imported do not affect the measurement
+    torch: Any = sys.modules.get("torch")
     from st_paragram.core.native import kernels
 
     native, info = kernels(), Path("/proc/cpuinfo")
-    name = re.search(r"^model name\s*:\s*(.+)$", info.read_text(), re.MULTILINE) if info.is_file() else None
+    name = (
+        re.search(r"^model name\s*:\s*(.+)$", info.read_text(), re.MULTILINE)
+        if info.is_file()
+        else None
+    )
     return MachineDescription(
         cpu=name[1] if name else platform.processor() or "unknown",
         cores=usable_cores(),

@@ -30,7 +30,7 @@ def new_file(name: str) -> Path:
     return Path(name)
 
 
-def write_result(path: Path | None, **values: Any) -> None:  # noqa: ANN401
+def write_result(path: Path | None, **values: Any) -> None:
     """Write JSON values as one object, with a description of this machine, if there is a path."""
     if path is not None:
         write_json(path, {"machine": asdict(describe_machine()), **values})

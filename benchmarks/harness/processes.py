@@ -30,8 +30,9 @@ class Run:
     Attributes:
         output: Its output, on both streams.
         seconds: Wall time.
-        peak_anonymous_mb: Peak anonymous memory (RssAnon, 2^20 bytes) of the process and its children together, without
-            memory-mapped files. Sampled ten times per second; 0 outside Linux.
+        peak_anonymous_mb: Peak anonymous memory (RssAnon, 2^20 bytes) of the process and its
+            children together, without memory-mapped files. Sampled ten times per second; 0 outside
+            Linux.
         peak_resident_mb: Peak resident memory, including memory-mapped files.
     """
 
@@ -41,14 +42,16 @@ class Run:
     peak_resident_mb: float
 
     @property
-    def figures(self) -> Any:  # noqa: ANN401
+    def figures(self) -> Any:
         """The JSON value in the last line of the output."""
         return json.loads(self.output.strip().split("\n")[-1])
 
 
 @dataclass(frozen=True)
 class Program:
-    """A program to run in a process: a command, or arguments of `python`; with variables, on a number of threads."""
+    """A program to run in a process: a command, or arguments of `python`; with variables, on a
+    number of threads.
+    """
 
     arguments: Sequence[str]
     threads: int | None = None
@@ -56,12 +59,25 @@ class Program:
 
     def run(self) -> Run:
         """Run it to its end; raise SystemExit with its output if it fails."""
-        path = os.pathsep.join([str(_SOURCES / "benchmarks"), os.environ.get("PYTHONPATH", ""), str(_SOURCES)])
+        path = os.pathsep.join(
+            [str(_SOURCES / "benchmarks"), os.environ.get("PYTHONPATH", ""), str(_SOURCES)]
+        )
         limits = {} if self.threads is None else dict.fromkeys(_THREADS, str(self.threads))
-        environment = {**os.environ, "PYTHONPATH": path, "HF_HUB_OFFLINE": "1", **limits, **self.variables}
+        environment = {
+            **os.environ,
+            "PYTHONPATH": path,
+            "HF_HUB_OFFLINE": "1",
+            **limits,
+            **self.variables,
+        }
         started, anonymous, resident = time.perf_counter(), 0, 0
-        with tempfile.TemporaryFile("w+") as log:  # an unread pipe would fill up and block the process
-            streams: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": log, "stderr": subprocess.STDOUT}
+        # an unread pipe would fill up and block the process
+        with tempfile.TemporaryFile("w+") as log:
+            streams: dict[str, Any] = {
+                "stdin": subprocess.DEVNULL,
+                "stdout": log,
+                "stderr": subprocess.STDOUT,
+            }
             process = psutil.Popen([sys.executable, *self.arguments], env=environment, **streams)
             while process.poll() is None:
                 with suppress(psutil.Error):  # it has just ended
@@ -86,7 +102,8 @@ def command(*words: object, threads: int | None = None) -> Program:
 def in_turn(programs: Mapping[str, Program], rounds: int) -> dict[str, list[Run]]:
     """Run programs one after another, round by round, so that disturbances affect all programs.
 
-    A first round is not counted. A program that fails in it is left out, with the reason on standard error.
+    A first round is not counted. A program that fails in it is left out, with the reason on
+    standard error.
     """
     runs: dict[str, list[Run]] = {name: [] for name in programs}
     with tqdm(total=len(programs) * (rounds + 1), disable=None) as bar:
@@ -100,7 +117,10 @@ def in_turn(programs: Mapping[str, Program], rounds: int) -> dict[str, list[Run]
                     except SystemExit as failure:
                         if number:
                             raise
-                        tqdm.write(f"{name} is left out: {str(failure).strip().splitlines()[-1]}", file=sys.stderr)
+                        tqdm.write(
+                            f"{name} is left out: {str(failure).strip().splitlines()[-1]}",
+                            file=sys.stderr,
+                        )
                         del runs[name]
                     else:
                         runs[name] += [run] if number else []

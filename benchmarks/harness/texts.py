@@ -1,4 +1,6 @@
-"""Texts for measurements: the built-in sample, the user's text, and large texts made from small texts."""
+"""Texts for measurements: the built-in sample, the user's text, and large texts made from small
+texts.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +25,13 @@ def sentences(text: Path | None, count: int) -> list[str]:
         found = list(islice((line for line in read_lines(str(text)) if line.strip()), count))
     else:
         columns = [[other for _, other in sample_pairs(language)] for language in LANGUAGES]
-        found = list(islice((sentence for row in zip(*columns, strict=False) for sentence in row), count))
+        found = list(
+            islice((sentence for row in zip(*columns, strict=False) for sentence in row), count)
+        )
     if len(found) < count:
-        raise TextError(f"{text or 'built-in sample'}: {len(found)} sentences, {count} needed; give more text")
+        raise TextError(
+            f"{text or 'built-in sample'}: {len(found)} sentences, {count} needed; give more text"
+        )
     return found
 
 
@@ -47,15 +53,24 @@ def write_repeats(text: str | Path, path: Path, pairs: int, seed: int = 0) -> Pa
 
 
 def write_distinct(bitext: Path, folder: Path, count: int) -> tuple[Path, Path]:
-    """Write `count` distinct sentences of each side of a bitext, which is repeated and changed if it has fewer."""
+    """Write `count` distinct sentences of each side of a bitext, which is repeated and changed if
+    it has fewer.
+    """
     paths = folder / f"{count}.source", folder / f"{count}.target"
     with temporary_folder(folder / "rows") as work:
         rows = write_repeats(bitext, work / "rows.tsv", int(_MORE * count) + 100)
         for column, path in enumerate(paths):
             with atomic(path) as file:
-                written = sum(1 for sentence in _distinct(rows, column, count) if file.write(f"{sentence}\n".encode()))
+                written = sum(
+                    1
+                    for sentence in _distinct(rows, column, count)
+                    if file.write(f"{sentence}\n".encode())
+                )
                 if written < count:
-                    raise TextError(f"{bitext}: only {written} distinct sentences in column {column + 1}, not {count}")
+                    raise TextError(
+                        f"{bitext}: only {written} distinct sentences in column {column + 1}, not"
+                        f" {count}"
+                    )
     return paths
 
 

@@ -21,7 +21,11 @@ In every command, the model is the first argument or `--model NAME`: `embed p-sp
 
 def parsers_of(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
     """Subcommands of a parser by name."""
-    nested = [action.choices for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
+    nested = [
+        action.choices
+        for action in parser._actions
+        if isinstance(action, argparse._SubParsersAction)
+    ]
     return {name: found for some in nested for name, found in some.items()}
 
 
@@ -30,12 +34,16 @@ def helps() -> Iterator[tuple[str, str]]:
     for name in COMMANDS:
         parser = parsers_of(build_parser(name))[name]
         yield name, parser.format_help()
-        yield from ((f"{name} {kind}", inner.format_help()) for kind, inner in parsers_of(parser).items())
+        yield from (
+            (f"{name} {kind}", inner.format_help()) for kind, inner in parsers_of(parser).items()
+        )
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the page."""
     os.environ["COLUMNS"] = "88"
     sections = [f"## st-paragram {name}\n\n```text\n{text}```\n" for name, text in helps()]
-    files.append(File.generated(config, "commands.md", content="\n".join([_INTRODUCTION, *sections])))
+    files.append(
+        File.generated(config, "commands.md", content="\n".join([_INTRODUCTION, *sections]))
+    )
     return files

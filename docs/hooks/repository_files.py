@@ -1,8 +1,8 @@
 """Files outside docs/ that pages lead to, as parts of the site (a hook of MkDocs).
 
-Pages name them as they lie in the repository, `../SECURITY.md`, so that the links work there, too. The site gets a copy
-of each file that a page links to: Markdown as a page, everything else as it is. The notebooks become pages next to
-their files.
+Pages name them as they lie in the repository, `../SECURITY.md`, so that the links work there, too.
+The site gets a copy of each file that a page links to: Markdown as a page, everything else as it
+is. The notebooks become pages next to their files.
 """
 
 from __future__ import annotations
@@ -33,12 +33,18 @@ def _in_site(path: str) -> str:
 
 
 def _mend(text: str, folder: str, source: str) -> str:
-    """Links of a text in a folder of the repository, as they must be in the page `source` of the site."""
+    """Links of a text in a folder of the repository, as they must be in the page `source` of the
+    site.
+    """
 
     def mended(link: re.Match[str]) -> str:
         path = _in_repository(link[1], folder)
         there = (ROOT / path).is_file() or path in (f"docs/{page}" for page in PAGES.values())
-        return posixpath.relpath(_in_site(path), posixpath.dirname(source) or ".") if there else link[1]
+        return (
+            posixpath.relpath(_in_site(path), posixpath.dirname(source) or ".")
+            if there
+            else link[1]
+        )
 
     return LINK.sub(mended, text)
 
@@ -78,8 +84,10 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     return files
 
 
-def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:  # noqa: ANN401
+def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
     """Lead links out of docs/ to their copies."""
     if page.file.generated_by:
         return markdown
-    return _mend(markdown, posixpath.join("docs", posixpath.dirname(page.file.src_uri)), page.file.src_uri)
+    return _mend(
+        markdown, posixpath.join("docs", posixpath.dirname(page.file.src_uri)), page.file.src_uri
+    )

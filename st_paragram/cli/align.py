@@ -11,10 +11,11 @@ from st_paragram.tools.alignment.settings import AlignmentSettings
 from st_paragram.tools.options.common import add_model_option, chosen_texts, model_name, say
 
 DESCRIPTION = (
-    "Align the sentences of a document with those of its translation. Both files have one sentence per line, plain or "
-    "compressed. Each sentence is aligned with one or two neighboring sentences of the other document, or is skipped. "
-    "The output has rows `score TAB source TAB target` in document order. If a run over a list of documents is "
-    "interrupted, the same command resumes it."
+    "Align the sentences of a document with those of its translation. Both files have one sentence"
+    " per line, plain or compressed. Each sentence is aligned with one or two neighboring sentences"
+    " of the other document, or is skipped. The output has rows `score TAB source TAB target` in"
+    " document order. If a run over a list of documents is interrupted, the same command"
+    " resumes it."
 )
 EPILOG = """\
 A sentence in which the model knows no token is skipped, like a sentence without a translation. The command prints the
@@ -29,7 +30,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("unnamed", nargs="*", help=argparse.SUPPRESS)
     add("--source", metavar="A.txt", help="source document")
     add("--target", metavar="B.txt", help="target document, a translation of the source")
-    about = "list of document pairs instead: rows `source file TAB target file`, paths relative to the list"
+    about = (
+        "list of document pairs instead: rows `source file TAB target file`, paths relative to the"
+        " list"
+    )
     add("--documents", metavar="LIST.tsv", help=about)
     add_model_option(documents)
     add("--output", metavar="OUT.tsv", help="output file (required)")
@@ -42,7 +46,11 @@ def run(arguments: argparse.Namespace) -> int:
     from st_paragram.core.text.streams import regular_file
     from st_paragram.tools.alignment.documents import align_documents, read_list
 
-    options = {"--source": arguments.source, "--target": arguments.target, "--documents": arguments.documents}
+    options = {
+        "--source": arguments.source,
+        "--target": arguments.target,
+        "--documents": arguments.documents,
+    }
     chosen_texts(arguments, options, ["--source", "--target"], ["--documents"])
     settings = AlignmentSettings(**given(arguments, AlignmentSettings))
     with ExitStack() as stack:
@@ -52,8 +60,13 @@ def run(arguments: argparse.Namespace) -> int:
             source = regular_file(arguments.source, stack)
             target = regular_file(arguments.target, stack)
             documents = [(source, target, "")]
-        report = align_documents(documents, arguments.output, model_name(arguments), settings, arguments.overwrite)
+        report = align_documents(
+            documents, arguments.output, model_name(arguments), settings, arguments.overwrite
+        )
     what = f"{counted(report.pairs, 'pair')} from {counted(report.documents, 'pair')} of documents"
     unknown = f"; {report.unknown:,} without a known token (skipped)" if report.unknown else ""
-    say(f"{arguments.output}: {what} with {report.source:,} and {report.target:,} sentences{unknown}")
+    say(
+        f"{arguments.output}: {what} with {report.source:,} and {report.target:,}"
+        f" sentences{unknown}"
+    )
     return 0

@@ -16,11 +16,16 @@ from st_paragram.tools.options.preparation import (
     work_from,
     write_report,
 )
-from st_paragram.tools.options.text import add_cleaning_options, add_text_options, cleaning_from, sources_from
+from st_paragram.tools.options.text import (
+    add_cleaning_options,
+    add_text_options,
+    cleaning_from,
+    sources_from,
+)
 
 DESCRIPTION = (
-    "Download parallel text, clean it, and turn it into a pair store for `st-paragram train bitext`, by default "
-    "data/en-LANG.h5."
+    "Download parallel text, clean it, and turn it into a pair store for `st-paragram train"
+    " bitext`, by default data/en-LANG.h5."
 )
 EPILOG = """\
 Without --corpus, the command uses the corpora that P-SP was trained on for the language, with at most as many pairs
@@ -40,10 +45,17 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     lang = "languages other than English, e.g. es or fr-es-de"
     parser.add_argument("--lang", required=True, metavar="CODE[-CODE...]", help=lang)
-    parser.add_argument("--output", type=Path, metavar="FILE.h5", help="output pair store (default: data/en-LANG.h5)")
+    parser.add_argument(
+        "--output",
+        type=Path,
+        metavar="FILE.h5",
+        help="output pair store (default: data/en-LANG.h5)",
+    )
     group = parser.add_argument_group("download")
     add_corpus_options(group, "corpus to use instead of the default corpora; repeatable")
-    group.add_argument("--no-download", action="store_true", help="download nothing; use only --text and --moses")
+    group.add_argument(
+        "--no-download", action="store_true", help="download nothing; use only --text and --moses"
+    )
     add_text_options(parser)
     add_cleaning_options(parser, "`default`")
     add_store_options(parser)
@@ -65,8 +77,13 @@ def run(arguments: argparse.Namespace) -> int:
         from st_paragram.tools.corpora.download import download
 
         pairs = language_pairs(arguments.lang)
-        files = [file for pair in pairs for file in corpora_for(pair, arguments.corpus, arguments.mirror)]
-        sources = [*map(text_source, download(files, arguments.folder, arguments.parallel)), *sources]
+        files = [
+            file for pair in pairs for file in corpora_for(pair, arguments.corpus, arguments.mirror)
+        ]
+        sources = [
+            *map(text_source, download(files, arguments.folder, arguments.parallel)),
+            *sources,
+        ]
     check_texts(arguments, sources)
     report = prepare(sources, output, settings, vocabulary, **work_from(arguments))
     write_report(report, output)

@@ -10,7 +10,9 @@ from st_paragram.core.files import cache_folder, is_own_folder, output_lock, rem
 from st_paragram.core.words import size_in_words
 from st_paragram.errors import one_line
 
-DESCRIPTION = "List the contents of st_paragram's cache, or remove everything in it that can be rebuilt."
+DESCRIPTION = (
+    "List the contents of st_paragram's cache, or remove everything in it that can be rebuilt."
+)
 EPILOG = """\
 The cache is the folder $ST_PARAGRAM_CACHE, or $XDG_CACHE_HOME/st_paragram, or ~/.cache/st_paragram. `clear` removes
 texts and pair stores, which are rebuilt when needed. It keeps downloads (lid: models of the language filter), and it
@@ -34,7 +36,9 @@ _OWN = {
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    parser.add_argument("action", nargs="?", choices=["list", "clear"], default="list", help="(default: list)")
+    parser.add_argument(
+        "action", nargs="?", choices=["list", "clear"], default="list", help="(default: list)"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -58,7 +62,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _contents(path: Path) -> tuple[dict[Path, Path], list[Path]]:
-    """Divide a file, or the files in a folder of the cache, into those of this package, with their outputs, and others.
+    """Divide a file, or the files in a folder of the cache, into those of this package, with their
+    outputs, and others.
 
     The output of a lock or of unfinished work is the file that it is for.
     """
@@ -75,7 +80,9 @@ def _contents(path: Path) -> tuple[dict[Path, Path], list[Path]]:
 
 
 def _remove(path: Path, own: dict[Path, Path]) -> None:
-    """Remove files of this package, unless a run is writing them, and their folder if nothing else is in it."""
+    """Remove files of this package, unless a run is writing them, and their folder if nothing else
+    is in it.
+    """
     for file, output in own.items():
         with output_lock(output):
             if file.is_dir():

@@ -23,8 +23,9 @@ from st_paragram.tools.options.common import (
 )
 
 DESCRIPTION = (
-    "Remove exact and near-duplicates from a text with one sentence per line, or from a parallel corpus. The remaining "
-    "lines are written unchanged and in the same order. A line is removed only if it duplicates a line that is kept."
+    "Remove exact and near-duplicates from a text with one sentence per line, or from a parallel"
+    " corpus. The remaining lines are written unchanged and in the same order. A line is removed"
+    " only if it duplicates a line that is kept."
 )
 EPILOG = """\
 Two methods find duplicates. A line is removed if either method finds it:
@@ -50,22 +51,36 @@ are never removed. Two lines exactly at the threshold are compared with a probab
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     add = parser.add_argument
-    add("file", nargs="?", metavar="FILE", help="the text, plain or compressed, or - for standard input")
+    add(
+        "file",
+        nargs="?",
+        metavar="FILE",
+        help="the text, plain or compressed, or - for standard input",
+    )
     add("--pairs", action="store_true", help="FILE has one tab-separated pair per line")
-    add("--moses", nargs=2, metavar=("EN", "XX"), help="two files, one per language, instead of FILE")
+    add(
+        "--moses",
+        nargs=2,
+        metavar=("EN", "XX"),
+        help="two files, one per language, instead of FILE",
+    )
     add_columns_option(
         parser,
-        "for a table (CSV, TSV, JSON lines or Parquet): name of the text column, or names of the two columns of a "
-        "parallel corpus; the output has only these columns, tab-separated",
+        "for a table (CSV, TSV, JSON lines or Parquet): name of the text column, or names of the"
+        " two columns of a parallel corpus; the output has only these columns, tab-separated",
     )
     output = "output file, or two files with --moses (default, or `-`: standard output)"
     add("--output", nargs="+", default=[STDOUT], metavar="OUT", help=output)
-    removed = "file for removed lines: rows `line TAB kept line TAB reason TAB text`, line numbers from 1"
+    removed = (
+        "file for removed lines: rows `line TAB kept line TAB reason TAB text`, line numbers from 1"
+    )
     add("--removed", type=Path, metavar="TSV", help=removed)
     add("--overwrite", action="store_true", help="replace existing outputs")
     group = parser.add_argument_group("duplicates")
     methods = "methods that find duplicates (default: exact minhash)"
-    group.add_argument("--method", nargs="+", choices=get_args(Method), default=get_args(Method), help=methods)
+    group.add_argument(
+        "--method", nargs="+", choices=get_args(Method), default=get_args(Method), help=methods
+    )
     add_setting_options(group, DeduplicationSettings)
 
 
@@ -75,22 +90,34 @@ def run(arguments: argparse.Namespace) -> int:
     paths, outputs = _paths(arguments, columns), _outputs(arguments)
     values = given(arguments, DeduplicationSettings)
     if "sides" in values and columns == 1:
-        raise SettingsError("--sides is for parallel text; give --pairs or --moses, or leave it out")
+        raise SettingsError(
+            "--sides is for parallel text; give --pairs or --moses, or leave it out"
+        )
     settings = DeduplicationSettings(methods=tuple(arguments.method), **values)
     for text in paths:
         check_input(text)
         if not arguments.columns:
             check_plain(text)
     # An output may replace its own input, by the same name.
-    named = [output for path, output in zip(paths, outputs, strict=False) if Path(path).absolute() != output.absolute()]
+    named = [
+        output
+        for path, output in zip(paths, outputs, strict=False)
+        if Path(path).absolute() != output.absolute()
+    ]
     check_different([*named, *filter(None, [arguments.removed])], paths)
     with ExitStack() as stack:
         from st_paragram.tools.deduplication.dedupe import deduplicate
 
-        stack.enter_context(output_files(*outputs, arguments.removed, overwrite=arguments.overwrite))
+        stack.enter_context(
+            output_files(*outputs, arguments.removed, overwrite=arguments.overwrite)
+        )
         result = deduplicate(paths, columns, settings, arguments.columns or ())
-        files = [stack.enter_context(atomic(path)) for path in outputs] or [stack.enter_context(standard_output())]
-        result.write(files, stack.enter_context(atomic(arguments.removed)) if arguments.removed else None)
+        files = [stack.enter_context(atomic(path)) for path in outputs] or [
+            stack.enter_context(standard_output())
+        ]
+        result.write(
+            files, stack.enter_context(atomic(arguments.removed)) if arguments.removed else None
+        )
     say(f"{' and '.join(map(output_name, arguments.output))}: {result.summary()}")
     return 0
 
@@ -99,10 +126,18 @@ def _paths(arguments: argparse.Namespace, columns: int) -> list[str]:
     if bool(arguments.file) == bool(arguments.moses) or (arguments.pairs and arguments.moses):
         raise SettingsError("give one text: FILE, FILE with --pairs, or --moses EN XX")
     if arguments.moses == [STDIN, STDIN]:
-        raise SettingsError("only one file of a Moses pair can be standard input; give a path for the other")
+        raise SettingsError(
+            "only one file of a Moses pair can be standard input; give a path for the other"
+        )
     if arguments.columns and (arguments.moses or len(arguments.columns) != columns):
-        seen = "cannot be combined with --moses" if arguments.moses else f"has {len(arguments.columns)} names"
-        raise SettingsError(f"--columns {seen}; name one column of a text, or two of a parallel corpus (--pairs)")
+        seen = (
+            "cannot be combined with --moses"
+            if arguments.moses
+            else f"has {len(arguments.columns)} names"
+        )
+        raise SettingsError(
+            f"--columns {seen}; name one column of a text, or two of a parallel corpus (--pairs)"
+        )
     return arguments.moses or [arguments.file]
 
 

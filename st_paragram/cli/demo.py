@@ -9,9 +9,9 @@ from st_paragram.errors import SettingsError
 from st_paragram.tools.options.common import MODEL
 
 DESCRIPTION = (
-    "Serve a web page that shows what models do: the cosine of two sentences and what each token contributes to it, "
-    "the nearest sentences in a list, and the alignment of two short texts. All work is done on this machine. "
-    'Press Ctrl-C to stop. Needs: pip install "st_paragram[demo]".'
+    "Serve a web page that shows what models do: the cosine of two sentences and what each token"
+    " contributes to it, the nearest sentences in a list, and the alignment of two short texts. All"
+    ' work is done on this machine. Press Ctrl-C to stop. Needs: pip install "st_paragram[demo]".'
 )
 EPILOG = """\
   st-paragram demo
@@ -22,8 +22,17 @@ EPILOG = """\
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     add = parser.add_argument
-    add("models", nargs="*", metavar="MODEL", help=f"{MODEL}; several can be offered (default: {SHIPPED})")
-    add("--host", default="127.0.0.1", help="address to listen on (default: %(default)s, this machine only)")
+    add(
+        "models",
+        nargs="*",
+        metavar="MODEL",
+        help=f"{MODEL}; several can be offered (default: {SHIPPED})",
+    )
+    add(
+        "--host",
+        default="127.0.0.1",
+        help="address to listen on (default: %(default)s, this machine only)",
+    )
     add("--port", type=int, help="port to listen on (default: the first free port from 7860 up)")
     add("--open", action="store_true", help="open the page in a browser")
 

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from st_paragram.tools.corpora.catalogue import CorpusFile
 
 DESCRIPTION = (
-    "Download parallel corpora and test sets by name. Interrupted downloads are resumed, all files are checked, and a "
-    "manifest records what was downloaded."
+    "Download parallel corpora and test sets by name. Interrupted downloads are resumed, all files"
+    " are checked, and a manifest records what was downloaded."
 )
 EPILOG = """\
 Without --corpus, the command downloads the corpora that P-SP was trained on for the language. For other languages, it
@@ -32,22 +32,43 @@ FOLDER/manifest.json. You are responsible for respecting it.
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    add, lang = parser.add_argument, "languages to download, each paired with --source, e.g. es or fr-es-de"
+    add, lang = (
+        parser.add_argument,
+        "languages to download, each paired with --source, e.g. es or fr-es-de",
+    )
     add("--lang", metavar="CODE[-CODE...]", help=lang)
     add("--source", default="en", metavar="CODE", help="source language (default: %(default)s)")
     add_corpus_options(parser, "corpus to download instead of the default corpora; repeatable")
-    add("--sets", action="append", default=[], metavar="NAME", help="test set to download: tatoeba or bucc; repeatable")
+    add(
+        "--sets",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="test set to download: tatoeba or bucc; repeatable",
+    )
     add("--list", action="store_true", help="only show what would be downloaded")
 
 
-def add_corpus_options(parser: argparse.ArgumentParser | argparse._ArgumentGroup, corpus: str) -> None:
+def add_corpus_options(
+    parser: argparse.ArgumentParser | argparse._ArgumentGroup, corpus: str
+) -> None:
     """Add the options of all commands that download corpora."""
     add = parser.add_argument
     add("--corpus", action="append", default=[], metavar="NAME[@VERSION]", help=corpus)
-    add("--mirror", metavar="URL", help="mirror with the same file paths (default: each corpus's server)")
+    add(
+        "--mirror",
+        metavar="URL",
+        help="mirror with the same file paths (default: each corpus's server)",
+    )
     folder = "download folder (default: %(default)s)"
     add("--folder", type=Path, default=Path("data/raw"), metavar="DIR", help=folder)
-    add("--parallel", type=int, default=4, metavar="N", help="simultaneous downloads (default: %(default)s)")
+    add(
+        "--parallel",
+        type=int,
+        default=4,
+        metavar="N",
+        help="simultaneous downloads (default: %(default)s)",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -58,16 +79,24 @@ def run(arguments: argparse.Namespace) -> int:
     if not pairs and (arguments.corpus or not arguments.sets):
         raise SettingsError("no languages; name them with --lang, or test sets with --sets")
     codes = [code for _, code in pairs]
-    files = [file for name in dict.fromkeys(arguments.sets) for file in set_files(name, codes, arguments.mirror)]
+    files = [
+        file
+        for name in dict.fromkeys(arguments.sets)
+        for file in set_files(name, codes, arguments.mirror)
+    ]
     if arguments.corpus or not arguments.sets:
-        files += [file for pair in pairs for file in corpora_for(pair, arguments.corpus, arguments.mirror)]
+        files += [
+            file for pair in pairs for file in corpora_for(pair, arguments.corpus, arguments.mirror)
+        ]
     sys.stdout.write(f"{table(files)}\n")
     if not arguments.list:
         from st_paragram.tools.corpora.download import download
 
         fetched = download(files, arguments.folder, arguments.parallel)
         fresh = sum(file.fresh for file in fetched)
-        sys.stdout.write(f"{arguments.folder}: {fresh} files downloaded, {len(fetched) - fresh} already there\n")
+        sys.stdout.write(
+            f"{arguments.folder}: {fresh} files downloaded, {len(fetched) - fresh} already there\n"
+        )
     return 0
 
 
@@ -80,6 +109,10 @@ def table(files: list[CorpusFile]) -> str:
     for (name, version), block in sorted(corpora.items()):
         entry = block[0].entry
         cap = f", limited to {entry.cap:,} pairs per language" if entry.cap else ""
-        lines += [f"{name} {version}{cap}", *(f"  {file.url}" for file in block), f"  license: {entry.license}"]
+        lines += [
+            f"{name} {version}{cap}",
+            *(f"  {file.url}" for file in block),
+            f"  license: {entry.license}",
+        ]
         lines += [f"  cite: {entry.citation}", *([f"  note: {entry.note}"] if entry.note else [])]
     return "\n".join(lines)

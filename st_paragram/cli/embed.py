@@ -1,4 +1,6 @@
-"""`st-paragram embed`: embed the lines of files into a matrix, a table, JSON lines, or a folder of matrices."""
+"""`st-paragram embed`: embed the lines of files into a matrix, a table, JSON lines, or a folder of
+matrices.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +23,9 @@ from st_paragram.tools.options.common import (
 )
 
 DESCRIPTION = (
-    "Turn each line of the files (plain, gz, xz, bz2, or - for standard input) into a vector. The file extension of "
-    "--output sets the output format. For a table (CSV, JSON lines, Parquet), --columns names the text column. If a "
-    "run is interrupted, the same command resumes it."
+    "Turn each line of the files (plain, gz, xz, bz2, or - for standard input) into a vector. The"
+    " file extension of --output sets the output format. For a table (CSV, JSON lines, Parquet),"
+    " --columns names the text column. If a run is interrupted, the same command resumes it."
 )
 EPILOG = """\
 X.npy is a matrix with one row per line, for numpy.load("X.npy", mmap_mode="r"). X.parquet is a table with the columns
@@ -56,7 +58,10 @@ def run(arguments: argparse.Namespace) -> int:
     for file in arguments.files:
         check_input(file)
     options = given(arguments, EmbeddingSettings)
-    options |= {"columns": columns_of(arguments.columns, arguments.files), "overwrite": arguments.overwrite}
+    options |= {
+        "columns": columns_of(arguments.columns, arguments.files),
+        "overwrite": arguments.overwrite,
+    }
     to_stdout = is_standard_output(arguments.output)
     with standard_output() if to_stdout else nullcontext(arguments.output) as output:
         report = embed_files(model_name(arguments), arguments.files, output, **options)

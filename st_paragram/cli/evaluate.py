@@ -11,8 +11,9 @@ from st_paragram.errors import EvaluationError, SettingsError
 from st_paragram.tools.options.common import MODEL, check_input
 
 DESCRIPTION = (
-    "Score models on your own data, or on published benchmarks. The command prints Markdown tables. On your data and "
-    "on sts, they compare each model with the first; on benchmarks, they include the papers' figures."
+    "Score models on your own data, or on published benchmarks. The command prints Markdown tables."
+    " On your data and on sts, they compare each model with the first; on benchmarks, they include"
+    " the papers' figures."
 )
 EPILOG = """\
 Your own data, plain or compressed:
@@ -51,7 +52,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("models", nargs="+", metavar="MODEL", help=f"{MODEL}; any SentenceTransformer works")
     group = parser.add_argument_group("your own data")
     own = group.add_argument
-    several: dict[str, Any] = {"type": Path, "nargs": "+", "action": "extend", "default": [], "metavar": "FILE"}
+    several: dict[str, Any] = {
+        "type": Path,
+        "nargs": "+",
+        "action": "extend",
+        "default": [],
+        "metavar": "FILE",
+    }
     own("--translations", **several, help="sentences and their translations, scored by retrieval")
     own("--graded", **several, help="sentence pairs with similarity scores")
     own("--queries", type=Path, metavar="FILE", help="queries for retrieval")
@@ -63,16 +70,39 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     names = f"benchmarks to run, from: {', '.join(BENCHMARKS)}"
     add("--benchmarks", nargs="+", choices=BENCHMARKS, default=[], metavar="NAME", help=names)
     add("--data", type=Path, metavar="DIR", help="folder of evaluation data, as described below")
-    add("--hub", action="store_true", help="load STS, Tatoeba, NTREX and FLORES from the hub if missing from DIR")
-    languages = "languages to score, such as es or spa, or es-de in ntrex and flores (default: all in DIR)"
+    add(
+        "--hub",
+        action="store_true",
+        help="load STS, Tatoeba, NTREX and FLORES from the hub if missing from DIR",
+    )
+    languages = (
+        "languages to score, such as es or spa, or es-de in ntrex and flores (default: all in DIR)"
+    )
     add("--languages", nargs="+", default=[], metavar="CODE", help=languages)
     sets = "STS years and sets to score, such as 2012, stsb or 2017/en-en (default: all)"
     add("--sets", nargs="+", default=[], metavar="NAME", help=sets)
-    gold = "gold file, next to its two texts, on which to choose the BUCC threshold (default: the scored data)"
+    gold = (
+        "gold file, next to its two texts, on which to choose the BUCC threshold (default: the"
+        " scored data)"
+    )
     add("--train-gold", metavar="FILE.gold", help=gold)
-    add("--untrained", action="store_true", help="also score random embeddings with the first model's vocabulary")
-    add("--limit", type=int, metavar="N", help="first queries of each semantic-retrieval set to score (default: all)")
-    add("--json", type=Path, metavar="FILE", help="also write the scores to this file, as a JSON list")
+    add(
+        "--untrained",
+        action="store_true",
+        help="also score random embeddings with the first model's vocabulary",
+    )
+    add(
+        "--limit",
+        type=int,
+        metavar="N",
+        help="first queries of each semantic-retrieval set to score (default: all)",
+    )
+    add(
+        "--json",
+        type=Path,
+        metavar="FILE",
+        help="also write the scores to this file, as a JSON list",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -80,7 +110,12 @@ def run(arguments: argparse.Namespace) -> int:
     _check(arguments)
     from st_paragram.core.encoding.find import find
     from st_paragram.core.files import output_files
-    from st_paragram.tools.evaluation.benchmarks import ON_HUB, Request, benchmarks_in, run_benchmark
+    from st_paragram.tools.evaluation.benchmarks import (
+        ON_HUB,
+        Request,
+        benchmarks_in,
+        run_benchmark,
+    )
     from st_paragram.tools.evaluation.scores import Score, write_scores
 
     own = ["own"] if arguments.translations or arguments.graded or arguments.queries else []
@@ -88,10 +123,23 @@ def run(arguments: argparse.Namespace) -> int:
     benchmarks = arguments.benchmarks or [*(ON_HUB if arguments.hub else ()), *in_data]
     if arguments.data and not benchmarks:
         seen = f"{arguments.data}: no benchmark data"
-        raise EvaluationError(f"{seen}; `st-paragram evaluate --help` describes the files of each benchmark")
+        raise EvaluationError(
+            f"{seen}; `st-paragram evaluate --help` describes the files of each benchmark"
+        )
     for name in arguments.models:
         find(name)
-    names = ("models", "data", "hub", "languages", "untrained", "limit", "sets", "train_gold", "translations", "graded")
+    names = (
+        "models",
+        "data",
+        "hub",
+        "languages",
+        "untrained",
+        "limit",
+        "sets",
+        "train_gold",
+        "translations",
+        "graded",
+    )
     options: dict[str, Any] = {name: getattr(arguments, name) for name in (*names, "columns")}
     retrieval = (arguments.queries, arguments.corpus, arguments.qrels) if arguments.queries else ()
     request, scores = Request(**options, retrieval=retrieval), list[Score]()
@@ -101,7 +149,8 @@ def run(arguments: argparse.Namespace) -> int:
             print(*parts, "", sep="\n", flush=True)
             scores += new_scores
             if arguments.json:
-                write_scores(scores, arguments.json)  # after each benchmark, so that an interruption loses little
+                # after each benchmark, so that an interruption loses little
+                write_scores(scores, arguments.json)
     return 0
 
 
@@ -115,11 +164,15 @@ def _check(arguments: argparse.Namespace) -> None:
     missing = [option for option, path in retrieval.items() if path is None]
     files = [*texts, *filter(None, retrieval.values())]
     if 0 < len(missing) < len(retrieval):
-        raise SettingsError(f"--queries, --corpus and --qrels belong together; also give {' and '.join(missing)}")
+        raise SettingsError(
+            f"--queries, --corpus and --qrels belong together; also give {' and '.join(missing)}"
+        )
     for path in files:
         check_input(str(path))
     if not (arguments.hub or data or (files and not arguments.benchmarks)):
-        raise SettingsError("no data; give --data DIR, --hub, or your own files, such as --translations FILE")
+        raise SettingsError(
+            "no data; give --data DIR, --hub, or your own files, such as --translations FILE"
+        )
     if data is not None and not data.is_dir():
         raise EvaluationError(f"{data}: no such folder; give a folder of evaluation data")
     if arguments.columns is None:
@@ -127,14 +180,20 @@ def _check(arguments: argparse.Namespace) -> None:
             check_plain(str(path))
         arguments.columns = ()
     elif not texts or (arguments.translations and arguments.graded):
-        raise SettingsError("--columns needs either --translations or --graded; score the two in separate runs")
+        raise SettingsError(
+            "--columns needs either --translations or --graded; score the two in separate runs"
+        )
     elif len(arguments.columns) != (expected := 2 if arguments.translations else 3):
         seen = f"{counted(len(arguments.columns), 'column')} given, {expected} needed"
-        raise SettingsError(f"{seen}; name the two texts of --translations, or score and sentences of --graded")
+        raise SettingsError(
+            f"{seen}; name the two texts of --translations, or score and sentences of --graded"
+        )
     if arguments.json:
         check_output(arguments.json, overwrite=True)
         if arguments.json.exists() and not _is_scores(arguments.json):
-            raise EvaluationError(f"{arguments.json} exists and is not a file of scores; choose another name")
+            raise EvaluationError(
+                f"{arguments.json} exists and is not a file of scores; choose another name"
+            )
 
 
 def _is_scores(path: Path) -> bool:
@@ -145,4 +204,6 @@ def _is_scores(path: Path) -> bool:
         rows = read_json(path)
     except ValueError:
         return False
-    return isinstance(rows, list) and all(isinstance(row, dict) and "benchmark" in row for row in rows)
+    return isinstance(rows, list) and all(
+        isinstance(row, dict) and "benchmark" in row for row in rows
+    )

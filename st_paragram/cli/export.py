@@ -11,9 +11,10 @@ from st_paragram.core.words import counted
 from st_paragram.tools.options.common import MODEL, say
 
 DESCRIPTION = (
-    "Copy an averaging model with another number type for its embedding matrix, with fewer dimensions, or with unit "
-    "vectors. The copy opens wherever the original does, with two exceptions: without st_paragram, int8 needs "
-    "sentence-transformers 6.2 or newer; int4 always needs st_paragram."
+    "Copy an averaging model with another number type for its embedding matrix, with fewer"
+    " dimensions, or with unit vectors. The copy opens wherever the original does, with two"
+    " exceptions: without st_paragram, int8 needs sentence-transformers 6.2 or newer; int4 always"
+    " needs st_paragram."
 )
 EPILOG = """\
   st-paragram export p-sp-es small-es --dtype int8 --dim 150
@@ -37,7 +38,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     types = ("float32", "float16", "int8", "int4")
     add("--dtype", choices=types, help="number type of the embedding matrix (default: unchanged)")
     add("--dim", type=int, metavar="D", help="number of leading dimensions to keep (default: all)")
-    add("--normalize", action="store_true", help="scale every embedding to length 1, whichever library opens the copy")
+    add(
+        "--normalize",
+        action="store_true",
+        help="scale every embedding to length 1, whichever library opens the copy",
+    )
     add("--overwrite", action="store_true", help="replace an existing copy")
 
 
@@ -59,7 +64,15 @@ def run(arguments: argparse.Namespace) -> int:
     unit = ", unit vectors" if arguments.normalize or encoder.model.unit_vectors else ""
     card = readme.read_text(encoding="utf-8", errors="replace") if readme.is_file() else ""
     card += _PROVENANCE.format(name=folder.name, kind=kind, dimension=dimension, unit=unit)
-    encoder.save(output, card, arguments.overwrite, kind, arguments.dim, arguments.normalize, training_text(folder))
+    encoder.save(
+        output,
+        card,
+        arguments.overwrite,
+        kind,
+        arguments.dim,
+        arguments.normalize,
+        training_text(folder),
+    )
     size = weights_size(output)
     share = f"{size / 1e6:.1f} MB of weights, {size / old_size:.0%} of the original"
     say(f"{output}: {counted(dimension, 'dimension')}, {kind}{unit}; {share}")

@@ -1,4 +1,6 @@
-"""`st-paragram get`: write an included model, or some of its languages, to a directory that other software can read."""
+"""`st-paragram get`: write an included model, or some of its languages, to a directory that other
+software can read.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +15,10 @@ from st_paragram.core.words import listed
 from st_paragram.errors import SettingsError
 
 DESCRIPTION = (
-    f"Write {' or '.join(SHIPPED_MODELS)}, the eight-language models included in st_paragram, to a directory that "
-    "SentenceTransformer opens with or without st_paragram. p-sp-es is p-sp-base with only the pieces of English and "
-    "Spanish: it is smaller, and texts in these languages keep their embeddings. Nothing is downloaded or trained."
+    f"Write {' or '.join(SHIPPED_MODELS)}, the eight-language models included in st_paragram, to a"
+    " directory that SentenceTransformer opens with or without st_paragram. p-sp-es is p-sp-base"
+    " with only the pieces of English and Spanish: it is smaller, and texts in these languages"
+    " keep their embeddings. Nothing is downloaded or trained."
 )
 EPILOG = f"""\
   st-paragram get p-sp-es
@@ -49,9 +52,16 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     name = f"{', '.join(SHIPPED_MODELS)}, or p-sp-LANG for English and one of their other languages"
     parser.add_argument("name", metavar="NAME", help=f"model to write: {name}")
-    parser.add_argument("--languages", nargs="+", metavar="LANG", help="languages to keep, e.g. en es (default: all)")
+    parser.add_argument(
+        "--languages",
+        nargs="+",
+        metavar="LANG",
+        help="languages to keep, e.g. en es (default: all)",
+    )
     parser.add_argument("--output", metavar="DIR", help="output directory (default: NAME)")
-    parser.add_argument("--overwrite", action="store_true", help="replace an existing model directory")
+    parser.add_argument(
+        "--overwrite", action="store_true", help="replace an existing model directory"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -63,14 +73,21 @@ def run(arguments: argparse.Namespace) -> int:
 
     output = arguments.output or arguments.name
     check_free(output, arguments.overwrite)
-    name, languages = _chosen(arguments.name, arguments.languages, list(read_languages(shipped_folder(_WHOLE))))
+    name, languages = _chosen(
+        arguments.name, arguments.languages, list(read_languages(shipped_folder(_WHOLE)))
+    )
     folder = shipped_folder(name)
     encoder, card = Encoder(folder), (folder / "README.md").read_text(encoding="utf-8")
     if languages:
         rows = len(encoder.tokenizer)
         encoder = Encoder(cut(encoder.model, folder, languages))
         others = set(read_languages(folder)) - set(languages)
-        about = {"whole": name, "languages": listed(languages), "rows": len(encoder.tokenizer), "all_rows": rows}
+        about = {
+            "whole": name,
+            "languages": listed(languages),
+            "rows": len(encoder.tokenizer),
+            "all_rows": rows,
+        }
         card = _card_of_languages(card, others, _CUT.format(name=Path(output).name, **about))
     dtype = for_any_reader(encoder.model.table.kind)
     encoder.save(output, card, arguments.overwrite, dtype, training=training_text(folder))
@@ -79,7 +96,9 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _chosen(name: str, languages: Sequence[str] | None, known: Sequence[str]) -> tuple[str, Sequence[str] | None]:
+def _chosen(
+    name: str, languages: Sequence[str] | None, known: Sequence[str]
+) -> tuple[str, Sequence[str] | None]:
     """Return the included model and the languages to keep; the name may also be such as p-sp-es."""
     if name in SHIPPED_MODELS:
         return name, languages
@@ -92,7 +111,9 @@ def _chosen(name: str, languages: Sequence[str] | None, known: Sequence[str]) ->
 
 
 def _card_of_languages(card: str, others: set[str], text: str) -> str:
-    """Return the card without the other languages in its metadata, and with `text` at its beginning."""
+    """Return the card without the other languages in its metadata, and with `text` at its
+    beginning.
+    """
     head, end, body = card.partition("\n---\n")
     kept = [line for line in head.split("\n") if line.removeprefix("- ") not in others]
     return "\n".join(kept) + end + text + body

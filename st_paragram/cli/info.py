@@ -1,4 +1,6 @@
-"""`st-paragram info`: describe a model, a pair store, an index, a folder of embeddings or this installation."""
+"""`st-paragram info`: describe a model, a pair store, an index, a folder of embeddings or this
+installation.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +15,11 @@ from typing import Any
 from st_paragram.core.words import MOST, are_counts, in_words
 
 DESCRIPTION = (
-    "Describe a model directory, a pair store, an index folder or a folder of embeddings: vocabulary, dimension, "
-    "languages, training record, license, sizes and SHA-256 checksums. For a pair store, also show sentence lengths, "
-    "vocabulary use, unknown text and random pairs. No model is loaded unless --check is given. Without a name, show "
-    "the installed version, the compiled kernels in use, and the required packages."
+    "Describe a model directory, a pair store, an index folder or a folder of embeddings:"
+    " vocabulary, dimension, languages, training record, license, sizes and SHA-256 checksums. For"
+    " a pair store, also show sentence lengths, vocabulary use, unknown text and random pairs. No"
+    " model is loaded unless --check is given. Without a name, show the installed version, the"
+    " compiled kernels in use, and the required packages."
 )
 EPILOG = """\
   st-paragram info p-sp-es
@@ -25,13 +28,16 @@ EPILOG = """\
   st-paragram info
 """
 
-#: All control characters except line feeds: in a file from elsewhere, they could control the terminal.
+#: All control characters except line feeds: in a file from elsewhere, they could control the
+#: terminal.
 _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    parser.add_argument("names", nargs="*", metavar="MODEL|STORE|INDEX|EMBEDDINGS", help="item to describe")
+    parser.add_argument(
+        "names", nargs="*", metavar="MODEL|STORE|INDEX|EMBEDDINGS", help="item to describe"
+    )
     parser.add_argument("--json", action="store_true", help="print the descriptions as a JSON list")
     check = "also read all content: verify SHA-256 checksums, and load models"
     parser.add_argument("--check", action="store_true", help=check)
@@ -44,7 +50,9 @@ def run(arguments: argparse.Namespace) -> int:
         values = [{"kind": kind, **values} for kind, values in described]
         sys.stdout.write(json.dumps(values, indent=1, default=vars) + "\n")
         return 0
-    blocks = ["\n".join([f"{kind} {values['name']}", *_lines(values)]) for kind, values in described]
+    blocks = [
+        "\n".join([f"{kind} {values['name']}", *_lines(values)]) for kind, values in described
+    ]
     sys.stdout.write(_CONTROL.sub("?", "\n\n".join(blocks)) + "\n")
     return 0
 
@@ -78,7 +86,9 @@ def _kind(name: str) -> tuple[str, Path, Callable[[Path], dict[str, Any]], Calla
 
 
 def _installation() -> tuple[str, dict[str, Any]]:
-    """Return versions of this package and its dependencies, and the instruction set of the compiled kernels."""
+    """Return versions of this package and its dependencies, and the instruction set of the compiled
+    kernels.
+    """
     from importlib.metadata import requires
 
     from st_paragram.core.extras import installed_version
@@ -95,12 +105,17 @@ def _installation() -> tuple[str, dict[str, Any]]:
 
 
 def _lines(values: Mapping[str, Any], indent: str = "  ") -> Iterator[str]:
-    """Yield one line per value; mappings and lists of them are indented below their name, long lists are cut."""
+    """Yield one line per value; mappings and lists of them are indented below their name, long
+    lists are cut.
+    """
     for name, value in values.items():
         label = f"{indent}{name.replace('_', ' ')}"
         if name == "files":
             width = max(map(len, value), default=0)
-            lines = (f"{path.ljust(width)}  {it.size:>15,} bytes  sha256 {it.sha256}" for path, it in value.items())
+            lines = (
+                f"{path.ljust(width)}  {it.size:>15,} bytes  sha256 {it.sha256}"
+                for path, it in value.items()
+            )
             yield from [label, *(f"{indent}  {line}" for line in lines)]
         elif isinstance(value, Mapping) and value and not are_counts(value):
             yield label

@@ -1,7 +1,9 @@
-"""The command `st-paragram`: a table of subcommands, each in a separate file that is imported when called.
+"""The command `st-paragram`: a table of subcommands, each in a separate file that is imported when
+called.
 
-A command's file has `DESCRIPTION`, `EPILOG` (examples; may be empty), `add_options(parser)` and `run(arguments)`, which
-returns the exit status. It imports nothing heavy at the top, so that `--help` is fast.
+A command's file has `DESCRIPTION`, `EPILOG` (examples; may be empty), `add_options(parser)` and
+`run(arguments)`, which returns the exit status. It imports nothing heavy at the top, so that
+`--help` is fast.
 """
 
 from __future__ import annotations
@@ -35,22 +37,34 @@ COMMANDS |= {name: about for name, (_, about) in _FAMILIES.items()}
 
 
 class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
-    """Wraps descriptions, which are one line each, at the width of the terminal; leaves the examples as they are."""
+    """Wraps descriptions, which are one line each, at the width of the terminal; leaves the
+    examples as they are.
+    """
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
-        formatter = argparse.RawDescriptionHelpFormatter if "\n" in text.strip() else argparse.HelpFormatter
+        formatter = (
+            argparse.RawDescriptionHelpFormatter if "\n" in text.strip() else argparse.HelpFormatter
+        )
         return formatter._fill_text(self, text, width, indent)
 
 
 class _Parser(argparse.ArgumentParser):
-    """Reports an unknown option with the usage of the subcommand, and suggests the option or command that is meant."""
+    """Reports an unknown option with the usage of the subcommand, and suggests the option or
+    command that is meant.
+    """
 
     first_word = ""  # inserted where the arguments begin with an option
-    _intermixed = False  # true while options may come between the values of one argument: `search INDEX -k 5 QUERY`
+    # true while options may come between the values of one argument: `search INDEX -k 5 QUERY`
+    _intermixed = False
 
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:  # noqa: ANN401
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
         words = [str(word) for word in (sys.argv[1:] if args is None else args)]
-        if self.first_word and words and words[0].startswith("-") and words[0] not in ("-h", "--help"):
+        if (
+            self.first_word
+            and words
+            and words[0].startswith("-")
+            and words[0] not in ("-h", "--help")
+        ):
             words = [self.first_word, *words]
         if not (self._intermixed or self._subparsers):
             from st_paragram.tools.options.common import with_model
@@ -76,10 +90,12 @@ class _Parser(argparse.ArgumentParser):
             message += _guess(f"; there is no {unknown[0]}", unknown[0], known)
         super().error(message)
 
-    def _check_value(self, action: argparse.Action, value: Any) -> None:  # noqa: ANN401
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
         if isinstance(action, argparse._SubParsersAction) and value not in action.choices:
             seen = f"there is no {str(action.metavar).lower()} {value!r}"
-            self.error(_guess(seen, value, action.choices) or f"{seen}; `{self.prog} --help` lists them")
+            self.error(
+                _guess(seen, value, action.choices) or f"{seen}; `{self.prog} --help` lists them"
+            )
         super()._check_value(action, value)
 
 
@@ -89,7 +105,9 @@ def _guess(seen: str, word: str, known: Iterable[str]) -> str:
 
 
 def build_parser(called: str | None = None) -> argparse.ArgumentParser:
-    """Build the parser with the options of the command that is called, and only the names of the others."""
+    """Build the parser with the options of the command that is called, and only the names of the
+    others.
+    """
     parser = _Parser("st-paragram", description=listed(COMMANDS), formatter_class=_HelpFormatter)
     parser.add_argument("--version", action="store_true", help="show the version and exit")
     subparsers = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
@@ -122,22 +140,34 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def run_reporting_errors(name: str, run: Callable[[], int]) -> int:
-    """Call `run`; turn errors raised on purpose into one line on stderr and status 1, and Ctrl-C into status 130."""
-    # Waiting threads must sleep soon: with GNU OpenMP's default, a second busy process makes the many small steps of
-    # training ten times slower. libgomp reads the variable when `run` imports torch.
+    """Call `run`; turn errors raised on purpose into one line on stderr and status 1, and Ctrl-C
+    into status 130.
+    """
+    # Waiting threads must sleep soon: with GNU OpenMP's default, a second busy process makes the
+    # many small steps of training ten times slower. libgomp reads the variable when `run` imports
+    # torch.
     os.environ.setdefault("GOMP_SPINCOUNT", "1000")
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
-    for chatty in ("faiss", "httpx", "httpx2", "sentence_transformers", "transformers", "accelerate"):
+    for chatty in (
+        "faiss",
+        "httpx",
+        "httpx2",
+        "sentence_transformers",
+        "transformers",
+        "accelerate",
+    ):
         logging.getLogger(chatty).setLevel(logging.WARNING)
     if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, signal.default_int_handler)  # batch systems send it: clean up as on Ctrl-C
+        # batch systems send it: clean up as on Ctrl-C
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         return run()
     except ParagramError as error:
         reason = str(error)
     except BrokenPipeError:  # the reader, such as `head`, has closed the pipe
         with suppress(OSError, ValueError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python prints an error at exit
+            # or Python prints an error at exit
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except OSError as error:  # a full disk, a missing permission
         space = "; free disk space" if is_full_disk(error) else ""
@@ -162,7 +192,9 @@ def run_reporting_errors(name: str, run: Callable[[], int]) -> int:
 def _module(command: str) -> ModuleType:
     if command in _FAMILIES:
         return _FAMILIES[command][0].module(f"{command}_command")
-    return importlib.import_module(f"st_paragram.cli.{'import_model' if command == 'import' else command}")
+    return importlib.import_module(
+        f"st_paragram.cli.{'import_model' if command == 'import' else command}"
+    )
 
 
 if __name__ == "__main__":

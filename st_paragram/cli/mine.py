@@ -25,9 +25,9 @@ from st_paragram.tools.options.common import (
 )
 
 DESCRIPTION = (
-    "Find the sentences of two texts that are translations of each other or, with --paraphrase, the paraphrases within "
-    "one text. The command embeds all sentences, finds the nearest neighbors of each, scores these pairs by a margin, "
-    "and writes the best."
+    "Find the sentences of two texts that are translations of each other or, with --paraphrase, the"
+    " paraphrases within one text. The command embeds all sentences, finds the nearest neighbors of"
+    " each, scores these pairs by a margin, and writes the best."
 )
 EPILOG = """\
 A text has one sentence per line, plain or compressed; with --ids, lines are `id TAB sentence`. For tables, --columns
@@ -56,16 +56,35 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("unnamed", nargs="*", help=argparse.SUPPRESS)
     add("--source", metavar="FILE", help="sentences in one language")
     add("--target", metavar="FILE", help="sentences in the other language")
-    add("--paraphrase", dest="one_text", metavar="FILE", help="text to find paraphrases in, instead of translations")
-    add_columns_option(parser, "for tables (CSV, JSON lines, Parquet, or TSV with a header): sentence columns")
+    add(
+        "--paraphrase",
+        dest="one_text",
+        metavar="FILE",
+        help="text to find paraphrases in, instead of translations",
+    )
+    add_columns_option(
+        parser, "for tables (CSV, JSON lines, Parquet, or TSV with a header): sentence columns"
+    )
     add_model_option(parser)
-    add("--output", type=Path, metavar="PAIRS.tsv", help="output file (required); `-`: standard output")
+    add(
+        "--output",
+        type=Path,
+        metavar="PAIRS.tsv",
+        help="output file (required); `-`: standard output",
+    )
     add("--overwrite", action="store_true", help="replace an existing output")
     add_setting_options(parser, MiningSettings, only=("with_ids", "most_repeats"))
     pairs, search = (parser.add_argument_group(title) for title in ("pairs", "search"))
-    add_setting_options(pairs, MiningSettings, only=("neighbors", "margin", "candidates", "threshold"))
-    add_setting_options(search, MiningSettings, only=("index", "recall", "vector_type", "memory", "seed"))
-    about = "folder for intermediate results, in st_paragram.work; later runs reuse what has not changed"
+    add_setting_options(
+        pairs, MiningSettings, only=("neighbors", "margin", "candidates", "threshold")
+    )
+    add_setting_options(
+        search, MiningSettings, only=("index", "recall", "vector_type", "memory", "seed")
+    )
+    about = (
+        "folder for intermediate results, in st_paragram.work; later runs reuse what has not"
+        " changed"
+    )
     search.add_argument("--work", type=Path, metavar="DIR", help=about)
 
 
@@ -73,7 +92,11 @@ def run(arguments: argparse.Namespace) -> int:
     """Mine and print the numbers; return the exit status."""
     from st_paragram.tools.bitext_mining.miner import mine
 
-    options = {"--source": arguments.source, "--target": arguments.target, "--paraphrase": arguments.one_text}
+    options = {
+        "--source": arguments.source,
+        "--target": arguments.target,
+        "--paraphrase": arguments.one_text,
+    }
     texts = chosen_texts(arguments, options, ["--source", "--target"], ["--paraphrase"])
     columns, values = columns_of(arguments.columns, texts), given(arguments, MiningSettings)
     if arguments.one_text:
@@ -81,7 +104,9 @@ def run(arguments: argparse.Namespace) -> int:
     settings, model, output = MiningSettings(**values), model_name(arguments), arguments.output
     with ExitStack() as stack:
         if is_standard_output(output):
-            output = Path(stack.enter_context(TemporaryDirectory(prefix="st-paragram-"))) / "pairs.tsv"
+            output = (
+                Path(stack.enter_context(TemporaryDirectory(prefix="st-paragram-"))) / "pairs.tsv"
+            )
         report = mine(texts, output, model, settings, arguments.overwrite, arguments.work, columns)
         if output is not arguments.output:
             with standard_output() as stream, output.open("rb") as pairs:

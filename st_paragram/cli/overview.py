@@ -1,4 +1,6 @@
-"""The commands in groups, and what `st-paragram` shows without a command: common tasks and their commands."""
+"""The commands in groups, and what `st-paragram` shows without a command: common tasks and their
+commands.
+"""
 
 from collections.abc import Mapping
 
@@ -24,7 +26,9 @@ GROUPS = {
         "evaluate": "score models on similarity, translations, retrieval, transfer and inference",
     },
     "inspect, copy and share models": {
-        "info": "describe a model, a pair store, an index, a folder of embeddings or this installation",
+        "info": (
+            "describe a model, a pair store, an index, a folder of embeddings or this installation"
+        ),
         "get": "write an included model to a directory that other software can also read",
         "export": "write a copy of a model that is smaller or gives unit vectors",
         "import": "convert a checkpoint of the original P-SP or SP code, or published USE weights",
@@ -62,8 +66,14 @@ st-paragram COMMAND --help    shows the options of a command"""
 
 
 def listed(commands: Mapping[str, str]) -> str:
-    """Return the tasks and all commands in groups; commands without a group come with the last group."""
-    others = {name: about for name, about in commands.items() if not any(name in group for group in GROUPS.values())}
+    """Return the tasks and all commands in groups; commands without a group come with the last
+    group.
+    """
+    others = {
+        name: about
+        for name, about in commands.items()
+        if not any(name in group for group in GROUPS.values())
+    }
     lines = ["Efficient paraphrastic sentence embeddings.", "", TASKS]
     for title, group in GROUPS.items():
         shown = {**group, **others} if title == "other" else group

@@ -15,11 +15,17 @@ from st_paragram.tools.options.preparation import (
     work_from,
     write_report,
 )
-from st_paragram.tools.options.text import add_cleaning_options, add_text_options, cleaning_from, sources_from
+from st_paragram.tools.options.text import (
+    add_cleaning_options,
+    add_text_options,
+    cleaning_from,
+    sources_from,
+)
 
 DESCRIPTION = (
-    "Turn parallel text into a pair store, the file that `st-paragram train` reads. The pairs are filtered, "
-    "deduplicated and shuffled. Then a vocabulary is trained, and the pairs are stored as token ids."
+    "Turn parallel text into a pair store, the file that `st-paragram train` reads. The pairs are"
+    " filtered, deduplicated and shuffled. Then a vocabulary is trained, and the pairs are stored"
+    " as token ids."
 )
 EPILOG = """\
 A text is a tab-separated file of two columns, plain or compressed (gzip, xz, bzip2), or `-` for standard input. It may
@@ -44,7 +50,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     lang = "language other than English, e.g. es; en for English paraphrases"
     parser.add_argument("--lang", required=True, metavar="CODE[-CODE...]", help=lang)
-    parser.add_argument("--output", type=Path, required=True, metavar="FILE.h5", help="output pair store")
+    parser.add_argument(
+        "--output", type=Path, required=True, metavar="FILE.h5", help="output pair store"
+    )
     add_text_options(parser)
     add_cleaning_options(parser, "length only")
     add_store_options(parser)

@@ -7,8 +7,9 @@ import argparse
 from st_paragram.tools.options.common import MODEL, say
 
 DESCRIPTION = (
-    "Upload a model to the Hugging Face hub, in one commit. The model is checked first; only its files and its card "
-    "are uploaded, nothing else in its directory. A new repository is private unless --public is given."
+    "Upload a model to the Hugging Face hub, in one commit. The model is checked first; only its"
+    " files and its card are uploaded, nothing else in its directory. A new repository is private"
+    " unless --public is given."
 )
 EPILOG = """\
   st-paragram push p-sp-es owner/p-sp-es --dry-run                # what would be uploaded; nothing is sent
@@ -26,20 +27,35 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("repository", metavar="OWNER/NAME", help="repository on the hub; created if missing")
     add("--public", action="store_true", help="make a new repository public (default: private)")
     add("--message", metavar="TEXT", help="commit message")
-    add("--license", metavar="ID", type=str.lower, help="license of the model, a hub identifier such as cc-by-4.0")
+    add(
+        "--license",
+        metavar="ID",
+        type=str.lower,
+        help="license of the model, a hub identifier such as cc-by-4.0",
+    )
     datasets = "hub datasets that the model was trained on, for the card's metadata"
     add("--datasets", nargs="+", default=[], metavar="OWNER/NAME", help=datasets)
     scores = "score files from `st-paragram evaluate --json`, for the model card"
     add("--scores", nargs="+", default=[], metavar="FILE", help=scores)
-    add("--dry-run", action="store_true", help="show what would be uploaded, without sending anything")
+    add(
+        "--dry-run",
+        action="store_true",
+        help="show what would be uploaded, without sending anything",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Upload, and print the files with their sizes and the commit's address; return the exit status."""
+    """Upload, and print the files with their sizes and the commit's address; return the exit
+    status.
+    """
     from st_paragram.hub import push
 
     options = ("public", "message", "license", "datasets", "scores", "dry_run")
-    report = push(arguments.model, arguments.repository, **{name: getattr(arguments, name) for name in options})
+    report = push(
+        arguments.model,
+        arguments.repository,
+        **{name: getattr(arguments, name) for name in options},
+    )
     for name, size in report.files.items():
         print(f"{size:>13,}  {name}")
     what = f"{len(report.files)} files, {sum(report.files.values()) / 1e6:.1f} MB"
@@ -47,5 +63,8 @@ def run(arguments: argparse.Namespace) -> int:
         kind = "public" if arguments.public else "private"
         say(f"would upload {what} to {report.repository} ({kind} if new)")
     else:
-        say(f"uploaded {what} to {report.repository} ({'private' if report.private else 'public'}): {report.url}")
+        say(
+            f"uploaded {what} to {report.repository} ({'private' if report.private else 'public'}):"
+            f" {report.url}"
+        )
     return 0

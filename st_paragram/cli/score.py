@@ -26,9 +26,10 @@ from st_paragram.tools.options.common import (
 )
 
 DESCRIPTION = (
-    "Score pairs of sentences. The file (plain, gz, xz, bz2, zip with one file inside, or - for standard input) has "
-    "rows `first TAB second`, or is a table whose two columns --columns names. The output has rows `score TAB first "
-    "TAB second` in the same order. The score is the cosine or, with a background, a margin."
+    "Score pairs of sentences. The file (plain, gz, xz, bz2, zip with one file inside, or - for"
+    " standard input) has rows `first TAB second`, or is a table whose two columns --columns names."
+    " The output has rows `score TAB first TAB second` in the same order. The score is the cosine"
+    " or, with a background, a margin."
 )
 EPILOG = """\
 A cosine means little by itself, because some sentences are close to everything. A margin compares it with the pair's
@@ -60,13 +61,30 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("file", metavar="PAIRS.tsv", help="pairs, rows `first TAB second`")
     add_model_option(parser)
-    table = "for a table (CSV, JSON lines, Parquet, or TSV with a header): columns of the two sentences, by name"
-    add("--columns", nargs=2, metavar="NAME", help=f"{table}; numbers from 1 for a CSV or TSV without a header")
-    add("--output", type=Path, metavar="Y.tsv", help="output file (default, or `-`: standard output)")
+    table = (
+        "for a table (CSV, JSON lines, Parquet, or TSV with a header): columns of the two"
+        " sentences, by name"
+    )
+    add(
+        "--columns",
+        nargs=2,
+        metavar="NAME",
+        help=f"{table}; numbers from 1 for a CSV or TSV without a header",
+    )
+    add(
+        "--output",
+        type=Path,
+        metavar="Y.tsv",
+        help="output file (default, or `-`: standard output)",
+    )
     add("--overwrite", action="store_true", help="replace an existing output")
-    margin = parser.add_argument_group("margin (with a background; without one, the score is the cosine)")
+    margin = parser.add_argument_group(
+        "margin (with a background; without one, the score is the cosine)"
+    )
     add = margin.add_argument
-    add("--background", choices=("self",), help="use the two sides of the file itself as background")
+    add(
+        "--background", choices=("self",), help="use the two sides of the file itself as background"
+    )
     add("--background-source", metavar="TEXT", help="background text for the first side")
     add("--background-target", metavar="TEXT", help="background text for the second side")
     add_setting_options(margin, MarginSettings, only=("neighbors", "margin", "index", "memory"))
@@ -85,7 +103,9 @@ def run(arguments: argparse.Namespace) -> int:
     output = None if is_standard_output(arguments.output) else arguments.output
     if output:
         check_output(output, arguments.overwrite)
-    for path in filter(None, (arguments.file, arguments.background_source, arguments.background_target)):
+    for path in filter(
+        None, (arguments.file, arguments.background_source, arguments.background_target)
+    ):
         check_input(path)
     source = TextSource((arguments.file,), ("first", "second"))
     source = with_columns([source], [arguments.columns] if arguments.columns else [])[0]
@@ -114,11 +134,20 @@ def run(arguments: argparse.Namespace) -> int:
             else:
                 texts = arguments.background_source, arguments.background_target
                 scorer = background.background_of_texts(*texts, folder, settings, work)
-        sample = np.round([score for score, _, _ in score_files.score_pairs(model, pairs, scorer=scorer)], 6)
+        sample = np.round(
+            [score for score, _, _ in score_files.score_pairs(model, pairs, scorer=scorer)], 6
+        )
         target = output or stack.enter_context(standard_output())
         report = score_files.score_file(model, source, target, arguments.overwrite, scorer, kept)
-    unknown = f", {report.unknown:,} with a side in which the model knows no token" if report.unknown else ""
-    say(f"{output_name(output)}: {counted(report.pairs, 'pair')}; {report.blank:,} with a blank side{unknown}")
+    unknown = (
+        f", {report.unknown:,} with a side in which the model knows no token"
+        if report.unknown
+        else ""
+    )
+    say(
+        f"{output_name(output)}: {counted(report.pairs, 'pair')}; {report.blank:,} with a blank"
+        f" side{unknown}"
+    )
     if right is not None and kept is not None:
         cuts = suggest(sample, right, arguments.precision, np.frombuffer(kept))
         print(table(cuts), file=sys.stderr if output is None else sys.stdout)
@@ -129,12 +158,22 @@ def _settings(arguments: argparse.Namespace) -> MarginSettings:
     """Return the settings; without a background, the margin is ABSOLUTE."""
     if not 0 < arguments.precision <= 1:
         raise SettingsError(f"precision is {arguments.precision}; it must be above 0 and at most 1")
-    texts = sum(path is not None for path in (arguments.background_source, arguments.background_target))
+    texts = sum(
+        path is not None for path in (arguments.background_source, arguments.background_target)
+    )
     if texts == 1 or (texts and arguments.background):
-        raise SettingsError("give --background self, or both --background-source and --background-target")
+        raise SettingsError(
+            "give --background self, or both --background-source and --background-target"
+        )
     background = bool(arguments.background or texts)
-    settings = MarginSettings(**({} if background else {"margin": Margin.ABSOLUTE}) | given(arguments, MarginSettings))
+    settings = MarginSettings(
+        **({} if background else {"margin": Margin.ABSOLUTE}) | given(arguments, MarginSettings)
+    )
     if background == (settings.margin is Margin.ABSOLUTE):
-        needed = "uses no background; leave one out" if background else "needs a background; give --background self"
+        needed = (
+            "uses no background; leave one out"
+            if background
+            else "needs a background; give --background self"
+        )
         raise SettingsError(f"--margin {settings.margin.value} {needed}")
     return settings

@@ -14,12 +14,19 @@ from st_paragram.core.text.streams import stream_name
 from st_paragram.core.text.tables import check_plain
 from st_paragram.core.words import counted
 from st_paragram.errors import SettingsError
-from st_paragram.tools.options.common import check_input, is_standard_output, model_name, output_opened, say
+from st_paragram.tools.options.common import (
+    check_input,
+    is_standard_output,
+    model_name,
+    output_opened,
+    say,
+)
 
 DESCRIPTION = (
-    "Find the sentences nearest to a query, in an index (from st-paragram index) or in a text with one sentence per "
-    "line, which is embedded each time. The output has rows `score TAB line number TAB sentence`, best first. The "
-    "score is the cosine. With several queries, or --queries, each row begins with its query."
+    "Find the sentences nearest to a query, in an index (from st-paragram index) or in a text with"
+    " one sentence per line, which is embedded each time. The output has rows `score TAB line"
+    " number TAB sentence`, best first. The score is the cosine. With several queries, or"
+    " --queries, each row begins with its query."
 )
 EPILOG = """\
   st-paragram search lines.txt "where is the station" -k 5
@@ -35,20 +42,45 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("source", metavar="INDEX|FILE", help="index folder, or text with one sentence per line")
     add("query", nargs="*", metavar="QUERY", help="sentence to search for")
-    add("--queries", metavar="FILE", help="queries, one per line, plain or compressed, or -; blank lines are skipped")
-    add("-k", type=int, default=10, metavar="N", help="number of sentences per query (default: %(default)s)")
+    add(
+        "--queries",
+        metavar="FILE",
+        help="queries, one per line, plain or compressed, or -; blank lines are skipped",
+    )
+    add(
+        "-k",
+        type=int,
+        default=10,
+        metavar="N",
+        help="number of sentences per query (default: %(default)s)",
+    )
     add("--threshold", type=float, metavar="COSINE", help="minimum cosine (default: none)")
     add(
         "--where",
         metavar="CONDITION",
         help="condition on the fields of an index, such as \"lang = 'es' and year >= 2020\"",
     )
-    about = "for an approximate index: share of the nearest sentences to find; 1: exact (default: that of the index)"
+    about = (
+        "for an approximate index: share of the nearest sentences to find; 1: exact (default: that"
+        " of the index)"
+    )
     add("--recall", type=float, metavar="X", help=about)
-    add("--show-metadata", action="store_true", help="append the sentence's fields to each row, as JSON")
-    add("--output", type=Path, metavar="OUT.tsv", help="output file (default, or `-`: standard output)")
+    add(
+        "--show-metadata",
+        action="store_true",
+        help="append the sentence's fields to each row, as JSON",
+    )
+    add(
+        "--output",
+        type=Path,
+        metavar="OUT.tsv",
+        help="output file (default, or `-`: standard output)",
+    )
     add("--overwrite", action="store_true", help="replace an existing output")
-    about = "model, here or as the first argument (default: the index's model; for a text, as in st-paragram index)"
+    about = (
+        "model, here or as the first argument (default: the index's model; for a text, as in"
+        " st-paragram index)"
+    )
     add("--model", metavar="NAME", help=about)
 
 
@@ -71,11 +103,15 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.recall is not None:
         checked_recall(arguments.recall)
     index: Any
-    if not Path(arguments.source).is_dir() and (is_pipe(arguments.source) or Path(arguments.source).is_file()):
+    if not Path(arguments.source).is_dir() and (
+        is_pipe(arguments.source) or Path(arguments.source).is_file()
+    ):
         check_plain(arguments.source)
         if options:
             name = next(iter(options))
-            raise SettingsError(f"--{name} needs an index, but {arguments.source} is a text; index it first")
+            raise SettingsError(
+                f"--{name} needs an index, but {arguments.source} is a text; index it first"
+            )
         index = TextSearch(arguments.source, load_encoder(model_name(arguments)))
         if index.unknown:
             left_out = f"{counted(index.unknown, 'sentence')} without a known token left out"
@@ -92,7 +128,11 @@ def run(arguments: argparse.Namespace) -> int:
             ):
                 start = " ".join(query.split()) + "\t" if len(arguments.query) != 1 else ""
                 for hit in hits:
-                    fields = f"\t{json.dumps(hit.metadata, ensure_ascii=False)}" if arguments.show_metadata else ""
+                    fields = (
+                        f"\t{json.dumps(hit.metadata, ensure_ascii=False)}"
+                        if arguments.show_metadata
+                        else ""
+                    )
                     handle.write(f"{start}{hit.score:.6f}\t{hit.line}\t{hit.sentence}{fields}\n")
     return 0
 

@@ -14,10 +14,10 @@ from st_paragram.errors import SettingsError, one_line, short
 from st_paragram.tools.options.common import MODEL
 
 DESCRIPTION = (
-    "Serve embeddings (for clients of OpenAI's API and of text-embeddings-inference), rankings (for clients of "
-    "Cohere's and Jina's APIs), scores of pairs and, with an index, searches. The server listens only on this machine "
-    "unless --host is given. Ctrl-C or SIGTERM stops it after pending requests are answered. "
-    'Needs: pip install "st_paragram[serve]".'
+    "Serve embeddings (for clients of OpenAI's API and of text-embeddings-inference), rankings (for"
+    " clients of Cohere's and Jina's APIs), scores of pairs and, with an index, searches. The"
+    " server listens only on this machine unless --host is given. Ctrl-C or SIGTERM stops it after"
+    ' pending requests are answered. Needs: pip install "st_paragram[serve]".'
 )
 EPILOG = """\
   st-paragram serve p-sp-mini --port 8080
@@ -35,9 +35,16 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     from st_paragram.tools.serving.schemas import Job
 
     add = parser.add_argument
-    add("model", nargs="?", default=SHIPPED, metavar="MODEL", help=f"{MODEL} (default: %(default)s)")
-    add("--api-key-file", type=Path, metavar="FILE", help="file with the key that clients must send")
-    cors = "origins of web pages that may use the server, such as https://app.example.org; '*': all pages"
+    add(
+        "model", nargs="?", default=SHIPPED, metavar="MODEL", help=f"{MODEL} (default: %(default)s)"
+    )
+    add(
+        "--api-key-file", type=Path, metavar="FILE", help="file with the key that clients must send"
+    )
+    cors = (
+        "origins of web pages that may use the server, such as https://app.example.org; '*': all"
+        " pages"
+    )
     add("--cors", nargs="+", default=[], metavar="ORIGIN", help=cors)
     add_setting_options(parser, Job)
 
@@ -47,14 +54,20 @@ def run(arguments: argparse.Namespace) -> int:
     from st_paragram.tools.serving.schemas import Job
 
     origins = tuple(origin.lower().rstrip("/") for origin in arguments.cors)
-    if wrong := [origin for origin in origins if not re.fullmatch(r"\*|[a-z][a-z0-9+.-]*://[^/\s*]+", origin)]:
-        raise SettingsError(f"{short(wrong[0])} is not an origin; give one such as https://app.example.org, or '*'")
+    if wrong := [
+        origin for origin in origins if not re.fullmatch(r"\*|[a-z][a-z0-9+.-]*://[^/\s*]+", origin)
+    ]:
+        raise SettingsError(
+            f"{short(wrong[0])} is not an origin; give one such as https://app.example.org, or '*'"
+        )
     key = os.environ.get("ST_PARAGRAM_API_KEY") or None
     if path := arguments.api_key_file:
         try:
             key = path.read_text(encoding="utf-8").split("\n")[0].strip()
         except (OSError, UnicodeDecodeError) as error:
-            raise SettingsError(f"{path}: cannot be read ({one_line(error, about=path)}); name a text file") from error
+            raise SettingsError(
+                f"{path}: cannot be read ({one_line(error, about=path)}); name a text file"
+            ) from error
         if not key:
             raise SettingsError(f"{path}: its first line is empty; write the key there")
     job = Job(model=arguments.model, origins=origins, key=key, **given(arguments, Job))

@@ -13,15 +13,17 @@ if TYPE_CHECKING:
     from st_paragram.learning.training.run import TrainingRun
 
 DESCRIPTION = (
-    "Train a model. KIND is the kind of training (default: bitext). `st-paragram train KIND --help` shows the options "
-    "of each kind."
+    "Train a model. KIND is the kind of training (default: bitext). `st-paragram train KIND --help`"
+    " shows the options of each kind."
 )
 EPILOG = ""
 FIRST_WORD = "bitext"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add a subcommand for each kind of training; only the family of the kind that is called is imported."""
+    """Add a subcommand for each kind of training; only the family of the kind that is called is
+    imported.
+    """
 
     class KindParser(type(parser)):  # type: ignore[misc]
         """Gets the options of its kind when it is first used."""
@@ -38,11 +40,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
             self.fill()
             return str(super().format_help())
 
-        def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # noqa: ANN401
+        def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
             self.fill()
             return super().parse_known_args(args, namespace)
 
-    kinds = parser.add_subparsers(dest="kind", required=True, metavar="KIND", parser_class=KindParser)
+    kinds = parser.add_subparsers(
+        dest="kind", required=True, metavar="KIND", parser_class=KindParser
+    )
     for name, (_, about) in training_kinds().items():
         kinds.add_parser(name, help=about, formatter_class=parser.formatter_class).kind = name
 
@@ -68,20 +72,42 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _summary(record: TrainingRecord, run: TrainingRun) -> str:
-    """Summarize a run: translations found (with held-out pairs) or a correlation, or its failure; and the rate."""
+    """Summarize a run: translations found (with held-out pairs) or a correlation, or its failure;
+    and the rate.
+    """
     if record.discarded:
-        lines = [f"the training was discarded: {record.discarded}; the model has its weights before training"]
+        lines = [
+            f"the training was discarded: {record.discarded}; the model has its weights before"
+            " training"
+        ]
     elif record.translations:
         before, after = (100 * score.accuracy for score in record.translations)
-        held_out, kind = record.translations[0], "paraphrases" if run.language == "en" else "translations"
-        what = f"{held_out.pairs:,} " + (f"pairs of {held_out.data}" if run.translations else "held-out pairs")
+        held_out, kind = (
+            record.translations[0],
+            ("paraphrases" if run.language == "en" else "translations"),
+        )
+        what = f"{held_out.pairs:,} " + (
+            f"pairs of {held_out.data}" if run.translations else "held-out pairs"
+        )
         lines = [f"{kind} found among {what}: {before:.1f} % before training, {after:.1f} % after"]
     else:
         before, after = (100 * score.correlation.pearson for score in record.scores)
-        hint = "" if run.development else " (rough built-in pairs, to show that it learns; use your own with --dev)"
-        lines = [f"{record.scores[0].data}, Pearson x 100: {before:.1f} before training, {after:.1f} after{hint}"]
+        hint = (
+            ""
+            if run.development
+            else " (rough built-in pairs, to show that it learns; use your own with --dev)"
+        )
+        lines = [
+            f"{record.scores[0].data}, Pearson x 100: {before:.1f} before training, {after:.1f}"
+            f" after{hint}"
+        ]
     rate = f"{record.pairs_per_second:,.0f} pairs/s while training"
-    lines.append(f"{record.seconds:.0f} s including evaluation and checkpoints, {rate}; model in {run.output}")
+    lines.append(
+        f"{record.seconds:.0f} s including evaluation and checkpoints, {rate}; model in"
+        f" {run.output}"
+    )
     if run.source.built_in:
-        lines.append("The model was trained on the built-in bitext: a demonstration, not a usable model.")
+        lines.append(
+            "The model was trained on the built-in bitext: a demonstration, not a usable model."
+        )
     return "\n".join(lines)

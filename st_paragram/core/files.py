@@ -1,7 +1,9 @@
-"""Files and folders: atomic writes, early checks of outputs, digests, and locks against concurrent runs.
+"""Files and folders: atomic writes, early checks of outputs, digests, and locks against concurrent
+runs.
 
-Only three kinds of files and folders are ever removed: folders with the file `MARKER`, which this package made; hidden
-names with 12 random digits, which `atomic` and `temporary_folder` choose; and the empty files that serve as locks.
+Only three kinds of files and folders are ever removed: folders with the file `MARKER`, which this
+package made; hidden names with 12 random digits, which `atomic` and `temporary_folder` choose; and
+the empty files that serve as locks.
 """
 
 from __future__ import annotations
@@ -34,15 +36,18 @@ MARKER = ".made-by-st_paragram"  # a file in each folder that this package made 
 _MARK = b"st_paragram made this folder and will remove it. Keep no files of yours here.\n"
 _OLD = "old"  # name of a folder while it is being replaced
 _UNFINISHED = re.compile(r"\.(.+)\.[0-9a-f]{12}\.part")
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # a full disk, a used-up quota, a limit of the system
+# a full disk, a used-up quota, a limit of the system
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 #: Words of libraries in errors for a full disk: of Rust, numpy, torch.
 _FULL_TEXT = re.compile(
-    r"(?i)no space left|storagefull|\d+ requested and \d+ written|streamwriter failed writing|unexpected pos \d+ vs \d+"
+    r"(?i)no space left|storagefull|\d+ requested and \d+ written|streamwriter failed"
+    r" writing|unexpected pos \d+ vs \d+"
 )
 
-_PART = re.compile(r"((\w+_)?\d+_\w+|language-\w+|decoders)(/.*)?")  # folder of a part of a pipeline
-#: Files of each kind of output folder, by the file or folder that marks the kind. A pattern without a slash is for
-#: names in the folder itself and in the folders of a pipeline's parts.
+# folder of a part of a pipeline
+_PART = re.compile(r"((\w+_)?\d+_\w+|language-\w+|decoders)(/.*)?")
+#: Files of each kind of output folder, by the file or folder that marks the kind. A pattern without
+#: a slash is for names in the folder itself and in the folders of a pipeline's parts.
 _OUTPUT_FOLDERS = {
     "st_paragram.json": (
         *(
@@ -54,7 +59,14 @@ _OUTPUT_FOLDERS = {
             "*.safetensors",
             "*.index.json",
         ),
-        *("*.model", "tokenizer.json", "special_tokens_map.json", "added_tokens.json", "vocab.json", "vocab.txt"),
+        *(
+            "*.model",
+            "tokenizer.json",
+            "special_tokens_map.json",
+            "added_tokens.json",
+            "vocab.json",
+            "vocab.txt",
+        ),
         *("merges.txt", "*.jinja", "README.md", ".gitattributes"),
     ),
     "embeddings.json": ("embeddings.json", "shard-*.npy"),
@@ -69,14 +81,20 @@ def cache_folder() -> Path:
             return Path(named).expanduser().absolute()
         return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "st_paragram"
     except RuntimeError as error:  # as in a container, for a user without an entry in /etc/passwd
-        raise ParagramError(f"no cache folder: this user has no home folder; set {CACHE_VARIABLE}") from error
+        raise ParagramError(
+            f"no cache folder: this user has no home folder; set {CACHE_VARIABLE}"
+        ) from error
 
 
 def writable_cache(folder: str = "") -> Path:
-    """Return the cache, or a folder in it, and check that it can be written; nothing is created yet."""
+    """Return the cache, or a folder in it, and check that it can be written; nothing is created
+    yet.
+    """
     path = cache_folder() / folder
     if not_writable(path / "file"):
-        raise ParagramError(f"{path}: the cache is not writable; set {CACHE_VARIABLE} to a writable folder")
+        raise ParagramError(
+            f"{path}: the cache is not writable; set {CACHE_VARIABLE} to a writable folder"
+        )
     return path
 
 
@@ -96,9 +114,11 @@ def atomic(path: Path) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def atomic_folder(path: Path) -> Iterator[Path]:
-    """Give the path of a folder to create, which takes its name only when the `with` block ends without an error.
+    """Give the path of a folder to create, which takes its name only when the `with` block ends
+    without an error.
 
-    A folder of that name is replaced. If the process is killed meanwhile, `output_lock` restores the old folder.
+    A folder of that name is replaced. If the process is killed meanwhile, `output_lock` restores
+    the old folder.
     """
     with temporary_folder(path) as folder:
         new, old = folder / "new", folder / _OLD
@@ -133,11 +153,15 @@ def is_own_folder(path: Path) -> bool:
 
 
 def make_own_folder(path: Path) -> None:
-    """Create a folder that this package may remove; accept such a folder of an earlier run, and refuse any other."""
+    """Create a folder that this package may remove; accept such a folder of an earlier run, and
+    refuse any other.
+    """
     if is_own_folder(path):
         return
     if path.exists() or path.is_symlink():
-        raise ParagramError(f"{path} exists, and this version of st_paragram did not make it; move it elsewhere")
+        raise ParagramError(
+            f"{path} exists, and this version of st_paragram did not make it; move it elsewhere"
+        )
     with temporary_folder(path) as folder:
         new = folder / "new"
         new.mkdir()
@@ -176,7 +200,9 @@ def _unfinished(path: Path) -> Path:
 
 
 def remove_unfinished(folder: Path, name: str | None = None) -> None:
-    """Remove leftovers of killed runs in a folder, for one output or for all; no other run may be writing there."""
+    """Remove leftovers of killed runs in a folder, for one output or for all; no other run may be
+    writing there.
+    """
     for left in list(folder.glob(".*.part")):
         match = _UNFINISHED.fullmatch(left.name)
         if match is None or name not in (None, match[1]) or left.is_symlink():
@@ -186,7 +212,8 @@ def remove_unfinished(folder: Path, name: str | None = None) -> None:
         with suppress(OSError):  # another user's
             if not left.is_dir():
                 left.unlink()
-            elif is_own_folder(left) or {path.name for path in left.iterdir()} <= {MARKER}:  # killed at once
+            # killed at once
+            elif is_own_folder(left) or {path.name for path in left.iterdir()} <= {MARKER}:
                 _remove(left)
 
 
@@ -196,7 +223,9 @@ def _bring_back(old: Path, path: Path) -> None:
 
 
 def is_full_disk(error: BaseException | None) -> bool:
-    """Whether an error, or the error that it was raised from, is that of a full disk; libraries have many forms."""
+    """Whether an error, or the error that it was raised from, is that of a full disk; libraries
+    have many forms.
+    """
     while error is not None:
         if isinstance(error, OSError) and error.errno in _FULL:
             return True
@@ -208,15 +237,20 @@ def is_full_disk(error: BaseException | None) -> bool:
 
 @contextmanager
 def naming_full_disk(path: Path) -> Iterator[None]:
-    """Turn any library's error for a full disk into an `OSError` that names the path, unless it names a file."""
+    """Turn any library's error for a full disk into an `OSError` that names the path, unless it
+    names a file.
+    """
     try:
         yield
     except Exception as error:
         named = isinstance(error, OSError) and error.filename is not None
         if named or isinstance(error, ParagramError) or not is_full_disk(error):
             raise
-        number = error.errno if isinstance(error, OSError) and error.errno in _FULL else errno.ENOSPC
-        if match := _UNFINISHED.fullmatch(path.parent.name):  # a temporary folder, whose output the user knows
+        number = (
+            error.errno if isinstance(error, OSError) and error.errno in _FULL else errno.ENOSPC
+        )
+        # a temporary folder, whose output the user knows
+        if match := _UNFINISHED.fullmatch(path.parent.name):
             path = path.parent.with_name(match[1])
         raise OSError(number, os.strerror(number), str(path)) from error
 
@@ -227,18 +261,20 @@ def write_text(path: Path, text: str) -> None:
         handle.write(text.encode("utf-8"))
 
 
-def write_json(path: Path, values: Any, indent: int | None = 1) -> None:  # noqa: ANN401 - whatever JSON can hold
+def write_json(path: Path, values: Any, indent: int | None = 1) -> None:
     """Write a JSON file, whole or not at all; its folder is created."""
     write_text(path, json.dumps(values, indent=indent, ensure_ascii=False) + "\n")
 
 
-def read_json(path: str | Path) -> Any:  # noqa: ANN401 - whatever JSON can hold
+def read_json(path: str | Path) -> Any:
     """Read the value in a JSON file."""
     return json.loads(Path(path).read_bytes())
 
 
 def read_record(path: str | Path, kind: type[_Record]) -> _Record:
-    """Read a dataclass from a JSON file with its fields; a `ValueError` of one line says what does not fit."""
+    """Read a dataclass from a JSON file with its fields; a `ValueError` of one line says what does
+    not fit.
+    """
     import pydantic  # slow to import, and many runs read no record
 
     try:
@@ -250,12 +286,16 @@ def read_record(path: str | Path, kind: type[_Record]) -> _Record:
 
 
 def file_for_folder(path: str | Path, folder: str = "a folder") -> str | None:
-    """Return an error text if a path is a file where a folder is expected; None if it is not a file."""
+    """Return an error text if a path is a file where a folder is expected; None if it is not a
+    file.
+    """
     return f"{path} is a file, but {folder} is expected" if Path(path).is_file() else None
 
 
 def folder_for_file(path: str | Path, file: str = "a file") -> str | None:
-    """Return an error text if a path is a folder where a file is expected; None if it is not a folder."""
+    """Return an error text if a path is a folder where a file is expected; None if it is not a
+    folder.
+    """
     return f"{path} is a folder, but {file} is expected" if Path(path).is_dir() else None
 
 
@@ -272,10 +312,14 @@ def not_writable(path: Path) -> str | None:
 def check_output(path: Path, overwrite: bool) -> None:
     """Refuse an unusable output file before any work is done for it."""
     if path.is_symlink() and not path.exists():
-        raise ParagramError(f"{path} is a link to a file that does not exist; remove it or choose another name")
+        raise ParagramError(
+            f"{path} is a link to a file that does not exist; remove it or choose another name"
+        )
     if path.exists():
         if not path.is_file():
-            raise ParagramError(f"{folder_for_file(path) or f'{path} is not a regular file'}; name a file")
+            raise ParagramError(
+                f"{folder_for_file(path) or f'{path} is not a regular file'}; name a file"
+            )
         if not overwrite:
             raise ParagramError(f"{path} exists; choose another name or give --overwrite")
     if refusal := not_writable(path):
@@ -288,7 +332,9 @@ def check_different(outputs: Sequence[Path], inputs: Sequence[str | Path] = ()) 
     for path in outputs:
         file = os.path.realpath(path)  # unlike `resolve`, it takes links in a circle
         if file in names:
-            raise ParagramError(f"{path} and {names[file]} are the same file; give them different names")
+            raise ParagramError(
+                f"{path} and {names[file]} are the same file; give them different names"
+            )
         names[file] = f"the output {path}"
 
 
@@ -303,12 +349,15 @@ def check_output_folder(
 ) -> None:
     """Refuse an unusable output folder before any work is done for it.
 
-    Only a folder with the `marker` is replaced, and only if all its files are those of such a folder.
+    Only a folder with the `marker` is replaced, and only if all its files are those of such a
+    folder.
     """
     if not path.name or path.name == "..":
         raise error(f"{path}: the folder cannot be created; choose another place")
     if path.is_symlink() and not path.exists():
-        raise error(f"{path} is a link to a folder that does not exist; remove it or choose another name")
+        raise error(
+            f"{path} is a link to a folder that does not exist; remove it or choose another name"
+        )
     if refusal := not_writable(path):
         raise error(refusal)
     if not path.exists():
@@ -320,13 +369,17 @@ def check_output_folder(
     if not overwrite:
         raise error(f"{path} exists; choose another name or give --overwrite")
     if foreign := _foreign_file(path, _OUTPUT_FOLDERS[marker]):
-        raise error(f"{path} has files that are not of a {kind}, such as {foreign}; move them or choose another name")
+        raise error(
+            f"{path} has files that are not of a {kind}, such as {foreign}; move them or choose"
+            " another name"
+        )
 
 
 def _foreign_file(folder: Path, patterns: Sequence[str]) -> str | None:
     """Return a file, or an empty folder, that matches none of the patterns; None if there is none.
 
-    A pattern without a slash is for names in the folder itself and in the folders of a pipeline's parts.
+    A pattern without a slash is for names in the folder itself and in the folders of a pipeline's
+    parts.
     """
     of_paths = [pattern for pattern in patterns if "/" in pattern]
     of_names = [pattern for pattern in patterns if "/" not in pattern]
@@ -346,14 +399,16 @@ def _foreign_file(folder: Path, patterns: Sequence[str]) -> str | None:
     return None
 
 
-def digest(*parts: Any) -> str:  # noqa: ANN401 - whatever JSON can hold
+def digest(*parts: Any) -> str:
     """Return 16 hexadecimal digits that distinguish JSON values."""
     text = json.dumps(parts, sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def file_digest(path: str | Path) -> str:
-    """Identify a file by absolute path, size and modification time; a pipe gets a new digest each time."""
+    """Identify a file by absolute path, size and modification time; a pipe gets a new digest each
+    time.
+    """
     if is_pipe(path):
         return digest(str(path), uuid.uuid4().hex)
     try:
@@ -397,11 +452,15 @@ def locked(folder: Path, wait: bool = False) -> Iterator[None]:
 
 
 @contextmanager
-def output_lock(output: Path, check: Callable[[], None] | None = None, wait: bool = False) -> Iterator[None]:
-    """Lock an output, a file or a folder, for this run; the lock ends with the process, however it ends.
+def output_lock(
+    output: Path, check: Callable[[], None] | None = None, wait: bool = False
+) -> Iterator[None]:
+    """Lock an output, a file or a folder, for this run; the lock ends with the process, however it
+    ends.
 
-    Leftovers of killed runs are removed first. The thread that has the lock may take it again. `check` may refuse the
-    output. It runs before anything is touched, and again under the lock, since another run may have written meanwhile.
+    Leftovers of killed runs are removed first. The thread that has the lock may take it again.
+    `check` may refuse the output. It runs before anything is touched, and again under the lock,
+    since another run may have written meanwhile.
     """
     check = check or (lambda: None)
     check()
@@ -416,12 +475,15 @@ def output_lock(output: Path, check: Callable[[], None] | None = None, wait: boo
             yield
         finally:
             if outermost:
-                path.unlink(missing_ok=True)  # under the lock: filelock ignores a file that is no longer there
+                # under the lock: filelock ignores a file that is no longer there
+                path.unlink(missing_ok=True)
 
 
 @contextmanager
 def output_files(*paths: Path | None, overwrite: bool) -> Iterator[None]:
-    """Lock output files for this run, see `output_lock` and `check_output`; None stands for a file that is not made."""
+    """Lock output files for this run, see `output_lock` and `check_output`; None stands for a file
+    that is not made.
+    """
     check_different([path for path in paths if path is not None])
     with ExitStack() as stack:
         for path in paths:
@@ -432,11 +494,15 @@ def output_files(*paths: Path | None, overwrite: bool) -> Iterator[None]:
 
 @contextmanager
 def _held(path: Path, wait: bool, refusal: str, reentrant: bool) -> Iterator[bool]:
-    """Hold a lock; yield whether it was taken now: False if this thread has it already, or locks do not work here."""
+    """Hold a lock; yield whether it was taken now: False if this thread has it already, or locks do
+    not work here.
+    """
     from filelock import FileLock, Timeout
 
     if path.is_symlink() or (path.exists() and not _is_lock(path)):
-        raise ParagramError(f"{path} exists and is not a lock of st_paragram; move it, or choose another name")
+        raise ParagramError(
+            f"{path} exists and is not a lock of st_paragram; move it, or choose another name"
+        )
     lock = FileLock(path, timeout=0, is_singleton=reentrant)
     outermost = not lock.is_locked
     try:
@@ -449,7 +515,8 @@ def _held(path: Path, wait: bool, refusal: str, reentrant: bool) -> Iterator[boo
             lock.acquire(timeout=-1)
     except PermissionError:
         raise
-    except (NotImplementedError, OSError):  # on a file system without locks, nothing prevents a second run
+    # on a file system without locks, nothing prevents a second run
+    except (NotImplementedError, OSError):
         outermost = False
     try:
         yield outermost
@@ -459,7 +526,9 @@ def _held(path: Path, wait: bool, refusal: str, reentrant: bool) -> Iterator[boo
 
 def _is_lock(path: Path) -> bool:
     """Whether a file may be a lock: empty, or with a process id where the file system has no locks."""
-    return path.is_file() and (not path.stat().st_size or path.read_bytes().split(b"\n")[0].isdigit())
+    return path.is_file() and (
+        not path.stat().st_size or path.read_bytes().split(b"\n")[0].isdigit()
+    )
 
 
 @dataclass(frozen=True)
@@ -474,4 +543,7 @@ def describe_files(path: Path) -> dict[str, FileDescription]:
     """Describe a file by its name, or all files of a folder by their paths within it."""
     files = [path] if path.is_file() else sorted(file for file in path.rglob("*") if file.is_file())
     root = path.parent if path.is_file() else path
-    return {str(file.relative_to(root)): FileDescription(file.stat().st_size, content_digest(file)) for file in files}
+    return {
+        str(file.relative_to(root)): FileDescription(file.stat().st_size, content_digest(file))
+        for file in files
+    }

@@ -1,18 +1,21 @@
-"""Pair stores: encoded parallel sentences in one HDF5 file, written once and read through memory maps.
+"""Pair stores: encoded parallel sentences in one HDF5 file, written once and read through memory
+maps.
 
-Rows are pairs of sentences, N of them. All arrays are one-dimensional, contiguous and little-endian:
+Rows are pairs of sentences, N of them. All arrays are one-dimensional, contiguous and
+little-endian:
 
     <side>/ids          of side `a` and `b`: unsigned, the smallest type that holds the ids of the side's tokenizer
     <side>/offsets      uint64 (N + 1,): sentence i of the side is ids[offsets[i]:offsets[i + 1]]
-    tokenizer           uint8: the content of the tokenizer that both sides share, or a/tokenizer and b/tokenizer;
-                        with attributes `kind` and `options`, JSON
-    row_languages       unsigned (N,), if there are several language pairs: the number of each row's language pair in
-                        the attribute `pairs`, JSON
+    tokenizer           uint8: the content of the tokenizer that both sides share, or a/tokenizer
+                        and b/tokenizer; with attributes `kind` and `options`, JSON
+    row_languages       unsigned (N,), if there are several language pairs: the number of each row's
+                        language pair in the attribute `pairs`, JSON
     labels              (N,), if rows have labels: finite numbers of any integer or float type
 
-The root has the attributes `format`, `format_version`, `languages` (two names), `pairs` (N), `max_length` (where
-sentences were cut, in ids, or 0), `seed` of the shuffle, `settings` (JSON), and, written last, `content_sha256`: the
-SHA-256 in hexadecimal digits of one JSON object in UTF-8 with sorted keys and without white space:
+The root has the attributes `format`, `format_version`, `languages` (two names), `pairs` (N),
+`max_length` (where sentences were cut, in ids, or 0), `seed` of the shuffle, `settings` (JSON),
+and, written last, `content_sha256`: the SHA-256 in hexadecimal digits of one JSON object in UTF-8
+with sorted keys and without white space:
 
     arrays              by name, without tokenizers: [type as numpy writes it ("<u2"), length, SHA-256 of its bytes]
     tokenizers          for the shared tokenizer or each side's: [kind, options, SHA-256 of the content]
@@ -58,12 +61,14 @@ _REMAKE = "prepare it again with `st-paragram prepare`"
 
 
 class PairStore:
-    """Read a pair store. Its arrays are memory-mapped, so memory does not grow with the number of rows.
+    """Read a pair store. Its arrays are memory-mapped, so memory does not grow with the number of
+    rows.
 
     `limit` restricts it to the first rows. They are a random sample, since preparation shuffles.
 
     Attributes:
-        languages: Codes of side a and side b; several languages of a side are joined by hyphens: ("en", "fr-es-de").
+        languages: Codes of side a and side b; several languages of a side are joined by hyphens:
+            ("en", "fr-es-de").
         language_pairs: The language pairs that rows may have.
         max_length: Maximum ids per sentence, if sentences were truncated.
         settings: Settings and reports of the preparation.
@@ -74,7 +79,8 @@ class PairStore:
         >>> from st_paragram import PairStore
         >>> store = PairStore("data/en-es.h5")
         >>> import numpy as np
-        >>> ids, offsets = store.take("a", np.array([0, 1]))  # flat ids of two sentences, and where each begins
+        >>> ids, offsets = store.take("a", np.array([0, 1]))  # flat ids of two sentences, and where
+        each begins
         >>> len(offsets)
         3
     """
@@ -84,10 +90,16 @@ class PairStore:
         if limit is not None and limit < 1:
             raise SettingsError(f"limit is {limit}; give at least 1")
         self.path = Path(path)
-        with refused(StoreError, self.path, "not a readable pair store", _REMAKE), h5py.File(self.path, "r") as file:
+        with (
+            refused(StoreError, self.path, "not a readable pair store", _REMAKE),
+            h5py.File(self.path, "r") as file,
+        ):
             attributes = file.attrs
             if attributes.get("format") != FORMAT or attributes["format_version"] != FORMAT_VERSION:
-                raise StoreError(f"{self.path}: HDF5, but not a pair store of version {FORMAT_VERSION}; {_REMAKE}")
+                raise StoreError(
+                    f"{self.path}: HDF5, but not a pair store of version {FORMAT_VERSION};"
+                    f" {_REMAKE}"
+                )
             self.digest, head = str(attributes["content_sha256"]), _head(file)
             self._stored = _stored_tokenizers(file)
             self._maps = {name: _mapped(file[name]) for name in _ARRAYS if name in file}
@@ -112,8 +124,13 @@ class PairStore:
         return PairStore, (self.path, self.pairs)
 
     def check(self) -> None:
-        """Read the whole file; raise StoreError if its digest is not the recorded one, or if rows are not valid."""
-        with refused(StoreError, self.path, "not a readable pair store", _REMAKE), h5py.File(self.path, "r") as file:
+        """Read the whole file; raise StoreError if its digest is not the recorded one, or if rows
+        are not valid.
+        """
+        with (
+            refused(StoreError, self.path, "not a readable pair store", _REMAKE),
+            h5py.File(self.path, "r") as file,
+        ):
             found = _content_sha256(file)
         if found != self.digest:
             seen = f"the SHA-256 of its content is {found}, but {self.digest} was recorded"
@@ -122,13 +139,20 @@ class PairStore:
         self.is_checked = True
 
     def check_rows(self) -> None:
-        """Raise StoreError if a sentence is outside the ids, an id outside its vocabulary, or a label not a number."""
+        """Raise StoreError if a sentence is outside the ids, an id outside its vocabulary, or a
+        label not a number.
+        """
         with refused(StoreError, self.path, "not a valid pair store", _REMAKE):
             for side, tokenizer in zip(SIDES, self.tokenizers, strict=True):
-                _check_sentences(self._maps[f"{side}/ids"], self._maps[f"{side}/offsets"], len(tokenizer), side)
+                _check_sentences(
+                    self._maps[f"{side}/ids"], self._maps[f"{side}/offsets"], len(tokenizer), side
+                )
             numbers = self._maps.get(_ROW_LANGUAGES)
             if numbers is not None and numbers.max() >= len(self.language_pairs):
-                raise ValueError(f"a row has language pair {numbers.max()}, but there are {len(self.language_pairs)}")
+                raise ValueError(
+                    f"a row has language pair {numbers.max()}, but there are"
+                    f" {len(self.language_pairs)}"
+                )
             labels = self._maps.get(_LABELS)
             if labels is not None and not np.isfinite(labels).all():
                 raise ValueError("a label is not a finite number")
@@ -152,15 +176,22 @@ class PairStore:
         """The tokenizer that made the ids of a side."""
         return self.tokenizers[SIDES.index(side)]
 
-    def take(self, side: str, rows: Rows, dtype: type[np.integer[Any]] = np.int64) -> tuple[NDArray[Any], Offsets]:
-        """Read rows, integers (n,), of side "a" or "b": flat ids, int64 or int32, and offsets, int64 (n + 1,)."""
+    def take(
+        self, side: str, rows: Rows, dtype: type[np.integer[Any]] = np.int64
+    ) -> tuple[NDArray[Any], Offsets]:
+        """Read rows, integers (n,), of side "a" or "b": flat ids, int64 or int32, and offsets,
+        int64 (n + 1,).
+        """
         ids, edges = self._maps[f"{side}/ids"], self._maps[f"{side}/offsets"]
         begins = edges[rows].astype(np.int64)
         ends = edges[rows + 1].astype(np.int64)
         counts = ends - begins
         if len(counts) and (counts.min() < 1 or begins.min() < 0 or ends.max() > len(ids)):
-            raise StoreError(f"{self.path}: a sentence of side {side} is outside its ids; {_REMAKE}")
-        if dtype is np.int32 and (native := kernels()) is not None:  # lets other threads run during disk reads
+            raise StoreError(
+                f"{self.path}: a sentence of side {side} is outside its ids; {_REMAKE}"
+            )
+        # lets other threads run during disk reads
+        if dtype is np.int32 and (native := kernels()) is not None:
             offsets = flat_ids.starts(counts)
             result = np.empty(offsets[-1], dtype)
             native.gather(ids, begins, offsets, result)
@@ -174,15 +205,21 @@ class PairStore:
         return offsets[1:] - offsets[:-1]
 
     def texts(self, side: str, rows: Rows) -> Iterator[str]:
-        """Decode one side of rows, integers (n,): lower-cased and truncated as stored, without unknown pieces."""
+        """Decode one side of rows, integers (n,): lower-cased and truncated as stored, without
+        unknown pieces.
+        """
         tokenizer = self.tokenizer(side)
         ids, offsets = self.take(side, np.asarray(rows))
         if len(ids) and ids.max() >= len(tokenizer):
-            raise StoreError(f"{self.path}: id {ids.max()} of side {side} is outside the vocabulary; {_REMAKE}")
+            raise StoreError(
+                f"{self.path}: id {ids.max()} of side {side} is outside the vocabulary; {_REMAKE}"
+            )
         return (tokenizer.decode(ids[start:end].tolist()) for start, end in pairwise(offsets))
 
     def row_languages(self, rows: Rows) -> list[tuple[str, str]]:
-        """Return the languages of both sides of rows, integers (n,); `languages`, unless rows differ."""
+        """Return the languages of both sides of rows, integers (n,); `languages`, unless rows
+        differ.
+        """
         return [self.language_pairs[number] for number in self.language_numbers()[rows]]
 
     def language_numbers(self) -> NDArray[np.integer[Any]]:
@@ -190,7 +227,9 @@ class PairStore:
         return self._maps.get(_ROW_LANGUAGES, np.zeros(self.pairs, np.uint8))[: self.pairs]
 
     def labels(self, rows: Rows) -> NDArray[Any] | None:
-        """Return the labels of rows, integers (n,), as numbers (n,) of their stored type; None without labels."""
+        """Return the labels of rows, integers (n,), as numbers (n,) of their stored type; None
+        without labels.
+        """
         return self._maps[_LABELS][rows] if _LABELS in self._maps else None
 
 
@@ -219,9 +258,10 @@ class PairStoreWriter:
     ) -> None:
         """Begin a store; until it is complete, raw files next to it hold the appended rows.
 
-        `tokenizer` is the tokenizer that made the ids, or one per side; `max_length` is its maximum ids per sentence.
-        `settings` are facts about the preparation, as JSON values, and `seed` is that of the shuffle. If rows differ in
-        languages, `row_languages` lists the language pairs; if rows have labels, `labels` is their number type.
+        `tokenizer` is the tokenizer that made the ids, or one per side; `max_length` is its maximum
+        ids per sentence. `settings` are facts about the preparation, as JSON values, and `seed` is
+        that of the shuffle. If rows differ in languages, `row_languages` lists the language pairs;
+        if rows have labels, `labels` is their number type.
         """
         self.settings: dict[str, Any] = dict(settings or {})
         self._head = {"languages": languages, "max_length": max_length or 0, "seed": seed}
@@ -230,7 +270,10 @@ class PairStoreWriter:
         self._tokenizers = tokenizer if isinstance(tokenizer, tuple) else (tokenizer, tokenizer)
         self._types = types = dict[str, np.dtype[Any]]()
         for side, each in zip(SIDES, self._tokenizers, strict=True):
-            types |= {f"{side}/ids": np.min_scalar_type(len(each) - 1), f"{side}/offsets": np.dtype(np.uint64)}
+            types |= {
+                f"{side}/ids": np.min_scalar_type(len(each) - 1),
+                f"{side}/offsets": np.dtype(np.uint64),
+            }
         if self._language_pairs != [languages]:
             types[_ROW_LANGUAGES] = np.min_scalar_type(len(self._language_pairs) - 1)
         if labels is not None:
@@ -238,7 +281,9 @@ class PairStoreWriter:
         self._unfinished = ExitStack()
         self._folder = self._unfinished.enter_context(temporary_folder(self.path))
         paths = {name: self._folder / name.replace("/", ".") for name in types}
-        self._raw = {name: self._unfinished.enter_context(path.open("wb")) for name, path in paths.items()}
+        self._raw = {
+            name: self._unfinished.enter_context(path.open("wb")) for name, path in paths.items()
+        }
         for side in SIDES:
             self._raw[f"{side}/offsets"].write(bytes(8))
 
@@ -253,8 +298,9 @@ class PairStoreWriter:
     ) -> None:
         """Append n rows, or raise ValueError and append nothing.
 
-        The sentences of a side, none of them empty, are flat ids and offsets (n + 1,), from 0. With several language
-        pairs, `row_languages` are indices of the pairs, integers (n,); `labels` are given if the store has any.
+        The sentences of a side, none of them empty, are flat ids and offsets (n + 1,), from 0. With
+        several language pairs, `row_languages` are indices of the pairs, integers (n,); `labels`
+        are given if the store has any.
         """
         rows, known = len(a_offsets) - 1, len(self._language_pairs)
         new: dict[str, NDArray[Any]] = {}
@@ -263,22 +309,40 @@ class PairStoreWriter:
             if len(offsets) - 1 != rows:
                 raise ValueError(f"{rows} sentences on side a, {len(offsets) - 1} on side b")
             if offsets[0] != 0 or offsets[-1] != len(ids) or (np.diff(offsets) < 1).any():
-                raise ValueError(f"side {side}: offsets do not increase from 0 to {len(ids)}, the number of ids")
+                raise ValueError(
+                    f"side {side}: offsets do not increase from 0 to {len(ids)}, the number of ids"
+                )
             if len(ids) and not 0 <= ids.min() <= ids.max() < len(tokenizer):
-                raise ValueError(f"side {side}: ids in {ids.min()}..{ids.max()}, not in 0..{len(tokenizer) - 1}")
+                raise ValueError(
+                    f"side {side}: ids in {ids.min()}..{ids.max()}, not in 0..{len(tokenizer) - 1}"
+                )
             new |= {f"{side}/ids": ids, f"{side}/offsets": offsets[1:] + self._ids[side]}
         if pairs is None and known == 1:
             pairs = np.zeros(rows, np.uint8)
-        if pairs is None or len(pairs) != rows or (rows and not 0 <= pairs.min() <= pairs.max() < known):
-            raise ValueError(f"give the index of the language pair, below {known}, for each of {rows} rows")
+        if (
+            pairs is None
+            or len(pairs) != rows
+            or (rows and not 0 <= pairs.min() <= pairs.max() < known)
+        ):
+            raise ValueError(
+                f"give the index of the language pair, below {known}, for each of {rows} rows"
+            )
         new[_ROW_LANGUAGES] = pairs
-        if (labels is None) != (_LABELS not in self._types) or (labels is not None and len(labels) != rows):
-            raise ValueError(f"give a label for each of {rows} rows if the writer has a `labels` type, otherwise none")
+        if (labels is None) != (_LABELS not in self._types) or (
+            labels is not None and len(labels) != rows
+        ):
+            raise ValueError(
+                f"give a label for each of {rows} rows if the writer has a `labels` type, otherwise"
+                " none"
+            )
         if labels is not None:
             with np.errstate(invalid="ignore", over="ignore"):
                 values = new[_LABELS] = labels.astype(self._types[_LABELS])
             if not (np.isfinite(values) if values.dtype.kind == "f" else values == labels).all():
-                raise ValueError(f"labels {labels.min()}..{labels.max()}: not all are finite numbers of {values.dtype}")
+                raise ValueError(
+                    f"labels {labels.min()}..{labels.max()}: not all are finite numbers of"
+                    f" {values.dtype}"
+                )
         with naming_full_disk(self.path):
             for name, dtype in self._types.items():
                 self._raw[name].write(new[name].astype(dtype).tobytes())
@@ -294,18 +358,28 @@ class PairStoreWriter:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         """Complete the file and give it its name; after an error, remove everything."""
         with self._unfinished:
             if kind is None:
-                new, failed = self._folder / "store", refused(StoreError, self.path, "not written", "free disk space")
-                # libhdf5 may crash when it closes a file that it could not write. Space for the largest array suffices,
-                # since each raw file is removed once it is in the store; tokenizers and settings take less than 16 MB.
+                new, failed = (
+                    self._folder / "store",
+                    refused(StoreError, self.path, "not written", "free disk space"),
+                )
+                # libhdf5 may crash when it closes a file that it could not write. Space for the
+                # largest array suffices, since each raw file is removed once it is in the store;
+                # tokenizers and settings take less than 16 MB.
                 needed = max(file.stat().st_size for file in self._folder.iterdir()) + (1 << 24)
                 if shutil.disk_usage(self._folder).free < needed:
-                    raise StoreError(f"{self.path}: not written: no space left on the disk; free disk space")
-                # "earliest", so that the same content gives the same bytes whatever the release of HDF5
+                    raise StoreError(
+                        f"{self.path}: not written: no space left on the disk; free disk space"
+                    )
+                # "earliest", so that the same content gives the same bytes whatever the release of
+                # HDF5
                 with failed, h5py.File(new, "w", libver="earliest") as file:
                     self._write(file)
                 new.replace(self.path)
@@ -318,14 +392,24 @@ class PairStoreWriter:
             file.create_dataset(name, data=values)
             path.unlink()
         if _ROW_LANGUAGES in file:
-            file[_ROW_LANGUAGES].attrs["pairs"] = json.dumps(self._language_pairs, ensure_ascii=False)
+            file[_ROW_LANGUAGES].attrs["pairs"] = json.dumps(
+                self._language_pairs, ensure_ascii=False
+            )
         first, second = self._tokenizers
-        tokenizers = {"tokenizer": first} if first == second else {"a/tokenizer": first, "b/tokenizer": second}
+        tokenizers = (
+            {"tokenizer": first}
+            if first == second
+            else {"a/tokenizer": first, "b/tokenizer": second}
+        )
         for name, tokenizer in tokenizers.items():
             data = file.create_dataset(name, data=np.frombuffer(tokenizer.content, np.uint8))
-            data.attrs.update(kind=tokenizer.kind, options=json.dumps(tokenizer.options, ensure_ascii=False))
+            data.attrs.update(
+                kind=tokenizer.kind, options=json.dumps(tokenizer.options, ensure_ascii=False)
+            )
         # names of files that are not in UTF-8 have surrogates, which are not text
-        settings = json.dumps(self.settings, ensure_ascii=False).encode("utf-8", "replace").decode("utf-8")
+        settings = (
+            json.dumps(self.settings, ensure_ascii=False).encode("utf-8", "replace").decode("utf-8")
+        )
         head = self._head | {"pairs": self._rows, "settings": settings}
         file.attrs.update(head, format=FORMAT, format_version=FORMAT_VERSION)
         file.flush()
@@ -335,8 +419,13 @@ class PairStoreWriter:
 def _content_sha256(file: h5py.File) -> str:
     arrays = {name: file[name] for name in _ARRAYS if name in file}
     content = _head(file) | {
-        "arrays": {name: [data.dtype.str, len(data), _sha256(_mapped(data).data)] for name, data in arrays.items()},
-        "tokenizers": [[kind, options, _sha256(content)] for kind, content, options in _stored_tokenizers(file)],
+        "arrays": {
+            name: [data.dtype.str, len(data), _sha256(_mapped(data).data)]
+            for name, data in arrays.items()
+        },
+        "tokenizers": [
+            [kind, options, _sha256(content)] for kind, content, options in _stored_tokenizers(file)
+        ],
     }
     text = json.dumps(content, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     return _sha256(text.encode("utf-8", "surrogateescape"))
@@ -349,12 +438,18 @@ def _sha256(data: bytes | memoryview) -> str:
 def _head(file: h5py.File) -> dict[str, Any]:
     """Read the attributes of a store, in the form that the digest covers."""
     languages = _names(file.attrs["languages"], "languages")
-    pairs = json.loads(file[_ROW_LANGUAGES].attrs["pairs"]) if _ROW_LANGUAGES in file else [languages]
+    pairs = (
+        json.loads(file[_ROW_LANGUAGES].attrs["pairs"]) if _ROW_LANGUAGES in file else [languages]
+    )
     numbers = {name: operator.index(file.attrs[name]) for name in ("pairs", "max_length", "seed")}
-    return numbers | {"languages": languages, "language_pairs": pairs, "settings": json.loads(file.attrs["settings"])}
+    return numbers | {
+        "languages": languages,
+        "language_pairs": pairs,
+        "settings": json.loads(file.attrs["settings"]),
+    }
 
 
-def _names(value: Any, what: str) -> list[str]:  # noqa: ANN401 - whatever HDF5 or JSON can hold
+def _names(value: Any, what: str) -> list[str]:
     """Return a list of two texts."""
     names = [] if isinstance(value, str | bytes | dict) else list(value)
     if len(names) != 2 or not all(isinstance(name, str) for name in names):
@@ -363,14 +458,18 @@ def _names(value: Any, what: str) -> list[str]:  # noqa: ANN401 - whatever HDF5 
 
 
 def _check_layout(head: Mapping[str, Any], maps: Mapping[str, NDArray[Any]]) -> None:
-    """Raise ValueError if the attributes are not valid, or if the arrays do not fit them; rows are left to `check`."""
+    """Raise ValueError if the attributes are not valid, or if the arrays do not fit them; rows are
+    left to `check`.
+    """
     for name in ("pairs", "max_length"):
         if head[name] < 0:
             raise ValueError(f"{name} is {head[name]}; it must be at least 0")
     if not isinstance(head["settings"], dict):
         raise ValueError(f"settings are {short(head['settings'])}, not a JSON object")
     if not isinstance(head["language_pairs"], list) or not head["language_pairs"]:
-        raise ValueError(f"the language pairs of rows are {short(head['language_pairs'])}, not a list")
+        raise ValueError(
+            f"the language pairs of rows are {short(head['language_pairs'])}, not a list"
+        )
     for languages in head["language_pairs"]:
         _names(languages, "the languages of a row")
     sizes = {f"{side}/offsets": head["pairs"] + 1 for side in SIDES}
@@ -384,20 +483,30 @@ def _check_layout(head: Mapping[str, Any], maps: Mapping[str, NDArray[Any]]) -> 
             raise ValueError(f"{name} has {len(maps[name]):,} entries, but {size:,} are expected")
     for name, array in maps.items():
         kinds = "iuf" if name == _LABELS else "u"
-        expected = "numbers" if name == _LABELS else "uint64" if name.endswith("offsets") else "unsigned integers"
+        expected = (
+            "numbers"
+            if name == _LABELS
+            else "uint64"
+            if name.endswith("offsets")
+            else "unsigned integers"
+        )
         is_wrong = array.dtype.kind not in kinds or not array.dtype.isnative
         if is_wrong or (expected == "uint64" and array.dtype != np.uint64):
             raise ValueError(f"{name} has the type {array.dtype}, not {expected}")
 
 
 def _check_sentences(ids: Rows, offsets: Rows, vocabulary: int, side: str) -> None:
-    """Raise ValueError if offsets do not increase from 0, or if an id is not below the size of the vocabulary."""
+    """Raise ValueError if offsets do not increase from 0, or if an id is not below the size of the
+    vocabulary.
+    """
     if offsets[0]:
         raise ValueError(f"side {side}: the first sentence begins at {offsets[0]}, not at 0")
     for begin in range(0, len(offsets) - 1, _CHECKED):
         block = offsets[begin : begin + _CHECKED + 1]
         if (wrong := np.flatnonzero(block[1:] <= block[:-1])).size:
-            raise ValueError(f"side {side}: sentence {begin + wrong[0] + 1} ends where it begins, or before")
+            raise ValueError(
+                f"side {side}: sentence {begin + wrong[0] + 1} ends where it begins, or before"
+            )
     for begin in range(0, len(ids), _CHECKED):
         if (most := ids[begin : begin + _CHECKED].max()) >= vocabulary:
             raise ValueError(f"side {side}: id {most} in a vocabulary of {vocabulary:,} ids")
@@ -412,7 +521,9 @@ def _stored_tokenizers(file: h5py.File) -> list[_Stored]:
         kind = data.attrs["kind"]
         options = json.loads(data.attrs["options"])
         if not isinstance(kind, str) or not isinstance(options, dict) or data.dtype != np.uint8:
-            raise ValueError(f"a tokenizer of kind {short(kind)} with options {short(options)} in {data.dtype}")
+            raise ValueError(
+                f"a tokenizer of kind {short(kind)} with options {short(options)} in {data.dtype}"
+            )
         tokenizers.append((kind, data[()].tobytes(), options))
     return tokenizers
 
@@ -422,4 +533,8 @@ def _mapped(data: h5py.Dataset) -> NDArray[Any]:
     if data.ndim != 1 or data.is_virtual or data.external is not None:
         raise ValueError(f"{data.name} is not an array in one dimension in this file")
     offset = data.id.get_offset()  # None for an empty array
-    return np.asarray(np.memmap(data.file.filename, data.dtype, "r", offset, data.shape)) if len(data) else data[:]
+    return (
+        np.asarray(np.memmap(data.file.filename, data.dtype, "r", offset, data.shape))
+        if len(data)
+        else data[:]
+    )

@@ -6,7 +6,8 @@
 
         dim: int = setting(300, "dimensions of an embedding", ge=1)
         side: Literal["left", "right"] = setting("left", "side to read")
-        fold: bool = setting(True, "ignore case", option="--keep-case", option_help="distinguish case")
+        fold: bool = setting(True, "ignore case", option="--keep-case", option_help="distinguish
+            case")
 
     Example(dim=100)                              # a frozen pydantic dataclass, checked when it is made
     read(Example, "example.yaml", {"dim": 100})   # the values of a file, with overrides
@@ -14,9 +15,9 @@
     Example(**given(arguments, Example))          # what was given on the command line
     table(Example)                                # a Markdown table
 
-Combinations of settings are checked in `__post_init__`, which raises `SettingsError`. A value in a special form, such
-as 4G, has the type `Annotated[int, pydantic.BeforeValidator(parse)]`. A field that is not made by `setting` gets
-neither an option nor a row in the table.
+Combinations of settings are checked in `__post_init__`, which raises `SettingsError`. A value in a
+special form, such as 4G, has the type `Annotated[int, pydantic.BeforeValidator(parse)]`. A field
+that is not made by `setting` gets neither an option nor a row in the table.
 """
 
 from __future__ import annotations
@@ -45,21 +46,22 @@ _LIMITS = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
 
 
 def setting(
-    default: Any,  # noqa: ANN401 - of the field's type
+    default: Any,
     help: str,
     *,
     option: str | None = None,
     option_help: str | None = None,
     metavar: str | None = None,
     **limits: float,
-) -> Any:  # noqa: ANN401
+) -> Any:
     """Define a field of a class of settings.
 
     Args:
         default: The default value; `...` for a required setting.
         help: Description for the command line and the docs.
-        option: Command-line option if it is not the name with hyphens, or several options separated by spaces. The
-            option of a boolean inverts the default; if the default is True, it is called `--no-NAME`.
+        option: Command-line option if it is not the name with hyphens, or several options separated
+            by spaces. The option of a boolean inverts the default; if the default is True, it is
+            called `--no-NAME`.
         option_help: Description of the option, if it differs from `help`.
         metavar: Placeholder of the value in the command-line help.
         **limits: `ge`, `gt`, `le` and `lt`, as for `pydantic.Field`.
@@ -72,14 +74,15 @@ def setting(
 def settings(cls: type[_Settings], where: str = "") -> type[_Settings]:
     """Make a class with fields made by `setting` a frozen pydantic dataclass.
 
-    A wrong value raises `SettingsError`, one line that begins with `where` and names the setting and the value.
+    A wrong value raises `SettingsError`, one line that begins with `where` and names the setting
+    and the value.
     """
     made = pydantic.dataclasses.dataclass(frozen=True, config=_CONFIG)(cls)
     make, names = made.__init__, list(fields_of(made))
     numbers = [name for name, field in fields_of(made).items() if _is_number(field)]
 
     @functools.wraps(make)
-    def checked(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
+    def checked(self: Any, *args: Any, **kwargs: Any) -> None:
         given_values = dict(zip(names, args, strict=False)) | kwargs
         for name in numbers:
             if isinstance(given_values.get(name), bool):  # pydantic would take 1 or 0
@@ -113,11 +116,16 @@ def read(
     overrides: Mapping[str, Any] | None = None,
     defaults: Mapping[str, Any] | None = None,
 ) -> _Settings:
-    """Read settings from `defaults`, a YAML file (or None) and `overrides`; later values take precedence."""
+    """Read settings from `defaults`, a YAML file (or None) and `overrides`; later values take
+    precedence.
+    """
     values = read_yaml(path) if path is not None else {}
     known = fields_of(cls).keys()
     if unknown := sorted(values.keys() - known):
-        raise SettingsError(f"{path}: unknown setting {short(unknown[0])}; known settings: {', '.join(sorted(known))}")
+        raise SettingsError(
+            f"{path}: unknown setting {short(unknown[0])}; known settings:"
+            f" {', '.join(sorted(known))}"
+        )
     return cls(**{**(defaults or {}), **values, **(overrides or {})})
 
 
@@ -128,7 +136,9 @@ def read_yaml(path: str | Path) -> dict[str, Any]:
     try:
         values = yaml.safe_load(Path(path).read_bytes())
     except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
-        raise SettingsError(f"{path}: not readable as YAML ({one_line(error, about=path)})") from error
+        raise SettingsError(
+            f"{path}: not readable as YAML ({one_line(error, about=path)})"
+        ) from error
     if values is None:
         return {}
     if not isinstance(values, dict) or not all(isinstance(name, str) for name in values):
@@ -137,20 +147,28 @@ def read_yaml(path: str | Path) -> dict[str, Any]:
 
 
 def add_setting_options(
-    parser: Any,  # noqa: ANN401 - a parser or a group
+    parser: Any,
     cls: type,
     leave_out: Collection[str] = (),
     only: Collection[str] | None = None,
     defaults: Mapping[str, Any] | None = None,
 ) -> None:
-    """Add an option for each setting, or for those in `only`, to an argparse parser or group; `given` reads them.
+    """Add an option for each setting, or for those in `only`, to an argparse parser or group;
+    `given` reads them.
 
-    The help shows `defaults` instead of the class's defaults; settings that are not given are left to `read`.
+    The help shows `defaults` instead of the class's defaults; settings that are not given are left
+    to `read`.
     """
     for name, field in fields_of(cls).items():
-        if field.description is not None and name not in leave_out and (only is None or name in only):
+        if (
+            field.description is not None
+            and name not in leave_out
+            and (only is None or name in only)
+        ):
             argument = _argument(field, (defaults or {}).get(name, _default(field)))
-            parser.add_argument(*_options(name, field), dest=name, default=argparse.SUPPRESS, **argument)
+            parser.add_argument(
+                *_options(name, field), dest=name, default=argparse.SUPPRESS, **argument
+            )
 
 
 def given(arguments: argparse.Namespace, cls: type) -> dict[str, Any]:
@@ -160,16 +178,26 @@ def given(arguments: argparse.Namespace, cls: type) -> dict[str, Any]:
 
 
 def table(cls: type) -> str:
-    """Format the settings as a Markdown table: name, command-line option, default, allowed values, description."""
+    """Format the settings as a Markdown table: name, command-line option, default, allowed values,
+    description.
+    """
     rows = []
     for name, field in fields_of(cls).items():
         if field.description is not None:
             default = "must be given" if field.is_required() else _in_words(_default(field))
-            rows.append([f"`{name}`", f"`{_options(name, field)[0]}`", default, _allowed(field), field.description])
+            rows.append(
+                [
+                    f"`{name}`",
+                    f"`{_options(name, field)[0]}`",
+                    default,
+                    _allowed(field),
+                    field.description,
+                ]
+            )
     return markdown_table(["setting", "option", "default", "allowed", "what it is"], rows, left=5)
 
 
-def fields_of(cls: Any) -> dict[str, FieldInfo]:  # noqa: ANN401
+def fields_of(cls: Any) -> dict[str, FieldInfo]:
     """Return the fields of a class of settings by name, in order."""
     return cls.__pydantic_fields__
 
@@ -197,7 +225,7 @@ def _choices(field: FieldInfo) -> list[str]:
     return []
 
 
-def _members(annotation: Any) -> tuple[Any, ...]:  # noqa: ANN401
+def _members(annotation: Any) -> tuple[Any, ...]:
     return get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
 
 
@@ -208,7 +236,11 @@ def _options(name: str, field: FieldInfo) -> list[str]:
 
 def _argument(field: FieldInfo, default: object) -> dict[str, Any]:
     """Return the arguments of `add_argument` for a field."""
-    text, kinds, words = _text(field, "option_help") or str(field.description), _kinds(field), _choices(field)
+    text, kinds, words = (
+        _text(field, "option_help") or str(field.description),
+        _kinds(field),
+        _choices(field),
+    )
     is_flag = kinds == [bool]
     if not (is_flag or default is None or default == ""):
         text += f" (default: {_in_words(default)})"
@@ -223,7 +255,11 @@ def _argument(field: FieldInfo, default: object) -> dict[str, Any]:
 
 
 def _allowed(field: FieldInfo) -> str:
-    found = [(words, getattr(limit, sign, None)) for limit in field.metadata for sign, words in _LIMITS.items()]
+    found = [
+        (words, getattr(limit, sign, None))
+        for limit in field.metadata
+        for sign, words in _LIMITS.items()
+    ]
     limits = [f"{words} {_in_words(limit)}" for words, limit in found if limit is not None]
     kinds = " or ".join(_KINDS[kind] for kind in _kinds(field))
     return ", ".join(_choices(field) or filter(None, [kinds, " and ".join(limits)]))
@@ -243,4 +279,8 @@ def _in_words(value: object) -> str:
         value = value.value
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
         value = int(value)
-    return {None: "none", True: "yes", False: "no"}[value] if isinstance(value, bool | None) else str(value)
+    return (
+        {None: "none", True: "yes", False: "no"}[value]
+        if isinstance(value, bool | None)
+        else str(value)
+    )

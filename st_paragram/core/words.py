@@ -16,8 +16,10 @@ def are_counts(values: Mapping[str, Any]) -> bool:
     return bool(values) and all(type(value) is int for value in values.values())
 
 
-def in_words(value: Any) -> str:  # noqa: ANN401
-    """Format a JSON value in one line: nested parts in brackets, without counts of zero, long lists truncated."""
+def in_words(value: Any) -> str:
+    """Format a JSON value in one line: nested parts in brackets, without counts of zero, long lists
+    truncated.
+    """
     if value is None or value in ({}, [], (), ""):
         return "none"
     if isinstance(value, bool):
@@ -26,14 +28,19 @@ def in_words(value: Any) -> str:  # noqa: ANN401
         return f"{value:,}" if isinstance(value, int) else f"{value:.6g}"
     if isinstance(value, Mapping):
         shown = {name: part for name, part in value.items() if part != 0 or not are_counts(value)}
-        return ", ".join(f"{name.replace('_', ' ')} {_in_brackets(part)}" for name, part in shown.items()) or "none"
+        return (
+            ", ".join(
+                f"{name.replace('_', ' ')} {_in_brackets(part)}" for name, part in shown.items()
+            )
+            or "none"
+        )
     if isinstance(value, Sequence) and not isinstance(value, str):
         more = f", ... ({len(value)} in all)" if len(value) > MOST else ""
         return ", ".join(map(in_words, value[:MOST])) + more
     return " ".join(str(value).split())
 
 
-def _in_brackets(value: Any) -> str:  # noqa: ANN401
+def _in_brackets(value: Any) -> str:
     nested = value and isinstance(value, Mapping | Sequence) and not isinstance(value, str)
     return f"({in_words(value)})" if nested else in_words(value)
 
@@ -47,7 +54,9 @@ def size_in_words(count: float) -> str:
     """Format a number of bytes: "1.2 GB"."""
     for unit in ("bytes", "kB", "MB"):
         if count < 1000:
-            return f"{count:.0f} {unit}" if count >= 10 or unit == "bytes" else f"{count:.1f} {unit}"
+            return (
+                f"{count:.0f} {unit}" if count >= 10 or unit == "bytes" else f"{count:.1f} {unit}"
+            )
         count /= 1000
     return f"{count:.1f} GB"
 
@@ -58,9 +67,11 @@ def listed(names: Sequence[str]) -> str:
 
 
 def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> str:
-    r"""Format a Markdown table without a final newline; the first `left` columns are left-aligned, the rest right.
+    r"""Format a Markdown table without a final newline; the first `left` columns are left-aligned,
+    the rest right.
 
-    A `|` inside a cell is escaped and a line break becomes a space, so that neither can shift the columns.
+    A `|` inside a cell is escaped and a line break becomes a space, so that neither can shift the
+    columns.
     """
     rule = "| --- " * left + "| ---: " * (len(head) - left) + "|"
     return "\n".join([_line(head), rule, *map(_line, rows)])
@@ -72,4 +83,6 @@ def hundredths(value: float | None, digits: int = 1) -> str:
 
 
 def _line(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(str(cell).replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
+    return (
+        "| " + " | ".join(str(cell).replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
+    )

@@ -1,13 +1,14 @@
 """The cosine of two sentences, and the contributions of their parts.
 
-The embedding of an averaging model is the mean u = (x_1 + ... + x_n) / n of the vectors of its pieces. So its cosine
-with another embedding v is a sum over pieces,
+The embedding of an averaging model is the mean u = (x_1 + ... + x_n) / n of the vectors of its
+pieces. So its cosine with another embedding v is a sum over pieces,
 
     cos(u, v) = u . v / (|u| |v|) = sum_i c_i    with    c_i = x_i . v / (n |u| |v|),
 
-and c_i is the exact contribution of piece i. It is negative if the piece makes the sentences less similar. In other
-models, pieces depend on each other. There the contribution of a word is the amount by which the cosine falls when the
-word is left out, and the contributions do not sum to the cosine.
+and c_i is the exact contribution of piece i. It is negative if the piece makes the sentences less
+similar. In other models, pieces depend on each other. There the contribution of a word is the
+amount by which the cosine falls when the word is left out, and the contributions do not sum to the
+cosine.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ Floats = NDArray[np.float64]
 
 #: Maximum words of a sentence; each is left out in turn, and the model embeds as many texts.
 MAX_WORDS = 100
-# What is left out at a time: a character of a script without spaces, with its marks, or what is between spaces.
+# What is left out at a time: a character of a script without spaces, with its marks, or what is
+# between spaces.
 _WORD = regex.compile(rf"{UNIT}|[^\s{UNSPACED}]+", regex.VERSION1)
 _SPACED_LETTER = regex.compile(SPACED, regex.VERSION1)  # or a digit
 
@@ -45,9 +47,11 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True)
 class Comparison:
-    """A comparison of two sentences: the cosine of their embeddings, and the parts of each sentence in order.
+    """A comparison of two sentences: the cosine of their embeddings, and the parts of each sentence
+    in order.
 
-    `exact`: the contributions of each sentence sum to the cosine; otherwise they come from leaving out words.
+    `exact`: the contributions of each sentence sum to the cosine; otherwise they come from leaving
+    out words.
     """
 
     cosine: float
@@ -57,17 +61,22 @@ class Comparison:
 
 
 def compare(model: TextEncoder, first: str, second: str) -> Comparison:
-    """Compare two sentences; if each language has its own vocabulary, the first sentence is in the first language.
+    """Compare two sentences; if each language has its own vocabulary, the first sentence is in the
+    first language.
 
     Example:
         >>> import st_paragram
-        >>> found = st_paragram.compare(st_paragram.Encoder("p-sp-mini"), "the train is late", "el tren llega tarde")
+        >>> found = st_paragram.compare(st_paragram.Encoder("p-sp-mini"), "the train is late", "el
+        tren llega tarde")
         >>> found.cosine > 0.5
         True
     """
     for reader, text in zip(readers(model), (first, second), strict=True):
         if not known_texts(reader, [text]).all():
-            raise TextError(f"the model knows no token in {short(text)}; use one of its languages or another model")
+            raise TextError(
+                f"the model knows no token in {short(text)}; use one of its languages or another"
+                " model"
+            )
     pairs = zip(readers(model), (first, second), strict=True)
     sides = [_pieces(one, text) for one, text in pairs if isinstance(one, Encoder)]
     if not sides:
@@ -81,13 +90,17 @@ def compare(model: TextEncoder, first: str, second: str) -> Comparison:
 
 
 def languages_of(model: TextEncoder) -> tuple[str, ...]:
-    """Return the two languages of an averaging model with separate vocabularies; empty for other models."""
+    """Return the two languages of an averaging model with separate vocabularies; empty for other
+    models.
+    """
     tokenizer = model.tokenizer if isinstance(model, Encoder) else None
     return tokenizer.languages if isinstance(tokenizer, BilingualTokenizer) else ()
 
 
 def readers(model: TextEncoder) -> tuple[TextEncoder, TextEncoder]:
-    """Return the encoders of a first and a second text, which differ if each language has its own vocabulary."""
+    """Return the encoders of a first and a second text, which differ if each language has its own
+    vocabulary.
+    """
     if isinstance(model, Encoder) and (languages := languages_of(model)):
         return model.in_language(languages[0]), model.in_language(languages[1])
     return model, model
@@ -98,15 +111,22 @@ def _pieces(encoder: Encoder, sentence: str) -> tuple[list[str], Floats]:
     prompt = encoder.prompts.get(encoder.default_prompt_name or "", "")
     ids, _ = encoder.tokenizer.encode([prompt + sentence])
     rows = encoder.model.table.rows(ids).astype(np.float64)
-    return _readable([encoder.tokenizer.piece(piece) for piece in ids.tolist()]), rows[:, : encoder.truncate_dim]
+    return (
+        _readable([encoder.tokenizer.piece(piece) for piece in ids.tolist()]),
+        rows[:, : encoder.truncate_dim],
+    )
 
 
 def _readable(pieces: Sequence[str | None]) -> list[str]:
-    """Make pieces readable: pieces that continue a word begin with three dots; None is an unknown piece."""
+    """Make pieces readable: pieces that continue a word begin with three dots; None is an unknown
+    piece.
+    """
     shown, before = [], ""
     for piece in pieces:
         name = "(unknown)" if piece is None else piece.replace("\u2581", " ").strip() or "(space)"
-        continues = piece is not None and _SPACED_LETTER.match(piece) and _SPACED_LETTER.search(before[-1:])
+        continues = (
+            piece is not None and _SPACED_LETTER.match(piece) and _SPACED_LETTER.search(before[-1:])
+        )
         shown.append(f"…{name}" if continues else name)
         before = piece or ""
     return shown
@@ -119,10 +139,16 @@ def _by_words(model: TextEncoder, sentences: Sequence[str]) -> Comparison:
     for sentence, other in zip(sentences, (v, u), strict=True):
         words = list(_WORD.finditer(sentence))
         if len(words) > MAX_WORDS:
-            raise TextError(f"a sentence has {len(words):,} words; with this kind of model, give at most {MAX_WORDS}")
+            raise TextError(
+                f"a sentence has {len(words):,} words; with this kind of model, give at most"
+                f" {MAX_WORDS}"
+            )
         cosines = np.zeros(len(words))  # without any words left, the cosine counts as 0
         if len(words) > 1:
-            rests = [" ".join((sentence[: word.start()] + sentence[word.end() :]).split()) for word in words]
+            rests = [
+                " ".join((sentence[: word.start()] + sentence[word.end() :]).split())
+                for word in words
+            ]
             rows = np.asarray(model.encode(rests, show_progress_bar=False), np.float64)
             lengths = np.linalg.norm(rows, axis=1)
             np.divide(rows @ other, lengths, out=cosines, where=lengths > 0)
@@ -133,5 +159,7 @@ def _by_words(model: TextEncoder, sentences: Sequence[str]) -> Comparison:
 def _length(vector: Floats) -> float:
     length = float(np.linalg.norm(vector))
     if not (np.isfinite(length) and length > 0):
-        raise EvaluationError("the embedding of a sentence has no direction; try another sentence or model")
+        raise EvaluationError(
+            "the embedding of a sentence has no direction; try another sentence or model"
+        )
     return length

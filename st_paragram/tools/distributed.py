@@ -1,7 +1,7 @@
 """Steps for datatrove pipelines, which run on many machines: clean pairs of texts, embed texts.
 
-Datatrove (extra `distributed`) has executors for one machine, Slurm and Ray. They divide input files among tasks, mark
-completed tasks, and skip these when the same pipeline is run again.
+Datatrove (extra `distributed`) has executors for one machine, Slurm and Ray. They divide input
+files among tasks, mark completed tasks, and skip these when the same pipeline is run again.
 """
 
 from __future__ import annotations
@@ -32,15 +32,19 @@ _BATCH_PAIRS, _BATCH_TEXTS = 1 << 10, 1 << 14
 
 
 class CleanPairs(_FILTER):
-    """Drop and repair documents that hold a text and its translation, with a list of filters as in `prepare`.
+    """Drop and repair documents that hold a text and its translation, with a list of filters as in
+    `prepare`.
 
-    Documents are processed one by one: repeated pairs are kept; `prepare` or datatrove's deduplication removes them.
+    Documents are processed one by one: repeated pairs are kept; `prepare` or datatrove's
+    deduplication removes them.
 
     Args:
         languages: Codes of the text and of the translation.
         translation: Name of the translation in the documents' metadata.
-        cleaning: List of filters: `default`, `paper`, `paranmt`, or a YAML file that exists on every machine.
-        exclusion_writer: Datatrove writer for dropped documents; `filter_reason` in the metadata gives the reason.
+        cleaning: List of filters: `default`, `paper`, `paranmt`, or a YAML file that exists on
+            every machine.
+        exclusion_writer: Datatrove writer for dropped documents; `filter_reason` in the metadata
+            gives the reason.
 
     Example:
         >>> from datatrove.pipeline.readers import ParquetReader
@@ -61,7 +65,11 @@ class CleanPairs(_FILTER):
         from st_paragram.tools.cleaning.config import named_cleaning
 
         super().__init__(exclusion_writer, _BATCH_PAIRS)
-        self.languages, self.translation, self.cleaning = languages, translation, named_cleaning(str(cleaning))
+        self.languages, self.translation, self.cleaning = (
+            languages,
+            translation,
+            named_cleaning(str(cleaning)),
+        )
 
     def filter(self, doc: Document) -> bool | tuple[bool, str]:
         """Return whether a document is kept, or False and the reason."""
@@ -72,7 +80,9 @@ class CleanPairs(_FILTER):
         from st_paragram.tools.cleaning.base import apply_steps
 
         pairs = ((document.text, _text_of(document, self.translation)) for document in batch)
-        rows, reasons, _ = apply_steps(self._steps, [(" ".join(a.split()), " ".join(b.split())) for a, b in pairs])
+        rows, reasons, _ = apply_steps(
+            self._steps, [(" ".join(a.split()), " ".join(b.split())) for a, b in pairs]
+        )
         for document, row, reason in zip(batch, rows, reasons, strict=True):
             if reason is None:
                 document.text, document.metadata[self.translation] = row
@@ -86,8 +96,9 @@ class CleanPairs(_FILTER):
 class EmbedTexts(_STEP):
     """Write the embeddings of documents to Parquet, one file per task, and pass the documents on.
 
-    The files `00000.parquet`, ... have the columns `id`, `text` and `embedding` (a list) and exist only when complete.
-    The statistics count blank documents, and others in which the model knows no token; they have rows, too.
+    The files `00000.parquet`, ... have the columns `id`, `text` and `embedding` (a list) and exist
+    only when complete. The statistics count blank documents, and others in which the model knows no
+    token; they have rows, too.
 
     Args:
         model: Directory, name or hub id of a model, available on every machine.
@@ -101,7 +112,8 @@ class EmbedTexts(_STEP):
     Example:
         >>> from datatrove.pipeline.readers import ParquetReader
         >>> from st_paragram import EmbedTexts
-        >>> pipeline = [ParquetReader("pairs", text_key="en"), EmbedTexts("p-sp-mini", "vectors/en", normalize=True)]
+        >>> pipeline = [ParquetReader("pairs", text_key="en"), EmbedTexts("p-sp-mini", "vectors/en",
+        normalize=True)]
     """
 
     type, name = "🔢 - EMBEDDINGS", "🔢 Parquet"
@@ -125,10 +137,17 @@ class EmbedTexts(_STEP):
 
         super().__init__()
         find(model)
-        self.model, self.output, self.key, self.threads = str(model), get_datafolder(output), key, threads
+        self.model, self.output, self.key, self.threads = (
+            str(model),
+            get_datafolder(output),
+            key,
+            threads,
+        )
         self.settings = EmbeddingSettings(dtype, dim, normalize)  # type: ignore[arg-type]
 
-    def run(self, data: Iterator[Document], rank: int = 0, world_size: int = 1) -> Iterator[Document]:
+    def run(
+        self, data: Iterator[Document], rank: int = 0, world_size: int = 1
+    ) -> Iterator[Document]:
         """Embed the documents of a task."""
         from st_paragram.core.encoding.models import load_encoder
         from st_paragram.tools.embed_files.rows import RowEncoder
@@ -141,7 +160,9 @@ class EmbedTexts(_STEP):
                 with self.track_time("batch"):
                     ids = (document.id for document in batch)
                     texts = [_text_of(document, self.key) for document in batch]
-                    for lines, rows in encode.embedded(texts, f"task {rank}", encode.report.lines + 1):
+                    for lines, rows in encode.embedded(
+                        texts, f"task {rank}", encode.report.lines + 1
+                    ):
                         writer.write_batch(table.of(rows, list(islice(ids, len(lines))), lines))
                 yield from batch
         self.output.mv(f"{name}.part", name)
@@ -155,12 +176,17 @@ class EmbedTexts(_STEP):
         with self.output.open(name, "rb") as file, suppress(ValueError):  # not Parquet
             if table.parquet.read_schema(file).names == table.schema.names:
                 return
-        raise TextError(f"{self.output.path}/{name} exists and has no embeddings; choose another folder")
+        raise TextError(
+            f"{self.output.path}/{name} exists and has no embeddings; choose another folder"
+        )
 
 
 def _text_of(document: Document, key: str | None) -> str:
     text = document.metadata.get(key) if key else document.text
     if not isinstance(text, str):
         known = ", ".join(document.metadata) or "nothing"
-        raise TextError(f"document {document.id}: no text {key!r} in its metadata (it has {known}); check the key")
+        raise TextError(
+            f"document {document.id}: no text {key!r} in its metadata (it has {known}); check"
+            " the key"
+        )
     return text

@@ -48,12 +48,15 @@ def cosines(first: Vectors, second: Vectors) -> NDArray[np.floating[Any]]:
 
 
 def score_pairs(
-    model: TextEncoder, pairs: Iterable[tuple[str, str]], report: ScoringReport | None = None, scorer: Scorer = cosines
+    model: TextEncoder,
+    pairs: Iterable[tuple[str, str]],
+    report: ScoringReport | None = None,
+    scorer: Scorer = cosines,
 ) -> Iterator[tuple[float, str, str]]:
     """Yield (score, first, second) for pairs of texts, in order.
 
-    A pair with a side in which the model knows no token has no similarity. Its score is 0 as a cosine or a ratio, and
-    -1 as a distance, so that no threshold keeps it.
+    A pair with a side in which the model knows no token has no similarity. Its score is 0 as a
+    cosine or a ratio, and -1 as a distance, so that no threshold keeps it.
 
     Args:
         model: An `Encoder` or any SentenceTransformer.
@@ -67,20 +70,29 @@ def score_pairs(
     while batch := list(islice(pairs, _PAIRS)):
         for pair in batch:
             if isinstance(pair, str):
-                raise SettingsError(f"{short(pair)} is one text; give pairs of texts, such as [(first, second)]")
+                raise SettingsError(
+                    f"{short(pair)} is one text; give pairs of texts, such as [(first, second)]"
+                )
         texts = [text for pair in batch for text in pair]
-        vectors, known = unit_embeddings(model, texts, batch_size=at_once, normalize_embeddings=True)
+        vectors, known = unit_embeddings(
+            model, texts, batch_size=at_once, normalize_embeddings=True
+        )
         both_known = known[0::2] & known[1::2]
         scores = np.full(len(batch), no_similarity)
         if both_known.any():
             scores[both_known] = scorer(vectors[0::2][both_known], vectors[1::2][both_known])
-        for score, is_known, (first, second) in zip(scores.tolist(), both_known, batch, strict=True):
+        for score, is_known, (first, second) in zip(
+            scores.tolist(), both_known, batch, strict=True
+        ):
             blank = not (first.strip() and second.strip())
             report.pairs += 1
             report.blank += blank
             report.unknown += not (blank or is_known)
             if not math.isfinite(score):
-                raise MiningError(f"pair {report.pairs} has the score {score}; the model is damaged, use another model")
+                raise MiningError(
+                    f"pair {report.pairs} has the score {score}; the model is damaged, use another"
+                    " model"
+                )
             yield score, first, second
 
 

@@ -1,4 +1,6 @@
-"""Long work on one machine: work folders from which interrupted runs are resumed, and worker processes."""
+"""Long work on one machine: work folders from which interrupted runs are resumed, and worker
+processes.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,8 @@ def work_place(output: Path, folder: Path | None = None, keep: bool = False) -> 
         return output.with_name(f".{output.name}.work")
     if keep:
         return folder / "st_paragram.work"
-    return folder / f"{output.name}.{digest(str(output.resolve()))[:8]}.work"  # outputs may have the same name
+    # outputs may have the same name
+    return folder / f"{output.name}.{digest(str(output.resolve()))[:8]}.work"
 
 
 @contextmanager
@@ -55,14 +58,17 @@ def work_folder(
     keep: bool = False,
     check: Callable[[], None] | None = None,
 ) -> Iterator[Path]:
-    """Give a work folder of ours, by default hidden next to the output, and lock it and the output for this run.
+    """Give a work folder of ours, by default hidden next to the output, and lock it and the output
+    for this run.
 
-    `folder` is a folder of the user, in which the work folder is made; nothing else in it is touched. If `keep`, the
-    work folder is for all outputs, and stays. Otherwise, it is for one output, and removed when the work is complete or
-    cannot be completed. It stays if the same command, perhaps with other settings, may resume from it: after Ctrl-C, a
-    full disk, or a `SettingsError` or `StoreError` with work done.
+    `folder` is a folder of the user, in which the work folder is made; nothing else in it is
+    touched. If `keep`, the work folder is for all outputs, and stays. Otherwise, it is for one
+    output, and removed when the work is complete or cannot be completed. It stays if the same
+    command, perhaps with other settings, may resume from it: after Ctrl-C, a full disk, or a
+    `SettingsError` or `StoreError` with work done.
 
-    `check` refuses unusable outputs in place of `check_output`, which refuses an existing file without `overwrite`.
+    `check` refuses unusable outputs in place of `check_output`, which refuses an existing file
+    without `overwrite`.
     """
     place = work_place(output, folder, keep)
     with output_lock(output, check or partial(check_output, output, overwrite)):
@@ -79,7 +85,9 @@ def work_folder(
             except BaseException as error:
                 ended = _is_useless(place, error)
                 if not ended and isinstance(error, KeyboardInterrupt | SettingsError | StoreError):
-                    logger.warning("completed work is kept in %s; the same command resumes from there", place)
+                    logger.warning(
+                        "completed work is kept in %s; the same command resumes from there", place
+                    )
                 raise
             finally:
                 if ended and not keep:
@@ -88,7 +96,8 @@ def work_folder(
 
 def _is_useless(place: Path, error: BaseException) -> bool:
     """Whether no run can resume from the work that an error ended."""
-    if isinstance(error, SettingsError | StoreError):  # another setting or place for the output may help
+    # another setting or place for the output may help
+    if isinstance(error, SettingsError | StoreError):
         files = (path for path in place.rglob("*") if path.is_file() and path.name != MARKER)
         return not any(path.stat().st_size for path in files)
     return isinstance(error, ParagramError) and not is_full_disk(error)
@@ -97,8 +106,9 @@ def _is_useless(place: Path, error: BaseException) -> bool:
 def make(path: Path, write: Callable[[Path], object]) -> Path:
     """Make a file or a folder unless it exists, and return its path.
 
-    `write` gets the path of the same name in a temporary folder. It takes its place when `write` has returned. So an
-    existing file or folder is complete. The name should depend on everything that affects the contents.
+    `write` gets the path of the same name in a temporary folder. It takes its place when `write`
+    has returned. So an existing file or folder is complete. The name should depend on everything
+    that affects the contents.
     """
     if not path.exists():
         part = path.with_name(f".{path.name}.part")
@@ -118,17 +128,20 @@ def make(path: Path, write: Callable[[Path], object]) -> Path:
 def in_processes(
     function: Callable[[Item], Result], workers: int
 ) -> Iterator[Callable[[Iterable[Item]], Iterator[Result]]]:
-    """Provide a map over items in worker processes: results in order, only a few items per worker in memory.
+    """Provide a map over items in worker processes: results in order, only a few items per worker
+    in memory.
 
-    With one worker, everything is done in this process. More workers are started by "spawn": call this under
-    ``if __name__ == "__main__":``.
+    With one worker, everything is done in this process. More workers are started by "spawn": call
+    this under ``if __name__ == "__main__":``.
     """
     if workers < 1:
         raise SettingsError(f"workers is {workers}; it must be at least 1")
     if workers == 1:
         yield partial(map, function)
         return
-    pool = ProcessPoolExecutor(workers, get_context("spawn"), initializer=_start, initargs=(function,))
+    pool = ProcessPoolExecutor(
+        workers, get_context("spawn"), initializer=_start, initargs=(function,)
+    )
 
     def results(items: Iterable[Item]) -> Iterator[Result]:
         pending: deque[Future[Result]] = deque()
@@ -143,8 +156,8 @@ def in_processes(
         yield results
     except BrokenProcessPool as error:
         raise ParagramError(
-            "a worker process ended unexpectedly: out of memory (use fewer workers), or a script that starts workers "
-            'without `if __name__ == "__main__":`'
+            "a worker process ended unexpectedly: out of memory (use fewer workers), or a script"
+            ' that starts workers without `if __name__ == "__main__":`'
         ) from error
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
@@ -153,11 +166,12 @@ def in_processes(
 def _start(function: Callable[[Any], Any]) -> None:
     global _function
     _function = function
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # only the parent handles Ctrl-C and shuts down its workers
+    # only the parent handles Ctrl-C and shuts down its workers
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     Thread(target=end_with_parent, daemon=True).start()
 
 
-def _call(item: Any) -> Any:  # noqa: ANN401 - whatever the function takes and gives
+def _call(item: Any) -> Any:
     return _function(item)
 
 

@@ -30,7 +30,10 @@ from st_paragram.core.sample import graded_pairs, held_out_pairs
 FOLDER = Path(speed.__file__).parent
 SCRIPTS = sorted(path.stem for path in FOLDER.glob("*.py"))
 linux = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-HOLD = "import sys, time; held = bytearray(int(sys.argv[1]) << 20); time.sleep(0.6); print('{\"held\": 1}')"
+HOLD = (
+    'import sys, time; held = bytearray(int(sys.argv[1]) << 20); time.sleep(0.6); print(\'{"held":'
+    " 1}')"
+)
 PARENT = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {HOLD!r}, sys.argv[1]])"
 
 
@@ -90,17 +93,32 @@ class TestTexts:
 class TestDuplicates:
     def test_duplicates_go_and_other_sentences_stay(self, monkeypatch, tmp_path):
         printed = run_script(monkeypatch, "duplicates")
-        assert "precision 100.0%, recall 99.9%" in printed and "| negation | no | 127 | 0 |" in printed
+        assert (
+            "precision 100.0%, recall 99.9%" in printed and "| negation | no | 127 | 0 |" in printed
+        )
         path = tmp_path / "th.txt"
-        path.write_text("".join(f"วันนี้ฉันไปตลาดกับแม่ของเพื่อนคน{sign}ก\n" for sign in "กขคงจฉชซฌญฎฏฐฑ"), encoding="utf-8")
-        assert "| letter or vowel sign | no | 1 | 0 |" in run_script(monkeypatch, "duplicates", f"th:{path}")
+        path.write_text(
+            "".join(f"วันนี้ฉันไปตลาดกับแม่ของเพื่อนคน{sign}ก\n" for sign in "กขคงจฉชซฌญฎฏฐฑ"),
+            encoding="utf-8",
+        )
+        assert "| letter or vowel sign | no | 1 | 0 |" in run_script(
+            monkeypatch, "duplicates", f"th:{path}"
+        )
 
 
 class TestScores:
     def rows(self, path, model, value, **more):
-        row = {"model": model, "benchmark": "sts", "set": "2012", "measure": "Pearson", "value": value} | more
+        row = {
+            "model": model,
+            "benchmark": "sts",
+            "set": "2012",
+            "measure": "Pearson",
+            "value": value,
+        } | more
         path.write_text(
-            json.dumps([row, row | {"set": "2013", "value": None, "low": None}, row | {"against": "other"}])
+            json.dumps(
+                [row, row | {"set": "2013", "value": None, "low": None}, row | {"against": "other"}]
+            )
         )
         return path
 
@@ -135,7 +153,15 @@ class TestScores:
 
     def test_a_page_and_a_picture_are_written(self, tmp_path, monkeypatch):
         files = [self.rows(tmp_path / f"{name}.json", name, 0.5) for name in ("one", "two")]
-        run_script(monkeypatch, "report", *files, "--output", tmp_path / "r.md", "--plot", tmp_path / "r.png")
+        run_script(
+            monkeypatch,
+            "report",
+            *files,
+            "--output",
+            tmp_path / "r.md",
+            "--plot",
+            tmp_path / "r.png",
+        )
         assert f"({tmp_path / 'r.png'})" in (tmp_path / "r.md").read_text()
         assert (tmp_path / "r.png").read_bytes().startswith(b"\x89PNG")
 
@@ -149,20 +175,32 @@ class TestScores:
                 (folder := Path(words[words.index("--output") + 1])).mkdir()
                 (folder / "modules.json").touch()
             else:
-                self.rows(Path(words[-1]), words[1], (0.2 if "margin" in words[1] else 0.1) + 0.01 * len(calls))
+                self.rows(
+                    Path(words[-1]),
+                    words[1],
+                    (0.2 if "margin" in words[1] else 0.1) + 0.01 * len(calls),
+                )
 
-        monkeypatch.setattr(sweep, "command", lambda *words: SimpleNamespace(run=lambda: done(*words)))
+        monkeypatch.setattr(
+            sweep, "command", lambda *words: SimpleNamespace(run=lambda: done(*words))
+        )
         file = tmp_path / "sweep.yaml"
         file.write_text(
             "train: bitext --lang es\nevaluate: --data eval\ncolumns: [sts 2012 Pearson]\n"
             'rows: {default: "", margin 0.4: --margin 0.4}\n'
         )
-        monkeypatch.setattr(sys, "argv", ["sweep", str(file), "--output", str(tmp_path / "out"), "--seeds", "1", "2"])
+        monkeypatch.setattr(
+            sys,
+            "argv",
+            ["sweep", str(file), "--output", str(tmp_path / "out"), "--seeds", "1", "2"],
+        )
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
             assert sweep.main() == sweep.main() == 0
         assert [words[0] for words in calls] == ["train", "evaluate"] * 4
-        assert calls[2][:5] == ["train", "bitext", "--lang", "es", "--margin"] and calls[4][-2:] == ["--seed", "2"]
+        assert calls[2][:5] == ["train", "bitext", "--lang", "es", "--margin"] and calls[4][
+            -2:
+        ] == ["--seed", "2"]
         assert printed.getvalue().count("| margin 0.4 | 26.0 (24.0 - 28.0) |") == 2
 
 
@@ -172,22 +210,45 @@ class TestQuality:
         rows = "".join(f"{other}\t{english}\n" for english, other in held_out_pairs("en", "es"))
         (tmp_path / "tatoeba" / "spa-eng.tsv").write_text(rows, encoding="utf-8")
         printed = run_script(monkeypatch, "tatoeba", "p-sp-mini", "--data", tmp_path)
-        to_english, from_english, _ = [cell.strip() for cell in printed.split("\n")[2].split("|")[4:7]]
-        assert main(["evaluate", "p-sp-mini", "--data", str(tmp_path), "--benchmarks", "tatoeba"]) == 0
+        to_english, from_english, _ = [
+            cell.strip() for cell in printed.split("\n")[2].split("|")[4:7]
+        ]
+        assert (
+            main(["evaluate", "p-sp-mini", "--data", str(tmp_path), "--benchmarks", "tatoeba"]) == 0
+        )
         found = capsys.readouterr().out
         assert f" {to_english} " in found and f" {from_english} " in found
 
     def test_probing(self, tmp_path, monkeypatch):
-        text = "".join(f"{' '.join(['word'] * (5 + n % 12))} {n}{'.!?'[n % 3]}\n" for n in range(600))
+        text = "".join(
+            f"{' '.join(['word'] * (5 + n % 12))} {n}{'.!?'[n % 3]}\n" for n in range(600)
+        )
         (tmp_path / "text").write_text(text)
         tasks = probing.text_tasks(tmp_path / "text", [100, 20, 30], random.Random(0))
         assert [len(part) for part in tasks["first mark"]] == [100, 20, 30]
-        assert {label for label, _ in tasks["sentence length"][0]} == {"5-8", "9-12", "13-16", "17-20"}
+        assert {label for label, _ in tasks["sentence length"][0]} == {
+            "5-8",
+            "9-12",
+            "13-16",
+            "17-20",
+        }
         (tmp_path / "sub").mkdir()
         parts = "tr", "tr", "va", "te"
-        rows = (f"{parts[n % 4]}\t{n % 8 // 4}\t{'a' if n % 8 < 4 else 'b'} {n}\n" for n in range(400))
+        rows = (
+            f"{parts[n % 4]}\t{n % 8 // 4}\t{'a' if n % 8 < 4 else 'b'} {n}\n" for n in range(400)
+        )
         (tmp_path / "sub" / "odd.txt").write_text("".join(rows))
-        out = run_script(monkeypatch, "probing", "p-sp-mini", "--senteval", tmp_path / "sub", "--sizes", 99, 50, 60)
+        out = run_script(
+            monkeypatch,
+            "probing",
+            "p-sp-mini",
+            "--senteval",
+            tmp_path / "sub",
+            "--sizes",
+            99,
+            50,
+            60,
+        )
         assert "| odd | 99 / 50 / 60 |" in out
 
 
@@ -202,53 +263,111 @@ class TestSpeed:
         assert list(runs) == [speed.OURS, speed.WITHOUT_KERNELS]
         table = speed.table({name: [run.figures for run in some] for name, some in runs.items()})
         assert all(
-            f"{kind}/s, {which}" in table for kind in ("sentences", "paragraphs") for which in ("first", "later")
+            f"{kind}/s, {which}" in table
+            for kind in ("sentences", "paragraphs")
+            for which in ("first", "later")
         )
 
     @linux
     @pytest.mark.slow
     def test_peers_on_little_text(self, tmp_path, monkeypatch):
         for folder, file, rows in (
-            ("sts2017", "track5.en-en.tsv", zip(graded_pairs()[2], *graded_pairs()[:2], strict=True)),
+            (
+                "sts2017",
+                "track5.en-en.tsv",
+                zip(graded_pairs()[2], *graded_pairs()[:2], strict=True),
+            ),
             ("ntrex", "newstest2019-src.eng.txt", held_out_pairs("en", "en")),
-            *(("ntrex", f"newstest2019-ref.{code}.txt", held_out_pairs("es", "en")) for code in peers.LANGUAGES),
+            *(
+                ("ntrex", f"newstest2019-ref.{code}.txt", held_out_pairs("es", "en"))
+                for code in peers.LANGUAGES
+            ),
         ):
             (tmp_path / folder).mkdir(exist_ok=True)
             lines = ("\t".join(map(str, row)) if folder == "sts2017" else row[0] for row in rows)
-            (tmp_path / folder / file).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+            (tmp_path / folder / file).write_text(
+                "".join(f"{line}\n" for line in lines), encoding="utf-8"
+            )
         programs = {name: peers.PROGRAMS[name] for name in ("p-sp-mini", "p-sp-mini, load")}
         programs["absent"] = (None, "no_such_module", "it", False)
         monkeypatch.setattr(peers, "PROGRAMS", programs)
-        words = ["--count", "200", "--seconds", "0.01", "--rounds", "1", "--threads", "1", "--data", str(tmp_path)]
+        words = [
+            "--count",
+            "200",
+            "--seconds",
+            "0.01",
+            "--rounds",
+            "1",
+            "--threads",
+            "1",
+            "--data",
+            str(tmp_path),
+        ]
         monkeypatch.setattr(sys, "argv", ["peers", *words])
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
             assert peers.main() == 0
         assert printed.getvalue().count("| p-sp-mini") == 4 and "absent" not in printed.getvalue()
         quality = printed.getvalue().split("\n")[-3:-1]
-        assert quality[0].split("|")[2:] == quality[1].split("|")[2:] and quality[0].split("|")[3] == " - "
+        assert (
+            quality[0].split("|")[2:] == quality[1].split("|")[2:]
+            and quality[0].split("|")[3] == " - "
+        )
 
     @linux
     @pytest.mark.slow
     def test_mining_finds_the_pairs_of_its_peer(self, bitext, monkeypatch, tmp_path):
-        words = ["--bitext", bitext, "--folder", tmp_path, "--sizes", 200, "--json", tmp_path / "figures.json"]
-        found = run_script(monkeypatch, "mining", *words, "--paraphrases", 200, "--top-k", 5, "--rounds", 1)
+        words = [
+            "--bitext",
+            bitext,
+            "--folder",
+            tmp_path,
+            "--sizes",
+            200,
+            "--json",
+            tmp_path / "figures.json",
+        ]
+        found = run_script(
+            monkeypatch, "mining", *words, "--paraphrases", 200, "--top-k", 5, "--rounds", 1
+        )
         assert "| 200 |" in found
         assert json.loads((tmp_path / "figures.json").read_text())["figures"]["200"]["pairs"] > 150
-        ours, theirs, *shares = [cell.strip() for cell in found.rstrip().split("\n")[-2].split("|")[2:6]]
+        ours, theirs, *shares = [
+            cell.strip() for cell in found.rstrip().split("\n")[-2].split("|")[2:6]
+        ]
         assert ours == theirs != "0" and shares == ["100.000"] * 2
 
     def test_figures_by_hand(self):
         ours, theirs = {("a", "b"): 0.9, ("c", "d"): 0.5}, {("a", "b"): 0.8}
         assert mining.agreement(ours, theirs, 0.0)[1:5] == ["2", "1", "50.000", "100.000"]
-        assert mining.agreement(ours, theirs, 0.85) == ["0.85", "1", "0", "100.000", "0.000", "0.10000"]
-        assert length.exponent([8, 64, 128, 256], [9, 1, 4, 16]) == "2.00" and length.exponent([8, 64], [1, 2]) == "-"
-        assert language_choice.correlation("x", [1, 2, 3, 4], [1, 2, 3, 5]) == ["x", "100.0", "4", "0.083"]
+        assert mining.agreement(ours, theirs, 0.85) == [
+            "0.85",
+            "1",
+            "0",
+            "100.000",
+            "0.000",
+            "0.10000",
+        ]
+        assert (
+            length.exponent([8, 64, 128, 256], [9, 1, 4, 16]) == "2.00"
+            and length.exponent([8, 64], [1, 2]) == "-"
+        )
+        assert language_choice.correlation("x", [1, 2, 3, 4], [1, 2, 3, 5]) == [
+            "x",
+            "100.0",
+            "4",
+            "0.083",
+        ]
         assert style_transfer.measures("a b, c.", "A b d", "c c!") == [2 / 3, 1 / 3, 2 / 3, 0.0]
 
     @linux
     @pytest.mark.slow
     def test_memory_and_preparation(self, bitext, monkeypatch, tmp_path):
         given = ["--text", bitext, "--lang", "es", "--folder", tmp_path, "--pairs", 1500]
-        assert run_script(monkeypatch, "preparation", *given, "--workers", 1).count("| 1,500 | 1 | 1,500 |") == 1
+        assert (
+            run_script(monkeypatch, "preparation", *given, "--workers", 1).count(
+                "| 1,500 | 1 | 1,500 |"
+            )
+            == 1
+        )
         assert "| 1,500 |" in run_script(monkeypatch, "memory", *given, "--steps", 10, "--dim", 16)

@@ -1,4 +1,6 @@
-"""`st-paragram bitext` against a server of archives in OPUS's layout: from the address to a store one can train on."""
+"""`st-paragram bitext` against a server of archives in OPUS's layout: from the address to a store
+one can train on.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,13 @@ from st_paragram.cli.main import main
 from st_paragram.core.pair_store import PairStore
 from st_paragram.tools.corpora import download
 
-VERSIONS = {"OpenSubtitles": "v2018", "Tanzil": "v1", "Europarl": "v8", "GlobalVoices": "v2018q4", "MultiUN": "v1"}
+VERSIONS = {
+    "OpenSubtitles": "v2018",
+    "Tanzil": "v1",
+    "Europarl": "v8",
+    "GlobalVoices": "v2018q4",
+    "MultiUN": "v1",
+}
 ENGLISH = "red blue green white black small large old new round".split()  # noqa: SIM905
 TURKISH = "kırmızı mavi yeşil beyaz siyah küçük büyük eski yeni yuvarlak".split()  # noqa: SIM905
 CHINESE = "红色 蓝色 绿色 白色 黑色 小的 大的 旧的 新的 圆形".split()  # noqa: SIM905
@@ -26,7 +34,9 @@ def path(corpus, codes):
 def rows(words, count, seed, joint=" "):
     rng = random.Random(seed)
     chosen = [rng.choices(range(10), k=6) for _ in range(count)]
-    return [(" ".join(ENGLISH[i] for i in row), joint.join(words[i] for i in row)) for row in chosen]
+    return [
+        (" ".join(ENGLISH[i] for i in row), joint.join(words[i] for i in row)) for row in chosen
+    ]
 
 
 @pytest.fixture
@@ -35,9 +45,16 @@ def server(monkeypatch):
     monkeypatch.setattr(download, "FIRST_WAIT", 0.01)
     with serving() as running:
         for seed, corpus in enumerate(("OpenSubtitles", "Tanzil", "GlobalVoices")):
-            running.files[path(corpus, ("en", "tr"))] = opus_zip(corpus, "en", "tr", rows(TURKISH, 200, seed))
+            running.files[path(corpus, ("en", "tr"))] = opus_zip(
+                corpus, "en", "tr", rows(TURKISH, 200, seed)
+            )
         for seed, (corpus, code) in enumerate(
-            [("OpenSubtitles", "zh_cn"), ("Tanzil", "zh"), ("GlobalVoices", "zhs"), ("MultiUN", "zh")]
+            [
+                ("OpenSubtitles", "zh_cn"),
+                ("Tanzil", "zh"),
+                ("GlobalVoices", "zhs"),
+                ("MultiUN", "zh"),
+            ]
         ):
             archive = opus_zip(corpus, "en", code, rows(CHINESE, 100, 7 + seed, ""))
             running.files[path(corpus, ("en", code))] = archive
@@ -45,7 +62,16 @@ def server(monkeypatch):
 
 
 def command(server, folder, *more):
-    where = ["--mirror", server.url, "--folder", folder / "raw", "--vocab-size", 60, "--character-coverage", 1]
+    where = [
+        "--mirror",
+        server.url,
+        "--folder",
+        folder / "raw",
+        "--vocab-size",
+        60,
+        "--character-coverage",
+        1,
+    ]
     return main(["bitext", *map(str, [*where, *more])])
 
 
@@ -58,9 +84,14 @@ def test_two_languages_in_one_command(server, tmp_path, monkeypatch):
     assert [source["languages"] for source in sources] == ["en-tr"] * 3 + ["en-zh"] * 4
     assert [source["rows"] for source in sources] == [200] * 3 + [100] * 4
     assert len(store) == store.settings["report"]["all"]["kept"] > 900
-    assert {"too short", "length ratio", "mostly copied", "markup", "test sentence", "duplicate"} <= {
-        *sources[0]["dropped"]
-    }
+    assert {
+        "too short",
+        "length ratio",
+        "mostly copied",
+        "markup",
+        "test sentence",
+        "duplicate",
+    } <= {*sources[0]["dropped"]}
     first, second = (list(store.texts(side, np.arange(len(store)))) for side in "ab")
     assert all(text.split()[0] in ENGLISH for text in first)
     assert any("红色" in text for text in second) and any("mavi" in text for text in second)
@@ -71,13 +102,24 @@ def test_two_languages_in_one_command(server, tmp_path, monkeypatch):
 
 
 def test_what_is_not_fetched_is_named_and_the_next_run_completes(server, tmp_path, capsys):
-    server.script[path("Tanzil", ("en", "tr"))] = [Answer(cut=1000), Answer(status=503), Answer(status=503)]
+    server.script[path("Tanzil", ("en", "tr"))] = [
+        Answer(cut=1000),
+        Answer(status=503),
+        Answer(status=503),
+    ]
     asked = ["--lang", "tr", "--output", tmp_path / "s.h5"]
     assert command(server, tmp_path, *asked) == 1
     error = capsys.readouterr().err.strip().split("\n")[-1]
     assert error.startswith("st-paragram bitext: 1 of 3 files not downloaded: Tanzil v1 en-tr")
-    assert "1,000 bytes are kept, and the next run resumes" in error and not (tmp_path / "s.h5").exists()
+    assert (
+        "1,000 bytes are kept, and the next run resumes" in error
+        and not (tmp_path / "s.h5").exists()
+    )
     assert command(server, tmp_path, *asked) == 0
-    assert [source["rows"] for source in PairStore(tmp_path / "s.h5").settings["report"]["sources"]] == [200] * 3
+    assert [
+        source["rows"] for source in PairStore(tmp_path / "s.h5").settings["report"]["sources"]
+    ] == [200] * 3
     manifest = json.loads((tmp_path / "raw" / "manifest.json").read_text(encoding="utf-8"))["files"]
-    assert len(manifest) == 3 and all(entry["license"] and entry["citation"] for entry in manifest.values())
+    assert len(manifest) == 3 and all(
+        entry["license"] and entry["citation"] for entry in manifest.values()
+    )

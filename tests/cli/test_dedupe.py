@@ -37,7 +37,9 @@ def test_what_stays_keeps_its_order_and_bytes(here, capsys):
     assert dedupe("a", "--output", "out", "--removed", "removed.tsv") == 0
     assert (here / "out").read_bytes() == b"\n".join([*lines[:3], lines[4], lines[6]]) + b"\n"
     assert (here / "removed.tsv").read_text() == "4\t1\tnormalized\tone LINE!\n6\t5\texact\t\n"
-    assert capsys.readouterr().err.endswith("out: 5 of 7 lines kept; removed: 1 exact, 1 normalized\n")
+    assert capsys.readouterr().err.endswith(
+        "out: 5 of 7 lines kept; removed: 1 exact, 1 normalized\n"
+    )
     assert sorted(path.name for path in here.iterdir()) == ["a", "out", "removed.tsv"]
 
 
@@ -57,23 +59,48 @@ def test_sides_and_methods_of_pairs_in_a_file_and_in_two(here):
     rows = [f"{one}\t{other}\n" for one, other in zip(first, second, strict=True)]
     for name, lines in (("pairs", rows), ("a", first), ("b", second)):
         (here / name).write_text("".join(f"{line.rstrip()}\n" for line in lines))
-    for sides, kept in (("both", [0, 1, 2, 4]), ("first", [0, 2, 4]), ("second", [0, 1, 4]), ("either", [0, 4])):
+    for sides, kept in (
+        ("both", [0, 1, 2, 4]),
+        ("first", [0, 2, 4]),
+        ("second", [0, 1, 4]),
+        ("either", [0, 4]),
+    ):
         assert dedupe("pairs", "--pairs", "--sides", sides, "--output", "out", "--overwrite") == 0
         assert (here / "out").read_text() == "".join(rows[row] for row in kept)
-        moses = ["--moses", "a", "b", "--sides", sides, "--output", "out.a", "out.b", "--removed", "removed"]
+        moses = [
+            "--moses",
+            "a",
+            "b",
+            "--sides",
+            sides,
+            "--output",
+            "out.a",
+            "out.b",
+            "--removed",
+            "removed",
+        ]
         assert dedupe(*moses, "--overwrite") == 0
         assert (here / "out.a").read_text() == "".join(f"{first[row]}\n" for row in kept)
         assert (here / "out.b").read_text() == "".join(f"{second[row]}\n" for row in kept)
         assert (here / "removed").read_text().endswith(f"\t{rows[3]}")
-    for options, count in (([], 3), (["--method", "exact"], 3), (["--method", "exact", "--no-normalize"], 4)):
+    for options, count in (
+        ([], 3),
+        (["--method", "exact"], 3),
+        (["--method", "exact", "--no-normalize"], 4),
+    ):
         assert dedupe("a", "--output", "out", "--overwrite", *options) == 0
         assert len((here / "out").read_text().splitlines()) == count
 
 
 def test_blank_rows_and_columns_of_a_table(here):
     (here / "some").write_bytes(b"a\tb\n \n\na\tb\n")
-    assert dedupe("some", "--pairs", "--output", "blank") == 0 and (here / "blank").read_bytes() == b"a\tb\n \n"
-    (here / "a.csv").write_text('id,en,es\n1,"One, two","uno\tdos"\n2,one two,otro\n3,"One\nTwo",UNO DOS\n')
+    assert (
+        dedupe("some", "--pairs", "--output", "blank") == 0
+        and (here / "blank").read_bytes() == b"a\tb\n \n"
+    )
+    (here / "a.csv").write_text(
+        'id,en,es\n1,"One, two","uno\tdos"\n2,one two,otro\n3,"One\nTwo",UNO DOS\n'
+    )
     assert dedupe("a.csv", "--columns", "en", "--output", "out") == 0
     assert (here / "out").read_text() == "One, two\n"
     assert dedupe("a.csv", "--columns", "en", "es", "--output", "pairs") == 0
@@ -81,13 +108,19 @@ def test_blank_rows_and_columns_of_a_table(here):
 
 
 REFUSED = [
-    (["--moses", "a", "three", "--output", "c", "d"], "a has 1 row and three has 2 rows; the files of a pair need"),
+    (
+        ["--moses", "a", "three", "--output", "c", "d"],
+        "a has 1 row and three has 2 rows; the files of a pair need",
+    ),
     ([], "FILE, FILE with --pairs, or --moses EN XX"),
     (["a", "--sides", "first"], "--sides is for parallel text"),
     (["a.csv"], "a.csv: is a table (CSV); name its columns with --columns"),
     (["empty"], "empty: empty; give a text with at least one line"),
     (["latin1"], "latin1: line 2 is not UTF-8 (byte 0xe9); convert the file"),
-    (["a", "--pairs"], "a: row 1 has 1 column, but 2 are expected: 'x'; put one tab between columns"),
+    (
+        ["a", "--pairs"],
+        "a: row 1 has 1 column, but 2 are expected: 'x'; put one tab between columns",
+    ),
 ]
 
 

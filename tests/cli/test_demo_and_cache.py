@@ -1,4 +1,6 @@
-"""`st-paragram demo`: what it is given reaches the page; `st-paragram cache` lists what is stored, and clears it."""
+"""`st-paragram demo`: what it is given reaches the page; `st-paragram cache` lists what is stored,
+and clears it.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +15,16 @@ from st_paragram.core.files import make_own_folder
 from st_paragram.learning.training.training_data import choose_data
 from st_paragram.tools import demo
 
-STORED = ("stores/en-es-0123456789abcdef.h5", "tasks/qa-en-0123456789abcdef.arrow", "lid/lid.176.bin")
+STORED = (
+    "stores/en-es-0123456789abcdef.h5",
+    "tasks/qa-en-0123456789abcdef.arrow",
+    "lid/lid.176.bin",
+)
 LEFT = (  # by killed runs
-    *("stores/.en-es-0123456789abcdef.h5.work/cleaned/00", "stores/.en-es-0123456789abcdef.h5.lock"),
+    *(
+        "stores/.en-es-0123456789abcdef.h5.work/cleaned/00",
+        "stores/.en-es-0123456789abcdef.h5.lock",
+    ),
     *("stores/.en-es-0123456789abcdef.h5.0123456789ab.part", "tasks/in-use.lock"),
 )
 FOREIGN = (
@@ -30,7 +39,10 @@ FOREIGN = (
     ("options", "expected"),
     [
         ("", (["p-sp-mini"], "127.0.0.1", None, False)),
-        ("p-sp-mini a --host 0.0.0.0 --port 8080 --open", (["p-sp-mini", "a"], "0.0.0.0", 8080, True)),
+        (
+            "p-sp-mini a --host 0.0.0.0 --port 8080 --open",
+            (["p-sp-mini", "a"], "0.0.0.0", 8080, True),
+        ),
     ],
 )
 def test_options_reach_the_page(monkeypatch, capsys, options, expected):
@@ -51,9 +63,14 @@ def test_the_cache_is_listed_and_cleared_but_for_downloads(tmp_path, monkeypatch
         path.write_bytes(bytes(2000))
     assert main(["cache"]) == 0
     lines = [line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines()]
-    assert [name for name, _ in lines[:-1]] == sorted(path.name for path in tmp_path.iterdir()) and len(lines) == 5
-    assert [size for name, size in lines[:-1] if name in ("stores", "tasks", "lid")] == ["2.0 kB"] * 3
-    with FileLock(tmp_path / "stores" / f".{Path(STORED[0]).name}.lock"):  # as another process would have it
+    assert [name for name, _ in lines[:-1]] == sorted(
+        path.name for path in tmp_path.iterdir()
+    ) and len(lines) == 5
+    assert [size for name, size in lines[:-1] if name in ("stores", "tasks", "lid")] == [
+        "2.0 kB"
+    ] * 3
+    # as another process would have it
+    with FileLock(tmp_path / "stores" / f".{Path(STORED[0]).name}.lock"):
         assert main(["cache", "clear"]) == 1
     assert "another run is writing" in capsys.readouterr().err and (tmp_path / STORED[0]).is_file()
     assert main(["cache", "clear"]) == 0
@@ -76,12 +93,18 @@ def test_files_of_others_in_the_cache_are_never_removed(tmp_path, monkeypatch, c
     lines = capsys.readouterr().out.splitlines()
     kept = [line.split()[0] for line in lines if line.endswith("not made by st_paragram, kept")]
     top = {".git", "built-in-notes.tsv", "link", "project", "thesis.docx"}
-    names = (".en-ru-0123456789abcdef.h5.work", "en-de-0123456789abcdef.h5", "en-fr-0123456789abcdef.h5")
+    names = (
+        ".en-ru-0123456789abcdef.h5.work",
+        "en-de-0123456789abcdef.h5",
+        "en-fr-0123456789abcdef.h5",
+    )
     in_stores = {f"stores/{name}" for name in (*names, "in-use.lock", "notes", "own.h5")}
     assert set(kept) == top | in_stores | {"tasks/plan.md"}
     assert main(["cache", "clear"]) == 0
     left = {
-        path.relative_to(tmp_path / "cache").as_posix() for path in (tmp_path / "cache").rglob("*") if path.is_file()
+        path.relative_to(tmp_path / "cache").as_posix()
+        for path in (tmp_path / "cache").rglob("*")
+        if path.is_file()
     }
     assert left == {*FOREIGN, "lid/lid.176.bin"}
     assert (tmp_path / "cache" / "stores" / "en-de-0123456789abcdef.h5").is_symlink()

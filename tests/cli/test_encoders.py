@@ -36,7 +36,9 @@ def _here(folder, monkeypatch):
 
 
 def prepare(options):
-    return main(f"prepare --lang xx --text pairs.tsv --vocab-size 200 --overwrite {options}".split())
+    return main(
+        f"prepare --lang xx --text pairs.tsv --vocab-size 200 --overwrite {options}".split()
+    )
 
 
 def train(options):
@@ -45,13 +47,20 @@ def train(options):
 
 @pytest.mark.parametrize(
     ("encoder", "kind", "architecture"),
-    [("word", "word", "averaging"), ("trigram", "trigram", "averaging"), ("blstm", "sentencepiece", "modules")],
+    [
+        ("word", "word", "averaging"),
+        ("trigram", "trigram", "averaging"),
+        ("blstm", "sentencepiece", "modules"),
+    ],
 )
 def test_an_encoder_is_trained_from_text_and_loaded(folder, encoder, kind, architecture):
     more = "--hidden-dim 8 --scramble 0.3 --epochs 8" if encoder == "blstm" else "--epochs 12"
     assert train(f"--data pairs.tsv --encoder {encoder} {more}") == 0
     assert read_configuration(folder / f"{encoder}-xx").architecture == architecture
-    assert json.loads((folder / f"{encoder}-xx" / "training.json").read_text())["settings"]["encoder"] == encoder
+    assert (
+        json.loads((folder / f"{encoder}-xx" / "training.json").read_text())["settings"]["encoder"]
+        == encoder
+    )
     model = st_paragram.load(f"{encoder}-xx", device="cpu")
     assert model[0].tokenizer.kind == kind
     first, second = zip(*make_pairs(50), strict=True)
@@ -61,7 +70,12 @@ def test_an_encoder_is_trained_from_text_and_loaded(folder, encoder, kind, archi
 
 @pytest.mark.parametrize(
     ("tokens", "sharing"),
-    [("word", "string"), ("word", "disjoint"), ("trigram", "disjoint"), ("sentencepiece", "string")],
+    [
+        ("word", "string"),
+        ("word", "disjoint"),
+        ("trigram", "disjoint"),
+        ("sentencepiece", "string"),
+    ],
 )
 def test_vocabularies_of_two_languages(tokens, sharing):
     assert prepare(f"--output s.h5 --tokens {tokens} --sharing {sharing}") == 0
@@ -78,14 +92,19 @@ def test_vocabularies_of_two_languages(tokens, sharing):
     model = st_paragram.load("model", device="cpu")
     texts = list(store.texts("b", np.arange(5)))
     plain, told = model.encode(texts), model.encode(texts, language="xx")
-    assert np.array_equal(told, model.in_language("xx").encode(texts)) and not np.allclose(plain, told)
+    assert np.array_equal(told, model.in_language("xx").encode(texts)) and not np.allclose(
+        plain, told
+    )
     assert np.allclose(model.encode(texts, language="en"), plain)
 
 
 def test_a_model_of_words_begins_with_another_ones_rows():
     assert train("--data w.h5 --encoder word --output one") == 0
     assert train("--data w.h5 --encoder word --init one --output two --epochs 0.04 --seed 2") == 0
-    one, two = (embedding_of(st_paragram.load(name, device="cpu")).embedding.weight for name in ("one", "two"))
+    one, two = (
+        embedding_of(st_paragram.load(name, device="cpu")).embedding.weight
+        for name in ("one", "two")
+    )
     assert (one - two).abs().mean() < 0.1  # a new table differs by more than one
     with pytest.raises(st_paragram.errors.SettingsError, match="the model has one vocabulary"):
         st_paragram.load("one", device="cpu").encode(["a"], language="xx")
@@ -94,11 +113,31 @@ def test_a_model_of_words_begins_with_another_ones_rows():
 @pytest.mark.parametrize(
     ("run", "options", "message"),
     [
-        (train, "--data pairs.tsv --encoder word --scramble 0.3", "scramble is 0.3, but the encoder word ignores"),
-        (train, "--data w.h5 --output x", "w.h5: a store of word ids, but the encoder sp reads sentencepiece ids"),
-        (train, "--data pairs.tsv --encoder blstm --init w --output x", "init is 'w', but only averaging models"),
-        (prepare, "--lang en --output x.h5 --sharing disjoint", "separate vocabularies need exactly two languages"),
-        (prepare, "--output x.h5 --splitter moses --tokens word", 'pip install "st_paragram[moses]"'),
+        (
+            train,
+            "--data pairs.tsv --encoder word --scramble 0.3",
+            "scramble is 0.3, but the encoder word ignores",
+        ),
+        (
+            train,
+            "--data w.h5 --output x",
+            "w.h5: a store of word ids, but the encoder sp reads sentencepiece ids",
+        ),
+        (
+            train,
+            "--data pairs.tsv --encoder blstm --init w --output x",
+            "init is 'w', but only averaging models",
+        ),
+        (
+            prepare,
+            "--lang en --output x.h5 --sharing disjoint",
+            "separate vocabularies need exactly two languages",
+        ),
+        (
+            prepare,
+            "--output x.h5 --splitter moses --tokens word",
+            'pip install "st_paragram[moses]"',
+        ),
     ],
 )
 def test_what_does_not_fit_is_refused_in_one_line(run, options, message, monkeypatch, capsys):

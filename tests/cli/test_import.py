@@ -28,17 +28,39 @@ def test_imports_and_says_what_was_left_out(files, capsys):
     assert "p-sp: texts are lower-cased\n" in said
     assert main(["import", "model.pt", "pieces.model", "--output", "exact", "--exact"]) == 0
     assert "left out" not in capsys.readouterr().err
-    assert main(["import", "model.pt", "pieces.model", "--output", "cased", "--exact", "--no-lower-case"]) == 0
+    assert (
+        main(
+            [
+                "import",
+                "model.pt",
+                "pieces.model",
+                "--output",
+                "cased",
+                "--exact",
+                "--no-lower-case",
+            ]
+        )
+        == 0
+    )
     assert "cased: texts keep their case\n" in capsys.readouterr().err
-    assert main(["info", "cased", "--check"]) == 0 and main(["export", "cased", "small", "--dtype", "int8"]) == 0
+    assert (
+        main(["info", "cased", "--check"]) == 0
+        and main(["export", "cased", "small", "--dtype", "int8"]) == 0
+    )
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["model.pt"], "also give that file"),
-        (["model.pt", "pieces.model", "--dim", "3"], "--dim does not apply to a checkpoint; leave it out"),
-        (["use", "--weights", "w.npz"], "--weights and --sentencepiece belong together; give both or neither"),
+        (
+            ["model.pt", "pieces.model", "--dim", "3"],
+            "--dim does not apply to a checkpoint; leave it out",
+        ),
+        (
+            ["use", "--weights", "w.npz"],
+            "--weights and --sentencepiece belong together; give both or neither",
+        ),
     ],
 )
 def test_refused_in_one_line(files, tmp_path, arguments, message, capsys):

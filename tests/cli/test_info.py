@@ -1,4 +1,6 @@
-"""`st-paragram info`: what it says of models, stores, indexes, embeddings and the installation; what it refuses."""
+"""`st-paragram info`: what it says of models, stores, indexes, embeddings and the installation;
+what it refuses.
+"""
 
 from __future__ import annotations
 
@@ -41,15 +43,30 @@ def described(capsys, *names):
 
 def test_a_model(model, vocabulary, capsys):
     (found,) = described(capsys, "--model", model)
-    assert (found["kind"], found["name"], found["architecture"]) == ("model", "p-sp-xx", "averaging")
-    assert found["properties"].items() >= {"embedding_dimension": 12, "vocabulary_size": len(vocabulary)}.items()
+    assert (found["kind"], found["name"], found["architecture"]) == (
+        "model",
+        "p-sp-xx",
+        "averaging",
+    )
+    assert (
+        found["properties"].items()
+        >= {
+            "embedding_dimension": 12,
+            "vocabulary_size": len(vocabulary),
+        }.items()
+    )
     assert (found["license"], found["training"]) == ("cc-by-4.0", None)
     files = {file.name: file.read_bytes() for file in model.iterdir()}
     digests = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
-    assert found["files"] == {name: {"size": len(files[name]), "sha256": digests[name]} for name in files}
+    assert found["files"] == {
+        name: {"size": len(files[name]), "sha256": digests[name]} for name in files
+    }
     assert main(["info", "p-sp-xx", "--check"]) == 0
     shown = capsys.readouterr().out
-    assert shown.startswith("model p-sp-xx\n  architecture: averaging\n") and digests["README.md"] in shown
+    assert (
+        shown.startswith("model p-sp-xx\n  architecture: averaging\n")
+        and digests["README.md"] in shown
+    )
     assert "  license: cc-by-4.0\n  training: none\n  files\n" in shown
     assert "  checked: embeddings of 12 dimensions, all numbers finite\n" in shown
     weights = (model / "model.safetensors").read_bytes()
@@ -62,8 +79,17 @@ def test_a_store(store, vocabulary, capsys):
     (found,) = described(capsys, store.path)
     assert (found["kind"], found["languages"], found["pairs"]) == ("pair store", ["en", "xx"], 700)
     options = {"lower_case": True, "segmentation": "none"}
-    assert found["vocabularies"][0].items() >= {"kind": "sentencepiece", "ids": len(vocabulary), **options}.items()
-    assert [side["language"] for side in found["sides"]] == ["en", "xx"] and len(found["examples"]) == 3
+    assert (
+        found["vocabularies"][0].items()
+        >= {
+            "kind": "sentencepiece",
+            "ids": len(vocabulary),
+            **options,
+        }.items()
+    )
+    assert [side["language"] for side in found["sides"]] == ["en", "xx"] and len(
+        found["examples"]
+    ) == 3
     assert found["settings"] == {"note": "made for tests"} and list(found["files"]) == ["en-xx.h5"]
 
 
@@ -74,7 +100,10 @@ def test_an_index(model, lines, capsys):
     assert (found["sentences"], found["search"]) == (45, "exact")
     assert found["columns"]["vector"].endswith("[12]") and found["model"] == str(model)
     assert main(["info", "lines.index", "--check"]) == 0
-    assert "  search: exact\n" in (out := capsys.readouterr().out) and "all 45 sentences can be read" in out
+    assert (
+        "  search: exact\n" in (out := capsys.readouterr().out)
+        and "all 45 sentences can be read" in out
+    )
 
 
 def test_embeddings(model, lines, tmp_path, capsys):
@@ -91,14 +120,22 @@ def test_embeddings(model, lines, tmp_path, capsys):
 
 def test_the_installation(capsys):
     (found,) = described(capsys)
-    assert (found["kind"], found["name"]) == ("installation of", f"st_paragram {st_paragram.__version__}")
+    assert (found["kind"], found["name"]) == (
+        "installation of",
+        f"st_paragram {st_paragram.__version__}",
+    )
     assert found["packages"]["sentence-transformers"] and found["kernels"]
 
 
 def test_what_is_nothing_of_ours_is_refused_in_one_line(model, tmp_path, capsys):
     (tmp_path / "notes.txt").write_text("no store", encoding="utf-8")
     (model / TRAINING_FILE).write_text("[]", encoding="utf-8")
-    cases = {"notes.txt": "notes.txt: not a readable pair store", "p-sp-zz": "no such folder", ".": "", "p-sp-xx": ""}
+    cases = {
+        "notes.txt": "notes.txt: not a readable pair store",
+        "p-sp-zz": "no such folder",
+        ".": "",
+        "p-sp-xx": "",
+    }
     for name, message in cases.items():
         assert main(["info", str(tmp_path / name)]) == 1
         error = capsys.readouterr().err

@@ -1,4 +1,6 @@
-"""Commands give the same output for CSV, JSON lines and Parquet as for plain text, and write to standard output."""
+"""Commands give the same output for CSV, JSON lines and Parquet as for plain text, and write to
+standard output.
+"""
 
 from __future__ import annotations
 
@@ -32,8 +34,13 @@ def folder(tmp_path, pairs, monkeypatch):
     names = ["id", "english", "spanish"]
     with Path("t.csv").open("w", encoding="utf-8", newline="") as file:
         csv.writer(file).writerows([names, *rows])
-    write("t.jsonl", [json.dumps(dict(zip(names, row, strict=True)), ensure_ascii=False) for row in rows])
-    pq.write_table(pa.table({name: [row[at] for row in rows] for at, name in enumerate(names)}), "t.parquet")
+    write(
+        "t.jsonl",
+        [json.dumps(dict(zip(names, row, strict=True)), ensure_ascii=False) for row in rows],
+    )
+    pq.write_table(
+        pa.table({name: [row[at] for row in rows] for at, name in enumerate(names)}), "t.parquet"
+    )
     write("t.tsv", [f"{one}\t{other}" for _, one, other in rows])
     write("en.txt", [one for _, one, _ in rows])
     write("es.txt", [other for _, _, other in rows])
@@ -68,7 +75,15 @@ def test_tables_give_what_plain_text_gives():
 
 
 def test_rows_that_are_dropped_are_counted():
-    write("bad.jsonl", ['{"a": "1", "b": "2"}', '{"a": null, "b": "2"}', '{"b": 2}', '{"a": "3\\u0000", "b": "4"}'])
+    write(
+        "bad.jsonl",
+        [
+            '{"a": "1", "b": "2"}',
+            '{"a": null, "b": "2"}',
+            '{"b": 2}',
+            '{"a": "3\\u0000", "b": "4"}',
+        ],
+    )
     source, counts = TextSource(("bad.jsonl",), ("en", "es"), columns=("a", "b")), ReadCounts()
     assert list(read_rows(source, counts, drop_invalid=True)) == [("1", "2")]
     assert counts == ReadCounts(rows=4, wrong_columns=2, nul_rows=1)
@@ -81,10 +96,22 @@ def test_rows_that_are_dropped_are_counted():
     [
         ("embed t.csv --output x.npy", "is a table (CSV); name its columns with --columns"),
         ("train bitext --lang es --data t.csv", "; name its columns with --columns"),
-        ("embed en.txt --output x.csv", "x.csv: unknown extension .csv; name X.npy (a matrix), X.parquet"),
-        ("embed t.csv --columns a b --output x.npy", "2 columns for 1 text; name one column for all"),
-        ("mine --source t.csv --target t.csv --columns english spanish --ids --output x", "ids are read only from"),
-        ("train bitext --lang es --data built-in --columns a b", "but built-in is not a table; leave it out"),
+        (
+            "embed en.txt --output x.csv",
+            "x.csv: unknown extension .csv; name X.npy (a matrix), X.parquet",
+        ),
+        (
+            "embed t.csv --columns a b --output x.npy",
+            "2 columns for 1 text; name one column for all",
+        ),
+        (
+            "mine --source t.csv --target t.csv --columns english spanish --ids --output x",
+            "ids are read only from",
+        ),
+        (
+            "train bitext --lang es --data built-in --columns a b",
+            "but built-in is not a table; leave it out",
+        ),
     ],
 )
 def test_what_is_refused(folder, command, said, capsys):
@@ -99,7 +126,9 @@ def test_json_lines_of_embeddings(capfdbinary):
     rows = [json.loads(line) for line in capfdbinary.readouterr().out.splitlines()]
     lines = Path("en.txt").read_text(encoding="utf-8").splitlines()
     assert [(row["line"], row["text"]) for row in rows] == list(enumerate(lines, 1))
-    np.testing.assert_array_equal(np.array([row["embedding"] for row in rows], np.float32), np.load("new.npy"))
+    np.testing.assert_array_equal(
+        np.array([row["embedding"] for row in rows], np.float32), np.load("new.npy")
+    )
     assert not Path("-").exists()
 
 
@@ -110,7 +139,9 @@ def test_scores_and_pairs_on_standard_output(folder, command, capfdbinary):
     assert run(f"{command} --output -") == 0
     out, err = capfdbinary.readouterr()
     assert out == wanted and b"standard output: " in err
-    assert not Path("-").exists() and not [path for path in folder.iterdir() if path.name.startswith(".")]
+    assert not Path("-").exists() and not [
+        path for path in folder.iterdir() if path.name.startswith(".")
+    ]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="named pipes are of another kind")
@@ -124,13 +155,18 @@ def test_scores_and_pairs_on_standard_output(folder, command, capfdbinary):
     ],
 )
 def test_texts_may_be_pipes(folder, command, capfdbinary):
-    pairs = zip(*(Path(name).read_text(encoding="utf-8").splitlines() for name in ("en.txt", "es.txt")), strict=True)
+    pairs = zip(
+        *(Path(name).read_text(encoding="utf-8").splitlines() for name in ("en.txt", "es.txt")),
+        strict=True,
+    )
     rows = ["\t".join(pair) for pair in pairs]
     write("t.tsv", rows)
     write("grades.tsv", [f"{number % 5}\t{row}" for number, row in enumerate(rows)])
     assert run(command) == 0
     wanted = [capfdbinary.readouterr().out, *(path.read_bytes() for path in folder.glob("*ed.tsv"))]
-    texts = [word for word in command.split() if Path(word).is_file() and not word.endswith("ed.tsv")]
+    texts = [
+        word for word in command.split() if Path(word).is_file() and not word.endswith("ed.tsv")
+    ]
     writers = []
     for text in texts:
         content = Path(text).read_bytes()
@@ -139,7 +175,10 @@ def test_texts_may_be_pipes(folder, command, capfdbinary):
         writers.append(Thread(target=Path(text).write_bytes, args=(content,), daemon=True))
         writers[-1].start()
     assert run(command) == 0
-    assert [capfdbinary.readouterr().out, *(path.read_bytes() for path in folder.glob("*ed.tsv"))] == wanted
+    assert [
+        capfdbinary.readouterr().out,
+        *(path.read_bytes() for path in folder.glob("*ed.tsv")),
+    ] == wanted
     for writer in writers:
         writer.join()
 
@@ -149,9 +188,26 @@ def test_a_closed_pipe_ends_quietly():
     write("many.txt", [f"line {number}" for number in range(3000)])
     reading, writing = os.pipe()
     os.close(reading)
-    command = [sys.executable, "-m", "st_paragram.cli.main", "embed", "p-sp-mini", "many.txt", "--output", "-"]
+    command = [
+        sys.executable,
+        "-m",
+        "st_paragram.cli.main",
+        "embed",
+        "p-sp-mini",
+        "many.txt",
+        "--output",
+        "-",
+    ]
     root = str(Path(main.__globals__["__file__"]).parents[2])
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([root, os.environ.get("PYTHONPATH", "")])}
-    done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, check=False, env=environment)
+    environment = os.environ | {
+        "PYTHONPATH": os.pathsep.join([root, os.environ.get("PYTHONPATH", "")])
+    }
+    done = subprocess.run(
+        command, stdout=writing, stderr=subprocess.PIPE, check=False, env=environment
+    )
     os.close(writing)
-    assert done.returncode == 1 and b"Traceback" not in done.stderr and b"BrokenPipe" not in done.stderr
+    assert (
+        done.returncode == 1
+        and b"Traceback" not in done.stderr
+        and b"BrokenPipe" not in done.stderr
+    )

@@ -13,7 +13,17 @@ import pytest
 from st_paragram.cli.main import COMMANDS, build_parser, main
 from st_paragram.cli.overview import START, TASKS
 
-HEAVY = ("torch", "sentence_transformers", "transformers", "datasets", "faiss", "mteb", "matplotlib", "h5py", "scipy")
+HEAVY = (
+    "torch",
+    "sentence_transformers",
+    "transformers",
+    "datasets",
+    "faiss",
+    "mteb",
+    "matplotlib",
+    "h5py",
+    "scipy",
+)
 EVERY_HELP = """
 import contextlib, io, json, sys
 from st_paragram.cli.main import main
@@ -38,7 +48,9 @@ def test_help_of_every_command_says_what_it_does_and_imports_nothing_heavy():
     for command, text in helped["texts"].items():
         assert text.startswith(f"usage: st-paragram {command}") and text.count("\n") > 5, command
     mine = " ".join(helped["texts"]["mine"].split())
-    assert "--memory SIZE" in mine and "(default: 4G)" in mine and "--precision {float16,int8}" in mine
+    assert (
+        "--memory SIZE" in mine and "(default: 4G)" in mine and "--precision {float16,int8}" in mine
+    )
 
 
 def test_the_list_of_commands_imports_none_of_them():
@@ -56,14 +68,20 @@ def test_without_a_command_the_tasks_are_shown_and_can_be_typed(capsys):
     shown = capsys.readouterr()
     assert shown.out == "" and shown.err.strip() == START
     for words in (shlex.split(line) for line in TASKS.splitlines() if line.startswith("    ")):
-        assert words[0] == "st-paragram" and build_parser(words[1]).parse_args(words[1:]).command == words[1]
+        assert (
+            words[0] == "st-paragram"
+            and build_parser(words[1]).parse_args(words[1:]).command == words[1]
+        )
 
 
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
         ("search i -k 2 where is it", {"source": "i", "k": 2, "query": ["where", "is", "it"]}),
-        ("search -k 2 i a --threshold 0.5 b", {"source": "i", "threshold": 0.5, "query": ["a", "b"]}),
+        (
+            "search -k 2 i a --threshold 0.5 b",
+            {"source": "i", "threshold": 0.5, "query": ["a", "b"]},
+        ),
         ("search i -k 2 -- -q", {"query": ["-q"]}),
         ("embed a --model m b --normalize --output o c", {"files": ["a", "b", "c"], "model": "m"}),
         ("train --lang tr --dim 3", {"kind": "bitext", "lang": "tr", "dim": 3}),
@@ -91,9 +109,15 @@ def test_a_model_is_named_by_a_word_or_by_an_option(words, tmp_path, monkeypatch
     Path("mine/st_paragram.json").touch()
     for name in ("p-sp-mini", "mine", "owner/name"):
         command, rest = words.split()[0], words.split()[2:]
-        ways = [[command, name, *rest], [command, "--model", name, *rest], [command, *rest, f"--model={name}"]]
+        ways = [
+            [command, name, *rest],
+            [command, "--model", name, *rest],
+            [command, *rest, f"--model={name}"],
+        ]
         found = [vars(build_parser(command).parse_args(way)) for way in ways]
-        model = next(found[0][option] for option in ("model", "models", "names") if option in found[0])
+        model = next(
+            found[0][option] for option in ("model", "models", "names") if option in found[0]
+        )
         assert found[0] == found[1] == found[2] and model in (name, [name])
 
 

@@ -1,4 +1,6 @@
-"""`st-paragram prepare`, `bitext` and `pivot`: their options, and the store and the table that they make."""
+"""`st-paragram prepare`, `bitext` and `pivot`: their options, and the store and the table that they
+make.
+"""
 
 from __future__ import annotations
 
@@ -30,12 +32,19 @@ def command(options, *more):
 
 def test_filters_follow_the_lengths_or_a_list():
     def filters(words, otherwise=None):
-        return cleaning_from(build_parser("bitext").parse_args(["bitext", "--lang", "es", *words.split()]), otherwise)
+        return cleaning_from(
+            build_parser("bitext").parse_args(["bitext", "--lang", "es", *words.split()]), otherwise
+        )
 
     assert filters("") == only_length()
     assert filters("", "default") == filters("--cleaning default") == default_cleaning()
-    assert filters("--min-length 5 --length-on english", "default") == only_length(5, length_on="english")
-    with pytest.raises(SettingsError, match="--max-length cannot be combined with --cleaning paper; set the lengths"):
+    assert filters("--min-length 5 --length-on english", "default") == only_length(
+        5, length_on="english"
+    )
+    with pytest.raises(
+        SettingsError,
+        match="--max-length cannot be combined with --cleaning paper; set the lengths",
+    ):
         filters("--max-length 5 --cleaning paper")
 
 
@@ -47,11 +56,25 @@ def test_a_store_and_a_table(capsys):
     assert command(f"--lang es --output new/en-es.h5 {texts}") == 0
     store = PairStore("new/en-es.h5")
     assert (store.languages, len(store), store.max_length) == (("en", "es"), 45, 100)
-    assert store.tokenizer().options["lower_case"] and "they left for home early" in store.texts("b", np.arange(45))
+    assert store.tokenizer().options["lower_case"] and "they left for home early" in store.texts(
+        "b", np.arange(45)
+    )
     lines = capsys.readouterr().out.split("\n")
     assert lines[1].split()[1:] == ["40", "3", "1", "2", "46"]
-    assert next(line for line in lines if line.startswith("- too short")).split()[3:] == ["0", "0", "0", "1", "1"]
-    assert next(line for line in lines if line.startswith("stored")).split()[1:] == ["40", "3", "1", "1", "45"]
+    assert next(line for line in lines if line.startswith("- too short")).split()[3:] == [
+        "0",
+        "0",
+        "0",
+        "1",
+        "1",
+    ]
+    assert next(line for line in lines if line.startswith("stored")).split()[1:] == [
+        "40",
+        "3",
+        "1",
+        "1",
+        "45",
+    ]
     assert lines[-2] == "new/en-es.h5: 45 pairs"
     assert command("--lang es --text a.tsv --output new/en-es.h5") == 1
     assert "exists; choose another name or give --overwrite" in capsys.readouterr().err
@@ -61,7 +84,9 @@ def test_a_store_and_a_table(capsys):
 
 def test_filters_by_name_file_and_rejects():
     with Path("a.tsv").open("a") as file:
-        file.write("The same words here\tThe same words here\nOne <b>bold</b> word\tUna en negrita\n")
+        file.write(
+            "The same words here\tThe same words here\nOne <b>bold</b> word\tUna en negrita\n"
+        )
     Path("mine.yaml").write_text("- length\n- markup\n")
     for name, kept in (("default", 40), ("mine.yaml", 41), ("paper", 42)):
         command(f"--lang es --text a.tsv --cleaning {name} --rejects {kept} --output {kept}.h5")
@@ -84,7 +109,10 @@ def test_suspicious_text_is_reported_and_the_store_is_the_same(commanded, caplog
     for more, lines in ([], 1), (["--no-checks"], 0):
         caplog.clear()
         assert main([*commanded.split(), "--vocab-size", "60", "--overwrite", *more]) == 0
-        assert sum("Spanish" in line for line in caplog.messages if line.startswith("WARNING: ")) == lines
+        assert (
+            sum("Spanish" in line for line in caplog.messages if line.startswith("WARNING: "))
+            == lines
+        )
         assert "Spanish" not in capsys.readouterr().out
         stores.add(Path("new.h5").read_bytes())
     assert len(stores) == 1

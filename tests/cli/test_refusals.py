@@ -1,4 +1,6 @@
-"""What commands refuse: in one line that names the place once, before anything heavy is imported, leaving nothing."""
+"""What commands refuse: in one line that names the place once, before anything heavy is imported,
+leaving nothing.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,15 @@ import pytest
 from st_paragram import SearchIndex
 from st_paragram.core.encoding.find import shipped_folder
 
-HEAVY = ("torch", "sentence_transformers", "transformers", "faiss", "matplotlib", "mteb", "huggingface_hub")
+HEAVY = (
+    "torch",
+    "sentence_transformers",
+    "transformers",
+    "faiss",
+    "matplotlib",
+    "mteb",
+    "huggingface_hub",
+)
 SCRIPT = f"""
 import contextlib, io, json, os, sys
 for name in {HEAVY!r}:
@@ -82,22 +92,41 @@ REFUSED = {
 }
 SAID = {command.format("none"): "none" for command in FILES}
 SAID |= {command.format("qa"): "qa" for command in FILES}
-SAID |= {command.format("nobody"): "no model 'nobody'" for command in MODELS if not command.startswith("evaluate")}
+SAID |= {
+    command.format("nobody"): "no model 'nobody'"
+    for command in MODELS
+    if not command.startswith("evaluate")
+}
 SAID |= {command.format("./en.txt"): "en.txt is a file, but a" for command in MODELS}
 SAID |= {command.format("qa"): "qa is a folder, but a" for command in OUTPUTS}
 SAID |= {command.format("old"): "old is a file, but a" for command in FOLDERS}
-SAID |= {command.format("old/new"): "old is a file, but a folder is expected" for command in [*OUTPUTS, *FOLDERS]}
+SAID |= {
+    command.format("old/new"): "old is a file, but a folder is expected"
+    for command in [*OUTPUTS, *FOLDERS]
+}
 SAID |= {command.format("old"): "old exists; choose another name" for command in OUTPUTS} | REFUSED
 
 
 @pytest.fixture(scope="module")
 def ended(tmp_path_factory, pairs):
-    """Status, output and errors of all commands, in one process, in a folder with all that they name."""
+    """Status, output and errors of all commands, in one process, in a folder with all that they
+    name.
+    """
     folder = tmp_path_factory.mktemp("refusals")
-    texts = {name: "".join(f"{pair[side]}\n" for pair in pairs[:60]) for side, name in enumerate(("en.txt", "es.txt"))}
+    texts = {
+        name: "".join(f"{pair[side]}\n" for pair in pairs[:60])
+        for side, name in enumerate(("en.txt", "es.txt"))
+    }
     texts |= {"pairs.tsv": "".join(f"{one}\t{other}\n" for one, other in pairs[:60])}
-    texts |= {"list": "en.txt\tes.txt\nnone\tes.txt\n", "empty": "", "old": "old", "qa/en.tsv": "who\tshe\n"}
-    for name, text in (texts | {"eval/tatoeba/spa-eng.tsv": "uno\tone\n", "data/x": "", "empty-folder/x": ""}).items():
+    texts |= {
+        "list": "en.txt\tes.txt\nnone\tes.txt\n",
+        "empty": "",
+        "old": "old",
+        "qa/en.tsv": "who\tshe\n",
+    }
+    for name, text in (
+        texts | {"eval/tatoeba/spa-eng.tsv": "uno\tone\n", "data/x": "", "empty-folder/x": ""}
+    ).items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
     shutil.copytree(shipped_folder(), folder / "model")

@@ -56,9 +56,14 @@ def address(url):
 
 
 def half_sent(url, body):
-    """A connection over which the head of a request, and the first bytes of its body, have been sent."""
+    """A connection over which the head of a request, and the first bytes of its body, have been
+    sent.
+    """
     connection = socket.create_connection(address(url), 30)
-    head = f"POST /v1/embeddings HTTP/1.1\r\nHost: a\r\nContent-Length: {len(body)}\r\nAuthorization: Bearer sesame\r\n"
+    head = (
+        f"POST /v1/embeddings HTTP/1.1\r\nHost: a\r\nContent-Length: {len(body)}\r\nAuthorization:"
+        " Bearer sesame\r\n"
+    )
     connection.sendall(head.encode() + b"Content-Type: application/json\r\n\r\n" + body[:10])
     return connection
 
@@ -89,7 +94,10 @@ def test_a_server_stops_when_requests_are_answered(tmp_path):
                 time.sleep(0.01)
             connection.sendall(body[10:])
             answer = connection.makefile("rb").read()
-        assert answer.startswith(b"HTTP/1.1 200") and json.loads(answer.partition(b"\r\n\r\n")[2])["usage"]
+        assert (
+            answer.startswith(b"HTTP/1.1 200")
+            and json.loads(answer.partition(b"\r\n\r\n")[2])["usage"]
+        )
         assert server.wait(30) == 0 and server.stderr.read() == ""
     finally:
         server.kill()

@@ -24,31 +24,68 @@ from st_paragram.learning.training.run import TrainingRun, run_training
 from st_paragram.learning.training.settings import TrainingSettings
 
 FAMILY = family_named("psp")
-HEAVY = ("torch", "sentence_transformers", "transformers", "datasets", "faiss", "mteb", "matplotlib")
-QUICK = "--dim 8 --epochs 2 --batch-size 16 --megabatch-size 4 --anneal-interval 5 --device cpu".split()  # noqa: SIM905
+HEAVY = (
+    "torch",
+    "sentence_transformers",
+    "transformers",
+    "datasets",
+    "faiss",
+    "mteb",
+    "matplotlib",
+)
+QUICK = [
+    "--dim",
+    "8",
+    "--epochs",
+    "2",
+    "--batch-size",
+    "16",
+    "--megabatch-size",
+    "4",
+    "--anneal-interval",
+    "5",
+    "--device",
+    "cpu",
+]
 BITEXT = ["train", "bitext", "--lang", "es", "--data", "pairs.tsv", "--vocab-size", "200", *QUICK]
 
 REFUSED = {
     "train bitext": "--lang",
-    "train --lang es --epcohs 3": "train bitext: error: unrecognized arguments: --epcohs 3; there is no "
-    "--epcohs; did you mean --epochs?",
+    "train --lang es --epcohs 3": (
+        "train bitext: error: unrecognized arguments: --epcohs 3; there is no "
+        "--epcohs; did you mean --epochs?"
+    ),
     "train bitext --lang es --dim 0": "dim is 0; it must be greater than or equal to 1",
-    "train bitext --lang es --config large": "config is 'large'; give one of demo, paper, paper_paraphrase, ",
-    "train bitext --lang es --config bad.yaml": "bad.yaml: unknown setting 'dims'; known settings: anneal_interval, ",
+    "train bitext --lang es --config large": (
+        "config is 'large'; give one of demo, paper, paper_paraphrase, "
+    ),
+    "train bitext --lang es --config bad.yaml": (
+        "bad.yaml: unknown setting 'dims'; known settings: anneal_interval, "
+    ),
     "train bitext --lang es --data none.h5": "none.h5: not a readable pair store (No such file",
-    "train bitext --lang es --output left": "left.checkpoints/checkpoint-7: left by an earlier training run; resume",
-    "train bitext --lang es --teacher none.npy": "none.npy: no such file of teacher vectors; check the path",
+    "train bitext --lang es --output left": (
+        "left.checkpoints/checkpoint-7: left by an earlier training run; resume"
+    ),
+    "train bitext --lang es --teacher none.npy": (
+        "none.npy: no such file of teacher vectors; check the path"
+    ),
     "train bitext --lang ../es": "unknown language code '../es'",
     "train bitext --lang fi": "no data/en-fi.h5, and no built-in bitext for 'fi'",
-    "train bitext --lang es --output taken": "taken exists; choose another name or give --overwrite",
-    "train paraphrase --output full --overwrite": "full exists and is not a model directory of st_paragram",
+    "train bitext --lang es --output taken": (
+        "taken exists; choose another name or give --overwrite"
+    ),
+    "train paraphrase --output full --overwrite": (
+        "full exists and is not a model directory of st_paragram"
+    ),
 }
 
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "pairs.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in make_pairs(400)), encoding="utf-8")
+    (tmp_path / "pairs.tsv").write_text(
+        "".join(f"{a}\t{b}\n" for a, b in make_pairs(400)), encoding="utf-8"
+    )
     return tmp_path
 
 
@@ -72,7 +109,9 @@ for line in {list(REFUSED)!r}:
     seen[line] = [status, out.getvalue(), [name for name in {HEAVY!r} if name in sys.modules]]
 print(json.dumps(seen))
 """
-    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
     for line, (status, out, heavy) in json.loads(done.stdout).items():
         assert REFUSED[line] in out and heavy == [], line
         assert status == (2 if "usage:" in out else 1), line
@@ -86,7 +125,14 @@ def test_a_model_is_trained_and_described(folder, capsys, caplog):
     assert sum("WARNING: 400 pairs are few" in line for line in caplog.messages) == 1
     out = capsys.readouterr().out
     assert "built-in-en-es, Pearson x 100: " in out and out.endswith("; model in p-sp-es\n")
-    quick = {"dim": 8, "epochs": 2, "batch_size": 16, "megabatch_size": 4, "anneal_interval": 5, "device": "cpu"}
+    quick = {
+        "dim": 8,
+        "epochs": 2,
+        "batch_size": 16,
+        "megabatch_size": 4,
+        "anneal_interval": 5,
+        "device": "cpu",
+    }
     settings = replace(read(TrainingSettings, FAMILY.config_path("small")), **quick)
     assert read_training_record("p-sp-es").settings == {"family": "psp", **asdict(settings)}
     assert main(["train", "paraphrase", *data, "--output", "mine"]) == 0
@@ -95,12 +141,29 @@ def test_a_model_is_trained_and_described(folder, capsys, caplog):
 
 
 def test_pairs_of_the_text_are_held_out_and_scored(folder, capsys, store, vocabulary):
-    (folder / "pairs.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in make_pairs(1200)), encoding="utf-8")
+    (folder / "pairs.tsv").write_text(
+        "".join(f"{a}\t{b}\n" for a, b in make_pairs(1200)), encoding="utf-8"
+    )
     assert main(BITEXT) == 0
     out, record = capsys.readouterr().out, read_training_record("p-sp-es")
     assert record.pairs == 1140 and [score.pairs for score in record.translations] == [60, 60]
     assert out.startswith("translations found among 60 held-out pairs: ") and "Pearson" not in out
-    assert main(["prepare", "--lang", "es", "--text", "pairs.tsv", "--vocab-size", "200", "--output", "s.h5"]) == 0
+    assert (
+        main(
+            [
+                "prepare",
+                "--lang",
+                "es",
+                "--text",
+                "pairs.tsv",
+                "--vocab-size",
+                "200",
+                "--output",
+                "s.h5",
+            ]
+        )
+        == 0
+    )
     rest, held = hold_out(whole := PairStore("s.h5"))
     assert len(rest) == 1140 and held.second == list(whole.texts("b", np.arange(1140, 1200)))
     assert hold_out(store) == (store, None)  # of 700 pairs
@@ -112,11 +175,19 @@ def test_which_configuration_serves(folder):
     def settings(**asked):
         return TrainingRun("es", Path("x"), **asked).settings
 
-    demo, short, paraphrase = (read(TrainingSettings, FAMILY.config_path(n)) for n in ("demo", "short", "paraphrase"))
-    assert (settings(), settings(data=["pairs.tsv"]), settings(config="paraphrase")) == (demo, short, paraphrase)
+    demo, short, paraphrase = (
+        read(TrainingSettings, FAMILY.config_path(n)) for n in ("demo", "short", "paraphrase")
+    )
+    assert (settings(), settings(data=["pairs.tsv"]), settings(config="paraphrase")) == (
+        demo,
+        short,
+        paraphrase,
+    )
     assert settings(data=["pairs.tsv"], default_config="paraphrase") == paraphrase
     Path("own.yaml").write_text("dim: 10\nmargin: 1e-1\n")
-    assert settings(config="own.yaml", overrides={"dim": 11}) == TrainingSettings(dim=11, margin=0.1)
+    assert settings(config="own.yaml", overrides={"dim": 11}) == TrainingSettings(
+        dim=11, margin=0.1
+    )
 
 
 def test_standard_input_devices_and_several_processes_are_refused(folder, monkeypatch, capsys):
@@ -127,7 +198,10 @@ def test_standard_input_devices_and_several_processes_are_refused(folder, monkey
     monkeypatch.setenv("WORLD_SIZE", "2")
     for kind in ("bitext --lang es", "paraphrase", "bgt --lang es", "muse --langs es"):
         assert main(["train", *kind.split()]) == 1
-        assert "2 processes, but training uses only one; start without torchrun\n" in capsys.readouterr().err
+        assert (
+            "2 processes, but training uses only one; start without torchrun\n"
+            in capsys.readouterr().err
+        )
 
 
 def test_a_plan_says_what_is_read_and_made_and_does_nothing(folder, capsys):
@@ -144,24 +218,35 @@ def test_a_plan_says_what_is_read_and_made_and_does_nothing(folder, capsys):
     assert [path.name for path in folder.iterdir()] == ["pairs.tsv"]
 
 
-@pytest.mark.parametrize("kind", ["bitext --lang tr --data", "bgt --lang tr --data", "muse --langs tr --bitext"])
+@pytest.mark.parametrize(
+    "kind", ["bitext --lang tr --data", "bgt --lang tr --data", "muse --langs tr --bitext"]
+)
 def test_suspicious_text_is_reported_before_torch_is_imported(kind, tmp_path, monkeypatch, caplog):
     monkeypatch.chdir(tmp_path)
-    rows = [f"{one}\t{other}\n" for one, other in [("English", "Spanish"), *held_out_pairs("en", "es")]]
+    rows = [
+        f"{one}\t{other}\n" for one, other in [("English", "Spanish"), *held_out_pairs("en", "es")]
+    ]
     Path("en-es.tsv").write_text("".join(rows), encoding="utf-8")
     for more in ([], ["--no-checks"]):
         caplog.clear()
         assert main(["train", *kind.split(), "en-tr:en-es.tsv", "--plan", *more]) == 0
         seen = [line for line in caplog.messages if line.startswith("WARNING: en-es.tsv: ")]
-        assert len(seen) == 1 - len(more) and all("Spanish where Turkish (tr) is expected" in line for line in seen)
+        assert len(seen) == 1 - len(more) and all(
+            "Spanish where Turkish (tr) is expected" in line for line in seen
+        )
 
 
 def test_a_model_learns_from_a_teacher(folder):
-    """From text to text and store, to the teacher's vectors, to a model whose record names the teacher."""
+    """From text to text and store, to the teacher's vectors, to a model whose record names the
+    teacher.
+    """
     steps = [
         "prepare --lang xx --text pairs.tsv --output s.h5 --vocab-size 100 --keep-text text",
         "embed text/a.txt --output a.npy --model p-sp-mini --dtype float16",
-        f"train bitext --lang xx --data s.h5 --teacher a.npy --teacher-weight 2 --output m {' '.join(QUICK)}",
+        (
+            "train bitext --lang xx --data s.h5 --teacher a.npy --teacher-weight 2 --output m"
+            f" {' '.join(QUICK)}"
+        ),
     ]
     assert [main(step.split()) for step in steps] == [0, 0, 0]
     settings = read_training_record("m").settings
@@ -174,12 +259,18 @@ def test_a_folder_of_the_user_does_not_serve_as_grid(folder, capsys, resume):
     Path("p-sp-es.grid").mkdir()
     Path("p-sp-es.grid/precious").touch()
     assert main([*BITEXT, "--tune", *resume]) == 1
-    reason = "not a search to resume; tune without" if resume else "exists, and this version of st_paragram did not"
+    reason = (
+        "not a search to resume; tune without"
+        if resume
+        else "exists, and this version of st_paragram did not"
+    )
     assert f"p-sp-es.grid{':' * bool(resume)} {reason}" in capsys.readouterr().err
     assert [path.name for path in Path("p-sp-es.grid").iterdir()] == ["precious"]
 
 
-def test_a_grid_keeps_the_best_and_is_gone_on_with_where_it_was_interrupted(folder, capsys, monkeypatch):
+def test_a_grid_keeps_the_best_and_is_gone_on_with_where_it_was_interrupted(
+    folder, capsys, monkeypatch
+):
     """A grid of two points; the second is interrupted once."""
     from st_paragram.families.psp import tune
     from st_paragram.learning.training.mega_batch_trainer import MegaBatchTrainer
@@ -197,7 +288,10 @@ def test_a_grid_keeps_the_best_and_is_gone_on_with_where_it_was_interrupted(fold
 
     monkeypatch.setattr(MegaBatchTrainer, "make_step", interrupted)
     assert main(command) == 130
-    assert main(command) == 1 and "left by an earlier search; resume it with --resume" in capsys.readouterr().err
+    assert (
+        main(command) == 1
+        and "left by an earlier search; resume it with --resume" in capsys.readouterr().err
+    )
     text, given = Path("pairs.tsv"), Path("pairs.tsv").read_text()
     text.write_text(given.replace("ba", "be"))
     assert main([*command, "--resume"]) == 1

@@ -1,4 +1,6 @@
-"""Every command on an averaging model works in a process that cannot import torch, and gives the same bytes."""
+"""Every command on an averaging model works in a process that cannot import torch, and gives the
+same bytes.
+"""
 
 from __future__ import annotations
 
@@ -57,9 +59,14 @@ def test_texts_are_embedded_scored_deduplicated_mined_and_aligned(texts, tmp_pat
     expected = st_paragram.load("p-sp-mini", device="cpu").encode(lines)
     np.testing.assert_array_equal(np.load("x.npy"), expected)
     assert json.loads((tmp_path / "shards/embeddings.json").read_text())["rows"] == 120
-    found = {name: (tmp_path / f"{name}.tsv").read_text() for name in ("pairs", "scored", "once", "mined", "aligned")}
+    found = {
+        name: (tmp_path / f"{name}.tsv").read_text()
+        for name in ("pairs", "scored", "once", "mined", "aligned")
+    }
     assert found["scored"].count("\n") == 60 and found["aligned"]
-    assert 0 < found["once"].count("\n") <= 60 and set(found["once"].split("\n")) <= set(found["pairs"].split("\n"))
+    assert 0 < found["once"].count("\n") <= 60 and set(found["once"].split("\n")) <= set(
+        found["pairs"].split("\n")
+    )
     assert main(f"mine {SIDES} --output again.tsv".split()) == 0
     assert found["mined"] == (tmp_path / "again.tsv").read_text() != ""
 
@@ -77,12 +84,19 @@ def test_an_index_is_made_changed_and_searched(texts):
 
 def test_models_are_copied_and_described(texts, tmp_path):
     copies = [
-        f"export p-sp-mini {number} {more}" for number, more in enumerate(("--dim 50 --normalize", "--dtype int8"))
+        f"export p-sp-mini {number} {more}"
+        for number, more in enumerate(("--dim 50 --normalize", "--dtype int8"))
     ]
     said = run(*copies, "get p-sp-mini --output mini", "info mini --check", "info")
-    assert "averaging" in said and "st_paragram" in said and len(list(tmp_path.glob("*/README.md"))) == 3
+    assert (
+        "averaging" in said
+        and "st_paragram" in said
+        and len(list(tmp_path.glob("*/README.md"))) == 3
+    )
     assert st_paragram.load("mini", device="cpu").get_embedding_dimension() == 256
-    (tmp_path / "mini" / "st_paragram.json").write_text('{"format_version": 3, "architecture": "modules"}')
+    (tmp_path / "mini" / "st_paragram.json").write_text(
+        '{"format_version": 3, "architecture": "modules"}'
+    )
     done = run_without(COMMAND, ["export", "mini", "copy"])
     assert done.returncode == 1 and "only averaging models" in done.stderr
 
@@ -96,7 +110,9 @@ def test_serve_answers():
     server = subprocess.Popen(given, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         body = json.dumps({"pairs": [["a station", "the station"]]}).encode()
-        request = urllib.request.Request(f"http://127.0.0.1:{port}/score", body, {"content-type": "application/json"})
+        request = urllib.request.Request(
+            f"http://127.0.0.1:{port}/score", body, {"content-type": "application/json"}
+        )
         for _ in range(200):
             try:
                 answer = json.loads(urllib.request.urlopen(request, timeout=5).read())

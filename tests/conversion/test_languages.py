@@ -1,4 +1,6 @@
-"""Models cut down to some languages: their texts keep their embeddings, and pieces of others are gone."""
+"""Models cut down to some languages: their texts keep their embeddings, and pieces of others are
+gone.
+"""
 
 import numpy as np
 import pytest
@@ -22,7 +24,9 @@ def model(tmp_path, vocabulary, rng):
 
 def test_texts_of_the_language_keep_their_embeddings(model, vocabulary):
     first, second = (list(side) for side in zip(*sample_pairs("es", 50), strict=True))
-    write_languages(model, {"en": pieces_in(first, vocabulary), "es": pieces_in(second, vocabulary)})
+    write_languages(
+        model, {"en": pieces_in(first, vocabulary), "es": pieces_in(second, vocabulary)}
+    )
     whole = Encoder(model)
     english = Encoder(cut(whole.model, model, ["en"]))
     assert len(english.tokenizer) < len(vocabulary)
@@ -31,7 +35,9 @@ def test_texts_of_the_language_keep_their_embeddings(model, vocabulary):
     assert english.tokenize(second) != whole.tokenize(second)
     both = Encoder(cut(whole.model, model, ["es", "en"]))
     np.testing.assert_array_equal(both.encode(second), whole.encode(second))
-    kept = np.concatenate([pieces_in(each, both.tokenizer)[:, None] for each in (first, second)], axis=1).any(axis=1)
+    kept = np.concatenate(
+        [pieces_in(each, both.tokenizer)[:, None] for each in (first, second)], axis=1
+    ).any(axis=1)
     names = {both.tokenizer.piece(each) for each in np.flatnonzero(~kept)}
     assert names == {None}  # control symbols and the unknown id alone are in no text
 
@@ -40,7 +46,9 @@ def test_a_language_that_is_not_there_is_refused(model):
     with pytest.raises(SettingsError, match="does not say which pieces a language uses"):
         cut(Encoder(model).model, model, ["en"])
     folder = shipped_folder()
-    with pytest.raises(SettingsError, match="no pieces of language 'xx'; it knows ar, de, en, es, fr, ru, tr, zh"):
+    with pytest.raises(
+        SettingsError, match="no pieces of language 'xx'; it knows ar, de, en, es, fr, ru, tr, zh"
+    ):
         cut(Encoder(folder).model, folder, ["en", "xx"])
     assert set(read_languages(folder)) == set(read_languages(shipped_folder("p-sp-base")))
 

@@ -1,4 +1,6 @@
-"""Checkpoints of strangers: nothing in them is executed, and what is wrong with them is told in one line."""
+"""Checkpoints of strangers: nothing in them is executed, and what is wrong with them is told in one
+line.
+"""
 
 from __future__ import annotations
 
@@ -79,10 +81,21 @@ def test_files_that_were_cut_off_are_refused(tmp_path, legacy):
     ("change", "message"),
     [
         ({"state_dict": {}}, "has no tensor embedding.weight"),
-        ({"state_dict": {"embedding.weight": torch.zeros(1).expand(4, 1 << 40)}}, "is larger than the file"),
-        ({"state_dict": {"embedding.weight": torch.full((4, 2), float("nan"))}}, "row 0: NaN, infinite or huge"),
         (
-            {"state_dict": {"embedding.weight": torch.zeros(4, 2), "lstm.weight_ih_l0": torch.zeros(1)}},
+            {"state_dict": {"embedding.weight": torch.zeros(1).expand(4, 1 << 40)}},
+            "is larger than the file",
+        ),
+        (
+            {"state_dict": {"embedding.weight": torch.full((4, 2), float("nan"))}},
+            "row 0: NaN, infinite or huge",
+        ),
+        (
+            {
+                "state_dict": {
+                    "embedding.weight": torch.zeros(4, 2),
+                    "lstm.weight_ih_l0": torch.zeros(1),
+                }
+            },
             r"\['lstm.weight_ih_l0'\].*only checkpoints that average",
         ),
         ({"vocab": {**VOCABULARY, "x": 4}}, "vocab maps 'x' to 4, not a string to a row below 4"),
@@ -103,7 +116,9 @@ def test_what_is_no_checkpoint_of_averages_is_refused(tmp_path, change, message)
         ({"sp_model": "x.model"}, None, r"args name 'x\.model'\); also give that file"),
     ],
 )
-def test_models_of_other_kinds_are_refused(vocabulary, tmp_path, monkeypatch, arguments, given, message):
+def test_models_of_other_kinds_are_refused(
+    vocabulary, tmp_path, monkeypatch, arguments, given, message
+):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "pieces.model").write_bytes(vocabulary.content)
     path = save(tmp_path / "model.pt", make_checkpoint(VOCABULARY, **arguments))

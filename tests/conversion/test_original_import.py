@@ -33,7 +33,9 @@ def model():
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory, model):
-    """A checkpoint whose vocabulary is that of a small text: some pieces have no row, some strings are no piece."""
+    """A checkpoint whose vocabulary is that of a small text: some pieces have no row, some strings
+    are no piece.
+    """
     folder = tmp_path_factory.mktemp("original")
     (folder / "pieces.model").write_bytes(model.content)
     training = surfaces(model, [*make_texts(60, seed=1), "字字", "tel tm"])
@@ -54,14 +56,25 @@ def test_an_exact_import_embeds_as_the_original_code(model, files, saved, tmp_pa
     report = import_checkpoint(folder / saved, tmp_path / "exact", folder / "pieces.model", EXACT)
     found = st_paragram.load(tmp_path / "exact", device="cpu").encode(TEXTS)
     np.testing.assert_array_equal(st_paragram.Encoder(tmp_path / "exact").encode(TEXTS), found)
-    np.testing.assert_allclose(found, embed_by_hand(checkpoint, surfaces(model, TEXTS)), atol=1e-6, rtol=0)
-    assert (report.rows, report.left_out, report.tokens) == (len(checkpoint["vocab"]) - 1, 0, "original")
+    np.testing.assert_allclose(
+        found, embed_by_hand(checkpoint, surfaces(model, TEXTS)), atol=1e-6, rtol=0
+    )
+    assert (report.rows, report.left_out, report.tokens) == (
+        len(checkpoint["vocab"]) - 1,
+        0,
+        "original",
+    )
 
 
 @pytest.mark.parametrize("lower_case", [1, 0])
-def test_the_default_import_is_exact_where_all_known_strings_are_pieces(model, files, lower_case, tmp_path):
+def test_the_default_import_is_exact_where_all_known_strings_are_pieces(
+    model, files, lower_case, tmp_path
+):
     folder, checkpoint = files
-    checkpoint = {**checkpoint, "args": make_checkpoint(checkpoint["vocab"], lower_case=lower_case)["args"]}
+    checkpoint = {
+        **checkpoint,
+        "args": make_checkpoint(checkpoint["vocab"], lower_case=lower_case)["args"],
+    }
     torch.save(checkpoint, tmp_path / "model.pt")
     report = import_checkpoint(tmp_path / "model.pt", tmp_path / "p-sp", folder / "pieces.model")
     tokens = surfaces(model, TEXTS, bool(lower_case))
@@ -92,11 +105,14 @@ def windows(text):
 def test_words_and_trigrams(exact, ngrams, cut, tmp_path):
     checkpoint = make_checkpoint(vocabulary_of(map(cut, WORDS)), ngrams=ngrams)
     torch.save(checkpoint, tmp_path / "model.pt")
-    report = import_checkpoint(tmp_path / "model.pt", tmp_path / "sp", settings=ImportSettings(exact=exact))
+    report = import_checkpoint(
+        tmp_path / "model.pt", tmp_path / "sp", settings=ImportSettings(exact=exact)
+    )
     texts = [*WORDS, "cat dog unseen", "???"]
     found = st_paragram.load(tmp_path / "sp", device="cpu").encode(texts)
     expected = embed_by_hand(checkpoint, map(cut, texts))
-    split_otherwise = [1] if ngrams == 0 and not exact else []  # "n't" is no word of a regular expression
+    # "n't" is no word of a regular expression
+    split_otherwise = [1] if ngrams == 0 and not exact else []
     same = [place for place in range(len(texts)) if place not in split_otherwise]
     np.testing.assert_allclose(found[same], expected[same], atol=1e-6, rtol=0)
     assert report.left_out == len(split_otherwise)
@@ -109,22 +125,37 @@ def test_moses_comes_before_lower_casing(model, files, tmp_path):
     split = [" ".join(moses.tokenize(text, escape=False)) for text in texts]
     assert split[0].lower() != split[1]  # it knows the abbreviation by its capital
     folder, _ = files
-    checkpoint = make_checkpoint(vocabulary_of([text.lower().split() for text in split]), tokenize=1)
+    checkpoint = make_checkpoint(
+        vocabulary_of([text.lower().split() for text in split]), tokenize=1
+    )
     torch.save(checkpoint, tmp_path / "words.pt")
     report = import_checkpoint(tmp_path / "words.pt", tmp_path / "words", settings=EXACT)
     found = st_paragram.load(tmp_path / "words", device="cpu").encode(texts)
-    np.testing.assert_allclose(found, embed_by_hand(checkpoint, [text.lower().split() for text in split]), atol=1e-6)
+    np.testing.assert_allclose(
+        found, embed_by_hand(checkpoint, [text.lower().split() for text in split]), atol=1e-6
+    )
     assert report.moses == "en"
-    checkpoint = make_checkpoint(vocabulary_of(surfaces(model, make_texts(60, 1))), tokenize=1, sp_model="x")
+    checkpoint = make_checkpoint(
+        vocabulary_of(surfaces(model, make_texts(60, 1))), tokenize=1, sp_model="x"
+    )
     torch.save(checkpoint, tmp_path / "pieces.pt")
-    with pytest.raises(ModelDirectoryError, match=r"tokenized by Moses .* give --exact, or --moses none"):
+    with pytest.raises(
+        ModelDirectoryError, match=r"tokenized by Moses .* give --exact, or --moses none"
+    ):
         import_checkpoint(tmp_path / "pieces.pt", tmp_path / "new", folder / "pieces.model")
 
 
 def test_another_sentencepiece_model_is_refused(files, tmp_path):
     folder, _ = files
-    (tmp_path / "other.model").write_bytes(train_vocabulary(["Ζευς Αθηνα Αρης Ηρα Ποσειδων Δημητρα"] * 9, 30))
+    (tmp_path / "other.model").write_bytes(
+        train_vocabulary(["Ζευς Αθηνα Αρης Ηρα Ποσειδων Δημητρα"] * 9, 30)
+    )
     for settings in (EXACT, ImportSettings()):
-        with pytest.raises(ModelDirectoryError, match=r"has rows for \d+ of the \d+ pieces of the sentencepiece model"):
-            import_checkpoint(folder / "zip.pt", tmp_path / "p-sp", tmp_path / "other.model", settings)
+        with pytest.raises(
+            ModelDirectoryError,
+            match=r"has rows for \d+ of the \d+ pieces of the sentencepiece model",
+        ):
+            import_checkpoint(
+                folder / "zip.pt", tmp_path / "p-sp", tmp_path / "other.model", settings
+            )
     assert not (tmp_path / "p-sp").exists()

@@ -48,7 +48,10 @@ def test_an_output_is_one_runs(tmp_path):
         leave_behind(tmp_path, ".x.npy.0123456789ab.part")
         with pytest.raises(ParagramError) as caught, output_lock(output):
             pass
-        assert str(caught.value) == f"another run is writing {output}; wait for it, or name another output"
+        assert (
+            str(caught.value)
+            == f"another run is writing {output}; wait for it, or name another output"
+        )
         assert ".x.npy.0123456789ab.part" in names(tmp_path)  # it is the other's
     with output_lock(output), pytest.raises(TimeoutError):
         FileLock(tmp_path / ".x.npy.lock", timeout=0).acquire()
@@ -63,7 +66,10 @@ def test_what_another_run_has_made_meanwhile_is_not_replaced(tmp_path):
         asked.append(output)
         check_output(output, overwrite=False)
 
-    with pytest.raises(ParagramError, match="exists; choose another name"), output_lock(output, check):
+    with (
+        pytest.raises(ParagramError, match="exists; choose another name"),
+        output_lock(output, check),
+    ):
         write_text(output, "overwritten")
     assert output.read_text() == "finished" and names(tmp_path) == ["x"]
 
@@ -75,11 +81,14 @@ def test_what_killed_runs_have_left_goes(tmp_path):
     of_the_user = tmp_path / ".x.aa0123456789.part"
     of_the_user.mkdir()
     (of_the_user / "precious").touch()
-    for name in (".x.bb0123456789.part", ".x.cc0123456789.part"):  # of runs killed before they wrote the marker
+    # of runs killed before they wrote the marker
+    for name in (".x.bb0123456789.part", ".x.cc0123456789.part"):
         (tmp_path / name).mkdir()
     (tmp_path / name / MARKER).touch()
     with output_lock(tmp_path / "x"):
-        assert names(tmp_path) == sorted([".x.lock", of_the_user.name, *(name.rstrip("/") for name in others)])
+        assert names(tmp_path) == sorted(
+            [".x.lock", of_the_user.name, *(name.rstrip("/") for name in others)]
+        )
     remove_unfinished(tmp_path)
     assert names(tmp_path) == sorted(["x.part", ".x.part", ".x.work", of_the_user.name])
     assert names(of_the_user) == ["precious"]
@@ -116,7 +125,9 @@ def test_only_folders_with_our_marker_are_removed(tmp_path):
     (ours / "link").symlink_to(of_the_user)
     link.symlink_to(ours)
     for path in (of_the_user, link, of_the_user / "precious"):
-        with pytest.raises(ParagramError, match=f"{path} exists, and this version of st_paragram did not make it"):
+        with pytest.raises(
+            ParagramError, match=f"{path} exists, and this version of st_paragram did not make it"
+        ):
             make_own_folder(path)
         remove_own_folder(path)
     remove_own_folder(ours)
@@ -136,11 +147,27 @@ def test_a_lock_is_no_file_of_the_user(tmp_path):
 @pytest.mark.parametrize(
     ("marker", "own", "foreign"),
     [
-        ("st_paragram.json", ["README.md", "1_MeanPool/mean_pool_config.json", "word.model"], "notes.txt"),
+        (
+            "st_paragram.json",
+            ["README.md", "1_MeanPool/mean_pool_config.json", "word.model"],
+            "notes.txt",
+        ),
         ("st_paragram.json", ["model.safetensors", "training.json"], "1_MeanPool/scores.json"),
-        ("st_paragram.json", ["model.safetensors", "0_Router/query_0_MeanPool/config.json"], "int8/st_paragram.json"),
-        ("st_paragram.json", ["0_SideBySide/psp/modules.json", "decoders/model.safetensors"], "my_config_of_life.json"),
-        ("st_paragram.json", ["language-en/0_TokenEmbedding/model.safetensors"], "backup/model.safetensors"),
+        (
+            "st_paragram.json",
+            ["model.safetensors", "0_Router/query_0_MeanPool/config.json"],
+            "int8/st_paragram.json",
+        ),
+        (
+            "st_paragram.json",
+            ["0_SideBySide/psp/modules.json", "decoders/model.safetensors"],
+            "my_config_of_life.json",
+        ),
+        (
+            "st_paragram.json",
+            ["language-en/0_TokenEmbedding/model.safetensors"],
+            "backup/model.safetensors",
+        ),
         ("embeddings.json", ["shard-00000.npy"], "matrix.npy"),
         ("sentences.lance", ["sentences.lance/data/0.lance", "in-use.lock"], ".git/config"),
     ],
@@ -153,7 +180,9 @@ def test_a_folder_with_files_of_the_user_is_not_replaced(tmp_path, marker, own, 
     check_output_folder(output, True, marker, "model")
     (output / foreign).parent.mkdir(exist_ok=True)
     (output / foreign).touch()
-    with pytest.raises(ParagramError, match=f"out has files that are not of a model, such as {foreign}; move them"):
+    with pytest.raises(
+        ParagramError, match=f"out has files that are not of a model, such as {foreign}; move them"
+    ):
         check_output_folder(output, True, marker, "model")
 
 
@@ -167,7 +196,10 @@ def test_a_folder_with_files_of_the_user_is_not_replaced(tmp_path, marker, own, 
     ],
 )
 def test_a_full_disk_is_named(tmp_path, error):
-    with pytest.raises(OSError, match=r"No space left|File too large") as caught, atomic(tmp_path / "x"):
+    with (
+        pytest.raises(OSError, match=r"No space left|File too large") as caught,
+        atomic(tmp_path / "x"),
+    ):
         raise error
     assert caught.value.filename == str(tmp_path / "x") and is_full_disk(caught.value)
     with pytest.raises(ValueError, match="another"), atomic(tmp_path / "x"):

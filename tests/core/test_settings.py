@@ -37,7 +37,9 @@ class Example:
     share: float | None = setting(None, "share of the rows", ge=0.5, le=1)
     kind: Literal["near", "far"] = setting("near", "which rows")
     side: Side = setting(Side.LEFT, "which side", option="--of")
-    fold: bool = setting(True, "make no difference of case", option="--keep-case", option_help="tell cases apart")
+    fold: bool = setting(
+        True, "make no difference of case", option="--keep-case", option_help="tell cases apart"
+    )
     trim: bool = setting(True, "cut spaces off")
     loud: bool = setting(False, "say more")
     size: Annotated[int, pydantic.BeforeValidator(parse_size)] = setting(
@@ -63,7 +65,9 @@ VALUES = {
 SOME = st.fixed_dictionaries({}, optional=VALUES)
 
 
-def parsed(*arguments: object, leave_out: tuple[str, ...] = (), only: tuple[str, ...] | None = None) -> Example:
+def parsed(
+    *arguments: object, leave_out: tuple[str, ...] = (), only: tuple[str, ...] | None = None
+) -> Example:
     parser = argparse.ArgumentParser()
     add_setting_options(parser, Example, leave_out, only)
     return Example("x", **given(parser.parse_args(list(map(str, arguments))), Example))
@@ -72,12 +76,18 @@ def parsed(*arguments: object, leave_out: tuple[str, ...] = (), only: tuple[str,
 @over(SOME)
 def test_python_yaml_and_the_command_line_agree(values: dict[str, object]) -> None:
     example = Example("x", **values)
-    plain = {name: str(value) if isinstance(value, Path) else value for name, value in values.items()}
+    plain = {
+        name: str(value) if isinstance(value, Path) else value for name, value in values.items()
+    }
     assert Example("x", **yaml.safe_load(yaml.safe_dump(plain))) == example
     flags = {"fold": "--keep-case", "trim": "--no-trim"}
     words = [flags[name] for name in flags if values.get(name) is False]
     options = {"side": "--of"}
-    words += [f"{options.get(name, '--' + name)}={value}" for name, value in plain.items() if name not in flags]
+    words += [
+        f"{options.get(name, '--' + name)}={value}"
+        for name, value in plain.items()
+        if name not in flags
+    ]
     assert parsed(*words) == example
 
 
@@ -91,7 +101,9 @@ def test_python_yaml_and_the_command_line_agree(values: dict[str, object]) -> No
         ({"colour": 1}, "unknown setting 'colour'; known settings: dim, fold, "),
     ],
 )
-def test_refusals_name_the_setting_the_value_and_what_is_expected(values: dict[str, object], message: str) -> None:
+def test_refusals_name_the_setting_the_value_and_what_is_expected(
+    values: dict[str, object], message: str
+) -> None:
     with pytest.raises(SettingsError) as caught:
         Example(**{"name": "x", **values})
     assert str(caught.value).startswith(message)
@@ -130,11 +142,20 @@ def test_other_files_are_refused_by_name(tmp_path: Path, text: str, message: str
     assert str(caught.value).startswith(f"{path}: {message}")
 
 
-def test_options_have_several_names_are_left_out_chosen_and_checked(capsys: pytest.CaptureFixture[str]) -> None:
-    assert parsed() == Example("x") and parsed("--dim", 3, "--no-trim") == Example("x", dim=3, trim=False)
+def test_options_have_several_names_are_left_out_chosen_and_checked(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert parsed() == Example("x") and parsed("--dim", 3, "--no-trim") == Example(
+        "x", dim=3, trim=False
+    )
     assert parsed("-s", "8K").size == parsed("--size", 8192).size == 8192
     assert parsed("--dim", 3, only=("dim",)).dim == 3
-    for words, chosen in (("--dim x", {}), ("--kind x", {}), ("--name x", {}), ("--dim 3", {"leave_out": ("dim",)})):
+    for words, chosen in (
+        ("--dim x", {}),
+        ("--kind x", {}),
+        ("--name x", {}),
+        ("--dim 3", {"leave_out": ("dim",)}),
+    ):
         with pytest.raises(SystemExit):
             parsed(*words.split(), **chosen)
         assert words.split()[0] in capsys.readouterr().err
@@ -154,7 +175,8 @@ def test_help_shows_every_default_and_what_flags_do() -> None:
         "--where PATH folder (default: data)",
     ):
         assert text in shown
-    assert re.search(r"-s( SIZE)?, --size SIZE bytes \(default: 4K\)", shown)  # Python 3.13 names the value once
+    # Python 3.13 names the value once
+    assert re.search(r"-s( SIZE)?, --size SIZE bytes \(default: 4K\)", shown)
 
 
 @pytest.mark.parametrize(
@@ -172,7 +194,9 @@ def test_help_shows_every_default_and_what_flags_do() -> None:
         ("kind: 1", "kind is 1; "),
     ],
 )
-def test_a_value_of_another_type_is_refused_in_one_line(tmp_path: Path, text: str, message: str) -> None:
+def test_a_value_of_another_type_is_refused_in_one_line(
+    tmp_path: Path, text: str, message: str
+) -> None:
     (tmp_path / "x.yaml").write_text(f"name: x\n{text}\n")
     with pytest.raises(SettingsError, match=message) as caught:
         read(Example, tmp_path / "x.yaml")

@@ -68,7 +68,16 @@ def texts(tmp_path, monkeypatch):
 def release(description, *arguments):
     """Run the recipe; return its exit status."""
     Path("release.yaml").write_text(yaml.safe_dump(description, sort_keys=False))
-    sys.argv = ["release", "--texts", "texts", "--output", "out", "--config", "release.yaml", *arguments]
+    sys.argv = [
+        "release",
+        "--texts",
+        "texts",
+        "--output",
+        "out",
+        "--config",
+        "release.yaml",
+        *arguments,
+    ]
     with pytest.raises(SystemExit) as ended:
         runpy.run_path(str(RECIPE), run_name="__main__")
     return ended.value.code
@@ -77,21 +86,39 @@ def release(description, *arguments):
 def test_models_are_trained_packed_and_described_once(capsys):
     Path("Unihan_Variants.txt").write_text("U+570B\tkSimplifiedVariant\tU+56FD\n")
     assert release(DESCRIPTION, "--unihan", "Unihan_Variants.txt") == 0
-    assert capsys.readouterr().out.splitlines()[-4:] == ["out/small", "out/small-int8", "out/small-int4", "out/open"]
+    assert capsys.readouterr().out.splitlines()[-4:] == [
+        "out/small",
+        "out/small-int8",
+        "out/small-int4",
+        "out/open",
+    ]
     assert set(read_languages(Path("out/small-int4"))) == {"en", "es"}
     kinds = [table_type(Path("out") / name).value for name in ("small", "small-int8", "small-int4")]
-    assert kinds == ["float32", "int8", "int4"] and st_paragram.load("out/small-int8").encode(["ba"]).shape == (1, 4)
+    assert kinds == ["float32", "int8", "int4"] and st_paragram.load("out/small-int8").encode(
+        ["ba"]
+    ).shape == (1, 4)
 
     card = ModelCard.load("out/small-int8/README.md")
     assert (card.data.license, card.data.language) == ("cc0-1.0", ["en", "es"])
-    assert 'SentenceTransformer("small-int8")' in card.text and "A smaller copy of small" in card.text
-    assert "| ours | en 200, es 200 | CC0-1.0 |" in card.text and "| theirs | es 150 | none stated |" in card.text
+    assert (
+        'SentenceTransformer("small-int8")' in card.text and "A smaller copy of small" in card.text
+    )
+    assert (
+        "| ours | en 200, es 200 | CC0-1.0 |" in card.text
+        and "| theirs | es 150 | none stated |" in card.text
+    )
     rows = Path("out/stores/small.words/es/words.tsv").read_text().splitlines()
     sides = [[side.split() for side in row.split("\t")] for row in rows]
     words = Counter(pair for one, other in sides for pair in zip(one, other, strict=True))
-    assert words == {(f"one{n}", f"uno{n}"): 2 for n in range(30)} and max(len(one) for one, _ in sides) <= 7
+    assert (
+        words == {(f"one{n}", f"uno{n}"): 2 for n in range(30)}
+        and max(len(one) for one, _ in sides) <= 7
+    )
     assert f"| words | es {len(rows)} | CC BY 4.0 | a dictionary |" in card.text
-    assert "4 dimensions," in card.text and card.text.count("Near a test set.") == card.text.count("## Sources") == 1
+    assert (
+        "4 dimensions," in card.text
+        and card.text.count("Near a test set.") == card.text.count("## Sources") == 1
+    )
     small = ModelCard.load("out/small-int4/README.md").text
     assert 'st_paragram.load("small-int4")' in small and small.count("## Table of int4") == 1
     assert "theirs" not in Path("out/open/README.md").read_text()
@@ -104,24 +131,35 @@ def test_models_are_trained_packed_and_described_once(capsys):
 
     before = {path: path.stat().st_mtime_ns for path in Path("out").rglob("*") if path.is_file()}
     assert release(DESCRIPTION) == 0
-    assert before == {path: path.stat().st_mtime_ns for path in Path("out").rglob("*") if path.is_file()}
+    assert before == {
+        path: path.stat().st_mtime_ns for path in Path("out").rglob("*") if path.is_file()
+    }
 
 
 def test_what_is_refused(capsys):
     for change, message in (
-        (lambda models, sources: sources.pop("theirs"), "theirs.tsv.xz: a source without a license; describe"),
+        (
+            lambda models, sources: sources.pop("theirs"),
+            "theirs.tsv.xz: a source without a license; describe",
+        ),
         (
             lambda models, sources: [each.update(open=False) for each in sources.values()],
             "es: no text to train open on",
         ),
-        (lambda models, sources: models["open"].update(epochs=3), "open: unknown entry 'epochs'; known entries:"),
+        (
+            lambda models, sources: models["open"].update(epochs=3),
+            "open: unknown entry 'epochs'; known entries:",
+        ),
     ):
         description = yaml.safe_load(yaml.safe_dump(DESCRIPTION))
         change(description["models"], description["sources"])
         assert release(description) == 1
         assert message in capsys.readouterr().err and not Path("out").exists()
     assert release(DESCRIPTION) == 1
-    assert "small is to read traditional Chinese as simplified; give --unihan" in capsys.readouterr().err
+    assert (
+        "small is to read traditional Chinese as simplified; give --unihan"
+        in capsys.readouterr().err
+    )
     assert release(DESCRIPTION, "--only", "x") == 1
     assert "no model 'x' in release.yaml; it has small, open" in capsys.readouterr().err
 
@@ -135,4 +173,6 @@ def test_the_published_release_is_sound():
     for name in ("p-sp-mini-float32", "p-sp-base-float32"):
         assert description["models"][name]["open_only"]
     for source in description["sources"].values():
-        assert not (source.get("open") and source["license"].startswith(("none", "GPL", "CC BY-NC")))
+        assert not (
+            source.get("open") and source["license"].startswith(("none", "GPL", "CC BY-NC"))
+        )

@@ -46,14 +46,18 @@ code = 1
 | `pump`, la primera | Mueve el agua |
 """
 FILES = {
-    "app/res/values/strings.xml": ANDROID.format("Open the &lt;b&gt;blue&lt;/b&gt; door", "You have %1$d messages"),
+    "app/res/values/strings.xml": ANDROID.format(
+        "Open the &lt;b&gt;blue&lt;/b&gt; door", "You have %1$d messages"
+    ),
     "app/res/values-es/strings.xml": ANDROID.format("Abre la puerta azul", "Tienes %1$d mensajes"),
     "app/res/values-ru/strings.xml": ANDROID.format("Open the red door", "У вас %1$d сообщений"),
     "lang/en.json": json.dumps({"a": {"b": "Close the old window", "c": "Two words"}}),
     "lang/es-ES.json": json.dumps({"a": {"c": "Dos palabras", "b": "Cierra la ventana vieja"}}),
     "po/es.po": PO.format("The bread is old", "El pan es viejo"),
     "ftl/en.ftl": "-brand = The Fox\na = { -brand } runs home\n    .title = This is a title\n",
-    "ftl/es.ftl": "-brand = El Zorro\na = { -brand } corre a casa\n    .title = Esto es un título\n",
+    "ftl/es.ftl": (
+        "-brand = El Zorro\na = { -brand } corre a casa\n    .title = Esto es un título\n"
+    ),
     "docs/one/read.md": LESSON,
     "translations/es/docs/one/read.md": LECCION,
 }
@@ -82,14 +86,23 @@ def repository(folder, files):
 def run(script, folder, *arguments):
     """Run a script; return the rows of all files that it wrote."""
     clone = folder / "clones" / "me+app"
-    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=clone, capture_output=True, check=True, text=True).stdout
+    commit = subprocess.run(
+        ["git", "rev-parse", "HEAD"], cwd=clone, capture_output=True, check=True, text=True
+    ).stdout
     config = CONFIG.replace("me/app@0000000", f"me/app@{commit[:9]}")
     (folder / "release.yaml").write_text(config, encoding="utf-8")
-    options = {"--repositories": folder / "clones", "--texts": folder / "texts", "--config": folder / "release.yaml"}
+    options = {
+        "--repositories": folder / "clones",
+        "--texts": folder / "texts",
+        "--config": folder / "release.yaml",
+    }
     sys.argv = ["script", *(str(word) for option in options.items() for word in option), *arguments]
     assert script.main() == 0
     files = sorted((folder / "texts").rglob("*.tsv"))
-    return {f"{path.parent.name}/{path.stem}": path.read_text(encoding="utf-8").splitlines() for path in files}
+    return {
+        f"{path.parent.name}/{path.stem}": path.read_text(encoding="utf-8").splitlines()
+        for path in files
+    }
 
 
 def test_catalogs_and_lessons_become_rows(tmp_path, capsys):
@@ -139,7 +152,8 @@ def test_missing_repositories_and_commits_are_named(tmp_path):
 
 def test_words_of_dictionaries_wordnets_and_names(tmp_path):
     dictionary = (
-        '#NAME "x"\n\nhouse\n\t[b]~[/b] [i](building)[/i]\n\t[m1]casa [p]<f>[/p], \\[rare\\] morada (old)[/m]\n'
+        '#NAME "x"\n\nhouse\n\t[b]~[/b] [i](building)[/i]\n\t[m1]casa [p]<f>[/p], \\[rare\\] morada'
+        " (old)[/m]\n"
     )
     names = {
         "en": {"en": {"x": {"name": "Red Sea", "id": "one"}}},

@@ -1,4 +1,6 @@
-"""Damaged models and pair stores: what is read is as it should be, or refused in one line; nothing crashes or hangs."""
+"""Damaged models and pair stores: what is read is as it should be, or refused in one line; nothing
+crashes or hangs.
+"""
 
 from __future__ import annotations
 
@@ -19,10 +21,16 @@ from st_paragram.core.encoding.table import Table
 from st_paragram.errors import ParagramError
 
 _KINDS = ("float32", "float16", "int8", "int4", "store.h5")
-_READ = ("st_paragram.json", "config_sentence_transformers.json", "sentencepiece.model", "model.safetensors")
+_READ = (
+    "st_paragram.json",
+    "config_sentence_transformers.json",
+    "sentencepiece.model",
+    "model.safetensors",
+)
 _TEXTS = ["", "ba ce di", "xo yo zu " * 50, "naïve 한국어", "\ud800\x00"]
 _LIMIT = 60  # seconds for an example
-_MEMORY = 8 << 30  # address space of a process: asking for more fails there, and not on a machine with more memory
+# address space of a process: asking for more fails there, and not on a machine with more memory
+_MEMORY = 8 << 30
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +59,11 @@ def damage(rng, path):
 
 
 def rows_of(store):
-    return [part.tolist() for side in ("a", "b") for part in store.take(side, np.arange(len(store)), np.int32)]
+    return [
+        part.tolist()
+        for side in ("a", "b")
+        for part in store.take(side, np.arange(len(store)), np.int32)
+    ]
 
 
 def example(seed, originals, folder):
@@ -68,10 +80,14 @@ def example(seed, originals, folder):
     try:
         if kind.endswith(".h5"):
             (store := PairStore(copy)).check()
-            assert rows_of(store) == rows_of(PairStore(originals / kind)), f"{seed}, {said}: other rows"
+            assert rows_of(store) == rows_of(PairStore(originals / kind)), (
+                f"{seed}, {said}: other rows"
+            )
         else:
             vectors = (encoder := Encoder(copy)).encode(_TEXTS)
-            assert vectors.shape == (len(_TEXTS), encoder.dimension) and np.isfinite(vectors).all(), f"{seed}, {said}"
+            assert (
+                vectors.shape == (len(_TEXTS), encoder.dimension) and np.isfinite(vectors).all()
+            ), f"{seed}, {said}"
     except (ParagramError, OSError) as error:
         assert "\n" not in str(error) and str(error), f"{seed}, {said}: {error!r}"
 

@@ -1,4 +1,6 @@
-"""Commands that are killed, that run twice at once, or whose disk is full: an output is whole, or is not there."""
+"""Commands that are killed, that run twice at once, or whose disk is full: an output is whole, or
+is not there.
+"""
 
 from __future__ import annotations
 
@@ -29,10 +31,21 @@ _LIMIT = 120  # seconds for a run
 #: Command lines, the name of what each makes, and files of it that hold times.
 COMMANDS = {
     "embed": ("embed {in}/many.txt --model {in}/model --output {out}", "e.npy", ()),
-    "prepare": ("prepare --lang es --text {in}/pairs.tsv --vocab-size 200 --cleaning paper --output {out}", "s.h5", ()),
-    "mine": ("mine --source {in}/few.en --target {in}/few.es --model {in}/model --output {out}", "p.tsv", ()),
+    "prepare": (
+        "prepare --lang es --text {in}/pairs.tsv --vocab-size 200 --cleaning paper --output {out}",
+        "s.h5",
+        (),
+    ),
+    "mine": (
+        "mine --source {in}/few.en --target {in}/few.es --model {in}/model --output {out}",
+        "p.tsv",
+        (),
+    ),
     "train": (
-        "train bitext --lang xx --data {in}/store.h5 --dim 128 --epochs 4 --anneal-interval 4 --output {out}",
+        (
+            "train bitext --lang xx --data {in}/store.h5 --dim 128 --epochs 4 --anneal-interval 4"
+            " --output {out}"
+        ),
         "t",
         ("training.json", "README.md"),
     ),
@@ -42,10 +55,18 @@ COMMANDS = {
 @pytest.fixture(scope="module")
 def inputs(tmp_path_factory, vocabulary):
     folder, pairs = tmp_path_factory.mktemp("inputs"), make_pairs(4000)
-    texts = {"many.txt": [text for pair in pairs for text in pair], "pairs.tsv": map("\t".join, pairs)}
-    texts |= {f"few.{language}": [pair[side] for pair in pairs[:400]] for side, language in enumerate(("en", "es"))}
+    texts = {
+        "many.txt": [text for pair in pairs for text in pair],
+        "pairs.tsv": map("\t".join, pairs),
+    }
+    texts |= {
+        f"few.{language}": [pair[side] for pair in pairs[:400]]
+        for side, language in enumerate(("en", "es"))
+    }
     for name, lines in texts.items():
-        (folder / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8", newline="\n")
+        (folder / name).write_text(
+            "".join(f"{line}\n" for line in lines), encoding="utf-8", newline="\n"
+        )
     torch.manual_seed(0)
     directory.save(pipeline(SentencePieceEmbedding(vocabulary, 64), device="cpu"), folder / "model")
     write_store(folder / "store.h5", pairs[:400], vocabulary)
@@ -68,7 +89,9 @@ def contents(name, folder):
 
 
 def start(words, folder):
-    """Start a command in a separate process group and wait for the first file in its folder, or for its end."""
+    """Start a command in a separate process group and wait for the first file in its folder, or for
+    its end.
+    """
     folder.mkdir(exist_ok=True)
     with folder.with_suffix(".log").open("ab") as log:
         command = [sys.executable, "-m", "st_paragram.cli.main", *words]
@@ -79,7 +102,11 @@ def start(words, folder):
 
 
 @pytest.mark.parametrize(
-    "name", ["embed", *(pytest.param(name, marks=pytest.mark.slow) for name in ("prepare", "mine", "train"))]
+    "name",
+    [
+        "embed",
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("prepare", "mine", "train")),
+    ],
 )
 def test_killed_and_run_again(name, inputs, tmp_path):
     output, whole, rng = COMMANDS[name][1], tmp_path / "whole", random.Random(name)
@@ -94,8 +121,13 @@ def test_killed_and_run_again(name, inputs, tmp_path):
         if child.poll() is None:
             os.killpg(child.pid, signal.SIGKILL)
         killed = child.wait(_LIMIT) == -signal.SIGKILL
-        made = {path: digest for path, digest in contents(name, folder).items() if Path(path).parts[0] == output}
-        assert made in ({}, expected) or (name == "train" and killed)  # whose folder grows by whole checkpoints
+        made = {
+            path: digest
+            for path, digest in contents(name, folder).items()
+            if Path(path).parts[0] == output
+        }
+        # whose folder grows by whole checkpoints
+        assert made in ({}, expected) or (name == "train" and killed)
         if made != expected:  # else it was killed while it removed its working files
             again = [*words, "--resume"] if name == "train" and made else words
             assert start(again, folder).wait(_LIMIT) == 0

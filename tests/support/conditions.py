@@ -1,4 +1,6 @@
-"""Random conditions on fields, each with an evaluation in Python, and random strings that are almost conditions."""
+"""Random conditions on fields, each with an evaluation in Python, and random strings that are
+almost conditions.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +25,31 @@ WORDS = [
     "--",
     "En",
 ]
-FIELDS = {"lang": WORDS, "a b": WORDS, "year": [-3, 0, 7, 2020, 2021, 2**62], "price": [-1.5, 0.0, 2.0, 2.5, 1e30]}
+FIELDS = {
+    "lang": WORDS,
+    "a b": WORDS,
+    "year": [-3, 0, 7, 2020, 2021, 2**62],
+    "price": [-1.5, 0.0, 2.0, 2.5, 1e30],
+}
 FIELDS |= {"ok": [True, False], "日本": [1, 2]}
-GARBAGE = ["'", '"', "`", "(", ")", ",", ";", "--", "/*", "$1", "?", "+ 1", "* 2", "::int", "cast(year as int)", "null"]
+GARBAGE = [
+    "'",
+    '"',
+    "`",
+    "(",
+    ")",
+    ",",
+    ";",
+    "--",
+    "/*",
+    "$1",
+    "?",
+    "+ 1",
+    "* 2",
+    "::int",
+    "cast(year as int)",
+    "null",
+]
 GARBAGE += [
     "length(text)",
     "repeat('a', 9)",
@@ -41,8 +65,27 @@ GARBAGE += [
     "is",
     "in",
 ]
-GARBAGE += ["like", "between", "and", "or", "true", "1e400", "9" * 30, "_rowid", "vector", "x.y", "case when", "\ud800"]
-COMPARISONS = {"=": operator.eq, "!=": operator.ne, "<>": operator.ne, "<": operator.lt, "<=": operator.le}
+GARBAGE += [
+    "like",
+    "between",
+    "and",
+    "or",
+    "true",
+    "1e400",
+    "9" * 30,
+    "_rowid",
+    "vector",
+    "x.y",
+    "case when",
+    "\ud800",
+]
+COMPARISONS = {
+    "=": operator.eq,
+    "!=": operator.ne,
+    "<>": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+}
 COMPARISONS |= {">": operator.gt, ">=": operator.ge}
 
 
@@ -95,7 +138,11 @@ def _test(rng):
         form = rng.choice([0, 1, 5])
     if form == 0:
         sign = rng.choice(["=", "!=", "<>"] if name == "ok" else list(COMPARISONS))
-        return _known(name, f"{column} {sign} {_written(first)}", lambda value: COMPARISONS[sign](value, first))
+        return _known(
+            name,
+            f"{column} {sign} {_written(first)}",
+            lambda value: COMPARISONS[sign](value, first),
+        )
     if form == 1:
         negated = rng.random() < 0.5
         text = f"{column} is {'not ' * negated}null"
@@ -110,10 +157,15 @@ def _test(rng):
         text = f"{column} {no}between {_written(first)} and {_written(second)}"
         return _known(name, text, lambda value: (first <= value <= second) != negated)
     if form == 4 and isinstance(first, str):
-        pattern = "".join(rng.choice(["%", "_", "\\%", "\\_", "\\\\", "\\x", *WORDS]) for _ in range(rng.randint(0, 3)))
+        pattern = "".join(
+            rng.choice(["%", "_", "\\%", "\\_", "\\\\", "\\x", *WORDS])
+            for _ in range(rng.randint(0, 3))
+        )
         regex = re.sub(r"\\[\\%_]|.", _piece, pattern, flags=re.DOTALL)
         text = f"{column} {no}like {_written(pattern)}"
-        return _known(name, text, lambda value: bool(re.fullmatch(regex, value, re.DOTALL)) != negated)
+        return _known(
+            name, text, lambda value: bool(re.fullmatch(regex, value, re.DOTALL)) != negated
+        )
     return _known("ok", rng.choice(["ok", "`ok`", '"ok"']), lambda value: value)
 
 

@@ -17,7 +17,9 @@ def _words(rng: random.Random, count: int) -> list[str]:
 
 
 def make_pairs(count: int, seed: int = 0, repeat_every: int = 9) -> list[tuple[str, str]]:
-    """Sentences and their word-by-word translations; each `repeat_every`-th pair repeats an earlier first side."""
+    """Sentences and their word-by-word translations; each `repeat_every`-th pair repeats an earlier
+    first side.
+    """
     rng = random.Random(seed)
     first, second = _words(rng, 80), _words(rng, 80)
     pairs: list[tuple[str, str]] = []
@@ -33,5 +35,7 @@ def make_pairs(count: int, seed: int = 0, repeat_every: int = 9) -> list[tuple[s
 
 def write_store(path, pairs, vocabulary, **settings) -> PairStore:
     with PairStoreWriter(path, ("en", "xx"), vocabulary, 100, settings) as writer:
-        writer.append(*vocabulary.encode([a for a, _ in pairs]), *vocabulary.encode([b for _, b in pairs]))
+        writer.append(
+            *vocabulary.encode([a for a, _ in pairs]), *vocabulary.encode([b for _, b in pairs])
+        )
     return PairStore(path)

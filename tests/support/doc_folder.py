@@ -21,14 +21,18 @@ TEXTS = {
     0: "lines.txt wiki.en a.en questions.txt answers.txt sentences.txt",
     1: "wiki.es a.es more.txt",
 }
-FEW = {0: "in.en styles.en sentences.en gone.txt", 1: "sentences.es ref.es"}  # for generation, which takes longer
+# for generation, which takes longer
+FEW = {0: "in.en styles.en sentences.en gone.txt", 1: "sentences.es ref.es"}
 
 
 def make_folder(folder: Path) -> Path:
     """Texts, a store and a model of each kind, all tiny."""
     pairs = list(sample_pairs("es", PAIRS))
     _write_texts(folder, pairs)
-    prepare = f"prepare --lang es --text {folder}/en-es.tsv --vocab-size 300 --output {folder}/data/en-es.h5"
+    prepare = (
+        f"prepare --lang es --text {folder}/en-es.tsv --vocab-size 300 --output"
+        f" {folder}/data/en-es.h5"
+    )
     assert main(prepare.split()) == 0
     torch.manual_seed(0)
     vocabulary = st_paragram.PairStore(folder / "data/en-es.h5").tokenizer()
@@ -38,7 +42,8 @@ def make_folder(folder: Path) -> Path:
     generator = new_generator(vocabulary)
     languages = ("en", "es")
     st_paragram.save(
-        GenerativeEncoder.of(generator.semantic.pipeline, languages, vocabulary, generator), folder / "bgt-es"
+        GenerativeEncoder.of(generator.semantic.pipeline, languages, vocabulary, generator),
+        folder / "bgt-es",
     )
     dual = new_model(write_bitext(folder / "bitext.h5", vocabulary, pairs[:40]))
     st_paragram.save(unlike_new(dual), folder / "muse-cnn")
@@ -61,18 +66,34 @@ def _write_texts(folder: Path, pairs: list[tuple[str, str]]) -> None:
                 text = "".join(f"{pair[side]}\n" for pair in pairs[:count])
                 (folder / name).write_text(text, encoding="utf-8")
     rows = "".join(f"{first}\t{second}\n" for first, second in pairs)
-    for name in ("pairs.tsv", "bitext.tsv", "en-es.tsv", "en-es.tsv.xz", "paraphrases.tsv.xz", "en-de.tsv.xz"):
+    for name in (
+        "pairs.tsv",
+        "bitext.tsv",
+        "en-es.tsv",
+        "en-es.tsv.xz",
+        "paraphrases.tsv.xz",
+        "en-de.tsv.xz",
+    ):
         content = rows.encode()
         (folder / name).write_bytes(lzma.compress(content) if name.endswith(".xz") else content)
     (folder / "held-out.tsv").write_text(rows, encoding="utf-8")
-    graded = [f"{i % 6}\t{first}\t{pairs[i + i % 6][1]}\n" for i, (first, _) in enumerate(pairs[:60])]
+    graded = [
+        f"{i % 6}\t{first}\t{pairs[i + i % 6][1]}\n" for i, (first, _) in enumerate(pairs[:60])
+    ]
     (folder / "graded.tsv").write_text("".join(graded), encoding="utf-8")
     for name, side in (("queries", 0), ("corpus", 1)):
         texts = [f"{i}\t{pair[side]}\n" for i, pair in enumerate(pairs[:40])]
         (folder / f"{name}.tsv").write_text("".join(texts), encoding="utf-8")
     (folder / "qrels.tsv").write_text("".join(f"{i}\t{i}\t1\n" for i in range(40)))
     (folder / "list.tsv").write_text("a.en\ta.es\n")
-    news = [{"text": second, "lang": "es", "year": 2018 + i} for i, (_, second) in enumerate(pairs[20:26])]
-    (folder / "news.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in news), encoding="utf-8")
-    labelled = [f"{1 - i % 2}\t{first}\t{pairs[i + i % 2][1]}\n" for i, (first, _) in enumerate(pairs[:60])]
+    news = [
+        {"text": second, "lang": "es", "year": 2018 + i}
+        for i, (_, second) in enumerate(pairs[20:26])
+    ]
+    (folder / "news.jsonl").write_text(
+        "".join(f"{json.dumps(line)}\n" for line in news), encoding="utf-8"
+    )
+    labelled = [
+        f"{1 - i % 2}\t{first}\t{pairs[i + i % 2][1]}\n" for i, (first, _) in enumerate(pairs[:60])
+    ]
     (folder / "sample.tsv").write_text("".join(labelled), encoding="utf-8")

@@ -11,18 +11,24 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-_DOCS = [path for path in sorted((ROOT / "docs").glob("**/*.md")) if path.parent.name != "reference"]
+_DOCS = [
+    path for path in sorted((ROOT / "docs").glob("**/*.md")) if path.parent.name != "reference"
+]
 PAGES = [ROOT / "README.md", ROOT / "PACKAGE.md", ROOT / "recipes/README.md", *_DOCS]
 
 _NOT_RUN = re.compile(r"<!-- not run: .+ -->")
-_BLOCK = re.compile(r"^```(?P<language>\w*)\n(?P<fenced>.*?)\n```$|^(?P<indented>(?: {4}[^\n]*\n?)+)", re.M | re.S)
+_BLOCK = re.compile(
+    r"^```(?P<language>\w*)\n(?P<fenced>.*?)\n```$|^(?P<indented>(?: {4}[^\n]*\n?)+)", re.M | re.S
+)
 _SHELL = {"console", "sh", "bash", "shell"}
 _BREAKS = {";", "&&", "||", "|", "&"}
 
 
 @dataclass
 class Block:
-    """A block of a page: its language (`shell` for indented lines), text, first line, and whether it can run here."""
+    """A block of a page: its language (`shell` for indented lines), text, first line, and whether
+    it can run here.
+    """
 
     page: Path
     line: int
@@ -67,7 +73,11 @@ def blocks(page: Path) -> list[Block]:
     text, found = page.read_text(encoding="utf-8"), []
     for match in _BLOCK.finditer(text):
         language = match["language"] or ("text" if match["indented"] is None else "shell")
-        content = match["fenced"] if match["indented"] is None else re.sub("^    ", "", match["indented"], flags=re.M)
+        content = (
+            match["fenced"]
+            if match["indented"] is None
+            else re.sub("^    ", "", match["indented"], flags=re.M)
+        )
         above = text[: match.start()].rstrip().rpartition("\n")[2]
         line = text.count("\n", 0, match.start()) + 1 + (match["indented"] is None)
         language = "shell" if language in _SHELL else language
@@ -76,8 +86,12 @@ def blocks(page: Path) -> list[Block]:
 
 
 def assert_alike(printed: str, block: Block) -> None:
-    """Compare what was printed with what the page shows, up to rounding, which differs from processor to processor."""
+    """Compare what was printed with what the page shows, up to rounding, which differs from
+    processor to processor.
+    """
     numbers = re.compile(r"-?\d+\.\d+")
-    assert " ".join(numbers.sub("N", printed).split()) == " ".join(numbers.sub("N", block.text).split()), block.where
+    assert " ".join(numbers.sub("N", printed).split()) == " ".join(
+        numbers.sub("N", block.text).split()
+    ), block.where
     ours, theirs = (list(map(float, numbers.findall(text))) for text in (printed, block.text))
     assert ours == pytest.approx(theirs, abs=0.011), block.where

@@ -21,16 +21,28 @@ TASKS = ("translation", "qa", "response", "nli")
 
 def tiny(architecture="cnn", **changes):
     """Settings of a run that takes milliseconds a step."""
-    sizes = {"dim": 16, "layers": 2, "filters": 4, "heads": 2, "ffn_dim": 24, "max_length": 30, "context_length": 40}
+    sizes = {
+        "dim": 16,
+        "layers": 2,
+        "filters": 4,
+        "heads": 2,
+        "ffn_dim": 24,
+        "max_length": 30,
+        "context_length": 40,
+    }
     run = {"batch_size": 8, "length_buckets": 2, "steps": 6, "warmup_updates": 0, "seed": 3}
-    return DualEncoderSettings(architecture=architecture, **(sizes | run | {"device": "cpu"} | changes))
+    return DualEncoderSettings(
+        architecture=architecture, **(sizes | run | {"device": "cpu"} | changes)
+    )
 
 
 def write_bitext(path, vocabulary, pairs, languages=("xx", "yy")):
     """A store of translations into several languages, in turn; of three rows two are of the first."""
     named = [("en", language) for language in languages]
     numbers = np.arange(len(pairs)) % 3 // 2 if len(languages) > 1 else np.zeros(len(pairs), int)
-    with PairStoreWriter(path, ("en", "-".join(languages)), vocabulary, 100, row_languages=named) as writer:
+    with PairStoreWriter(
+        path, ("en", "-".join(languages)), vocabulary, 100, row_languages=named
+    ) as writer:
         sides = [vocabulary.encode(list(texts)) for texts in zip(*pairs, strict=True)]
         writer.append(*sides[0], *sides[1], pairs=numbers)
     return PairStore(path)
@@ -46,11 +58,15 @@ class Data:
 
 def contexts_of(pairs):
     """Texts around answers; every third has none."""
-    return ["" if i % 3 == 0 else f"{pairs[i - 1][1]} {answer}" for i, (_, answer) in enumerate(pairs)]
+    return [
+        "" if i % 3 == 0 else f"{pairs[i - 1][1]} {answer}" for i, (_, answer) in enumerate(pairs)
+    ]
 
 
 def write_data(folder, vocabulary, rows=40, few=1):
-    """Data of all tasks: questions of two languages, one of which has `few`, responses, inference of two."""
+    """Data of all tasks: questions of two languages, one of which has `few`, responses, inference
+    of two.
+    """
     pairs, few_pairs = make_pairs(rows, seed=5), make_pairs(few, seed=8)
     bitext = write_bitext(folder / "bitext.h5", vocabulary, make_pairs(rows, seed=6))
 
@@ -60,7 +76,11 @@ def write_data(folder, vocabulary, rows=40, few=1):
         (folder / task / f"{language}.tsv").write_text("".join(lines), encoding="utf-8")
 
     for language, some in (("en", pairs), ("xx", few_pairs)):
-        write("qa", language, [(*pair, context) for pair, context in zip(some, contexts_of(some), strict=True)])
+        write(
+            "qa",
+            language,
+            [(*pair, context) for pair, context in zip(some, contexts_of(some), strict=True)],
+        )
         write("nli", language, [(LABELS[number % 3], *pair) for number, pair in enumerate(some)])
     write("response", "en", pairs[::-1])
     return Data(bitext, MuseData({task: folder / task for task in ("qa", "response", "nli")}))
@@ -74,7 +94,9 @@ def new_model(store, architecture="cnn", **changes):
 
 
 def unlike_new(model, tasks=TASKS):
-    """A copy whose numbers are none of those that new models have, as if it was trained on these tasks."""
+    """A copy whose numbers are none of those that new models have, as if it was trained on these
+    tasks.
+    """
     model = copy.deepcopy(model)
     with torch.random.fork_rng(), torch.no_grad():
         torch.manual_seed(2)
@@ -88,7 +110,9 @@ def unlike_new(model, tasks=TASKS):
 
 
 def new_trainer(data, settings, folder, **arguments):
-    """A trainer that saves, logs and evaluates as `arguments` say; by default it saves and evaluates nothing."""
+    """A trainer that saves, logs and evaluates as `arguments` say; by default it saves and
+    evaluates nothing.
+    """
     torch.manual_seed(settings.seed)
     model = dual_encoder.new_model(data.bitext, settings)
     trainer = dual_encoder.trainer(

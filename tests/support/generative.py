@@ -12,7 +12,11 @@ from st_paragram.families.bgt.bilingual_generator import BilingualGenerator, Dec
 from st_paragram.families.bgt.settings import OBJECTIVES, SIDES, GenerativeSettings
 from st_paragram.families.bgt.translation_elbo import TranslationElbo
 from st_paragram.learning.modules.sentence_batch import SentenceBatch
-from st_paragram.learning.modules.transformer_encoder import TransformerShape, special_ids, transformer_pipeline
+from st_paragram.learning.modules.transformer_encoder import (
+    TransformerShape,
+    special_ids,
+    transformer_pipeline,
+)
 
 SHAPE = TransformerShape(dim=16, layers=1, heads=2, ffn_dim=24, max_length=40)
 LATENT = 6
@@ -27,7 +31,9 @@ def new_generator(vocabulary, objective="bgt", shape=SHAPE, latent_dim=LATENT, *
 
     decoders = DecoderShape(shape, latent_dim, parts.generators, parts.translators, **ways)
     languages = {side: pipeline() for side in SIDES if parts.languages}
-    return BilingualGenerator(pipeline(), languages, len(vocabulary), special_ids(vocabulary), decoders).eval()
+    return BilingualGenerator(
+        pipeline(), languages, len(vocabulary), special_ids(vocabulary), decoders
+    ).eval()
 
 
 _made: dict[str, BilingualGenerator] = {}
@@ -49,18 +55,37 @@ def batch_of(vocabulary, texts, max_length=SHAPE.max_length):
 
 def batches_of(vocabulary, pairs):
     """Pairs of texts as a batch of each side."""
-    return {side: batch_of(vocabulary, texts) for side, texts in zip(SIDES, zip(*pairs, strict=True), strict=True)}
+    return {
+        side: batch_of(vocabulary, texts)
+        for side, texts in zip(SIDES, zip(*pairs, strict=True), strict=True)
+    }
 
 
 def tiny(**changes):
     """Settings of a run that takes milliseconds an update."""
-    sizes = {"dim": 16, "ffn_dim": 24, "heads": 2, "latent_dim": LATENT, "encoder_layers": 1, "max_length": 40}
-    run = {"batch_tokens": 200, "min_pieces": 0, "warmup_updates": 4, "epochs": 1.0, "device": "cpu", "seed": 3}
+    sizes = {
+        "dim": 16,
+        "ffn_dim": 24,
+        "heads": 2,
+        "latent_dim": LATENT,
+        "encoder_layers": 1,
+        "max_length": 40,
+    }
+    run = {
+        "batch_tokens": 200,
+        "min_pieces": 0,
+        "warmup_updates": 4,
+        "epochs": 1.0,
+        "device": "cpu",
+        "seed": 3,
+    }
     return GenerativeSettings(**(sizes | run | changes))
 
 
 def new_trainer(store, settings, folder, **arguments):
-    """A trainer that saves, logs and evaluates as `arguments` say; by default it saves and evaluates nothing."""
+    """A trainer that saves, logs and evaluates as `arguments` say; by default it saves and
+    evaluates nothing.
+    """
     torch.manual_seed(settings.seed)
     model = training.new_model(store, settings)
     trainer = training.trainer(model, store, settings, folder)
@@ -70,8 +95,12 @@ def new_trainer(store, settings, folder, **arguments):
 
 
 def log_probabilities(decoder, batch, latents):
-    """The logarithm of each sentence's probability given its latent vector, (B,), by a plain softmax."""
-    of_tokens = -F.cross_entropy(decoder.softmax(batch, latents).logits(), batch.targets, reduction="none")
+    """The logarithm of each sentence's probability given its latent vector, (B,), by a plain
+    softmax.
+    """
+    of_tokens = -F.cross_entropy(
+        decoder.softmax(batch, latents).logits(), batch.targets, reduction="none"
+    )
     return of_tokens.new_zeros(len(batch)).index_add(0, batch.sentences, of_tokens)
 
 

@@ -1,4 +1,6 @@
-"""A server of files for tests, which can be told to misbehave: cut connections, ignore ranges, redirect, wait."""
+"""A server of files for tests, which can be told to misbehave: cut connections, ignore ranges,
+redirect, wait.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,8 @@ class Answer:
     """How to answer one request; by default as a good server does."""
 
     status: int | None = None  # an error, or a redirect if there is a `Location`
-    headers: dict = field(default_factory=dict)  # besides or in place of the usual ones; None leaves one out
+    # besides or in place of the usual ones; None leaves one out
+    headers: dict = field(default_factory=dict)
     body: bytes | None = None  # in place of the file
     cut: int | None = None  # hang up after so many bytes of the body
     ranges: bool = True  # understand Range
@@ -28,7 +31,9 @@ class Answer:
 
 
 class FileServer(ThreadingHTTPServer):
-    """`files` are served; `script[path]` are the answers to the first requests, `always[path]` to all others."""
+    """`files` are served; `script[path]` are the answers to the first requests, `always[path]` to
+    all others.
+    """
 
     daemon_threads = True
 
@@ -64,10 +69,17 @@ class _Handler(BaseHTTPRequestHandler):
         etag, status = f'"{hashlib.md5(body).hexdigest()}"', answer.status or 200
         headers = {"Content-Type": "application/octet-stream", "ETag": etag}
         wanted = re.fullmatch(r"bytes=(\d+)-", self.headers.get("Range", ""))
-        if wanted and answer.ranges and not answer.status and self.headers.get("If-Range", etag) == etag:
+        if (
+            wanted
+            and answer.ranges
+            and not answer.status
+            and self.headers.get("If-Range", etag) == etag
+        ):
             start, total = int(wanted[1]), len(body)
             status, body = (206, body[start:]) if start < total else (416, b"")
-            headers["Content-Range"] = f"bytes {start}-{total - 1}/{total}" if status == 206 else f"bytes */{total}"
+            headers["Content-Range"] = (
+                f"bytes {start}-{total - 1}/{total}" if status == 206 else f"bytes */{total}"
+            )
         self.send_response(status)
         for name, value in (headers | {"Content-Length": str(len(body))} | answer.headers).items():
             if value is not None:
@@ -88,7 +100,9 @@ class _Handler(BaseHTTPRequestHandler):
 def serving():
     """A server that runs."""
     server = FileServer()
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+    thread = threading.Thread(
+        target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True
+    )
     thread.start()
     try:
         yield server
@@ -100,7 +114,10 @@ def serving():
 
 @contextmanager
 def raw_serving(send):
-    """A server of any bytes: `send(connection)` answers each request. Gives its address and the requests so far."""
+    """A server of any bytes: `send(connection)` answers each request.
+
+    Gives its address and the requests so far.
+    """
     requests = []
 
     class Handler(socketserver.StreamRequestHandler):
@@ -114,7 +131,9 @@ def raw_serving(send):
     with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler) as server:
         server.daemon_threads = True
         server.block_on_close = False
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+        thread = threading.Thread(
+            target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True
+        )
         thread.start()
         try:
             yield f"http://127.0.0.1:{server.server_address[1]}", requests

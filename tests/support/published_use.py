@@ -1,4 +1,6 @@
-"""A small `weights.npz` in the layout of the published weights, and a plain forward pass, one text at a time."""
+"""A small `weights.npz` in the layout of the published weights, and a plain forward pass, one text
+at a time.
+"""
 
 from __future__ import annotations
 
@@ -16,18 +18,33 @@ def make_weights(pieces, seed=0):
     def draw(*shape):
         return rng.normal(0, 0.5, shape).astype(np.float32)
 
-    made = {f"q{group + 1}": rng.integers(0, 64, (rows, DIM), dtype=np.uint8) for group in range(GROUPS)}
+    made = {
+        f"q{group + 1}": rng.integers(0, 64, (rows, DIM), dtype=np.uint8) for group in range(GROUPS)
+    }
     made |= {"scale": rng.uniform(0.1, 0.3, GROUPS).astype(np.float32), "lo": draw(GROUPS) - 5}
     made["bits"] = np.array([6], np.int8)
     for width in WIDTHS:
         made |= {f"proj{width}": draw(DIM, CHANNELS), f"proj_b{width}": draw(CHANNELS)}
         made |= {f"ln_g{width}": draw(CHANNELS), f"ln_b{width}": draw(CHANNELS)}
         for layer in (1, 2):
-            made |= {f"w{layer}_{width}": draw(width * CHANNELS, CHANNELS), f"b{layer}_{width}": draw(CHANNELS)}
+            made |= {
+                f"w{layer}_{width}": draw(width * CHANNELS, CHANNELS),
+                f"b{layer}_{width}": draw(CHANNELS),
+            }
     features = DIM + len(WIDTHS) * CHANNELS
-    made |= {"ln_g": draw(features), "ln_b": draw(features), "cnn_W": draw(features, DIM), "cnn_b": draw(DIM)}
+    made |= {
+        "ln_g": draw(features),
+        "ln_b": draw(features),
+        "cnn_W": draw(features, DIM),
+        "cnn_b": draw(DIM),
+    }
     made |= {"d0": draw(DIM, UNITS), "p1": draw(DIM, UNITS), "d1": draw(UNITS, UNITS)}
-    made |= {"d2": draw(UNITS, DIM), "p3": draw(UNITS, DIM), "d3": draw(DIM, DIM), "eps": np.float64(1e-12)}
+    made |= {
+        "d2": draw(UNITS, DIM),
+        "p3": draw(UNITS, DIM),
+        "d3": draw(DIM, DIM),
+        "eps": np.float64(1e-12),
+    }
     return made
 
 
@@ -38,7 +55,9 @@ def embed_plainly(weights, ids):
     for piece in ids:
         block, row = piece % GROUPS, piece // GROUPS
         rows.append(w[f"q{block + 1}"][row] * w["scale"][block] + w["lo"][block])
-    states = [np.concatenate([row @ w[f"proj{n}"] + w[f"proj_b{n}"] for n in WIDTHS]) for row in rows]
+    states = [
+        np.concatenate([row @ w[f"proj{n}"] + w[f"proj_b{n}"] for n in WIDTHS]) for row in rows
+    ]
     scale, shift = (np.concatenate([w[f"{name}{n}"] for n in WIDTHS]) for name in ("ln_g", "ln_b"))
     states = [_normal(state) * scale + shift for state in states]
     parts = []
@@ -46,7 +65,10 @@ def embed_plainly(weights, ids):
         hidden = [state[number * CHANNELS : (number + 1) * CHANNELS] for state in states]
         for layer in (1, 2):
             kernel, bias = w[f"w{layer}_{width}"], w[f"b{layer}_{width}"]
-            hidden = [hidden[i] + np.maximum(_window(hidden, i, width) @ kernel + bias, 0) for i in range(len(ids))]
+            hidden = [
+                hidden[i] + np.maximum(_window(hidden, i, width) @ kernel + bias, 0)
+                for i in range(len(ids))
+            ]
         parts.append(hidden)
     total = np.zeros(DIM)
     for place in zip(rows, *parts, strict=True):
@@ -65,4 +87,6 @@ def _normal(row):
 
 def _window(hidden, place, width):
     places = range(place - (width - 1) // 2, place - (width - 1) // 2 + width)
-    return np.concatenate([hidden[i] if 0 <= i < len(hidden) else np.zeros(CHANNELS) for i in places])
+    return np.concatenate(
+        [hidden[i] if 0 <= i < len(hidden) else np.zeros(CHANNELS) for i in places]
+    )

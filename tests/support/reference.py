@@ -1,4 +1,6 @@
-"""The training procedure of EMNLP 2022, written plainly and slowly: padded means, row-by-row mining, dense Adam."""
+"""The training procedure of EMNLP 2022, written plainly and slowly: padded means, row-by-row
+mining, dense Adam.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +16,17 @@ def embed(table, sentences):
 def hardest(query, candidates, allowed):
     """The most similar allowed candidate of one query."""
     cosines = F.cosine_similarity(query[None], candidates)
-    return max((j for j in range(len(candidates)) if allowed(j)), key=lambda j: float(cosines[j]), default=None)
+    return max(
+        (j for j in range(len(candidates)) if allowed(j)),
+        key=lambda j: float(cosines[j]),
+        default=None,
+    )
 
 
 def mine(embeddings, s, t, both_sides, mask_duplicates):
-    """Negatives of each s and each t of a mega-batch, as sentences, by the embeddings of all s and all t."""
+    """Negatives of each s and each t of a mega-batch, as sentences, by the embeddings of all s and
+    all t.
+    """
     texts, n = (s, t), len(s)
     negatives = ([], [])
     for side in (0, 1):
@@ -38,8 +46,19 @@ def mine(embeddings, s, t, both_sides, mask_duplicates):
     return negatives
 
 
-def train(table, epochs, batch_size, maximum, interval, margin=0.4, rate=1e-3, both_sides=False, mask_duplicates=True):
-    """Train `table` on each epoch's pairs of id lists in their order; return losses, M's and the table.
+def train(
+    table,
+    epochs,
+    batch_size,
+    maximum,
+    interval,
+    margin=0.4,
+    rate=1e-3,
+    both_sides=False,
+    mask_duplicates=True,
+):
+    """Train `table` on each epoch's pairs of id lists in their order; return losses, M's and the
+    table.
 
     `rate` is the learning rate, or gives that of each step, from 0 on.
     """
@@ -55,7 +74,9 @@ def train(table, epochs, batch_size, maximum, interval, margin=0.4, rate=1e-3, b
             mega, batches = batches[:size], batches[size:]
             s, t = ([pair[side] for batch in mega for pair in batch] for side in (0, 1))
             frozen = table.detach()
-            of_s, of_t = mine((embed(frozen, s), embed(frozen, t)), s, t, both_sides, mask_duplicates)
+            of_s, of_t = mine(
+                (embed(frozen, s), embed(frozen, t)), s, t, both_sides, mask_duplicates
+            )
             start = 0
             for batch in mega:
                 rows = slice(start, start + len(batch))

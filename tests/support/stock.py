@@ -9,7 +9,9 @@ from sentence_transformers.sentence_transformer.modules.tokenizer import Whitesp
 
 
 def lstm_pipeline(texts, dimension=16, hidden=16):
-    """Word embeddings, a bidirectional LSTM and their mean, all of sentence-transformers; N(0, 1) at the start."""
+    """Word embeddings, a bidirectional LSTM and their mean, all of sentence-transformers; N(0, 1)
+    at the start.
+    """
     words = sorted({word for text in texts for word in text.split()})
     weights = torch.randn(len(words), dimension)
     modules = [

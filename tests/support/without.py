@@ -8,7 +8,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 #: What encoding, and all that is done with it, must not need.
-HEAVY = ("torch", "sentence_transformers", "transformers", "accelerate", "datasets", "scipy", "h5py")
+HEAVY = (
+    "torch",
+    "sentence_transformers",
+    "transformers",
+    "accelerate",
+    "datasets",
+    "scipy",
+    "h5py",
+)
 
 _BLOCK = """
 import importlib.util
@@ -28,7 +36,10 @@ importlib.util.find_spec = lambda name, package=None: (
 
 
 def run_without(
-    script: str, arguments: Sequence[object] = (), packages: Sequence[str] = HEAVY, cwd: Path | None = None
+    script: str,
+    arguments: Sequence[object] = (),
+    packages: Sequence[str] = HEAVY,
+    cwd: Path | None = None,
 ) -> subprocess.CompletedProcess[str]:
     """Run a script with `packages` made unimportable; its output is text."""
     code = _BLOCK.format(packages=tuple(packages)) + script

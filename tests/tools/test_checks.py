@@ -33,26 +33,38 @@ def shifted(pairs: Pairs, rows: int, start: int = 0) -> Pairs:
 @pytest.mark.parametrize("language", OTHERS)
 def test_good_text_is_not_suspicious(language: str) -> None:
     assert seen(held_out_pairs("en", language), "en", language) == []
-    assert seen(list(sample_pairs(language, 500)), "en", language) == seen(make_pairs(1000), "en", language) == []
+    assert (
+        seen(list(sample_pairs(language, 500)), "en", language)
+        == seen(make_pairs(1000), "en", language)
+        == []
+    )
 
 
 @pytest.mark.parametrize("language", OTHERS)
 def test_swapped_columns(language: str) -> None:
     (line,) = seen(held_out_pairs(language, "en"), "en", language)
-    assert "columns look swapped" in line and line.endswith(f"{language}-en:FILE, or exchange the files")
+    assert "columns look swapped" in line and line.endswith(
+        f"{language}-en:FILE, or exchange the files"
+    )
     assert "English where" in line and "where English is expected" in line
-    (line,) = suspicions(take_sample(held_out_pairs(language, "en")), ("en", language), exchanged=True)
+    (line,) = suspicions(
+        take_sample(held_out_pairs(language, "en")), ("en", language), exchanged=True
+    )
     assert f"give their order as en-{language}:FILE" in line
 
 
-@pytest.mark.parametrize(("language", "name"), [("es", "Spanish"), ("ru", "Russian"), ("zh", "Chinese")])
+@pytest.mark.parametrize(
+    ("language", "name"), [("es", "Spanish"), ("ru", "Russian"), ("zh", "Chinese")]
+)
 @pytest.mark.parametrize("wanted", ["de", "pt", "hr", "id", "el", "ja", "uk", "gl"])
 def test_wrong_language(language: str, name: str, wanted: str) -> None:
     (line,) = seen(held_out_pairs("en", language), "en", wanted)
     assert line.startswith(f"{name} where") and f"({wanted}) is expected" in line
 
 
-@pytest.mark.parametrize(("language", "wanted"), [("es", "es_mx"), ("es", "spa"), ("zh", "zh_tw"), ("zh", "yue")])
+@pytest.mark.parametrize(
+    ("language", "wanted"), [("es", "es_mx"), ("es", "spa"), ("zh", "zh_tw"), ("zh", "yue")]
+)
 def test_regions_and_close_languages_are_no_mistake(language: str, wanted: str) -> None:
     assert seen(held_out_pairs("en", language), "en", wanted) == []
 
@@ -71,7 +83,15 @@ def test_languages_are_not_checked_without_the_package(monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize(
-    "header", ["en,es", "eng,spa", "english,Español", "source,target", "Sentence1,sentence2", "text_en,text_es"]
+    "header",
+    [
+        "en,es",
+        "eng,spa",
+        "english,Español",
+        "source,target",
+        "Sentence1,sentence2",
+        "text_en,text_es",
+    ],
 )
 def test_header(header: str) -> None:
     first, _, second = header.partition(",")
@@ -79,7 +99,9 @@ def test_header(header: str) -> None:
     assert f"header ({first!r}, {second!r})" in line
 
 
-@pytest.mark.parametrize("row", ["Source\tFuente", "Text\tText", "English\tInglés", "es\ten", "Yes\tSí", "\t", "1\t2"])
+@pytest.mark.parametrize(
+    "row", ["Source\tFuente", "Text\tText", "English\tInglés", "es\ten", "Yes\tSí", "\t", "1\t2"]
+)
 def test_first_rows_that_are_pairs(row: str) -> None:
     first, _, second = row.partition("\t")
     assert seen([(first, second), *held_out_pairs("en", "es")]) == []
@@ -88,7 +110,10 @@ def test_first_rows_that_are_pairs(row: str) -> None:
 @pytest.mark.parametrize(("share", "reported"), [(0.25, False), (0.5, True)])
 def test_identical_sides(share: float, reported: bool) -> None:
     pairs = held_out_pairs("en", "es")
-    copied = [(one, one.upper()) if i < share * len(pairs) else (one, other) for i, (one, other) in enumerate(pairs)]
+    copied = [
+        (one, one.upper()) if i < share * len(pairs) else (one, other)
+        for i, (one, other) in enumerate(pairs)
+    ]
     random.Random(0).shuffle(copied)
     lines = seen(copied)
     assert len(lines) == reported
@@ -103,8 +128,14 @@ def test_shifted_rows(rows: int) -> None:
     turned = [(other, one) for one, other in pairs]
     moved = shifted(pairs, rows) if rows > 0 else [(b, a) for a, b in shifted(turned, -rows)]
     (line,) = seen(moved)
-    ahead = f"{abs(rows)} row{'s' * (abs(rows) > 1)} {'later' if rows > 0 else 'earlier'} (in 100% of the sample)"
-    assert f"shifted from row 1 on: the second text of a row fits the first text of the row {ahead}" in line
+    ahead = (
+        f"{abs(rows)} row{'s' * (abs(rows) > 1)} {'later' if rows > 0 else 'earlier'} (in 100% of"
+        " the sample)"
+    )
+    assert (
+        f"shifted from row 1 on: the second text of a row fits the first text of the row {ahead}"
+        in line
+    )
 
 
 def test_rows_shifted_from_the_middle_on() -> None:
@@ -129,7 +160,8 @@ def test_a_sample_is_spread_and_bounded() -> None:
     taken = take_sample(iter(rows))
     assert len(taken.runs) == 40 and {len(run) for run in taken.runs} == {50}
     assert [run[0][0] for run in taken.runs] == [str(start) for start in taken.starts]
-    assert taken.starts[0] == 0 and 15_000 < taken.starts[-1] < 20_000  # by the number of characters
+    # by the number of characters
+    assert taken.starts[0] == 0 and 15_000 < taken.starts[-1] < 20_000
     assert take_sample(rows[:99]).runs == [[(one, other[:300]) for one, other in rows[:99]]]
     assert max(take_sample([("a", "b")] * 25_000).starts) == 19_950
 
@@ -137,7 +169,9 @@ def test_a_sample_is_spread_and_bounded() -> None:
 def test_warnings_name_the_text(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     swapped = [(b, a) for a, b in held_out_pairs("en", "es")]
     for name, rows in (("swapped", swapped), ("good", held_out_pairs("en", "es"))):
-        (tmp_path / name).write_text("".join(f"{one}\t{other}\n" for one, other in rows), encoding="utf-8")
+        (tmp_path / name).write_text(
+            "".join(f"{one}\t{other}\n" for one, other in rows), encoding="utf-8"
+        )
     for side, name in enumerate(("m.en", "m.es")):
         (tmp_path / name).write_text("".join(f"{row[side]}\n" for row in swapped), encoding="utf-8")
     specs = [f"{tmp_path / 'swapped'}", f"es-en:{tmp_path / 'swapped'}", f"{tmp_path / 'good'}"]

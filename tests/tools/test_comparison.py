@@ -1,4 +1,6 @@
-"""Contributions of pieces and of words to a cosine: their sum, words really left out, and what is refused."""
+"""Contributions of pieces and of words to a cosine: their sum, words really left out, and what is
+refused.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,15 @@ def test_contributions_are_those_of_the_definition_and_sum_to_the_cosine(mini):
     u, v = mini.encode(list(sentences)).astype(np.float64)
     scale = np.linalg.norm(u) * np.linalg.norm(v)
     assert found.exact and found.cosine == pytest.approx(u @ v / scale, abs=1e-6)
-    assert [part.text for part in found.first] == ["where", "is", "the", "water", "…falls", "station", "?"]
+    assert [part.text for part in found.first] == [
+        "where",
+        "is",
+        "the",
+        "water",
+        "…falls",
+        "station",
+        "?",
+    ]
     for parts, sentence, other in ((found.first, sentences[0], v), (found.second, sentences[1], u)):
         rows = mini.model.table.rows(mini.tokenizer.encode([sentence])[0])
         expected = rows.astype(np.float64) @ other / (len(rows) * scale)
@@ -48,7 +58,9 @@ def test_words_are_left_out_of_other_models(family, store, vocabulary, pairs):
     model = new_model(store)
     if family == "bgt":
         generator = new_generator(vocabulary, "bgt")
-        model = GenerativeEncoder.of(generator.semantic.pipeline, ("en", "xx"), vocabulary, generator)
+        model = GenerativeEncoder.of(
+            generator.semantic.pipeline, ("en", "xx"), vocabulary, generator
+        )
     first, second = pairs[0]
     words = first.split()
     found = compare(model, first, second)
@@ -56,7 +68,9 @@ def test_words_are_left_out_of_other_models(family, store, vocabulary, pairs):
     vectors = model.encode([" ".join(words[1:]), first, second]).astype(np.float64)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     assert found.cosine == pytest.approx(vectors[1] @ vectors[2], abs=1e-5)
-    assert found.first[0].contribution == pytest.approx((vectors[1] - vectors[0]) @ vectors[2], abs=1e-5)
+    assert found.first[0].contribution == pytest.approx(
+        (vectors[1] - vectors[0]) @ vectors[2], abs=1e-5
+    )
     alone = compare(model, words[0], second)
     assert alone.first[0].contribution == alone.cosine
     with pytest.raises(TextError, match="a sentence has 101 words"):
@@ -67,7 +81,14 @@ class Fixed:
     """A model that gives texts vectors by their words."""
 
     def encode(self, texts, **_):
-        vectors = {"a b c": [3, 4], "b c": [7, 0], "a c": [0, 1], "a b": [0, 0], "z": [2, 0], "nan": [np.nan, 1]}
+        vectors = {
+            "a b c": [3, 4],
+            "b c": [7, 0],
+            "a c": [0, 1],
+            "a b": [0, 0],
+            "z": [2, 0],
+            "nan": [np.nan, 1],
+        }
         return np.array([vectors.get(text, [0, 0]) for text in texts], np.float32)
 
 
@@ -76,7 +97,9 @@ def test_words_left_out_by_hand():
     np.testing.assert_allclose([part.contribution for part in found.first], [0.6 - 1, 0.6, 0.6])
 
 
-@pytest.mark.parametrize(("text", "message"), [("a b", "knows no token in 'a b'"), ("nan", "NaN or infinite")])
+@pytest.mark.parametrize(
+    ("text", "message"), [("a b", "knows no token in 'a b'"), ("nan", "NaN or infinite")]
+)
 def test_an_embedding_without_direction_is_refused(text, message):
     for sentences in ((text, "z"), ("z", text)):
         with pytest.raises(ParagramError, match=message):
@@ -89,4 +112,6 @@ def test_each_of_two_vocabularies_reads_a_sentence(vocabulary, pairs, tmp_path):
     model = st_paragram.Encoder(tmp_path / "both")
     u, v = model.in_language("en").encode(pairs[0][0]), model.in_language("xx").encode(pairs[0][1])
     assert languages_of(model) == ("en", "xx") and len(set(readers(model))) == 2
-    assert compare(model, *pairs[0]).cosine == pytest.approx(u @ v / np.linalg.norm(u) / np.linalg.norm(v), abs=1e-5)
+    assert compare(model, *pairs[0]).cosine == pytest.approx(
+        u @ v / np.linalg.norm(u) / np.linalg.norm(v), abs=1e-5
+    )

@@ -57,7 +57,11 @@ def test_a_model_of_two_vocabularies_cannot_align(vocabulary, tmp_path):
 @pytest.mark.parametrize(
     ("answer", "given", "message"),
     [
-        (demo.show_comparison, ("\n", "a"), "the first sentence has 0 characters; write from 1 to 1,000"),
+        (
+            demo.show_comparison,
+            ("\n", "a"),
+            "the first sentence has 0 characters; write from 1 to 1,000",
+        ),
         (demo.nearest, ("a", "a\n" * 2001), "the list has 2,001 sentences"),
         (demo.aligned, ("a\n" * 301, "a"), "the first text has 301 sentences; write from 1 to 300"),
     ],
@@ -69,8 +73,14 @@ def test_what_is_refused(mini, answer, given, message):
 
 def test_every_field_has_a_label_and_no_endpoint_is_public():
     config = demo.build(["p-sp-mini"]).get_config_file()
-    fields = [part["props"] for part in config["components"] if part["type"] in ("textbox", "dropdown", "dataframe")]
-    assert len(fields) == 11 and all(field["label"] and field.get("show_label") is not False for field in fields)
+    fields = [
+        part["props"]
+        for part in config["components"]
+        if part["type"] in ("textbox", "dropdown", "dataframe")
+    ]
+    assert len(fields) == 11 and all(
+        field["label"] and field.get("show_label") is not False for field in fields
+    )
     assert {event["api_visibility"] for event in config["dependencies"]} == {"private"}
     with pytest.raises(ModelDirectoryError, match="no model 'nobody'"):
         demo.build(["nobody"])
@@ -82,7 +92,9 @@ def test_the_page_is_served_until_it_is_closed():
     try:
         with urllib.request.urlopen(page.local_url) as answer:
             assert "Sentence embeddings" in answer.read().decode()
-        with pytest.raises(SettingsError, match=f"cannot listen on 127.0.0.1, port {port}; choose another --port"):
+        with pytest.raises(
+            SettingsError, match=f"cannot listen on 127.0.0.1, port {port}; choose another --port"
+        ):
             demo.launch(["p-sp-mini"], port=port)
     finally:
         page.close(verbose=False)

@@ -1,4 +1,6 @@
-"""Pipelines of datatrove: pairs are cleaned as `prepare` cleans them, and vectors do not depend on who makes them."""
+"""Pipelines of datatrove: pairs are cleaned as `prepare` cleans them, and vectors do not depend on
+who makes them.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,10 @@ executor({folder!r}, "killed", 1, die).run()
 def folder(tmp_path: Path) -> Path:
     """Pairs in Parquet files; every tenth one is its own translation, which no filter lets pass."""
     (tmp_path / "pairs").mkdir()
-    pairs = [(en, en if number % 10 == 0 else es) for number, (en, es) in enumerate(sample_pairs("es", ROWS))]
+    pairs = [
+        (en, en if number % 10 == 0 else es)
+        for number, (en, es) in enumerate(sample_pairs("es", ROWS))
+    ]
     for number in range(FILES):
         en, es = zip(*pairs[number::FILES], strict=True)
         pq.write_table(pa.table({"en": en, "es": es}), tmp_path / "pairs" / f"{number}.parquet")
@@ -52,28 +57,46 @@ def folder(tmp_path: Path) -> Path:
 def pipeline(folder: str | Path, name: str, *more: object) -> list[object]:
     """Clean pairs, embed both sides."""
     sides = {"en": None, "es": "es"}
-    vectors = [EmbedTexts("p-sp-mini", f"{folder}/{name}/{side}", key, normalize=True) for side, key in sides.items()]
-    clean = CleanPairs(("en", "es"), "es", exclusion_writer=JsonlWriter(f"{folder}/{name}/dropped", compression=None))
+    vectors = [
+        EmbedTexts("p-sp-mini", f"{folder}/{name}/{side}", key, normalize=True)
+        for side, key in sides.items()
+    ]
+    clean = CleanPairs(
+        ("en", "es"),
+        "es",
+        exclusion_writer=JsonlWriter(f"{folder}/{name}/dropped", compression=None),
+    )
     return [ParquetReader(f"{folder}/pairs", text_key="en"), clean, *vectors, *more]
 
 
 def executor(folder: str | Path, name: str, workers: int, *more: object) -> LocalPipelineExecutor:
     """Four tasks on this machine."""
     logs = f"{folder}/{name}/logs"
-    return LocalPipelineExecutor(pipeline(folder, name, *more), tasks=4, workers=workers, logging_dir=logs)
+    return LocalPipelineExecutor(
+        pipeline(folder, name, *more), tasks=4, workers=workers, logging_dir=logs
+    )
 
 
 def made(folder: Path) -> dict[str, pa.Table]:
-    return {str(path.relative_to(folder)): pq.read_table(path) for path in sorted(folder.rglob("*.parquet"))}
+    return {
+        str(path.relative_to(folder)): pq.read_table(path)
+        for path in sorted(folder.rglob("*.parquet"))
+    }
 
 
 def test_a_killed_task_is_done_again(folder: Path) -> None:
     executor(folder, "whole", 2).run()
     expected = made(folder / "whole")
-    assert list(expected) == [f"{key}/0000{rank}.parquet" for key in ("en", "es") for rank in range(4)]
+    assert list(expected) == [
+        f"{key}/0000{rank}.parquet" for key in ("en", "es") for rank in range(4)
+    ]
     assert sum(table.num_rows for table in expected.values()) == 2 * ROWS * 9 // 10
-    dropped = [json.loads(line) for path in (folder / "whole/dropped").iterdir() for line in path.open()]
-    assert [each["metadata"]["filter_reason"] for each in dropped] == ["identical sides"] * (ROWS // 10)
+    dropped = [
+        json.loads(line) for path in (folder / "whole/dropped").iterdir() for line in path.open()
+    ]
+    assert [each["metadata"]["filter_reason"] for each in dropped] == ["identical sides"] * (
+        ROWS // 10
+    )
     for key in ("en", "es"):
         table = expected[f"{key}/00001.parquet"]
         vectors = np.array(table["embedding"].to_pylist(), np.float32)
@@ -82,9 +105,12 @@ def test_a_killed_task_is_done_again(folder: Path) -> None:
     assert expected["en/00000.parquet"]["id"] == expected["es/00000.parquet"]["id"]
 
     script = SCRIPT.format(tests=str(Path(__file__).parents[1]), folder=str(folder))
-    child = subprocess.Popen([sys.executable, "-c", script], stderr=subprocess.DEVNULL, start_new_session=True)
+    child = subprocess.Popen(
+        [sys.executable, "-c", script], stderr=subprocess.DEVNULL, start_new_session=True
+    )
     assert child.wait() == -signal.SIGKILL
-    os.killpg(child.pid, signal.SIGKILL)  # the process that datatrove's executor keeps for its queues
+    # the process that datatrove's executor keeps for its queues
+    os.killpg(child.pid, signal.SIGKILL)
     missing = {"es/00002.parquet", "en/00003.parquet", "es/00003.parquet"}
     assert made(folder / "killed").keys() == expected.keys() - missing
     executor(folder, "killed", 1).run()
@@ -99,7 +125,10 @@ def test_a_file_of_the_user_is_not_replaced(tmp_path: Path) -> None:
     (tmp_path / "00001.parquet").write_text("mine")
     for rank in (0, 1):
         before = (tmp_path / f"0000{rank}.parquet").read_bytes()
-        with pytest.raises(TextError, match=f"0000{rank}.parquet exists and has no embeddings; choose another folder"):
+        with pytest.raises(
+            TextError,
+            match=f"0000{rank}.parquet exists and has no embeddings; choose another folder",
+        ):
             list(step.run(iter([Document("a dog", "1")]), rank))
         assert (tmp_path / f"0000{rank}.parquet").read_bytes() == before
 
@@ -126,7 +155,9 @@ def test_mistakes_are_told_in_one_line(tmp_path: Path) -> None:
         CleanPairs(("en", "es"), cleaning=tmp_path / "none.yaml")
     with pytest.raises(ModelDirectoryError, match="no model 'nobody'"):
         EmbedTexts("nobody", str(tmp_path))
-    with pytest.raises(TextError, match=r"document 7: no text 'translation' in its metadata \(it has es"):
+    with pytest.raises(
+        TextError, match=r"document 7: no text 'translation' in its metadata \(it has es"
+    ):
         CleanPairs(("en", "es")).filter(document("a", es="b"))
     assert not list(tmp_path.glob("*.parquet"))
 
@@ -136,5 +167,7 @@ def test_documents_without_a_known_token_have_rows_and_are_counted(tmp_path: Pat
     documents = [document(text) for text in ("Hello", "", "\u200b", "გამარჯობა")]
     assert list(embed.run(iter(documents))) == documents
     rows = np.array(pq.read_table(tmp_path / "00000.parquet")["embedding"].to_pylist())
-    np.testing.assert_allclose(rows, Encoder().encode([each.text for each in documents]), rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose(
+        rows, Encoder().encode([each.text for each in documents]), rtol=1e-3, atol=1e-3
+    )
     assert embed.stats["blank"].total == 1 and embed.stats["without a known token"].total == 2

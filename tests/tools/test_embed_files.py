@@ -1,4 +1,6 @@
-"""Rows are the embeddings of the lines in order, in every form, however often the work was interrupted."""
+"""Rows are the embeddings of the lines in order, in every form, however often the work was
+interrupted.
+"""
 
 import gzip
 import io
@@ -43,7 +45,9 @@ def lines(pairs):
 
 @pytest.fixture
 def texts(tmp_path, lines, monkeypatch):
-    """Forty lines in a plain text, fifty in a packed one, none in a third; seven lines are embedded at a time."""
+    """Forty lines in a plain text, fifty in a packed one, none in a third; seven lines are embedded
+    at a time.
+    """
     monkeypatch.setattr(rows, "_LINES", 7)
     paths = [tmp_path / name for name in ("a.txt", "empty.txt", "b.gz")]
     paths[0].write_text("\n".join(lines[:40]) + "\n", encoding="utf-8", newline="\n")
@@ -62,7 +66,10 @@ def matrix(output: Path) -> np.ndarray:
 
 
 def content(output: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in ([output] if output.is_file() else output.iterdir())}
+    return {
+        path.name: path.read_bytes()
+        for path in ([output] if output.is_file() else output.iterdir())
+    }
 
 
 def made_by(encode, texts, output, **options):
@@ -71,17 +78,32 @@ def made_by(encode, texts, output, **options):
     return content(output), report
 
 
-@pytest.mark.parametrize(("dtype", "dim", "normalize"), [("float32", None, False), ("float16", 4, True)])
+@pytest.mark.parametrize(
+    ("dtype", "dim", "normalize"), [("float32", None, False), ("float16", 4, True)]
+)
 def test_all_forms_hold_the_lines_in_order(encoder, texts, lines, tmp_path, dtype, dim, normalize):
     expected = encoder.encode(lines)[:, :dim].astype(np.float64)
     if normalize:
         expected /= np.maximum(np.linalg.norm(expected, axis=1, keepdims=True), 1e-12)
     for form in FORMS:
-        report = made_by(encoder, texts, tmp_path / form, dtype=dtype, dim=dim, normalize=normalize)[1]
-        assert (report.lines, report.blank, report.resumed, report.files) == (90, 2, 0, 7 if form == "x" else 1)
-        np.testing.assert_allclose(matrix(tmp_path / form), expected, atol=1e-6 if dtype == "float32" else 1e-3)
-        np.testing.assert_array_equal(matrix(tmp_path / form).astype(dtype), matrix(tmp_path / "x.npy"))
-    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(["a.txt", "b.gz", "empty.txt", *FORMS])
+        report = made_by(
+            encoder, texts, tmp_path / form, dtype=dtype, dim=dim, normalize=normalize
+        )[1]
+        assert (report.lines, report.blank, report.resumed, report.files) == (
+            90,
+            2,
+            0,
+            7 if form == "x" else 1,
+        )
+        np.testing.assert_allclose(
+            matrix(tmp_path / form), expected, atol=1e-6 if dtype == "float32" else 1e-3
+        )
+        np.testing.assert_array_equal(
+            matrix(tmp_path / form).astype(dtype), matrix(tmp_path / "x.npy")
+        )
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(
+        ["a.txt", "b.gz", "empty.txt", *FORMS]
+    )
     stream = io.BytesIO()
     embed_files(encoder, texts, stream, dtype=dtype, dim=dim, normalize=normalize)
     objects = [json.loads(line) for line in stream.getvalue().splitlines()]
@@ -91,14 +113,21 @@ def test_all_forms_hold_the_lines_in_order(encoder, texts, lines, tmp_path, dtyp
     table = pq.read_table(tmp_path / "x.parquet")
     number = {"float32": "float", "float16": "halffloat"}[dtype]
     assert table["text"].to_pylist() == lines and matrix(tmp_path / "x.npy").dtype == dtype
-    assert str(table.schema.field("embedding").type) == f"fixed_size_list<element: {number} not null>[{dim or 6}]"
+    assert (
+        str(table.schema.field("embedding").type)
+        == f"fixed_size_list<element: {number} not null>[{dim or 6}]"
+    )
 
 
 def test_a_folder_is_read_from_any_row(model, texts, tmp_path):
     made_by(model, [*texts, texts[0]], tmp_path / "x")
     stored = read_embeddings(tmp_path / "x")
     expected = np.concatenate(list(stored.blocks(11)))
-    assert len(stored) == len(expected) == 130 and stored.dimension == 6 and expected.dtype == np.float32
+    assert (
+        len(stored) == len(expected) == 130
+        and stored.dimension == 6
+        and expected.dtype == np.float32
+    )
     np.testing.assert_array_equal(stored.rows(14, 90), expected[14:90])
     np.testing.assert_array_equal(stored.take([89, 0, 17, 129, 17]), expected[[89, 0, 17, 129, 17]])
     assert stored.take([]).shape == stored.rows(5, 5).shape == (0, 6)
@@ -140,7 +169,9 @@ def test_an_interrupted_run_goes_on(model, texts, tmp_path, monkeypatch, form, e
     (left / "new").mkdir(parents=True)
     (left / MARKER).write_bytes(_MARK)
     with monkeypatch.context() as patched:  # and one that is killed while shards become the output
-        patched.setattr(embed, "_used", lambda shards: (_ for _ in [shards.popitem()[0].unlink()]).throw(error))
+        patched.setattr(
+            embed, "_used", lambda shards: (_ for _ in [shards.popitem()[0].unlink()]).throw(error)
+        )
         if form != "x":
             with pytest.raises(error):
                 made_by(Encoder(model), texts, tmp_path / form)
@@ -152,10 +183,16 @@ def test_an_interrupted_run_goes_on(model, texts, tmp_path, monkeypatch, form, e
 
 @pytest.mark.parametrize("form", ["x.npy", "x"])
 @pytest.mark.parametrize("change", ["weights", "model", "normalize", "dim", "text", "column"])
-def test_nothing_is_taken_over_from_other_work(model, encoder, texts, tmp_path, monkeypatch, form, change):
+def test_nothing_is_taken_over_from_other_work(
+    model, encoder, texts, tmp_path, monkeypatch, form, change
+):
     """Above all not from another model, whose rows would be in one matrix with those of this one."""
     interrupted(encoder, texts, tmp_path / form, monkeypatch)
-    options = {"normalize": {"normalize": True}, "dim": {"dim": 5}, "column": {"columns": ["1", None, None]}}
+    options = {
+        "normalize": {"normalize": True},
+        "dim": {"dim": 5},
+        "column": {"columns": ["1", None, None]},
+    }
     if change == "weights":  # of the same object
         with torch.no_grad():
             next(encoder.parameters())[5:].neg_()
@@ -171,7 +208,12 @@ def test_nothing_is_taken_over_from_other_work(model, encoder, texts, tmp_path, 
 def test_models_are_told_apart_by_what_they_are(model, encoder, vocabulary):
     one = rows.fingerprint_of(Encoder(model))
     assert one == rows.fingerprint_of(Encoder(model, num_threads=1))
-    others = [Encoder(model, truncate_dim=5), Encoder(), encoder, pipeline(SentencePieceEmbedding(vocabulary, 6))]
+    others = [
+        Encoder(model, truncate_dim=5),
+        Encoder(),
+        encoder,
+        pipeline(SentencePieceEmbedding(vocabulary, 6)),
+    ]
     assert len({one, *map(rows.fingerprint_of, others)}) == 5
 
 
@@ -197,12 +239,20 @@ def test_bad_input_is_refused_in_one_line_and_leaves_nothing(encoder, texts, tmp
         (["-", "-"], {}, SettingsError, "standard input is given twice"),
         (texts, {"columns": ["a"]}, SettingsError, "1 columns for 3 texts"),
         (texts, {"dim": 7}, SettingsError, "dim is 7, but the embeddings of this model have 6"),
-        (texts, {"dtype": "int8"}, SettingsError, "dtype is 'int8'; it must be 'float32' or 'float16'"),
+        (
+            texts,
+            {"dtype": "int8"},
+            SettingsError,
+            "dtype is 'int8'; it must be 'float32' or 'float16'",
+        ),
     ]:
         with pytest.raises(error, match=message) as raised:
             embed_files(encoder, files, output, **options)
         assert "\n" not in str(raised.value)
-    with FileLock(tmp_path / ".x.npy.lock"), pytest.raises(ParagramError, match="another run is writing"):
+    with (
+        FileLock(tmp_path / ".x.npy.lock"),
+        pytest.raises(ParagramError, match="another run is writing"),
+    ):
         embed_files(encoder, texts, output)
     assert sorted(path.name for path in tmp_path.iterdir() if path.suffix != ".lock") == before
 
@@ -215,14 +265,23 @@ def test_what_is_there_stays(encoder, texts, tmp_path):
             embed_files(encoder, texts, path)
     with pytest.raises(ParagramError, match="x exists and is not a folder of embeddings"):
         embed_files(encoder, texts, tmp_path / "x", overwrite=True)
-    with pytest.raises(SettingsError, match=r"x\.csv: unknown extension \.csv; name X\.npy \(a matrix\)"):
+    with pytest.raises(
+        SettingsError, match=r"x\.csv: unknown extension \.csv; name X\.npy \(a matrix\)"
+    ):
         embed_files(encoder, texts, tmp_path / "x.csv")
 
 
 @pytest.mark.parametrize("value", [np.nan, 70_000])
-def test_numbers_that_cannot_be_stored_are_told_by_line(encoder, texts, tmp_path, monkeypatch, value):
-    monkeypatch.setattr(encoder, "encode", lambda lines, **_: np.full((len(lines), 6), value, np.float32))
-    with pytest.raises(ParagramError, match=r"a\.txt: the embedding of line 1 has numbers that float16 cannot store"):
+def test_numbers_that_cannot_be_stored_are_told_by_line(
+    encoder, texts, tmp_path, monkeypatch, value
+):
+    monkeypatch.setattr(
+        encoder, "encode", lambda lines, **_: np.full((len(lines), 6), value, np.float32)
+    )
+    with pytest.raises(
+        ParagramError,
+        match=r"a\.txt: the embedding of line 1 has numbers that float16 cannot store",
+    ):
         embed_files(encoder, texts, tmp_path / "x.npy", dtype="float16")
     assert not list(tmp_path.glob("*x.npy*"))
 

@@ -26,20 +26,34 @@ def test_numbers_as_counted_plainly(store, pairs, monkeypatch, block):
     rows = [pieces(store, side) for side in "ab"]
     for side, sentences in zip(found["sides"], rows, strict=True):
         lengths = list(map(len, sentences))
-        assert (side["pieces"], side["mean_length"]) == (sum(lengths), pytest.approx(np.mean(lengths)))
-        assert list(side["lengths"].values()) == np.quantile(lengths, SHARES, method="inverted_cdf").tolist()
+        assert (side["pieces"], side["mean_length"]) == (
+            sum(lengths),
+            pytest.approx(np.mean(lengths)),
+        )
+        assert (
+            list(side["lengths"].values())
+            == np.quantile(lengths, SHARES, method="inverted_cdf").tolist()
+        )
     counts = Counter(piece for sentences in rows for row in sentences for piece in row)
     (use,) = found["vocabularies"]
     assert (use["ids"], use["used"]) == (len(store.tokenizer()), len(counts))
     assert store.tokenizer().piece(counts.most_common(1)[0][0]) == use["most_frequent"][0]
-    assert len(found["examples"]) == 7 and found["pairs_of_languages"] == {"en-xx": 700} and found["labels"] is None
+    assert (
+        len(found["examples"]) == 7
+        and found["pairs_of_languages"] == {"en-xx": 700}
+        and found["labels"] is None
+    )
     assert all(pairs[each["row"]] == (each["first"], each["second"]) for each in found["examples"])
 
 
 def test_two_tokenizers_languages_labels_and_unknown_text(tmp_path, vocabulary):
-    other = SentencePieceTokenizer(train_vocabulary(["ba ce di fo gu ha je"] * 5, 30), lower_case=False)
+    other = SentencePieceTokenizer(
+        train_vocabulary(["ba ce di fo gu ha je"] * 5, 30), lower_case=False
+    )
     pairs, path = [("en", "fr"), ("en", "en")], tmp_path / "mixed.h5"
-    with PairStoreWriter(path, ("en", "fr"), (vocabulary, other), 6, None, 3, pairs, np.int32) as writer:
+    with PairStoreWriter(
+        path, ("en", "fr"), (vocabulary, other), 6, None, 3, pairs, np.int32
+    ) as writer:
         sides = (
             vocabulary.encode(["ba ce", "di " * 20, "ce ce", "Ω"], 6),
             other.encode(["ba ba ba", "ha", "Ω", "je"], 6),

@@ -28,24 +28,47 @@ def test_rows_that_cannot_be_scored_are_refused(model, tmp_path):
 def test_scores_are_cosines_in_order(model, tmp_path, pairs):
     source = tmp_path / "pairs.tsv"
     source.write_text("".join(f"{a}\t{b}\n" for a, b in pairs[:20]) + "\tba\n")
-    report = score_files.score_file(model, TextSource((str(source),), ("a", "b")), tmp_path / "y.tsv")
+    report = score_files.score_file(
+        model, TextSource((str(source),), ("a", "b")), tmp_path / "y.tsv"
+    )
     assert (report.pairs, report.blank, report.unknown) == (21, 1, 0)
     rows = [line.split("\t") for line in (tmp_path / "y.tsv").read_text().splitlines()]
     assert [(a, b) for _, a, b in rows] == [*pairs[:20], ("", "ba")]
     assert rows[-1][0] == "0.000000"
     for score, a, b in rows[:-1]:
         x, y = model.encode([a, b])
-        assert float(score) == pytest.approx(x @ y / np.linalg.norm(x) / np.linalg.norm(y), abs=2e-6)
+        assert float(score) == pytest.approx(
+            x @ y / np.linalg.norm(x) / np.linalg.norm(y), abs=2e-6
+        )
 
 
 def test_the_command(model, tmp_path, capsys):
     model_directory.save(model, tmp_path / "m")
     pairs = tmp_path / "pairs.tsv"
     pairs.write_text("ba\tce\n")
-    assert main(["score", str(pairs), "--model", str(tmp_path / "m"), "--output", str(tmp_path / "y.tsv")]) == 0
+    assert (
+        main(
+            [
+                "score",
+                str(pairs),
+                "--model",
+                str(tmp_path / "m"),
+                "--output",
+                str(tmp_path / "y.tsv"),
+            ]
+        )
+        == 0
+    )
     assert (tmp_path / "y.tsv").read_text().endswith("\tba\tce\n")
     pairs.write_text("ba ce\n")
-    failing = ["score", str(pairs), "--model", str(tmp_path / "m"), "--output", str(tmp_path / "w.tsv")]
+    failing = [
+        "score",
+        str(pairs),
+        "--model",
+        str(tmp_path / "m"),
+        "--output",
+        str(tmp_path / "w.tsv"),
+    ]
     assert main(failing) == 1
     assert "row 1 has 1 column" in capsys.readouterr().err
     assert not (tmp_path / "w.tsv").exists() and not (tmp_path / "w.tsv.part").exists()

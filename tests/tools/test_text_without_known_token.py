@@ -1,4 +1,6 @@
-"""Texts in which a model knows no token: every command leaves them out, counts them, and finds no similarity."""
+"""Texts in which a model knows no token: every command leaves them out, counts them, and finds no
+similarity.
+"""
 
 from __future__ import annotations
 
@@ -93,12 +95,26 @@ def test_mine(model, texts, tmp_path, capsys):
     source = write(tmp_path / "a", [*BAD, *(a for a, _ in texts)])
     target = write(tmp_path / "b", [*(b for _, b in texts), *BAD])
     output = tmp_path / "m.tsv"
-    options = ["--model", model, "--output", output, "--neighbors", 2, "--margin", "absolute", "--threshold", -1]
+    options = [
+        "--model",
+        model,
+        "--output",
+        output,
+        "--neighbors",
+        2,
+        "--margin",
+        "absolute",
+        "--threshold",
+        -1,
+    ]
     printed = run(capsys, "mine", "--source", source, "--target", target, *options)
     assert printed.count("4 without a known token") == 2
     rows = output.read_text(encoding="utf-8").splitlines()
     assert rows and not any(map(has_bad_text, rows))
-    plain = [write(tmp_path / "c", (a for a, _ in texts)), write(tmp_path / "d", (b for _, b in texts))]
+    plain = [
+        write(tmp_path / "c", (a for a, _ in texts)),
+        write(tmp_path / "d", (b for _, b in texts)),
+    ]
     run(capsys, "mine", "--source", plain[0], "--target", plain[1], *options, "--overwrite")
     assert output.read_text(encoding="utf-8").splitlines() == rows
 
@@ -106,7 +122,18 @@ def test_mine(model, texts, tmp_path, capsys):
 def test_mine_paraphrases(model, texts, tmp_path, capsys):
     source = write(tmp_path / "a", [*BAD, *dict.fromkeys(a for a, _ in texts)])
     output = tmp_path / "m.tsv"
-    options = ["--model", model, "--output", output, "--neighbors", 2, "--margin", "absolute", "--threshold", -1]
+    options = [
+        "--model",
+        model,
+        "--output",
+        output,
+        "--neighbors",
+        2,
+        "--margin",
+        "absolute",
+        "--threshold",
+        -1,
+    ]
     assert "4 without a known token" in run(capsys, "mine", "--paraphrase", source, *options)
     rows = output.read_text(encoding="utf-8").splitlines()
     assert rows and not any(map(has_bad_text, rows))
@@ -123,19 +150,36 @@ def test_mine_refuses_a_text_of_unknown_sentences(model, tmp_path, capsys):
 def test_align(model, texts, tmp_path, capsys):
     source = write(tmp_path / "a", [texts[0][0], *BLANK, *BAD, *(a for a, _ in texts[1:])])
     target = write(tmp_path / "b", [*(b for _, b in texts), *BAD])
-    options = ["--model", model, "--output", tmp_path / "o.tsv", "--margin", "absolute", "--skip-below", -1]
+    options = [
+        "--model",
+        model,
+        "--output",
+        tmp_path / "o.tsv",
+        "--margin",
+        "absolute",
+        "--skip-below",
+        -1,
+    ]
     printed = run(capsys, "align", "--source", source, "--target", target, *options)
     assert "12 without a known token (skipped)" in printed
     rows = (tmp_path / "o.tsv").read_text(encoding="utf-8").splitlines()
     assert rows and not any(map(has_bad_text, rows))
     run(capsys, "align", "--source", source, "--target", target, *options, "--all", "--overwrite")
-    every = [line.split("\t") for line in (tmp_path / "o.tsv").read_text(encoding="utf-8").splitlines()]
+    every = [
+        line.split("\t") for line in (tmp_path / "o.tsv").read_text(encoding="utf-8").splitlines()
+    ]
     bad_rows = [row for row in every if has_bad_text("".join(row))]
     assert len(bad_rows) == 12 and all(row[0] == "0.000000" and "" in row[1:] for row in bad_rows)
 
 
 def test_score(model, texts, tmp_path, capsys):
-    pairs = [texts[0], *((text, text) for text in BAD), (texts[1][0], SCRIPTS[0]), ("", texts[1][0]), texts[2]]
+    pairs = [
+        texts[0],
+        *((text, text) for text in BAD),
+        (texts[1][0], SCRIPTS[0]),
+        ("", texts[1][0]),
+        texts[2],
+    ]
     source = write(tmp_path / "p.tsv", ("\t".join(pair) for pair in pairs))
     output = tmp_path / "s.tsv"
     printed = run(capsys, "score", source, "--model", model, "--output", output)
@@ -184,15 +228,31 @@ def test_evaluation(model, texts, tmp_path, capsys, caplog):
     rows = [*graded, *((0, text, text) for text in BAD), (1, texts[0][0], SCRIPTS[0])]
     pairs = write(tmp_path / "g.tsv", ("\t".join(map(str, row)) for row in rows))
     translations = write(
-        tmp_path / "t.tsv", ("\t".join(pair) for pair in [*dict(texts).items(), *zip(BAD, reversed(BAD), strict=True)])
+        tmp_path / "t.tsv",
+        ("\t".join(pair) for pair in [*dict(texts).items(), *zip(BAD, reversed(BAD), strict=True)]),
     )
-    queries = [(f"q{number}", text) for number, text in enumerate([texts[0][0], texts[1][0], SCRIPTS[0]])]
-    documents = [("d0", texts[0][1]), ("d1", ""), ("d2", texts[1][0]), ("d3", SCRIPTS[0]), ("d4", "\u200b")]
+    queries = [
+        (f"q{number}", text) for number, text in enumerate([texts[0][0], texts[1][0], SCRIPTS[0]])
+    ]
+    documents = [
+        ("d0", texts[0][1]),
+        ("d1", ""),
+        ("d2", texts[1][0]),
+        ("d3", SCRIPTS[0]),
+        ("d4", "\u200b"),
+    ]
     qrels = [("q0", "d0"), ("q1", "d2"), ("q2", "d3")]
     files = [
-        write(tmp_path / "q.jsonl", (json.dumps({"_id": key, "text": text}) for key, text in queries)),
-        write(tmp_path / "c.jsonl", (json.dumps({"_id": key, "text": text}) for key, text in documents)),
-        write(tmp_path / "r.tsv", ["query-id\tcorpus-id\tscore", *(f"{a}\t{b}\t1" for a, b in qrels)]),
+        write(
+            tmp_path / "q.jsonl", (json.dumps({"_id": key, "text": text}) for key, text in queries)
+        ),
+        write(
+            tmp_path / "c.jsonl",
+            (json.dumps({"_id": key, "text": text}) for key, text in documents),
+        ),
+        write(
+            tmp_path / "r.tsv", ["query-id\tcorpus-id\tscore", *(f"{a}\t{b}\t1" for a, b in qrels)]
+        ),
     ]
     own = ["--queries", files[0], "--corpus", files[1], "--qrels", files[2]]
     run(capsys, "evaluate", model, "--graded", pairs, "--json", tmp_path / "p.json")
@@ -201,9 +261,16 @@ def test_evaluation(model, texts, tmp_path, capsys, caplog):
     assert caplog.text.count("6 of 17 texts: empty, or the model knows no token") == 2
     run(capsys, "evaluate", model, *own, "--json", tmp_path / "r.json")
     assert "1 of 3 texts: empty" in caplog.text and "3 of 5 texts: empty" in caplog.text
-    found = {score["measure"]: score["value"] for score in json.loads((tmp_path / "r.json").read_text())}
-    assert found["recall@10"] == pytest.approx(2 / 3)  # the query without a known token finds nothing
-    right = [score for score in json.loads((tmp_path / "t.json").read_text()) if score["measure"] == "P@1"]
+    found = {
+        score["measure"]: score["value"] for score in json.loads((tmp_path / "r.json").read_text())
+    }
+    # the query without a known token finds nothing
+    assert found["recall@10"] == pytest.approx(2 / 3)
+    right = [
+        score
+        for score in json.loads((tmp_path / "t.json").read_text())
+        if score["measure"] == "P@1"
+    ]
     assert right[0]["value"] <= 12 / 18
 
 
@@ -226,11 +293,15 @@ def test_checks_count_pairs_without_a_known_token():
     bad = [(SCRIPTS[number % 3], SCRIPTS[number % 3]) for number in range(60)]
     similarity = Similarity(Sample([0], [rows + bad]))
     assert similarity.unknown == 0.5
-    assert re.fullmatch(r"mean cosine 1\.00, of .*; without 60 pairs without a known token", str(similarity))
+    assert re.fullmatch(
+        r"mean cosine 1\.00, of .*; without 60 pairs without a known token", str(similarity)
+    )
 
 
 def test_checks_warn_of_scripts_that_the_model_does_not_know(monkeypatch):
     monkeypatch.setattr("st_paragram.tools.checks._probabilities", lambda _: {})
     bad = [(f"{SCRIPTS[0]} {SCRIPTS[number % 3]}", SCRIPTS[2]) for number in range(60)]
     warnings = suspicions(Sample([0], [bad]), ("en", "es"))
-    assert warnings == ["100% of the pairs have a side without a token that p-sp-mini knows; check the languages"]
+    assert warnings == [
+        "100% of the pairs have a side without a token that p-sp-mini knows; check the languages"
+    ]

@@ -51,7 +51,11 @@ def test_results_come_in_order_and_errors_out(workers: int) -> None:
 
 def test_endless_items_are_not_all_taken() -> None:
     with in_processes(half, 2) as results:
-        assert [each for each, _ in zip(results(count(2)), range(3), strict=False)] == [1 / 2, 1 / 3, 1 / 4]
+        assert [each for each, _ in zip(results(count(2)), range(3), strict=False)] == [
+            1 / 2,
+            1 / 3,
+            1 / 4,
+        ]
 
 
 def test_a_dead_worker_is_reported() -> None:
@@ -62,7 +66,9 @@ def test_a_dead_worker_is_reported() -> None:
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks at /proc")
 def test_workers_end_with_a_process_that_was_killed(tmp_path: Path) -> None:
     (tmp_path / "parent.py").write_text(PARENT)
-    parent = subprocess.run([sys.executable, tmp_path / "parent.py"], capture_output=True, text=True, check=False)
+    parent = subprocess.run(
+        [sys.executable, tmp_path / "parent.py"], capture_output=True, text=True, check=False
+    )
     worker = int(parent.stdout)
     end = time.monotonic() + 20
     while _alive(worker) and time.monotonic() < end:
@@ -124,11 +130,20 @@ def test_a_folder_of_the_user_does_not_serve_as_work_folder(tmp_path: Path) -> N
     precious.touch()
     link.symlink_to(precious.parent)
     for name in ("out", "y"):
-        with pytest.raises(ParagramError, match=r"\.work exists, and this version"), work_folder(tmp_path / name):
+        with (
+            pytest.raises(ParagramError, match=r"\.work exists, and this version"),
+            work_folder(tmp_path / name),
+        ):
             pass
-    with pytest.raises(ParagramError, match="precious is a file"), work_folder(tmp_path / "z", folder=precious):
+    with (
+        pytest.raises(ParagramError, match="precious is a file"),
+        work_folder(tmp_path / "z", folder=precious),
+    ):
         pass
-    assert sorted(path.name for path in tmp_path.iterdir()) == [".out.work", ".y.work"] and precious.exists()
+    assert (
+        sorted(path.name for path in tmp_path.iterdir()) == [".out.work", ".y.work"]
+        and precious.exists()
+    )
 
 
 def test_a_part_that_is_not_ours_is_not_removed(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Model directories as a whole: `st_paragram.json`, the files of each architecture, atomic writes.
 
-`st_paragram.json` makes a folder a model directory: it names the `architecture`; the other entries depend on it.
+`st_paragram.json` makes a folder a model directory: it names the `architecture`; the other entries
+depend on it.
 """
 
 from __future__ import annotations
@@ -14,13 +15,21 @@ from pathlib import Path
 from typing import Any
 
 from st_paragram.core.families import FAMILIES, entry_of_architecture
-from st_paragram.core.files import atomic_folder, check_output_folder, output_lock, read_json, write_json, write_text
+from st_paragram.core.files import (
+    atomic_folder,
+    check_output_folder,
+    output_lock,
+    read_json,
+    write_json,
+    write_text,
+)
 from st_paragram.errors import ModelDirectoryError, one_line, refused, short
 
 CONFIG_FILE = "st_paragram.json"
 STOCK_CONFIG_FILE = "config_sentence_transformers.json"  # settings of a pipeline
 MODULES_FILE = "modules.json"  # modules of a pipeline
-WEIGHTS_FILE = "model.safetensors"  # embedding matrix of an averaging model; other architectures may have more weights
+# embedding matrix of an averaging model; other architectures may have more weights
+WEIGHTS_FILE = "model.safetensors"
 TRAINING_FILE = "training.json"  # the record of the training run
 FORMAT_VERSION = 3
 AVERAGING, PIPELINE = "averaging", "modules"
@@ -28,24 +37,33 @@ AVERAGING, PIPELINE = "averaging", "modules"
 #: Patterns of the files that make a model, in the order in which its fingerprint is computed.
 FILES = {
     AVERAGING: (CONFIG_FILE, "*.model", WEIGHTS_FILE),
-    PIPELINE: ("*.json", "*.txt", "*.model", "*.safetensors"),  # and of the architectures of families
+    # and of the architectures of families
+    PIPELINE: ("*.json", "*.txt", "*.model", "*.safetensors"),
 }
 
 _TABLE_NOTES = {
-    "float16": """Half the size of float32. `st_paragram.load` averages in float32; plain sentence-transformers computes
-and returns float16.""",
-    "int8": """A quarter of the size of float32: 8-bit integers with one scale per row. `st_paragram.load` keeps them as
+    "float16": (
+        """Half the size of float32. `st_paragram.load` averages in float32; plain sentence-transformers computes
+and returns float16."""
+    ),
+    "int8": (
+        """A quarter of the size of float32: 8-bit integers with one scale per row. `st_paragram.load` keeps them as
 they are in memory. Plain sentence-transformers reads them as float32 from version 6.2 on; older versions stop with an
-error about tensors that "can require gradients".""",
-    "int4": """An eighth of the size of float32: 4-bit integers, two per byte, with one scale per row.
+error about tensors that "can require gradients"."""
+    ),
+    "int4": (
+        """An eighth of the size of float32: 4-bit integers, two per byte, with one scale per row.
 `st_paragram.load` keeps them as they are in memory. `SentenceTransformer` opens the model with
-`trust_remote_code=True` where st_paragram is installed.""",
+`trust_remote_code=True` where st_paragram is installed."""
+    ),
 }
 
 
 @dataclass(frozen=True)
 class Configuration:
-    """The content of `st_paragram.json`: an architecture, from `FILES` or of a family, and its JSON values."""
+    """The content of `st_paragram.json`: an architecture, from `FILES` or of a family, and its JSON
+    values.
+    """
 
     architecture: str
     values: dict[str, Any]
@@ -70,7 +88,9 @@ def read_configuration(folder: Path) -> Configuration:
         if version == FORMAT_VERSION and isinstance(architecture, str):
             return Configuration(architecture, values)
     seen = f"format version {short(version)}, architecture {short(architecture)}"
-    raise ModelDirectoryError(f"{path}: {seen}, but this version reads {FORMAT_VERSION}; update st_paragram")
+    raise ModelDirectoryError(
+        f"{path}: {seen}, but this version reads {FORMAT_VERSION}; update st_paragram"
+    )
 
 
 def configured(folder: Path, *others: type[Exception]) -> AbstractContextManager[None]:
@@ -82,7 +102,9 @@ def configured(folder: Path, *others: type[Exception]) -> AbstractContextManager
 def file_of(folder: Path, name: str) -> Path:
     """Return the path of a file that a model directory must have."""
     if not (folder / name).is_file():
-        raise ModelDirectoryError(f"{folder}: {one_line(name)} is missing; save the model again with st_paragram")
+        raise ModelDirectoryError(
+            f"{folder}: {one_line(name)} is missing; save the model again with st_paragram"
+        )
     return folder / name
 
 
@@ -92,7 +114,9 @@ def check_architecture(name: str, folder: Path) -> tuple[str, ...]:
         return FILES[name]
     if entry_of_architecture(name):
         return FILES[PIPELINE]
-    known = ", ".join([*FILES, *(known for entry in FAMILIES.values() for known in entry.architectures)])
+    known = ", ".join(
+        [*FILES, *(known for entry in FAMILIES.values() for known in entry.architectures)]
+    )
     seen = f"unknown architecture {short(name)} (this version knows {known})"
     raise ModelDirectoryError(f"{folder}: {seen}; update st_paragram")
 
@@ -103,7 +127,9 @@ def files_of(folder: Path) -> tuple[str, ...]:
 
 
 def fingerprint(folder: Path) -> str:
-    """Return the SHA-256 of a model's configuration, tokenizer and weights, which identifies the model."""
+    """Return the SHA-256 of a model's configuration, tokenizer and weights, which identifies the
+    model.
+    """
     digest = hashlib.sha256()
     for pattern in files_of(folder):
         for path in sorted(folder.rglob(pattern)) if "*" in pattern else [file_of(folder, pattern)]:
@@ -117,10 +143,18 @@ def weights_size(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*.safetensors"))
 
 
-def save(path: str | Path, write: Callable[[Path], None], card: str, training: str | None, overwrite: bool) -> Path:
-    """Make a model directory, all of it or nothing: `write` fills a folder that it creates, then texts are added.
+def save(
+    path: str | Path,
+    write: Callable[[Path], None],
+    card: str,
+    training: str | None,
+    overwrite: bool,
+) -> Path:
+    """Make a model directory, all of it or nothing: `write` fills a folder that it creates, then
+    texts are added.
 
-    `card`, with a note on a table of float16, int8 or int4, becomes `README.md`, and `training` `training.json`.
+    `card`, with a note on a table of float16, int8 or int4, becomes `README.md`, and `training`
+    `training.json`.
     """
     path = Path(path)
     with output_lock(path, partial(check_free, path, overwrite)), atomic_folder(path) as new:
@@ -136,10 +170,14 @@ def save(path: str | Path, write: Callable[[Path], None], card: str, training: s
 
 def check_free(path: str | Path, overwrite: bool = False) -> None:
     """Refuse, before hours of training, an output that `save` would refuse."""
-    check_output_folder(Path(path), overwrite, CONFIG_FILE, "model directory of st_paragram", ModelDirectoryError)
+    check_output_folder(
+        Path(path), overwrite, CONFIG_FILE, "model directory of st_paragram", ModelDirectoryError
+    )
 
 
 def table_note(table_type: str | None) -> str:
-    """Return the model card's note on a table of this type; empty for float32 or for models without a table."""
+    """Return the model card's note on a table of this type; empty for float32 or for models without
+    a table.
+    """
     note = _TABLE_NOTES.get(table_type or "")
     return f"\n## Table of {table_type}\n\n{note}\n" if note else ""

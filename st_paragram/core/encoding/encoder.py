@@ -23,15 +23,18 @@ from st_paragram.core.tokenizers.base import Tokenizer
 from st_paragram.core.tokenizers.bilingual import BilingualTokenizer
 from st_paragram.errors import ModelDirectoryError, SettingsError
 
-_DOCUMENT_PROMPTS = ("document", "passage", "corpus")  # in the order in which sentence-transformers looks for them
+# in the order in which sentence-transformers looks for them
+_DOCUMENT_PROMPTS = ("document", "passage", "corpus")
 
 
 class Encoder:
-    """Turn texts into embeddings with an averaging model, using only NumPy and the compiled kernels.
+    """Turn texts into embeddings with an averaging model, using only NumPy and the compiled
+    kernels.
 
-    It gives the same numbers as `st_paragram.load`, which returns a `SentenceTransformer` for training, GPUs and other
-    modules. The embedding matrix is memory-mapped, so processes that open the same model share it. An encoder is safe
-    to use from several threads and after a fork; it can be pickled and copied.
+    It gives the same numbers as `st_paragram.load`, which returns a `SentenceTransformer` for
+    training, GPUs and other modules. The embedding matrix is memory-mapped, so processes that open
+    the same model share it. An encoder is safe to use from several threads and after a fork; it can
+    be pickled and copied.
 
     Example:
         >>> from st_paragram import Encoder
@@ -47,10 +50,11 @@ class Encoder:
         truncate_dim: int | None = None,
         num_threads: int | None = None,
     ) -> None:
-        """Open a model: a path, `p-sp-mini`, `p-sp-base`, a hub id `owner/name` or `owner/name@revision`, or its parts.
+        """Open a model: a path, `p-sp-mini`, `p-sp-base`, a hub id `owner/name` or
+        `owner/name@revision`, or its parts.
 
-        With `truncate_dim`, only the first dimensions are loaded. The default for `num_threads` is `OMP_NUM_THREADS`,
-        or the number of cores.
+        With `truncate_dim`, only the first dimensions are loaded. The default for `num_threads` is
+        `OMP_NUM_THREADS`, or the number of cores.
         """
         if num_threads is not None and num_threads < 1:
             raise SettingsError(f"num_threads is {num_threads}; use at least 1")
@@ -63,12 +67,15 @@ class Encoder:
             if configuration.architecture != AVERAGING:
                 seen = f"a model of architecture {configuration.architecture!r}, which needs torch"
                 again = "an averaging model opens without torch after st_paragram.save"
-                raise ModelDirectoryError(f"{folder}: {seen}; open it with st_paragram.load ({again})")
+                raise ModelDirectoryError(
+                    f"{folder}: {seen}; open it with st_paragram.load ({again})"
+                )
             self.model = model_files.read(folder, configuration.values, truncate_dim)
         self.num_threads = num_threads or usable_threads()
         settings = self.model.settings
         stored = {name: prompt or "" for name, prompt in (settings.get("prompts") or {}).items()}
-        self.prompts: dict[str, str] = model_files.PROMPTS | stored  # name -> text to put before each text
+        # name -> text to put before each text
+        self.prompts: dict[str, str] = model_files.PROMPTS | stored
         self.default_prompt_name: str | None = settings.get("default_prompt_name")
         self.similarity_fn_name: str = settings.get("similarity_fn_name") or "cosine"
         self.truncate_dim: int | None = settings.get("truncate_dim")
@@ -89,7 +96,7 @@ class Encoder:
 
     def encode(
         self,
-        texts: Any,  # noqa: ANN401 - see `list_of_texts`
+        texts: Any,
         batch_size: int = BATCH_SIZE,
         prompt: str | None = None,
         prompt_name: str | None = None,
@@ -99,13 +106,16 @@ class Encoder:
         language: str | None = None,
         show_progress_bar: bool | None = False,
     ) -> NDArray[Any]:
-        """Embed texts, as float32 (N, D), or (D,) for a single string; see `packing.quantize` for other precisions.
+        """Embed texts, as float32 (N, D), or (D,) for a single string; see `packing.quantize` for
+        other precisions.
 
         Args:
-            texts: A string, a list, an array, a column of pandas, polars or Arrow, or any iterable of strings.
+            texts: A string, a list, an array, a column of pandas, polars or Arrow, or any iterable
+                of strings.
             batch_size: Number of texts embedded at a time.
             prompt: Text to put before each text.
-            prompt_name: Name of a prompt in `prompts`; without `prompt` and `prompt_name`, the default prompt is used.
+            prompt_name: Name of a prompt in `prompts`; without `prompt` and `prompt_name`, the
+                default prompt is used.
             normalize_embeddings: Scale embeddings to length 1.
             truncate_dim: Number of first dimensions to keep; None: all.
             precision: float32, int8, uint8, binary or ubinary.
@@ -133,30 +143,42 @@ class Encoder:
         result = quantize(rows, precision)
         return result[0] if single else result
 
-    def encode_query(self, texts: Any, **options: Any) -> NDArray[Any]:  # noqa: ANN401
+    def encode_query(self, texts: Any, **options: Any) -> NDArray[Any]:
         """Embed questions: `encode` with the prompt "query", unless another prompt is given."""
         if options.get("prompt") is None and options.get("prompt_name") is None:
             options["prompt_name"] = "query"
         return self.encode(texts, **options)
 
-    def encode_document(self, texts: Any, **options: Any) -> NDArray[Any]:  # noqa: ANN401
-        """Embed documents: `encode` with the first existing prompt of "document", "passage" and "corpus"."""
+    def encode_document(self, texts: Any, **options: Any) -> NDArray[Any]:
+        """Embed documents: `encode` with the first existing prompt of "document", "passage" and
+        "corpus".
+        """
         if options.get("prompt") is None and options.get("prompt_name") is None:
-            options["prompt_name"] = next(name for name in _DOCUMENT_PROMPTS if name in self.prompts)
+            options["prompt_name"] = next(
+                name for name in _DOCUMENT_PROMPTS if name in self.prompts
+            )
         return self.encode(texts, **options)
 
-    def similarity(self, a: Any, b: Any) -> Vectors:  # noqa: ANN401
-        """Compute the model's similarity, usually the cosine, of all rows of `a`, (n, D), and `b`, (m, D): (n, m).
+    def similarity(self, a: Any, b: Any) -> Vectors:
+        """Compute the model's similarity, usually the cosine, of all rows of `a`, (n, D), and `b`,
+        (m, D): (n, m).
 
-        `similarity_fn_name` may also be dot, euclidean or manhattan; the last two are negated distances.
+        `similarity_fn_name` may also be dot, euclidean or manhattan; the last two are negated
+        distances.
         """
         if self.similarity_fn_name not in SIMILARITIES:
-            raise SettingsError(f"unknown similarity {self.similarity_fn_name!r}; choose {', '.join(SIMILARITIES)}")
+            raise SettingsError(
+                f"unknown similarity {self.similarity_fn_name!r}; choose {', '.join(SIMILARITIES)}"
+            )
         a, b = (np.atleast_2d(np.asarray(each, dtype=np.float32)) for each in (a, b))
         if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[1]:
-            raise SettingsError(f"vectors have shapes {a.shape} and {b.shape}; give rows of equal dimension")
+            raise SettingsError(
+                f"vectors have shapes {a.shape} and {b.shape}; give rows of equal dimension"
+            )
         if self.similarity_fn_name == "manhattan":
-            return np.array([-np.abs(b - row).sum(axis=1) for row in a], np.float32).reshape(len(a), len(b))
+            return np.array([-np.abs(b - row).sum(axis=1) for row in a], np.float32).reshape(
+                len(a), len(b)
+            )
         if self.similarity_fn_name == "cosine":
             a, b = normalize(a.copy()), normalize(b.copy())
         products: Vectors = a @ b.T
@@ -165,8 +187,10 @@ class Encoder:
         squares = np.einsum("nd,nd->n", a, a)[:, None] + np.einsum("md,md->m", b, b)
         return -np.sqrt(np.maximum(squares - 2 * products, 0))
 
-    def tokenize(self, texts: Any) -> list[list[str]]:  # noqa: ANN401
-        """Split each text into the pieces that have an embedding; a single string counts as one text."""
+    def tokenize(self, texts: Any) -> list[list[str]]:
+        """Split each text into the pieces that have an embedding; a single string counts as one
+        text.
+        """
         rows = [texts] if isinstance(texts, str) else list_of_texts(texts)
         ids, offsets = self.tokenizer.encode(rows, None, self.num_threads)
         pieces = [self.tokenizer.piece(each) for each in ids.tolist()]
@@ -174,7 +198,9 @@ class Encoder:
         return [[piece for piece in pieces[begin:end] if piece] for begin, end in spans]
 
     def in_language(self, language: str) -> Encoder:
-        """Return the encoder for one language of a model with two vocabularies; it shares the embedding matrix."""
+        """Return the encoder for one language of a model with two vocabularies; it shares the
+        embedding matrix.
+        """
         encoder = copy(self)
         encoder.model = replace(self.model, tokenizer=self._tokenizer(language))
         encoder.prompts = dict(self.prompts)
@@ -190,26 +216,36 @@ class Encoder:
         normalize: bool = False,
         training: str | None = None,
     ) -> Path:
-        """Write a model directory, all of it or nothing; sentence-transformers also opens it if the tokenizer allows.
+        """Write a model directory, all of it or nothing; sentence-transformers also opens it if the
+        tokenizer allows.
 
-        The first `truncate_dim` dimensions are stored as `dtype`: float32, float16, int8 or int4. With `normalize`,
-        every library gives embeddings of length 1. `card` and `training` become `README.md` and `training.json`.
+        The first `truncate_dim` dimensions are stored as `dtype`: float32, float16, int8 or int4.
+        With `normalize`, every library gives embeddings of length 1. `card` and `training` become
+        `README.md` and `training.json`.
         """
         settings = {name: getattr(self, name) for name in model_files.PIPELINE_SETTINGS}
-        model = replace(self.model, settings=settings, unit_vectors=self.model.unit_vectors or normalize)
+        model = replace(
+            self.model, settings=settings, unit_vectors=self.model.unit_vectors or normalize
+        )
         write = partial(model_files.write, model, dtype=dtype, dim=truncate_dim)
         return directory.save(path, write, card, training, overwrite)
 
     def __repr__(self) -> str:
         table = self.model.table
-        return f"Encoder({len(table):,} {self.tokenizer.kind} ids, {table.dimension} dimensions, {table.kind.value})"
+        return (
+            f"Encoder({len(table):,} {self.tokenizer.kind} ids, {table.dimension} dimensions,"
+            f" {table.kind.value})"
+        )
 
     def _tokenizer(self, language: str | None) -> Tokenizer:
         tokenizer = self.model.tokenizer
         if language is None:
             return tokenizer
         if not isinstance(tokenizer, BilingualTokenizer):
-            raise SettingsError(f"language is {language!r}, but the model has one vocabulary; leave the language out")
+            raise SettingsError(
+                f"language is {language!r}, but the model has one vocabulary; leave the"
+                " language out"
+            )
         return tokenizer.in_language(language)
 
     def _prompt(self, prompt: str | None, name: str | None) -> str | None:

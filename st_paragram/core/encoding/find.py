@@ -6,50 +6,74 @@ import logging
 import re
 from pathlib import Path
 
-from st_paragram.core.encoding.directory import CONFIG_FILE, MODULES_FILE, STOCK_CONFIG_FILE, files_of
+from st_paragram.core.encoding.directory import (
+    CONFIG_FILE,
+    MODULES_FILE,
+    STOCK_CONFIG_FILE,
+    files_of,
+)
 from st_paragram.errors import ModelDirectoryError, one_line
 
 logger = logging.getLogger(__name__)
 
 SHIPPED = "p-sp-mini"  # the default model
 SHIPPED_MODELS = (SHIPPED, "p-sp-base")  # included in the package
-_ADVICE = f"give a path, {', '.join(SHIPPED_MODELS)} or a hub id (owner/name), or train one with `st-paragram train`"
+_ADVICE = (
+    f"give a path, {', '.join(SHIPPED_MODELS)} or a hub id (owner/name), or train one with"
+    " `st-paragram train`"
+)
 HUB_ID = re.compile(r"(\w[\w.-]*/\w[\w.-]*)(?:@(.+))?")
 _COMMIT = re.compile("[0-9a-f]{40}")
 
 
 def find(name: str | Path) -> Path:
-    """Return the directory of a model: a path, `p-sp-mini`, `p-sp-base`, or a hub id `owner/name[@revision]`."""
+    """Return the directory of a model: a path, `p-sp-mini`, `p-sp-base`, or a hub id
+    `owner/name[@revision]`.
+    """
     name, path = str(name), Path(name).expanduser()
     if path.is_dir():
         return path
     if name in SHIPPED_MODELS:
         return shipped_folder(name)
     if path.is_file():
-        raise ModelDirectoryError(f"{path} is a file, but a model directory is expected; name its folder")
+        raise ModelDirectoryError(
+            f"{path} is a file, but a model directory is expected; name its folder"
+        )
     if HUB_ID.fullmatch(name):
         return _from_hub(name)
     raise ModelDirectoryError(f"no model '{one_line(name)}': no such folder; {_ADVICE}")
 
 
 def shipped_folder(name: str = SHIPPED) -> Path:
-    """Return the folder of one of `SHIPPED_MODELS`, which lacks the files for plain sentence-transformers."""
+    """Return the folder of one of `SHIPPED_MODELS`, which lacks the files for plain
+    sentence-transformers.
+    """
     return Path(__file__).with_name("shipped") / name
 
 
 def default_model() -> str:
-    """Return the only model directory `p-sp-*` in the current folder; if there is none, the included model."""
+    """Return the only model directory `p-sp-*` in the current folder; if there is none, the
+    included model.
+    """
     found = sorted(path.parent.name for path in Path().glob(f"p-sp-*/{CONFIG_FILE}"))
     if len(found) > 1:
-        raise ModelDirectoryError(f"{len(found)} models in this folder ({', '.join(found)}); choose one with --model")
+        raise ModelDirectoryError(
+            f"{len(found)} models in this folder ({', '.join(found)}); choose one with --model"
+        )
     if not found:
-        logger.info("no p-sp-* model in this folder; using %s, which is included in st_paragram", SHIPPED)
+        logger.info(
+            "no p-sp-* model in this folder; using %s, which is included in st_paragram", SHIPPED
+        )
     return found[0] if found else SHIPPED
 
 
 def commit_of(folder: Path) -> str | None:
     """Return the commit that a folder in the hub's cache holds; None for any other folder."""
-    return folder.name if folder.parent.name == "snapshots" and _COMMIT.fullmatch(folder.name) else None
+    return (
+        folder.name
+        if folder.parent.name == "snapshots" and _COMMIT.fullmatch(folder.name)
+        else None
+    )
 
 
 def with_commit(name: str, folder: Path) -> str:
@@ -65,13 +89,23 @@ def _from_hub(name: str) -> Path:
     repository, _, revision = name.partition("@")
     try:
         known = [CONFIG_FILE, MODULES_FILE]  # ours, and that of any SentenceTransformer
-        folder = Path(snapshot_download(repository, revision=revision or None, allow_patterns=known))
+        folder = Path(
+            snapshot_download(repository, revision=revision or None, allow_patterns=known)
+        )
         patterns, commit = [*files_of(folder), STOCK_CONFIG_FILE, "README.md"], commit_of(folder)
-        folder = Path(snapshot_download(repository, revision=commit or revision or None, allow_patterns=patterns))
+        folder = Path(
+            snapshot_download(
+                repository, revision=commit or revision or None, allow_patterns=patterns
+            )
+        )
     except ModelDirectoryError as error:
-        raise ModelDirectoryError(f"{name} is on the hub, but is not a SentenceTransformer: {error}") from error
+        raise ModelDirectoryError(
+            f"{name} is on the hub, but is not a SentenceTransformer: {error}"
+        ) from error
     except Exception as error:  # the hub client's errors, requests' and OSError
         reason = one_line(str(error).strip().split("\n")[0], 300)
-        raise ModelDirectoryError(f"no model '{one_line(name)}': neither a folder nor on the hub ({reason})") from error
+        raise ModelDirectoryError(
+            f"no model '{one_line(name)}': neither a folder nor on the hub ({reason})"
+        ) from error
     logger.info("%s: commit %s of the hub", repository, commit or "unknown")
     return folder

@@ -1,21 +1,23 @@
 """The files of an averaging model: one directory for two readers.
 
-Plain sentence-transformers reads `modules.json` (`StaticEmbedding`, optionally `Normalize`), `tokenizer.json`,
-`config_sentence_transformers.json` and `model.safetensors`, if `opens_in_stock`. This package reads `st_paragram.json`
-and the tokenizer's file (`sentencepiece.model`, `word.model`) with the same weights. With a table of int4,
-`modules.json` names modules of this package, which sentence-transformers imports with `trust_remote_code=True`.
+Plain sentence-transformers reads `modules.json` (`StaticEmbedding`, optionally `Normalize`),
+`tokenizer.json`, `config_sentence_transformers.json` and `model.safetensors`, if `opens_in_stock`.
+This package reads `st_paragram.json` and the tokenizer's file (`sentencepiece.model`, `word.model`)
+with the same weights. With a table of int4, `modules.json` names modules of this package, which
+sentence-transformers imports with `trust_remote_code=True`.
 
-| table | tensors of `model.safetensors` |
-|---|---|
-| float32, float16 | `embedding.weight` (V, D) |
-| int8 | `embeddings`, int8 (V, D), and `weights`, float32 (V,): a factor for each row, as in model2vec |
-| int4 | `embedding.weight`, uint8 (V, D / 2), see `packing`, and `embedding.scale`, float32 (V,): a factor per row |
+| table | tensors of `model.safetensors` | |---|---| | float32, float16 | `embedding.weight` (V, D)
+| | int8 | `embeddings`, int8 (V, D), and `weights`, float32 (V,): a factor for each row, as in
+model2vec | | int4 | `embedding.weight`, uint8 (V, D / 2), see `packing`, and `embedding.scale`,
+float32 (V,): a factor per row |
 
-Except in int4, the row of the unknown id is stored as `unknown_embedding`, float32 (D,), and is zero in the table.
-`StaticEmbedding` averages over unknown tokens, which this package drops; with a zero row, the directions are the same.
+Except in int4, the row of the unknown id is stored as `unknown_embedding`, float32 (D,), and is
+zero in the table. `StaticEmbedding` averages over unknown tokens, which this package drops; with a
+zero row, the directions are the same.
 
-Tables are memory-mapped: processes that open the same model share one copy. The mapping is private, so that the row of
-the unknown id can be restored. Saving replaces the file; mappings of the old file remain valid.
+Tables are memory-mapped: processes that open the same model share one copy. The mapping is private,
+so that the row of the unknown id can be restored. Saving replaces the file; mappings of the old
+file remain valid.
 """
 
 from __future__ import annotations
@@ -56,7 +58,13 @@ SIMILARITIES = ("cosine", "dot", "euclidean", "manhattan")
 PIPELINE_SETTINGS = ("prompts", "default_prompt_name", "similarity_fn_name", "truncate_dim")
 PROMPTS = {"query": "", "document": ""}  # defaults of every model, as in sentence-transformers
 
-_TYPE_NAMES = {bool: "true or false", dict: "an object", float: "a number", int: "a whole number", str: "a text"}
+_TYPE_NAMES = {
+    bool: "true or false",
+    dict: "an object",
+    float: "a number",
+    int: "a whole number",
+    str: "a text",
+}
 _VALUE_TYPES: dict[str, tuple[type, ...]] = {
     "embedding_dimension": (int,),
     "vocabulary_size": (int,),
@@ -83,7 +91,10 @@ _TENSORS = {  # names of the table, the scales, and the row of the unknown id
 _TOO_LARGE = 1e15  # limit of scales: below it, sums and their squares stay finite
 _NUMBERS = {"F32": "<f4", "F16": "<f2", "I8": "i1", "U8": "u1"}  # types in safetensors files
 # By their public aliases, not by their module paths in sentence-transformers 6.
-_STOCK, _NORMALIZE = "sentence_transformers.models.StaticEmbedding", "sentence_transformers.models.Normalize"
+_STOCK, _NORMALIZE = (
+    "sentence_transformers.models.StaticEmbedding",
+    "sentence_transformers.models.Normalize",
+)
 _OWN = {"": "st_paragram.TokenEmbedding", "1_MeanPool": "st_paragram.MeanPool"}
 
 
@@ -94,7 +105,8 @@ class AveragingModel:
     tokenizer: Tokenizer
     table: Table  # a row for each id
     unit_vectors: bool = False  # every embedding is scaled to length 1
-    settings: Mapping[str, Any] = field(default_factory=dict)  # those of `PIPELINE_SETTINGS` that are set
+    # those of `PIPELINE_SETTINGS` that are set
+    settings: Mapping[str, Any] = field(default_factory=dict)
     dropout: float = 0.0  # used in training
 
 
@@ -111,22 +123,39 @@ class AveragingValues:
     normalize: bool = False
 
 
-def read(folder: Path, values: Mapping[str, Any], truncate_dim: int | None = None) -> AveragingModel:
-    """Read a model whose `st_paragram.json` has `values`; with `truncate_dim`, copy only the first dimensions."""
+def read(
+    folder: Path, values: Mapping[str, Any], truncate_dim: int | None = None
+) -> AveragingModel:
+    """Read a model whose `st_paragram.json` has `values`; with `truncate_dim`, copy only the first
+    dimensions.
+    """
     stored = checked(folder, values)
     path = file_of(folder, tokenizer_file(stored.tokenizer_kind))
-    with refused(ModelDirectoryError, path, "not the tokenizer of the model", _SAVE_AGAIN, SettingsError):
-        tokenizer = load_tokenizer(stored.tokenizer_kind, path.read_bytes(), stored.tokenizer_options)
+    with refused(
+        ModelDirectoryError, path, "not the tokenizer of the model", _SAVE_AGAIN, SettingsError
+    ):
+        tokenizer = load_tokenizer(
+            stored.tokenizer_kind, path.read_bytes(), stored.tokenizer_options
+        )
         if len(tokenizer) != stored.vocabulary_size:
-            raise ValueError(f"{len(tokenizer)} ids, but st_paragram.json has {stored.vocabulary_size}")
+            raise ValueError(
+                f"{len(tokenizer)} ids, but st_paragram.json has {stored.vocabulary_size}"
+            )
     shape = len(tokenizer), stored.embedding_dimension
     table = map_table(file_of(folder, WEIGHTS_FILE), shape, stored.table_type, tokenizer.unknown_id)
     table, settings = table.truncated(truncate_dim), read_pipeline_settings(folder)
     return AveragingModel(tokenizer, table, stored.normalize, settings, stored.dropout)
 
 
-def write(model: AveragingModel, folder: Path, dtype: TableType | str | None = None, dim: int | None = None) -> None:
-    """Create a folder with the files for both readers, or only for this package; numbers are never rounded twice."""
+def write(
+    model: AveragingModel,
+    folder: Path,
+    dtype: TableType | str | None = None,
+    dim: int | None = None,
+) -> None:
+    """Create a folder with the files for both readers, or only for this package; numbers are never
+    rounded twice.
+    """
     check_dimension(dim)
     table, tokenizer = model.table.truncated(dim), model.tokenizer
     table = table.converted(table.kind if dtype is None else TableType.of(dtype))
@@ -135,18 +164,37 @@ def write(model: AveragingModel, folder: Path, dtype: TableType | str | None = N
     stock = None if table.kind is TableType.INT4 else stock_tokenizer(tokenizer)
     folder.mkdir(parents=True, exist_ok=True)
     if stock is not None:
-        (folder / "tokenizer.json").write_text(stock.to_str(pretty=True), encoding="utf-8", newline="\n")
+        (folder / "tokenizer.json").write_text(
+            stock.to_str(pretty=True), encoding="utf-8", newline="\n"
+        )
         _write_modules(folder, {"": _STOCK}, model.unit_vectors)
-    elif table.kind is TableType.INT4:  # as modules of this package: `StaticEmbedding` cannot read such weights
+    # as modules of this package: `StaticEmbedding` cannot read such weights
+    elif table.kind is TableType.INT4:
         write_json(folder / "token_embedding_config.json", first, indent=2)
-        write_json(folder / "1_MeanPool" / "mean_pool_config.json", {"embedding_dimension": table.dimension}, indent=2)
+        write_json(
+            folder / "1_MeanPool" / "mean_pool_config.json",
+            {"embedding_dimension": table.dimension},
+            indent=2,
+        )
         _write_modules(folder, _OWN, model.unit_vectors)
-    settings = {name: model.settings[name] for name in PIPELINE_SETTINGS if model.settings.get(name) is not None}
+    settings = {
+        name: model.settings[name]
+        for name in PIPELINE_SETTINGS
+        if model.settings.get(name) is not None
+    }
     settings = {"model_type": "SentenceTransformer", "similarity_fn_name": "cosine"} | settings
-    write_json(folder / STOCK_CONFIG_FILE, settings | {"prompts": PROMPTS | settings.get("prompts", {})}, indent=2)
+    write_json(
+        folder / STOCK_CONFIG_FILE,
+        settings | {"prompts": PROMPTS | settings.get("prompts", {})},
+        indent=2,
+    )
     write_table(folder / WEIGHTS_FILE, table, tokenizer.unknown_id)
     (folder / tokenizer_file(tokenizer.kind)).write_bytes(tokenizer.content)
-    more = {"vocabulary_size": len(tokenizer), "table_type": table.kind.value, "normalize": model.unit_vectors}
+    more = {
+        "vocabulary_size": len(tokenizer),
+        "table_type": table.kind.value,
+        "normalize": model.unit_vectors,
+    }
     write_configuration(folder, Configuration(AVERAGING, first | more))
 
 
@@ -156,12 +204,17 @@ def _write_modules(folder: Path, kinds: Mapping[str, str], unit_vectors: bool) -
         kinds = {**kinds, f"{len(kinds)}_Normalize": _NORMALIZE}
         names = dict.fromkeys(("module_input_name", "module_output_name"), "sentence_embedding")
         write_json(folder / list(kinds)[-1] / "config.json", names)
-    modules = [{"idx": i, "name": str(i), "path": path, "type": kind} for i, (path, kind) in enumerate(kinds.items())]
+    modules = [
+        {"idx": i, "name": str(i), "path": path, "type": kind}
+        for i, (path, kind) in enumerate(kinds.items())
+    ]
     write_json(folder / MODULES_FILE, modules, indent=2)
 
 
 def check_type(name: str, value: object, kinds: tuple[type, ...]) -> None:
-    """Raise ValueError if a value from a JSON file does not have one of some types; true and false are not numbers."""
+    """Raise ValueError if a value from a JSON file does not have one of some types; true and false
+    are not numbers.
+    """
     if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
         expected = " or ".join(_TYPE_NAMES[kind] for kind in kinds)
         raise ValueError(f"{name} is {short(value)}, not {expected}")
@@ -184,7 +237,9 @@ def checked(folder: Path, values: Mapping[str, Any]) -> AveragingValues:
         for name, kinds in _VALUE_TYPES.items():
             if name in values:
                 check_type(name, values[name], kinds)
-        stored = AveragingValues(**{**values, "table_type": TableType.of(values.get("table_type", ""))})
+        stored = AveragingValues(
+            **{**values, "table_type": TableType.of(values.get("table_type", ""))}
+        )
         for name in ("embedding_dimension", "vocabulary_size"):
             if values[name] < 1:
                 raise ValueError(f"{name} is {values[name]}; it must be at least 1")
@@ -200,37 +255,53 @@ def table_type(folder: Path) -> TableType:
     found = read_configuration(folder)
     if found.architecture != AVERAGING:
         rule = "only averaging models can be exported"
-        raise ModelDirectoryError(f"{folder}: a model of architecture {found.architecture!r}; {rule}")
+        raise ModelDirectoryError(
+            f"{folder}: a model of architecture {found.architecture!r}; {rule}"
+        )
     return checked(folder, found.values).table_type
 
 
 def read_pipeline_settings(folder: Path) -> dict[str, Any]:
-    """Read prompts, similarity and other pipeline settings; empty if sentence-transformers' file is missing."""
+    """Read prompts, similarity and other pipeline settings; empty if sentence-transformers' file is
+    missing.
+    """
     path = folder / STOCK_CONFIG_FILE
     if not path.is_file():
         return {}
     with refused(ModelDirectoryError, path, "not readable", _SAVE_AGAIN, SettingsError):
         stored = read_json(path)
         check_type("the content", stored, (dict,))
-        settings = {name: value for name in PIPELINE_SETTINGS if (value := stored.get(name)) is not None}
+        settings = {
+            name: value for name in PIPELINE_SETTINGS if (value := stored.get(name)) is not None
+        }
         for name, value in settings.items():
             check_type(name, value, _SETTING_TYPES[name])
         if (name := settings.get("similarity_fn_name", "cosine")) not in SIMILARITIES:
-            raise ValueError(f"similarity_fn_name is {short(name)}, not one of {', '.join(SIMILARITIES)}")
-        if wrong := [prompt for prompt in settings.get("prompts", {}).values() if not isinstance(prompt, str | None)]:
+            raise ValueError(
+                f"similarity_fn_name is {short(name)}, not one of {', '.join(SIMILARITIES)}"
+            )
+        if wrong := [
+            prompt
+            for prompt in settings.get("prompts", {}).values()
+            if not isinstance(prompt, str | None)
+        ]:
             raise ValueError(f"a prompt is {short(wrong[0])}, not a text")
         check_dimension(settings.get("truncate_dim"))
         return settings
 
 
 def model_digest(folder: Path) -> str:
-    """Return the SHA-256 of everything that determines a model's embeddings: its fingerprint, prompts and truncation.
+    """Return the SHA-256 of everything that determines a model's embeddings: its fingerprint,
+    prompts and truncation.
 
     Two folders with the same digest hold the same model, whatever their names are.
     """
     settings = read_pipeline_settings(folder)
     prompts = {name: prompt for name, prompt in settings.get("prompts", {}).items() if prompt}
-    chosen = {"prompts": prompts, **{name: settings.get(name) for name in ("default_prompt_name", "truncate_dim")}}
+    chosen = {
+        "prompts": prompts,
+        **{name: settings.get(name) for name in ("default_prompt_name", "truncate_dim")},
+    }
     if not any(chosen.values()):
         return fingerprint(folder)
     text = json.dumps([fingerprint(folder), chosen], sort_keys=True)
@@ -251,15 +322,21 @@ def check_components(dim: int | None, dimension: int) -> None:
 
 
 def opens_in_stock(tokenizer: Tokenizer) -> bool:
-    """Whether an averaging model with this tokenizer opens in sentence-transformers without the plugin."""
+    """Whether an averaging model with this tokenizer opens in sentence-transformers without the
+    plugin.
+    """
     words = tokenizer.kind == "word" and tokenizer.options["splitter"] == "regex"
     return words or tokenizer.kind == "sentencepiece"
 
 
 def stock_tokenizer(tokenizer: Tokenizer) -> tokenizers.Tokenizer | None:
-    """Convert the tokenizer to a `tokenizer.json`, for readers without the plugin; None if that is impossible."""
+    """Convert the tokenizer to a `tokenizer.json`, for readers without the plugin; None if that is
+    impossible.
+    """
     if tokenizer.kind not in KINDS:
-        raise ModelDirectoryError(f"a tokenizer of kind {tokenizer.kind!r}; st_paragram.load knows {', '.join(KINDS)}")
+        raise ModelDirectoryError(
+            f"a tokenizer of kind {tokenizer.kind!r}; st_paragram.load knows {', '.join(KINDS)}"
+        )
     if not opens_in_stock(tokenizer):
         return None
     from st_paragram.core.tokenizers import stock
@@ -273,7 +350,9 @@ def write_table(path: Path, table: Table, unknown_id: int) -> None:
     from safetensors.numpy import save
 
     if not table.is_finite():
-        raise ModelDirectoryError("the embeddings have NaN or infinite values; train with a lower learning rate")
+        raise ModelDirectoryError(
+            "the embeddings have NaN or infinite values; train with a lower learning rate"
+        )
     table_name, scale_name, unknown_name = _TENSORS[table.kind]
     tensors = {table_name: table.weight}
     if unknown_name is not None:
@@ -285,16 +364,24 @@ def write_table(path: Path, table: Table, unknown_id: int) -> None:
 
 
 def map_table(path: Path, shape: tuple[int, int], kind: TableType, unknown_id: int) -> Table:
-    """Map a table written by `write_table`, of shape (V, D) and the given type; restore the row of the unknown id."""
+    """Map a table written by `write_table`, of shape (V, D) and the given type; restore the row of
+    the unknown id.
+    """
     table_name, scale_name, unknown_name = _TENSORS[kind]
-    with refused(ModelDirectoryError, path, "not the weights of this st_paragram model", _SAVE_AGAIN):
+    with refused(
+        ModelDirectoryError, path, "not the weights of this st_paragram model", _SAVE_AGAIN
+    ):
         arrays, (rows, dimension) = _mapped(path), shape
         if missing := {table_name, scale_name, unknown_name} - {None, *arrays}:
             raise ValueError(f"the tensor {missing.pop()!r} is missing")
         table = arrays[table_name]
-        stored = ("uint8", (rows, dimension // 2)) if kind is TableType.INT4 else (kind.value, shape)
+        stored = (
+            ("uint8", (rows, dimension // 2)) if kind is TableType.INT4 else (kind.value, shape)
+        )
         if (table.dtype.name, table.shape) != stored:
-            raise ValueError(f"a table of {table.dtype}, {table.shape}; {stored[0]}, {stored[1]} expected")
+            raise ValueError(
+                f"a table of {table.dtype}, {table.shape}; {stored[0]}, {stored[1]} expected"
+            )
         for name in filter(None, (scale_name, unknown_name)):
             if not (np.abs(arrays[name]) < _TOO_LARGE).all():
                 raise ValueError(f"{name} has NaN, infinite or huge numbers")
@@ -306,9 +393,11 @@ def map_table(path: Path, shape: tuple[int, int], kind: TableType, unknown_id: i
 
 
 def _mapped(path: Path) -> dict[str, NDArray[Any]]:
-    """Map the tensors of a safetensors file, writable without changing the file; the library would copy them.
+    """Map the tensors of a safetensors file, writable without changing the file; the library would
+    copy them.
 
-    It begins with the length of its JSON header, uint64; `data_offsets` there count from the end of the header.
+    It begins with the length of its JSON header, uint64; `data_offsets` there count from the end of
+    the header.
     """
     with path.open("rb") as file:
         content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)

@@ -17,9 +17,9 @@ _MODELS = "st_paragram.learning.models"  # imported only for models that need to
 class TextEncoder(Protocol):
     """The methods that `Encoder` and `SentenceTransformer` have in common."""
 
-    def encode(self, *args: Any, **kwargs: Any) -> Any: ...  # noqa: ANN401, D102
-    def encode_query(self, *args: Any, **kwargs: Any) -> Any: ...  # noqa: ANN401, D102
-    def encode_document(self, *args: Any, **kwargs: Any) -> Any: ...  # noqa: ANN401, D102
+    def encode(self, *args: Any, **kwargs: Any) -> Any: ...  # noqa: D102
+    def encode_query(self, *args: Any, **kwargs: Any) -> Any: ...  # noqa: D102
+    def encode_document(self, *args: Any, **kwargs: Any) -> Any: ...  # noqa: D102
     def get_embedding_dimension(self) -> int | None: ...  # noqa: D102
 
 
@@ -34,13 +34,22 @@ def load_encoder(name: str | Path, num_threads: int | None = None) -> TextEncode
 
 
 def has_towers(model: TextEncoder) -> bool:
-    """Whether a model embeds questions and answers differently: its `Router` has routes "query" and "document"."""
-    modules: Any = () if isinstance(model, Encoder) else model  # a SentenceTransformer is a sequence of modules
-    return any(set(getattr(module, "sub_modules", ())) >= {"query", "document"} for module in modules)
+    """Whether a model embeds questions and answers differently: its `Router` has routes "query" and
+    "document".
+    """
+    # a SentenceTransformer is a sequence of modules
+    modules: Any = () if isinstance(model, Encoder) else model
+    return any(
+        set(getattr(module, "sub_modules", ())) >= {"query", "document"} for module in modules
+    )
 
 
 def batch_size(model: TextEncoder) -> int:
-    """Return how many texts a model embeds at a time: many for a mean of embeddings, fewer for a network."""
+    """Return how many texts a model embeds at a time: many for a mean of embeddings, fewer for a
+    network.
+    """
     if isinstance(model, Encoder):
         return BATCH_SIZE
-    return int(importlib.import_module(f"{_MODELS}.sentence_transformers_encoder").batch_size(model))
+    return int(
+        importlib.import_module(f"{_MODELS}.sentence_transformers_encoder").batch_size(model)
+    )

@@ -1,8 +1,9 @@
 """Rounding of vectors to int8 or int4, and back.
 
-Each row of integers has a scale. In int8, it is the row's largest absolute component divided by 127. In int4, it is the
-scale with the least squared error; the lower four bits of byte j are component 2j and the upper four are 2j + 1, in
-two's complement. Rounding gives -7 to 7; -8 can be read.
+Each row of integers has a scale. In int8, it is the row's largest absolute component divided by
+127. In int4, it is the scale with the least squared error; the lower four bits of byte j are
+component 2j and the upper four are 2j + 1, in two's complement. Rounding gives -7 to 7; -8 can be
+read.
 """
 
 from __future__ import annotations
@@ -20,8 +21,9 @@ Vectors = NDArray[np.float32]
 PRECISIONS = ("float32", "int8", "uint8", "binary", "ubinary")
 
 _LARGEST, _LARGEST_INT4 = 127, 7  # their negative counterparts are the smallest
-# Candidates for the largest int4 value, as shares of the largest component; larger components are clipped. With these,
-# the squared error of p-sp-mini is a quarter below that of 1 alone, and half a percent above that of steps of 0.005.
+# Candidates for the largest int4 value, as shares of the largest component; larger components are
+# clipped. With these, the squared error of p-sp-mini is a quarter below that of 1 alone, and half a
+# percent above that of steps of 0.005.
 _SHARES = np.linspace(0.5, 1, 11, dtype=np.float32)
 _SMALLEST = np.float32(1e-25)  # smaller scales become 0: kernels divide them by 2^28
 
@@ -48,8 +50,9 @@ def check_even(dimension: int) -> None:
 def to_int4(rows: Vectors) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
     """Round rows (n, D), finite, D even: uint8 (n, D / 2), and scales (n,).
 
-    For given integers q, the best scale of a row x is xq / qq, and the squared error xx - (xq)^2 / qq. Scales have 20
-    bits of precision: their products with 4-bit integers are exact, so that means are the same on every processor.
+    For given integers q, the best scale of a row x is xq / qq, and the squared error xx - (xq)^2 /
+    qq. Scales have 20 bits of precision: their products with 4-bit integers are exact, so that
+    means are the same on every processor.
     """
     steps = np.abs(rows).max(axis=1, initial=0) / np.float32(_LARGEST_INT4)
     steps[steps < _SMALLEST] = 0
@@ -78,8 +81,9 @@ def from_int4(packed: NDArray[np.uint8]) -> NDArray[np.int8]:
 def quantize(vectors: Vectors, precision: str) -> NDArray[Any]:
     """Round embeddings (n, D) by the formulas of `sentence_transformers.util.quantize_embeddings`.
 
-    For int8 and uint8, each component's range in these vectors is divided into 255 steps, so vectors from different
-    calls cannot be compared. For binary and ubinary, (n, ceil(D / 8)), a bit is 1 if its component is above 0.
+    For int8 and uint8, each component's range in these vectors is divided into 255 steps, so
+    vectors from different calls cannot be compared. For binary and ubinary, (n, ceil(D / 8)), a bit
+    is 1 if its component is above 0.
     """
     if precision == "float32":
         return vectors
@@ -87,7 +91,9 @@ def quantize(vectors: Vectors, precision: str) -> NDArray[Any]:
         bits = np.packbits(vectors > 0, axis=-1)
         return bits if precision == "ubinary" else (bits.astype(np.int16) - 128).astype(np.int8)
     if len(vectors) == 1:
-        raise SettingsError(f"precision {precision} needs the range of each component; give several texts")
+        raise SettingsError(
+            f"precision {precision} needs the range of each component; give several texts"
+        )
     if not len(vectors):
         return np.zeros(vectors.shape, dtype=precision)
     begin = vectors.min(axis=0)

@@ -1,4 +1,6 @@
-"""The record of a training run: `training.json` of a model directory, for reports, and the source of the model card."""
+"""The record of a training run: `training.json` of a model directory, for reports, and the source
+of the model card.
+"""
 
 from __future__ import annotations
 
@@ -57,9 +59,12 @@ class TrainingRecord:
     scores: Sequence[Score]  # on development pairs
     machine: str = "unknown"  # processor type and number of threads
     translations: Sequence[TranslationScore] = ()  # on held-out translations, if any
-    history: Sequence[Mapping[str, float]] = field(default_factory=list)  # log, if the objective has several parts
-    tasks: Mapping[str, int] = field(default_factory=dict)  # task, such as "qa en", -> pairs; without translation
-    discarded: str = ""  # why the trained weights were discarded; then the scores are those of the initial weights
+    # log, if the objective has several parts
+    history: Sequence[Mapping[str, float]] = field(default_factory=list)
+    # task, such as "qa en", -> pairs; without translation
+    tasks: Mapping[str, int] = field(default_factory=dict)
+    # why the trained weights were discarded; then the scores are those of the initial weights
+    discarded: str = ""
 
     def as_json(self) -> str:
         """Return the text of `training.json`."""
@@ -71,7 +76,9 @@ def read_training_record(directory: str | Path) -> TrainingRecord | None:
     path = Path(directory) / TRAINING_FILE
     if not path.is_file():
         return None
-    with refused(ModelDirectoryError, path, "not the record of a training run", "remove it or train again"):
+    with refused(
+        ModelDirectoryError, path, "not the record of a training run", "remove it or train again"
+    ):
         return read_record(path, TrainingRecord)
 
 

@@ -15,7 +15,8 @@ from st_paragram.core.encoding.packing import Vectors
 from st_paragram.core.native import kernels
 from st_paragram.errors import SettingsError
 
-#: Rows converted at a time: they fit into the cache, and no second float32 matrix is needed in memory.
+#: Rows converted at a time: they fit into the cache, and no second float32 matrix is needed in
+#: memory.
 _BLOCK = 1 << 10
 _SHORTEST = 1e-12  # vectors are divided by at least this length
 
@@ -35,15 +36,21 @@ class TableType(str, Enum):
     def of(cls, name: str) -> TableType:
         """Return the type of this name; refuse an unknown name."""
         if name not in list(cls):
-            raise SettingsError(f"unknown number type {name!r}; choose {', '.join(kind.value for kind in cls)}")
+            raise SettingsError(
+                f"unknown number type {name!r}; choose {', '.join(kind.value for kind in cls)}"
+            )
         return cls(name)
 
 
-_KERNELS = dict(zip(TableType, ("mean_rows", "mean_rows_f16", "mean_rows_i8", "mean_rows_i4"), strict=True))
+_KERNELS = dict(
+    zip(TableType, ("mean_rows", "mean_rows_f16", "mean_rows_i8", "mean_rows_i4"), strict=True)
+)
 
 
 def for_any_reader(kind: TableType) -> TableType:
-    """Return the type that plain sentence-transformers can read: int8 for int4, with the same numbers."""
+    """Return the type that plain sentence-transformers can read: int8 for int4, with the same
+    numbers.
+    """
     return TableType.INT8 if kind is TableType.INT4 else kind
 
 
@@ -52,12 +59,15 @@ class Table:
     """A lookup table of V rows."""
 
     weight: NDArray[Any]  # float32, float16 or int8 (V, D), or for int4 uint8 (V, D / 2)
-    scale: NDArray[np.float32] | None = None  # (V,), a factor for each row of integers; None for floats
+    # (V,), a factor for each row of integers; None for floats
+    scale: NDArray[np.float32] | None = None
 
     @cached_property
     def kind(self) -> TableType:
         """The number type of the table."""
-        return TableType.INT4 if self.weight.dtype == np.uint8 else TableType(self.weight.dtype.name)
+        return (
+            TableType.INT4 if self.weight.dtype == np.uint8 else TableType(self.weight.dtype.name)
+        )
 
     @cached_property
     def dimension(self) -> int:
@@ -72,10 +82,12 @@ class Table:
         """Return the table itself, since it is never changed."""
         return self
 
-    def rows(self, ids: Any) -> Vectors:  # noqa: ANN401 - whatever indexes an array
+    def rows(self, ids: Any) -> Vectors:
         """Look up rows, float32 (..., D), for ids of any shape (...)."""
         numbers = self.weight[ids]
-        rows: Vectors = (packing.from_int4(numbers) if self.kind is TableType.INT4 else numbers).astype(np.float32)
+        rows: Vectors = (
+            packing.from_int4(numbers) if self.kind is TableType.INT4 else numbers
+        ).astype(np.float32)
         if self.scale is not None:
             rows *= np.asarray(self.scale[ids])[..., None]
         return rows
@@ -85,7 +97,9 @@ class Table:
         return bool(np.isfinite(self.weight if self.scale is None else self.scale).all())
 
     def truncated(self, dimension: int | None) -> Table:
-        """Copy the first dimensions of all rows; an odd number of int4 dimensions becomes int8, with equal numbers."""
+        """Copy the first dimensions of all rows; an odd number of int4 dimensions becomes int8,
+        with equal numbers.
+        """
         if dimension is None or dimension >= self.dimension:
             return self
         if self.kind is TableType.INT4:
@@ -95,29 +109,39 @@ class Table:
         return Table(np.ascontiguousarray(self.weight[:, :dimension]), self.scale)
 
     def converted(self, kind: TableType) -> Table:
-        """Convert to another number type; int4 becomes int8 without rounding, with the same integers and scales."""
+        """Convert to another number type; int4 becomes int8 without rounding, with the same
+        integers and scales.
+        """
         if kind is self.kind:
             return self
         if self.kind is TableType.INT4:
             return Table(packing.from_int4(self.weight), self.scale).converted(kind)
         if kind is TableType.INT4:
             packing.check_even(self.dimension)
-        parts = [_stored(self.rows(slice(at, at + _BLOCK)), kind) for at in range(0, len(self), _BLOCK)]
+        parts = [
+            _stored(self.rows(slice(at, at + _BLOCK)), kind) for at in range(0, len(self), _BLOCK)
+        ]
         table = Table(*map(np.concatenate, zip(*parts, strict=True)))
         if kind is TableType.FLOAT16 and not table.is_finite():
             raise SettingsError("values above 65,504 do not fit in float16; choose int8 or float32")
         return table
 
-    def means(self, ids: Ids, offsets: Offsets, normalized: bool = False, threads: int = 1) -> Vectors:
+    def means(
+        self, ids: Ids, offsets: Offsets, normalized: bool = False, threads: int = 1
+    ) -> Vectors:
         """Average the rows of each text, float32 (N, D), see `fill_means`."""
         out = np.empty((len(offsets) - 1, self.dimension), dtype=np.float32)
         self.fill_means(ids, offsets, out, normalized, threads)
         return out
 
-    def fill_means(self, ids: Ids, offsets: Offsets, out: Vectors, normalized: bool, threads: int) -> bool:
-        """Write the mean of each text's rows into `out`, C-contiguous; return whether all are finite.
+    def fill_means(
+        self, ids: Ids, offsets: Offsets, out: Vectors, normalized: bool, threads: int
+    ) -> bool:
+        """Write the mean of each text's rows into `out`, C-contiguous; return whether all are
+        finite.
 
-        Text i is ids[offsets[i]:offsets[i + 1]]; its mean is zero if it has no ids. `normalized` means have length 1.
+        Text i is ids[offsets[i]:offsets[i + 1]]; its mean is zero if it has no ids. `normalized`
+        means have length 1.
         """
         native = kernels()
         if native is None or not (self.weight.flags.c_contiguous and self.weight.flags.aligned):
@@ -132,7 +156,9 @@ class Table:
         """Convert each row that occurs only once, and average texts of the same length together."""
         distinct, places = np.unique(ids, return_inverse=True)
         if len(ids) and not 0 <= distinct[0] <= distinct[-1] < len(self):
-            raise ValueError(f"ids from {distinct[0]} to {distinct[-1]}, but a table of {len(self)} rows")
+            raise ValueError(
+                f"ids from {distinct[0]} to {distinct[-1]}, but a table of {len(self)} rows"
+            )
         rows, counts = self.rows(distinct), np.diff(offsets)
         out[counts == 0] = 0
         for count in np.unique(counts[counts > 0]):

@@ -1,9 +1,9 @@
 """Embeddings of length 1, and one rule for texts in which a model knows no token.
 
-Such a text is empty, or has only characters that the model drops or does not know: spaces, invisible characters,
-another script. Signs and numbers do not make a text known that has letters. Such a text has no similarity with any
-text, not even with an equal text. Its embedding is zeros, or that of the mark for a space and of signs, and says
-nothing about it.
+Such a text is empty, or has only characters that the model drops or does not know: spaces,
+invisible characters, another script. Signs and numbers do not make a text known that has letters.
+Such a text has no similarity with any text, not even with an equal text. Its embedding is zeros, or
+that of the mark for a space and of signs, and says nothing about it.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def unit_embeddings(
     encoder: TextEncoder,
     texts: Sequence[str],
     method: str = "encode",
-    **options: Any,  # noqa: ANN401 - those of the model's method
+    **options: Any,
 ) -> UnitEmbeddings:
     """Embed texts as vectors of length 1.
 
@@ -55,7 +55,8 @@ def unit_embeddings(
         encoder: Model.
         texts: The n texts.
         method: Method of the model: encode, encode_query or encode_document.
-        options: Further options of the method. With `normalize_embeddings`, the model scales the vectors.
+        options: Further options of the method. With `normalize_embeddings`, the model scales the
+            vectors.
 
     Raises:
         ModelDirectoryError: An embedding has NaN or infinite values.
@@ -69,7 +70,9 @@ def unit_embeddings(
 
 
 def scaled(embeddings: Vectors, known: Mask) -> UnitEmbeddings:
-    """Scale embeddings, (n, D), to length 1, and set those of texts without a known token, by a mask (n,), to zero."""
+    """Scale embeddings, (n, D), to length 1, and set those of texts without a known token, by a
+    mask (n,), to zero.
+    """
     lengths = _lengths(embeddings)
     lengths[~known] = 1
     vectors = embeddings / lengths
@@ -83,12 +86,13 @@ def known_embeddings(
     embeddings: Vectors,
     *,
     method: str = "encode",
-    **options: Any,  # noqa: ANN401
+    **options: Any,
 ) -> Mask:
-    """Return whether the model knows a token of each text, (n,), given the embeddings of the texts, (n, D).
+    """Return whether the model knows a token of each text, (n,), given the embeddings of the texts,
+    (n, D).
 
-    The tokenizer decides, if it is one of this package or of transformers. With another tokenizer, a text without a
-    known token is recognized by its embedding.
+    The tokenizer decides, if it is one of this package or of transformers. With another tokenizer,
+    a text without a known token is recognized by its embedding.
     """
     has_direction = np.any(embeddings, axis=1)
     tokenizer = _tokenizer(encoder, options.get("language"))
@@ -100,24 +104,28 @@ def known_embeddings(
 def known_texts(encoder: TextEncoder, texts: Sequence[str]) -> Mask:
     """Return whether a model knows a token of each text, (n,)."""
     tokenizer = _tokenizer(encoder)
-    return unit_embeddings(encoder, texts).known if tokenizer is None else known_to(tokenizer, texts)
+    return (
+        unit_embeddings(encoder, texts).known if tokenizer is None else known_to(tokenizer, texts)
+    )
 
 
-def known_to(tokenizer: Any, texts: Sequence[str]) -> Mask:  # noqa: ANN401 - of this package or of transformers
+def known_to(tokenizer: Any, texts: Sequence[str]) -> Mask:
     """Return whether a tokenizer knows a token of each text, other than a space, (n,).
 
-    In a text with letters, it must be a token with a letter: a full stop or a number says little about a sentence.
+    In a text with letters, it must be a token with a letter: a full stop or a number says little
+    about a sentence.
     """
     if not getattr(tokenizer, "reads_ascii", False):
         return _tokenized_known(tokenizer, texts)
-    known = np.array([_ASCII_LETTER.search(text) is not None for text in texts], bool)  # most texts have one
+    # most texts have one
+    known = np.array([_ASCII_LETTER.search(text) is not None for text in texts], bool)
     rest = np.flatnonzero(~known)
     if len(rest):
         known[rest] = _tokenized_known(tokenizer, [texts[number] for number in rest.tolist()])
     return known
 
 
-def _tokenized_known(tokenizer: Any, texts: Sequence[str]) -> Mask:  # noqa: ANN401
+def _tokenized_known(tokenizer: Any, texts: Sequence[str]) -> Mask:
     """Do what `known_to` does, for any tokenizer."""
     if not len(texts):
         return np.zeros(0, bool)
@@ -129,9 +137,13 @@ def _tokenized_known(tokenizer: Any, texts: Sequence[str]) -> Mask:  # noqa: ANN
         ids = np.array(list(chain.from_iterable(rows)), np.int64)
         offsets = np.cumsum([0, *map(len, rows)])
         unknown = tokenizer(_WITHOUT_TOKEN, add_special_tokens=False)["input_ids"]
-        piece = partial(_token, tokenizer, {*tokenizer.all_special_ids, *chain.from_iterable(unknown)})
+        piece = partial(
+            _token, tokenizer, {*tokenizer.all_special_ids, *chain.from_iterable(unknown)}
+        )
         distinct, places = np.unique(ids, return_inverse=True)
-        kinds = np.array([kind_of(piece(number)) for number in distinct.tolist()], np.uint8)[places.reshape(-1)]
+        kinds = np.array([kind_of(piece(number)) for number in distinct.tolist()], np.uint8)[
+            places.reshape(-1)
+        ]
     known = _is_any(kinds == LETTERS, offsets)
     others = _is_any(kinds != NO_TEXT, offsets) & ~known
     for number in np.flatnonzero(others).tolist():
@@ -145,12 +157,12 @@ def _is_any(is_wanted: Mask, offsets: NDArray[np.int64]) -> Mask:
     return np.asarray(counts[offsets[1:]] > counts[offsets[:-1]])
 
 
-def _token(tokenizer: Any, without_text: set[int], number: int) -> str | None:  # noqa: ANN401 - of transformers
+def _token(tokenizer: Any, without_text: set[int], number: int) -> str | None:
     token: str | None = None if number in without_text else tokenizer.convert_ids_to_tokens(number)
     return token
 
 
-def _tokenizer(encoder: TextEncoder, language: str | None = None) -> Any:  # noqa: ANN401
+def _tokenizer(encoder: TextEncoder, language: str | None = None) -> Any:
     """Return the model's tokenizer if it is one of this package or of transformers."""
     tokenizer: Any = getattr(encoder, "tokenizer", None)
     if not (hasattr(tokenizer, "piece") or hasattr(tokenizer, "all_special_ids")):
@@ -158,8 +170,9 @@ def _tokenizer(encoder: TextEncoder, language: str | None = None) -> Any:  # noq
     return tokenizer.in_language(language) if language else tokenizer
 
 
-def unknown_embeddings(encoder: TextEncoder, method: str = "encode", **options: Any) -> Vectors:  # noqa: ANN401
-    """Return the embeddings, of length 1, that a model gives to texts without a known token, (u, D) with u < 3.
+def unknown_embeddings(encoder: TextEncoder, method: str = "encode", **options: Any) -> Vectors:
+    """Return the embeddings, of length 1, that a model gives to texts without a known token, (u, D)
+    with u < 3.
 
     There is none (u is 0) if the model gives them zeros.
     """
@@ -175,21 +188,32 @@ def _lengths(embeddings: Vectors) -> Vectors:
     if not np.isfinite(lengths).all():
         number = int(np.argmin(np.isfinite(lengths[:, 0]))) + 1
         seen = f"embedding {number} of {len(embeddings)} has NaN or infinite values"
-        raise ModelDirectoryError(f"{seen}; the model is damaged or was not trained properly: use another model")
+        raise ModelDirectoryError(
+            f"{seen}; the model is damaged or was not trained properly: use another model"
+        )
     return lengths
 
 
 def _are_alike(embeddings: Vectors, unknown: Vectors) -> Mask:
-    """Return whether each embedding, (n, D), has the direction of one of the unknown embeddings, (u, D)."""
+    """Return whether each embedding, (n, D), has the direction of one of the unknown embeddings,
+    (u, D).
+    """
     lengths = np.linalg.norm(embeddings, axis=1, keepdims=True)
-    if embeddings.shape[1] < 2 or not len(unknown):  # in one dimension, half of all embeddings have this direction
+    # in one dimension, half of all embeddings have this direction
+    if embeddings.shape[1] < 2 or not len(unknown):
         return np.zeros(len(embeddings), bool)
     with np.errstate(invalid="ignore"):  # NaN is refused later
         alike: Mask = (embeddings @ unknown.T > (1 - _ROUNDING) * lengths).any(axis=1)
     return alike
 
 
-def _embed(encoder: TextEncoder, texts: Sequence[str], method: str, options: dict[str, Any]) -> Vectors:
+def _embed(
+    encoder: TextEncoder, texts: Sequence[str], method: str, options: dict[str, Any]
+) -> Vectors:
     embed = getattr(encoder, method)
-    embeddings = np.asarray(embed(list_of_texts(texts), **{"show_progress_bar": False, **options}), np.float32)
-    return embeddings if len(texts) else embeddings.reshape(0, encoder.get_embedding_dimension() or 0)
+    embeddings = np.asarray(
+        embed(list_of_texts(texts), **{"show_progress_bar": False, **options}), np.float32
+    )
+    return (
+        embeddings if len(texts) else embeddings.reshape(0, encoder.get_embedding_dimension() or 0)
+    )

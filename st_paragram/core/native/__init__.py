@@ -1,6 +1,7 @@
 """The compiled kernels, if this installation has them.
 
-Torch can do everything that they do, only slower. Modules call `kernels()` and work without them if it is None.
+Torch can do everything that they do, only slower. Modules call `kernels()` and work without them if
+it is None.
 """
 
 from __future__ import annotations
@@ -17,19 +18,22 @@ logger = logging.getLogger(__name__)
 
 SWITCH = "ST_PARAGRAM_NATIVE"
 _NAME = "st_paragram.core.native._kernels"
-#: Interface version of the kernels; raise it here and in `src/module.cpp` when a kernel function changes.
+#: Interface version of the kernels; raise it here and in `src/module.cpp` when a kernel function
+#: changes.
 INTERFACE = 10
 
 
 @functools.cache
-def kernels() -> Any:  # noqa: ANN401 - a module without type stubs, or None
-    """Return the module of the compiled kernels; None if they are missing (with one warning) or switched off."""
+def kernels() -> Any:
+    """Return the module of the compiled kernels; None if they are missing (with one warning) or
+    switched off.
+    """
     module, reason = _load()
     if reason and os.environ.get(SWITCH) != "0":
         logger.warning(
-            "the compiled kernels are %s; everything works without them, but encoding and training are 4 to 26 times "
-            "slower; install a C++ compiler, then reinstall st_paragram with "
-            "pip install --force-reinstall --no-deps --no-cache-dir",
+            "the compiled kernels are %s; everything works without them, but encoding and training"
+            " are 4 to 26 times slower; install a C++ compiler, then reinstall st_paragram with pip"
+            " install --force-reinstall --no-deps --no-cache-dir",
             reason,
         )
     return module
@@ -51,7 +55,10 @@ def _load() -> tuple[Any, str]:
     except ImportError as error:
         return None, f"unusable: {one_line(error)}"
     if (found := getattr(module, "interface", None)) != INTERFACE:
-        return None, f"unusable: built from a different version (interface {found}, not {INTERFACE})"
+        return (
+            None,
+            f"unusable: built from a different version (interface {found}, not {INTERFACE})",
+        )
     return module, ""
 
 
@@ -61,6 +68,8 @@ def usable_cores() -> int:
 
 
 def usable_threads() -> int:
-    """Return the number of threads to compute with: `OMP_NUM_THREADS`, or one for each processor that may be used."""
+    """Return the number of threads to compute with: `OMP_NUM_THREADS`, or one for each processor
+    that may be used.
+    """
     wish = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
     return int(wish) if wish.isdecimal() and int(wish) else usable_cores()

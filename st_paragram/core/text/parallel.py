@@ -1,7 +1,9 @@
-r"""Parallel text, streamed row by row: files of two columns, Moses pairs of files, and zip archives of either.
+r"""Parallel text, streamed row by row: files of two columns, Moses pairs of files, and zip archives
+of either.
 
-Rows end only at ``\n``. Repaired and dropped rows are counted in `ReadCounts`; other problems are errors that name the
-file and the row. The first language of a pair, usually English, always comes first in the result.
+Rows end only at ``\n``. Repaired and dropped rows are counted in `ReadCounts`; other problems are
+errors that name the file and the row. The first language of a pair, usually English, always comes
+first in the result.
 """
 
 from __future__ import annotations
@@ -31,15 +33,19 @@ _ESCAPED = re.compile("[\udc80-\udcff]")
 
 @dataclass(frozen=True)
 class TextSource:
-    """One parallel text: a file of two columns (or a zip archive), or the two files of a Moses pair."""
+    """One parallel text: a file of two columns (or a zip archive), or the two files of a Moses
+    pair.
+    """
 
     paths: tuple[str, ...]
     languages: tuple[str, str]  # of the columns, or of the two files
     swapped: bool = False  # the second column comes first in the result
     further_columns: int = 0  # columns after the two texts, such as a score
     cap: int | None = None  # maximum pairs of this text to store, chosen at random
-    codes: tuple[str, str] | None = None  # endings of a zip archive's members, if they differ from `languages`
-    columns: tuple[str, ...] = ()  # names of the two text columns, in the order of `languages`, if the text is a table
+    # endings of a zip archive's members, if they differ from `languages`
+    codes: tuple[str, str] | None = None
+    # names of the two text columns, in the order of `languages`, if the text is a table
+    columns: tuple[str, ...] = ()
 
     @property
     def pair(self) -> tuple[str, str]:
@@ -47,11 +53,17 @@ class TextSource:
         return (self.languages[1], self.languages[0]) if self.swapped else self.languages
 
     def pair_among(self, languages: tuple[str, str]) -> tuple[str, str]:
-        """Return `pair` in the codes of `languages` (see `parse_source`) if only regions differ: zh for zh_cn."""
+        """Return `pair` in the codes of `languages` (see `parse_source`) if only regions differ: zh
+        for zh_cn.
+        """
         wanted = [languages[0], *languages[1].split("-")]
 
         def known(code: str) -> str:
-            return code if code in wanted else next((each for each in wanted if _fits(code, each)), code)
+            return (
+                code
+                if code in wanted
+                else next((each for each in wanted if _fits(code, each)), code)
+            )
 
         return known(self.pair[0]), known(self.pair[1])
 
@@ -78,9 +90,9 @@ class ReadCounts:
 def parse_source(spec: str, languages: tuple[str, str]) -> TextSource:
     """Parse a text specification ``[LANG-LANG:]FILE``.
 
-    The prefix gives the order of the columns; paraphrases of the first language are allowed, ``en-en:FILE``.
-    `languages` are in the order of the output, ``("en", "es")``. For a store of several languages, join them with
-    hyphens, ``("en", "fr-es-de")``; then the prefix is required.
+    The prefix gives the order of the columns; paraphrases of the first language are allowed,
+    ``en-en:FILE``. `languages` are in the order of the output, ``("en", "es")``. For a store of
+    several languages, join them with hyphens, ``("en", "fr-es-de")``; then the prefix is required.
 
     Example:
         >>> from st_paragram import parse_source
@@ -105,11 +117,13 @@ def _fits(code: str, language: str) -> bool:
     return language in (code, code.partition("_")[0]) or code == language.partition("_")[0]
 
 
-def with_columns(sources: Sequence[TextSource], columns: Sequence[Sequence[str]]) -> list[TextSource]:
+def with_columns(
+    sources: Sequence[TextSource], columns: Sequence[Sequence[str]]
+) -> list[TextSource]:
     """Name the columns of the two languages, once for all sources or once per source.
 
-    Each file of a pair is a table with the column of its language. Without names, JSON lines and Parquet have the Hub's
-    column `translation`, and other texts must be plain.
+    Each file of a pair is a table with the column of its language. Without names, JSON lines and
+    Parquet have the Hub's column `translation`, and other texts must be plain.
     """
     if not columns:
         return [_without_names(source) for source in sources]
@@ -117,7 +131,9 @@ def with_columns(sources: Sequence[TextSource], columns: Sequence[Sequence[str]]
         seen = f"columns {' and '.join(map(' '.join, columns))} for {counted(len(sources), 'text')}"
         raise SettingsError(f"{seen}; give two, one per language, for all texts or per text")
     each = [*columns] * (len(sources) // len(columns))
-    return [replace(source, columns=tuple(names)) for source, names in zip(sources, each, strict=True)]
+    return [
+        replace(source, columns=tuple(names)) for source, names in zip(sources, each, strict=True)
+    ]
 
 
 def _without_names(source: TextSource) -> TextSource:
@@ -140,11 +156,15 @@ def read_rows(
 ) -> Iterator[tuple[str, ...]]:
     """Yield the rows of a source in order, with empty strings for blank rows of files with columns.
 
-    With `drop_invalid`, rows that are not UTF-8 or have a wrong number of columns are dropped and counted instead of
-    raising an error. False: the error suggests --drop-invalid. None: it does not, since there is no such option.
+    With `drop_invalid`, rows that are not UTF-8 or have a wrong number of columns are dropped and
+    counted instead of raising an error. False: the error suggests --drop-invalid. None: it does
+    not, since there is no such option.
     """
     counts, expected = counts or ReadCounts(), 2 + source.further_columns
-    before, advice = counts.rows, "" if drop_invalid is None else ", or drop such rows (--drop-invalid)"
+    before, advice = (
+        counts.rows,
+        ("" if drop_invalid is None else ", or drop such rows (--drop-invalid)"),
+    )
 
     def drop(error: object, read: int = 1, dropped: int = 1) -> None:
         if not drop_invalid:
@@ -155,8 +175,15 @@ def read_rows(
     with ExitStack() as stack:
         texts = _open(source, stack, drop)
         names = [name for name, _ in texts]
-        lines = [chain.from_iterable(_blocks(*text, counts, bool(drop_invalid), advice)) for text in texts]
-        rows = _side_by_side(names, *lines) if len(lines) == 2 else (tuple(line.split("\t")) for line in lines[0])
+        lines = [
+            chain.from_iterable(_blocks(*text, counts, bool(drop_invalid), advice))
+            for text in texts
+        ]
+        rows = (
+            _side_by_side(names, *lines)
+            if len(lines) == 2
+            else (tuple(line.split("\t")) for line in lines[0])
+        )
         for row, cells in enumerate(rows, 1):
             counts.rows += 1
             if source.columns and DAMAGED in cells:
@@ -175,16 +202,24 @@ def read_rows(
         raise TextError(f"{source.name}: empty; give a text with at least one row")
 
 
-def _open(source: TextSource, stack: ExitStack, bad_row: Callable[..., None]) -> list[tuple[str, ByteStream]]:
-    """Open one stream of columns, or two streams from a pair of files or zip members, with their names."""
+def _open(
+    source: TextSource, stack: ExitStack, bad_row: Callable[..., None]
+) -> list[tuple[str, ByteStream]]:
+    """Open one stream of columns, or two streams from a pair of files or zip members, with their
+    names.
+    """
     path = source.paths[0]
-    if len(source.paths) == 2 and source.columns:  # rows must keep their places, so a damaged row is dropped later
+    # rows must keep their places, so a damaged row is dropped later
+    if len(source.paths) == 2 and source.columns:
 
         def damaged(error: TextError) -> None:
             bad_row(error, 0, 0)
 
         files = zip(source.paths, source.columns, strict=True)
-        return [(stream_name(path), open_columns(path, [name], stack, damaged, True)) for path, name in files]
+        return [
+            (stream_name(path), open_columns(path, [name], stack, damaged, True))
+            for path, name in files
+        ]
     if source.columns:
         return [(source.name, open_columns(path, source.columns, stack, bad_row))]
     for path in source.paths:
@@ -194,13 +229,20 @@ def _open(source: TextSource, stack: ExitStack, bad_row: Callable[..., None]) ->
     with streams.unreadable(path):
         archive = stack.enter_context(zipfile.ZipFile(path))
         members = _members(archive, source.codes or source.languages)
-        return [(f"{path}:{one_line(member)}", stack.enter_context(archive.open(member))) for member in members]
+        return [
+            (f"{path}:{one_line(member)}", stack.enter_context(archive.open(member)))
+            for member in members
+        ]
 
 
 def _members(archive: zipfile.ZipFile, languages: tuple[str, str]) -> list[str]:
-    """Find a zip member for each language by its ending (OPUS: `Corpus.en-es.es`), or the only member."""
+    """Find a zip member for each language by its ending (OPUS: `Corpus.en-es.es`), or the only
+    member.
+    """
     files = [name for name in archive.namelist() if not _of_the_system(name)]
-    first, second = ([name for name in files if _fits(name.rpartition(".")[2], code)] for code in languages)
+    first, second = (
+        [name for name in files if _fits(name.rpartition(".")[2], code)] for code in languages
+    )
     if first != second and len(first) == len(second) == 1:
         return [*first, *second]
     if len(files) == 1:
@@ -217,7 +259,9 @@ def _of_the_system(member: str) -> bool:
     return member.endswith("/") or "__MACOSX" in path.parts or is_added
 
 
-def _blocks(name: str, stream: ByteStream, counts: ReadCounts, drop: bool, advice: str) -> Iterator[list[str]]:
+def _blocks(
+    name: str, stream: ByteStream, counts: ReadCounts, drop: bool, advice: str
+) -> Iterator[list[str]]:
     """Decode blocks into cleaned lines; lines to drop become `_NUL` or `_INVALID`."""
     row = 1
     for block in streams.read_blocks(name, stream):
@@ -230,12 +274,16 @@ def _blocks(name: str, stream: ByteStream, counts: ReadCounts, drop: bool, advic
             if not drop:
                 raise
             decoded = block.decode("utf-8", "surrogateescape").split("\n")
-            lines = [_INVALID if _ESCAPED.search(line) else _clean(line, counts) for line in decoded]
+            lines = [
+                _INVALID if _ESCAPED.search(line) else _clean(line, counts) for line in decoded
+            ]
         row += len(lines)
         yield [_NUL if _NUL in line else line for line in lines] if b"\0" in block else lines
 
 
-def _side_by_side(names: Sequence[str], first: Iterator[str], second: Iterator[str]) -> Iterator[tuple[str, str]]:
+def _side_by_side(
+    names: Sequence[str], first: Iterator[str], second: Iterator[str]
+) -> Iterator[tuple[str, str]]:
     for row, (one, other) in enumerate(zip_longest(first, second)):
         if one is None or other is None:
             longer = row + 1 + sum(1 for _ in chain(first, second))
@@ -244,7 +292,9 @@ def _side_by_side(names: Sequence[str], first: Iterator[str], second: Iterator[s
 
 
 def _clean(text: str, counts: ReadCounts) -> str:
-    r"""Remove carriage returns at line ends and replace other line-ending characters by spaces; ``\n`` stays."""
+    r"""Remove carriage returns at line ends and replace other line-ending characters by spaces;
+    ``\n`` stays.
+    """
     if "\r" in text:
         text, found = streams.TRAILING_RETURNS.subn("", text)
         counts.trailing_returns += found
@@ -264,5 +314,7 @@ def wrong_columns(name: str, row: int, line: str, expected: int = 2) -> str:
 
 def unequal(names: Sequence[str], rows: Sequence[int]) -> TextError:
     """Return the error for a pair of files with different numbers of rows."""
-    seen = " and ".join(f"{name} has {counted(count, 'row')}" for name, count in zip(names, rows, strict=True))
+    seen = " and ".join(
+        f"{name} has {counted(count, 'row')}" for name, count in zip(names, rows, strict=True)
+    )
     return TextError(f"{seen}; the files of a pair need the same number of rows")

@@ -23,10 +23,13 @@ from st_paragram.errors import TextError, one_line, refused
 BLOCK_BYTES = 1 << 18
 MAX_LINE_BYTES = 1 << 24
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-TRAILING_RETURNS = re.compile(r"(?<!\r)\r+(?=\n|\Z)")  # visits each run only once, however long it is
+# visits each run only once, however long it is
+TRAILING_RETURNS = re.compile(r"(?<!\r)\r+(?=\n|\Z)")
 # Formats of translation tools and offices, which are not lines of text
 _OTHER_FORMATS = {
-    **dict.fromkeys((".tmx", ".xlf", ".xliff", ".sdlxliff", ".mqxliff"), "a file of a translation tool"),
+    **dict.fromkeys(
+        (".tmx", ".xlf", ".xliff", ".sdlxliff", ".mqxliff"), "a file of a translation tool"
+    ),
     **dict.fromkeys((".xlsx", ".xls", ".ods"), "a spreadsheet"),
     **dict.fromkeys((".docx", ".doc", ".odt", ".pdf", ".rtf"), "a document of an office program"),
 }
@@ -40,7 +43,7 @@ class ByteStream(Protocol):
         """Return up to `size` bytes, none at the end."""
 
 
-def _open_zstd(path: str, _: str) -> Any:  # noqa: ANN401
+def _open_zstd(path: str, _: str) -> Any:
     return require("pyarrow", "parquet", f"{path}: zstd").input_stream(path, compression="zstd")
 
 
@@ -54,14 +57,21 @@ def stream_name(path: str) -> str:
 
 
 def open_stream(path: str, stack: ExitStack) -> ByteStream:
-    """Open a file, compressed if its extension is in `PACKED`, or standard input, which is plain and stays open."""
+    """Open a file, compressed if its extension is in `PACKED`, or standard input, which is plain
+    and stays open.
+    """
     if path == STDIN:
         return sys.stdin.buffer
     format_name = _OTHER_FORMATS.get(unpacked_suffix(path))
     if format_name and Path(path).is_file():
-        raise TextError(f"{path}: is {format_name}, not text; export it as tab-separated text, CSV or JSON lines")
+        raise TextError(
+            f"{path}: is {format_name}, not text; export it as tab-separated text, CSV or JSON"
+            " lines"
+        )
     try:
-        stream: ByteStream = stack.enter_context(PACKED.get(PurePath(path).suffix.lower(), open)(path, "rb"))
+        stream: ByteStream = stack.enter_context(
+            PACKED.get(PurePath(path).suffix.lower(), open)(path, "rb")
+        )
     except OSError as error:
         raise TextError(f"{path}: {one_line(error, about=path)}; check the path") from error
     stack.enter_context(unchanged([path]))
@@ -86,7 +96,9 @@ def _size(path: str) -> int | None:
 
 
 def unpacked_suffix(path: str) -> str:
-    """Return the file extension in lower case, without that of a compression: `.csv` for `pairs.CSV.gz`."""
+    """Return the file extension in lower case, without that of a compression: `.csv` for
+    `pairs.CSV.gz`.
+    """
     name = PurePath(path.lower())
     if name.suffix in PACKED:
         name = PurePath(name.stem)
@@ -108,11 +120,15 @@ def regular_file(path: str, stack: ExitStack) -> str:
 def unreadable(name: str) -> AbstractContextManager[None]:
     """Refuse a damaged compressed file."""
     advice = "if it is damaged or incomplete, download it again"
-    return refused(TextError, name, "cannot be read", advice, zlib.error, lzma.LZMAError, zipfile.BadZipFile)
+    return refused(
+        TextError, name, "cannot be read", advice, zlib.error, lzma.LZMAError, zipfile.BadZipFile
+    )
 
 
 def read_blocks(name: str, stream: ByteStream) -> Iterator[bytes]:
-    r"""Yield blocks of whole lines without the ``\n`` of the last one, so that ``split(b"\n")`` gives rows."""
+    r"""Yield blocks of whole lines without the ``\n`` of the last one, so that ``split(b"\n")``
+    gives rows.
+    """
     rest = b""
     for number in count():
         with unreadable(name):
@@ -120,7 +136,10 @@ def read_blocks(name: str, stream: ByteStream) -> Iterator[bytes]:
         if not data:
             break
         if number == 0 and data.startswith(_PACKED_BEGINS):
-            raise TextError(f"{name}: looks like a compressed file; its name must end in {', '.join(PACKED)} or .zip")
+            raise TextError(
+                f"{name}: looks like a compressed file; its name must end in {', '.join(PACKED)} or"
+                " .zip"
+            )
         if number == 0 and _has_only_returns(data):
             seen = r"its lines end in carriage returns (\r) without line feeds (\n)"
             raise TextError(f"{name}: {seen}; convert it with: tr '\\r' '\\n'")
@@ -129,7 +148,9 @@ def read_blocks(name: str, stream: ByteStream) -> Iterator[bytes]:
             yield rest + data[:end]
             rest = data[end + 1 :]
         elif len(rest := rest + data) > MAX_LINE_BYTES:
-            raise TextError(f"{name}: a line longer than {MAX_LINE_BYTES >> 20} MiB; is this a text file?")
+            raise TextError(
+                f"{name}: a line longer than {MAX_LINE_BYTES >> 20} MiB; is this a text file?"
+            )
     if rest:
         yield rest
 
@@ -143,7 +164,9 @@ def _has_only_returns(data: bytes) -> bool:
 
 
 def read_lines(path: str) -> Iterator[str]:
-    r"""Yield the lines of a text, split only at ``\n``, without byte order mark and trailing carriage returns."""
+    r"""Yield the lines of a text, split only at ``\n``, without byte order mark and trailing
+    carriage returns.
+    """
     name, first, mark = stream_name(path), 1, BYTE_ORDER_MARK
     with ExitStack() as stack:
         for block in read_blocks(name, open_stream(path, stack)):

@@ -5,10 +5,11 @@ r"""Columns of tables, streamed row by row; the file extension determines the fo
     .parquet          needs pyarrow (extra `parquet`)
     any other, or -   tabs between cells, quotation marks have no meaning
 
-All formats except Parquet may be compressed (`pairs.csv.gz`). The first row of CSV and tab-separated text has the
-column names, unless columns are requested by number, from 1. A text is one line: line feeds, carriage returns and tabs
-within a cell become a single space. `translation.en` is the member `en` of the column `translation` of JSON objects and
-Parquet files, unless a column has this name.
+All formats except Parquet may be compressed (`pairs.csv.gz`). The first row of CSV and
+tab-separated text has the column names, unless columns are requested by number, from 1. A text is
+one line: line feeds, carriage returns and tabs within a cell become a single space.
+`translation.en` is the member `en` of the column `translation` of JSON objects and Parquet files,
+unless a column has this name.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ from st_paragram.core.text.streams import ByteStream, open_stream, stream_name
 from st_paragram.errors import TextError, one_line, refused, short
 
 BadRow = Callable[[TextError], None]
-#: Row numbers (Parquet) or the numbers of the lines where rows begin, and values; an error text for a row, or None for
-#: a blank line.
+#: Row numbers (Parquet) or the numbers of the lines where rows begin, and values; an error text for
+#: a row, or None for a blank line.
 _Rows = Iterator[tuple[int, list[Any] | str | None]]
 #: Text of a damaged row that keeps its place: in the texts of other rows, tabs are spaces.
 DAMAGED = "\t"
@@ -40,7 +41,8 @@ PLAIN_ONLY = "give plain text, one sentence per line"  # advice where columns ca
 _BREAKS, _NOT_UTF8 = re.compile(r"[\r\n\t]+"), re.compile("[\ud800-\udfff]")
 _ROWS_AT_A_TIME = 1024
 _DELIMITERS = ",;\t"  # of CSV; spreadsheets of many countries write semicolons
-#: Column of the Hugging Face Hub's parallel texts (feature `Translation`), with a member per language
+#: Column of the Hugging Face Hub's parallel texts (feature `Translation`), with a member per
+#: language
 TRANSLATION = "translation"
 
 
@@ -56,7 +58,9 @@ def check_plain(path: str, advice: str = "name its columns with --columns NAME")
 
 
 def translation_columns(path: str, languages: Sequence[str]) -> tuple[str, ...]:
-    """Return the Hub's names of the columns of parallel text; only JSON lines and Parquet can have them."""
+    """Return the Hub's names of the columns of parallel text; only JSON lines and Parquet can have
+    them.
+    """
     if table_form(path) not in (JSON, PARQUET):
         check_plain(path)
         return ()
@@ -68,13 +72,19 @@ def _refuse(error: TextError) -> None:
 
 
 def read_columns(
-    path: str, columns: Sequence[str], bad_row: BadRow = _refuse, others: Sequence[str] = (), every_row: bool = False
+    path: str,
+    columns: Sequence[str],
+    bad_row: BadRow = _refuse,
+    others: Sequence[str] = (),
+    every_row: bool = False,
 ) -> Generator[tuple[Any, ...], None, None]:
-    """Yield the texts of some columns, row by row; an empty cell is an empty text, and blank lines are skipped.
+    """Yield the texts of some columns, row by row; an empty cell is an empty text, and blank lines
+    are skipped.
 
-    The values of the columns `others` follow unchanged, None if a JSON object lacks them. The error of a damaged row
-    is passed to `bad_row`, which raises it by default; if it returns, the row is left out. With `every_row`, rows keep
-    their places: a blank line has empty texts, and the texts of a damaged row are `DAMAGED`.
+    The values of the columns `others` follow unchanged, None if a JSON object lacks them. The error
+    of a damaged row is passed to `bad_row`, which raises it by default; if it returns, the row is
+    left out. With `every_row`, rows keep their places: a blank line has empty texts, and the texts
+    of a damaged row are `DAMAGED`.
     """
     form = table_form(path)
     read = {JSON: _json_rows, PARQUET: _parquet_rows}.get(form, _cell_rows)
@@ -105,9 +115,15 @@ def read_texts(path: str, column: str | None) -> Iterator[str]:
 
 
 def open_columns(
-    path: str, columns: Sequence[str], stack: ExitStack, bad_row: BadRow = _refuse, every_row: bool = False
+    path: str,
+    columns: Sequence[str],
+    stack: ExitStack,
+    bad_row: BadRow = _refuse,
+    every_row: bool = False,
 ) -> ByteStream:
-    """Open columns of a table as tab-separated text without header, see `read_columns`; without columns, plain text."""
+    """Open columns of a table as tab-separated text without header, see `read_columns`; without
+    columns, plain text.
+    """
     if not columns:
         check_plain(path)
         return open_stream(path, stack)
@@ -132,8 +148,15 @@ def _make_texts(values: list[Any], columns: Sequence[str]) -> str | None:
     for place, column in enumerate(columns):
         value = values[place]
         if not isinstance(value, str):
-            advice = "name the columns with --columns" if column.startswith(f"{TRANSLATION}.") else "give a text"
-            return f"has {'no value' if value is None else short(value, 40)} in column {column!r}; {advice}"
+            advice = (
+                "name the columns with --columns"
+                if column.startswith(f"{TRANSLATION}.")
+                else "give a text"
+            )
+            return (
+                f"has {'no value' if value is None else short(value, 40)} in column {column!r};"
+                f" {advice}"
+            )
         if not value.isprintable():  # nearly all are
             if _NOT_UTF8.search(value):
                 return f"is not UTF-8 in column {column!r}; convert the file, e.g. with iconv"
@@ -151,7 +174,9 @@ def _places(path: str, names: list[str], wanted: Sequence[str]) -> list[int]:
 
 
 def _lines(path: str) -> Iterator[str]:
-    r"""Yield lines with their `\n`; bytes that are not UTF-8 become surrogates, detected when a cell is used."""
+    r"""Yield lines with their `\n`; bytes that are not UTF-8 become surrogates, detected when a
+    cell is used.
+    """
     mark = streams.BYTE_ORDER_MARK
     with ExitStack() as stack:
         for block in streams.read_blocks(stream_name(path), open_stream(path, stack)):
@@ -175,8 +200,10 @@ def _json_rows(path: str, wanted: Sequence[str]) -> _Rows:
                 yield number, values
 
 
-def _json_value(row: dict[str, Any], column: str) -> Any:  # noqa: ANN401
-    """Return the value of a column, or of a member of a column (`translation.en`); None if there is none."""
+def _json_value(row: dict[str, Any], column: str) -> Any:
+    """Return the value of a column, or of a member of a column (`translation.en`); None if there is
+    none.
+    """
     if column in row or "." not in column:
         return row.get(column)
     parent, _, member = column.partition(".")
@@ -187,16 +214,22 @@ def _json_value(row: dict[str, Any], column: str) -> Any:  # noqa: ANN401
 def _parquet_rows(path: str, wanted: Sequence[str]) -> _Rows:
     parquet = require("pyarrow.parquet", "parquet", f"{path}: a Parquet table")
     advice = "if it is damaged or compressed, download it again or decompress it"
-    with refused(TextError, path, "cannot be read as Parquet", advice), parquet.ParquetFile(path) as file:
+    with (
+        refused(TextError, path, "cannot be read as Parquet", advice),
+        parquet.ParquetFile(path) as file,
+    ):
         names = _parquet_columns(file.schema_arrow)
         _places(path, list(names), wanted)
         columns = list(dict.fromkeys(names[name][0] for name in wanted))
         batches = file.iter_batches(_ROWS_AT_A_TIME, columns=columns, use_threads=False)
-        rows = (zip(*(_parquet_values(batch, names[name]) for name in wanted), strict=True) for batch in batches)
+        rows = (
+            zip(*(_parquet_values(batch, names[name]) for name in wanted), strict=True)
+            for batch in batches
+        )
         yield from enumerate(map(list, chain.from_iterable(rows)), 1)
 
 
-def _parquet_columns(schema: Any) -> dict[str, tuple[str, ...]]:  # noqa: ANN401
+def _parquet_columns(schema: Any) -> dict[str, tuple[str, ...]]:
     """Return name -> path of the columns of a Parquet file, and of the members of its structures."""
     import pyarrow as pa
 
@@ -208,8 +241,10 @@ def _parquet_columns(schema: Any) -> dict[str, tuple[str, ...]]:  # noqa: ANN401
     return columns
 
 
-def _parquet_values(batch: Any, path: tuple[str, ...]) -> list[Any]:  # noqa: ANN401
-    """Return the values of a column of a batch, or of a member of a column, None where a row has none."""
+def _parquet_values(batch: Any, path: tuple[str, ...]) -> list[Any]:
+    """Return the values of a column of a batch, or of a member of a column, None where a row has
+    none.
+    """
     values = batch.column(path[0]).to_pylist()
     for member in path[1:]:
         values = [None if value is None else value[member] for value in values]
@@ -234,7 +269,8 @@ def _until_header(lines: Iterator[str]) -> Iterator[str]:
 
 
 def _cell_rows(path: str, wanted: Sequence[str]) -> _Rows:
-    csv.field_size_limit(max(csv.field_size_limit(), streams.MAX_LINE_BYTES))  # Python's default is 128 KiB
+    # Python's default is 128 KiB
+    csv.field_size_limit(max(csv.field_size_limit(), streams.MAX_LINE_BYTES))
     lines = _lines(path)
     form: dict[str, Any] = {"delimiter": "\t", "quoting": csv.QUOTE_NONE}
     if table_form(path) == CSV:
@@ -259,4 +295,6 @@ def _cell_rows(path: str, wanted: Sequence[str]) -> _Rows:
                 yield reader.line_num, f"{seen}; {advice}"
     except csv.Error as error:  # of unknown size: an open quotation mark may span many rows
         seen = f"line {reader.line_num} is not CSV ({one_line(error)})"
-        raise TextError(f"{stream_name(path)}: {seen}; close or double its quotation marks") from error
+        raise TextError(
+            f"{stream_name(path)}: {seen}; close or double its quotation marks"
+        ) from error

@@ -1,6 +1,8 @@
-"""Letters and words of any script, as parts of regular expressions (version 1 of `regex`) and as functions.
+"""Letters and words of any script, as parts of regular expressions (version 1 of `regex`) and as
+functions.
 
-A mark is a letter, too: without vowel signs and tone marks, many words of Hindi, Thai or Burmese are the same.
+A mark is a letter, too: without vowel signs and tone marks, many words of Hindi, Thai or Burmese
+are the same.
 """
 
 from __future__ import annotations
@@ -11,17 +13,22 @@ import regex
 UNSEGMENTED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Tibetan}\p{Myanmar}\p{Khmer}"
 #: Letters, marks and digits, as the contents of a character class.
 LETTERS = r"\p{L}\p{M}\p{N}"
-#: A letter of a script without spaces, as the contents of a character class; with its marks; and any other letter.
+#: A letter of a script without spaces, as the contents of a character class; with its marks; and
+#: any other letter.
 UNSPACED = rf"[{UNSEGMENTED}--\p{{M}}\p{{N}}]"
 UNIT = rf"{UNSPACED}\p{{M}}*"
 SPACED = rf"[{LETTERS}--{UNSPACED}]"
 
 _WORD = regex.compile(rf"{UNIT}|{SPACED}+", regex.VERSION1)
-_TWO_LETTERS = regex.compile(rf"[\p{{L}}\p{{N}}].*?[{LETTERS}]|\p{{M}}.*?[\p{{L}}\p{{N}}]", regex.DOTALL)
+_TWO_LETTERS = regex.compile(
+    rf"[\p{{L}}\p{{N}}].*?[{LETTERS}]|\p{{M}}.*?[\p{{L}}\p{{N}}]", regex.DOTALL
+)
 
 
 def split_words(text: str) -> list[str]:
-    """Return runs of letters, marks and digits; a character of a script without spaces, with its marks, is a word."""
+    """Return runs of letters, marks and digits; a character of a script without spaces, with its
+    marks, is a word.
+    """
     return _WORD.findall(text)
 
 

@@ -1,1 +1,3 @@
-"""Tokenizers: their common interface, their kinds, and their conversion to the `tokenizers` library."""
+"""Tokenizers: their common interface, their kinds, and their conversion to the `tokenizers`
+library.
+"""

@@ -1,4 +1,6 @@
-"""The interface of tokenizers: text to flat ids and back, and serialization for stores and model directories."""
+"""The interface of tokenizers: text to flat ids and back, and serialization for stores and model
+directories.
+"""
 
 from __future__ import annotations
 
@@ -57,16 +59,24 @@ class Encoded(NamedTuple):
     cut: int
 
     @classmethod
-    def of(cls, ids: NDArray[Any], counts: NDArray[np.int64], unknown_id: int, max_length: int | None) -> Encoded:
-        """Truncate texts to `max_length` ids, if given, then drop unknown ids; `counts` (N,) are ids per text."""
+    def of(
+        cls, ids: NDArray[Any], counts: NDArray[np.int64], unknown_id: int, max_length: int | None
+    ) -> Encoded:
+        """Truncate texts to `max_length` ids, if given, then drop unknown ids; `counts` (N,) are
+        ids per text.
+        """
         most = len(ids) if max_length is None else max_length
-        return cls(*drop_unknown(*truncate(ids, counts, most), unknown_id), int((counts > most).sum()))
+        return cls(
+            *drop_unknown(*truncate(ids, counts, most), unknown_id), int((counts > most).sum())
+        )
 
 
 class Tokenizer(Protocol):
-    """Convert text to ids. Unknown pieces are dropped; a text without known pieces is one unknown id (EMNLP 2022).
+    """Convert text to ids. Unknown pieces are dropped; a text without known pieces is one unknown
+    id (EMNLP 2022).
 
-    `Class(content, **options)` creates a tokenizer. Equality, hash and pickling depend on kind, content and options.
+    `Class(content, **options)` creates a tokenizer. Equality, hash and pickling depend on kind,
+    content and options.
     """
 
     kind: ClassVar[str]  # the name of the class in `KINDS`
@@ -76,15 +86,20 @@ class Tokenizer(Protocol):
 
     @property
     def unknown_ids(self) -> tuple[int, ...]:
-        """The rows of the embedding matrix for texts without a known token: one, or one per language."""
+        """The rows of the embedding matrix for texts without a known token: one, or one per
+        language.
+        """
         return (self.unknown_id,)
 
     @abstractmethod
     def __len__(self) -> int:
         """Number of ids."""
 
-    def encode(self, texts: Sequence[str], max_length: int | None = None, num_threads: int = 1) -> FlatIds:
-        """Encode N texts as ids, int64 (total,), and offsets, int64 (N + 1,): text i is ids[offsets[i]:offsets[i + 1]].
+    def encode(
+        self, texts: Sequence[str], max_length: int | None = None, num_threads: int = 1
+    ) -> FlatIds:
+        """Encode N texts as ids, int64 (total,), and offsets, int64 (N + 1,): text i is
+        ids[offsets[i]:offsets[i + 1]].
 
         At most `max_length` ids of a text are kept, counted before unknown ones are dropped.
         """
@@ -97,7 +112,9 @@ class Tokenizer(Protocol):
         return list(texts)
 
     @abstractmethod
-    def encode_normalized(self, texts: list[str], max_length: int | None = None, num_threads: int = 1) -> Encoded:
+    def encode_normalized(
+        self, texts: list[str], max_length: int | None = None, num_threads: int = 1
+    ) -> Encoded:
         """Encode prepared texts, and count truncated texts; arguments as for `encode`."""
 
     @abstractmethod
@@ -127,7 +144,9 @@ class Tokenizer(Protocol):
         return False
 
     def shares_rows(self, other: Tokenizer) -> bool:
-        """Whether ids of both tokenizers refer to the same embedding matrix, as they do for equal tokenizers."""
+        """Whether ids of both tokenizers refer to the same embedding matrix, as they do for equal
+        tokenizers.
+        """
         return self == other
 
     def pack(self, rows: Sequence[Sequence[int]]) -> FlatIds:
@@ -135,7 +154,9 @@ class Tokenizer(Protocol):
         ids = list(chain.from_iterable(rows))
         for kind in set(map(type, ids)):
             if kind is bool or not issubclass(kind, int | np.integer):
-                raise SettingsError(f"ids of type {kind.__name__}; give texts or lists of whole numbers")
+                raise SettingsError(
+                    f"ids of type {kind.__name__}; give texts or lists of whole numbers"
+                )
         if ids and not 0 <= min(ids) <= max(ids) < len(self):
             outside = min(ids) if min(ids) < 0 else max(ids)
             raise SettingsError(f"id {short(int(outside))} is not in 0..{len(self) - 1}")
@@ -160,10 +181,20 @@ class Tokenizer(Protocol):
 def load_tokenizer(kind: str, content: bytes, options: Mapping[str, Any]) -> Tokenizer:
     """Create a tokenizer from its content and options; raise `SettingsError` if they are refused."""
     if kind not in KINDS:
-        raise SettingsError(f"no tokenizer of kind {kind!r}; this version knows {', '.join(KINDS)}; update st_paragram")
-    with refused(SettingsError, f"{kind} tokenizer", f"cannot have the options {short(options)}", "rebuild it"):
+        raise SettingsError(
+            f"no tokenizer of kind {kind!r}; this version knows {', '.join(KINDS)}; update"
+            " st_paragram"
+        )
+    with refused(
+        SettingsError,
+        f"{kind} tokenizer",
+        f"cannot have the options {short(options)}",
+        "rebuild it",
+    ):
         if wrong := [
-            name for name in ("lower_case", "trigrams", "characters") if not isinstance(options.get(name, True), bool)
+            name
+            for name in ("lower_case", "trigrams", "characters")
+            if not isinstance(options.get(name, True), bool)
         ]:
             raise SettingsError(f"{wrong[0]} is {short(options[wrong[0]])}, not true or false")
         tokenizer: Tokenizer = pkgutil.resolve_name(KINDS[kind])(content, **options)

@@ -1,8 +1,10 @@
-"""Read and extend the normalization rules inside a sentencepiece model, for example by those of `characters`.
+"""Read and extend the normalization rules inside a sentencepiece model, for example by those of
+`characters`.
 
-A model normalizes text by rules from characters to others, leftmost and longest first. They are in its `charsmap`: the
-size of a double array in bytes, uint32, the array (units of Darts-clone, uint32), and the replacement texts, each
-followed by a zero byte. A value of the array is the position of a replacement text.
+A model normalizes text by rules from characters to others, leftmost and longest first. They are in
+its `charsmap`: the size of a double array in bytes, uint32, the array (units of Darts-clone,
+uint32), and the replacement texts, each followed by a zero byte. A value of the array is the
+position of a replacement text.
 """
 
 from __future__ import annotations
@@ -52,9 +54,12 @@ def _rules(charsmap: bytes) -> dict[str, str]:
 def with_rules(model: bytes, more: Mapping[str, str]) -> bytes:
     """Add rules for single characters to a model, or replace its rules for them.
 
-    A new rule also applies to the results of other rules, and to a letter with marks, such as ya with hamza.
+    A new rule also applies to the results of other rules, and to a letter with marks, such as ya
+    with hamza.
     """
-    return _with_charsmap(model, _extended(_charsmap(model), tuple(more.items()))) if more else model
+    return (
+        _with_charsmap(model, _extended(_charsmap(model), tuple(more.items()))) if more else model
+    )
 
 
 @lru_cache(maxsize=4)  # each call takes seconds
@@ -67,17 +72,25 @@ def _extended(charsmap: bytes, more: tuple[tuple[str, str], ...]) -> bytes:
     for source, target in _rules(charsmap).items():
         rules[source] = target.translate(table)
         if len(source) > 1:
-            rules |= {variant + source[1:]: rules[source] for variant in variants.get(source[0], ())}
+            rules |= {
+                variant + source[1:]: rules[source] for variant in variants.get(source[0], ())
+            }
     return _compiled(rules | dict(more))
 
 
 def _compiled(rules: Mapping[str, str]) -> bytes:
-    """Compile rules. Sentencepiece does this only in the training of a vocabulary, so a small one is trained."""
+    """Compile rules.
+
+    Sentencepiece does this only in the training of a vocabulary, so a small one is trained.
+    """
     import tempfile
 
     import sentencepiece
 
-    lines = ("\t".join(" ".join(f"{ord(each):x}" for each in text) for text in rule) for rule in rules.items())
+    lines = (
+        "\t".join(" ".join(f"{ord(each):x}" for each in text) for text in rule)
+        for rule in rules.items()
+    )
     model = io.BytesIO()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "rules.tsv")
@@ -96,12 +109,17 @@ def _compiled(rules: Mapping[str, str]) -> bytes:
 def _charsmap(model: bytes) -> bytes:
     for message, start, end in fields(model):
         if message == NORMALIZER:
-            return next((model[a:b] for number, a, b in fields(model, start, end) if number == _CHARSMAP), b"")
+            return next(
+                (model[a:b] for number, a, b in fields(model, start, end) if number == _CHARSMAP),
+                b"",
+            )
     return b""
 
 
 def _with_charsmap(model: bytes, charsmap: bytes) -> bytes:
-    start, end = next((start, end) for message, start, end in fields(model) if message == NORMALIZER)
+    start, end = next(
+        (start, end) for message, start, end in fields(model) if message == NORMALIZER
+    )
     settings, last = bytearray(), start
     for number, _, stop in fields(model, start, end):
         settings += _field(_CHARSMAP, charsmap) if number == _CHARSMAP else model[last:stop]

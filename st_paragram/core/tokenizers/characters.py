@@ -1,11 +1,12 @@
 """Characters that models read as other characters, or leave out.
 
-Texts that look the same should have the same embedding. Web pages break words with soft hyphens, editors add marks of
-direction and variants of emoji, and keyboards differ in letters and digits. `CHARACTERS` makes such texts equal. The
-vocabularies trained by `train_vocabulary` have these rules inside, so every reader of the model applies them.
+Texts that look the same should have the same embedding. Web pages break words with soft hyphens,
+editors add marks of direction and variants of emoji, and keyboards differ in letters and digits.
+`CHARACTERS` makes such texts equal. The vocabularies trained by `train_vocabulary` have these rules
+inside, so every reader of the model applies them.
 
-The zero-width joiners U+200C and U+200D are left out, too. They can change a word in Persian and in scripts of India,
-but writers often omit them.
+The zero-width joiners U+200C and U+200D are left out, too. They can change a word in Persian and in
+scripts of India, but writers often omit them.
 """
 
 from __future__ import annotations
@@ -14,13 +15,15 @@ from pathlib import Path
 
 from st_paragram.errors import TextError
 
-# Characters that are not shown: those that Unicode calls Default_Ignorable_Code_Point, and the control characters
-# U+0080 to U+009F except the line break U+0085. The rules of sentencepiece leave out those below U+0020.
+# Characters that are not shown: those that Unicode calls Default_Ignorable_Code_Point, and the
+# control characters U+0080 to U+009F except the line break U+0085. The rules of sentencepiece leave
+# out those below U+0020.
 _INVISIBLE = (
     *range(0x80, 0x85), *range(0x86, 0xA0),
     0xAD,  # soft hyphen
     0x34F,  # combining grapheme joiner
-    0x61C, *range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x2070), 0xFEFF,  # width, joining, direction
+    # width, joining, direction
+    0x61C, *range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x2070), 0xFEFF,
     0x115F, 0x1160, 0x3164, 0xFFA0,  # fillers of Hangul
     0x17B4, 0x17B5,  # vowels of Khmer
     *range(0x180B, 0x1810), *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0),  # variation selectors
@@ -51,7 +54,8 @@ LETTERS: dict[str, str] = {"\u06a9": "\u0643", "\u06cc": "\u064a"}
 #: - Invisible characters and the Arabic tatweel, which only widens a word, are left out.
 #: - Rare spaces and line breaks are a space.
 #: - Decimal digits are 0 to 9, with the Arabic separators of decimals and thousands.
-#: - Persian kaf and ya are the Arabic letters, also in Persian and Urdu, whose writers exchange them, too.
+#: - Persian kaf and ya are the Arabic letters, also in Persian and Urdu, whose writers exchange
+#: them, too.
 CHARACTERS: dict[str, str] = {
     **dict.fromkeys(map(chr, _INVISIBLE), ""),
     TATWEEL: "",
@@ -61,8 +65,9 @@ CHARACTERS: dict[str, str] = {
     **LETTERS,
 }
 
-#: Rules that unify Arabic spelling: without vowel signs and tatweel, and with one letter for those that writers
-#: exchange (alef with hamza or madda, alef maksura and ya, ta marbuta and ha, hamza on waw or ya).
+#: Rules that unify Arabic spelling: without vowel signs and tatweel, and with one letter for those
+#: that writers exchange (alef with hamza or madda, alef maksura and ya, ta marbuta and ha, hamza on
+#: waw or ya).
 ARABIC: dict[str, str] = {
     **dict.fromkeys(map(chr, (0x640, *range(0x64B, 0x653), 0x670)), ""),
     **dict.fromkeys("أإآٱ", "ا"),
@@ -71,7 +76,8 @@ ARABIC: dict[str, str] = {
 
 
 def simplified_characters(path: str | Path) -> dict[str, str]:
-    """Read rules from traditional to simplified Chinese characters from `Unihan_Variants.txt` of Unicode's Unihan.
+    """Read rules from traditional to simplified Chinese characters from `Unihan_Variants.txt` of
+    Unicode's Unihan.
 
     A character that is also a simplified form of itself is not changed.
     """
@@ -79,9 +85,14 @@ def simplified_characters(path: str | Path) -> dict[str, str]:
     for line in Path(path).read_text(encoding="utf-8").split("\n"):
         if "\tkSimplifiedVariant\t" in line:
             character, _, forms = line.split("\t")
-            first, *others = (chr(int(form[2:].partition("<")[0], 16)) for form in (character, *forms.split()))
+            first, *others = (
+                chr(int(form[2:].partition("<")[0], 16)) for form in (character, *forms.split())
+            )
             if first not in others:
                 rules[first] = others[0]
     if not rules:
-        raise TextError(f"{path}: no kSimplifiedVariant; give Unihan_Variants.txt of Unihan.zip, from unicode.org")
+        raise TextError(
+            f"{path}: no kSimplifiedVariant; give Unihan_Variants.txt of Unihan.zip, from"
+            " unicode.org"
+        )
     return rules

@@ -15,13 +15,19 @@ def starts(counts: NDArray[Any]) -> NDArray[Any]:
     return result
 
 
-def take(ids: NDArray[Any], begins: NDArray[np.int64], counts: NDArray[np.int64]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Extract texts from flat ids, given their beginnings (n,) and lengths (n,): ids (total,) and offsets (n + 1,)."""
+def take(
+    ids: NDArray[Any], begins: NDArray[np.int64], counts: NDArray[np.int64]
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Extract texts from flat ids, given their beginnings (n,) and lengths (n,): ids (total,) and
+    offsets (n + 1,).
+    """
     offsets = starts(counts)
     return ids[np.arange(offsets[-1]) + np.repeat(begins - offsets[:-1], counts)], offsets
 
 
-def truncate(ids: NDArray[Any], counts: NDArray[np.int64], length: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
+def truncate(
+    ids: NDArray[Any], counts: NDArray[np.int64], length: int
+) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """Keep at most the first `length` ids of each text: return ids (total',) and counts (N,)."""
     if len(counts) == 0 or counts.max() <= length:
         return ids, counts
@@ -32,7 +38,9 @@ def truncate(ids: NDArray[Any], counts: NDArray[np.int64], length: int) -> tuple
 def drop_unknown(
     ids: NDArray[Any], counts: NDArray[np.int64], unknown_id: int
 ) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Drop unknown ids: return ids (total',) and offsets (N + 1,); an empty text becomes a single unknown id."""
+    """Drop unknown ids: return ids (total',) and offsets (N + 1,); an empty text becomes a single
+    unknown id.
+    """
     known = ids != unknown_id
     if counts.all() and known.all():
         return ids, starts(counts)

@@ -1,7 +1,9 @@
-"""The fields of a sentencepiece model file that are missing from sentencepiece's API, and the rounding of scores.
+"""The fields of a sentencepiece model file that are missing from sentencepiece's API, and the
+rounding of scores.
 
-The file is a ModelProto in protocol buffers' wire format (sentencepiece_model.proto). The reader included in
-sentencepiece requires a certain version of the protobuf package, so the few fields needed are read here.
+The file is a ModelProto in protocol buffers' wire format (sentencepiece_model.proto). The reader
+included in sentencepiece requires a certain version of the protobuf package, so the few fields
+needed are read here.
 """
 
 from __future__ import annotations
@@ -9,21 +11,25 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 
-#: Fields of a ModelProto: a piece (text, score, type), the settings of the trainer and of the normalizer.
+#: Fields of a ModelProto: a piece (text, score, type), the settings of the trainer and of the
+#: normalizer.
 PIECE, TRAINER, NORMALIZER = 1, 2, 3
 #: Scores are multiples of this in the vocabularies trained here.
 SCORE_STEP = 2.0**-10
 
 
-def fields(message: bytes, start: int = 0, end: int | None = None) -> Iterator[tuple[int, int, int]]:
+def fields(
+    message: bytes, start: int = 0, end: int | None = None
+) -> Iterator[tuple[int, int, int]]:
     """Yield the fields of message[start:end]: number, and begin and end of the value.
 
-    A field starts with a varint, number * 8 + wire type: 0 a varint, 1 eight bytes, 2 a varint length and as
-    many bytes, 5 four bytes.
+    A field starts with a varint, number * 8 + wire type: 0 a varint, 1 eight bytes, 2 a varint
+    length and as many bytes, 5 four bytes.
     """
     position, end = start, len(message) if end is None else end
 
-    def varint() -> int:  # seven bits per byte, lowest first; the top bit marks that more bytes follow
+    # seven bits per byte, lowest first; the top bit marks that more bytes follow
+    def varint() -> int:
         nonlocal position
         result = shift = 0
         while True:
@@ -46,7 +52,9 @@ def fields(message: bytes, start: int = 0, end: int | None = None) -> Iterator[t
 
 
 def round_scores(model: bytes) -> bytes:
-    """Round the scores of all pieces to multiples of `SCORE_STEP`; all other bytes of the model stay unchanged."""
+    """Round the scores of all pieces to multiples of `SCORE_STEP`; all other bytes of the model
+    stay unchanged.
+    """
     result = bytearray(model)
     for message, start, end in fields(model):
         for number, begin, _ in fields(model, start, end) if message == PIECE else ():

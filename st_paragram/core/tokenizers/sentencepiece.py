@@ -1,20 +1,24 @@
 """Text to sentencepiece ids, in one place for preparation, training and inference.
 
-Compiled code splits texts at ASCII spaces and encodes each word once. For the models that its reader accepts, the
-concatenated ids of the words are the ids of the whole text:
+Compiled code splits texts at ASCII spaces and encodes each word once. For the models that its
+reader accepts, the concatenated ids of the words are the ids of the whole text:
 
-0. Lower-casing works word by word: the capital sigma is the only character that depends on its neighbors, and never
-   beyond a space (Unicode, section 3.13, Final_Sigma).
-1. Normalization works word by word, since no rule's key has a space. Extra whitespace is removed, whether written or
-   inserted by rules: one space remains between words whose normal form is not empty. It becomes the meta symbol, like
-   the dummy prefix of a single word. A rule turns a meta symbol in the text into a space, and no rule inserts the meta
-   symbol.
-2. No piece crosses word boundaries, since none has the meta symbol after its first character. The Viterbi search
-   (unigram models only) tries pieces in the same order in a single word and in a text, and compares sums of scores.
-3. Those sums are exact, so they do not depend on the preceding text: scores are multiples of 2^-10, and float32 adds
-   such numbers without rounding below 2^14. Texts that could cost more are left to sentencepiece: the bound counts the
-   preceding words, and the maximum cost of a word's beginning plus an unknown character (the smallest score less 10).
-4. A run of unknown characters becomes one id. No run crosses a word's beginning, since the meta symbol is a piece.
+0. Lower-casing works word by word: the capital sigma is the only character that depends on its
+   neighbors, and never beyond a space (Unicode, section 3.13, Final_Sigma).
+1. Normalization works word by word, since no rule's key has a space. Extra whitespace is removed,
+    whether written or
+   inserted by rules: one space remains between words whose normal form is not empty. It becomes the
+   meta symbol, like the dummy prefix of a single word. A rule turns a meta symbol in the text into
+   a space, and no rule inserts the meta symbol.
+2. No piece crosses word boundaries, since none has the meta symbol after its first character. The
+   Viterbi search (unigram models only) tries pieces in the same order in a single word and in a
+   text, and compares sums of scores.
+3. Those sums are exact, so they do not depend on the preceding text: scores are multiples of 2^-10,
+   and float32 adds such numbers without rounding below 2^14. Texts that could cost more are left to
+   sentencepiece: the bound counts the preceding words, and the maximum cost of a word's beginning
+   plus an unknown character (the smallest score less 10).
+4. A run of unknown characters becomes one id. No run crosses a word's beginning, since the meta
+    symbol is a piece.
 """
 
 from __future__ import annotations
@@ -59,7 +63,8 @@ class Segmentation(str, Enum):
 
 
 class SentencePieceTokenizer(Tokenizer):
-    """Encode text with a sentencepiece model after lower-casing and segmentation; safe with threads and forks.
+    """Encode text with a sentencepiece model after lower-casing and segmentation; safe with threads
+    and forks.
 
     Example:
         >>> from st_paragram import SentencePieceTokenizer
@@ -78,15 +83,17 @@ class SentencePieceTokenizer(Tokenizer):
         segmentation: Segmentation | str = Segmentation.NONE,
         dropped: Sequence[int] = (),
     ) -> None:
-        """Load a model: the path of a `.model` file, its bytes, or a loaded `SentencePieceProcessor`.
+        """Load a model: the path of a `.model` file, its bytes, or a loaded
+        `SentencePieceProcessor`.
 
-        Texts are lower-cased, and texts with Han characters are segmented. The ids in `dropped` are dropped like
-        unknown ids: an imported embedding matrix may have no rows for them.
+        Texts are lower-cased, and texts with Han characters are segmented. The ids in `dropped` are
+        dropped like unknown ids: an imported embedding matrix may have no rows for them.
         """
         self.content = _model_bytes(model)
         self.lower_case, self.segmentation = lower_case, Segmentation(segmentation)
         self.normalize = normalizer(lower_case, self.segmentation)
-        self.obstacle = None if kernels() is not None else "no compiled kernels"  # to encode single words
+        # to encode single words
+        self.obstacle = None if kernels() is not None else "no compiled kernels"
         if not self.obstacle:
             try:
                 self._model = kernels().Unigram(self.content)
@@ -113,10 +120,14 @@ class SentencePieceTokenizer(Tokenizer):
 
     @cached_property
     def reads_ascii(self) -> bool:
-        """Whether every ASCII letter is a known piece, so that each word with one has a known piece with a letter."""
+        """Whether every ASCII letter is a known piece, so that each word with one has a known piece
+        with a letter.
+        """
         ids, offsets = self.encode(list(ascii_letters))
         starts_of_letters = np.flatnonzero(self.kinds_of(ids) == LETTERS)
-        return len(np.unique(np.searchsorted(offsets, starts_of_letters, side="right"))) == len(ascii_letters)
+        return len(np.unique(np.searchsorted(offsets, starts_of_letters, side="right"))) == len(
+            ascii_letters
+        )
 
     def __len__(self) -> int:
         """Number of ids, including unknown, control and dropped pieces."""
@@ -126,12 +137,20 @@ class SentencePieceTokenizer(Tokenizer):
         """Segment texts, if the tokenizer has a segmentation."""
         return list(texts if self.segmentation is Segmentation.NONE else map(self.normalize, texts))
 
-    def encode_rows(self, texts: Sequence[str], max_length: int | None = None, num_threads: int = 1) -> FlatIds:
-        """Encode texts like `encode`, with ids of the type that the compiled means read: int32 (total,)."""
+    def encode_rows(
+        self, texts: Sequence[str], max_length: int | None = None, num_threads: int = 1
+    ) -> FlatIds:
+        """Encode texts like `encode`, with ids of the type that the compiled means read: int32
+        (total,).
+        """
         return self.encode_normalized(self.prepared(texts), max_length, num_threads, np.int32)[:2]
 
     def encode_normalized(
-        self, texts: list[str], max_length: int | None = None, num_threads: int = 1, dtype: DTypeLike = np.int64
+        self,
+        texts: list[str],
+        max_length: int | None = None,
+        num_threads: int = 1,
+        dtype: DTypeLike = np.int64,
     ) -> Encoded:
         """Encode prepared texts, and count truncated texts; `dtype` is int64 or int32."""
         encode = self._encode_whole if self.obstacle else self._encode_words
@@ -140,29 +159,47 @@ class SentencePieceTokenizer(Tokenizer):
             block = texts[begin : begin + _BLOCK]
             try:
                 parts.append(encode(block, max_length, num_threads, dtype))
-            except (UnicodeEncodeError, TypeError, RuntimeError):  # a lone surrogate; the last two are sentencepiece's
+            # a lone surrogate; the last two are sentencepiece's
+            except (UnicodeEncodeError, TypeError, RuntimeError):
                 parts.append(encode(list(map(valid, block)), max_length, num_threads, dtype))
         encoded = parts[0]
         if len(parts) > 1:
             counts = np.concatenate([np.diff(part.offsets) for part in parts])
             ids = np.concatenate([part.ids for part in parts])
             encoded = Encoded(ids, starts(counts), sum(part.cut for part in parts))
-        return Encoded(*self._kept(encoded.ids, encoded.offsets), encoded.cut) if self.dropped else encoded
+        return (
+            Encoded(*self._kept(encoded.ids, encoded.offsets), encoded.cut)
+            if self.dropped
+            else encoded
+        )
 
-    def _encode_words(self, texts: list[str], max_length: int | None, num_threads: int, dtype: DTypeLike) -> Encoded:
+    def _encode_words(
+        self, texts: list[str], max_length: int | None, num_threads: int, dtype: DTypeLike
+    ) -> Encoded:
         most = -1 if max_length is None else max(max_length, 0)
-        ids, offsets, cut, left = kernels().encode_words(self._cache, texts, most, num_threads, dtype is np.int64)
+        ids, offsets, cut, left = kernels().encode_words(
+            self._cache, texts, most, num_threads, dtype is np.int64
+        )
         if not left:
             return Encoded(ids, offsets, cut)
-        whole = self._encode_whole([texts[number] for number in left], max_length, num_threads, dtype)
+        whole = self._encode_whole(
+            [texts[number] for number in left], max_length, num_threads, dtype
+        )
         begins, counts = offsets[:-1].copy(), np.diff(offsets)
         begins[left], counts[left] = whole.offsets[:-1] + len(ids), np.diff(whole.offsets)
         return Encoded(*take(np.concatenate([ids, whole.ids]), begins, counts), cut + whole.cut)
 
-    def _encode_whole(self, texts: list[str], max_length: int | None, num_threads: int, dtype: DTypeLike) -> Encoded:
-        cased, encode = list(map(str.lower if self.lower_case else str, texts)), self.processor.encode
+    def _encode_whole(
+        self, texts: list[str], max_length: int | None, num_threads: int, dtype: DTypeLike
+    ) -> Encoded:
+        cased, encode = (
+            list(map(str.lower if self.lower_case else str, texts)),
+            self.processor.encode,
+        )
         few = len(cased) <= 8  # too few for the threads that sentencepiece starts for a list
-        rows: Any = list(map(encode, cased)) if few else encode(cased, num_threads=max(num_threads, 1))
+        rows: Any = (
+            list(map(encode, cased)) if few else encode(cased, num_threads=max(num_threads, 1))
+        )
         counts = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
         ids = np.fromiter(chain.from_iterable(rows), dtype=dtype, count=int(counts.sum()))
         return Encoded.of(ids, counts, self.unknown_id, max_length)
@@ -177,10 +214,13 @@ class SentencePieceTokenizer(Tokenizer):
 
     def decode(self, ids: Sequence[int]) -> str:
         """Decode ids to lower-cased and normalized text; an unknown id becomes `⁇`."""
-        return str(self.processor.decode([int(piece_id) for piece_id in ids]))  # 0.2.1 does not accept NumPy integers
+        # 0.2.1 does not accept NumPy integers
+        return str(self.processor.decode([int(piece_id) for piece_id in ids]))
 
     def piece(self, piece_id: int) -> str | None:
-        """Return a piece, with a meta symbol at a word's beginning; None for unknown, control, unused, dropped ids."""
+        """Return a piece, with a meta symbol at a word's beginning; None for unknown, control,
+        unused, dropped ids.
+        """
         number = int(piece_id)
         if not self.obstacle:  # without loading sentencepiece
             piece: str | None = self._model.piece(number)
@@ -191,17 +231,21 @@ class SentencePieceTokenizer(Tokenizer):
         return None if self._is_dropped[number] else piece
 
 
-def _model_bytes(model: Any) -> bytes:  # noqa: ANN401 - three kinds
+def _model_bytes(model: Any) -> bytes:
     if isinstance(model, bytes):
         return model
     if hasattr(model, "serialized_model_proto"):
         return bytes(model.serialized_model_proto())
-    with refused(SettingsError, str(model), "not a sentencepiece model", "give the path of a .model file"):
+    with refused(
+        SettingsError, str(model), "not a sentencepiece model", "give the path of a .model file"
+    ):
         return Path(model).read_bytes()
 
 
 def normalizer(lower_case: bool, segmentation: Segmentation) -> Callable[[str], str]:
-    """Return the processing before sentencepiece (which applies NFKC rules): lower-casing, then segmentation."""
+    """Return the processing before sentencepiece (which applies NFKC rules): lower-casing, then
+    segmentation.
+    """
     cased = str.lower if lower_case else str
     if segmentation is Segmentation.NONE:
         return cased
@@ -224,10 +268,11 @@ def train_vocabulary(
     seed: int = 0,
     characters: Mapping[str, str] = CHARACTERS,
 ) -> bytes:
-    """Train a unigram model on normalized text; its scores are rounded, so that words can be encoded one by one.
+    """Train a unigram model on normalized text; its scores are rounded, so that words can be
+    encoded one by one.
 
-    The model has the rules of `characters`: it reads these characters as others. A small text gives fewer pieces than
-    `size`. Another number of threads gives slightly different pieces.
+    The model has the rules of `characters`: it reads these characters as others. A small text gives
+    fewer pieces than `size`. Another number of threads gives slightly different pieces.
     """
     import sentencepiece
 
@@ -248,5 +293,7 @@ def train_vocabulary(
             minloglevel=2,
         )
     except RuntimeError as error:
-        raise TextError(f"a vocabulary of {size} pieces cannot be trained on this text: {one_line(error)}") from error
+        raise TextError(
+            f"a vocabulary of {size} pieces cannot be trained on this text: {one_line(error)}"
+        ) from error
     return with_rules(round_scores(model.getvalue()), characters)

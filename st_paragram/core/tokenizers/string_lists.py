@@ -1,4 +1,6 @@
-"""Tokenizers whose vocabulary is a list of strings in the order of their ids, stored as JSON in UTF-8."""
+"""Tokenizers whose vocabulary is a list of strings in the order of their ids, stored as JSON in
+UTF-8.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,10 @@ _CHARACTERS = str.maketrans(CHARACTERS)
 
 
 class StringListTokenizer(Tokenizer):
-    """The id of a token is its index in a list; the unknown id follows the last. Uses one thread."""
+    """The id of a token is its index in a list; the unknown id follows the last.
+
+    Uses one thread.
+    """
 
     def __init__(self, content: bytes, options: dict[str, Any], strings: list[str]) -> None:
         """Take content and options, and the strings in the order of their ids."""
@@ -74,14 +79,22 @@ def write_strings(strings: Sequence[str]) -> bytes:
 
 
 def read_strings(content: bytes, what: str) -> list[str]:
-    """Read a list written by `write_strings`; `what` names the strings, such as "words", in the message."""
-    with refused(SettingsError, f"{len(content):,} bytes", f"not a list of {what}", "rebuild the vocabulary"):
+    """Read a list written by `write_strings`; `what` names the strings, such as "words", in the
+    message.
+    """
+    with refused(
+        SettingsError, f"{len(content):,} bytes", f"not a list of {what}", "rebuild the vocabulary"
+    ):
         return checked_strings(json.loads(content))
 
 
-def checked_strings(strings: Any) -> list[str]:  # noqa: ANN401 - what JSON held
+def checked_strings(strings: Any) -> list[str]:
     """Return a valid vocabulary; raise `ValueError` with the reason if it is not valid."""
-    if not isinstance(strings, list) or not strings or not all(each and isinstance(each, str) for each in strings):
+    if (
+        not isinstance(strings, list)
+        or not strings
+        or not all(each and isinstance(each, str) for each in strings)
+    ):
         raise ValueError(f"{short(strings)} is not a list of strings")
     "".join(strings).encode("utf-8")  # raises ValueError for a lone surrogate, which JSON can hold
     if len(set(strings)) < len(strings):

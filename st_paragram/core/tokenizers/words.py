@@ -1,7 +1,8 @@
 """Words of texts as ids, and lists of the most frequent words.
 
-Source: ACL 2019 ("Simple and Effective Paraphrastic Similarity from Parallel Translations"): the encoder Word, which
-averages the embeddings of the 200,000 most frequent words in Moses-tokenized text, and its sibling Trigram.
+Source: ACL 2019 ("Simple and Effective Paraphrastic Similarity from Parallel Translations"): the
+encoder Word, which averages the embeddings of the 200,000 most frequent words in Moses-tokenized
+text, and its sibling Trigram.
 """
 
 from __future__ import annotations
@@ -16,9 +17,15 @@ import regex
 
 from st_paragram.core.extras import require
 from st_paragram.core.tokenizers.base import Encoded, valid
-from st_paragram.core.tokenizers.string_lists import StringListTokenizer, most_frequent, read_strings, read_texts
+from st_paragram.core.tokenizers.string_lists import (
+    StringListTokenizer,
+    most_frequent,
+    read_strings,
+    read_texts,
+)
 
-#: Contents of two character classes of a regular expression: the characters of words, and separators.
+#: Contents of two character classes of a regular expression: the characters of words, and
+#: separators.
 WORD_CHARACTERS = r"\p{L}\p{M}\p{N}_"
 SEPARATORS = r"\p{Z}\p{Cc}"
 # A lone surrogate is not text, so no list of words can hold it.
@@ -33,7 +40,9 @@ class Splitter(str, Enum):
 
 
 class WordTokenizer(StringListTokenizer):
-    """The id of a word is its index in a list, most frequent first; the unknown id follows the last word."""
+    """The id of a word is its index in a list, most frequent first; the unknown id follows the last
+    word.
+    """
 
     kind: ClassVar[str] = "word"
 
@@ -57,15 +66,25 @@ class WordTokenizer(StringListTokenizer):
         options |= {"characters": True} if characters else {}
         super().__init__(content, options, read_strings(content, "words"))
 
-    def encode_normalized(self, texts: list[str], max_length: int | None = None, num_threads: int = 1) -> Encoded:
+    def encode_normalized(
+        self, texts: list[str], max_length: int | None = None, num_threads: int = 1
+    ) -> Encoded:
         """Encode texts, and count truncated texts."""
-        return self.encoded(map(self._split, read_texts(texts, self.lower_case, self.characters)), max_length)
+        return self.encoded(
+            map(self._split, read_texts(texts, self.lower_case, self.characters)), max_length
+        )
 
 
 def train_words(
-    texts: Iterable[str], size: int = 200_000, lower_case: bool = True, splitter: str = "regex", language: str = "en"
+    texts: Iterable[str],
+    size: int = 200_000,
+    lower_case: bool = True,
+    splitter: str = "regex",
+    language: str = "en",
 ) -> bytes:
-    """Return the most frequent words, at most `size`, as the content of a `WordTokenizer` with the given options."""
+    """Return the most frequent words, at most `size`, as the content of a `WordTokenizer` with the
+    given options.
+    """
     split = splitting(splitter, language)
     words = chain.from_iterable(map(split, map(str.lower, texts) if lower_case else texts))
     return most_frequent(Counter(words), size, "words")

@@ -12,9 +12,13 @@ _DESCRIPTION = """\
 
 _FOUND = {
     "bgt": "the language-independent meaning variable of a bilingual generative transformer",
-    "no-langvars": "the meaning variable of a bilingual generative transformer without language variables",
+    "no-langvars": (
+        "the meaning variable of a bilingual generative transformer without language variables"
+    ),
     "no-prior": "the meaning variable of a bilingual generative transformer without a prior",
-    "bilingual-trans": "the sentence encoding of a transformer trained to translate in both directions",
+    "bilingual-trans": (
+        "the sentence encoding of a transformer trained to translate in both directions"
+    ),
     "english-trans": "the sentence encoding of a transformer trained to translate from English",
     "english-ae": "the sentence encoding of an autoencoder of English",
     "english-vae": "the sentence encoding of a variational autoencoder of English",

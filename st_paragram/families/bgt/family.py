@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING
 
 from st_paragram.families.bgt.settings import GenerativeSettings
 from st_paragram.learning.training.family import Family, TrainingKind
-from st_paragram.learning.training.options import PAIRS, add_language, add_training_options, training_run
+from st_paragram.learning.training.options import (
+    PAIRS,
+    add_language,
+    add_training_options,
+    training_run,
+)
 
 if TYPE_CHECKING:
     from st_paragram.learning.training.run import TrainingRun
@@ -25,7 +30,9 @@ Ctrl-C saves a checkpoint, and the same command with --resume continues from it.
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
     add_language(parser)
-    add_training_options(parser, FAMILY, PAIRS.format("LANG"), "bgt-LANG; OBJECTIVE-LANG with another --objective")
+    add_training_options(
+        parser, FAMILY, PAIRS.format("LANG"), "bgt-LANG; OBJECTIVE-LANG with another --objective"
+    )
 
 
 def _run(arguments: argparse.Namespace) -> TrainingRun:
@@ -40,8 +47,8 @@ FAMILY = Family(
     built_in_config="bgt_small",
     kinds={
         "bgt": TrainingKind(
-            "Train a bilingual generative transformer. It learns the meaning of a sentence by generating the sentence "
-            "and its translation.",
+            "Train a bilingual generative transformer. It learns the meaning of a sentence by"
+            " generating the sentence and its translation.",
             _EPILOG,
             _add_options,
             _run,

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from st_paragram.families.bgt.sentence_transformers_encoder import GenerativeEncoder
 
 DESCRIPTION = (
-    "Generate a sentence for each line of FILE (plain, gz, xz, bz2, or - for standard input), in the same order. The "
-    "model must come from `st-paragram train bgt`. It can reproduce the sentence (reconstruct), write it in the other "
-    "language (translate), or express its meaning in the style of another sentence (transfer). A blank line gives a "
-    "blank line."
+    "Generate a sentence for each line of FILE (plain, gz, xz, bz2, or - for standard input), in"
+    " the same order. The model must come from `st-paragram train bgt`. It can reproduce the"
+    " sentence (reconstruct), write it in the other language (translate), or express its meaning in"
+    " the style of another sentence (transfer). A blank line gives a blank line."
 )
 EPILOG = """\
   st-paragram generate bgt-es --task reconstruct --from es sentences.es
@@ -44,10 +44,21 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--task", choices=TASKS, required=True, help="task to perform")
     source = "language of the sentences (default: the language other than --to)"
     add("--from", dest="source", metavar="LANG", help=source)
-    target = "language of the output (default: the model's first language; for a translation, the second)"
+    target = (
+        "language of the output (default: the model's first language; for a translation, the"
+        " second)"
+    )
     add("--to", dest="target", metavar="LANG", help=target)
-    add("--style", metavar="SENTENCE", help="for transfer: sentence whose style is used for all outputs")
-    add("--styles", metavar="FILE", help="for transfer: file with one style sentence per line of FILE")
+    add(
+        "--style",
+        metavar="SENTENCE",
+        help="for transfer: sentence whose style is used for all outputs",
+    )
+    add(
+        "--styles",
+        metavar="FILE",
+        help="for transfer: file with one style sentence per line of FILE",
+    )
     add("--output", type=Path, metavar="OUT.txt", help="output file (default: standard output)")
     add("--overwrite", action="store_true", help="replace an existing output")
     add_setting_options(parser.add_argument_group("search"), GenerationSettings)
@@ -58,10 +69,13 @@ def run(arguments: argparse.Namespace) -> int:
     settings = GenerationSettings(**given(arguments, GenerationSettings))
     styles = [value for value in (arguments.style, arguments.styles) if value is not None]
     if arguments.task == "transfer" and len(styles) != 1:
-        raise SettingsError("--task transfer needs a style; give either --style SENTENCE or --styles FILE")
+        raise SettingsError(
+            "--task transfer needs a style; give either --style SENTENCE or --styles FILE"
+        )
     if arguments.task != "transfer" and styles:
         raise SettingsError(
-            f"--task {arguments.task} does not use a style; --style and --styles are for --task transfer"
+            f"--task {arguments.task} does not use a style; --style and --styles are for --task"
+            " transfer"
         )
     if arguments.style is not None and not arguments.style.strip():
         raise SettingsError("the style is blank; give a sentence")
@@ -74,7 +88,9 @@ def run(arguments: argparse.Namespace) -> int:
     folder = find(arguments.model)
     architecture = read_configuration(folder).architecture
     if architecture not in FAMILIES["bgt"].architectures:
-        raise ModelDirectoryError(f"{folder}: a model of architecture {architecture!r} has no decoders; {NEEDED}")
+        raise ModelDirectoryError(
+            f"{folder}: a model of architecture {architecture!r} has no decoders; {NEEDED}"
+        )
 
     from tqdm import tqdm
 
@@ -93,13 +109,18 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _rows(sources: str, style: str | None, styles: str | None) -> Iterator[tuple[str, str]]:
-    """Yield each sentence and the sentence whose style is used: the same sentence unless another is given."""
+    """Yield each sentence and the sentence whose style is used: the same sentence unless another is
+    given.
+    """
     number = 0
     files = [sources] if styles is None else [sources, styles]
     for number, lines in enumerate(zip_longest(*map(read_lines, files)), 1):
         if None in lines:
             short = files[lines.index(None)]
-            raise TextError(f"{short}: ends after line {number - 1}, but the other file goes on; give a line for each")
+            raise TextError(
+                f"{short}: ends after line {number - 1}, but the other file goes on; give a line"
+                " for each"
+            )
         yield lines[0], style or lines[-1]
     if not number:
         raise TextError(f"{sources}: empty; give a text with at least one line")

@@ -1,4 +1,5 @@
-"""A generative model as a SentenceTransformer, and the files next to the pipeline of its semantic encoder.
+"""A generative model as a SentenceTransformer, and the files next to the pipeline of its semantic
+encoder.
 
 model.safetensors, modules.json, ...     the semantic encoder; plain sentence-transformers opens it
 language-en/, language-es/               the language encoders, pipelines of the same kind
@@ -25,7 +26,11 @@ from st_paragram.core.encoding.model_files import tokenizer_file
 from st_paragram.core.tokenizers.base import Tokenizer
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
 from st_paragram.errors import ModelDirectoryError, SettingsError, refused, short
-from st_paragram.families.bgt.bilingual_generator import BilingualGenerator, DecoderShape, GaussianEncoder
+from st_paragram.families.bgt.bilingual_generator import (
+    BilingualGenerator,
+    DecoderShape,
+    GaussianEncoder,
+)
 from st_paragram.families.bgt.settings import SIDES, Side
 from st_paragram.learning.models import pipeline_files
 from st_paragram.learning.models.averaging import pipeline_settings
@@ -61,7 +66,8 @@ class GenerativeEncoder(pipeline_files.PipelineWithMore):
     architecture = "generative"
     languages: tuple[str, str]
     sentencepiece: Tokenizer
-    _generator: list[BilingualGenerator]  # in a list: a module as an attribute would become part of the pipeline
+    # in a list: a module as an attribute would become part of the pipeline
+    _generator: list[BilingualGenerator]
     _stored: tuple[Path, GeneratorValues]  # where it is read from when first needed
 
     @classmethod
@@ -89,14 +95,18 @@ class GenerativeEncoder(pipeline_files.PipelineWithMore):
                 if side in values.language_encoders
             }
             with configured(folder, SettingsError):
-                made = BilingualGenerator(self, encoders, len(tokenizer), special_ids(tokenizer), values.decoders)
+                made = BilingualGenerator(
+                    self, encoders, len(tokenizer), special_ids(tokenizer), values.decoders
+                )
             tensors = pipeline_files.read_tensors(folder, _DECODERS, _own_tensors(made))
             made.load_state_dict(tensors, strict=False)
             self._generator.append(made)
         return self._generator[0].to(self.device).eval()
 
     def write_beside(self, folder: Path) -> dict[str, Any]:
-        """Write decoders, vocabulary and language encoders; return the entries of `st_paragram.json`."""
+        """Write decoders, vocabulary and language encoders; return the entries of
+        `st_paragram.json`.
+        """
         generator, tokenizer = self.generator, self.sentencepiece
         for side, language in zip(SIDES, self.languages, strict=True):
             if side in generator.languages:
@@ -109,7 +119,9 @@ class GenerativeEncoder(pipeline_files.PipelineWithMore):
         return asdict(GeneratorValues(self.languages, sides, tokenizer.options, generator.shape))
 
 
-def read_beside(pipeline: SentenceTransformer, folder: Path, values: dict[str, Any]) -> GenerativeEncoder:
+def read_beside(
+    pipeline: SentenceTransformer, folder: Path, values: dict[str, Any]
+) -> GenerativeEncoder:
     """Return the model in a folder; its decoders are read when first needed."""
     with configured(folder):
         stored = pydantic.TypeAdapter(GeneratorValues).validate_python(values)
@@ -117,7 +129,13 @@ def read_beside(pipeline: SentenceTransformer, folder: Path, values: dict[str, A
             if not language.replace("_", "").replace("-", "").isalnum():
                 raise ValueError(f"language is {short(language)}")
     path = file_of(folder, tokenizer_file(SentencePieceTokenizer.kind))
-    with refused(ModelDirectoryError, path, "not the vocabulary of this model", "save it again", SettingsError):
+    with refused(
+        ModelDirectoryError,
+        path,
+        "not the vocabulary of this model",
+        "save it again",
+        SettingsError,
+    ):
         tokenizer = SentencePieceTokenizer(path.read_bytes(), **stored.tokenizer_options)
     model = GenerativeEncoder.of(pipeline, stored.languages, tokenizer)
     model._stored = folder, stored
@@ -127,4 +145,8 @@ def read_beside(pipeline: SentenceTransformer, folder: Path, values: dict[str, A
 def _own_tensors(generator: BilingualGenerator) -> dict[str, Tensor]:
     """Return the tensors that do not belong to a pipeline."""
     state = generator.state_dict()
-    return {name: tensor.cpu().contiguous() for name, tensor in state.items() if ".pipeline." not in name}
+    return {
+        name: tensor.cpu().contiguous()
+        for name, tensor in state.items()
+        if ".pipeline." not in name
+    }

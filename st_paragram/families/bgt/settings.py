@@ -1,4 +1,7 @@
-"""Settings of training and generation, and the parts of each objective. Nothing here needs torch."""
+"""Settings of training and generation, and the parts of each objective.
+
+Nothing here needs torch.
+"""
 
 from __future__ import annotations
 
@@ -13,14 +16,23 @@ from st_paragram.tools.preparation.settings import Tokens
 Side = Literal["a", "b"]
 SIDES: tuple[Side, Side] = ("a", "b")
 
-Objective = Literal["bgt", "no-langvars", "no-prior", "bilingual-trans", "english-trans", "english-ae", "english-vae"]
+Objective = Literal[
+    "bgt",
+    "no-langvars",
+    "no-prior",
+    "bilingual-trans",
+    "english-trans",
+    "english-ae",
+    "english-vae",
+]
 
 
 @dataclass(frozen=True)
 class ObjectiveParts:
     """The parts of an objective."""
 
-    prior: bool  # latent variables are random, and their divergence from N(0, I) is part of the loss
+    # latent variables are random, and their divergence from N(0, I) is part of the loss
+    prior: bool
     languages: bool  # each language has a separate latent variable
     generators: tuple[Side, ...]  # sides generated from the latent variables of the pair
     translators: tuple[Side, ...]  # sides generated from the other side's meaning
@@ -28,8 +40,8 @@ class ObjectiveParts:
     batch_tokens: int = 25_000  # the paper's batch size
 
 
-#: EMNLP 2020, section 4. If a shared encoder only translates, each direction has half the weight, as in the authors'
-#: code. The paper does not give a batch size for the autoencoders.
+#: EMNLP 2020, section 4. If a shared encoder only translates, each direction has half the weight,
+#: as in the authors' code. The paper does not give a batch size for the autoencoders.
 OBJECTIVES: dict[Objective, ObjectiveParts] = {
     "bgt": ObjectiveParts(True, True, SIDES, SIDES),
     "no-langvars": ObjectiveParts(True, False, (), SIDES, 0.5),
@@ -48,26 +60,31 @@ def other(side: Side) -> Side:
 
 @settings
 class GenerativeSettings:
-    """Settings of a training run of a generative model; the defaults are the paper's (EMNLP 2020, section 4)."""
+    """Settings of a training run of a generative model; the defaults are the paper's (EMNLP 2020,
+    section 4).
+    """
 
     family: ClassVar[str] = "bgt"
 
     objective: Objective = setting(
         "bgt",
-        "model to train: the full model (bgt), without language variables (no-langvars) or without a prior "
-        "(no-prior), or a baseline: translation in both directions (bilingual-trans) or from English "
-        "(english-trans), or an English autoencoder without a prior (english-ae) or with a prior "
-        "(english-vae)",
+        "model to train: the full model (bgt), without language variables (no-langvars) or without"
+        " a prior (no-prior), or a baseline: translation in both directions (bilingual-trans) or"
+        " from English (english-trans), or an English autoencoder without a prior (english-ae) or"
+        " with a prior (english-vae)",
     )
     latent: Literal["sample", "mean"] = setting(
         "sample",
-        "decoder input: samples of the latent variables, as in the paper, or their means, as in the paper's code",
+        "decoder input: samples of the latent variables, as in the paper, or their means, as in the"
+        " paper's code",
     )
     injection: Literal["attention+logit", "attention", "logit"] = setting(
         "attention+logit",
         "where latent variables enter a decoder: after its self-attention, at its logits, or both",
     )
-    latent_dim: int = setting(1024, "dimensions of a sentence embedding, and of each language variable", ge=1)
+    latent_dim: int = setting(
+        1024, "dimensions of a sentence embedding, and of each language variable", ge=1
+    )
     dim: int = setting(1024, "dimensions of the transformer states", ge=1)
     ffn_dim: int = setting(1024, "feed-forward units of the transformers", ge=1)
     heads: int = setting(8, "attention heads of the transformers", ge=1)
@@ -81,48 +98,64 @@ class GenerativeSettings:
     )
     anneal_updates: int = setting(
         65536,
-        "updates over which the weight of the divergence from the prior (KL) grows from 0 to 1; 0: 1 from the start",
+        "updates over which the weight of the divergence from the prior (KL) grows from 0 to 1; 0:"
+        " 1 from the start",
         ge=0,
     )
     candidates: int = setting(
         0,
-        "ids sampled for each batch to represent the rest of the vocabulary in the softmax; 0: softmax over the "
-        "whole vocabulary",
+        "ids sampled for each batch to represent the rest of the vocabulary in the softmax; 0:"
+        " softmax over the whole vocabulary",
         ge=0,
     )
-    learning_rate: float = setting(5e-4, "learning rate of Adam; with a schedule, its maximum", gt=0)
+    learning_rate: float = setting(
+        5e-4, "learning rate of Adam; with a schedule, its maximum", gt=0
+    )
     schedule: Literal["constant", "linear", "cosine", "inverse_sqrt"] = setting(
         "inverse_sqrt",
-        "learning rate schedule after warm-up: constant, falling to 0 at the last update (linear, cosine), "
-        "or proportional to 1 / sqrt(update) (inverse_sqrt)",
+        "learning rate schedule after warm-up: constant, falling to 0 at the last update (linear,"
+        " cosine), or proportional to 1 / sqrt(update) (inverse_sqrt)",
     )
-    warmup_updates: int = setting(4000, "updates at the start over which the learning rate grows from 0", ge=0)
+    warmup_updates: int = setting(
+        4000, "updates at the start over which the learning rate grows from 0", ge=0
+    )
     weight_decay: float = setting(0.0, "decoupled weight decay (0.0001 in the paper's code)", ge=0)
-    clip_norm: float = setting(0.0, "maximum gradient norm (25 in the paper's code); 0: no limit", ge=0)
+    clip_norm: float = setting(
+        0.0, "maximum gradient norm (25 in the paper's code); 0: no limit", ge=0
+    )
     epochs: float = setting(20.0, "passes over the pairs; fractions are allowed", gt=0)
     batch_tokens: int = setting(
         0,
-        "maximum batch size: number of sentences times the pieces of the longest sentence, on the longer side; 0: as "
-        "in the paper, 50,000 for english-trans, bilingual-trans and no-prior and 25,000 for others",
+        "maximum batch size: number of sentences times the pieces of the longest sentence, on the"
+        " longer side; 0: as in the paper, 50,000 for english-trans, bilingual-trans and no-prior"
+        " and 25,000 for others",
         ge=0,
     )
-    min_pieces: int = setting(5, "minimum pieces per training sentence; other pairs are left out", ge=0)
-    max_pieces: int = setting(100, "maximum pieces per training sentence; other pairs are left out; 0: no limit", ge=0)
-    accumulate: int = setting(1, "batches, of different lengths, whose gradients are combined in one update", ge=1)
+    min_pieces: int = setting(
+        5, "minimum pieces per training sentence; other pairs are left out", ge=0
+    )
+    max_pieces: int = setting(
+        100, "maximum pieces per training sentence; other pairs are left out; 0: no limit", ge=0
+    )
+    accumulate: int = setting(
+        1, "batches, of different lengths, whose gradients are combined in one update", ge=1
+    )
     precision: Literal["auto", "float32", "bfloat16"] = setting(
         "auto",
-        "number type of matrix products; auto: bfloat16 on a GPU that supports it, otherwise float32",
+        "number type of matrix products; auto: bfloat16 on a GPU that supports it, otherwise"
+        " float32",
     )
     init: str = setting(
         "",
-        "averaging model with `dim` dimensions, to initialize shared pieces of the semantic encoder",
+        "averaging model with `dim` dimensions, to initialize shared pieces of the semantic"
+        " encoder",
         metavar="MODEL",
     )
     seed: int = setting(0, "seed of all random numbers", ge=0, lt=1 << 32)
     held_out: int = setting(
         500,
-        "pairs held out of training, at most a twentieth of all, or one; the checkpoint with the lowest loss on them "
-        "is saved; 0: none, and the last checkpoint is saved",
+        "pairs held out of training, at most a twentieth of all, or one; the checkpoint with the"
+        " lowest loss on them is saved; 0: none, and the last checkpoint is saved",
         ge=0,
     )
     evaluate_steps: int = setting(
@@ -133,9 +166,13 @@ class GenerativeSettings:
     def __post_init__(self) -> None:
         """Check combinations of settings."""
         if self.dim % self.heads:
-            raise SettingsError(f"dim is {self.dim} and heads {self.heads}; dim must be a multiple of heads")
+            raise SettingsError(
+                f"dim is {self.dim} and heads {self.heads}; dim must be a multiple of heads"
+            )
         if self.dim % 2:
-            raise SettingsError(f"dim is {self.dim}; position sines and cosines need an even number")
+            raise SettingsError(
+                f"dim is {self.dim}; position sines and cosines need an even number"
+            )
 
     @property
     def extent(self) -> str:
@@ -159,11 +196,16 @@ NEEDED = "generate needs a directory made by `st-paragram train bgt`"
 class GenerationSettings:
     """Settings of generation; EMNLP 2020 uses a beam of 5 and at most 200 pieces."""
 
-    beam: int = setting(5, "beam width: hypotheses kept at each step; 1: always the best next piece", ge=1)
-    max_length: int = setting(200, "maximum pieces per generated sentence, up to the model's number of positions", ge=1)
+    beam: int = setting(
+        5, "beam width: hypotheses kept at each step; 1: always the best next piece", ge=1
+    )
+    max_length: int = setting(
+        200, "maximum pieces per generated sentence, up to the model's number of positions", ge=1
+    )
     length_penalty: float = setting(
         1.0,
-        "length penalty: a sentence's log probability is divided by its length to this power; 0 favors short sentences",
+        "length penalty: a sentence's log probability is divided by its length to this power; 0"
+        " favors short sentences",
         ge=0,
     )
     batch_size: int = setting(64, "sentences generated together", ge=1)

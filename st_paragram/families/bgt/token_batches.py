@@ -1,4 +1,6 @@
-"""Batches of pairs of similar length, limited by a budget of tokens, in an order determined by a seed."""
+"""Batches of pairs of similar length, limited by a budget of tokens, in an order determined by a
+seed.
+"""
 
 from __future__ import annotations
 
@@ -10,23 +12,28 @@ from st_paragram.learning.training.batch_order import EpochPermutation
 
 
 class TokenBatches:
-    """The batches of an epoch: every row once, sorted by length within windows, batches and windows in random order.
+    """The batches of an epoch: every row once, sorted by length within windows, batches and windows
+    in random order.
 
-    The sizes of batches depend only on the lengths, so every epoch has the same number of batches; rows of equal length
-    are assigned to batches at random. A window is a run of rows in the store, which is shuffled.
+    The sizes of batches depend only on the lengths, so every epoch has the same number of batches;
+    rows of equal length are assigned to batches at random. A window is a run of rows in the store,
+    which is shuffled.
 
     Args:
-        lengths: Length of each row's longer side in ids, including the end; rows of length 0 are left out.
+        lengths: Length of each row's longer side in ids, including the end; rows of length 0 are
+            left out.
         budget: Maximum number of sentences in a batch times its longest length.
         seed: Seed of all orders.
         window: Rows that are sorted together.
     """
 
-    def __init__(self, lengths: NDArray[np.int32], budget: int, seed: int, window: int = 1 << 16) -> None:
+    def __init__(
+        self, lengths: NDArray[np.int32], budget: int, seed: int, window: int = 1 << 16
+    ) -> None:
         if (longest := lengths.max(initial=0)) > budget:
             raise SettingsError(
-                f"batch_tokens is {budget}, but a sentence has {longest} pieces with its end; raise batch_tokens, or "
-                "lower max_length"
+                f"batch_tokens is {budget}, but a sentence has {longest} pieces with its end; raise"
+                " batch_tokens, or lower max_length"
             )
         self.budget, self._lengths, self._seed, self._window = budget, lengths, seed, window
         self._edges = [self._edges_of(begin) for begin in range(0, len(lengths), window)]
@@ -64,7 +71,8 @@ class TokenBatches:
         edges = [int(np.searchsorted(lengths, 0, side="right"))]
         while edges[-1] < len(lengths):
             some = lengths[edges[-1] :][: self.budget].astype(np.int64)
-            # The longest of n rows is the last: the cost grows with n, so bisection finds the largest n.
+            # The longest of n rows is the last: the cost grows with n, so bisection finds the
+            # largest n.
             costs = some * np.arange(1, len(some) + 1)
             edges.append(edges[-1] + int(np.searchsorted(costs, self.budget, side="right")))
         return np.array(edges)

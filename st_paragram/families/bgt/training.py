@@ -18,13 +18,21 @@ from torch import Tensor
 from st_paragram.core.pair_store import PairStore
 from st_paragram.core.tokenizers.base import Tokenizer
 from st_paragram.errors import SettingsError
-from st_paragram.families.bgt.bilingual_generator import BilingualGenerator, DecoderShape, active_units
+from st_paragram.families.bgt.bilingual_generator import (
+    BilingualGenerator,
+    DecoderShape,
+    active_units,
+)
 from st_paragram.families.bgt.sentence_transformers_encoder import GenerativeEncoder
 from st_paragram.families.bgt.settings import OBJECTIVES, SIDES, GenerativeSettings, Side
 from st_paragram.families.bgt.token_batches import TokenBatches
 from st_paragram.families.bgt.translation_elbo import TranslationElbo, annealed
 from st_paragram.learning.modules.sentence_batch import SentenceBatch
-from st_paragram.learning.modules.transformer_encoder import TransformerShape, special_ids, transformer_pipeline
+from st_paragram.learning.modules.transformer_encoder import (
+    TransformerShape,
+    special_ids,
+    transformer_pipeline,
+)
 from st_paragram.learning.training.batch_order import seed_of
 from st_paragram.learning.training.initial_rows import initial_rows
 from st_paragram.learning.training.trainer import StoreTrainer, StoreTrainingArguments, arguments_of
@@ -39,7 +47,9 @@ def new_model(store: PairStore, settings: GenerativeSettings) -> SentenceTransfo
     """Make the initial semantic encoder over the store's vocabulary."""
     tokenizer, other_tokenizer = store.tokenizers
     if not tokenizer.shares_rows(other_tokenizer):
-        raise SettingsError(f"{store.path}: a vocabulary per side; prepare the text with a joint vocabulary")
+        raise SettingsError(
+            f"{store.path}: a vocabulary per side; prepare the text with a joint vocabulary"
+        )
     if len(set(store.languages)) == 1:
         raise SettingsError(f"{store.path}: pairs of one language; a generative model needs two")
     model = _pipeline(tokenizer, settings)
@@ -47,7 +57,8 @@ def new_model(store: PairStore, settings: GenerativeSettings) -> SentenceTransfo
         encoder: Any = model[0].model
         table = encoder.embed_tokens.weight
         rows = initial_rows(tokenizer, settings.init, settings.dim)
-        with torch.no_grad():  # Marian multiplies rows by this root; the model's rows were initialized from N(0, 1)
+        # Marian multiplies rows by this root; the model's rows were initialized from N(0, 1)
+        with torch.no_grad():
             table.copy_(rows * settings.dim**-0.5)
             table[special_ids(tokenizer).pad].zero_()
     return model
@@ -55,7 +66,9 @@ def new_model(store: PairStore, settings: GenerativeSettings) -> SentenceTransfo
 
 def _pipeline(tokenizer: Tokenizer, settings: GenerativeSettings) -> SentenceTransformer:
     device = None if settings.device == "auto" else settings.device
-    return transformer_pipeline(tokenizer, _shape(settings, settings.encoder_layers), settings.latent_dim, device)
+    return transformer_pipeline(
+        tokenizer, _shape(settings, settings.encoder_layers), settings.latent_dim, device
+    )
 
 
 def _shape(settings: GenerativeSettings, layers: int) -> TransformerShape:
@@ -71,7 +84,9 @@ def trainer(
     evaluator: BaseEvaluator | None = None,
     _: object = None,
 ) -> GenerativeTrainer:
-    """Make the trainer of a run with checkpoints in `folder`, which evaluates regularly if there is an evaluator."""
+    """Make the trainer of a run with checkpoints in `folder`, which evaluates regularly if there is
+    an evaluator.
+    """
     tokenizer, parts = store.tokenizer(), OBJECTIVES[settings.objective]
     shape = DecoderShape(
         _shape(settings, settings.decoder_layers),
@@ -90,7 +105,10 @@ def trainer(
         settings.translation_weight,
         settings.candidates,
     )
-    logger.info(f"{settings.objective}: {sum(p.numel() for p in loss.parameters() if p.requires_grad):,} parameters")
+    logger.info(
+        f"{settings.objective}: {sum(p.numel() for p in loss.parameters() if p.requires_grad):,}"
+        " parameters"
+    )
     held_out, others = 0 if evaluator is None else settings.held_out, {}
     if held_out:
         others = {
@@ -119,8 +137,8 @@ def trainer(
 class GenerativeTrainer(StoreTrainer):
     """Train on batches of pairs of similar length, each limited by a budget of tokens.
 
-    An update uses `accumulate` batches, and its loss is the mean over their pairs. Latent noise and dropout depend only
-    on the seed and the update, so a resumed run gives identical results.
+    An update uses `accumulate` batches, and its loss is the mean over their pairs. Latent noise and
+    dropout depend only on the seed and the update, so a resumed run gives identical results.
     """
 
     loss: TranslationElbo
@@ -134,11 +152,14 @@ class GenerativeTrainer(StoreTrainer):
         loss: TranslationElbo,
         run: GenerativeSettings,
         held_out: int = 0,
-        **kwargs: Any,  # noqa: ANN401
+        **kwargs: Any,
     ) -> None:
-        """Set up a run on all pairs except the last `held_out` (at most a twentieth, or one); `model` is the loss's."""
+        """Set up a run on all pairs except the last `held_out` (at most a twentieth, or one);
+        `model` is the loss's.
+        """
         counts = np.stack([store.lengths(side, 0, len(store)) for side in SIDES])
-        # The length of each pair's longer side in ids, including the end; 0 for pairs that are left out.
+        # The length of each pair's longer side in ids, including the end; 0 for pairs that are left
+        # out.
         self._lengths = np.minimum(counts.max(0) + 1, loss.generator.max_length).astype(np.int32)
         self._lengths[counts.min(0) < run.min_pieces] = 0
         outside = f"a sentence of fewer than {run.min_pieces} pieces"
@@ -147,10 +168,14 @@ class GenerativeTrainer(StoreTrainer):
             outside += f" or more than {run.max_pieces}"
         kept = np.flatnonzero(self._lengths)
         if len(kept) < len(store):
-            logger.info(f"{len(store) - len(kept):,} of {len(store):,} pairs have {outside} and are left out")
+            logger.info(
+                f"{len(store) - len(kept):,} of {len(store):,} pairs have {outside} and are"
+                " left out"
+            )
         if len(kept) < 2:
             raise SettingsError(
-                f"{store.path}: {len(kept)} of {len(store):,} pairs left, the others have {outside}; change the limits"
+                f"{store.path}: {len(kept)} of {len(store):,} pairs left, the others have"
+                f" {outside}; change the limits"
             )
         self._held_out = kept[len(kept) - min(held_out, max(len(kept) // 20, 1)) :]
         lengths = self._lengths[: self._held_out[0]] if len(self._held_out) else self._lengths
@@ -168,13 +193,20 @@ class GenerativeTrainer(StoreTrainer):
     @property
     def trained(self) -> SentenceTransformer:
         """Return the pipeline with language encoders and decoders."""
-        return GenerativeEncoder.of(self.model, self.store.languages, self.store.tokenizer(), self.loss.generator)
+        return GenerativeEncoder.of(
+            self.model, self.store.languages, self.store.tokenizer(), self.loss.generator
+        )
 
     def make_step(self, step: int) -> tuple[Tensor, int]:
-        """Run forward and backward passes on an update's batches; the last update of an epoch may have fewer."""
+        """Run forward and backward passes on an update's batches; the last update of an epoch may
+        have fewer.
+        """
         started, args, device = time.perf_counter(), self.args, self.args.device
         epoch, update = divmod(step, self.batches_per_epoch)
-        first, end = epoch * len(self.batches) + update * self.accumulate, (epoch + 1) * len(self.batches)
+        first, end = (
+            epoch * len(self.batches) + update * self.accumulate,
+            (epoch + 1) * len(self.batches),
+        )
         numbers = range(first, min(first + self.accumulate, end))
         rows = [self.batches.at(number) for number in numbers]
         pairs = sum(map(len, rows))
@@ -191,7 +223,8 @@ class GenerativeTrainer(StoreTrainer):
             for name, part in {"loss": terms.loss.detach(), **terms.parts}.items():
                 self._sums[name] += part  # as a tensor, without waiting for a GPU
             self._sums["pieces"] += sum(len(batch.targets) for batch in batches.values())
-            self._means = torch.cat([self._means.to(device), terms.means])[-2000:]  # enough to show active units
+            # enough to show active units
+            self._means = torch.cat([self._means.to(device), terms.means])[-2000:]
         self._sums["pairs"] += pairs
         self._sums["seconds"] += time.perf_counter() - started
         return total, pairs
@@ -199,13 +232,16 @@ class GenerativeTrainer(StoreTrainer):
     def _sides(self, rows: NDArray[np.int64]) -> dict[Side, SentenceBatch]:
         generator = self.loss.generator
         read = (generator.special, generator.max_length)
-        return {side: SentenceBatch.of(*self.store.take(side, rows), *read).to(self.args.device) for side in SIDES}
+        return {
+            side: SentenceBatch.of(*self.store.take(side, rows), *read).to(self.args.device)
+            for side in SIDES
+        }
 
     def _noise(self, rows: int, number: int) -> Tensor:
         source = torch.Generator().manual_seed(seed_of(self.args.seed, number, -1))
         return torch.randn(rows, *self.loss.noise_shape, generator=source).to(self.args.device)
 
-    def evaluate(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+    def evaluate(self, *args: Any, **kwargs: Any) -> Any:
         """Evaluate like `StoreTrainer`, and measure the loss on the held-out pairs."""
         metrics = super().evaluate(*args, **kwargs)
         if len(self._held_out):
@@ -215,7 +251,8 @@ class GenerativeTrainer(StoreTrainer):
 
     @torch.no_grad()
     def held_out_loss(self) -> float:
-        """Compute the mean loss on the held-out pairs in nats per pair, with full KL terms and no label smoothing.
+        """Compute the mean loss on the held-out pairs in nats per pair, with full KL terms and no
+        label smoothing.
 
         The latent noise is the same each time, and so is the result for the same weights.
         """
@@ -224,16 +261,21 @@ class GenerativeTrainer(StoreTrainer):
         rows = self._held_out[np.argsort(self._lengths[self._held_out], kind="stable")]
         noise, total = self._noise(len(rows), -1), 0.0
         for number, places in enumerate(np.array_split(np.arange(len(rows)), -(-len(rows) // 32))):
-            parts = self.loss(self._sides(rows[places]), self.loss.inferring_side(number), noise[places]).parts
-            total += sum(float(parts.get(name, 0.0)) for name in ("reconstruction", "translation", "divergence"))
+            parts = self.loss(
+                self._sides(rows[places]), self.loss.inferring_side(number), noise[places]
+            ).parts
+            total += sum(
+                float(parts.get(name, 0.0))
+                for name in ("reconstruction", "translation", "divergence")
+            )
         self.loss.train(training)
         return total / len(rows)
 
     def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
         """Log the loss and its parts, in nats per pair, and the number of active semantic units.
 
-        All are means over the pairs since the last line, so that `reconstruction`, `translation`, `smoothing` and
-        `divergence` add up to `loss`.
+        All are means over the pairs since the last line, so that `reconstruction`, `translation`,
+        `smoothing` and `divergence` add up to `loss`.
         """
         if "loss" in logs and self._sums:
             sums = {name: float(value) for name, value in self._sums.items()}
@@ -244,8 +286,9 @@ class GenerativeTrainer(StoreTrainer):
             if logs.get("kl_semantic", _COLLAPSED) < _COLLAPSED and not self._warned:
                 self._warned = True
                 logger.warning(
-                    f"step {self.state.global_step}: the semantic variable holds {logs['kl_semantic']:.2f} nats of a "
-                    f"sentence and has {logs['active_units']} active units: it collapses to the prior, and embeddings "
-                    "will mean nothing; raise anneal_updates, or translation_weight"
+                    f"step {self.state.global_step}: the semantic variable holds"
+                    f" {logs['kl_semantic']:.2f} nats of a sentence and has {logs['active_units']}"
+                    " active units: it collapses to the prior, and embeddings will mean nothing;"
+                    " raise anneal_updates, or translation_weight"
                 )
         super().log(logs, start_time)

@@ -38,8 +38,9 @@ TASKS = {"qa": "questions and answers", "response": "responses", "nli": "inferen
 MUSE = Paper(
     "yang-etal-2020-multilingual",
     "Multilingual Universal Sentence Encoder for Semantic Retrieval",
-    "Yang, Yinfei and Cer, Daniel and Ahmad, Amin and Guo, Mandy and Law, Jax and Constant, Noah and Hernandez Abrego, "
-    "Gustavo and Yuan, Steve and Tar, Chris and Sung, Yun-hsuan and Strope, Brian and Kurzweil, Ray",
+    "Yang, Yinfei and Cer, Daniel and Ahmad, Amin and Guo, Mandy and Law, Jax and Constant, Noah"
+    " and Hernandez Abrego, Gustavo and Yuan, Steve and Tar, Chris and Sung, Yun-hsuan and Strope,"
+    " Brian and Kurzweil, Ray",
     "Proceedings of ACL 2020: System Demonstrations",
     2020,
     "https://arxiv.org/abs/1907.04307",
@@ -50,13 +51,21 @@ def card_facts(record: TrainingRecord) -> CardFacts:
     """Return the facts of a dual encoder, by its `architecture` and training tasks."""
     architecture = record.settings["architecture"]
     network = {"cnn": "convolutions over pieces", "transformer": "a transformer"}[architecture]
-    others = [name for task, name in TASKS.items() if any(key.split()[0] == task for key in record.tasks)]
+    others = [
+        name for task, name in TASKS.items() if any(key.split()[0] == task for key in record.tasks)
+    ]
     description = _DESCRIPTION.format(network=network, tasks=listed(["translations", *others]))
-    return CardFacts(description, architecture, (MUSE,), _CONVOLUTIONS if architecture == "cnn" else "")
+    return CardFacts(
+        description, architecture, (MUSE,), _CONVOLUTIONS if architecture == "cnn" else ""
+    )
 
 
 def towers_card(
-    name: str, encoder: str, model: EncoderWithTowers, rows: Sequence[PairRows], curves: Sequence[Curve]
+    name: str,
+    encoder: str,
+    model: EncoderWithTowers,
+    rows: Sequence[PairRows],
+    curves: Sequence[Curve],
 ) -> str:
     """Make the card of towers trained on these rows over a finished encoder of this name."""
     encoder = one_line(encoder, 200).replace("`", "'")
@@ -66,16 +75,28 @@ def towers_card(
     training = f"Trained by `st-paragram towers`, st_paragram {installed_version()}, on these rows:"
     card = Card(
         name=one_line(name, 100),
-        summary=f"Sentence embeddings of `{encoder}`, scaled to length 1, with towers and heads trained on {tasks} as "
-        "in multilingual USE (Yang et al., ACL 2020). The encoder itself was not changed.",
+        summary=(
+            f"Sentence embeddings of `{encoder}`, scaled to length 1, with towers and heads trained"
+            f" on {tasks} as in multilingual USE (Yang et al., ACL 2020). The encoder itself was"
+            " not changed."
+        ),
         stock=False,
         note=blocks(_RETRIEVAL, _CLASSIFY if model.has_classifier else ""),
         license="other",
         license_name="terms-of-the-encoder-and-the-text",
-        terms=f"The encoder keeps the terms stated in the model card of `{encoder}`; each text keeps its own license.",
+        terms=(
+            f"The encoder keeps the terms stated in the model card of `{encoder}`; each text keeps"
+            " its own license."
+        ),
         sections=(
-            ("Training", blocks(training, markdown_table(("task", "language", "rows"), sizes, left=2))),
-            ("On held-out rows", markdown_table(("measure", "rows", "% before and after each epoch", "kept"), shown)),
+            (
+                "Training",
+                blocks(training, markdown_table(("task", "language", "rows"), sizes, left=2)),
+            ),
+            (
+                "On held-out rows",
+                markdown_table(("measure", "rows", "% before and after each epoch", "kept"), shown),
+            ),
             citation(MUSE),
         ),
     )

@@ -20,15 +20,24 @@ _HUB_ARGUMENTS = ("subfolder", "token", "cache_folder", "revision", "local_files
 
 
 class ConvolutionEncoder(Module):
-    """Sentence embeddings from the mean of convolutions and the mean of token embeddings (the bag of tokens).
+    """Sentence embeddings from the mean of convolutions and the mean of token embeddings (the bag
+    of tokens).
 
-    Put it after `TokenEmbedding`. Each layer has kernels of several widths and ReLU; a kernel of width w sees positions
-    i - w // 2 to i + (w - 1) // 2. The embedding is a linear map of the last layer's mean over n + 2 places. With the
-    bag, it is bag_scale * (sum of token embeddings / (n + 2)) + gate * (linear map of the mean), with a learned gate;
-    the trainer sets the buffer `bag_scale`.
+    Put it after `TokenEmbedding`. Each layer has kernels of several widths and ReLU; a kernel of
+    width w sees positions i - w // 2 to i + (w - 1) // 2. The embedding is a linear map of the last
+    layer's mean over n + 2 places. With the bag, it is bag_scale * (sum of token embeddings / (n +
+    2)) + gate * (linear map of the mean), with a learned gate; the trainer sets the buffer
+    `bag_scale`.
     """
 
-    config_keys: list[str] = ["embedding_dimension", "filters", "layers", "widths", "keep_bag", "max_length"]  # noqa: RUF012 - as declared by sentence-transformers
+    config_keys: list[str] = [  # noqa: RUF012
+        "embedding_dimension",
+        "filters",
+        "layers",
+        "widths",
+        "keep_bag",
+        "max_length",
+    ]
     config_file_name = "convolution_encoder_config.json"
     bag_scale: Tensor
 
@@ -41,7 +50,8 @@ class ConvolutionEncoder(Module):
         keep_bag: bool = True,
         max_length: int | None = None,
     ) -> None:
-        """Make new layers with `filters` per width: Kaiming's uniform kernels, biases of 0, no bias in the first layer.
+        """Make new layers with `filters` per width: Kaiming's uniform kernels, biases of 0, no bias
+        in the first layer.
 
         At most `max_length` tokens of a text are read, including the two end markers.
         """
@@ -52,7 +62,8 @@ class ConvolutionEncoder(Module):
         # On CPUs, images of one row in channels-last format take half the time of `Conv1d`.
         self.convolutions = nn.ModuleList(
             nn.ModuleList(
-                nn.Conv2d(size, filters, (1, width), padding=(0, width // 2), bias=layer > 0) for width in self.widths
+                nn.Conv2d(size, filters, (1, width), padding=(0, width // 2), bias=layer > 0)
+                for width in self.widths
             )
             for layer, size in enumerate([embedding_dimension, *[channels] * (layers - 1)])
         )
@@ -70,19 +81,26 @@ class ConvolutionEncoder(Module):
         """D."""
         return self.embedding_dimension
 
-    def forward(self, features: dict[str, Any], **kwargs: Any) -> dict[str, Any]:  # noqa: ANN401
+    def forward(self, features: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
         """Add `sentence_embedding`, float (B, D), not normalized, to `FlatFeatures`."""
         if not isinstance(features, FlatFeatures):
-            raise SettingsError("ConvolutionEncoder needs texts without padding; put TokenEmbedding directly before it")
+            raise SettingsError(
+                "ConvolutionEncoder needs texts without padding; put TokenEmbedding directly"
+                " before it"
+            )
         offsets = features["cu_seq_lens_q"]
         counts = offsets.diff()
         if self.max_length is not None and int(counts.max()) > (most := self.max_length - ENDS):
-            place = torch.arange(int(offsets[-1]), device=offsets.device) - offsets[:-1].repeat_interleave(counts)
+            place = torch.arange(int(offsets[-1]), device=offsets.device) - offsets[
+                :-1
+            ].repeat_interleave(counts)
             features["input_ids"] = features["input_ids"][:, place < most]
             features["cu_seq_lens_q"] = offsets = F.pad(counts.clamp(max=most).cumsum(0), (1, 0))
         tokens, order = features.flat_token_embeddings(), offsets.diff().argsort()
         groups = order.split(-(-len(order) // _GROUPS))
-        embeddings = torch.cat([self._embed(tokens, offsets[group], offsets[group + 1]) for group in groups])
+        embeddings = torch.cat(
+            [self._embed(tokens, offsets[group], offsets[group + 1]) for group in groups]
+        )
         features["sentence_embedding"] = embeddings[order.argsort()]
         return features
 
@@ -91,24 +109,30 @@ class ConvolutionEncoder(Module):
         counts = (ends - begins).unsqueeze(1)
         places = torch.arange(int(counts.max()) + ENDS, device=tokens.device)
         is_token, outside = places < counts, (places >= counts + ENDS).unsqueeze(2)
-        states = rows = F.embedding((begins.unsqueeze(1) + places) * is_token, tokens) * is_token.unsqueeze(2)
+        states = rows = F.embedding(
+            (begins.unsqueeze(1) + places) * is_token, tokens
+        ) * is_token.unsqueeze(2)
         for layer in self.convolutions:
             image = states.transpose(1, 2).unsqueeze(2)
             # An even kernel adds one position on the right.
-            found = torch.cat([kernel(image)[..., : len(places)] for kernel in cast("nn.ModuleList", layer)], 1)
+            found = torch.cat(
+                [kernel(image)[..., : len(places)] for kernel in cast("nn.ModuleList", layer)], 1
+            )
             states = found.squeeze(2).transpose(1, 2).masked_fill(outside, 0.0).relu()
         embedding: Tensor = self.projection((states.sum(1) / (counts + ENDS)).to(tokens.dtype))
         if self.keep_bag:
             return self.bag_scale * rows.sum(1) / (counts + ENDS) + self.gate * embedding
         return embedding
 
-    def save(self, output_path: str, *args: Any, safe_serialization: bool = True, **kwargs: Any) -> None:  # noqa: ANN401
+    def save(
+        self, output_path: str, *args: Any, safe_serialization: bool = True, **kwargs: Any
+    ) -> None:
         """Write configuration and weights (always as safetensors)."""
         self.save_config(output_path)
         self.save_torch_weights(output_path)
 
     @classmethod
-    def load(cls, model_name_or_path: str, **kwargs: Any) -> ConvolutionEncoder:  # type: ignore[override]  # noqa: ANN401
+    def load(cls, model_name_or_path: str, **kwargs: Any) -> ConvolutionEncoder:  # type: ignore[override]
         """Load a saved module; arguments as for sentence-transformers' modules."""
         hub = {name: kwargs[name] for name in _HUB_ARGUMENTS if name in kwargs}
         encoder = super().load(model_name_or_path, **hub)

@@ -35,7 +35,9 @@ _BITEXT = (
 
 def add_task_options(parser: argparse._ActionsContainer) -> None:
     """Add a folder option for each task other than translation; `task_folders` reads them."""
-    for option, (task, columns) in zip(("--qa", "--responses", "--nli"), COLUMNS.items(), strict=True):
+    for option, (task, columns) in zip(
+        ("--qa", "--responses", "--nli"), COLUMNS.items(), strict=True
+    ):
         about = f"folder of files LANG.tsv with rows `{columns}`"
         parser.add_argument(option, dest=f"task_{task}", type=Path, metavar="DIR", help=about)
 
@@ -55,16 +57,22 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 def _run(arguments: argparse.Namespace) -> TrainingRun:
     language, data = bitext_of_languages(arguments.langs, arguments.data)
     more = MuseData(task_folders(arguments), tuple(arguments.langs))
-    configured = read_yaml(FAMILY.config_path(arguments.config or FAMILY.default_config))  # settings are checked later
-    architecture = given(arguments, DualEncoderSettings).get("architecture") or configured.get("architecture", "cnn")
+    # settings are checked later
+    configured = read_yaml(FAMILY.config_path(arguments.config or FAMILY.default_config))
+    architecture = given(arguments, DualEncoderSettings).get("architecture") or configured.get(
+        "architecture", "cnn"
+    )
     return training_run(arguments, FAMILY, language, Path(f"muse-{architecture}"), data, more)
 
 
-def bitext_of_languages(languages: Sequence[str], data: Sequence[str] = ()) -> tuple[str, list[str]]:
+def bitext_of_languages(
+    languages: Sequence[str], data: Sequence[str] = ()
+) -> tuple[str, list[str]]:
     """Return the languages in one word ("de-es") and the translations to train on.
 
-    `data` is one pair store that covers the languages; or folders with `en-LANG.tsv` (or `.gz`, `.xz`); or texts as
-    `LANG-LANG:FILE`; or empty, for the default store or the built-in bitext of one language.
+    `data` is one pair store that covers the languages; or folders with `en-LANG.tsv` (or `.gz`,
+    `.xz`); or texts as `LANG-LANG:FILE`; or empty, for the default store or the built-in bitext of
+    one language.
     """
     from st_paragram.core.pair_store import PairStore
 
@@ -84,7 +92,9 @@ def bitext_of_languages(languages: Sequence[str], data: Sequence[str] = ()) -> t
         there = {language for _, language in store.language_pairs}
         if missing := sorted({*languages} - there):
             seen = f"no translations for {', '.join(missing)}, only for {', '.join(sorted(there))}"
-            raise SettingsError(f"{chosen[0]}: {seen}; prepare them, or leave the language out of --langs")
+            raise SettingsError(
+                f"{chosen[0]}: {seen}; prepare them, or leave the language out of --langs"
+            )
         return store.languages[1], chosen
     return "-".join(sorted({*languages})), chosen
 
@@ -103,7 +113,8 @@ FAMILY = Family(
     built_in_config="muse_small",
     kinds={
         "muse": TrainingKind(
-            "Train a multilingual sentence encoder on several tasks. Questions and answers get separate towers.",
+            "Train a multilingual sentence encoder on several tasks. Questions and answers get"
+            " separate towers.",
             _EPILOG,
             _add_options,
             _run,

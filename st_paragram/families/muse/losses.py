@@ -23,17 +23,19 @@ from st_paragram.learning.training import mega_batch
 class DualEncoderRankingLoss(nn.Module):
     """Additive-margin softmax over the pairs of a batch.
 
-    Source: Yang et al., IJCAI 2019, "Improving Multilingual Sentence Embedding using Bi-directional Dual Encoder with
-    Additive Margin Softmax", which ACL 2020 also uses.
+    Source: Yang et al., IJCAI 2019, "Improving Multilingual Sentence Embedding using Bi-directional
+    Dual Encoder with Additive Margin Softmax", which ACL 2020 also uses.
 
-    The columns of the data set are x and y: translations, or questions and their answers. The logits are cosines times
-    `scale`, after subtracting the margin from the cosines of pairs. The loss is the cross-entropy of finding each
-    pair's y, averaged with that of finding each pair's x if `both_directions`. Without a margin, it equals
-    sentence-transformers' `MultipleNegativesRankingLoss`. `mask_equal`: pairs with a shared text are no negatives.
+    The columns of the data set are x and y: translations, or questions and their answers. The
+    logits are cosines times `scale`, after subtracting the margin from the cosines of pairs. The
+    loss is the cross-entropy of finding each pair's y, averaged with that of finding each pair's x
+    if `both_directions`. Without a margin, it equals sentence-transformers'
+    `MultipleNegativesRankingLoss`. `mask_equal`: pairs with a shared text are no negatives.
 
     Example:
         >>> import st_paragram
-        >>> loss = st_paragram.DualEncoderRankingLoss(st_paragram.load("p-sp-mini"), scale=20.0, margin=0.3)
+        >>> loss = st_paragram.DualEncoderRankingLoss(st_paragram.load("p-sp-mini"), scale=20.0,
+        margin=0.3)
         >>> loss.get_config_dict()["margin"]
         0.3
     """
@@ -49,23 +51,34 @@ class DualEncoderRankingLoss(nn.Module):
         """Train `model`, any SentenceTransformer."""
         super().__init__()
         if not (scale > 0 and margin >= 0):
-            raise SettingsError(f"scale is {scale} and margin {margin}; scale must be positive, margin at least 0")
+            raise SettingsError(
+                f"scale is {scale} and margin {margin}; scale must be positive, margin at least 0"
+            )
         self.model = model
         self.scale, self.margin = scale, margin
         self.mask_equal, self.both_directions = mask_equal, both_directions
 
-    def forward(self, sentence_features: Iterable[dict[str, Tensor]], labels: Tensor | None = None) -> Tensor:
-        """Compute the loss of a batch, a scalar, from the features of two columns of B texts; labels are ignored."""
+    def forward(
+        self, sentence_features: Iterable[dict[str, Tensor]], labels: Tensor | None = None
+    ) -> Tensor:
+        """Compute the loss of a batch, a scalar, from the features of two columns of B texts;
+        labels are ignored.
+        """
         columns = list(sentence_features)
         if len(columns) != 2:
-            raise SettingsError(f"DualEncoderRankingLoss got {len(columns)} columns of text; give 2")
+            raise SettingsError(
+                f"DualEncoderRankingLoss got {len(columns)} columns of text; give 2"
+            )
         equal = sharing(*text_labels(columns)) if self.mask_equal else None
         x, y = (F.normalize(self.model(column)["sentence_embedding"], dim=1) for column in columns)
         return ranking_loss(x, y, self.scale, self.margin, equal, self.both_directions)
 
     def get_config_dict(self) -> dict[str, Any]:
         """Return the settings for the model card."""
-        return {name: getattr(self, name) for name in ("scale", "margin", "mask_equal", "both_directions")}
+        return {
+            name: getattr(self, name)
+            for name in ("scale", "margin", "mask_equal", "both_directions")
+        }
 
     @property
     def citation(self) -> str:
@@ -74,12 +87,18 @@ class DualEncoderRankingLoss(nn.Module):
 
 
 def ranking_loss(
-    x: Tensor, y: Tensor, scale: float, margin: float, equal: Tensor | None = None, both_directions: bool = True
+    x: Tensor,
+    y: Tensor,
+    scale: float,
+    margin: float,
+    equal: Tensor | None = None,
+    both_directions: bool = True,
 ) -> Tensor:
-    """Compute the loss on unit vectors of B pairs, float (B, D) each, a scalar; see `DualEncoderRankingLoss`.
+    """Compute the loss on unit vectors of B pairs, float (B, D) each, a scalar; see
+    `DualEncoderRankingLoss`.
 
-    Pairs i and j share a text if `equal`, bool (B, B), is true; then they are not negatives of each other. The diagonal
-    is ignored.
+    Pairs i and j share a text if `equal`, bool (B, B), is true; then they are not negatives of each
+    other. The diagonal is ignored.
     """
     with torch.autocast(x.device.type, enabled=False):
         cosines = x.float() @ y.float().T if x.dtype != torch.float64 else x @ y.T
@@ -93,19 +112,24 @@ def ranking_loss(
 
 
 def sharing(first: Tensor, second: Tensor) -> Tensor:
-    """Return which of B pairs share a text, bool (B, B), given labels, int64 (B,), that are equal for equal texts."""
+    """Return which of B pairs share a text, bool (B, B), given labels, int64 (B,), that are equal
+    for equal texts.
+    """
     return (first[:, None] == first[None]) | (second[:, None] == second[None])
 
 
 class DualEncoderTasks(nn.Module):
     """The loss of each task on the unit vectors of its pairs.
 
-    Translations are compared as sentences, in both directions. Questions and utterances go through one tower, answers
-    (with their contexts) and responses through the other, and each question's answer must be found. Inference is
-    classified (ACL 2020, section 2). `margin` applies to translations, `qa_margin` to answers and responses.
+    Translations are compared as sentences, in both directions. Questions and utterances go through
+    one tower, answers (with their contexts) and responses through the other, and each question's
+    answer must be found. Inference is classified (ACL 2020, section 2). `margin` applies to
+    translations, `qa_margin` to answers and responses.
     """
 
-    def __init__(self, model: DualEncoder, scale: float = 20.0, margin: float = 0.3, qa_margin: float = 0.0) -> None:
+    def __init__(
+        self, model: DualEncoder, scale: float = 20.0, margin: float = 0.3, qa_margin: float = 0.0
+    ) -> None:
         """Make the losses of a model from `train muse`, with its heads; see the class."""
         super().__init__()
         self.model, self.heads = model, model.heads
@@ -123,7 +147,8 @@ class DualEncoderTasks(nn.Module):
             return queries, through(router, DOCUMENT, second)
         ids, offsets = tensors(batch.contexts, second.device)
         around = context_vectors(self.model.table, ids, offsets)
-        around = torch.where(offsets.diff()[:, None] > 0, around, second)  # without a context, the answer is used
+        # without a context, the answer is used
+        around = torch.where(offsets.diff()[:, None] > 0, around, second)
         return queries, self.heads.answers(router, second, around)
 
     def forward(self, batch: TaskBatch, bfloat16: bool = False) -> tuple[Tensor, Tensor | None]:
@@ -135,7 +160,10 @@ class DualEncoderTasks(nn.Module):
             labels = torch.from_numpy(batch.labels).to(device)
             logits = self.heads.logits(first, second)
             return F.cross_entropy(logits, labels), (logits.argmax(1) == labels).sum()
-        numbers = (torch.from_numpy(mega_batch.text_labels(*side)).to(device) for side in (batch.first, batch.second))
+        numbers = (
+            torch.from_numpy(mega_batch.text_labels(*side)).to(device)
+            for side in (batch.first, batch.second)
+        )
         equal = sharing(*numbers)
         translations = batch.task == "translation"
         margin = self.margin if translations else self.qa_margin

@@ -1,7 +1,8 @@
 """Inference: accuracy of a model's own classifier of premises and hypotheses.
 
-Models without a classifier, which were not trained on inference, are left out. Files have rows `label TAB premise TAB
-hypothesis` and names like `snli_test.en.tsv` or `xnli_held.es.tsv.xz`, with the language after the first dot.
+Models without a classifier, which were not trained on inference, are left out. Files have rows
+`label TAB premise TAB hypothesis` and names like `snli_test.en.tsv` or `xnli_held.es.tsv.xz`, with
+the language after the first dot.
 """
 
 from __future__ import annotations
@@ -31,14 +32,20 @@ logger = logging.getLogger(__name__)
 
 def find(data: Path, name: str) -> dict[str, Path]:
     """Return the test sets of a folder of evaluation data or its subfolder `nli`: name -> file."""
-    matches = ((_FILE.fullmatch(path.name), path) for path in sorted(inner_folder(data, "nli").iterdir()))
+    matches = (
+        (_FILE.fullmatch(path.name), path) for path in sorted(inner_folder(data, "nli").iterdir())
+    )
     return {match[1]: path for match, path in matches if match and path.is_file()}
 
 
 def read(request: Request) -> Sets:
-    """Read the test sets of a folder of evaluation data in some languages, or in all languages if none is named."""
+    """Read the test sets of a folder of evaluation data in some languages, or in all languages if
+    none is named.
+    """
     form = "files are named like xnli_held.es.tsv"
-    files = request.choose(find(request.data or Path(), ""), form, lambda name: name.rpartition(".")[2])
+    files = request.choose(
+        find(request.data or Path(), ""), form, lambda name: name.rpartition(".")[2]
+    )
     return {name: read_nli(path) for name, path in files.items()}
 
 
@@ -47,9 +54,13 @@ def read_nli(path: Path) -> Rows:
     rows = []
     for number, (label, premise, hypothesis) in read_cells(path, 3, 3):
         if label not in LABELS:
-            raise TextError(f"{path}: row {number}: unknown label {short(label)}; use {', '.join(LABELS)}")
+            raise TextError(
+                f"{path}: row {number}: unknown label {short(label)}; use {', '.join(LABELS)}"
+            )
         if not (premise.strip() and hypothesis.strip()):
-            raise TextError(f"{path}: row {number}: an empty sentence; complete the row or remove it")
+            raise TextError(
+                f"{path}: row {number}: an empty sentence; complete the row or remove it"
+            )
         rows.append((LABELS.index(label), premise, hypothesis))
     return rows
 
@@ -58,13 +69,19 @@ def reference(sets: Sets) -> Iterator[Score]:
     """Yield the share of the most frequent label."""
     for name, rows in sets.items():
         counts = Counter(label for label, _, _ in rows)
-        yield Score("majority", "nli", name, "accuracy", max(counts.values()) / len(rows), len(rows))
+        yield Score(
+            "majority", "nli", name, "accuracy", max(counts.values()) / len(rows), len(rows)
+        )
 
 
-def score(name: str, model: Any, sets: Sets) -> Iterator[Score]:  # noqa: ANN401 - perhaps a `DualEncoder`
-    """Yield the share of correctly labeled pairs in each set; nothing for a model without a classifier."""
+def score(name: str, model: Any, sets: Sets) -> Iterator[Score]:
+    """Yield the share of correctly labeled pairs in each set; nothing for a model without a
+    classifier.
+    """
     if not getattr(model, "has_classifier", False):
-        logger.warning(f"{name}: has no classifier, since it was not trained on inference; left out")
+        logger.warning(
+            f"{name}: has no classifier, since it was not trained on inference; left out"
+        )
         return
     for file, rows in sets.items():
         labels, premises, hypotheses = zip(*rows, strict=True)

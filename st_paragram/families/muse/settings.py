@@ -21,14 +21,17 @@ COLUMNS = {
 
 @settings
 class DualEncoderSettings:
-    """Settings of a training run of a multilingual dual encoder (ACL 2020); docs/muse.md explains them."""
+    """Settings of a training run of a multilingual dual encoder (ACL 2020); docs/muse.md explains
+    them.
+    """
 
     family: ClassVar[str] = "muse"
     tokens: ClassVar[Tokens] = "sentencepiece"
 
     architecture: Literal["cnn", "transformer"] = setting(
         "cnn",
-        "encoder: convolutions (cnn), with a cost proportional to length, or a transformer, better but more expensive",
+        "encoder: convolutions (cnn), with a cost proportional to length, or a transformer, better"
+        " but more expensive",
     )
     dim: int = setting(512, "dimensions of piece and sentence embeddings", ge=1)
     layers: int = setting(2, "layers of the encoder", ge=1)
@@ -45,47 +48,71 @@ class DualEncoderSettings:
         option_help="leave out the mean of the piece embeddings: only the network, as in the paper",
     )
     gate: float = setting(
-        0.1, "initial weight of the network output relative to the mean; learned during training", gt=0
+        0.1,
+        "initial weight of the network output relative to the mean; learned during training",
+        gt=0,
     )
     scale: float = setting(20.0, "factor for cosines in the softmax over a batch", gt=0)
-    margin: float = setting(0.3, "margin subtracted from the cosine of a sentence and its translation", ge=0)
-    qa_margin: float = setting(0.0, "margin subtracted from the cosine of a question and its answer", ge=0)
-    translation_share: float = setting(0.4, "share of training steps on translations, if all tasks are present", ge=0)
+    margin: float = setting(
+        0.3, "margin subtracted from the cosine of a sentence and its translation", ge=0
+    )
+    qa_margin: float = setting(
+        0.0, "margin subtracted from the cosine of a question and its answer", ge=0
+    )
+    translation_share: float = setting(
+        0.4, "share of training steps on translations, if all tasks are present", ge=0
+    )
     qa_share: float = setting(0.35, "share of training steps on questions and answers", ge=0)
-    response_share: float = setting(0.1, "share of training steps on utterances and responses", ge=0)
+    response_share: float = setting(
+        0.1, "share of training steps on utterances and responses", ge=0
+    )
     nli_share: float = setting(0.15, "share of training steps on inference", ge=0)
     language_power: float = setting(
-        0.5, "exponent applied to a language's number of pairs, to set its share of a task", ge=0, le=1
+        0.5,
+        "exponent applied to a language's number of pairs, to set its share of a task",
+        ge=0,
+        le=1,
     )
     batch_size: int = setting(256, "pairs per batch, all of one task and language", ge=2)
-    length_buckets: int = setting(4, "batches drawn together and sorted by length, to reduce padding", ge=1)
+    length_buckets: int = setting(
+        4, "batches drawn together and sorted by length, to reduce padding", ge=1
+    )
     steps: int = setting(20_000, "total number of updates", ge=1)
     learning_rate: float = setting(1e-3, "maximum learning rate of Adam", gt=0)
     schedule: Literal["constant", "linear", "cosine", "inverse_sqrt"] = setting(
         "linear", "learning rate schedule after warm-up"
     )
-    warmup_updates: int = setting(500, "updates at the start over which the learning rate grows from 0", ge=0)
+    warmup_updates: int = setting(
+        500, "updates at the start over which the learning rate grows from 0", ge=0
+    )
     weight_decay: float = setting(0.0, "decoupled weight decay", ge=0)
     clip_norm: float = setting(1.0, "maximum gradient norm; 0: no limit", ge=0)
     precision: Literal["auto", "float32", "bfloat16"] = setting(
-        "auto", "number type of matrix products; auto: bfloat16 on a GPU that supports it, otherwise float32"
+        "auto",
+        "number type of matrix products; auto: bfloat16 on a GPU that supports it, otherwise"
+        " float32",
     )
     init: str = setting(
         "",
-        "averaging model with `dim` dimensions, such as p-sp-mul, to initialize the pieces shared by both vocabularies",
+        "averaging model with `dim` dimensions, such as p-sp-mul, to initialize the pieces shared"
+        " by both vocabularies",
         metavar="MODEL",
         option="--init --start-from",
     )
     seed: int = setting(0, "seed of all random numbers", ge=0, lt=1 << 32)
     evaluate_steps: int = setting(
-        0, "updates between evaluations on the development pairs, with checkpoints; 0: ten per run", ge=0
+        0,
+        "updates between evaluations on the development pairs, with checkpoints; 0: ten per run",
+        ge=0,
     )
     device: str = setting("auto", "torch device, such as cpu or cuda; auto: a GPU if available")
 
     def __post_init__(self) -> None:
         """Check combinations of settings."""
         if self.architecture == "transformer" and self.dim % self.heads:
-            raise SettingsError(f"dim is {self.dim} and heads {self.heads}; dim must be a multiple of heads")
+            raise SettingsError(
+                f"dim is {self.dim} and heads {self.heads}; dim must be a multiple of heads"
+            )
         if not sum(self.shares.values()) > 0:
             raise SettingsError("the shares of all tasks are 0; give at least one task a share")
 
@@ -102,9 +129,12 @@ class DualEncoderSettings:
 
 @dataclass(frozen=True)
 class MuseData:
-    """Training data other than translations, for English and `languages` (all languages if none is named)."""
+    """Training data other than translations, for English and `languages` (all languages if none is
+    named).
+    """
 
-    tasks: Mapping[str, Path] = field(default_factory=dict)  # folders of files LANG.tsv by the tasks of `COLUMNS`
+    # folders of files LANG.tsv by the tasks of `COLUMNS`
+    tasks: Mapping[str, Path] = field(default_factory=dict)
     languages: Sequence[str] = ()
 
 
@@ -112,12 +142,20 @@ class MuseData:
 class TowersSettings:
     """Settings for training towers on top of a finished encoder."""
 
-    epochs: int = setting(4, "passes over the questions and responses; the best epoch is kept", ge=1)
+    epochs: int = setting(
+        4, "passes over the questions and responses; the best epoch is kept", ge=1
+    )
     batch_size: int = setting(512, "pairs per batch, all of one task and language", ge=16)
-    learning_rate: float = setting(1e-4, "maximum learning rate of the towers, which falls to 0", gt=0)
+    learning_rate: float = setting(
+        1e-4, "maximum learning rate of the towers, which falls to 0", gt=0
+    )
     scale: float = setting(30.0, "factor for cosines in the softmax over a batch", gt=0)
     nli_epochs: int = setting(8, "passes over the inference pairs; the best epoch is kept", ge=1)
-    nli_learning_rate: float = setting(1e-3, "maximum learning rate of the classifier, which falls to 0", gt=0)
+    nli_learning_rate: float = setting(
+        1e-3, "maximum learning rate of the classifier, which falls to 0", gt=0
+    )
     nli_dropout: float = setting(0.3, "dropout probability of the classifier", ge=0, lt=1)
-    held_out: float = setting(0.05, "share of the rows held out to choose the best epoch", gt=0, lt=0.5)
+    held_out: float = setting(
+        0.05, "share of the rows held out to choose the best epoch", gt=0, lt=0.5
+    )
     seed: int = setting(0, "seed of all random numbers", ge=0)

@@ -1,4 +1,6 @@
-"""The published multilingual USE and an averaging model side by side, as the first module of a pipeline."""
+"""The published multilingual USE and an averaging model side by side, as the first module of a
+pipeline.
+"""
 
 from __future__ import annotations
 
@@ -24,10 +26,11 @@ _USE, _PSP = "use", "psp"
 
 
 class SideBySide(InputModule):
-    """Concatenate the unit vectors of two encoders, so that cosines are a weighted mean of the encoders' cosines.
+    """Concatenate the unit vectors of two encoders, so that cosines are a weighted mean of the
+    encoders' cosines.
 
-    An embedding consists of sqrt(weight) * use and sqrt(1 - weight) * psp; its length is 1. If a text has a zero vector
-    in the averaging model, that part is zero.
+    An embedding consists of sqrt(weight) * use and sqrt(1 - weight) * psp; its length is 1. If a
+    text has a zero vector in the averaging model, that part is zero.
 
     Example:
         >>> import st_paragram
@@ -45,7 +48,8 @@ class SideBySide(InputModule):
     texts_at_once = UseEncoder.texts_at_once
 
     def __init__(self, use: UseEncoder, psp: TokenEmbedding, weight: float) -> None:
-        """Combine the published network with the tokenizer and embedding matrix of an averaging model.
+        """Combine the published network with the tokenizer and embedding matrix of an averaging
+        model.
 
         `weight`, above 0 and below 1, is the share of the published network in a cosine.
         """
@@ -68,34 +72,53 @@ class SideBySide(InputModule):
         """Return the sum of both dimensions."""
         return self.use.get_embedding_dimension() + self.psp.embedding_dimension
 
-    def preprocess(self, inputs: Sequence[Any], prompt: str | None = None, **kwargs: Any) -> dict[str, Tensor]:  # noqa: ANN401
-        """Tokenize texts for both models: features of the averaging model, and `use_` features of the network."""
+    def preprocess(
+        self, inputs: Sequence[Any], prompt: str | None = None, **kwargs: Any
+    ) -> dict[str, Tensor]:
+        """Tokenize texts for both models: features of the averaging model, and `use_` features of
+        the network.
+        """
         of_use = self.use.preprocess(inputs, prompt)
-        return self.psp.preprocess(inputs, prompt) | {f"use_{name}": value for name, value in of_use.items()}
+        return self.psp.preprocess(inputs, prompt) | {
+            f"use_{name}": value for name, value in of_use.items()
+        }
 
-    def forward(self, features: dict[str, Any], **kwargs: Any) -> dict[str, Any]:  # noqa: ANN401
+    def forward(self, features: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
         """Add `sentence_embedding`, float32 (B, D)."""
         names = ("input_ids", "cu_seq_lens_q")
         use = self.use({name: features[f"use_{name}"] for name in names})["sentence_embedding"]
         mean = self.mean(self.psp({name: features[name] for name in names}))["sentence_embedding"]
-        parts = [self.weight**0.5 * use, (1 - self.weight) ** 0.5 * F.normalize(mean.float(), dim=1)]
+        parts = [
+            self.weight**0.5 * use,
+            (1 - self.weight) ** 0.5 * F.normalize(mean.float(), dim=1),
+        ]
         features["sentence_embedding"] = torch.cat(parts, 1)
         return features
 
-    def save(self, output_path: str, *args: Any, safe_serialization: bool = True, **kwargs: Any) -> None:  # noqa: ANN401
-        """Write the settings and a folder for each encoder; the averaging model's folder is a model directory."""
+    def save(
+        self, output_path: str, *args: Any, safe_serialization: bool = True, **kwargs: Any
+    ) -> None:
+        """Write the settings and a folder for each encoder; the averaging model's folder is a model
+        directory.
+        """
         self.save_config(output_path)
         use = Path(output_path) / _USE
         use.mkdir(exist_ok=True)
         self.use.save(str(use))
-        averaging.write(pipeline(self.psp, str(self.use.network.table.device)), Path(output_path) / _PSP)
+        averaging.write(
+            pipeline(self.psp, str(self.use.network.table.device)), Path(output_path) / _PSP
+        )
 
     @classmethod
-    def load(cls, model_name_or_path: str, **kwargs: Any) -> SideBySide:  # type: ignore[override]  # noqa: ANN401
-        """Load a saved module from a directory or (with sentence-transformers' hub arguments) the hub."""
+    def load(cls, model_name_or_path: str, **kwargs: Any) -> SideBySide:  # type: ignore[override]
+        """Load a saved module from a directory or (with sentence-transformers' hub arguments) the
+        hub.
+        """
         folder = module_folder(model_name_or_path, kwargs)
         path = file_of(folder, cls.config_file_name)
-        with refused(ModelDirectoryError, path, "not the settings of SideBySide", "save the model again"):
+        with refused(
+            ModelDirectoryError, path, "not the settings of SideBySide", "save the model again"
+        ):
             weight = read_json(path)["weight"]
         try:
             return cls(UseEncoder.load(str(folder / _USE)), averaging_part(folder / _PSP), weight)

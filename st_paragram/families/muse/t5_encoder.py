@@ -1,8 +1,10 @@
-"""The transformer of a dual encoder from stock parts: T5's encoder, a mean over its layers, the mean of the states.
+"""The transformer of a dual encoder from stock parts: T5's encoder, a mean over its layers, the
+mean of the states.
 
-T5's layers are pre-norm and use only relative positions: its first states are exactly the rows of the embedding matrix.
-So the mean of the first states is the bag of a text's pieces, as in an averaging model, and the contribution of the
-layers has a learned weight. Texts longer than those in training also have valid positions.
+T5's layers are pre-norm and use only relative positions: its first states are exactly the rows of
+the embedding matrix. So the mean of the first states is the bag of a text's pieces, as in an
+averaging model, and the contribution of the layers has a learned weight. Texts longer than those in
+training also have valid positions.
 """
 
 from __future__ import annotations
@@ -11,7 +13,11 @@ import tempfile
 from typing import Any
 
 import torch
-from sentence_transformers.sentence_transformer.modules import Pooling, Transformer, WeightedLayerPooling
+from sentence_transformers.sentence_transformer.modules import (
+    Pooling,
+    Transformer,
+    WeightedLayerPooling,
+)
 from torch import Tensor, nn
 
 from st_paragram.core.tokenizers.base import Tokenizer
@@ -23,24 +29,32 @@ from st_paragram.learning.modules.transformer_encoder import (
     stock_tokenizer,
 )
 
-_DISTANCES, _FARTHEST = 32, 128  # T5's buckets of relative positions, and the distance of the last bucket
+# T5's buckets of relative positions, and the distance of the last bucket
+_DISTANCES, _FARTHEST = 32, 128
 
 
 def t5_modules(
-    tokenizer: Tokenizer, shape: TransformerShape, keep_bag: bool = True, table: Tensor | None = None
+    tokenizer: Tokenizer,
+    shape: TransformerShape,
+    keep_bag: bool = True,
+    table: Tensor | None = None,
 ) -> list[nn.Module]:
-    """Make new modules from text, followed by an end of sentence, to the mean of states, float (B, dim), unnormalized.
+    """Make new modules from text, followed by an end of sentence, to the mean of states, float (B,
+    dim), unnormalized.
 
     Args:
         tokenizer: Sentencepiece tokenizer.
         shape: Sizes of the transformer.
-        keep_bag: Include the mean of the embeddings; otherwise only the states of the last layer are averaged.
+        keep_bag: Include the mean of the embeddings; otherwise only the states of the last layer
+            are averaged.
         table: Initial embeddings of pieces, float (V, dim); None: T5's initialization.
     """
     from transformers import T5Config, T5EncoderModel
 
     if shape.dim % shape.heads:
-        raise SettingsError(f"dim is {shape.dim} and heads {shape.heads}; dim must be a multiple of heads")
+        raise SettingsError(
+            f"dim is {shape.dim} and heads {shape.heads}; dim must be a multiple of heads"
+        )
     special = special_ids(tokenizer)
     config = T5Config(
         vocab_size=len(tokenizer),
@@ -59,14 +73,16 @@ def t5_modules(
         eos_token_id=special.end,
         output_hidden_states=keep_bag,
     )
-    with tempfile.TemporaryDirectory() as folder, no_progress_bars():  # to load sentence-transformers' module from
+    # to load sentence-transformers' module from
+    with tempfile.TemporaryDirectory() as folder, no_progress_bars():
         T5EncoderModel(config).save_pretrained(folder)
         stock_tokenizer(tokenizer, special, shape.max_length).save_pretrained(folder)
         transformer: Any = Transformer(folder, max_seq_length=shape.max_length)
     if table is not None:
         with torch.no_grad():
             rows = transformer.model.shared.weight.copy_(table)
-            # An empty text has only its end: too short to matter in other texts, but with a direction.
+            # An empty text has only its end: too short to matter in other texts, but with a
+            # direction.
             rows[special.end].normal_(std=0.01)
     modules: list[nn.Module] = [transformer]
     if keep_bag:

@@ -14,7 +14,14 @@ from typing import IO, TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from st_paragram.core.files import atomic, content_digest, digest, file_for_folder, output_lock, writable_cache
+from st_paragram.core.files import (
+    atomic,
+    content_digest,
+    digest,
+    file_for_folder,
+    output_lock,
+    writable_cache,
+)
 from st_paragram.core.pair_store import PairStore
 from st_paragram.core.text.streams import read_lines
 from st_paragram.core.tokenizers.base import FlatIds, Tokenizer
@@ -51,15 +58,17 @@ def task_files(folder: str | Path, task: str) -> dict[str, Path]:
         if (matched := _FILE.fullmatch(path.name)) and found.setdefault(matched[1], path) != path:
             raise TextError(f"{path}: same language as {found[matched[1]].name}; keep one of them")
     if not found:
-        raise TextError(f"{folder}: no files LANG.tsv (or .gz, .xz); add files with rows `{COLUMNS[task]}`")
+        raise TextError(
+            f"{folder}: no files LANG.tsv (or .gz, .xz); add files with rows `{COLUMNS[task]}`"
+        )
     return found
 
 
 def read_texts(path: Path, task: str) -> Iterator[list[Row]]:
     """Yield the rows of a file, many at a time; white space within a text becomes single spaces.
 
-    Rows with an empty text or a test sentence are left out, and counted in the log. The label is -1 if the task has no
-    labels.
+    Rows with an empty text or a test sentence are left out, and counted in the log. The label is -1
+    if the task has no labels.
     """
     known, lines = KnownSentences(), enumerate(read_lines(str(path)), 1)
     read = empty = kept = 0
@@ -70,11 +79,18 @@ def read_texts(path: Path, task: str) -> Iterator[list[Row]]:
         chosen = [row for row, is_known in zip(full, told, strict=True) if not is_known]
         read, empty, kept = read + len(rows), empty + len(rows) - len(full), kept + len(chosen)
         yield chosen
-    for count, reason in ((empty, "an empty text"), (read - empty - kept, f"sentences of {known.name}")):
+    for count, reason in (
+        (empty, "an empty text"),
+        (read - empty - kept, f"sentences of {known.name}"),
+    ):
         if count:
-            logger.warning("%s: %s of %s rows with %s left out", path, f"{count:,}", f"{read:,}", reason)
+            logger.warning(
+                "%s: %s of %s rows with %s left out", path, f"{count:,}", f"{read:,}", reason
+            )
     if not kept:
-        raise TextError(f"{path}: no rows `{COLUMNS[task]}`{' left' if read else ''}; give another file")
+        raise TextError(
+            f"{path}: no rows `{COLUMNS[task]}`{' left' if read else ''}; give another file"
+        )
 
 
 def _row(line: str, task: str, where: str) -> Row:
@@ -106,7 +122,8 @@ class TaskBatch:
 
 @dataclass(frozen=True)
 class TaskRows:
-    """The rows of one task and language, in a store of translations or as memory-mapped lists of ids.
+    """The rows of one task and language, in a store of translations or as memory-mapped lists of
+    ids.
 
     Attributes:
         language: Language of both sides; for translations, the language other than English.
@@ -150,13 +167,17 @@ class TaskRows:
         return np.diff(batch.first[1]) + np.diff(batch.second[1])
 
 
-def file_rows(path: Path, task: str, language: str, tokenizer: Tokenizer, settings: DualEncoderSettings) -> TaskRows:
+def file_rows(
+    path: Path, task: str, language: str, tokenizer: Tokenizer, settings: DualEncoderSettings
+) -> TaskRows:
     """Return the rows of a file; their ids are computed once and stored in the cache."""
     from datasets import Dataset
 
     lengths = settings.max_length, settings.context_length
     vocabulary = [tokenizer.kind, hashlib.sha256(tokenizer.content).hexdigest(), tokenizer.options]
-    key = digest(_VERSION, task, content_digest(path), vocabulary, lengths, KnownSentences().identity)
+    key = digest(
+        _VERSION, task, content_digest(path), vocabulary, lengths, KnownSentences().identity
+    )
     made = writable_cache("tasks") / f"{task}-{language}-{key}.arrow"
     with output_lock(made, wait=True):
         if not made.exists():
@@ -166,8 +187,12 @@ def file_rows(path: Path, task: str, language: str, tokenizer: Tokenizer, settin
     return TaskRows(task, language, Dataset.from_file(str(made)), digest=key)
 
 
-def _write_ids(path: Path, task: str, tokenizer: Tokenizer, lengths: tuple[int, int], output: IO[bytes]) -> None:
-    """Write the ids of a file's rows as an Arrow stream; a context that equals the answer is dropped."""
+def _write_ids(
+    path: Path, task: str, tokenizer: Tokenizer, lengths: tuple[int, int], output: IO[bytes]
+) -> None:
+    """Write the ids of a file's rows as an Arrow stream; a context that equals the answer is
+    dropped.
+    """
     import pyarrow as pa
 
     lists = pa.list_(pa.int32())
@@ -188,9 +213,13 @@ def _write_ids(path: Path, task: str, tokenizer: Tokenizer, lengths: tuple[int, 
 
 
 def all_rows(
-    bitext: PairStore, folders: Mapping[str, Path], languages: Sequence[str], settings: DualEncoderSettings
+    bitext: PairStore,
+    folders: Mapping[str, Path],
+    languages: Sequence[str],
+    settings: DualEncoderSettings,
 ) -> list[TaskRows]:
-    """Return the translations of each language, then the files of other tasks that have a share of the steps.
+    """Return the translations of each language, then the files of other tasks that have a share of
+    the steps.
 
     `languages` are the languages other than English; by default all languages of the translations.
     """
@@ -199,13 +228,22 @@ def all_rows(
         of = bitext.language_numbers()
         numbers = [np.flatnonzero(of == number).astype(np.uint32) for number in range(len(rows))]
         rows = [replace(each, numbers=some) for each, some in zip(rows, numbers, strict=True)]
-        rows = [each for each in rows if len(each) and (not languages or each.language in languages)]
+        rows = [
+            each for each in rows if len(each) and (not languages or each.language in languages)
+        ]
     kept = {"en", *(languages or bitext.languages[1].split("-"))}
     for task, folder in folders.items():
         if settings.shares[task] > 0:
-            files = {language: path for language, path in task_files(folder, task).items() if language in kept}
+            files = {
+                language: path
+                for language, path in task_files(folder, task).items()
+                if language in kept
+            }
             if not files:
                 seen = f"no {task} file for {', '.join(sorted(kept))}"
                 raise TextError(f"{folder}: {seen}; add one, or leave the option out")
-            rows += [file_rows(path, task, lang, bitext.tokenizer(), settings) for lang, path in files.items()]
+            rows += [
+                file_rows(path, task, lang, bitext.tokenizer(), settings)
+                for lang, path in files.items()
+            ]
     return rows

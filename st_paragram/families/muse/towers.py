@@ -1,7 +1,9 @@
-"""The parts of a dual encoder after its sentence embedding: towers for questions and answers, and a classifier.
+"""The parts of a dual encoder after its sentence embedding: towers for questions and answers, and a
+classifier.
 
-The towers are sentence-transformers' own modules in its `Router`, so `encode_query` and `encode_document` work without
-this package. Contexts of answers and the classifier are not part of the pipeline; they are in `TaskHeads`.
+The towers are sentence-transformers' own modules in its `Router`, so `encode_query` and
+`encode_document` work without this package. Contexts of answers and the classifier are not part of
+the pipeline; they are in `TaskHeads`.
 """
 
 from __future__ import annotations
@@ -20,12 +22,17 @@ NLI_LABELS = ("entailment", "neutral", "contradiction")
 
 
 def towers(dim: int) -> Router:
-    """Make the last module of a dual encoder: unit vectors of sentences (the default), questions, and answers.
+    """Make the last module of a dual encoder: unit vectors of sentences (the default), questions,
+    and answers.
 
-    A tower has two residual layers, x + tanh(W x + b), whose maps are initialized to 0: before training, a text has the
-    same vector as question, answer and sentence.
+    A tower has two residual layers, x + tanh(W x + b), whose maps are initialized to 0: before
+    training, a text has the same vector as question, answer and sentence.
     """
-    routes: dict[str, list[Any]] = {SENTENCE: [Normalize()], QUERY: _tower(dim), DOCUMENT: _tower(dim)}
+    routes: dict[str, list[Any]] = {
+        SENTENCE: [Normalize()],
+        QUERY: _tower(dim),
+        DOCUMENT: _tower(dim),
+    }
     return Router(routes, default_route=SENTENCE)
 
 
@@ -38,7 +45,9 @@ def _tower(dim: int) -> list[nn.Module]:
 
 
 def through(router: Router, route: str, vectors: Tensor, skip: int = 0) -> Tensor:
-    """Apply a route of the towers to vectors, float (n, D), without the first `skip` of its modules."""
+    """Apply a route of the towers to vectors, float (n, D), without the first `skip` of its
+    modules.
+    """
     features: dict[str, Any] = {"sentence_embedding": vectors}
     for module in list(cast("nn.Sequential", router.sub_modules[route]))[skip:]:
         features = module(features)
@@ -48,22 +57,28 @@ def through(router: Router, route: str, vectors: Tensor, skip: int = 0) -> Tenso
 class TaskHeads(nn.Module):
     """The map for contexts of answers, and the inference classifier.
 
-    An answer's first layer is u + tanh(W u + V (c - u) + b) with the answer u and its context c, both unit vectors.
-    Without a context, c = u, which gives the layer of `Router`. So a context adds only V, which is initialized to 0.
-    The classifier reads (u, v, |u - v|, u * v), as in the paper (ACL 2020, section 2).
+    An answer's first layer is u + tanh(W u + V (c - u) + b) with the answer u and its context c,
+    both unit vectors. Without a context, c = u, which gives the layer of `Router`. So a context
+    adds only V, which is initialized to 0. The classifier reads (u, v, |u - v|, u * v), as in the
+    paper (ACL 2020, section 2).
     """
 
     def __init__(self, dim: int, contexts: bool = True) -> None:
-        """Make new heads for sentences with `dim` dimensions, with or without a map for contexts of answers."""
+        """Make new heads for sentences with `dim` dimensions, with or without a map for contexts of
+        answers.
+        """
         super().__init__()
         self.dim = dim
         if contexts:
             self.context = nn.Linear(dim, dim, bias=False)
             nn.init.zeros_(self.context.weight)
-        self.classifier = nn.Sequential(nn.Linear(4 * dim, dim), nn.ReLU(), nn.Linear(dim, len(NLI_LABELS)))
+        self.classifier = nn.Sequential(
+            nn.Linear(4 * dim, dim), nn.ReLU(), nn.Linear(dim, len(NLI_LABELS))
+        )
 
     def answers(self, router: Router, answers: Tensor, contexts: Tensor) -> Tensor:
-        """Compute unit vectors of answers in their contexts, given unit vectors of both, float (B, D) each.
+        """Compute unit vectors of answers in their contexts, given unit vectors of both, float (B,
+        D) each.
 
         Without a context, give the answer itself; the router must be from `towers`.
         """
@@ -72,10 +87,11 @@ class TaskHeads(nn.Module):
         return through(router, DOCUMENT, answers + first.activation_function(inner), skip=2)
 
     def logits(self, premises: Tensor, hypotheses: Tensor, dropout: float = 0.0) -> Tensor:
-        """Classify pairs of unit vectors, float (B, D) each: logits, float (B, 3), for `NLI_LABELS`.
+        """Classify pairs of unit vectors, float (B, D) each: logits, float (B, 3), for
+        `NLI_LABELS`.
 
-        The components of unit vectors shrink with the dimension; they are rescaled to about 1. `dropout` is applied
-        before both layers, in training.
+        The components of unit vectors shrink with the dimension; they are rescaled to about 1.
+        `dropout` is applied before both layers, in training.
         """
         u, v = premises * self.dim**0.5, hypotheses * self.dim**0.5
         first, activation, last = self.classifier
@@ -84,7 +100,8 @@ class TaskHeads(nn.Module):
 
 
 def context_vectors(table: Tensor, ids: Tensor, offsets: Tensor) -> Tensor:
-    """Compute unit vectors of bags of tokens, float (B, D): the direction of the mean of their rows.
+    """Compute unit vectors of bags of tokens, float (B, D): the direction of the mean of their
+    rows.
 
     Bag i is ids[offsets[i]:offsets[i + 1]], int64 (total,) and (B + 1,); the table is float (V, D).
     """

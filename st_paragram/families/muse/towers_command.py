@@ -1,4 +1,6 @@
-"""`st-paragram towers`: add towers for questions and answers, and an inference classifier, to a finished model."""
+"""`st-paragram towers`: add towers for questions and answers, and an inference classifier, to a
+finished model.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +15,9 @@ from st_paragram.families.muse.settings import TowersSettings
 from st_paragram.tools.options.common import MODEL
 
 DESCRIPTION = (
-    "Train towers for questions and answers, and an inference classifier, on the embeddings of a finished model, which "
-    "is not changed. Texts are embedded only once, so training takes minutes on a CPU."
+    "Train towers for questions and answers, and an inference classifier, on the embeddings of a"
+    " finished model, which is not changed. Texts are embedded only once, so training takes minutes"
+    " on a CPU."
 )
 EPILOG = """\
   st-paragram towers use-psp --qa qa --output use-psp-qa
@@ -31,8 +34,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     parser.add_argument("model", metavar="MODEL", help=MODEL)
     add_task_options(parser)
-    parser.add_argument("--output", type=Path, required=True, metavar="DIR", help="output model directory")
-    parser.add_argument("--overwrite", action="store_true", help="replace an existing model directory")
+    parser.add_argument(
+        "--output", type=Path, required=True, metavar="DIR", help="output model directory"
+    )
+    parser.add_argument(
+        "--overwrite", action="store_true", help="replace an existing model directory"
+    )
     add_setting_options(parser, TowersSettings)
 
 
@@ -46,6 +53,8 @@ def run(arguments: argparse.Namespace) -> int:
     for curve in make_towers(
         arguments.model, folders, arguments.output, settings, arguments.model, arguments.overwrite
     ):
-        sys.stdout.write(f"{curve.measure} ({curve.rows:,} rows), %: {curve}; epoch {curve.best} kept\n")
+        sys.stdout.write(
+            f"{curve.measure} ({curve.rows:,} rows), %: {curve}; epoch {curve.best} kept\n"
+        )
     sys.stdout.write(f"{arguments.output}\n")
     return 0

@@ -1,7 +1,9 @@
-"""Training of towers and an inference classifier on the vectors of a finished encoder (ACL 2020, section 2).
+"""Training of towers and an inference classifier on the vectors of a finished encoder (ACL 2020,
+section 2).
 
-The encoder's vectors are computed once and never change, so an epoch takes seconds. Held-out rows are scored after each
-epoch, and the best epoch is kept; if no epoch improves the score, the initial weights are kept.
+The encoder's vectors are computed once and never change, so an epoch takes seconds. Held-out rows
+are scored after each epoch, and the best epoch is kept; if no epoch improves the score, the initial
+weights are kept.
 """
 
 from __future__ import annotations
@@ -46,7 +48,9 @@ _WEIGHT_DECAY = 0.01
 
 @dataclass(frozen=True)
 class PairRows:
-    """The n rows of one task ("qa", "response" or "nli") and language, as indices of vectors, int64 (n,) each."""
+    """The n rows of one task ("qa", "response" or "nli") and language, as indices of vectors, int64
+    (n,) each.
+    """
 
     task: str
     language: str
@@ -60,7 +64,9 @@ class PairRows:
 
     def take(self, rows: NDArray[Any] | slice) -> PairRows:
         """Select some of the rows."""
-        return PairRows(self.task, self.language, self.first[rows], self.second[rows], self.labels[rows])
+        return PairRows(
+            self.task, self.language, self.first[rows], self.second[rows], self.labels[rows]
+        )
 
     def batches(self, size: int, order: NDArray[np.int64] | None = None) -> Iterator[PairRows]:
         """Yield the rows in a given order, `size` at a time."""
@@ -73,7 +79,8 @@ class PairRows:
         An answer or premise may occur in several rows.
         """
         keys = (self.first if self.task == "nli" else self.second).astype(np.uint64)
-        mixed = (keys * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(40)  # 24 bits of a multiplicative hash
+        # 24 bits of a multiplicative hash
+        mixed = (keys * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(40)
         held = mixed < share * (1 << 24)
         return self.take(~held), self.take(held)
 
@@ -105,7 +112,8 @@ def make_towers(
 ) -> list[Curve]:
     """Train towers and a classifier over a finished encoder, and save all of them as a model.
 
-    Vectors are stored in `.<output>.work` until the run is complete; the same call resumes an interrupted run.
+    Vectors are stored in `.<output>.work` until the run is complete; the same call resumes an
+    interrupted run.
 
     Args:
         model: Directory, name or hub id of the encoder, any model that `st_paragram.load` opens.
@@ -120,20 +128,28 @@ def make_towers(
     """
     settings, output, found = settings or TowersSettings(), Path(output), find(model)
     check_free(output, overwrite)
-    files = [(task, *file) for task, folder in folders.items() for file in task_files(folder, task).items()]
+    files = [
+        (task, *file)
+        for task, folder in folders.items()
+        for file in task_files(folder, task).items()
+    ]
     encoder = directory.load(found)
     torch.manual_seed(settings.seed)
     made = EncoderWithTowers.over(encoder)
     with work_folder(output, check=partial(check_free, output, overwrite)) as work:
         rows = read_rows(files, work / "texts.txt")
-        curves = train_towers(made, rows, vectors_of(work / "texts.txt", encoder, fingerprint(found), work), settings)
+        curves = train_towers(
+            made, rows, vectors_of(work / "texts.txt", encoder, fingerprint(found), work), settings
+        )
         card = towers_card(output.name, name or found.name, made, rows, curves)
         directory.save(made, output, card, overwrite)
     return curves
 
 
 def read_rows(files: Sequence[tuple[str, str, Path]], texts: Path) -> list[PairRows]:
-    """Read the rows of files (task, language, path), and write each distinct text once: line i is text i."""
+    """Read the rows of files (task, language, path), and write each distinct text once: line i is
+    text i.
+    """
     numbers: dict[bytes, int] = {}  # keys are 16-byte hashes of texts
     with atomic(texts) as output:
 
@@ -147,13 +163,20 @@ def read_rows(files: Sequence[tuple[str, str, Path]], texts: Path) -> list[PairR
 
         found = []
         for task, language, path in files:
-            cells = [(number(a), number(b), label) for rows in read_texts(path, task) for a, b, _, label in rows]
+            cells = [
+                (number(a), number(b), label)
+                for rows in read_texts(path, task)
+                for a, b, _, label in rows
+            ]
             found.append(PairRows(task, language, *np.array(cells, np.int64).T.copy()))
     return found
 
 
-def vectors_of(texts: Path, encoder: SentenceTransformer, identity: str, folder: Path) -> NDArray[np.float16]:
-    """Compute unit vectors of all lines of a file, once, in a folder; an interrupted run is resumed.
+def vectors_of(
+    texts: Path, encoder: SentenceTransformer, identity: str, folder: Path
+) -> NDArray[np.float16]:
+    """Compute unit vectors of all lines of a file, once, in a folder; an interrupted run is
+    resumed.
 
     `identity` identifies the encoder.
     """
@@ -164,9 +187,13 @@ def vectors_of(texts: Path, encoder: SentenceTransformer, identity: str, folder:
 
 
 def train_towers(
-    model: EncoderWithTowers, rows: Sequence[PairRows], stored: NDArray[np.float16], settings: TowersSettings
+    model: EncoderWithTowers,
+    rows: Sequence[PairRows],
+    stored: NDArray[np.float16],
+    settings: TowersSettings,
 ) -> list[Curve]:
-    """Train towers on questions and responses, and the classifier on inference, if there are rows for them.
+    """Train towers on questions and responses, and the classifier on inference, if there are rows
+    for them.
 
     Args:
         model: Model with the towers and classifier to train; its encoder is not used.
@@ -199,35 +226,48 @@ def train_towers(
         return heads.logits(vectors(batch.first), vectors(batch.second), dropout)
 
     def entropy(batch: PairRows) -> Tensor:
-        return F.cross_entropy(logits(batch, settings.nli_dropout), torch.from_numpy(batch.labels).to(device))
+        return F.cross_entropy(
+            logits(batch, settings.nli_dropout), torch.from_numpy(batch.labels).to(device)
+        )
 
     def labels_found(held: Sequence[PairRows]) -> float:
         parts = [part for each in held for part in each.batches(_CANDIDATES)]
-        return sum(int((logits(each).argmax(1).cpu().numpy() == each.labels).sum()) for each in parts) / _count(held)
+        return sum(
+            int((logits(each).argmax(1).cpu().numpy() == each.labels).sum()) for each in parts
+        ) / _count(held)
 
     curves = []
-    paired, inference = ([each for each in rows if (each.task in _PAIRED) == kind] for kind in (True, False))
+    paired, inference = (
+        [each for each in rows if (each.task in _PAIRED) == kind] for kind in (True, False)
+    )
     if paired:
         train, held = _held_out(paired, settings.held_out)
         looked_at = [each.take(slice(_CANDIDATES)) for each in held]
         extent = (settings.epochs, settings.learning_rate)
-        values = _fit(router, train, *extent, settings, ranking, lambda: fmean(map(answers_found, looked_at)))
+        values = _fit(
+            router, train, *extent, settings, ranking, lambda: fmean(map(answers_found, looked_at))
+        )
         curves.append(Curve("answers found in held-out rows", _count(looked_at), values))
     if inference:
         train, held = _held_out(inference, settings.held_out)
         extent = (settings.nli_epochs, settings.nli_learning_rate)
-        values = _fit(heads.classifier, train, *extent, settings, entropy, lambda: labels_found(held))
+        values = _fit(
+            heads.classifier, train, *extent, settings, entropy, lambda: labels_found(held)
+        )
         curves.append(Curve("correct inference labels", _count(held), values))
     model.trained_on({each.task for each in rows})
     return curves
 
 
 def _held_out(rows: Sequence[PairRows], share: float) -> tuple[list[PairRows], list[PairRows]]:
-    """Split the rows of each language into rows to train on and held-out rows, where those are more than one."""
+    """Split the rows of each language into rows to train on and held-out rows, where those are more
+    than one.
+    """
     train, held = zip(*(each.held_out(share) for each in rows), strict=True)
     if not (some := [each for each in held if len(each) > 1]):
         seen = f"too few rows to hold out {share:.0%} of them"
-        raise SettingsError(f"{rows[0].task}: {seen}; give more, or a larger --held-out")  # vectors are kept
+        # vectors are kept
+        raise SettingsError(f"{rows[0].task}: {seen}; give more, or a larger --held-out")
     return list(train), some
 
 
@@ -244,18 +284,26 @@ def _fit(
     loss: Callable[[PairRows], Tensor],
     score: Callable[[], float],
 ) -> tuple[float, ...]:
-    """Train a module with AdamW, keep the best epoch, and return the scores before training and after each epoch.
+    """Train a module with AdamW, keep the best epoch, and return the scores before training and
+    after each epoch.
 
-    Each batch has one task and language; batches are in random order, and batches that are too small are skipped.
+    Each batch has one task and language; batches are in random order, and batches that are too
+    small are skipped.
     """
-    rng, size, score = np.random.default_rng(settings.seed), settings.batch_size, torch.inference_mode()(score)
+    rng, size, score = (
+        np.random.default_rng(settings.seed),
+        settings.batch_size,
+        torch.inference_mode()(score),
+    )
     optimizer = torch.optim.AdamW(module.parameters(), learning_rate, weight_decay=_WEIGHT_DECAY)
     steps = epochs * sum(-(-len(each) // size) for each in train)
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: max(0.0, 1 - step / steps))
     values, best = [score()], copy.deepcopy(module.state_dict())
     with tqdm(total=steps, unit=" steps", desc="training") as bar:
         for _ in range(epochs):
-            batches = [part for each in train for part in each.batches(size, rng.permutation(len(each)))]
+            batches = [
+                part for each in train for part in each.batches(size, rng.permutation(len(each)))
+            ]
             batches = [each for each in batches if len(each) >= _FEWEST] or batches
             for number in rng.permutation(len(batches)):
                 optimizer.zero_grad()

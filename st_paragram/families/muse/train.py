@@ -43,23 +43,38 @@ def new_model(store: PairStore, settings: DualEncoderSettings) -> DualEncoder:
     tokenizer, second = store.tokenizers
     if not tokenizer.shares_rows(second):
         raise SettingsError(
-            f"{store.path}: separate vocabularies for the two sides; prepare the text with a joint vocabulary"
+            f"{store.path}: separate vocabularies for the two sides; prepare the text with a joint"
+            " vocabulary"
         )
     special, dim = special_ids(tokenizer), settings.dim
-    table = initial_rows(tokenizer, settings.init, dim) if settings.init else torch.randn(len(tokenizer), dim)
-    table[[special.pad, special.end, tokenizer.unknown_id]] = 0.0  # ids that are not text, and the unknown id
+    table = (
+        initial_rows(tokenizer, settings.init, dim)
+        if settings.init
+        else torch.randn(len(tokenizer), dim)
+    )
+    # ids that are not text, and the unknown id
+    table[[special.pad, special.end, tokenizer.unknown_id]] = 0.0
     modules: list[nn.Module]
     if settings.architecture == "cnn":
         sizes = (dim, settings.filters, settings.layers)
-        encoder = ConvolutionEncoder(*sizes, keep_bag=settings.keep_bag, max_length=settings.max_length)
+        encoder = ConvolutionEncoder(
+            *sizes, keep_bag=settings.keep_bag, max_length=settings.max_length
+        )
         modules = [token_embedding(tokenizer, weights=table, dropout=settings.dropout), encoder]
     else:
         shape = TransformerShape(
-            dim, settings.layers, settings.heads, settings.ffn_dim, settings.dropout, settings.max_length
+            dim,
+            settings.layers,
+            settings.heads,
+            settings.ffn_dim,
+            settings.dropout,
+            settings.max_length,
         )
         modules = t5_modules(tokenizer, shape, settings.keep_bag, table)
     device = None if settings.device == "auto" else settings.device
-    model = DualEncoder.of([*modules, towers(dim)], TaskHeads(dim), settings.context_length, device=device)
+    model = DualEncoder.of(
+        [*modules, towers(dim)], TaskHeads(dim), settings.context_length, device=device
+    )
     if settings.keep_bag:
         _set_gate(model, store, settings.gate)
     return model
@@ -67,7 +82,9 @@ def new_model(store: PairStore, settings: DualEncoderSettings) -> DualEncoder:
 
 @torch.no_grad()
 def _set_gate(model: DualEncoder, store: PairStore, gate: float) -> None:
-    """Set the network's weight so that its output is `gate` times as long as the bag on sentences of the store."""
+    """Set the network's weight so that its output is `gate` times as long as the bag on sentences
+    of the store.
+    """
     bag, network = weights(model)
     sentences = store.take("a", np.arange(min(_SAMPLE, len(store))))
     model.eval()
@@ -116,14 +133,16 @@ def trainer(
         save_strategy="steps",
         save_steps=every,
     )
-    return DualEncoderTrainer(model, arguments, store, settings, run.more or MuseData(), evaluator=evaluator)
+    return DualEncoderTrainer(
+        model, arguments, store, settings, run.more or MuseData(), evaluator=evaluator
+    )
 
 
 class DualEncoderTrainer(StoreTrainer):
     """Train on batches of one task and language each, drawn by a sampler.
 
-    A run is one epoch of the given number of steps. Dropout depends only on the seed and the step, so a resumed run
-    gives identical results.
+    A run is one epoch of the given number of steps. Dropout depends only on the seed and the step,
+    so a resumed run gives identical results.
     """
 
     keeps_history = True
@@ -136,13 +155,15 @@ class DualEncoderTrainer(StoreTrainer):
         store: PairStore,
         settings: DualEncoderSettings,
         more: MuseData,
-        **kwargs: Any,  # noqa: ANN401
+        **kwargs: Any,
     ) -> None:
         """Set up a run on a store of translations and `more` tasks; `kwargs` are `StoreTrainer`'s."""
         rows = all_rows(store, more.tasks, more.languages, settings)
         self.rows = [each for each in rows if settings.shares[each.task] > 0]
         if not self.rows:
-            raise SettingsError("no task has both data and a share of the steps; add data, or change the shares")
+            raise SettingsError(
+                "no task has both data and a share of the steps; add data, or change the shares"
+            )
         batches = (settings.batch_size, settings.length_buckets, settings.seed)
         self.sampler = TaskSampler(self.rows, settings.shares, settings.language_power, *batches)
         self._steps, self._sums = settings.steps, defaultdict[str, "Tensor | float"](float)
@@ -150,7 +171,9 @@ class DualEncoderTrainer(StoreTrainer):
         super().__init__(model, args, store, loss, **kwargs)
         self.task_sizes = {each.name: len(each) for each in self.rows if each.digest}
         model.trained_on({each.task for each in self.rows})
-        logger.info(f"{sum(each.numel() for each in loss.parameters()):,} parameters; shares of the steps:")
+        logger.info(
+            f"{sum(each.numel() for each in loss.parameters()):,} parameters; shares of the steps:"
+        )
         for each, probability in zip(self.rows, self.sampler.probabilities, strict=True):
             logger.info(f"  {each.name}: {len(each):,} pairs, {probability:.1%} of the steps")
 
@@ -186,7 +209,11 @@ class DualEncoderTrainer(StoreTrainer):
         if "loss" in logs and self._sums:
             sums = {name: float(value) for name, value in self._sums.items()}
             self._sums.clear()
-            steps = {name.removeprefix("steps_"): count for name, count in sums.items() if name.startswith("steps_")}
+            steps = {
+                name.removeprefix("steps_"): count
+                for name, count in sums.items()
+                if name.startswith("steps_")
+            }
             logs |= {task: sums[f"loss_{task}"] / count for task, count in steps.items()}
             if "nli" in steps:
                 logs["nli_accuracy"] = sums["right"] / steps["nli"]

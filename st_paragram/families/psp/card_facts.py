@@ -36,7 +36,9 @@ _SP = Paper(
 
 
 def card_facts(record: TrainingRecord) -> CardFacts:
-    """Return the facts of an averaging model, by its `encoder` and the tokenization of its preparation."""
+    """Return the facts of an averaging model, by its `encoder` and the tokenization of its
+    preparation.
+    """
     encoder, prepared, why = record.settings.get("encoder", "sp"), record.preparation, ""
     if prepared.get("sharing", "joint") != "joint":
         why = _TWO_VOCABULARIES.format(second=record.languages[1])

@@ -1,4 +1,6 @@
-"""P-SP (EMNLP 2022) and the encoders of SP (ACL 2019), trained in the same way on bitext or paraphrases."""
+"""P-SP (EMNLP 2022) and the encoders of SP (ACL 2019), trained in the same way on bitext or
+paraphrases.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from st_paragram.learning.training.family import Family, TrainingKind
-from st_paragram.learning.training.options import PAIRS, add_language, add_training_options, training_run
+from st_paragram.learning.training.options import (
+    PAIRS,
+    add_language,
+    add_training_options,
+    training_run,
+)
 from st_paragram.learning.training.settings import TrainingSettings
 
 if TYPE_CHECKING:
@@ -35,7 +42,9 @@ def _add_bitext_options(parser: argparse.ArgumentParser) -> None:
     add_language(parser)
     output = "p-sp-LANG; ENCODER-LANG with another --encoder"
     settings = add_training_options(parser, FAMILY, PAIRS.format("LANG"), output)
-    text = "train a model for each point of the paper's grid of dropout and M, and keep the best model"
+    text = (
+        "train a model for each point of the paper's grid of dropout and M, and keep the best model"
+    )
     settings.add_argument("--tune", action="store_true", help=text)
 
 
@@ -58,13 +67,15 @@ FAMILY = Family(
     built_in_config="demo",
     kinds={
         "bitext": TrainingKind(
-            "Train a model on English sentences and translations. It embeds a sentence as the mean of its tokens.",
+            "Train a model on English sentences and translations. It embeds a sentence as the mean"
+            " of its tokens.",
             _BITEXT_EPILOG,
             _add_bitext_options,
             _run,
         ),
         "paraphrase": TrainingKind(
-            "Train a model on English sentences and paraphrases. It embeds a sentence as the mean of its tokens.",
+            "Train a model on English sentences and paraphrases. It embeds a sentence as the mean"
+            " of its tokens.",
             _PARAPHRASE_EPILOG,
             _add_paraphrase_options,
             _run,

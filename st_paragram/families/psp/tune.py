@@ -27,17 +27,20 @@ TUNED_MEGABATCH_SIZE = (60, 100, 140)
 
 
 def tune(run: TrainingRun) -> TrainingRecord:
-    """Train the paper's grid, dropout x M, and save the model with the best Pearson correlation on development pairs.
+    """Train the paper's grid, dropout x M, and save the model with the best Pearson correlation on
+    development pairs.
 
-    Each point of the grid is a separate training run in the folder `OUTPUT.grid`, which is removed at the end. Resuming
-    keeps finished points and continues the interrupted point.
+    Each point of the grid is a separate training run in the folder `OUTPUT.grid`, which is removed
+    at the end. Resuming keeps finished points and continues the interrupted point.
     """
     checked = replace(run, resume=False)
     checked.check()
     grid = run.output.with_name(f"{run.output.name}.grid")
     begun_before = is_own_folder(grid)
     if begun_before and not run.resume:
-        raise SettingsError(f"{grid}: left by an earlier search; resume it with --resume, or remove it")
+        raise SettingsError(
+            f"{grid}: left by an earlier search; resume it with --resume, or remove it"
+        )
     if run.resume and not begun_before:
         raise SettingsError(f"{grid}: not a search to resume; tune without --resume")
     with output_lock(run.output):
@@ -46,16 +49,24 @@ def tune(run: TrainingRun) -> TrainingRecord:
         if not begun.is_file():
             write_json(begun, store.digest)
         if read_json(begun) != store.digest:
-            raise SettingsError(f"{grid}: started with other data than {store.path}; resume with the same or remove it")
+            raise SettingsError(
+                f"{grid}: started with other data than {store.path}; resume with the same or"
+                " remove it"
+            )
         points = []
         for dropout, size in product(TUNED_DROPOUT, TUNED_MEGABATCH_SIZE):
             logger.info(f"tuning: dropout {dropout}, M {size}")
             overrides = {**run.overrides, "dropout": dropout, "megabatch_size": size}
-            point = replace(run, output=grid / f"dropout-{dropout}-m-{size}", overrides=overrides, checks=False)
+            point = replace(
+                run, output=grid / f"dropout-{dropout}-m-{size}", overrides=overrides, checks=False
+            )
             points.append((_record(point), point.output))
         points.sort(key=lambda found: found[0].scores[-1].correlation.pearson, reverse=True)
         for record, _ in points:
-            logger.info(f"{record.name}: {record.scores[-1].data} {100 * record.scores[-1].correlation.pearson:.1f}")
+            logger.info(
+                f"{record.name}: {record.scores[-1].data}"
+                f" {100 * record.scores[-1].correlation.pearson:.1f}"
+            )
 
         from st_paragram.learning.models import directory
         from st_paragram.learning.models.card import from_record, render
@@ -72,5 +83,7 @@ def _record(point: TrainingRun) -> TrainingRecord:
     if (found := read_training_record(point.output)) is None:
         return run_training(replace(point, resume=bool(complete_checkpoints(point.checkpoints))))
     if found.settings != {"family": point.family, **asdict(point.settings)}:
-        raise SettingsError(f"{point.output}: other settings; resume with the same, or remove {point.output.parent}")
+        raise SettingsError(
+            f"{point.output}: other settings; resume with the same, or remove {point.output.parent}"
+        )
     return found

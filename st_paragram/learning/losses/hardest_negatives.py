@@ -15,11 +15,13 @@ from st_paragram.core.native import kernels
 
 
 class Precision(str, Enum):
-    """Number types for similarities in the search for negatives: FLOAT32 (exact), or AUTO, the device's fastest type.
+    """Number types for similarities in the search for negatives: FLOAT32 (exact), or AUTO, the
+    device's fastest type.
 
-    AUTO stands for TF32 (GPUs) or BFLOAT16, which round the embeddings to 10 and 7 bits of fraction, or INT8, which
-    rounds them to 6 and 7 bits in all, with one scale per sentence. The cosines of negatives found with INT8 were lower
-    than those of the hardest negatives by 0.0001 on average, and by at most 0.007.
+    AUTO stands for TF32 (GPUs) or BFLOAT16, which round the embeddings to 10 and 7 bits of
+    fraction, or INT8, which rounds them to 6 and 7 bits in all, with one scale per sentence. The
+    cosines of negatives found with INT8 were lower than those of the hardest negatives by 0.0001 on
+    average, and by at most 0.007.
     """
 
     AUTO = "auto"
@@ -49,7 +51,8 @@ def has_byte_products() -> bool:
 
 
 def _cpu_has(feature: str) -> bool:
-    return bool(getattr(torch.cpu, f"_is_{feature}_supported", bool)())  # not public: false if missing
+    # not public: false if missing
+    return bool(getattr(torch.cpu, f"_is_{feature}_supported", bool)())
 
 
 @torch.no_grad()
@@ -66,30 +69,34 @@ def hardest_negatives(
     Args:
         first: Embeddings of the sentences s, float (n, D).
         second: Embeddings of the sentences t, (n, D), row for row.
-        texts: int64 labels (n,) and (n,), equal for equal texts. With labels, pairs that share a text are never each
-            other's negatives: the "negative" would be the pair's own text or a translation of it.
-        both_sides: Search the sentences of both sides (the paper's rule for paraphrases), not only the opposite side
-            (its rule for bitext).
+        texts: int64 labels (n,) and (n,), equal for equal texts. With labels, pairs that share a
+            text are never each other's negatives: the "negative" would be the pair's own text or a
+            translation of it.
+        both_sides: Search the sentences of both sides (the paper's rule for paraphrases), not only
+            the opposite side (its rule for bitext).
         block: Rows of the matrix product computed at a time; memory is n * D + block * n numbers.
         precision: Number type of the product.
 
     Returns:
-        Two int64 tensors (n,): the negative of each s and of each t. Without `both_sides`, they index `second` and
-        `first`; otherwise the 2n sentences `cat(first, second)`. A sentence without candidates gets its own partner,
-        whose equal cosines give no gradient.
+        Two int64 tensors (n,): the negative of each s and of each t. Without `both_sides`, they
+        index `second` and `first`; otherwise the 2n sentences `cat(first, second)`. A sentence
+        without candidates gets its own partner, whose equal cosines give no gradient.
     """
     precision = precision.on(first.device)
     n, labels, shares = len(first), torch.stack(list(texts)) if texts else None, None
     if labels is not None:  # pairs that share a text with another pair; only these need masking
         _, inverse, counts = labels.unique(return_inverse=True, return_counts=True)
         shares = (counts[inverse] > 1 + (labels[0] == labels[1]).long()).any(0)
-    if precision is Precision.INT8:  # one compiled pass that keeps all similarities in the processor's caches
+    # one compiled pass that keeps all similarities in the processor's caches
+    if precision is Precision.INT8:
         sharing = [np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.uint8)]
         if labels is not None and shares is not None:
             sharing = [*labels.numpy(), shares.numpy().view(np.uint8)]
         vectors = [side.float().contiguous().numpy() for side in (first, second)]
         of_first, of_second = found = torch.empty(2, n, dtype=torch.long)
-        kernels().hardest_negatives(*vectors, *sharing, both_sides, torch.get_num_threads(), *found.numpy())
+        kernels().hardest_negatives(
+            *vectors, *sharing, both_sides, torch.get_num_threads(), *found.numpy()
+        )
         return of_first, of_second
     rows = F.normalize(first, dim=1, eps=1e-8)
     columns = F.normalize(second, dim=1, eps=1e-8)
@@ -103,7 +110,8 @@ def hardest_negatives(
     best_of_row, best_of_column = rows.new_full((2, len(rows)), -torch.inf)
     row_argmax, column_argmax = partners.new_zeros(2, len(rows))
     for start in range(0, len(rows), block):
-        # With both sides the product is symmetric: the columns before the block were already processed as rows.
+        # With both sides the product is symmetric: the columns before the block were already
+        # processed as rows.
         skip, stop = start if both_sides else 0, start + block
         similarity = _product(rows[start:stop], columns[skip:], precision)
         _mask_own_pair(similarity, pairs[start:stop], skip, n)
@@ -123,7 +131,9 @@ def hardest_negatives(
 def _mask_shared_texts(
     similarity: Tensor, labels: Tensor, row_pairs: Tensor, column_pairs: Tensor, shares: Tensor
 ) -> None:
-    """Set similarities to -inf if the pairs of row and column share a text; `labels` are int64 (2, n)."""
+    """Set similarities to -inf if the pairs of row and column share a text; `labels` are int64 (2,
+    n).
+    """
     rows = shares[row_pairs].nonzero().view(-1)
     equal = torch.zeros(len(rows), len(column_pairs), dtype=torch.bool, device=similarity.device)
     for row_labels, column_labels in itertools.product(labels, labels):
@@ -141,7 +151,9 @@ def _product(rows: Tensor, columns: Tensor, precision: Precision) -> Tensor:
 
 
 def _mask_own_pair(similarity: Tensor, row_pairs: Tensor, skip: int, n: int) -> None:
-    """Set similarities to -inf if row and column belong to the same pair; `skip` is the block's first column."""
+    """Set similarities to -inf if row and column belong to the same pair; `skip` is the block's
+    first column.
+    """
     for columns in (row_pairs - skip, row_pairs + n - skip):
         inside = (columns >= 0) & (columns < similarity.shape[1])
         similarity[inside.nonzero().view(-1), columns[inside]] = -torch.inf

@@ -17,14 +17,16 @@ from st_paragram.learning.modules.flat_features import is_flat, join_features
 
 
 class MarginHardNegativeLoss(nn.Module):
-    """Hinge loss: mean of [margin - cos(s, t) + cos(s, t')]+ plus mean of [margin - cos(s, t) + cos(t, s')]+.
+    """Hinge loss: mean of [margin - cos(s, t) + cos(s, t')]+ plus mean of [margin - cos(s, t) +
+    cos(t, s')]+.
 
-    Source: EMNLP 2022 ("Paraphrastic Representations at Scale"), equation 1, in both directions like the authors' code.
-    Columns of the data set: (s, t), where negatives are the hardest sentences of the batch's other side; or
-    (s, t, t', s'), where the negatives of s and of t are given, as mined by `MegaBatchTrainer`.
+    Source: EMNLP 2022 ("Paraphrastic Representations at Scale"), equation 1, in both directions
+    like the authors' code. Columns of the data set: (s, t), where negatives are the hardest
+    sentences of the batch's other side; or (s, t, t', s'), where the negatives of s and of t are
+    given, as mined by `MegaBatchTrainer`.
 
-    For embeddings that can be truncated, train with sentence-transformers' trainer and wrap this loss in its
-    `MatryoshkaLoss`.
+    For embeddings that can be truncated, train with sentence-transformers' trainer and wrap this
+    loss in its `MatryoshkaLoss`.
 
     Example:
         >>> import st_paragram
@@ -33,11 +35,13 @@ class MarginHardNegativeLoss(nn.Module):
         0.4
     """
 
-    def __init__(self, model: SentenceTransformer, margin: float = 0.4, mask_duplicates: bool = True) -> None:
+    def __init__(
+        self, model: SentenceTransformer, margin: float = 0.4, mask_duplicates: bool = True
+    ) -> None:
         """Train `model`; `margin` is the paper's δ.
 
-        With two columns, pairs that share a text are never each other's negatives, as with `MegaBatchTrainer`. Without
-        `mask_duplicates` they may be, as in the authors' code.
+        With two columns, pairs that share a text are never each other's negatives, as with
+        `MegaBatchTrainer`. Without `mask_duplicates` they may be, as in the authors' code.
         """
         super().__init__()
         if not margin > 0:
@@ -46,12 +50,18 @@ class MarginHardNegativeLoss(nn.Module):
         self.margin = margin
         self.mask_duplicates = mask_duplicates
 
-    def forward(self, sentence_features: Iterable[dict[str, Tensor]], labels: Tensor | None = None) -> Tensor:
-        """Compute the loss of a batch, a scalar, from the features of two or four columns; labels are not used."""
+    def forward(
+        self, sentence_features: Iterable[dict[str, Tensor]], labels: Tensor | None = None
+    ) -> Tensor:
+        """Compute the loss of a batch, a scalar, from the features of two or four columns; labels
+        are not used.
+        """
         columns = list(sentence_features)
         if len(columns) not in (2, 4):
             expected = "2 (s, t) or 4 (s, t, negative of s, negative of t)"
-            raise SettingsError(f"MarginHardNegativeLoss got {len(columns)} columns of text; it takes {expected}")
+            raise SettingsError(
+                f"MarginHardNegativeLoss got {len(columns)} columns of text; it takes {expected}"
+            )
         # Read before the model is applied, since it may replace the features.
         texts = text_labels(columns) if self.mask_duplicates and len(columns) == 2 else None
         embeddings = self.embed(columns)
@@ -65,7 +75,8 @@ class MarginHardNegativeLoss(nn.Module):
     def embed(self, columns: list[dict[str, Tensor]]) -> list[Tensor]:
         """Embed columns of B texts each, float (B, D)."""
         if all(map(is_flat, columns)):
-            # One forward pass for all columns: each backward pass through the table costs as much as a whole step.
+            # One forward pass for all columns: each backward pass through the table costs as much
+            # as a whole step.
             counts = [len(column["cu_seq_lens_q"]) - 1 for column in columns]
             return list(self.model(join_features(columns))["sentence_embedding"].split(counts))
         return [self.model(column)["sentence_embedding"] for column in columns]
@@ -80,7 +91,9 @@ class MarginHardNegativeLoss(nn.Module):
         return P_SP.bibtex
 
 
-def margin_loss(s: Tensor, t: Tensor, negative_of_s: Tensor, negative_of_t: Tensor, margin: float) -> Tensor:
+def margin_loss(
+    s: Tensor, t: Tensor, negative_of_s: Tensor, negative_of_t: Tensor, margin: float
+) -> Tensor:
     """Compute the loss on embeddings, float (B, D) each; see `MarginHardNegativeLoss`."""
     positive = F.cosine_similarity(s, t)
     from_s = F.relu(margin - positive + F.cosine_similarity(s, negative_of_s)).mean()

@@ -12,14 +12,15 @@ from torch import Tensor
 def text_labels(columns: Sequence[dict[str, Tensor]]) -> list[Tensor]:
     """Label texts, int64 (B,) for each column, with equal labels for equal ids in any column.
 
-    Features of a column are concatenated ids with `cu_seq_lens_q` (this package, or flash attention in
-    sentence-transformers) or with `offsets` (`StaticEmbedding`), or padded ids with `attention_mask`.
+    Features of a column are concatenated ids with `cu_seq_lens_q` (this package, or flash attention
+    in sentence-transformers) or with `offsets` (`StaticEmbedding`), or padded ids with
+    `attention_mask`.
     """
     numbers: dict[tuple[int, ...], int] = {}
     return [
-        torch.tensor([numbers.setdefault(text, len(numbers)) for text in _texts(features)], dtype=torch.long).to(
-            features["input_ids"].device
-        )
+        torch.tensor(
+            [numbers.setdefault(text, len(numbers)) for text in _texts(features)], dtype=torch.long
+        ).to(features["input_ids"].device)
         for features in columns
     ]
 

@@ -1,4 +1,6 @@
-"""Averaging models as pipelines of `TokenEmbedding`, `MeanPool` and optionally `Normalize`; `core` has their files."""
+"""Averaging models as pipelines of `TokenEmbedding`, `MeanPool` and optionally `Normalize`; `core`
+has their files.
+"""
 
 from __future__ import annotations
 
@@ -18,13 +20,19 @@ from st_paragram.learning.modules.token_embedding import TokenEmbedding, token_e
 
 
 def averaging_embedding(model: SentenceTransformer) -> TokenEmbedding | None:
-    """Return the first module if the pipeline only averages token embeddings (and may normalize); otherwise None."""
+    """Return the first module if the pipeline only averages token embeddings (and may normalize);
+    otherwise None.
+    """
     first, *others = model._modules.values() or [None]
     if not isinstance(first, TokenEmbedding) or not others or type(others[0]) is not MeanPool:
         return None
-    inherited = all(getattr(type(first), name) is getattr(TokenEmbedding, name) for name in ("forward", "preprocess"))
+    inherited = all(
+        getattr(type(first), name) is getattr(TokenEmbedding, name)
+        for name in ("forward", "preprocess")
+    )
     in_place = all(
-        type(last) is Normalize and last.module_input_name == last.module_output_name == "sentence_embedding"
+        type(last) is Normalize
+        and last.module_input_name == last.module_output_name == "sentence_embedding"
         for last in others[1:]
     )
     return first if inherited and in_place and len(others) <= 2 else None
@@ -36,11 +44,15 @@ def gives_unit_vectors(model: SentenceTransformer) -> bool:
 
 
 def embedding_of(model: SentenceTransformer) -> TokenEmbedding:
-    """Return the first module of an averaging model, which holds its embedding matrix; refuse other pipelines."""
+    """Return the first module of an averaging model, which holds its embedding matrix; refuse other
+    pipelines.
+    """
     embedding = averaging_embedding(model)
     if embedding is None:
         kinds = " and ".join(type(module).__name__ for module in model)
-        raise ModelDirectoryError(f"a pipeline of {kinds}; give an averaging model (TokenEmbedding and MeanPool)")
+        raise ModelDirectoryError(
+            f"a pipeline of {kinds}; give an averaging model (TokenEmbedding and MeanPool)"
+        )
     return embedding
 
 
@@ -50,9 +62,14 @@ def pipeline_settings(model: SentenceTransformer) -> dict[str, Any]:
 
 
 def write(
-    model: SentenceTransformer, folder: Path, dtype: TableType | str | None = None, truncate_dim: int | None = None
+    model: SentenceTransformer,
+    folder: Path,
+    dtype: TableType | str | None = None,
+    truncate_dim: int | None = None,
 ) -> None:
-    """Write the files for both readers, or only for the plugin, without a model card; see `model_files.write`."""
+    """Write the files for both readers, or only for the plugin, without a model card; see
+    `model_files.write`.
+    """
     first, unit_vectors = embedding_of(model), gives_unit_vectors(model)
     table, settings = in_numpy(first.embedding), pipeline_settings(model)
     parts = AveragingModel(first.tokenizer, table, unit_vectors, settings, first.dropout)
@@ -64,4 +81,7 @@ def read(
 ) -> tuple[TokenEmbedding, AveragingModel]:
     """Read the first module and the model of a folder whose `st_paragram.json` has `values`."""
     model = files.read(folder, values, truncate_dim)
-    return token_embedding(model.tokenizer, weights=in_torch(model.table), dropout=model.dropout), model
+    return (
+        token_embedding(model.tokenizer, weights=in_torch(model.table), dropout=model.dropout),
+        model,
+    )

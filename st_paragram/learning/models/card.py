@@ -1,4 +1,6 @@
-"""The model card, README.md of a model directory: its facts, its template, and the card of a training record."""
+"""The model card, README.md of a model directory: its facts, its template, and the card of a
+training record.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,9 @@ sentence-transformers does not, so its embeddings of Chinese text DIFFER unless 
 
 @dataclass(frozen=True)
 class CardFacts:
-    """Facts shared by the cards of a family's trained models, returned by `card_facts` of the family."""
+    """Facts shared by the cards of a family's trained models, returned by `card_facts` of the
+    family.
+    """
 
     description: str  # what an embedding is and its origin, after "Sentence embeddings for ...: "
     network: str  # its kind in one word, a tag on the hub
@@ -66,7 +70,8 @@ class Card:
     stock: bool  # plain sentence-transformers opens the model
     network: str | None = None
     note: str = ""  # what to know when loading the model
-    address: str | None = None  # on the hub, `owner/name`; without one the snippets name the model's directory
+    # on the hub, `owner/name`; without one the snippets name the model's directory
+    address: str | None = None
     license: str | None = None  # a hub identifier, such as "cc-by-4.0"
     license_name: str | None = None  # name of a license "other"
     terms: str = ""  # text of the section on the license, in place of the usual sentence
@@ -93,8 +98,13 @@ def render(card: Card) -> str:
     )
     terms = LICENSE.format(card.license) if card.license else NO_LICENSE
     if card.license == "other":
-        terms = "The hub does not list the model's license; the licenses of its training text apply."
-    sections = [f"## {title}\n\n{text}" for title, text in (("License", card.terms or terms), *card.sections)]
+        terms = (
+            "The hub does not list the model's license; the licenses of its training text apply."
+        )
+    sections = [
+        f"## {title}\n\n{text}"
+        for title, text in (("License", card.terms or terms), *card.sections)
+    ]
     address, path = (card.address, "") if card.address else (card.name, PATH_COMMENT)
     opening = _OPENING.format(**(_STOCK if card.stock else _PLUGIN), address=address, path=path)
     too = f'`st_paragram.load("{address}")` also opens it.' if card.stock else ""
@@ -113,7 +123,8 @@ def citation(*papers: Paper) -> tuple[str, str]:
 
 
 def score_entry(task: str, name: str, metric: str, share: float | None) -> list[EvalResult]:
-    """Return a score, x 100, as an entry of the `model-index`, which the hub shows; empty for a missing score.
+    """Return a score, x 100, as an entry of the `model-index`, which the hub shows; empty for a
+    missing score.
 
     `task` is a task type of the hub, `name` the name of the data; `share` is in -1 .. 1.
     """
@@ -131,40 +142,64 @@ def from_record(
     sources: bool = True,  # list the texts of the pairs, if the record has them
 ) -> Card:
     """Make the card of a trained model: data, settings, scores, citations."""
-    facts: CardFacts = entry_named(str(record.settings.get("family", "psp"))).module("card_facts").card_facts(record)
+    facts: CardFacts = (
+        entry_named(str(record.settings.get("family", "psp")))
+        .module("card_facts")
+        .card_facts(record)
+    )
     codes = dict.fromkeys(code for side in record.languages for code in side.split("-"))
     bare = dict.fromkeys(code.partition("_")[0] for code in codes)  # without scripts and countries
     init = str(record.settings.get("init") or "")
     base = init.partition("@")[0]
-    on_hub = re.fullmatch(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", base) and not Path(base).exists()
-    settings = [(key, _cell(value)) for key, value in record.settings.items() if not isinstance(value, Mapping)]
+    on_hub = (
+        re.fullmatch(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", base) and not Path(base).exists()
+    )
+    settings = [
+        (key, _cell(value))
+        for key, value in record.settings.items()
+        if not isinstance(value, Mapping)
+    ]
     data = blocks(
-        f"{record.data}: {record.pairs:,} pairs of {' and '.join(record.languages)} after preparation, whose settings "
-        "and reports are in `training.json`.",
+        f"{record.data}: {record.pairs:,} pairs of {' and '.join(record.languages)} after"
+        " preparation, whose settings and reports are in `training.json`.",
         _sources(record) if sources else "",
-        markdown_table(("task", "pairs"), [(task, f"{n:,}") for task, n in record.tasks.items()])
-        if record.tasks
-        else "",
+        (
+            markdown_table(
+                ("task", "pairs"), [(task, f"{n:,}") for task, n in record.tasks.items()]
+            )
+            if record.tasks
+            else ""
+        ),
     )
     training = blocks(
         f"The training started from the weights of `{_cell(init)}`." if init else "",
-        f"The training was discarded: {record.discarded}. The model has its weights before training."
-        if record.discarded
-        else "",
+        (
+            f"The training was discarded: {record.discarded}. The model has its weights before"
+            " training."
+            if record.discarded
+            else ""
+        ),
         markdown_table(("setting", "value"), settings, left=2),
-        f"{record.seconds:.0f} s including evaluation and checkpoints; {record.pairs_per_second:.0f} pairs/s "
-        f"while training, on {record.machine}.",
+        f"{record.seconds:.0f} s including evaluation and checkpoints;"
+        f" {record.pairs_per_second:.0f} pairs/s while training, on {record.machine}.",
     )
     return Card(
         name=record.name,
-        summary=f"Sentence embeddings for {listed(list(codes))}: {facts.description} {dim or record.settings['dim']} "
-        "dimensions,\ncompared by cosine.",
+        summary=(
+            f"Sentence embeddings for {listed(list(codes))}: {facts.description}"
+            f" {dim or record.settings['dim']} dimensions,\ncompared by cosine."
+        ),
         stock=not facts.plugin_only,
         network=facts.network,
         note=blocks(facts.plugin_only, _JIEBA if record.segmentation == "jieba" else ""),
         address=address,
         license=license,
-        sections=(("Data", data), ("Training", training), ("Scores", _scores(record)), citation(*facts.papers)),
+        sections=(
+            ("Data", data),
+            ("Training", training),
+            ("Scores", _scores(record)),
+            citation(*facts.papers),
+        ),
         languages=tuple(code for code in bare if re.fullmatch("[a-z]{2,3}", code)),
         base_model=base if on_hub else None,
         scores=tuple(_entries(record)),
@@ -181,28 +216,45 @@ def _sources(record: TrainingRecord) -> str:
         for text in (texts if isinstance(texts, Sequence) else ())
         if isinstance(text, Mapping)
     ]
-    return markdown_table(("text", "languages", "left out", "pairs", "kept"), rows, left=3) if rows else ""
+    return (
+        markdown_table(("text", "languages", "left out", "pairs", "kept"), rows, left=3)
+        if rows
+        else ""
+    )
 
 
 def _scores(record: TrainingRecord) -> str:
     correlations = [
-        (f"{s.data} ({s.pairs})", s.model, hundredths(s.correlation.pearson), hundredths(s.correlation.spearman))
+        (
+            f"{s.data} ({s.pairs})",
+            s.model,
+            hundredths(s.correlation.pearson),
+            hundredths(s.correlation.spearman),
+        )
         for s in record.scores
     ]
-    found = [(f"{s.data} ({s.pairs})", s.model, hundredths(s.accuracy)) for s in record.translations]
+    found = [
+        (f"{s.data} ({s.pairs})", s.model, hundredths(s.accuracy)) for s in record.translations
+    ]
     return blocks(
-        "Correlation of cosines with graded similarity, x 100, on development pairs (watched during training: no "
-        "benchmark).",
+        "Correlation of cosines with graded similarity, x 100, on development pairs (watched during"
+        " training: no benchmark).",
         markdown_table(("pairs", "model", "Pearson", "Spearman"), correlations),
-        "Held-out translations found by nearest neighbor, mean of both directions, x 100." if found else "",
+        (
+            "Held-out translations found by nearest neighbor, mean of both directions, x 100."
+            if found
+            else ""
+        ),
         markdown_table(("translations", "model", "accuracy"), found) if found else "",
-        f"Made with st_paragram {installed_version()}, sentence-transformers {version('sentence-transformers')}, torch "
-        f"{version('torch')}.",
+        f"Made with st_paragram {installed_version()}, sentence-transformers"
+        f" {version('sentence-transformers')}, torch {version('torch')}.",
     )
 
 
 def _entries(record: TrainingRecord) -> Iterator[EvalResult]:
-    """Yield the trained model's scores for the hub, without the built-in pairs, which are too few and too rough."""
+    """Yield the trained model's scores for the hub, without the built-in pairs, which are too few
+    and too rough.
+    """
     scores: list[Score | TranslationScore] = [*record.scores, *record.translations]
     saved = scores[0].model if record.discarded else AFTER
     for score in scores:
@@ -212,11 +264,17 @@ def _entries(record: TrainingRecord) -> Iterator[EvalResult]:
         if isinstance(score, TranslationScore):
             yield from score_entry("translation", name, "mean_accuracy", score.accuracy)
         else:
-            yield from score_entry("semantic-similarity", name, "pearson_cosine", score.correlation.pearson)
-            yield from score_entry("semantic-similarity", name, "spearman_cosine", score.correlation.spearman)
+            yield from score_entry(
+                "semantic-similarity", name, "pearson_cosine", score.correlation.pearson
+            )
+            yield from score_entry(
+                "semantic-similarity", name, "spearman_cosine", score.correlation.spearman
+            )
 
 
 def _cell(value: object) -> str:
-    """Format a value for a card; paths of files on the training machine are shortened to their last part."""
+    """Format a value for a card; paths of files on the training machine are shortened to their last
+    part.
+    """
     text = str(value) if isinstance(value, str | int | float) else in_words(value)
     return PurePath(text).name if isinstance(value, str) and Path(text).is_absolute() else text

@@ -9,7 +9,12 @@ from pathlib import Path
 from sentence_transformers import SentenceTransformer
 
 from st_paragram.core.encoding import directory, model_files
-from st_paragram.core.encoding.directory import AVERAGING, STOCK_CONFIG_FILE, check_free, read_configuration
+from st_paragram.core.encoding.directory import (
+    AVERAGING,
+    STOCK_CONFIG_FILE,
+    check_free,
+    read_configuration,
+)
 from st_paragram.core.encoding.find import find
 from st_paragram.core.encoding.record import TrainingRecord
 from st_paragram.core.encoding.table import TableType
@@ -35,11 +40,14 @@ def save(
     """Save a pipeline as `path`, all of it or nothing; return the directory.
 
     Args:
-        model: `TokenEmbedding`, `MeanPool` and optionally `Normalize`, or any pipeline of sentence-transformers.
+        model: `TokenEmbedding`, `MeanPool` and optionally `Normalize`, or any pipeline of
+            sentence-transformers.
         path: Output directory.
-        card: Text of the model card, `README.md`; a note on a table of float16, int8 or int4 is appended.
+        card: Text of the model card, `README.md`; a note on a table of float16, int8 or int4 is
+            appended.
         overwrite: Replace an existing model directory.
-        dtype: Number type of the table: float32, float16 (half the size), int8 (a quarter) or int4; None: unchanged.
+        dtype: Number type of the table: float32, float16 (half the size), int8 (a quarter) or int4;
+            None: unchanged.
         truncate_dim: Number of first dimensions to keep; None: all.
         training: Record of the training run, stored as `training.json`.
         normalize: Save an averaging model so that every library gives embeddings of length 1.
@@ -57,7 +65,9 @@ def save(
     elif dtype is None and truncate_dim is None:
         write = partial(pipeline_files.write, model)
     else:
-        raise SettingsError("only averaging models can be made smaller; leave dtype and truncate_dim out")
+        raise SettingsError(
+            "only averaging models can be made smaller; leave dtype and truncate_dim out"
+        )
     return directory.save(path, write, card, training.as_json() if training else None, overwrite)
 
 
@@ -68,17 +78,21 @@ def check_savable(model: SentenceTransformer) -> None:
     pipeline_files.check(model)
 
 
-def load(name: str | Path, device: str | None = None, truncate_dim: int | None = None) -> SentenceTransformer:
-    """Load a model directory, or any folder written by `save_pretrained` with sentence-transformers' or our modules.
+def load(
+    name: str | Path, device: str | None = None, truncate_dim: int | None = None
+) -> SentenceTransformer:
+    """Load a model directory, or any folder written by `save_pretrained` with
+    sentence-transformers' or our modules.
 
-    Averaging models become a `ParagramEncoder`, other models the SentenceTransformer that was saved. A table of
-    float16, int8 or int4 keeps its type; it becomes float32 only in an installation without compiled kernels.
+    Averaging models become a `ParagramEncoder`, other models the SentenceTransformer that was
+    saved. A table of float16, int8 or int4 keeps its type; it becomes float32 only in an
+    installation without compiled kernels.
 
     Args:
         name: A path, `p-sp-mini`, `p-sp-base`, or a hub id `owner/name` or `owner/name@revision`.
         device: Torch device; None: chosen by sentence-transformers.
-        truncate_dim: Number of first dimensions to keep; None: all. An averaging model loads only these: it is smaller,
-            faster and less accurate.
+        truncate_dim: Number of first dimensions to keep; None: all. An averaging model loads only
+            these: it is smaller, faster and less accurate.
 
     Example:
         >>> import st_paragram
@@ -93,15 +107,22 @@ def load(name: str | Path, device: str | None = None, truncate_dim: int | None =
     model: SentenceTransformer
     if configuration.architecture == AVERAGING:
         embedding, stored = averaging.read(folder, configuration.values, truncate_dim)
-        with refused(ModelDirectoryError, folder / STOCK_CONFIG_FILE, "not readable", "save the model again"):
+        with refused(
+            ModelDirectoryError, folder / STOCK_CONFIG_FILE, "not readable", "save the model again"
+        ):
             model = pipeline(embedding, device, stored.unit_vectors, **stored.settings)
         if isinstance(tokenizer := stored.tokenizer, BilingualTokenizer):
             both, read = " and ".join(tokenizer.languages), tokenizer.language
-            logger.warning(f"{folder}: separate vocabularies for {both}; texts are read as {read} by default")
+            logger.warning(
+                f"{folder}: separate vocabularies for {both}; texts are read as {read} by default"
+            )
     else:
         model = pipeline_files.read(folder, device, truncate_dim)
     if entry := entry_of_architecture(configuration.architecture):
-        model = entry.module("sentence_transformers_encoder").read_beside(model, folder, configuration.values)
-    if (card := folder / "README.md").is_file():  # as in sentence-transformers, so that saving the model keeps its card
+        model = entry.module("sentence_transformers_encoder").read_beside(
+            model, folder, configuration.values
+        )
+    # as in sentence-transformers, so that saving the model keeps its card
+    if (card := folder / "README.md").is_file():
         model._model_card_text = card.read_text(encoding="utf-8", errors="replace")  # type: ignore[assignment]
     return model.eval()

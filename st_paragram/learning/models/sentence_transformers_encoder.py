@@ -1,7 +1,8 @@
-"""Averaging models as SentenceTransformers with a fast `encode`; conversion of inputs to lists of texts.
+"""Averaging models as SentenceTransformers with a fast `encode`; conversion of inputs to lists of
+texts.
 
-The name of this file matters: KeyBERT and BERTopic recognize a SentenceTransformer by "sentence_transformers" in the
-path of its class, and otherwise silently load another model.
+The name of this file matters: KeyBERT and BERTopic recognize a SentenceTransformer by
+"sentence_transformers" in the path of its class, and otherwise silently load another model.
 """
 
 from __future__ import annotations
@@ -39,22 +40,28 @@ _Method = TypeVar("_Method", bound=Callable[..., Any])
 _EXTRAS = ("_forward_hooks", "_forward_pre_hooks", "_compiled_call_impl", "forward", "preprocess")
 # Hooks on all modules; torch 2.6 has no function to list them.
 _GLOBAL_HOOKS = [
-    hooks for name, hooks in vars(torch_module).items() if name.startswith("_global_") and isinstance(hooks, dict)
+    hooks
+    for name, hooks in vars(torch_module).items()
+    if name.startswith("_global_") and isinstance(hooks, dict)
 ]
 
 
 def batch_size(model: object) -> int:
-    """Return the texts per forward pass: many for a mean of embeddings, which only reads memory, fewer for others."""
+    """Return the texts per forward pass: many for a mean of embeddings, which only reads memory,
+    fewer for others.
+    """
     if not isinstance(model, SentenceTransformer):
         return NETWORK_BATCH_SIZE
     mean = averaging.averaging_embedding(model) is not None or isinstance(model[0], StaticEmbedding)
     return BATCH_SIZE if mean else getattr(model[0], "texts_at_once", NETWORK_BATCH_SIZE)
 
 
-def listed(inputs: Any) -> tuple[Any, bool]:  # noqa: ANN401 - as `SentenceTransformer.encode` has it
-    """Convert columns, arrays and other iterables to a list, keep other inputs; also return whether all are strings.
+def listed(inputs: Any) -> tuple[Any, bool]:
+    """Convert columns, arrays and other iterables to a list, keep other inputs; also return whether
+    all are strings.
 
-    A row that is None, NaN, a number, bytes or the like is refused with its position from 0, and so is a whole table.
+    A row that is None, NaN, a number, bytes or the like is refused with its position from 0, and so
+    is a whole table.
     """
     if isinstance(inputs, np.ndarray) and (inputs.ndim != 1 or inputs.dtype.kind not in "UO"):
         return inputs, False
@@ -62,7 +69,8 @@ def listed(inputs: Any) -> tuple[Any, bool]:  # noqa: ANN401 - as `SentenceTrans
     if unordered or isinstance(inputs, str | bytes | Tensor) or not hasattr(inputs, "__iter__"):
         return inputs, False
     rows = as_list(inputs)
-    kinds, others = set(map(type, rows)), (list, tuple, Mapping, np.ndarray, Tensor)  # ids, messages, other modalities
+    # ids, messages, other modalities
+    kinds, others = set(map(type, rows)), (list, tuple, Mapping, np.ndarray, Tensor)
     texts = all(issubclass(kind, str) for kind in kinds)
     if texts or not all(issubclass(kind, (str, *others)) for kind in kinds):
         rows = list_of_texts(rows)  # names the row that is not a string
@@ -73,34 +81,45 @@ def pipeline(
     embedding: TokenEmbedding,
     device: str | None = None,
     normalize: bool = False,
-    **settings: Any,  # noqa: ANN401
+    **settings: Any,
 ) -> ParagramEncoder:
-    """Make an averaging model: `embedding`, then `MeanPool`, and with `normalize` a `Normalize` module.
+    """Make an averaging model: `embedding`, then `MeanPool`, and with `normalize` a `Normalize`
+    module.
 
-    `settings` are further arguments of `SentenceTransformer`, e.g. `prompts`; the default similarity is cosine.
+    `settings` are further arguments of `SentenceTransformer`, e.g. `prompts`; the default
+    similarity is cosine.
 
     Example:
         >>> from st_paragram import PairStore, SentencePieceEmbedding, pipeline
-        >>> model = pipeline(SentencePieceEmbedding(PairStore("data/en-es.h5").tokenizer(), 64), normalize=True)
+        >>> model = pipeline(SentencePieceEmbedding(PairStore("data/en-es.h5").tokenizer(), 64),
+        normalize=True)
         >>> len(model)
         3
     """
     modules: list[nn.Module] = [embedding, MeanPool(embedding.embedding_dimension)]
     modules += [Normalize()] if normalize else []
-    return ParagramEncoder(modules=modules, device=device, **({"similarity_fn_name": "cosine"} | settings))
+    return ParagramEncoder(
+        modules=modules, device=device, **({"similarity_fn_name": "cosine"} | settings)
+    )
 
 
 def with_unit_vectors(model: SentenceTransformer) -> SentenceTransformer:
-    """Return an averaging model that shares all of `model` and scales every embedding to length 1; refuse others."""
+    """Return an averaging model that shares all of `model` and scales every embedding to length 1;
+    refuse others.
+    """
     embedding = averaging.embedding_of(model)
     if averaging.gives_unit_vectors(model):
         return model
-    return pipeline(embedding, str(model.device), normalize=True, **averaging.pipeline_settings(model))
+    return pipeline(
+        embedding, str(model.device), normalize=True, **averaging.pipeline_settings(model)
+    )
 
 
 @dataclass
 class _Call:
-    """Arguments of `SentenceTransformer.encode`, in order, with the two that `encode_query` may add."""
+    """Arguments of `SentenceTransformer.encode`, in order, with the two that `encode_query` may
+    add.
+    """
 
     inputs: Any
     prompt_name: str | None = None
@@ -120,7 +139,9 @@ class _Call:
     processing_kwargs: Any = None
 
     def is_plain(self, prompts: Mapping[str, str]) -> bool:
-        """Whether plain embeddings are requested: on the CPU, in this process, with a known prompt or none."""
+        """Whether plain embeddings are requested: on the CPU, in this process, with a known prompt
+        or none.
+        """
         return (
             self.output_value == "sentence_embedding"
             and self.pool is None
@@ -131,11 +152,13 @@ class _Call:
             and (self.prompt_name is None or (self.prompt is None and self.prompt_name in prompts))
         )
 
-    def converted(self, rows: Tensor) -> Any:  # noqa: ANN401
+    def converted(self, rows: Tensor) -> Any:
         """Convert embeddings (N, D) to the requested precision and container."""
         result: Any = rows
         if self.precision not in (None, "float32"):
-            result = torch.from_numpy(quantize_embeddings(rows, precision=cast("Any", self.precision)))
+            result = torch.from_numpy(
+                quantize_embeddings(rows, precision=cast("Any", self.precision))
+            )
         if not self.convert_to_tensor:
             result = result.numpy() if self.convert_to_numpy else list(result)
         return result[0] if isinstance(self.inputs, str) else result
@@ -145,7 +168,7 @@ def _in_larger_batches(method: _Method) -> _Method:
     """Return the method with BATCH_SIZE as the default of its argument `batch_size`."""
 
     @functools.wraps(method)
-    def in_larger_batches(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+    def in_larger_batches(*args: Any, **kwargs: Any) -> Any:
         given = len(args) > 4  # self, inputs, prompt_name, prompt, batch_size
         return method(*args, **(kwargs if given else {"batch_size": BATCH_SIZE} | kwargs))
 
@@ -155,16 +178,20 @@ def _in_larger_batches(method: _Method) -> _Method:
 def _in_language(tokenizer: Tokenizer, language: str) -> BilingualTokenizer:
     """Return the tokenizer of one language; refuse a tokenizer with one vocabulary."""
     if not isinstance(tokenizer, BilingualTokenizer):
-        raise SettingsError(f"language is {language!r}, but the model has one vocabulary; leave the language out")
+        raise SettingsError(
+            f"language is {language!r}, but the model has one vocabulary; leave the language out"
+        )
     return tokenizer.in_language(language)
 
 
 class ParagramEncoder(SentenceTransformer):
-    """A SentenceTransformer of `TokenEmbedding`, `MeanPool` and optionally `Normalize` with a fast `encode`.
+    """A SentenceTransformer of `TokenEmbedding`, `MeanPool` and optionally `Normalize` with a fast
+    `encode`.
 
-    `encode` takes and returns the same as `SentenceTransformer.encode`. Texts become ids and ids become rows of the
-    result, batch by batch, in order, on all threads that torch uses. The base class handles all other requests (other
-    inputs or outputs, a GPU, a pool of processes, hooks, other modules), in batches of the same size.
+    `encode` takes and returns the same as `SentenceTransformer.encode`. Texts become ids and ids
+    become rows of the result, batch by batch, in order, on all threads that torch uses. The base
+    class handles all other requests (other inputs or outputs, a GPU, a pool of processes, hooks,
+    other modules), in batches of the same size.
 
     Example:
         >>> import st_paragram
@@ -192,7 +219,9 @@ class ParagramEncoder(SentenceTransformer):
                 if language is not None:
                     return self.in_language(language).encode(call.inputs, *args[1:], **kwargs)
                 return super().encode(call.inputs, *args[1:], **kwargs)
-            tokenizer = tokens.tokenizer if language is None else _in_language(tokens.tokenizer, language)
+            tokenizer = (
+                tokens.tokenizer if language is None else _in_language(tokens.tokenizer, language)
+            )
             if any(module.training for module in (self, *self.children())):
                 self.eval()
             bar = call.show_progress_bar
@@ -208,12 +237,18 @@ class ParagramEncoder(SentenceTransformer):
                     self.prompts.get(name) if call.prompt is None else call.prompt,
                     call.batch_size,
                     tokens.num_threads or torch.get_num_threads(),
-                    _host_logger.getEffectiveLevel() in (logging.INFO, logging.DEBUG) if bar is None else bar,
+                    (
+                        _host_logger.getEffectiveLevel() in (logging.INFO, logging.DEBUG)
+                        if bar is None
+                        else bar
+                    ),
                 )
                 return call.converted(torch.from_numpy(rows))
 
     def in_language(self, language: str) -> ParagramEncoder:
-        """Return the model for one of its languages with separate vocabularies; it shares the embedding matrix."""
+        """Return the model for one of its languages with separate vocabularies; it shares the
+        embedding matrix.
+        """
         embedding = averaging.embedding_of(self)
         tokenizer = _in_language(embedding.tokenizer, language)
         table = embedding.embedding
@@ -232,24 +267,34 @@ class ParagramEncoder(SentenceTransformer):
         train_datasets: list[str] | None = None,
         safe_serialization: bool = True,
     ) -> None:
-        """Save for plain sentence-transformers and `st_paragram.load`; `save_pretrained` and `push_to_hub` call it.
+        """Save for plain sentence-transformers and `st_paragram.load`; `save_pretrained` and
+        `push_to_hub` call it.
 
-        Weights are always safetensors. An int4 table is saved as int8 with the same numbers, which plain
-        sentence-transformers can read; `st_paragram.save` keeps int4. The base class saves pipelines of other modules.
+        Weights are always safetensors. An int4 table is saved as int8 with the same numbers, which
+        plain sentence-transformers can read; `st_paragram.save` keeps int4. The base class saves
+        pipelines of other modules.
         """
         embedding = averaging.averaging_embedding(self)
         if path is None or embedding is None:
-            return super().save(path, model_name, create_model_card, train_datasets, safe_serialization)
+            return super().save(
+                path, model_name, create_model_card, train_datasets, safe_serialization
+            )
         averaging.write(self, Path(path), for_any_reader(in_numpy(embedding.embedding).kind))
         if create_model_card:
             self._create_model_card(path, model_name, train_datasets)
 
     def _plain_embedding(self) -> TokenEmbedding | None:
-        """Return the first module if this is a model made by `pipeline`, on the CPU and without changes."""
+        """Return the first module if this is a model made by `pipeline`, on the CPU and without
+        changes.
+        """
         embedding = averaging.averaging_embedding(self)
         if embedding is None or not is_plain(embedding.embedding):
             return None
-        inherited = all(getattr(type(self), each) is getattr(SentenceTransformer, each) for each in _EXTRAS[-2:])
-        extras = any(module.__dict__.get(name) for module in (self, *self.children()) for name in _EXTRAS)
+        inherited = all(
+            getattr(type(self), each) is getattr(SentenceTransformer, each) for each in _EXTRAS[-2:]
+        )
+        extras = any(
+            module.__dict__.get(name) for module in (self, *self.children()) for name in _EXTRAS
+        )
         elsewhere = getattr(self, "_distributed_inference", None) is not None
         return embedding if inherited and not (extras or elsewhere or any(_GLOBAL_HOOKS)) else None

@@ -17,7 +17,9 @@ from st_paragram.learning.modules.transformer_encoder import SpecialIds, initial
 
 
 def random_model(like: SentenceTransformer | str, seed: int = 0) -> SentenceTransformer:
-    """Give a model (or the model of this name) new random weights; its architecture and tokenizer stay."""
+    """Give a model (or the model of this name) new random weights; its architecture and tokenizer
+    stay.
+    """
     model = load(like) if isinstance(like, str) else like
     torch.manual_seed(seed)
     if (embedding := averaging_embedding(model)) is not None:
@@ -27,7 +29,8 @@ def random_model(like: SentenceTransformer | str, seed: int = 0) -> SentenceTran
             module.requires_grad_(False)  # so that `initialise` leaves it unchanged
         elif callable(reset := getattr(module, "reset_parameters", None)):
             reset()
-        else:  # norms of transformers, weights of their layers, and other parameters of a module itself
+        # norms of transformers, weights of their layers, and other parameters of a module itself
+        else:
             for name, parameter in module.named_parameters(recurse=False):
                 if parameter.ndim > 1:
                     nn.init.xavier_uniform_(parameter)
@@ -36,5 +39,7 @@ def random_model(like: SentenceTransformer | str, seed: int = 0) -> SentenceTran
     for module in model.modules():
         if isinstance(module, Transformer):
             encoder: Any = module.model
-            initialise(encoder, SpecialIds(encoder.config.pad_token_id, encoder.config.eos_token_id))
+            initialise(
+                encoder, SpecialIds(encoder.config.pad_token_id, encoder.config.eos_token_id)
+            )
     return model.eval()

@@ -15,10 +15,12 @@ INTEGERS = {torch.int8, torch.uint8}
 
 
 class CompactEmbedding(nn.Module):
-    """A table that cannot be trained: `weight`, float16 or int8 (V, D), and for int8 `scale`, float32 (V,).
+    """A table that cannot be trained: `weight`, float16 or int8 (V, D), and for int8 `scale`,
+    float32 (V,).
 
-    Row i stands for `weight[i]` or `weight[i] * scale[i]`. Results are float32. For int4, `weight` is uint8 (V, D / 2):
-    the lower four bits of byte j are component 2j, the upper four 2j + 1, both from -8 to 7.
+    Row i stands for `weight[i]` or `weight[i] * scale[i]`. Results are float32. For int4, `weight`
+    is uint8 (V, D / 2): the lower four bits of byte j are component 2j, the upper four 2j + 1, both
+    from -8 to 7.
     """
 
     weight: Tensor
@@ -30,10 +32,16 @@ class CompactEmbedding(nn.Module):
         """Take the table."""
         super().__init__()
         types = {torch.float16} if scale is None else INTEGERS
-        if weight.ndim != 2 or weight.dtype not in types or (scale is not None and scale.shape != weight.shape[:1]):
+        if (
+            weight.ndim != 2
+            or weight.dtype not in types
+            or (scale is not None and scale.shape != weight.shape[:1])
+        ):
             scales = "no scales" if scale is None else f"scales of shape {tuple(scale.shape)}"
             seen = f"a table of {weight.dtype}, shape {tuple(weight.shape)}, with {scales}"
-            raise SettingsError(f"{seen}; give float16 without, or int8 or int4 (as uint8) with one scale per row")
+            raise SettingsError(
+                f"{seen}; give float16 without, or int8 or int4 (as uint8) with one scale per row"
+            )
         self.register_buffer("weight", weight)
         self.register_buffer("scale", scale)
         integers = TableType.INT8 if weight.dtype == torch.int8 else TableType.INT4
@@ -61,15 +69,23 @@ def in_torch(table: Table) -> Tensor | CompactEmbedding:
 
 
 def in_numpy(embedding: nn.Embedding | CompactEmbedding) -> Table:
-    """Convert a table to NumPy arrays, which share its memory on the CPU; other floats become float32."""
+    """Convert a table to NumPy arrays, which share its memory on the CPU; other floats become
+    float32.
+    """
     weight, scale = embedding.weight.detach().cpu(), None
     if isinstance(embedding, CompactEmbedding):
-        scale = None if embedding.scale is None else embedding.scale.detach().cpu().float().contiguous().numpy()
+        scale = (
+            None
+            if embedding.scale is None
+            else embedding.scale.detach().cpu().float().contiguous().numpy()
+        )
     else:
         weight = weight.float()
     return Table(weight.contiguous().numpy(), scale)
 
 
 def is_finite(table: Tensor) -> bool:
-    """Whether all values are finite: their sum shows it 20 times as fast and without a second table."""
+    """Whether all values are finite: their sum shows it 20 times as fast and without a second
+    table.
+    """
     return bool(torch.isfinite(table.sum(dtype=torch.float32)) or torch.isfinite(table).all())

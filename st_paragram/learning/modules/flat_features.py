@@ -19,14 +19,18 @@ _PADDED = ("token_embeddings", "attention_mask", "sentence_lengths")
 class FlatFeatures(dict[str, Any]):
     """Features of unpadded texts, with the embedding table that their ids refer to.
 
-    It holds `input_ids`, int64 (1, total), and `cu_seq_lens_q`, int64 (B + 1,). The first access to `token_embeddings`
-    computes padded features: `token_embeddings`, float (B, L, D), `attention_mask`, int64 (B, L), and
-    `sentence_lengths`, int64 (B,). So `encode(..., output_value="token_embeddings")` and the stock modules (`Pooling`,
-    `LSTM`) work, and nothing else is padded.
+    It holds `input_ids`, int64 (1, total), and `cu_seq_lens_q`, int64 (B + 1,). The first access to
+    `token_embeddings` computes padded features: `token_embeddings`, float (B, L, D),
+    `attention_mask`, int64 (B, L), and `sentence_lengths`, int64 (B,). So `encode(...,
+    output_value="token_embeddings")` and the stock modules (`Pooling`, `LSTM`) work, and nothing
+    else is padded.
     """
 
     def __init__(
-        self, features: Mapping[str, Any], embedding: nn.Embedding | CompactEmbedding, dropout: float = 0.0
+        self,
+        features: Mapping[str, Any],
+        embedding: nn.Embedding | CompactEmbedding,
+        dropout: float = 0.0,
     ) -> None:
         super().__init__(features)
         self.embedding = embedding
@@ -56,7 +60,8 @@ class FlatFeatures(dict[str, Any]):
 
 
 def flat_features(ids: NDArray[np.integer[Any]], offsets: NDArray[np.int64]) -> dict[str, Tensor]:
-    """Make features of B texts, with transformers' names: `input_ids`, int64 (1, total), `cu_seq_lens_q`, (B + 1,).
+    """Make features of B texts, with transformers' names: `input_ids`, int64 (1, total),
+    `cu_seq_lens_q`, (B + 1,).
 
     Args:
         ids: Integers (total,).
@@ -69,9 +74,11 @@ def flat_features(ids: NDArray[np.integer[Any]], offsets: NDArray[np.int64]) -> 
 
 
 def is_flat(features: Mapping[str, Any]) -> bool:
-    """Whether features have exactly the keys of `flat_features`, so that joining them loses nothing.
+    """Whether features have exactly the keys of `flat_features`, so that joining them loses
+    nothing.
 
-    Features that sentence-transformers makes for flash attention have further keys, such as `position_ids`.
+    Features that sentence-transformers makes for flash attention have further keys, such as
+    `position_ids`.
     """
     return features.keys() == {"input_ids", "cu_seq_lens_q"}
 

@@ -1,7 +1,8 @@
 """Memory for large tables in huge pages of the operating system.
 
-Rows of an embedding table are read in random order: with pages of 4 KB, most rows need a walk through the page tables
-before they can be read. With pages of 2 MB, the processor's address caches cover the whole table.
+Rows of an embedding table are read in random order: with pages of 4 KB, most rows need a walk
+through the page tables before they can be read. With pages of 2 MB, the processor's address caches
+cover the whole table.
 """
 
 from __future__ import annotations
@@ -17,13 +18,16 @@ _PAGE = 1 << 21  # bytes of a huge page
 
 
 def empty(shape: tuple[int, ...], dtype: torch.dtype = torch.float32) -> Tensor:
-    """Like `torch.empty` on the CPU, in huge pages if the tensor is large and the platform has them."""
+    """Like `torch.empty` on the CPU, in huge pages if the tensor is large and the platform has
+    them.
+    """
     count = math.prod(shape)
     size = count * dtype.itemsize
     if size < 2 * _PAGE or not hasattr(mmap, "MADV_HUGEPAGE"):
         return torch.empty(shape, dtype=dtype)
     try:
-        # Private: shared memory has no huge pages by default, and a forked process must not change its parent's memory.
+        # Private: shared memory has no huge pages by default, and a forked process must not change
+        # its parent's memory.
         memory = mmap.mmap(-1, size + _PAGE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
         memory.madvise(mmap.MADV_HUGEPAGE)
     except OSError:  # no huge pages left, or an operating system without them

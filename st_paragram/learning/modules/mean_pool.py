@@ -15,7 +15,8 @@ from st_paragram.learning.modules.flat_features import FlatFeatures
 
 
 class MeanPool(Module):
-    """Mean pooling: one pass over the embedding matrix after `TokenEmbedding`, a masked mean after other modules.
+    """Mean pooling: one pass over the embedding matrix after `TokenEmbedding`, a masked mean after
+    other modules.
 
     Example:
         >>> import torch
@@ -40,7 +41,7 @@ class MeanPool(Module):
         """D."""
         return self.embedding_dimension
 
-    def forward(self, features: dict[str, Any], **kwargs: Any) -> dict[str, Any]:  # noqa: ANN401
+    def forward(self, features: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
         """Add `sentence_embedding`, float (B, D).
 
         Reads `FlatFeatures`, or padded `token_embeddings` (B, L, D) and `attention_mask` (B, L).
@@ -51,22 +52,27 @@ class MeanPool(Module):
             features["sentence_embedding"] = (tokens * mask).sum(1) / mask.sum(1).clamp(min=1e-9)
             return features
         ids, offsets = features["input_ids"].view(-1), features["cu_seq_lens_q"]
-        if features.dropout:  # each token has its own mask, so the tokens' embeddings must be computed
+        # each token has its own mask, so the tokens' embeddings must be computed
+        if features.dropout:
             means = _means(features.flat_token_embeddings(), offsets)
         else:
             means = row_means(features.embedding, ids, offsets)
         features["sentence_embedding"] = _without_gradient_at_zero(means)
         return features
 
-    def save(self, output_path: str, *args: Any, safe_serialization: bool = True, **kwargs: Any) -> None:  # noqa: ANN401
+    def save(
+        self, output_path: str, *args: Any, safe_serialization: bool = True, **kwargs: Any
+    ) -> None:
         """Write the configuration."""
         self.save_config(output_path)
 
 
 def row_means(embedding: nn.Embedding | CompactEmbedding, ids: Tensor, offsets: Tensor) -> Tensor:
-    """Average the rows of each text, (N, D), with the compiled kernel if it can be used and no gradient is needed.
+    """Average the rows of each text, (N, D), with the compiled kernel if it can be used and no
+    gradient is needed.
 
-    Text i is ids[offsets[i]:offsets[i + 1]]; without ids its mean is zero. Means of compact tables are float32.
+    Text i is ids[offsets[i]:offsets[i + 1]]; without ids its mean is zero. Means of compact tables
+    are float32.
     """
     trained = torch.is_grad_enabled() and embedding.weight.requires_grad
     if not trained and kernels() is not None and is_plain(embedding):
@@ -86,7 +92,8 @@ def _means(table: Tensor, offsets: Tensor, ids: Tensor | None = None) -> Tensor:
 def _without_gradient_at_zero(means: Tensor) -> Tensor:
     """Return the means with no gradient for means of zeros, of texts without a known token.
 
-    Such a mean has no direction. The gradient of its cosine would be huge, and would change the row of the unknown id.
+    Such a mean has no direction. The gradient of its cosine would be huge, and would change the row
+    of the unknown id.
     """
     if not means.requires_grad:
         return means
@@ -94,7 +101,9 @@ def _without_gradient_at_zero(means: Tensor) -> Tensor:
 
 
 def is_plain(embedding: nn.Embedding | CompactEmbedding) -> bool:
-    """Whether kernels can read a table directly: on the CPU, of a type that `Table` has, not wrapped."""
+    """Whether kernels can read a table directly: on the CPU, of a type that `Table` has, not
+    wrapped.
+    """
     table = embedding.weight
     compact = isinstance(embedding, CompactEmbedding)
     return (

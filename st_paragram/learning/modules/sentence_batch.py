@@ -24,9 +24,15 @@ class SentenceBatch:
 
     @classmethod
     def of(
-        cls, ids: NDArray[np.integer[Any]], offsets: NDArray[np.int64], special: SpecialIds, max_length: int
+        cls,
+        ids: NDArray[np.integer[Any]],
+        offsets: NDArray[np.int64],
+        special: SpecialIds,
+        max_length: int,
     ) -> SentenceBatch:
-        """Make a batch from flat ids: sentence i is ids[offsets[i]:offsets[i + 1]], `max_length` includes its end."""
+        """Make a batch from flat ids: sentence i is ids[offsets[i]:offsets[i + 1]], `max_length`
+        includes its end.
+        """
         counts = np.minimum(np.diff(offsets), max_length - 1)
         columns = np.arange(int(counts.max(initial=0)) + 1)[None]
         inside = columns < counts[:, None]
@@ -51,7 +57,9 @@ class SentenceBatch:
 
     @cached_property
     def targets(self) -> Tensor:
-        """The decoder's targets, int64 (N,): the concatenated ids of all sentences, including end ids."""
+        """The decoder's targets, int64 (N,): the concatenated ids of all sentences, including end
+        ids.
+        """
         return self.ids[self.mask]
 
     @cached_property

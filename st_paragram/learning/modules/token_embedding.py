@@ -1,4 +1,6 @@
-"""First module of a pipeline: converts text (or ids) to flat ids with any tokenizer, and holds the embedding matrix."""
+"""First module of a pipeline: converts text (or ids) to flat ids with any tokenizer, and holds the
+embedding matrix.
+"""
 
 from __future__ import annotations
 
@@ -30,8 +32,9 @@ _HUB_ARGUMENTS = ("subfolder", "token", "cache_folder", "revision", "local_files
 class TokenEmbedding(InputModule):
     """A tokenizer and an embedding for each of its ids, initialized from N(0, 1) as in EMNLP 2022.
 
-    Texts are never padded or truncated. Unknown tokens are dropped. A text without known tokens becomes a single
-    unknown id. Its row in the embedding matrix is zeros, and averaging models keep it in training.
+    Texts are never padded or truncated. Unknown tokens are dropped. A text without known tokens
+    becomes a single unknown id. Its row in the embedding matrix is zeros, and averaging models keep
+    it in training.
 
     Example:
         >>> from st_paragram import PairStore, TokenEmbedding
@@ -54,9 +57,11 @@ class TokenEmbedding(InputModule):
         weights: Tensor | CompactEmbedding | None = None,
         dropout: float = 0.0,
     ) -> None:
-        """Create the embedding matrix, or use `weights`, float (len(tokenizer), D); a compact matrix can only encode.
+        """Create the embedding matrix, or use `weights`, float (len(tokenizer), D); a compact
+        matrix can only encode.
 
-        `dropout` is the probability with which each component of a token's embedding is dropped in training.
+        `dropout` is the probability with which each component of a token's embedding is dropped in
+        training.
         """
         super().__init__()
         if not hasattr(tokenizer, "pack"):
@@ -75,8 +80,14 @@ class TokenEmbedding(InputModule):
         else:
             self.embedding = weights
         if len(table := self.embedding.weight) != len(tokenizer):
-            raise SettingsError(f"a table of shape {tuple(table.shape)} for a tokenizer of {len(tokenizer)} ids")
-        self.tokenizer, self.dropout, self.embedding_dimension = tokenizer, dropout, self.embedding.embedding_dim
+            raise SettingsError(
+                f"a table of shape {tuple(table.shape)} for a tokenizer of {len(tokenizer)} ids"
+            )
+        self.tokenizer, self.dropout, self.embedding_dimension = (
+            tokenizer,
+            dropout,
+            self.embedding.embedding_dim,
+        )
         #: Number of threads for tokenization; None: as many as torch uses.
         self.num_threads: int | None = None
 
@@ -91,20 +102,32 @@ class TokenEmbedding(InputModule):
 
     def get_config_dict(self) -> dict[str, Any]:
         """Return the settings that `save` writes in addition to tokenizer and embedding matrix."""
-        tokenizer = {"tokenizer_kind": self.tokenizer.kind, "tokenizer_options": self.tokenizer.options}
-        return {"embedding_dimension": self.embedding_dimension, **tokenizer, "dropout": self.dropout}
+        tokenizer = {
+            "tokenizer_kind": self.tokenizer.kind,
+            "tokenizer_options": self.tokenizer.options,
+        }
+        return {
+            "embedding_dimension": self.embedding_dimension,
+            **tokenizer,
+            "dropout": self.dropout,
+        }
 
     def train(self, mode: bool = True) -> Self:
         """Switch dropout on or off; refuse to train a compact table."""
         if mode and isinstance(self.embedding, CompactEmbedding):
             kind = self.embedding.kind.value
             raise SettingsError(
-                f"a table of {kind} cannot be trained; train a copy made by `st-paragram export --dtype float32`"
+                f"a table of {kind} cannot be trained; train a copy made by `st-paragram export"
+                " --dtype float32`"
             )
         return super().train(mode)
 
-    def preprocess(self, inputs: Sequence[Any], prompt: str | None = None, **kwargs: Any) -> dict[str, Tensor]:  # noqa: ANN401
-        """Make flat features of B strings, each after the prompt, or of B lists of the tokenizer's ids."""
+    def preprocess(
+        self, inputs: Sequence[Any], prompt: str | None = None, **kwargs: Any
+    ) -> dict[str, Tensor]:
+        """Make flat features of B strings, each after the prompt, or of B lists of the tokenizer's
+        ids.
+        """
         if all(isinstance(text, str) for text in inputs):
             texts = [prompt + text for text in inputs] if prompt else inputs
             threads = self.num_threads or torch.get_num_threads()
@@ -113,38 +136,56 @@ class TokenEmbedding(InputModule):
             raise SettingsError("a prompt cannot be put before ids; give texts, or no prompt")
         if not all(isinstance(row, list | tuple) for row in inputs):
             kinds = sorted({type(row).__name__ for row in inputs})
-            raise SettingsError(f"inputs of type {', '.join(kinds)}; give only texts, or only lists of ids")
+            raise SettingsError(
+                f"inputs of type {', '.join(kinds)}; give only texts, or only lists of ids"
+            )
         return flat_features(*self.tokenizer.pack(inputs))
 
-    def forward(self, features: dict[str, Any], **kwargs: Any) -> dict[str, Any]:  # noqa: ANN401
+    def forward(self, features: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
         """Attach the embedding matrix to flat features; the next module does the computation."""
         return FlatFeatures(features, self.embedding, self.dropout if self.training else 0.0)
 
-    def save(self, output_path: str, *args: Any, safe_serialization: bool = True, **kwargs: Any) -> None:  # noqa: ANN401
+    def save(
+        self, output_path: str, *args: Any, safe_serialization: bool = True, **kwargs: Any
+    ) -> None:
         """Write configuration, tokenizer and embedding matrix (always as safetensors)."""
         self.save_config(output_path)
-        (Path(output_path) / tokenizer_file(self.tokenizer.kind)).write_bytes(self.tokenizer.content)
-        tensors = {f"embedding.{name}": tensor for name, tensor in self.embedding.state_dict().items()}
+        (Path(output_path) / tokenizer_file(self.tokenizer.kind)).write_bytes(
+            self.tokenizer.content
+        )
+        tensors = {
+            f"embedding.{name}": tensor for name, tensor in self.embedding.state_dict().items()
+        }
         (Path(output_path) / WEIGHTS_FILE).write_bytes(save(tensors))
 
     @classmethod
-    def load(cls, model_name_or_path: str, **kwargs: Any) -> Self:  # type: ignore[override] # noqa: ANN401
-        """Load a saved module from a directory or (with sentence-transformers' hub arguments) the hub."""
+    def load(cls, model_name_or_path: str, **kwargs: Any) -> Self:  # type: ignore[override]
+        """Load a saved module from a directory or (with sentence-transformers' hub arguments) the
+        hub.
+        """
         hub = {name: kwargs[name] for name in _HUB_ARGUMENTS if name in kwargs}
 
         def path(name: str) -> Path:
             found = cls.load_file_path(model_name_or_path, filename=name, **hub)
             if found is None:
-                raise ModelDirectoryError(f"{model_name_or_path}: {name} is missing; save the model again")
+                raise ModelDirectoryError(
+                    f"{model_name_or_path}: {name} is missing; save the model again"
+                )
             return Path(found)
 
         config = read_json(path(cls.config_file_name))
         kind = config["tokenizer_kind"]
-        tokenizer = load_tokenizer(kind, path(tokenizer_file(kind)).read_bytes(), config["tokenizer_options"])
+        tokenizer = load_tokenizer(
+            kind, path(tokenizer_file(kind)).read_bytes(), config["tokenizer_options"]
+        )
         tensors = load_file(path(WEIGHTS_FILE))
         table, scale = tensors["embedding.weight"], tensors.get("embedding.scale")
         compact = table.dtype in {torch.float16, *INTEGERS}
-        return cls(tokenizer, weights=CompactEmbedding(table, scale) if compact else table, dropout=config["dropout"])
+        return cls(
+            tokenizer,
+            weights=CompactEmbedding(table, scale) if compact else table,
+            dropout=config["dropout"],
+        )
 
 
 class SentencePieceEmbedding(TokenEmbedding):
@@ -163,21 +204,29 @@ class SentencePieceEmbedding(TokenEmbedding):
 
     def __init__(
         self,
-        vocabulary: SentencePieceTokenizer | bytes | str | Path | sentencepiece.SentencePieceProcessor,
+        vocabulary: (
+            SentencePieceTokenizer | bytes | str | Path | sentencepiece.SentencePieceProcessor
+        ),
         embedding_dimension: int | None = None,
         weights: Tensor | CompactEmbedding | None = None,
         dropout: float = 0.0,
     ) -> None:
-        """Create the embedding matrix, or use `weights`; see `TokenEmbedding` for the arguments except `vocabulary`.
+        """Create the embedding matrix, or use `weights`; see `TokenEmbedding` for the arguments
+        except `vocabulary`.
 
-        `vocabulary` is a tokenizer, or an argument of `SentencePieceTokenizer`: the path of a `.model` file, its bytes,
-        or a loaded `SentencePieceProcessor`. In these cases, texts are lower-cased.
+        `vocabulary` is a tokenizer, or an argument of `SentencePieceTokenizer`: the path of a
+        `.model` file, its bytes, or a loaded `SentencePieceProcessor`. In these cases, texts are
+        lower-cased.
         """
-        made = vocabulary if isinstance(vocabulary, SentencePieceTokenizer) else SentencePieceTokenizer(vocabulary)
+        made = (
+            vocabulary
+            if isinstance(vocabulary, SentencePieceTokenizer)
+            else SentencePieceTokenizer(vocabulary)
+        )
         super().__init__(made, embedding_dimension, weights, dropout)
 
 
-def token_embedding(tokenizer: Tokenizer, *args: Any, **kwargs: Any) -> TokenEmbedding:  # noqa: ANN401
+def token_embedding(tokenizer: Tokenizer, *args: Any, **kwargs: Any) -> TokenEmbedding:
     """Make a `SentencePieceEmbedding` for a sentencepiece tokenizer, otherwise a `TokenEmbedding`."""
     if isinstance(tokenizer, SentencePieceTokenizer):
         return SentencePieceEmbedding(tokenizer, *args, **kwargs)

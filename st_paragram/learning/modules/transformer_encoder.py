@@ -1,8 +1,10 @@
-"""A transformer sentence encoder from stock parts: MarianEncoder, the mean of its states, a linear map.
+"""A transformer sentence encoder from stock parts: MarianEncoder, the mean of its states, a linear
+map.
 
-Its layers are those of EMNLP 2020: post-norm, ReLU, sinusoidal positions, embeddings times the root of their dimension.
-A sentence is its pieces and an end-of-sentence id, whose state is part of the mean. A pipeline of these parts is saved
-like sentence-transformers' own modules, and opens there without plugin or flag.
+Its layers are those of EMNLP 2020: post-norm, ReLU, sinusoidal positions, embeddings times the root
+of their dimension. A sentence is its pieces and an end-of-sentence id, whose state is part of the
+mean. A pipeline of these parts is saved like sentence-transformers' own modules, and opens there
+without plugin or flag.
 """
 
 from __future__ import annotations
@@ -26,7 +28,8 @@ from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
 from st_paragram.core.tokenizers.stock import convert_tokenizer
 from st_paragram.errors import SettingsError
 
-MOST_LAYERS = 1000  # limit for model files from elsewhere; more layers would be built before an error
+# limit for model files from elsewhere; more layers would be built before an error
+MOST_LAYERS = 1000
 # Noncharacters of Unicode, which no text contains, stand for padding and end in `tokenizer.json`.
 _PAD, _END = "\ufdd2", "\ufdd3"
 
@@ -40,34 +43,46 @@ class TransformerShape:
     heads: int  # attention heads, which divide `dim` among them
     ffn_dim: int  # units of a feed-forward network
     dropout: float = 0.0
-    max_length: int = 512  # positions, including the end of sentence; longer sentences are truncated
+    # positions, including the end of sentence; longer sentences are truncated
+    max_length: int = 512
 
 
 @dataclass(frozen=True)
 class SpecialIds:
-    """The ids that are not text: `pad` for padding, `end` for the end of a sentence and the decoder's first input."""
+    """The ids that are not text: `pad` for padding, `end` for the end of a sentence and the
+    decoder's first input.
+    """
 
     pad: int
     end: int
 
 
 def special_ids(tokenizer: Tokenizer) -> SpecialIds:
-    """Return the control pieces of a sentencepiece vocabulary: `<s>`, used as padding, and `</s>`, the end."""
+    """Return the control pieces of a sentencepiece vocabulary: `<s>`, used as padding, and `</s>`,
+    the end.
+    """
     if not isinstance(tokenizer, SentencePieceTokenizer):
-        raise SettingsError(f"a transformer reads sentencepiece ids, not {tokenizer.kind} ids; prepare the text again")
+        raise SettingsError(
+            f"a transformer reads sentencepiece ids, not {tokenizer.kind} ids; prepare the text"
+            " again"
+        )
     pad, end = tokenizer.processor.bos_id(), tokenizer.processor.eos_id()
     if min(pad, end) < 0:
-        raise SettingsError("the vocabulary lacks <s> or </s>; train it with sentencepiece's defaults for them")
+        raise SettingsError(
+            "the vocabulary lacks <s> or </s>; train it with sentencepiece's defaults for them"
+        )
     return SpecialIds(pad, end)
 
 
 def transformer_pipeline(
     tokenizer: Tokenizer, shape: TransformerShape, latent_dim: int, device: str | None = None
 ) -> SentenceTransformer:
-    """Make a new encoder of sentence-transformers' modules `Transformer`, `Pooling` (mean) and `Dense` (no bias).
+    """Make a new encoder of sentence-transformers' modules `Transformer`, `Pooling` (mean) and
+    `Dense` (no bias).
 
-    Linear maps are initialized with Xavier's uniform distribution and biases of 0, embeddings with N(0, 1 / dim). The
-    tokenizer is sentencepiece with `<s>` and `</s>`; `latent_dim` is the dimension of sentence embeddings.
+    Linear maps are initialized with Xavier's uniform distribution and biases of 0, embeddings with
+    N(0, 1 / dim). The tokenizer is sentencepiece with `<s>` and `</s>`; `latent_dim` is the
+    dimension of sentence embeddings.
     """
     from transformers import MarianConfig
     from transformers.models.marian.modeling_marian import MarianEncoder
@@ -104,10 +119,11 @@ def transformer_pipeline(
     return SentenceTransformer(modules=modules, device=device, similarity_fn_name="cosine")
 
 
-def stock_tokenizer(tokenizer: Tokenizer, special: SpecialIds, max_length: int) -> Any:  # noqa: ANN401
+def stock_tokenizer(tokenizer: Tokenizer, special: SpecialIds, max_length: int) -> Any:
     """Convert a sentencepiece tokenizer to a `PreTrainedTokenizerFast`.
 
-    It appends an end of sentence to each text, and truncates longer texts, including the end, to `max_length`.
+    It appends an end of sentence to each text, and truncates longer texts, including the end, to
+    `max_length`.
     """
     from tokenizers import Tokenizer as StockTokenizer
     from tokenizers.processors import TemplateProcessing
@@ -115,7 +131,8 @@ def stock_tokenizer(tokenizer: Tokenizer, special: SpecialIds, max_length: int) 
 
     if tokenizer.options["segmentation"] != "none":
         raise SettingsError(
-            "texts are segmented by jieba, which a stock tokenizer cannot do; prepare them without --segment jieba"
+            "texts are segmented by jieba, which a stock tokenizer cannot do; prepare them without"
+            " --segment jieba"
         )
     converted = convert_tokenizer(tokenizer)  # type: ignore[arg-type] # as `special_ids` found
     values = json.loads(converted.to_str())
@@ -135,11 +152,12 @@ def stock_tokenizer(tokenizer: Tokenizer, special: SpecialIds, max_length: int) 
 
 
 def initialise(module: nn.Module, special: SpecialIds) -> None:
-    """Initialize a transformer: linear maps with Xavier's uniform distribution, embeddings with N(0, 1 / dim).
+    """Initialize a transformer: linear maps with Xavier's uniform distribution, embeddings with
+    N(0, 1 / dim).
 
-    Queries, keys and values are initialized like one joint matrix, as in fairseq: its fan-out is three times as large,
-    so the range is smaller by the root of 2. The row of `pad` becomes zero. Position tables, which are not trained, are
-    not changed.
+    Queries, keys and values are initialized like one joint matrix, as in fairseq: its fan-out is
+    three times as large, so the range is smaller by the root of 2. The row of `pad` becomes zero.
+    Position tables, which are not trained, are not changed.
     """
     for name, part in module.named_modules():
         if isinstance(part, nn.Linear):
@@ -154,7 +172,9 @@ def initialise(module: nn.Module, special: SpecialIds) -> None:
 
 
 def pooled_states(pipeline: SentenceTransformer, ids: Tensor, mask: Tensor) -> Tensor:
-    """Return the mean of a pipeline's states, float (B, dim), before its linear map; for a `SentenceBatch`."""
+    """Return the mean of a pipeline's states, float (B, dim), before its linear map; for a
+    `SentenceBatch`.
+    """
     encoder: Any = pipeline[0].model
     states = encoder(input_ids=ids, attention_mask=mask).last_hidden_state
     weights = mask.to(states.dtype)

@@ -1,4 +1,6 @@
-"""The order of the pairs in an epoch: a pure function of their number, the seed and the epoch; derived seeds."""
+"""The order of the pairs in an epoch: a pure function of their number, the seed and the epoch;
+derived seeds.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +11,9 @@ from numpy.typing import NDArray
 class EpochPermutation:
     """A permutation of 0 .. n - 1 that depends only on seed and epoch and is evaluated on demand.
 
-    It is a four-round Feistel network over the next even number of bits, applied until the value falls below n (Black
-    and Rogaway, 2002, "Ciphers with Arbitrary Finite Domains"), so it needs no array of n numbers.
+    It is a four-round Feistel network over the next even number of bits, applied until the value
+    falls below n (Black and Rogaway, 2002, "Ciphers with Arbitrary Finite Domains"), so it needs no
+    array of n numbers.
     """
 
     _ROUNDS = 4
@@ -39,7 +42,9 @@ class EpochPermutation:
 
 
 def mix(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Apply SplitMix64's finalizer (Steele, Lea and Flood, 2014): every input bit affects every output bit."""
+    """Apply SplitMix64's finalizer (Steele, Lea and Flood, 2014): every input bit affects every
+    output bit.
+    """
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return x ^ (x >> np.uint64(31))
@@ -47,4 +52,7 @@ def mix(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 def seed_of(*parts: int) -> int:
     """Derive a seed of 63 bits from numbers of at least -1."""
-    return int(np.random.SeedSequence([part + 1 for part in parts]).generate_state(1, np.uint64)[0] >> np.uint64(1))
+    return int(
+        np.random.SeedSequence([part + 1 for part in parts]).generate_state(1, np.uint64)[0]
+        >> np.uint64(1)
+    )

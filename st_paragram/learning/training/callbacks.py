@@ -17,7 +17,12 @@ from transformers import TrainerCallback
 
 logger = logging.getLogger(__name__)
 
-_NOT_SHOWN = ("eval_runtime", "eval_samples_per_second", "eval_steps_per_second", "eval_sequential_score")
+_NOT_SHOWN = (
+    "eval_runtime",
+    "eval_samples_per_second",
+    "eval_steps_per_second",
+    "eval_sequential_score",
+)
 _TRAINERS_OWN = ("loss", "grad_norm", "learning_rate", "epoch")
 
 
@@ -49,29 +54,35 @@ class RateCallback(TrainerCallback):
         """Rate of the training steps."""
         return self.pairs / max(self.seconds, 1e-9)
 
-    def on_train_begin(self, args: Any, state: Any, *_: Any, **__: Any) -> None:  # noqa: ANN401
+    def on_train_begin(self, args: Any, state: Any, *_: Any, **__: Any) -> None:
         """Show the bar."""
         hidden = args.disable_tqdm or not sys.stderr.isatty()
         total, done = state.max_steps, state.global_step
         self.bar = tqdm(total=total, initial=done, unit="step", dynamic_ncols=True, disable=hidden)
 
-    def on_step_begin(self, *_: Any, **__: Any) -> None:  # noqa: ANN401
+    def on_step_begin(self, *_: Any, **__: Any) -> None:
         """Start the clock."""
         self._step_started = time.perf_counter()
 
-    def on_step_end(self, *_: Any, **__: Any) -> None:  # noqa: ANN401
+    def on_step_end(self, *_: Any, **__: Any) -> None:
         """Stop the clock and advance the bar."""
         self.seconds += time.perf_counter() - self._step_started
         self.bar.update(1)
 
-    def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:  # noqa: ANN401
+    def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
         """Write a line with the loss and the rate; evaluation results get a separate line."""
         if "loss" in logs:
-            rate = (self.pairs - self._logged_pairs) / max(self.seconds - self._logged_seconds, 1e-9)
+            rate = (self.pairs - self._logged_pairs) / max(
+                self.seconds - self._logged_seconds, 1e-9
+            )
             self._logged_pairs, self._logged_seconds = self.pairs, self.seconds
             names = {name: name.replace("megabatch_size", "M").replace("_", " ") for name in logs}
-            more = "".join(f"  {names[name]} {logs[name]:.4g}" for name in logs if name not in _TRAINERS_OWN)
-            line = f"epoch {state.epoch or 0:.2f}  loss {logs['loss']:.4f}{more}  {rate:.0f} pairs/s"
+            more = "".join(
+                f"  {names[name]} {logs[name]:.4g}" for name in logs if name not in _TRAINERS_OWN
+            )
+            line = (
+                f"epoch {state.epoch or 0:.2f}  loss {logs['loss']:.4f}{more}  {rate:.0f} pairs/s"
+            )
         else:
             scores = [key for key in logs if key.startswith("eval_") and key not in _NOT_SHOWN]
             line = "  ".join(f"{key[5:]} {logs[key]:.4f}" for key in scores)
@@ -81,19 +92,26 @@ class RateCallback(TrainerCallback):
         elif line:
             self.bar.write(line, file=sys.stderr)
 
-    def on_train_end(self, *_: Any, **__: Any) -> None:  # noqa: ANN401
+    def on_train_end(self, *_: Any, **__: Any) -> None:
         """Log the number of pairs and the rate."""
-        logger.info(f"trained on {self.pairs} pairs in {self.seconds:.1f} s: {self.pairs_per_second:.0f} pairs/s")
+        logger.info(
+            f"trained on {self.pairs} pairs in {self.seconds:.1f} s: {self.pairs_per_second:.0f}"
+            " pairs/s"
+        )
 
 
 class InterruptCallback(TrainerCallback):
-    """Ctrl-C or SIGTERM ends the run after the current step, with a checkpoint; a second signal ends it at once."""
+    """Ctrl-C or SIGTERM ends the run after the current step, with a checkpoint; a second signal
+    ends it at once.
+    """
 
     interrupted = False
 
     @contextmanager
     def listening(self) -> Iterator[None]:
-        """Handle the signals within the block, in the main thread (Python does not allow it in other threads)."""
+        """Handle the signals within the block, in the main thread (Python does not allow it in
+        other threads).
+        """
         self.interrupted, previous = False, {}
         try:
             if threading.current_thread() is threading.main_thread():
@@ -108,14 +126,19 @@ class InterruptCallback(TrainerCallback):
         if self.interrupted:
             raise KeyboardInterrupt
         self.interrupted = True
-        logger.warning("interrupted: a checkpoint will be saved after this step (interrupt again to stop at once)")
+        logger.warning(
+            "interrupted: a checkpoint will be saved after this step (interrupt again to stop at"
+            " once)"
+        )
 
-    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:  # noqa: ANN401
+    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Request the checkpoint."""
         if self.interrupted:
             control.should_save = control.should_training_stop = True
 
-    def on_epoch_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:  # noqa: ANN401
-        """Do nothing more: the epoch has not really ended, and the checkpoint was saved after the step."""
+    def on_epoch_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Do nothing more: the epoch has not really ended, and the checkpoint was saved after the
+        step.
+        """
         if self.interrupted:
             control.should_evaluate = control.should_save = False

@@ -1,4 +1,6 @@
-"""The whole training step of an averaging model as one compiled call: embedding, loss, gradients, Adam."""
+"""The whole training step of an averaging model as one compiled call: embedding, loss, gradients,
+Adam.
+"""
 
 from __future__ import annotations
 
@@ -21,34 +23,38 @@ from st_paragram.learning.losses.margin_hard_negative import MarginHardNegativeL
 from st_paragram.learning.models.averaging import averaging_embedding
 from st_paragram.learning.modules import huge_pages
 
-_LONGEST_SLEEP = 4096  # steps after which all rows are updated, which bounds the sums that must be kept
+# steps after which all rows are updated, which bounds the sums that must be kept
+_LONGEST_SLEEP = 4096
 _LEFT = 1e-12  # remaining share of a row's momentum at the end of the window
 _SMALLEST_BETA = 1e-3
 
 
 class CompiledAdam(torch.optim.Optimizer):
-    """Dense Adam (Kingma and Ba, 2015) on an embedding table at the cost of the rows that a batch touches.
+    """Dense Adam (Kingma and Ba, 2015) on an embedding table at the cost of the rows that a batch
+    touches.
 
-    `make_step` is a whole step, equal to `TokenEmbedding`, `MeanPool`, `MarginHardNegativeLoss` and dense Adam, up to
-    float32 rounding. No tensor of all tokens is made, and a row's gradient stays in the first-level cache.
-    As an optimizer, this class holds the state for checkpoints; its `step` does nothing.
+    `make_step` is a whole step, equal to `TokenEmbedding`, `MeanPool`, `MarginHardNegativeLoss` and
+    dense Adam, up to float32 rounding. No tensor of all tokens is made, and a row's gradient stays
+    in the first-level cache. As an optimizer, this class holds the state for checkpoints; its
+    `step` does nothing.
 
-    Dense Adam moves every row at every step, since the moments of a row without gradient decay and continue to move it.
-    Here such a row sleeps, and catches up when it is looked up again. At step t of its sleep, j steps after its last
-    gradient, it would have moved by
+    Dense Adam moves every row at every step, since the moments of a row without gradient decay and
+    continue to move it. Here such a row sleeps, and catches up when it is looked up again. At step
+    t of its sleep, j steps after its last gradient, it would have moved by
 
         lr_t * r^j * h_t * m,   r = β1 / sqrt(β2),   h_t = sqrt(1 - β2^t) / (1 - β1^t),
                                                      e_tj = ε * sqrt(1 - β2^t) * β2^(-j/2)
 
-    divided by sqrt(v) + e_tj, with m and v unchanged. For every step l at which a row may have gone to sleep, `moves`
-    has the sums of lr_t * r^j * h_t and of its products with the first three powers of e_tj (a few hundred additions
-    per step). Catching up then takes one lookup and two divisions: the two-point Gauss rule with these four moments
-    replaces all the steps. In the first steps, ε's weight changes too fast for that rule, so no row sleeps. Any
-    learning-rate schedule works.
+    divided by sqrt(v) + e_tj, with m and v unchanged. For every step l at which a row may have gone
+    to sleep, `moves` has the sums of lr_t * r^j * h_t and of its products with the first three
+    powers of e_tj (a few hundred additions per step). Catching up then takes one lookup and two
+    divisions: the two-point Gauss rule with these four moments replaces all the steps. In the first
+    steps, ε's weight changes too fast for that rule, so no row sleeps. Any learning-rate schedule
+    works.
 
-    Dropout masks differ from torch's, with the same probability. A mask depends only on the seed, the step number and
-    the token's position in the batch, so a resumed run, or a run with another number of threads, draws the same masks.
-    The probability is rounded to a multiple of 2^-16.
+    Dropout masks differ from torch's, with the same probability. A mask depends only on the seed,
+    the step number and the token's position in the batch, so a resumed run, or a run with another
+    number of threads, draws the same masks. The probability is rounded to a multiple of 2^-16.
     """
 
     def __init__(
@@ -61,11 +67,14 @@ class CompiledAdam(torch.optim.Optimizer):
     ) -> None:
         """Optimize a table, float32 (V, D) on the CPU; it is moved to huge pages.
 
-        Rows of `unknown_ids` that are zeros stay zeros: texts without a known token have no direction.
+        Rows of `unknown_ids` that are zeros stay zeros: texts without a known token have no
+        direction.
         """
         decay = max(betas[0], _SMALLEST_BETA) / betas[1] ** 0.5 if betas[1] > 0 else math.inf
         if not (lr >= 0 and eps > 0 and 0 <= betas[0] < 1 and betas[1] < 1 and decay < 1):
-            raise SettingsError(f"lr {lr}, betas {betas}, eps {eps}: Adam does not converge with these; change them")
+            raise SettingsError(
+                f"lr {lr}, betas {betas}, eps {eps}: Adam does not converge with these; change them"
+            )
         super().__init__([table], {"lr": lr, "betas": betas, "eps": eps})
         table.data = huge_pages.copy_of(table.data)
         self.table = table
@@ -73,7 +82,8 @@ class CompiledAdam(torch.optim.Optimizer):
         self.state[table] = {
             "exp_avg": huge_pages.empty(shape).zero_(),
             "exp_avg_sq": huge_pages.empty(shape).zero_(),
-            "last_step": torch.zeros(len(table), dtype=torch.long),  # last step with a gradient for each row; 0: never
+            # last step with a gradient for each row; 0: never
+            "last_step": torch.zeros(len(table), dtype=torch.long),
             "step": torch.zeros((), dtype=torch.long),
             "moves": torch.zeros(4, _LONGEST_SLEEP, dtype=torch.float64),
             "moves_from": torch.zeros((), dtype=torch.long),  # the step of the first column
@@ -82,15 +92,19 @@ class CompiledAdam(torch.optim.Optimizer):
         moments = [self.state[table][name] for name in ("exp_avg", "exp_avg_sq")]
         by_row = [tensor.numpy() for tensor in (table.data, *moments)]
         self._rows_of_zeros = [array[row] for array in by_row for row in zero_ids]
-        window = math.ceil(math.log(_LEFT) / math.log(decay))  # then momentum is below float32's resolution
+        # then momentum is below float32's resolution
+        window = math.ceil(math.log(_LEFT) / math.log(decay))
         arrays = [array.numpy() for array in self._arrays().values()]
         self._kernel = kernels().TrainingStep(*arrays, *betas, eps, window)
-        # Without this mark, accelerate wraps the optimizer, and its wrapper takes longer than many steps.
+        # Without this mark, accelerate wraps the optimizer, and its wrapper takes longer than many
+        # steps.
         self._is_accelerate_prepared = True
         self.step_was_skipped = False
 
     @staticmethod
-    def obstacle(model: SentenceTransformer, loss: nn.Module, args: TrainingArguments) -> str | None:
+    def obstacle(
+        model: SentenceTransformer, loss: nn.Module, args: TrainingArguments
+    ) -> str | None:
         """Return why a training run cannot use the compiled step, in a few words; None if it can."""
         if missing := missing_kernels():
             return missing
@@ -101,7 +115,9 @@ class CompiledAdam(torch.optim.Optimizer):
             return f"a table of {str(table.dtype).removeprefix('torch.')} on {table.device.type}"
         if type(loss) is not MarginHardNegativeLoss:
             return f"the loss {type(loss).__name__}"
-        return "weight decay" if args.weight_decay else "clipping" if args.max_grad_norm > 0 else None
+        return (
+            "weight decay" if args.weight_decay else "clipping" if args.max_grad_norm > 0 else None
+        )
 
     def make_step(
         self,
@@ -113,28 +129,35 @@ class CompiledAdam(torch.optim.Optimizer):
         seed: int = 0,
         further: Callable[[NDArray[np.float32]], NDArray[np.float32]] | None = None,
     ) -> float:
-        """Make a step on `columns`, int64 (4, B), of the sentences of a mega-batch; return the margin loss.
+        """Make a step on `columns`, int64 (4, B), of the sentences of a mega-batch; return the
+        margin loss.
 
-        `ids`, `offsets` and `columns` are as in `MegaBatchTexts`; `dropout` is the probability, in [0, 1), of dropping
-        a component of a token's embedding. `further` returns the gradient of an additional loss term, float32 (2B, D),
-        for the embeddings of all s and then all t.
+        `ids`, `offsets` and `columns` are as in `MegaBatchTexts`; `dropout` is the probability, in
+        [0, 1), of dropping a component of a token's embedding. `further` returns the gradient of an
+        additional loss term, float32 (2B, D), for the embeddings of all s and then all t.
         """
         rate, threads = float(self.param_groups[0]["lr"]), torch.get_num_threads()
         columns, seed = np.ascontiguousarray(columns), seed % 2**64
-        loss: float = self._kernel.train(ids, offsets, columns, margin, rate, threads, dropout, seed, further)
+        loss: float = self._kernel.train(
+            ids, offsets, columns, margin, rate, threads, dropout, seed, further
+        )
         for row in self._rows_of_zeros:
             row.fill(0)
         return loss
 
     def embed(self, ids: NDArray[np.int32], offsets: NDArray[np.int64]) -> Tensor:
-        """Embed sentences, float32 (n, D), without dropout, with the weights that dense Adam would have."""
+        """Embed sentences, float32 (n, D), without dropout, with the weights that dense Adam would
+        have.
+        """
         threads = torch.get_num_threads()
         self._kernel.catch_up(ids, threads)
         result = torch.empty(len(offsets) - 1, self.table.shape[1])
-        kernels().mean_rows(self.table.detach().numpy(), ids, offsets, result.numpy(), False, threads)
+        kernels().mean_rows(
+            self.table.detach().numpy(), ids, offsets, result.numpy(), False, threads
+        )
         return result
 
-    def step(self, closure: Callable[[], Any] | None = None) -> Any:  # noqa: ANN401
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Do nothing: `make_step` has made the step."""
 
     def catch_up(self) -> None:
@@ -143,7 +166,9 @@ class CompiledAdam(torch.optim.Optimizer):
 
     @contextmanager
     def caught_up(self) -> Iterator[None]:
-        """Give the table the state of dense Adam within the block, and restore it exactly afterwards."""
+        """Give the table the state of dense Adam within the block, and restore it exactly
+        afterwards.
+        """
         before = self.table.detach().clone()
         self._kernel.move_all(torch.get_num_threads())
         try:
@@ -155,16 +180,25 @@ class CompiledAdam(torch.optim.Optimizer):
         return {"table": self.table.detach(), **self.state[self.table]}
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the state, including the table, whose sleeping rows are not up to date as in a saved model."""
+        """Return the state, including the table, whose sleeping rows are not up to date as in a
+        saved model.
+        """
         return super().state_dict() | {"table": self.table.detach()}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Load state and table, in place, so that training resumes with identical results."""
         given, own = {"table": state_dict["table"], **state_dict["state"][0]}, self._arrays()
-        kinds = [{name: (tensor.shape, tensor.dtype) for name, tensor in each.items()} for each in (given, own)]
+        kinds = [
+            {name: (tensor.shape, tensor.dtype) for name, tensor in each.items()}
+            for each in (given, own)
+        ]
         if kinds[0] != kinds[1]:
-            raise SettingsError("the optimizer's state belongs to another table; resume with the same settings")
+            raise SettingsError(
+                "the optimizer's state belongs to another table; resume with the same settings"
+            )
         for name, tensor in own.items():
             tensor.copy_(given[name])
         (group,) = state_dict["param_groups"]
-        self.param_groups[0].update({name: value for name, value in group.items() if name != "params"})
+        self.param_groups[0].update(
+            {name: value for name, value in group.items() if name != "params"}
+        )

@@ -27,7 +27,12 @@ from st_paragram.core.sample import LANGUAGES, graded_pairs
 from st_paragram.core.text.parallel import TextSource
 from st_paragram.core.words import counted
 from st_paragram.errors import EvaluationError
-from st_paragram.tools.evaluation.files import GradedPairs, Translations, read_graded_pairs, read_translations
+from st_paragram.tools.evaluation.files import (
+    GradedPairs,
+    Translations,
+    read_graded_pairs,
+    read_translations,
+)
 
 logger = logging.getLogger(__name__)
 Pairs = TypeVar("Pairs", GradedPairs, Translations)
@@ -39,10 +44,11 @@ MOST_TRANSLATIONS = 10_000  # the evaluator keeps all cosines in memory: 400 MB
 def development_evaluator(
     pairs: GradedPairs, translations: Translations | None = None, at_once: int = 128
 ) -> SentenceEvaluator:
-    """Make sentence-transformers' evaluator for development data; its main score is Spearman's correlation of cosines.
+    """Make sentence-transformers' evaluator for development data; its main score is Spearman's
+    correlation of cosines.
 
-    With translations, `TranslationHits` also reports the share found by nearest neighbor. `at_once` is the number of
-    texts encoded in one forward pass.
+    With translations, `TranslationHits` also reports the share found by nearest neighbor. `at_once`
+    is the number of texts encoded in one forward pass.
     """
     same: dict[str, Any] = {"batch_size": at_once, "write_csv": False}
     graded = EmbeddingSimilarityEvaluator(
@@ -58,14 +64,15 @@ class TranslationHits(TranslationEvaluator):
     """`TranslationEvaluator`, which also keeps the result of each pair.
 
     Attributes:
-        hits: For each pair, the share of its two directions in which the nearest text is the translation: 0, 0.5 or 1.
+        hits: For each pair, the share of its two directions in which the nearest text is the
+            translation: 0, 0.5 or 1.
     """
 
     hits: NDArray[np.float64]
 
     def __call__(
         self,
-        model: Any,  # noqa: ANN401 - a SentenceTransformer; its base class has a wider type
+        model: Any,
         output_path: str | None = None,
         epoch: int = -1,
         steps: int = -1,
@@ -81,26 +88,34 @@ class TranslationHits(TranslationEvaluator):
         self.hits = (to_second + to_first) / 2
         ahead = float(to_second.mean())
         back = float(to_first.mean())
-        values = {"src2trg_accuracy": ahead, "trg2src_accuracy": back, "mean_accuracy": (ahead + back) / 2}
+        values = {
+            "src2trg_accuracy": ahead,
+            "trg2src_accuracy": back,
+            "mean_accuracy": (ahead + back) / 2,
+        }
         values = self.prefix_name_to_metrics(values, self.name)
         self.store_metrics_in_model_card_data(model, values, epoch, steps)
         return values
 
 
 def hits_of(evaluator: SentenceEvaluator) -> NDArray[np.float64]:
-    """Return the results of the pairs in the last call of a development evaluator with translations."""
+    """Return the results of the pairs in the last call of a development evaluator with
+    translations.
+    """
     parts: Any = evaluator
     translations = next(part for part in parts.evaluators if isinstance(part, TranslationHits))
     return translations.hits
 
 
 def is_worse(before: NDArray[np.float64], after: NDArray[np.float64]) -> bool:
-    """Whether fewer translations are found after training, beyond the 95% confidence interval of the difference.
+    """Whether fewer translations are found after training, beyond the 95% confidence interval of
+    the difference.
 
-    `before` and `after` are the hits of the same n pairs, so that the differences d of the pairs are compared with 0.
-    The interval is the normal approximation with the continuity correction for paired shares (Fleiss, Statistical
-    Methods for Rates and Proportions, chapter 13): mean(d) +- (1.96 std(d) / sqrt(n) + 1 / n). If all changed pairs are
-    lost in both directions, six of them are enough, as in the exact version of McNemar's test.
+    `before` and `after` are the hits of the same n pairs, so that the differences d of the pairs
+    are compared with 0. The interval is the normal approximation with the continuity correction for
+    paired shares (Fleiss, Statistical Methods for Rates and Proportions, chapter 13): mean(d) +-
+    (1.96 std(d) / sqrt(n) + 1 / n). If all changed pairs are lost in both directions, six of them
+    are enough, as in the exact version of McNemar's test.
     """
     differences = after - before
     n = len(differences)
@@ -109,15 +124,17 @@ def is_worse(before: NDArray[np.float64], after: NDArray[np.float64]) -> bool:
 
 
 def built_in_pairs(language: str) -> GradedPairs:
-    """Return the built-in graded pairs, sentence1 in English and sentence2 in `language`: a check, not a benchmark."""
+    """Return the built-in graded pairs, sentence1 in English and sentence2 in `language`: a check,
+    not a benchmark.
+    """
     return GradedPairs(f"built-in-en-{language}", *graded_pairs("en", language))
 
 
 def development_pairs(path: str | Path | None, language: str, force: bool = False) -> GradedPairs:
     """Read graded development pairs from a file (e.g. STS 2017 en-en), or return built-in pairs.
 
-    The built-in pairs are in English and `language`, or only in English if there are none for the language. A known
-    test set is refused; with `force`, there is only a warning.
+    The built-in pairs are in English and `language`, or only in English if there are none for the
+    language. A known test set is refused; with `force`, there is only a warning.
     """
     if path is None:
         return built_in_pairs(language if language in LANGUAGES else "en")
@@ -127,21 +144,32 @@ def development_pairs(path: str | Path | None, language: str, force: bool = Fals
 
 
 def development_translations(path: str | Path, language: str, force: bool = False) -> Translations:
-    """Read development translations, held-out rows `english TAB other`; `force` as in `development_pairs`."""
-    translations = read_translations(TextSource((str(path),), ("en", language)), Path(path).name.split(".")[0])
+    """Read development translations, held-out rows `english TAB other`; `force` as in
+    `development_pairs`.
+    """
+    translations = read_translations(
+        TextSource((str(path),), ("en", language)), Path(path).name.split(".")[0]
+    )
     if (count := len(translations)) > MOST_TRANSLATIONS:
-        raise EvaluationError(f"{path}: {count} translations; give at most {MOST_TRANSLATIONS} (1,000 are enough)")
-    _refuse_test_set(path, translations, "--dev-bitext with translations held out of the training data", force)
+        raise EvaluationError(
+            f"{path}: {count} translations; give at most {MOST_TRANSLATIONS} (1,000 are enough)"
+        )
+    _refuse_test_set(
+        path, translations, "--dev-bitext with translations held out of the training data", force
+    )
     return translations
 
 
 def with_known_tokens(data: Pairs, model: SentenceTransformer) -> Pairs:
-    """Leave out pairs with a side in which the model knows no token, unless no pair remains; log their number."""
+    """Leave out pairs with a side in which the model knows no token, unless no pair remains; log
+    their number.
+    """
     known = known_texts(model, data.first) & known_texts(model, data.second)  # type: ignore[arg-type]
     if known.all() or not known.any():
         return data
     logger.warning(
-        f"{data.name}: {counted(int((~known).sum()), 'pair')} left out, since the model knows no token of a side"
+        f"{data.name}: {counted(int((~known).sum()), 'pair')} left out, since the model knows no"
+        " token of a side"
     )
     first = list(compress(data.first, known))
     second = list(compress(data.second, known))
@@ -152,7 +180,9 @@ def with_known_tokens(data: Pairs, model: SentenceTransformer) -> Pairs:
 
 
 def hold_out(store: PairStore) -> tuple[PairStore, Translations | None]:
-    """Split off the last pairs of a store as translations: at most 1,000, and none if there are fewer than 1,000."""
+    """Split off the last pairs of a store as translations: at most 1,000, and none if there are
+    fewer than 1,000.
+    """
     count = min(len(store) // 20, HELD_OUT)
     if len(store) < HELD_OUT:
         return store, None
@@ -163,13 +193,23 @@ def hold_out(store: PairStore) -> tuple[PairStore, Translations | None]:
     return rest, Translations("held-out", first, second)
 
 
-def _refuse_test_set(path: str | Path, data: GradedPairs | Translations, remedy: str, force: bool) -> None:
+def _refuse_test_set(
+    path: str | Path, data: GradedPairs | Translations, remedy: str, force: bool
+) -> None:
     from st_paragram.tools.evaluation.known_test_sets import known_test_set_in
 
     if (match := known_test_set_in(data.first, data.second)) is None:
         return
-    seen = f"{path}: holds about {match.share:.0%} of the {match.pairs:,} pairs of {match.name}, a test set"
+    seen = (
+        f"{path}: holds about {match.share:.0%} of the {match.pairs:,} pairs of {match.name}, a"
+        " test set"
+    )
     reason = "development scores select the model, so they no longer measure its quality"
     if not force:
-        raise EvaluationError(f"{seen}; {reason}; give {remedy}, or --force-test-set to use it anyway")
-    logger.warning(f"{seen}; {reason}; used anyway because of --force-test-set: do not report this model's score on it")
+        raise EvaluationError(
+            f"{seen}; {reason}; give {remedy}, or --force-test-set to use it anyway"
+        )
+    logger.warning(
+        f"{seen}; {reason}; used anyway because of --force-test-set: do not report this model's"
+        " score on it"
+    )

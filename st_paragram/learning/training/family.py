@@ -32,8 +32,9 @@ class TrainingKind:
 class Family:
     """A family of models.
 
-    `module` is the training module, imported when training starts, with `new_model(store, settings)`, and
-    `trainer(model, store, settings, folder, evaluator, run)`, which returns a `StoreTrainer`.
+    `module` is the training module, imported when training starts, with `new_model(store,
+    settings)`, and `trainer(model, store, settings, folder, evaluator, run)`, which returns a
+    `StoreTrainer`.
     """
 
     name: str  # name in `core.families`, and of its folder in `configs/`
@@ -42,7 +43,8 @@ class Family:
     built_in_config: str  # configuration for the built-in bitext
     kinds: Mapping[str, TrainingKind]  # kinds of `st-paragram train`
     module: str
-    check: Callable[[TrainingRun], None] = lambda _: None  # early checks of this family, without torch
+    # early checks of this family, without torch
+    check: Callable[[TrainingRun], None] = lambda _: None
 
     @property
     def configs(self) -> dict[str, Path]:
@@ -55,9 +57,11 @@ class Family:
         if str(config) in configs:
             return configs[str(config)]
         if not Path(config).is_file():
-            raise SettingsError(f"config is {str(config)!r}; give one of {', '.join(configs)}, or a YAML file")
+            raise SettingsError(
+                f"config is {str(config)!r}; give one of {', '.join(configs)}, or a YAML file"
+            )
         return Path(config)
 
-    def read_settings(self, config: str | Path, overrides: Mapping[str, Any]) -> Any:  # noqa: ANN401
+    def read_settings(self, config: str | Path, overrides: Mapping[str, Any]) -> Any:
         """Read the settings of a configuration; `overrides` take precedence."""
         return read(self.settings, self.config_path(config), overrides)

@@ -19,7 +19,10 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # the increment of SplitMix64
 
 @dataclass(frozen=True)
 class MegaBatch:
-    """Mini-batches `start` .. `stop` - 1 of an epoch; `size` is M, though `stop - start` is less at an epoch's end."""
+    """Mini-batches `start` ..
+
+    `stop` - 1 of an epoch; `size` is M, though `stop - start` is less at an epoch's end.
+    """
 
     epoch: int
     start: int
@@ -27,12 +30,14 @@ class MegaBatch:
     size: int
 
 
-def mega_batches(batches_per_epoch: int, maximum: int, anneal_interval: int = 150) -> Iterator[MegaBatch]:
+def mega_batches(
+    batches_per_epoch: int, maximum: int, anneal_interval: int = 150
+) -> Iterator[MegaBatch]:
     """Yield the annealed mega-batches of a training run without end (EMNLP 2022, section 3).
 
-    M starts at 1. When a mega-batch is formed, M grows by one if another `anneal_interval` mini-batches, counted over
-    all epochs, have been seen, up to `maximum`. With an interval of 0, M is `maximum` from the start. A mega-batch ends
-    with its epoch.
+    M starts at 1. When a mega-batch is formed, M grows by one if another `anneal_interval`
+    mini-batches, counted over all epochs, have been seen, up to `maximum`. With an interval of 0, M
+    is `maximum` from the start. A mega-batch ends with its epoch.
     """
     size = 1 if anneal_interval else maximum
     seen = grown_at = 0
@@ -50,7 +55,8 @@ def mega_batches(batches_per_epoch: int, maximum: int, anneal_interval: int = 15
 
 @dataclass(frozen=True)
 class MegaBatchTexts:
-    """The n pairs of a mega-batch, read from the store: sentences 0 .. n - 1 are s, sentences n .. 2n - 1 are t.
+    """The n pairs of a mega-batch, read from the store: sentences 0 .. n - 1 are s, sentences n ..
+    2n - 1 are t.
 
     Both sides' ids are in one array, so both sides must use the same embedding matrix.
     """
@@ -59,8 +65,10 @@ class MegaBatchTexts:
     ids: NDArray[np.int32]  # (total,)
     offsets: NDArray[np.int64]  # (2n + 1,): sentence i is ids[offsets[i]:offsets[i + 1]]
     rows: NDArray[np.int64]  # (n,), rows of the store
-    labels: NDArray[np.int64]  # (2, n), for s and t, equal for equal texts, even if they are scrambled
-    columns: NDArray[np.int64]  # (4, n), sentences: s, t, negative of s, negative of t; empty before mining
+    # (2, n), for s and t, equal for equal texts, even if they are scrambled
+    labels: NDArray[np.int64]
+    # (4, n), sentences: s, t, negative of s, negative of t; empty before mining
+    columns: NDArray[np.int64]
 
     @classmethod
     def read(
@@ -68,31 +76,40 @@ class MegaBatchTexts:
     ) -> MegaBatchTexts:
         """Read the pairs of a mega-batch, given by the schedule and the epoch's permutation.
 
-        `batch_size` is the mini-batch size, `seed` the seed of permutation and scrambling, and `scramble` the
-        probability of shuffling a sentence's ids, with a new order in each epoch.
+        `batch_size` is the mini-batch size, `seed` the seed of permutation and scrambling, and
+        `scramble` the probability of shuffling a sentence's ids, with a new order in each epoch.
         """
         n = len(store)
         permutation = EpochPermutation(n, seed, mega.epoch)
         rows = permutation[mega.start * batch_size : min(mega.stop * batch_size, n)]
-        (first, first_offsets), (second, second_offsets) = (store.take(side, rows, np.int32) for side in "ab")
+        (first, first_offsets), (second, second_offsets) = (
+            store.take(side, rows, np.int32) for side in "ab"
+        )
         offsets = np.concatenate([first_offsets, second_offsets[1:] + first_offsets[-1]])
         ids = np.concatenate([first, second])
         labels = text_labels(ids, offsets).reshape(2, -1)
         if scramble:
-            ids = scrambled(ids, offsets, np.concatenate([2 * rows, 2 * rows + 1]), scramble, seed, mega.epoch)
+            ids = scrambled(
+                ids, offsets, np.concatenate([2 * rows, 2 * rows + 1]), scramble, seed, mega.epoch
+            )
         return cls(mega, ids, offsets, rows, labels, np.empty((4, 0), np.int64))
 
     def take(self, sentences: NDArray[np.int64]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-        """Return ids, int32 (total,), and offsets, int64 (B + 1,), of B sentences in the given order."""
+        """Return ids, int32 (total,), and offsets, int64 (B + 1,), of B sentences in the given
+        order.
+        """
         return flat_ids.take(self.ids, self.offsets[sentences], np.diff(self.offsets)[sentences])
 
 
 def text_labels(ids: NDArray[np.integer[Any]], offsets: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Label texts, int64 (n,), with equal labels for equal ids (different texts share a label with probability 2^-64).
+    """Label texts, int64 (n,), with equal labels for equal ids (different texts share a label with
+    probability 2^-64).
 
     `ids` are integers (total,), `offsets` int64 (n + 1,); no text is empty.
     """
-    positions = np.arange(len(ids), dtype=np.uint64) - np.repeat(offsets[:-1], np.diff(offsets)).astype(np.uint64)
+    positions = np.arange(len(ids), dtype=np.uint64) - np.repeat(
+        offsets[:-1], np.diff(offsets)
+    ).astype(np.uint64)
     words = mix(mix(positions + _GOLDEN) ^ ids.astype(np.uint64))
     return np.add.reduceat(words, offsets[:-1]).view(np.int64)
 
@@ -107,8 +124,9 @@ def scrambled(
 ) -> NDArray[np.int32]:
     """Shuffle the ids of some sentences: the scrambling of ACL 2019.
 
-    The authors' code draws the order once per sentence. Here, each epoch has a new order, a pure function of seed,
-    epoch and sentence, so that it is the same in mining, in the steps and in a resumed run.
+    The authors' code draws the order once per sentence. Here, each epoch has a new order, a pure
+    function of seed, epoch and sentence, so that it is the same in mining, in the steps and in a
+    resumed run.
 
     Args:
         ids: Integers (total,).

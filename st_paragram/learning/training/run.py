@@ -1,4 +1,5 @@
-"""A whole training run: its description, early checks, and the steps from pairs to a model directory.
+"""A whole training run: its description, early checks, and the steps from pairs to a model
+directory.
 
 Nothing here needs torch, which takes seconds to import, before training starts.
 """
@@ -18,7 +19,13 @@ from typing import TYPE_CHECKING, Any, cast
 from st_paragram.core.encoding.directory import AVERAGING, CONFIG_FILE, read_configuration
 from st_paragram.core.encoding.encoder import Encoder
 from st_paragram.core.encoding.find import find
-from st_paragram.core.encoding.record import Correlation, Score, TrainingRecord, TranslationScore, read_training_record
+from st_paragram.core.encoding.record import (
+    Correlation,
+    Score,
+    TrainingRecord,
+    TranslationScore,
+    read_training_record,
+)
 from st_paragram.core.families import family_named
 from st_paragram.core.files import check_output_folder, folder_for_file, output_lock
 from st_paragram.core.pair_store import PairStore
@@ -42,8 +49,8 @@ logger = logging.getLogger(__name__)
 
 _FEW = 5_000
 _TOO_FEW = (
-    "WARNING: {:,} pairs are few: the model will know only the words of this text. A usable model needs about 30,000; "
-    "`st-paragram bitext` downloads public text"
+    "WARNING: {:,} pairs are few: the model will know only the words of this text. A usable model"
+    " needs about 30,000; `st-paragram bitext` downloads public text"
 )
 
 
@@ -56,7 +63,8 @@ class TrainingRun:
         output: Output model directory.
         data: A pair store, texts, or "built-in"; see `choose_data`.
         description: Origin of the pairs for the card, in one line; None: the names of the files.
-        config: Name of a configuration, or a YAML file; None: `default_config`, or the one for the built-in bitext.
+        config: Name of a configuration, or a YAML file; None: `default_config`, or the one for the
+            built-in bitext.
         default_config: Configuration used by default; None: the family's.
         family: Name of the model family, as in `core.families`.
         more: Additional data for this family.
@@ -64,10 +72,11 @@ class TrainingRun:
         vocab_size: Vocabulary size for text data; None: as chosen by `PrepareSettings`.
         drop_invalid: Drop unreadable rows of texts instead of refusing the text.
         workers: Number of processes for text preparation.
-        checks: Warn of likely mistakes in texts: a header, equal sides, wrong languages, shifted rows.
+        checks: Warn of likely mistakes in texts: a header, equal sides, wrong languages, shifted
+            rows.
         development: File of graded pairs to score during training; None: built-in pairs.
-        translations: File of held-out translations to score during training; None: P-SP holds out a twentieth of its
-            pairs, at most 1,000.
+        translations: File of held-out translations to score during training; None: P-SP holds out a
+            twentieth of its pairs, at most 1,000.
         force_test_set: Allow known test sets as `development` or `translations`.
         resume: Continue from the last checkpoint.
         overwrite: Replace an existing model directory.
@@ -122,23 +131,31 @@ class TrainingRun:
         return str(self.config or (self.kind.built_in_config if self.source.built_in else default))
 
     @cached_property
-    def settings(self) -> Any:  # noqa: ANN401 - of the family
-        """The training settings, with configuration and overrides; a model to continue from sets the dimension."""
+    def settings(self) -> Any:
+        """The training settings, with configuration and overrides; a model to continue from sets
+        the dimension.
+        """
         settings = self.kind.read_settings(self.chosen_config, self.overrides)
         start = self._start(settings)
         if start and "dim" not in self.overrides and self.chosen_config in self.kind.configs:
-            settings = self.kind.read_settings(self.chosen_config, {**self.overrides, "dim": start.dimension})
+            settings = self.kind.read_settings(
+                self.chosen_config, {**self.overrides, "dim": start.dimension}
+            )
         return settings
 
     @cached_property
     def vocabulary(self) -> SentencePieceTokenizer | None:
-        """The vocabulary of the model to continue from, if it knows the language and no vocabulary size is given."""
-        start = None if self.source.store or self.vocab_size is not None else self._start(self.settings)
+        """The vocabulary of the model to continue from, if it knows the language and no vocabulary
+        size is given.
+        """
+        start = (
+            None if self.source.store or self.vocab_size is not None else self._start(self.settings)
+        )
         record = read_training_record(find(self.settings.init)) if start else None
         known = record is not None and self.language in record.languages[1].split("-")
         return cast("SentencePieceTokenizer", start.tokenizer) if start and known else None
 
-    def _start(self, settings: Any) -> Encoder | None:  # noqa: ANN401
+    def _start(self, settings: Any) -> Encoder | None:
         """Return the model of sentencepiece embeddings from which P-SP continues."""
         if self.family != "psp" or not settings.init or settings.tokens != "sentencepiece":
             return None
@@ -152,19 +169,28 @@ class TrainingRun:
         """The settings for text preparation."""
         from st_paragram.tools.preparation.settings import PrepareSettings
 
-        about = {"tokens": self.settings.tokens, "vocab_size": self.vocab_size, "drop_invalid": self.drop_invalid}
+        about = {
+            "tokens": self.settings.tokens,
+            "vocab_size": self.vocab_size,
+            "drop_invalid": self.drop_invalid,
+        }
         if self.vocabulary:
             about |= self.vocabulary.options
         return PrepareSettings(("en", self.language), **about)
 
     def store(self) -> PairStore:
         """Return the pairs, after preparation if they are texts."""
-        return PairStore(self.source.store or self.source.prepared(self.preparation, self.workers, self.vocabulary))
+        return PairStore(
+            self.source.store
+            or self.source.prepared(self.preparation, self.workers, self.vocabulary)
+        )
 
     def check(self) -> None:
         """Check everything that can be checked without torch and before text is prepared."""
         if (count := os.environ.get("WORLD_SIZE", "1")) not in ("", "1"):
-            raise SettingsError(f"{count} processes, but training uses only one; start without torchrun")
+            raise SettingsError(
+                f"{count} processes, but training uses only one; start without torchrun"
+            )
         self.check_free()
         for path in filter(None, (self.development, self.translations)):
             if wrong := folder_for_file(path):
@@ -188,7 +214,9 @@ class TrainingRun:
         check_output_folder(self.output, self.overwrite, CONFIG_FILE, kind, ModelDirectoryError)
 
     def check_checkpoints(self) -> None:
-        """Refuse to resume without a checkpoint, and to start where checkpoints or other files already are."""
+        """Refuse to resume without a checkpoint, and to start where checkpoints or other files
+        already are.
+        """
         if self.resume:
             newest_checkpoint(self.checkpoints)
         else:
@@ -198,29 +226,41 @@ class TrainingRun:
         """Format the plan of the run: inputs, outputs and settings."""
         about = {"teacher": "teacher vectors to learn from", "init": "model to start from"}
         rows = [("reads", str(self.source))]
-        rows += [("", f"{path}: development data") for path in (self.development, self.translations) if path]
-        rows += [("", f"{path}: {why}") for name, why in about.items() if (path := getattr(self.settings, name, ""))]
+        rows += [
+            ("", f"{path}: development data")
+            for path in (self.development, self.translations)
+            if path
+        ]
+        rows += [
+            ("", f"{path}: {why}")
+            for name, why in about.items()
+            if (path := getattr(self.settings, name, ""))
+        ]
         rows += [("makes", f"{self.output}: the model directory")]
         rows += [("", f"{self.checkpoints}: checkpoints, removed when the model is saved")]
         rows += [("with", f"configuration {self.chosen_config}, {self.settings.extent}")]
         if self.overrides:
-            rows += [("", ", ".join(f"{name} {value}" for name, value in sorted(self.overrides.items())))]
+            rows += [
+                ("", ", ".join(f"{name} {value}" for name, value in sorted(self.overrides.items())))
+            ]
         head = f"train a model of the family {self.kind.name} ({self.language})"
         return "\n".join([head, *(f"{name:7}{line}" for name, line in rows)])
 
 
 def run_training(run: TrainingRun) -> TrainingRecord:
-    """Train a model, from the pairs to a model directory; return the training record that is stored there.
+    """Train a model, from the pairs to a model directory; return the training record that is stored
+    there.
 
     Raises:
-        ParagramError: A setting, the data, the output, the device or the initial model is refused, or there is nothing
-            to resume, or an earlier run can be resumed but `resume` is not set.
+        ParagramError: A setting, the data, the output, the device or the initial model is refused,
+            or there is nothing to resume, or an earlier run can be resumed but `resume` is not set.
         KeyboardInterrupt: On Ctrl-C, after a checkpoint was written.
 
     Example:
         >>> from pathlib import Path
         >>> from st_paragram import TrainingRun, run_training
-        >>> run = TrainingRun("es", Path("p-sp-new"), ["data/en-es.h5"], overrides={"dim": 16, "epochs": 1})
+        >>> run = TrainingRun("es", Path("p-sp-new"), ["data/en-es.h5"], overrides={"dim": 16,
+        "epochs": 1})
         >>> before, after = run_training(run).scores  # of the development pairs
     """
     run.check()
@@ -243,18 +283,24 @@ def _train(run: TrainingRun) -> TrainingRecord:
     from st_paragram.learning.training import development
 
     settings = run.settings
-    with refused(SettingsError, f"device {settings.device}", "not available", "try cpu", AssertionError):
+    with refused(
+        SettingsError, f"device {settings.device}", "not available", "try cpu", AssertionError
+    ):
         torch.empty(0, device=None if settings.device == "auto" else settings.device)
     pairs = development.development_pairs(run.development, run.language, run.force_test_set)
     translations = None
     if run.translations:
-        translations = development.development_translations(run.translations, run.language, run.force_test_set)
+        translations = development.development_translations(
+            run.translations, run.language, run.force_test_set
+        )
     store = run.store()
     store.check()
     if run.family == "psp" and not (translations or run.source.built_in or settings.teacher):
         store, translations = development.hold_out(store)
     left_out = f" (left out: {in_words(store.dropped)})" if any(store.dropped.values()) else ""
-    logger.info(f"training on {run.source.description}: {len(store):,} pairs{left_out}, {settings.extent}")
+    logger.info(
+        f"training on {run.source.description}: {len(store):,} pairs{left_out}, {settings.extent}"
+    )
     if len(store) < _FEW and not run.source.built_in:
         logger.warning(_TOO_FEW.format(len(store)))
 
@@ -269,11 +315,15 @@ def _train(run: TrainingRun) -> TrainingRecord:
 
     def measure(when: str) -> None:
         values: Any = evaluator(model)
-        pearson, spearman = (float(values[f"{pairs.name}_{kind}_cosine"]) for kind in ("pearson", "spearman"))
+        pearson, spearman = (
+            float(values[f"{pairs.name}_{kind}_cosine"]) for kind in ("pearson", "spearman")
+        )
         scores.append(Score(pairs.name, len(pairs), when, Correlation(pearson, spearman)))
         if translations:
             accuracy = float(values[f"{translations.name}_mean_accuracy"])
-            accuracies.append(TranslationScore(translations.name, len(translations), when, accuracy))
+            accuracies.append(
+                TranslationScore(translations.name, len(translations), when, accuracy)
+            )
             hits.append(development.hits_of(evaluator))
 
     measure("before training")

@@ -39,59 +39,80 @@ class TrainingSettings:
 
     encoder: Encoder = setting(
         "sp",
-        "encoder: the mean of sentencepiece embeddings (sp), word embeddings (word) or character trigram "
-        "embeddings (trigram), or the mean of the states of a bidirectional LSTM over sentencepiece pieces "
-        "(blstm) or words (blstm-word)",
+        "encoder: the mean of sentencepiece embeddings (sp), word embeddings (word) or character"
+        " trigram embeddings (trigram), or the mean of the states of a bidirectional LSTM over"
+        " sentencepiece pieces (blstm) or words (blstm-word)",
     )
     dim: int = setting(1024, "dimensions of an embedding", ge=1)
     hidden_dim: int = setting(
-        150, "LSTM units per direction; embeddings of blstm and blstm-word have twice as many dimensions", ge=1
+        150,
+        "LSTM units per direction; embeddings of blstm and blstm-word have twice as many"
+        " dimensions",
+        ge=1,
     )
     scramble: float = setting(
         0.0,
-        "probability of shuffling a sentence's tokens in training, with a new order in each epoch; only for blstm and "
-        "blstm-word, because a mean ignores order",
+        "probability of shuffling a sentence's tokens in training, with a new order in each epoch;"
+        " only for blstm and blstm-word, because a mean ignores order",
         ge=0,
         le=1,
     )
-    dropout: float = setting(0.0, "dropout probability of each component of a piece's embedding", ge=0, lt=1)
-    margin: float = setting(
-        0.4, "margin of the loss: required gap between the cosines with the translation and with the negative", gt=0
+    dropout: float = setting(
+        0.0, "dropout probability of each component of a piece's embedding", ge=0, lt=1
     )
-    learning_rate: float = setting(1e-3, "learning rate of Adam; with a schedule, its maximum", gt=0)
+    margin: float = setting(
+        0.4,
+        "margin of the loss: required gap between the cosines with the translation and with the"
+        " negative",
+        gt=0,
+    )
+    learning_rate: float = setting(
+        1e-3, "learning rate of Adam; with a schedule, its maximum", gt=0
+    )
     schedule: Literal["constant", "linear", "cosine", "inverse_sqrt"] = setting(
         "constant",
-        "learning rate schedule after warm-up: constant, falling to 0 at the last step (linear, cosine), "
-        "or proportional to 1 / sqrt(step) (inverse_sqrt)",
+        "learning rate schedule after warm-up: constant, falling to 0 at the last step (linear,"
+        " cosine), or proportional to 1 / sqrt(step) (inverse_sqrt)",
     )
     warmup: float = setting(
-        0.0, "share of the steps, at the start, over which the learning rate grows from 0", ge=0, lt=1
+        0.0,
+        "share of the steps, at the start, over which the learning rate grows from 0",
+        ge=0,
+        lt=1,
     )
     epochs: float = setting(25.0, "passes over the pairs; fractions are allowed", gt=0)
     batch_size: int = setting(128, "pairs per mini-batch", ge=2)
-    megabatch_size: int = setting(60, "maximum M, the number of mini-batches searched for negatives", ge=1)
+    megabatch_size: int = setting(
+        60, "maximum M, the number of mini-batches searched for negatives", ge=1
+    )
     anneal_interval: int = setting(
-        150, "mini-batches between increments of M, which starts at 1; 0: maximum M from the start", ge=0
+        150,
+        "mini-batches between increments of M, which starts at 1; 0: maximum M from the start",
+        ge=0,
     )
     negatives: Literal["opposite", "both"] = setting(
         "opposite",
-        "source of negatives: the most similar sentences of the other side (opposite), or of both sides (both, the "
-        "paper's choice for paraphrases)",
+        "source of negatives: the most similar sentences of the other side (opposite), or of both"
+        " sides (both, the paper's choice for paraphrases)",
     )
     mask_duplicates: bool = setting(
         True,
         "pairs that share a text are never each other's negatives",
         option="--keep-duplicates",
-        option_help="let pairs that share a text be each other's negatives, as the authors' code does",
+        option_help=(
+            "let pairs that share a text be each other's negatives, as the authors' code does"
+        ),
     )
     mining_precision: Literal["auto", "float32"] = setting(
-        "auto", "number type of similarities in the search for negatives; auto: the device's fastest type, which rounds"
+        "auto",
+        "number type of similarities in the search for negatives; auto: the device's fastest type,"
+        " which rounds",
     )
     init: str = setting(
         "",
-        "model to continue from, or to start another language from: pieces in its vocabulary start with its "
-        "embeddings, other pieces at random; or a non-averaging model with at least `dim` dimensions, whose "
-        "embeddings of the pieces are used",
+        "model to continue from, or to start another language from: pieces in its vocabulary start"
+        " with its embeddings, other pieces at random; or a non-averaging model with at least `dim`"
+        " dimensions, whose embeddings of the pieces are used",
         metavar="MODEL",
     )
     teacher: str = setting(
@@ -99,7 +120,9 @@ class TrainingSettings:
         "teacher's embeddings of the store's sentences, a .npy file, for the student to match",
         metavar="FILE",
     )
-    teacher_weight: float = setting(1.0, "weight of the teacher loss, the mean of 1 - cosine with its vectors", gt=0)
+    teacher_weight: float = setting(
+        1.0, "weight of the teacher loss, the mean of 1 - cosine with its vectors", gt=0
+    )
     seed: int = setting(0, "seed of all random numbers", ge=0, lt=1 << 32)
     evaluate_steps: int = setting(
         0, "steps between evaluations on the development pairs; 0: at the end of each epoch", ge=0
@@ -112,7 +135,9 @@ class TrainingSettings:
             seen = f"scramble is {self.scramble:g}, but the encoder {self.encoder} ignores order"
             raise SettingsError(f"{seen}; use it with {' or '.join(RECURRENT)}")
         if self.init and self.encoder in RECURRENT:
-            raise SettingsError(f"init is {self.init!r}, but only averaging models start from another; leave it out")
+            raise SettingsError(
+                f"init is {self.init!r}, but only averaging models start from another; leave it out"
+            )
         if self.teacher and (wrong := folder_for_file(self.teacher, "a .npy file")):
             raise SettingsError(f"{wrong}; name a file")
         if self.teacher and not Path(self.teacher).is_file():

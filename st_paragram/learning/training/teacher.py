@@ -1,4 +1,6 @@
-"""The teacher loss, which compares a student with a teacher's vectors of the pairs, in addition to the margin loss."""
+"""The teacher loss, which compares a student with a teacher's vectors of the pairs, in addition to
+the margin loss.
+"""
 
 from __future__ import annotations
 
@@ -14,16 +16,18 @@ from st_paragram.core.pair_store import PairStore
 from st_paragram.errors import SettingsError, refused
 
 _FILE = "teacher.pt"
-_RATE = 1e-3  # learning rate of Adam for the map; the cosine ignores its scale, so one rate works for all
+# learning rate of Adam for the map; the cosine ignores its scale, so one rate works for all
+_RATE = 1e-3
 _SHORTEST = 1e-8  # minimum length of vectors, as in torch's cosine
 
 
 class Teacher:
-    """A loss term: weight * mean(1 - cos(P v, t)) over sentences, with the student's v and the teacher's t.
+    """A loss term: weight * mean(1 - cos(P v, t)) over sentences, with the student's v and the
+    teacher's t.
 
-    P is a linear map with random initialization. It is learned with the student, by dense Adam with a fixed rate, and
-    is not part of the model: the student learns how sentences relate to each other, but is free to rotate and scale the
-    space.
+    P is a linear map with random initialization. It is learned with the student, by dense Adam with
+    a fixed rate, and is not part of the model: the student learns how sentences relate to each
+    other, but is free to rotate and scale the space.
 
     Attributes:
         projection: P, float32 (teacher's dimensions, student's dimensions).
@@ -31,21 +35,38 @@ class Teacher:
     """
 
     def __init__(
-        self, path: str | Path, store: PairStore, weight: float, dim: int, seed: int, device: torch.device
+        self,
+        path: str | Path,
+        store: PairStore,
+        weight: float,
+        dim: int,
+        seed: int,
+        device: torch.device,
     ) -> None:
-        """Teach the vectors in a file to a student with `dim` dimensions on `device`; `seed` initializes the map.
+        """Teach the vectors in a file to a student with `dim` dimensions on `device`; `seed`
+        initializes the map.
 
-        The .npy file has float16 or float32 (n or 2n, dimensions) for the store's n pairs. n rows are for the first
-        sides and are also used for the second sides, so that a translation gets the vector of its source. 2n rows are
-        for the first sides, then for the second sides. `prepare --keep-text` writes the sentences in the order of the
-        store.
+        The .npy file has float16 or float32 (n or 2n, dimensions) for the store's n pairs. n rows
+        are for the first sides and are also used for the second sides, so that a translation gets
+        the vector of its source. 2n rows are for the first sides, then for the second sides.
+        `prepare --keep-text` writes the sentences in the order of the store.
         """
-        with refused(SettingsError, path, "not a .npy file of teacher vectors", "make it with st-paragram embed"):
+        with refused(
+            SettingsError,
+            path,
+            "not a .npy file of teacher vectors",
+            "make it with st-paragram embed",
+        ):
             vectors: NDArray[np.floating] = np.load(path, mmap_mode="r", allow_pickle=False)
         pairs = len(store)
         if vectors.ndim != 2 or vectors.dtype.kind != "f" or len(vectors) not in (pairs, 2 * pairs):
-            seen = f"{path}: {vectors.dtype} of shape {vectors.shape}, but {store.path} has {pairs:,} pairs"
-            raise SettingsError(f"{seen}; embed a.txt, or a.txt and b.txt, of prepare --keep-text with this store")
+            seen = (
+                f"{path}: {vectors.dtype} of shape {vectors.shape}, but {store.path} has {pairs:,}"
+                " pairs"
+            )
+            raise SettingsError(
+                f"{seen}; embed a.txt, or a.txt and b.txt, of prepare --keep-text with this store"
+            )
         self.weight, self._pairs, self._vectors = weight, pairs, vectors
         random = torch.Generator().manual_seed(seed)
         drawn = torch.randn(vectors.shape[1], dim, generator=random) / dim**0.5
@@ -55,7 +76,9 @@ class Teacher:
         self.distances: list[float] = []
 
     def targets(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Return the teacher's vectors for rows of the store: for their first sides, then for their second."""
+        """Return the teacher's vectors for rows of the store: for their first sides, then for their
+        second.
+        """
         wanted = np.concatenate([rows, rows + self._pairs]) % len(self._vectors)
         found = self._vectors[wanted].astype(np.float32)
         if not (finite := np.isfinite(found).all(axis=1)).all():
@@ -65,7 +88,9 @@ class Teacher:
 
     @torch.no_grad()
     def learn(self, embeddings: Tensor, rows: NDArray[np.int64]) -> tuple[float, Tensor]:
-        """Compute the term and its gradient for B rows with embeddings float32 (2B, D), and update the map."""
+        """Compute the term and its gradient for B rows with embeddings float32 (2B, D), and update
+        the map.
+        """
         projection = self.projection.detach()
         targets = torch.from_numpy(self.targets(rows)).to(projection.device)
         aims = F.normalize(targets, dim=1, eps=_SHORTEST)

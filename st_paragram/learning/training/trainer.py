@@ -1,4 +1,6 @@
-"""Training on a pair store with sentence-transformers' trainer; resumed runs give identical results."""
+"""Training on a pair store with sentence-transformers' trainer; resumed runs give identical
+results.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,11 @@ from st_paragram.core.pair_store import PairStore
 from st_paragram.errors import ParagramError, SettingsError, refused
 from st_paragram.learning.models.directory import check_savable
 from st_paragram.learning.training.callbacks import InterruptCallback, RateCallback
-from st_paragram.learning.training.checkpoints import COMPLETE, newest_checkpoint, remove_old_checkpoints
+from st_paragram.learning.training.checkpoints import (
+    COMPLETE,
+    newest_checkpoint,
+    remove_old_checkpoints,
+)
 from st_paragram.learning.training.settings import TrainingSettings
 
 _DEFAULTS = TrainingSettings()
@@ -59,19 +65,25 @@ class StoreTrainingArguments(TrainingArguments):
             seen = f"gradient_accumulation_steps is {count}, but it is not supported"
             raise SettingsError(f"{seen}; set it to 1 and choose per_device_train_batch_size")
         if self.prompts:
-            raise SettingsError(f"prompts are {self.prompts!r}, but stored texts are used without prompts; set none")
+            raise SettingsError(
+                f"prompts are {self.prompts!r}, but stored texts are used without prompts; set none"
+            )
         super().__post_init__()
         if (count := max(self.world_size, self.n_gpu)) > 1:
             seen = f"{count} processes or devices, but training uses only one"
-            raise SettingsError(f"{seen}; start without torchrun, with one visible device (CUDA_VISIBLE_DEVICES=0)")
+            raise SettingsError(
+                f"{seen}; start without torchrun, with one visible device (CUDA_VISIBLE_DEVICES=0)"
+            )
 
 
 class StoreTrainer(SentenceTransformerTrainer):
-    """Train a pipeline on a pair store with a subclass's procedure: the base class of this package's trainers.
+    """Train a pipeline on a pair store with a subclass's procedure: the base class of this
+    package's trainers.
 
-    The data of a step depend only on its number, the store and the seed, so a run can be resumed at any step with
-    identical results. A checkpoint holds the weights of model and loss (safetensors), and transformers' files for
-    optimizer, schedule and random generators. Training uses one process and one device.
+    The data of a step depend only on its number, the store and the seed, so a run can be resumed at
+    any step with identical results. A checkpoint holds the weights of model and loss (safetensors),
+    and transformers' files for optimizer, schedule and random generators. Training uses one process
+    and one device.
 
     Attributes:
         settings: Settings of the run, if any: a run must be resumed with the same settings.
@@ -90,9 +102,12 @@ class StoreTrainer(SentenceTransformerTrainer):
         args: StoreTrainingArguments,
         store: PairStore,
         loss: nn.Module,
-        **kwargs: Any,  # noqa: ANN401
+        **kwargs: Any,
     ) -> None:
-        """Set up a run; `kwargs` are for `SentenceTransformerTrainer`, e.g. `evaluator` and `callbacks`."""
+        """Set up a run; `kwargs` are for `SentenceTransformerTrainer`, e.g.
+
+        `evaluator` and `callbacks`.
+        """
         check_savable(model)
         self.store = store
         self.settings: Mapping[str, Any] = {}
@@ -114,7 +129,9 @@ class StoreTrainer(SentenceTransformerTrainer):
 
     @abstractmethod
     def make_step(self, step: int) -> tuple[Tensor, int]:
-        """Run the forward and backward pass of a step, counted from 0; return the detached loss and number of pairs."""
+        """Run the forward and backward pass of a step, counted from 0; return the detached loss and
+        number of pairs.
+        """
 
     def save_state(self, folder: Path) -> None:
         """Write additional state for resuming to a checkpoint."""
@@ -138,10 +155,14 @@ class StoreTrainer(SentenceTransformerTrainer):
 
     # Steps.
 
-    def train(self, resume_from_checkpoint: str | bool | None = None, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
-        """Train like sentence-transformers' trainer; Ctrl-C raises `KeyboardInterrupt` after a checkpoint.
+    def train(
+        self, resume_from_checkpoint: str | bool | None = None, *args: Any, **kwargs: Any
+    ) -> Any:
+        """Train like sentence-transformers' trainer; Ctrl-C raises `KeyboardInterrupt` after a
+        checkpoint.
 
-        A run can be resumed from a checkpoint with the same data and settings; True: the newest complete checkpoint.
+        A run can be resumed from a checkpoint with the same data and settings; True: the newest
+        complete checkpoint.
         """
         if not self.store.is_checked:
             self.store.check()
@@ -160,14 +181,20 @@ class StoreTrainer(SentenceTransformerTrainer):
         return output
 
     def get_train_dataloader(self) -> DataLoader[Any]:
-        """Return an empty batch for each step of an epoch, without accelerate, which has nothing to move here."""
+        """Return an empty batch for each step of an epoch, without accelerate, which has nothing to
+        move here.
+        """
         return DataLoader(range(self.batches_per_epoch), collate_fn=lambda _: {})  # type: ignore[arg-type]
 
-    def training_step(self, model: nn.Module, inputs: dict[str, Any], *args: Any, **kwargs: Any) -> Tensor:  # noqa: ANN401
+    def training_step(
+        self, model: nn.Module, inputs: dict[str, Any], *args: Any, **kwargs: Any
+    ) -> Tensor:
         """Make the current step; raise an error if the loss is not a number."""
         loss, pairs = self.make_step(self.state.global_step)
         if not torch.isfinite(loss):
-            raise SettingsError(f"loss is {loss.item()} at step {self.state.global_step}; lower the learning rate")
+            raise SettingsError(
+                f"loss is {loss.item()} at step {self.state.global_step}; lower the learning rate"
+            )
         self.rate.pairs += pairs
         return loss
 
@@ -175,11 +202,13 @@ class StoreTrainer(SentenceTransformerTrainer):
         """Clip the gradients of model and loss together."""
         return super()._clip_grad_norm(self._whole)
 
-    def _get_grad_norm(self, model: nn.Module, grad_norm: Any = None) -> Any:  # noqa: ANN401
-        """Return the norm for the log only if clipping has computed it, to save a pass over the gradients."""
+    def _get_grad_norm(self, model: nn.Module, grad_norm: Any = None) -> Any:
+        """Return the norm for the log only if clipping has computed it, to save a pass over the
+        gradients.
+        """
         return grad_norm
 
-    def evaluate(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+    def evaluate(self, *args: Any, **kwargs: Any) -> Any:
         """Evaluate the weights of `up_to_date`, without effect on training."""
         with self.up_to_date():
             return super().evaluate(*args, **kwargs)
@@ -187,18 +216,23 @@ class StoreTrainer(SentenceTransformerTrainer):
     # Checkpoints.
 
     def save_model(self, output_dir: str | None = None, _internal_call: bool = False) -> None:
-        """Save the model with its `save_pretrained`; a checkpoint has the weights of model and loss in one file."""
+        """Save the model with its `save_pretrained`; a checkpoint has the weights of model and loss
+        in one file.
+        """
         folder = Path(output_dir or str(self.args.output_dir))
         folder.mkdir(parents=True, exist_ok=True)
         with self.up_to_date():
             if not _internal_call:
                 return self.model.save_pretrained(str(folder))
-            with refused(ParagramError, folder / _WEIGHTS, "not written", "free disk space", SafetensorError):
+            with refused(
+                ParagramError, folder / _WEIGHTS, "not written", "free disk space", SafetensorError
+            ):
                 save_model(self._whole, str(folder / _WEIGHTS))
 
-    def _save_checkpoint(self, model: nn.Module, trial: Any) -> None:  # noqa: ANN401
+    def _save_checkpoint(self, model: nn.Module, trial: Any) -> None:
         checkpoint = Path(str(self.args.output_dir)) / f"checkpoint-{self.state.global_step}"
-        (checkpoint / COMPLETE).unlink(missing_ok=True)  # from a run that was resumed at an earlier step
+        # from a run that was resumed at an earlier step
+        (checkpoint / COMPLETE).unlink(missing_ok=True)
         limit, self.args.save_total_limit = self.args.save_total_limit, None
         with naming_full_disk(checkpoint):
             try:
@@ -206,28 +240,47 @@ class StoreTrainer(SentenceTransformerTrainer):
             finally:
                 self.args.save_total_limit = limit
             self.save_state(checkpoint)
-        spent = {"wall_seconds": self.rate.wall_seconds, "seconds": self.rate.seconds, "pairs": self.rate.pairs}
-        write_json(checkpoint / COMPLETE, {"contents": self.contents, "settings": dict(self.settings), "spent": spent})
+        spent = {
+            "wall_seconds": self.rate.wall_seconds,
+            "seconds": self.rate.seconds,
+            "pairs": self.rate.pairs,
+        }
+        write_json(
+            checkpoint / COMPLETE,
+            {"contents": self.contents, "settings": dict(self.settings), "spent": spent},
+        )
         remove_old_checkpoints(checkpoint.parent, limit, self.state.best_model_checkpoint)
 
     def _checked(self, checkpoint: Path) -> Path:
-        """Return a complete checkpoint with the same data and settings, and continue counting its time."""
+        """Return a complete checkpoint with the same data and settings, and continue counting its
+        time.
+        """
         if not (checkpoint / COMPLETE).is_file():
-            raise SettingsError(f"{checkpoint}: not a complete checkpoint; resume from another, or train again")
+            raise SettingsError(
+                f"{checkpoint}: not a complete checkpoint; resume from another, or train again"
+            )
         with _reading(checkpoint):
-            TrainerState.load_from_json(str(checkpoint / TRAINER_STATE_NAME))  # transformers does not check it
+            # transformers does not check it
+            TrainerState.load_from_json(str(checkpoint / TRAINER_STATE_NAME))
             marks = read_json(checkpoint / COMPLETE)
             contents, settings = marks["contents"], marks["settings"]
             self.rate.begin_with(**marks["spent"])
         for name in {**settings, **self.settings}:
             was, now = settings.get(name), self.settings.get(name)
             if name not in _MAY_CHANGE and was != now:
-                raise SettingsError(f"{checkpoint}: started with {name} {was}, not {now}; resume with the same")
+                raise SettingsError(
+                    f"{checkpoint}: started with {name} {was}, not {now}; resume with the same"
+                )
         if contents != self.contents:
-            raise SettingsError(f"{checkpoint}: started with other data than {self.store.path}; resume with the same")
+            raise SettingsError(
+                f"{checkpoint}: started with other data than {self.store.path}; resume with the"
+                " same"
+            )
         return checkpoint
 
-    def _load_from_checkpoint(self, resume_from_checkpoint: str, model: nn.Module | None = None) -> None:
+    def _load_from_checkpoint(
+        self, resume_from_checkpoint: str, model: nn.Module | None = None
+    ) -> None:
         with _reading(resume_from_checkpoint):
             load_model(self._whole, Path(resume_from_checkpoint) / _WEIGHTS)
             self.load_state(Path(resume_from_checkpoint))
@@ -247,7 +300,9 @@ class StoreTrainer(SentenceTransformerTrainer):
 def _reading(checkpoint: str | Path | None) -> AbstractContextManager[None]:
     """Turn errors of reading a checkpoint into one line that names the checkpoint."""
     damaged = (SafetensorError, UnpicklingError, BadZipFile)
-    return refused(SettingsError, str(checkpoint), "cannot be resumed from", "train again", *damaged)
+    return refused(
+        SettingsError, str(checkpoint), "cannot be resumed from", "train again", *damaged
+    )
 
 
 Arguments = TypeVar("Arguments", bound=StoreTrainingArguments)
@@ -255,30 +310,42 @@ Arguments = TypeVar("Arguments", bound=StoreTrainingArguments)
 
 def arguments_of(
     kind: type[Arguments],
-    settings: Any,  # noqa: ANN401
+    settings: Any,
     folder: Path,
     warmup: float,
     evaluate: bool,
-    **others: Any,  # noqa: ANN401
+    **others: Any,
 ) -> Arguments:
-    """Make the arguments of a trainer from the settings of a run: fields with the name of a setting get its value.
+    """Make the arguments of a trainer from the settings of a run: fields with the name of a setting
+    get its value.
 
-    `folder` is for checkpoints, `warmup` the number of warm-up steps (below 1: their share of all steps), `evaluate`
-    whether the model is evaluated regularly, and `others` override the rest.
+    `folder` is for checkpoints, `warmup` the number of warm-up steps (below 1: their share of all
+    steps), `evaluate` whether the model is evaluated regularly, and `others` override the rest.
     """
-    values = {each.name: getattr(settings, each.name) for each in fields(kind) if hasattr(settings, each.name)}
+    values = {
+        each.name: getattr(settings, each.name)
+        for each in fields(kind)
+        if hasattr(settings, each.name)
+    }
     warmed = settings.schedule == "constant" and warmup > 0
     values |= {
         "lr_scheduler_type": "constant_with_warmup" if warmed else settings.schedule,
         "warmup_steps": warmup,
         "eval_strategy": ("steps" if settings.evaluate_steps else "epoch") if evaluate else "no",
         "eval_steps": settings.evaluate_steps or None,
-        "use_cpu": settings.device == "cpu" or (settings.device == "auto" and not torch.cuda.is_available()),
+        "use_cpu": (
+            settings.device == "cpu"
+            or (settings.device == "auto" and not torch.cuda.is_available())
+        ),
     }
     made = kind(str(folder), **(values | others))
     precision = getattr(settings, "precision", "float32")
     has_it = made.device.type != "cuda" or torch.cuda.is_bf16_supported()
     if precision == "bfloat16" and not has_it:
-        raise SettingsError("precision is bfloat16, but this GPU does not support it; set it to float32")
-    made.in_bfloat16 = precision == "bfloat16" or (precision == "auto" and made.device.type == "cuda" and has_it)
+        raise SettingsError(
+            "precision is bfloat16, but this GPU does not support it; set it to float32"
+        )
+    made.in_bfloat16 = precision == "bfloat16" or (
+        precision == "auto" and made.device.type == "cuda" and has_it
+    )
     return made

@@ -24,11 +24,12 @@ logger = logging.getLogger(__name__)
 
 BUILT_IN = "built-in"
 BUILT_IN_PAIRS = 9_000  # the following rows are left for evaluation
-_BUILT_IN_PIECES = 1_000  # with more, most pieces are whole words, and natural sentences have other words
+# with more, most pieces are whole words, and natural sentences have other words
+_BUILT_IN_PIECES = 1_000
 
 _NO_DATA = (
-    "WARNING: {0} does not exist, so this trains on the small built-in bitext: a demonstration, not a usable model. "
-    "For a real model, give --data FILE, or make {0} with `{1}`, and start again."
+    "WARNING: {0} does not exist, so this trains on the small built-in bitext: a demonstration, not"
+    " a usable model. For a real model, give --data FILE, or make {0} with `{1}`, and start again."
 )
 _FROM_THE_WEB = "st-paragram bitext --lang {0}"
 _FROM_TEXT = "st-paragram prepare --lang {0} --text FILE --output data/en-{0}.h5"
@@ -38,7 +39,9 @@ _STORES = "stores"  # folder in the cache for stores of texts
 
 @dataclass(frozen=True)
 class TrainingData:
-    """The training data, checked but not read yet: a pair store, or texts, or the built-in pairs if neither."""
+    """The training data, checked but not read yet: a pair store, or texts, or the built-in pairs if
+    neither.
+    """
 
     language: str
     store: str = ""
@@ -54,18 +57,26 @@ class TrainingData:
         """The origin of the pairs for the model card, in one line."""
         if self.built_in:
             return "the built-in bitext of st_paragram, made by a phrase grammar (a demonstration)"
-        return " + ".join(Path(name).name for name in [self.store, *(text.name for text in self.texts)] if name)
+        return " + ".join(
+            Path(name).name for name in [self.store, *(text.name for text in self.texts)] if name
+        )
 
     def __str__(self) -> str:
         """Describe the data for a plan, in one line."""
         if self.store:
             return f"{self.store}: {len(PairStore(self.store)):,} pairs in a store"
         if self.texts:
-            return f"{', '.join(text.name for text in self.texts)}: text, prepared once into a store of the cache"
+            return (
+                f"{', '.join(text.name for text in self.texts)}: text, prepared once into a store"
+                " of the cache"
+            )
         return f"the built-in bitext of {self.language}: {BUILT_IN_PAIRS:,} pairs, a demonstration"
 
     def prepared(
-        self, settings: PrepareSettings, workers: int = 1, vocabulary: SentencePieceTokenizer | None = None
+        self,
+        settings: PrepareSettings,
+        workers: int = 1,
+        vocabulary: SentencePieceTokenizer | None = None,
     ) -> Path:
         """Prepare the texts once, as a store in the cache, with `workers` processes.
 
@@ -77,19 +88,28 @@ class TrainingData:
         if self.built_in:
             texts = (self._built_in_text(),)
             if settings.tokens == "sentencepiece":
-                settings = replace(settings, vocab_size=min(settings.vocab_size or _BUILT_IN_PIECES, _BUILT_IN_PIECES))
+                settings = replace(
+                    settings,
+                    vocab_size=min(settings.vocab_size or _BUILT_IN_PIECES, _BUILT_IN_PIECES),
+                )
         return prepare_cached(texts, settings, writable_cache(_STORES), vocabulary, workers)
 
     def _built_in_text(self) -> TextSource:
         path = writable_cache() / f"built-in-{BUILT_IN_PAIRS}.en-{self.language}.tsv"
-        text = "".join(f"{english}\t{other}\n" for english, other in sample_pairs(self.language, BUILT_IN_PAIRS))
+        text = "".join(
+            f"{english}\t{other}\n"
+            for english, other in sample_pairs(self.language, BUILT_IN_PAIRS)
+        )
         if not path.is_file() or path.read_bytes() != text.encode("utf-8"):
             write_text(path, text)
         return TextSource((str(path),), ("en", self.language))
 
 
 def choose_data(
-    language: str, data: str | Sequence[str] = (), drop_invalid: bool = False, columns: Sequence[Sequence[str]] = ()
+    language: str,
+    data: str | Sequence[str] = (),
+    drop_invalid: bool = False,
+    columns: Sequence[Sequence[str]] = (),
 ) -> TrainingData:
     """Choose the training data, and check them before any text is read.
 
@@ -106,10 +126,14 @@ def choose_data(
     chosen = names_of(data) or ([str(standard)] if standard.exists() else [BUILT_IN])
     stores = [path for path in chosen if path.endswith((".h5", ".hdf5"))]
     if columns and (chosen == [BUILT_IN] or stores):
-        raise SettingsError(f"--columns needs a table, but {', '.join(chosen)} is not a table; leave it out")
+        raise SettingsError(
+            f"--columns needs a table, but {', '.join(chosen)} is not a table; leave it out"
+        )
     if stores:
         if len(chosen) > 1:
-            raise SettingsError(f"{len(chosen)} data files, including a pair store; give one store, or only texts")
+            raise SettingsError(
+                f"{len(chosen)} data files, including a pair store; give one store, or only texts"
+            )
         languages = PairStore(chosen[0]).languages
         if languages[1] != language:
             seen = f"pairs of {languages[0]} and {languages[1]}, not of {language}"
@@ -118,7 +142,10 @@ def choose_data(
     writable_cache(_STORES)
     if chosen == [BUILT_IN]:
         if language not in LANGUAGES:
-            seen = f"no {standard}, and no built-in bitext for {language!r} (only for {', '.join(LANGUAGES)})"
+            seen = (
+                f"no {standard}, and no built-in bitext for {language!r} (only for"
+                f" {', '.join(LANGUAGES)})"
+            )
             raise SettingsError(f"{seen}; make a store with `{_FROM_TEXT.format(language)}`")
         if not data:
             command = _FROM_TEXT if language == "en" else _FROM_THE_WEB

@@ -1,21 +1,23 @@
 """Sentence alignment of two documents with the same content in the same order.
 
-An alignment is a sequence of blocks, in the order of both documents. A block is one sentence of each document (1-1), or
-one sentence of one and two neighbors of the other (1-2, 2-1). Sentences in no block are skipped (1-0, 0-1).
+An alignment is a sequence of blocks, in the order of both documents. A block is one sentence of
+each document (1-1), or one sentence of one and two neighbors of the other (1-2, 2-1). Sentences in
+no block are skipped (1-0, 0-1).
 
-The score s(B) of a block is the margin score (Artetxe and Schwenk, ACL 2019, arXiv 1811.01136; see `margin`) of its
-two sides, each embedded as one text with its sentences joined by a space. Embedding joined sentences, instead of adding
-scores of single sentences, is the idea of Vecalign (Thompson and Koehn, EMNLP 2019), but the search here is exact. The
-background of a side, with one sentence or two, is its mean cosine with the k nearest *single* sentences of the other
-document: joined texts overlap, and near copies of one text would make the background too high.
+The score s(B) of a block is the margin score (Artetxe and Schwenk, ACL 2019, arXiv 1811.01136; see
+`margin`) of its two sides, each embedded as one text with its sentences joined by a space.
+Embedding joined sentences, instead of adding scores of single sentences, is the idea of Vecalign
+(Thompson and Koehn, EMNLP 2019), but the search here is exact. The background of a side, with one
+sentence or two, is its mean cosine with the k nearest *single* sentences of the other document:
+joined texts overlap, and near copies of one text would make the background too high.
 
 The alignment maximizes
 
     sum over blocks B of (s(B) - skip)
 
-So a block is used if it scores at least `skip`. A 1-2 block replaces a 1-1 block and a skipped sentence if the joined
-sentences fit better than the single sentence. (Weighting a block by its number of sentences would reward every stray
-sentence added to a block.)
+So a block is used if it scores at least `skip`. A 1-2 block replaces a 1-1 block and a skipped
+sentence if the joined sentences fit better than the single sentence. (Weighting a block by its
+number of sentences would reward every stray sentence added to a block.)
 """
 
 from __future__ import annotations
@@ -42,7 +44,8 @@ Gains = tuple[Scores, Scores, Scores]
 #: Maximum product of the numbers of sentences, with one byte of memory for each pair.
 MOST_CELLS = 400_000_000
 _SCORES_AT_A_TIME = 1 << 22
-#: Source and target sentences of each kind of block, in the order of preference among equally good blocks.
+#: Source and target sentences of each kind of block, in the order of preference among equally good
+#: blocks.
 KINDS = ((1, 1), (1, 2), (2, 1))
 _SKIP_SOURCE, _SKIP_TARGET = len(KINDS), len(KINDS) + 1
 
@@ -51,8 +54,8 @@ _SKIP_SOURCE, _SKIP_TARGET = len(KINDS), len(KINDS) + 1
 class Block:
     """Sentences that translate each other, or a skipped sentence.
 
-    A side is one row of a document, from 0, or two neighboring rows (ignoring blank rows). It is empty if the other is
-    skipped.
+    A side is one row of a document, from 0, or two neighboring rows (ignoring blank rows). It is
+    empty if the other is skipped.
     """
 
     source: tuple[int, ...]
@@ -61,12 +64,17 @@ class Block:
 
 
 def align(
-    source: Sequence[str], target: Sequence[str], embed: Embed, settings: AlignmentSettings | None = None
+    source: Sequence[str],
+    target: Sequence[str],
+    embed: Embed,
+    settings: AlignmentSettings | None = None,
 ) -> list[Block]:
-    """Align two documents of n and m sentences; return the blocks in order, without blank sentences.
+    """Align two documents of n and m sentences; return the blocks in order, without blank
+    sentences.
 
-    Time: 3 n m cosines, and the same again for backgrounds. Memory: n m bytes, and the vectors. `embed` returns vectors
-    of length 1 for c texts, float32 (c, D), and zeros for a text without a known token. Such a sentence is skipped.
+    Time: 3 n m cosines, and the same again for backgrounds. Memory: n m bytes, and the vectors.
+    `embed` returns vectors of length 1 for c texts, float32 (c, D), and zeros for a text without a
+    known token. Such a sentence is skipped.
     """
     settings = settings or AlignmentSettings()
     source = list_of_texts(source)
@@ -93,7 +101,9 @@ def sentence_rows(document: Sequence[str]) -> list[int]:
 
 
 class _Embedded(NamedTuple):
-    """The rows with a known token, and their vectors and those of pairs of neighbors, float32 (c, D) and (c - 1, D)."""
+    """The rows with a known token, and their vectors and those of pairs of neighbors, float32 (c,
+    D) and (c - 1, D).
+    """
 
     rows: list[int]
     single: Vectors
@@ -116,8 +126,14 @@ def _embedded(document: Sequence[str], rows: list[int], embed: Embed) -> _Embedd
 def check_size(source: int, target: int) -> None:
     """Refuse documents with too many sentences (without blank sentences) for the memory."""
     if source * target > MOST_CELLS:
-        seen = f"{source:,} and {target:,} sentences are too many to align (their product is above {MOST_CELLS:,})"
-        raise MiningError(f"{seen}; split the documents into chapters, or use st-paragram mine, which ignores order")
+        seen = (
+            f"{source:,} and {target:,} sentences are too many to align (their product is above"
+            f" {MOST_CELLS:,})"
+        )
+        raise MiningError(
+            f"{seen}; split the documents into chapters, or use st-paragram mine, which ignores"
+            " order"
+        )
 
 
 class BlockScores:
@@ -156,8 +172,15 @@ class BlockScores:
         ahead, across = (number - 1 for number in KINDS[kind])
         own, other = self._vectors[0][ahead][rows], self._vectors[1][across][columns]
         # In float64 and rounded once: cosines must not depend on threads or on positions of texts.
-        cosines = (own.astype(np.float64) @ other.astype(np.float64).T).astype(np.float32).astype(np.float64)
-        backgrounds = self._backgrounds[0][ahead][rows, None], self._backgrounds[1][across][None, columns]
+        cosines = (
+            (own.astype(np.float64) @ other.astype(np.float64).T)
+            .astype(np.float32)
+            .astype(np.float64)
+        )
+        backgrounds = (
+            self._backgrounds[0][ahead][rows, None],
+            self._backgrounds[1][across][None, columns],
+        )
         return margin_scores(cosines, *backgrounds, self._settings.margin)
 
     def _background(self, vectors: Vectors, others: Vectors) -> Scores:
@@ -167,18 +190,20 @@ class BlockScores:
 
 
 def best_path(gains: Iterable[Gains], n: int, m: int) -> list[tuple[int, int, int]]:
-    """Find the blocks, in order and without overlap, with the highest total gain: index in `KINDS`, first sentences.
+    """Find the blocks, in order and without overlap, with the highest total gain: index in `KINDS`,
+    first sentences.
 
-    It goes through the source sentence by sentence, with n m bytes of memory. `best[j]` is the maximum gain of blocks
-    in the source so far and the first j target sentences. Skipping a sentence gains nothing, so skipped target
-    sentences are a running maximum over j. Everything else depends on the last two source sentences: no loop over j.
+    It goes through the source sentence by sentence, with n m bytes of memory. `best[j]` is the
+    maximum gain of blocks in the source so far and the first j target sentences. Skipping a
+    sentence gains nothing, so skipped target sentences are a running maximum over j. Everything
+    else depends on the last two source sentences: no loop over j.
 
-    Among equally good paths it chooses, from the end, at every step the first possible of: a block, in the order of
-    `KINDS`; a skipped source sentence; a skipped target sentence.
+    Among equally good paths it chooses, from the end, at every step the first possible of: a block,
+    in the order of `KINDS`; a skipped source sentence; a skipped target sentence.
 
-    There are `n` source and `m` target sentences, at least 1 each. For each source sentence, `gains` has the gains of
-    blocks that *end* with it, by kind and first target sentence: float64 (m,), (m - 1,), (m,). For the first sentence,
-    blocks of two source sentences are ignored.
+    There are `n` source and `m` target sentences, at least 1 each. For each source sentence,
+    `gains` has the gains of blocks that *end* with it, by kind and first target sentence: float64
+    (m,), (m - 1,), (m,). For the first sentence, blocks of two source sentences are ignored.
     """
     moves = np.empty((n, m + 1), dtype=np.uint8)
     before = best = np.zeros(m + 1)
@@ -206,7 +231,9 @@ def best_path(gains: Iterable[Gains], n: int, m: int) -> list[tuple[int, int, in
     return steps[::-1]
 
 
-def _with_skipped(aligned: Sequence[Block], source: Sequence[int], target: Sequence[int]) -> Iterator[Block]:
+def _with_skipped(
+    aligned: Sequence[Block], source: Sequence[int], target: Sequence[int]
+) -> Iterator[Block]:
     """Yield the blocks and the other rows as skipped blocks, source rows first.
 
     A skipped row is before the first block that has a later row.

@@ -34,11 +34,14 @@ class DocumentReport:
     source: int  # sentences in the source documents, without blank lines
     target: int  # sentences in the target documents
     pairs: int  # written pairs of sentences or joined sentences
-    unknown: int = 0  # sentences in which the model knows no token, in source and target documents; they are skipped
+    # sentences in which the model knows no token, in source and target documents; they are skipped
+    unknown: int = 0
 
 
 def read_list(path: str) -> list[tuple[str, str, str]]:
-    """Read a list of rows `source file TAB target file`, relative to its folder; return files and place in the list."""
+    """Read a list of rows `source file TAB target file`, relative to its folder; return files and
+    place in the list.
+    """
     folder, pairs = Path(path).parent, []
     for row, line in enumerate(read_lines(path), 1):
         columns = [column.strip() for column in line.split("\t")]
@@ -46,10 +49,14 @@ def read_list(path: str) -> list[tuple[str, str, str]]:
             continue
         if len(columns) != 2 or not all(columns):
             seen = f"row {row} is {line[:60]!r}"
-            raise MiningError(f"{path}: {seen}; write `source file TAB target file`, two names and a tab")
+            raise MiningError(
+                f"{path}: {seen}; write `source file TAB target file`, two names and a tab"
+            )
         pairs.append((str(folder / columns[0]), str(folder / columns[1]), f"{path}, row {row}: "))
     if not pairs:
-        raise MiningError(f"{path}: no documents; write a row `source file TAB target file` for each pair")
+        raise MiningError(
+            f"{path}: no documents; write a row `source file TAB target file` for each pair"
+        )
     return pairs
 
 
@@ -62,12 +69,18 @@ def align_documents(
 ) -> DocumentReport:
     """Align pairs of documents, and write them to one file; an interrupted run is resumed.
 
-    A document is plain or compressed text, one sentence per line. `documents` has source, target, and their place in
-    the list, for messages (see `read_list`). The output has rows `score TAB source TAB target`, in document order. Two
-    sentences of a block are joined by a space. All documents are checked before the first is aligned. A sentence in
-    which the model knows no token is skipped like a sentence without a translation.
+    A document is plain or compressed text, one sentence per line. `documents` has source, target,
+    and their place in the list, for messages (see `read_list`). The output has rows `score TAB
+    source TAB target`, in document order. Two sentences of a block are joined by a space. All
+    documents are checked before the first is aligned. A sentence in which the model knows no token
+    is skipped like a sentence without a translation.
     """
-    settings, output, pairs, count = settings or AlignmentSettings(), Path(output), list(documents), 0
+    settings, output, pairs, count = (
+        settings or AlignmentSettings(),
+        Path(output),
+        list(documents),
+        0,
+    )
     check_output(output, overwrite)
     sizes = np.zeros(2, np.int64)
     for source, target, where in pairs:
@@ -76,13 +89,17 @@ def align_documents(
     model_folder = find(model)
     encoder = load_encoder(model_folder)
     unknown = 0
-    how = digest(installed_version(), fingerprint(model_folder), repr(settings), "without unknown sentences")
+    how = digest(
+        installed_version(), fingerprint(model_folder), repr(settings), "without unknown sentences"
+    )
 
     def embed(texts: Sequence[str]) -> Vectors:
         return unit_embeddings(encoder, texts).vectors
 
     with work_folder(output, overwrite) as folder, atomic(output) as file:
-        for source, target, where in tqdm(pairs, desc="align", unit=" documents", disable=None, leave=False):
+        for source, target, where in tqdm(
+            pairs, desc="align", unit=" documents", disable=None, leave=False
+        ):
             path = folder / f"{digest(how, file_digest(source), file_digest(target))}.tsv"
             with _named(where):
                 rows = make(path, partial(_align, source, target, embed, settings)).read_bytes()
@@ -94,10 +111,15 @@ def align_documents(
 
 def _align(source: str, target: str, embed: Embed, settings: AlignmentSettings, path: Path) -> None:
     """Write `score TAB source TAB target` for one pair of documents."""
-    one, other = ([" ".join(line.split()) for line in read_lines(name)] for name in (source, target))
+    one, other = (
+        [" ".join(line.split()) for line in read_lines(name)] for name in (source, target)
+    )
     with path.open("wb") as file:
         for block in align(one, other, embed, settings):
-            texts = " ".join(one[row] for row in block.source), " ".join(other[row] for row in block.target)
+            texts = (
+                " ".join(one[row] for row in block.source),
+                " ".join(other[row] for row in block.target),
+            )
             file.write(f"{block.score:.6f}\t{texts[0]}\t{texts[1]}\n".encode())
 
 
@@ -110,7 +132,9 @@ def _sizes(source: str, target: str) -> list[int]:
         check_plain(name, PLAIN_ONLY)
         sizes.append(sum(1 for line in read_lines(name) if line.strip()))
         if not sizes[-1]:
-            raise MiningError(f"{name}: empty; give a document with at least one sentence, or leave the pair out")
+            raise MiningError(
+                f"{name}: empty; give a document with at least one sentence, or leave the pair out"
+            )
     check_size(*sizes)
     return sizes
 

@@ -12,18 +12,23 @@ SKIP = {Margin.RATIO: 1.0, Margin.DISTANCE: 0.0, Margin.ABSOLUTE: 0.3}
 
 @settings
 class AlignmentSettings:
-    """Settings of sentence alignment; a document with fewer sentences than `neighbors` is used whole as background."""
+    """Settings of sentence alignment; a document with fewer sentences than `neighbors` is used
+    whole as background.
+    """
 
     neighbors: int = setting(DEFAULT_K, NEIGHBORS_HELP, ge=1)
     margin: Margin = setting(DEFAULT_MARGIN, MARGIN_HELP)
     skip: float | None = setting(
         None,
-        "score below which sentences are skipped; default: 1 (ratio), 0 (distance) or 0.3 (absolute)",
+        "score below which sentences are skipped; default: 1 (ratio), 0 (distance) or 0.3"
+        " (absolute)",
         option="--skip-below",
         metavar="SCORE",
     )
     with_skipped: bool = setting(
-        False, "also write skipped sentences, with an empty other side and a score of 0", option="--all"
+        False,
+        "also write skipped sentences, with an empty other side and a score of 0",
+        option="--all",
     )
 
     @property

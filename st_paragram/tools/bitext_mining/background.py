@@ -1,9 +1,10 @@
-"""Margin scores of given pairs: their cosines compared with the cosines of their sentences' neighbors.
+"""Margin scores of given pairs: their cosines compared with the cosines of their sentences'
+neighbors.
 
-The margin scores of mining (see `margin`) also separate good pairs from bad pairs in an existing bitext. The neighbors
-of a first sentence are its k nearest sentences in a text of the second language, the target background, and vice versa.
-A background may be the other side of the pairs; then the partner of a sentence is one of its possible neighbors, as in
-mining.
+The margin scores of mining (see `margin`) also separate good pairs from bad pairs in an existing
+bitext. The neighbors of a first sentence are its k nearest sentences in a text of the second
+language, the target background, and vice versa. A background may be the other side of the pairs;
+then the partner of a sentence is one of its possible neighbors, as in mining.
 """
 
 from __future__ import annotations
@@ -48,15 +49,23 @@ class Background:
     def __call__(self, first: Vectors, second: Vectors) -> Scores:
         """Score pairs of unit vectors, float32 (n, D) each, to float64 (n,)."""
         cosines = np.einsum("nd,nd->n", first, second, dtype=np.float64)
-        return margin_scores(cosines, self._means(self.target, first), self._means(self.source, second), self.margin)
+        return margin_scores(
+            cosines, self._means(self.target, first), self._means(self.source, second), self.margin
+        )
 
     def _means(self, corpus: Rows | Index, vectors: Vectors) -> Scores:
         """Return the mean cosine of each row with its k nearest neighbors."""
-        found = corpus.search(vectors, self.k) if isinstance(corpus, Index) else exact(vectors, corpus, self.k)
+        found = (
+            corpus.search(vectors, self.k)
+            if isinstance(corpus, Index)
+            else exact(vectors, corpus, self.k)
+        )
         return found.means
 
 
-def background_of_texts(source: str, target: str, model: Path, settings: MarginSettings, work: Path) -> Background:
+def background_of_texts(
+    source: str, target: str, model: Path, settings: MarginSettings, work: Path
+) -> Background:
     """Make a background from two texts; for paraphrases, give the same text twice.
 
     The folder `work` gets their vectors, and must exist while the background is used.
@@ -70,28 +79,44 @@ def background_of_texts(source: str, target: str, model: Path, settings: MarginS
 
 
 def background_of_pairs(
-    pairs: TextSource, model: Path, settings: MarginSettings, work: Path, others: Sequence[tuple[str, str]] = ()
+    pairs: TextSource,
+    model: Path,
+    settings: MarginSettings,
+    work: Path,
+    others: Sequence[tuple[str, str]] = (),
 ) -> Background:
-    """Make a background from the two sides of the pairs, see `background_of_texts`; they are read twice more.
+    """Make a background from the two sides of the pairs, see `background_of_texts`; they are read
+    twice more.
 
     If `others` will be scored, they are part of it: their partners must be among the neighbors.
     """
     if not all(Path(path).is_file() for path in pairs.paths):
-        raise SettingsError(f"{pairs.name}: cannot be read twice, to serve as its own background; give a file")
+        raise SettingsError(
+            f"{pairs.name}: cannot be read twice, to serve as its own background; give a file"
+        )
 
     def sides(number: int) -> Iterator[str]:
         return (pair[number] for pair in chain(read_pairs(pairs), others))
 
-    texts = {f"{pairs.name}, {name} side": sides(number) for number, name in enumerate(("first", "second"))}
+    texts = {
+        f"{pairs.name}, {name} side": sides(number)
+        for number, name in enumerate(("first", "second"))
+    }
     return _background(texts, model, settings, work)
 
 
-def _background(texts: Mapping[str, Iterable[str]], model: Path, settings: MarginSettings, work: Path) -> Background:
+def _background(
+    texts: Mapping[str, Iterable[str]], model: Path, settings: MarginSettings, work: Path
+) -> Background:
     vectors, k = [], settings.neighbors
     for number, (name, lines) in enumerate(texts.items()):
-        write_sentences(lines, name, work / f"sentences-{number}", most_repeats=settings.most_repeats)
+        write_sentences(
+            lines, name, work / f"sentences-{number}", most_repeats=settings.most_repeats
+        )
         sentences = Sentences(work / f"sentences-{number}")
-        rows = embed_sentences(sentences, work / f"vectors-{number}", model, settings.vector_type, name)
+        rows = embed_sentences(
+            sentences, work / f"vectors-{number}", model, settings.vector_type, name
+        )
         usable_neighbors(name, len(rows), k)
         vectors.append(rows)
     corpora: list[Rows | Index] = []

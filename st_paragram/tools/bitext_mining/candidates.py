@@ -17,9 +17,10 @@ Rows = NDArray[np.int64]
 class Candidates(str, Enum):
     """Kinds of candidate pairs (section 3.2 of the paper).
 
-    FORWARD: each source sentence with the best of its k neighbors. BACKWARD: each target sentence with the best of
-    its k neighbors. INTERSECTION: pairs in both sets. MAX: pairs in either set, best first, each sentence once. ALL
-    (not in the paper): each sentence with each of its neighbors, in both directions.
+    FORWARD: each source sentence with the best of its k neighbors. BACKWARD: each target sentence
+    with the best of its k neighbors. INTERSECTION: pairs in both sets. MAX: pairs in either set,
+    best first, each sentence once. ALL (not in the paper): each sentence with each of its
+    neighbors, in both directions.
     """
 
     FORWARD = "forward"
@@ -31,7 +32,9 @@ class Candidates(str, Enum):
 
 @dataclass(frozen=True)
 class ScoredPairs:
-    """c pairs of rows, int64 (c,) for each side, with scores, float64 (c,), best first; ties in the order of rows."""
+    """c pairs of rows, int64 (c,) for each side, with scores, float64 (c,), best first; ties in the
+    order of rows.
+    """
 
     source: Rows
     target: Rows
@@ -47,9 +50,14 @@ class ScoredPairs:
 
 
 def candidate_pairs(
-    forward: Neighbors, backward: Neighbors, margin: Margin = DEFAULT_MARGIN, candidates: Candidates = Candidates.MAX
+    forward: Neighbors,
+    backward: Neighbors,
+    margin: Margin = DEFAULT_MARGIN,
+    candidates: Candidates = Candidates.MAX,
 ) -> ScoredPairs:
-    """Return candidate translations with scores, given the target neighbors of source rows and vice versa."""
+    """Return candidate translations with scores, given the target neighbors of source rows and vice
+    versa.
+    """
     if candidates is Candidates.ALL:
         return _all_pairs(forward, backward, margin)
     found, scores = best_neighbors(forward, backward, margin)
@@ -72,7 +80,9 @@ def candidate_pairs(
 
 
 def best_neighbors(own: Neighbors, other: Neighbors, margin: Margin) -> tuple[Rows, Scores]:
-    """Return the neighbor with the highest margin score for each of n rows, int64 (n,), and this score, (n,)."""
+    """Return the neighbor with the highest margin score for each of n rows, int64 (n,), and this
+    score, (n,).
+    """
     cosines = own.similarities.astype(np.float64)
     scores = margin_scores(cosines, own.means[:, None], other.means[own.indices], margin)
     best = scores.argmax(axis=1)[:, None]  # the nearer of equally good neighbors
@@ -89,7 +99,9 @@ def _all_pairs(forward: Neighbors, backward: Neighbors, margin: Margin) -> Score
         keys.append(rows * width + found if ahead else found * width + rows)
         scores.append(margin_scores(cosines, own.means[rows], other.means[found], margin))
     distinct, first = np.unique(np.concatenate(keys), return_index=True)
-    return best_first(ScoredPairs(distinct // width, distinct % width, np.concatenate(scores)[first]))
+    return best_first(
+        ScoredPairs(distinct // width, distinct % width, np.concatenate(scores)[first])
+    )
 
 
 def unordered(pairs: ScoredPairs) -> ScoredPairs:
@@ -106,11 +118,15 @@ def best_first(pairs: ScoredPairs) -> ScoredPairs:
 
 
 def one_to_one(pairs: ScoredPairs) -> ScoredPairs:
-    """Go through the pairs, best first, and keep each pair whose two sentences are not in an earlier pair."""
+    """Go through the pairs, best first, and keep each pair whose two sentences are not in an
+    earlier pair.
+    """
     pairs = best_first(pairs)
     sources, targets = set[int](), set[int]()
     kept = []
-    for position, (source, target) in enumerate(zip(pairs.source.tolist(), pairs.target.tolist(), strict=True)):
+    for position, (source, target) in enumerate(
+        zip(pairs.source.tolist(), pairs.target.tolist(), strict=True)
+    ):
         if source not in sources and target not in targets:
             sources.add(source)
             targets.add(target)

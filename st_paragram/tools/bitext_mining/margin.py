@@ -1,8 +1,9 @@
 """Margin-based scores of candidate translations.
 
-A cosine means little by itself: some sentences are close to everything. Artetxe and Schwenk (ACL 2019,
-arXiv 1811.01136) compare it with a background b(x, y): the mean of two means, of the cosines of x with its k nearest
-neighbors on the other side, and of the cosines of y with its k nearest neighbors.
+A cosine means little by itself: some sentences are close to everything. Artetxe and Schwenk (ACL
+2019, arXiv 1811.01136) compare it with a background b(x, y): the mean of two means, of the cosines
+of x with its k nearest neighbors on the other side, and of the cosines of y with its k nearest
+neighbors.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 DEFAULT_K = 4  # neighbors
-# A background at or below 0 (only in tiny or untrained sets) makes a ratio meaningless; it is raised to this value.
+# A background at or below 0 (only in tiny or untrained sets) makes a ratio meaningless; it is
+# raised to this value.
 LOWEST_BACKGROUND = 1e-6
 
 Scores = NDArray[np.float64]
@@ -27,9 +29,10 @@ class Margin(str, Enum):
     ABSOLUTE = "absolute"
 
 
-#: The paper uses the ratio. Measured F1 of known pairs (distance, ratio; docs/mining.md): BUCC zh-en 76.3, 80.5; pairs
-#: hidden in texts of other kinds 66.6, 59.0; in halves of one bitext 31.6, 24.7. If sentences have nothing similar on
-#: the other side, their background is low, and a ratio exaggerates small differences.
+#: The paper uses the ratio. Measured F1 of known pairs (distance, ratio; docs/mining.md): BUCC
+#: zh-en 76.3, 80.5; pairs hidden in texts of other kinds 66.6, 59.0; in halves of one bitext 31.6,
+#: 24.7. If sentences have nothing similar on the other side, their background is low, and a ratio
+#: exaggerates small differences.
 DEFAULT_MARGIN = Margin.DISTANCE
 
 

@@ -8,8 +8,8 @@ from st_paragram.tools.bitext_mining.margin import DEFAULT_K, DEFAULT_MARGIN, Ma
 from st_paragram.tools.neighbors.settings import SearchSettings
 
 MARGIN_HELP = (
-    "score of a pair: cosine divided by the background (ratio), cosine minus the background (distance), or "
-    "the cosine alone (absolute)"
+    "score of a pair: cosine divided by the background (ratio), cosine minus the background"
+    " (distance), or the cosine alone (absolute)"
 )
 NEIGHBORS_HELP = "neighbors searched per sentence, also used as the background of a margin"
 
@@ -34,12 +34,15 @@ class MiningSettings(MarginSettings):
 
     candidates: Candidates = setting(
         Candidates.MAX,
-        "candidate pairs: the best neighbor of each source sentence (forward) or target sentence (backward), pairs in "
-        "both sets (intersection), pairs in either set, best first, each sentence once (max), or every pair of "
-        "neighbors (all, the command's default for paraphrases)",
+        "candidate pairs: the best neighbor of each source sentence (forward) or target sentence"
+        " (backward), pairs in both sets (intersection), pairs in either set, best first, each"
+        " sentence once (max), or every pair of neighbors (all, the command's default for"
+        " paraphrases)",
     )
     threshold: float | None = setting(None, "minimum score of a pair")
     paraphrase: bool = setting(False, "find paraphrases within one text")
     with_ids: bool = setting(
-        False, "lines are `id TAB sentence`, as in BUCC, and the output has ids instead of sentences", option="--ids"
+        False,
+        "lines are `id TAB sentence`, as in BUCC, and the output has ids instead of sentences",
+        option="--ids",
     )

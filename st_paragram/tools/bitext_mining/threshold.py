@@ -1,4 +1,6 @@
-"""Thresholds for scored pairs, and the quality of the pairs above them, measured on known or labeled pairs."""
+"""Thresholds for scored pairs, and the quality of the pairs above them, measured on known or
+labeled pairs.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,16 @@ from st_paragram.errors import TextError
 from st_paragram.tools.bitext_mining.margin import Scores
 
 _Z = 1.959964  # normal quantile of a two-sided interval of 95%
-_HEAD = ("threshold for", "score", "good in the sample", "precision", "at least (95%)", "recall", "F1", "pairs kept")
+_HEAD = (
+    "threshold for",
+    "score",
+    "good in the sample",
+    "precision",
+    "at least (95%)",
+    "recall",
+    "F1",
+    "pairs kept",
+)
 
 
 @dataclass(frozen=True)
@@ -45,14 +56,21 @@ class Extraction:
     @property
     def figures(self) -> dict[str, float]:
         """Return threshold, precision, recall and F1 by name."""
-        return {"threshold": self.threshold, "precision": self.precision, "recall": self.recall, "f1": self.f1}
+        return {
+            "threshold": self.threshold,
+            "precision": self.precision,
+            "recall": self.recall,
+            "f1": self.f1,
+        }
 
 
 def best_threshold(scores: Scores, right: NDArray[np.bool_], gold: int) -> float:
-    """Return the threshold with the highest F1: halfway between the last score above and the first score below.
+    """Return the threshold with the highest F1: halfway between the last score above and the first
+    score below.
 
-    Of equally good thresholds, it is the highest. Pairs with equal scores stay together. Infinite if no pair is right.
-    `right` marks the pairs that are among the `gold` gold pairs, some of which may be missing.
+    Of equally good thresholds, it is the highest. Pairs with equal scores stay together. Infinite
+    if no pair is right. `right` marks the pairs that are among the `gold` gold pairs, some of which
+    may be missing.
     """
     order = np.argsort(-scores, kind="stable")
     scores, found = scores[order], np.cumsum(right[order])
@@ -78,7 +96,8 @@ class Cut:
     """A threshold and its effect."""
 
     name: str  # the criterion
-    sample: Extraction  # labeled pairs above the threshold, which is infinite if no threshold meets the criterion
+    # labeled pairs above the threshold, which is infinite if no threshold meets the criterion
+    sample: Extraction
     kept: int  # pairs of the file with at least this score
     pairs: int  # all pairs of the file
 
@@ -88,35 +107,59 @@ class Cut:
         if math.isinf(sample.threshold):
             return [self.name, "none", *"------"]
         least = float(wilson_lower(np.array(sample.right), np.array(sample.extracted)))
-        shares = (f"{100 * share:.1f}" for share in (sample.precision, least, sample.recall, sample.f1))
+        shares = (
+            f"{100 * share:.1f}" for share in (sample.precision, least, sample.recall, sample.f1)
+        )
         kept = f"{self.kept:,} ({100 * self.kept / max(self.pairs, 1):.1f} %)"
-        return [self.name, f"{sample.threshold:.6f}", f"{sample.right} of {sample.extracted}", *shares, kept]
+        return [
+            self.name,
+            f"{sample.threshold:.6f}",
+            f"{sample.right} of {sample.extracted}",
+            *shares,
+            kept,
+        ]
 
 
 def read_labels(path: str) -> tuple[list[tuple[str, str]], NDArray[np.bool_]]:
-    """Read rows `label TAB first TAB second`, label 1 for good and 0 for bad pairs: n pairs, and which are good."""
+    """Read rows `label TAB first TAB second`, label 1 for good and 0 for bad pairs: n pairs, and
+    which are good.
+    """
     pairs, right, counts = [], [], ReadCounts()
-    for label, first, second in read_rows(TextSource((path,), ("label", "first"), further_columns=1), counts):
+    for label, first, second in read_rows(
+        TextSource((path,), ("label", "first"), further_columns=1), counts
+    ):
         if label.strip() not in ("0", "1"):
-            raise TextError(f"{path}: row {counts.rows} has the label {label[:30]!r}; give 1 (good) or 0 (bad)")
+            raise TextError(
+                f"{path}: row {counts.rows} has the label {label[:30]!r}; give 1 (good) or 0 (bad)"
+            )
         pairs.append((first, second))
         right.append(label.strip() == "1")
     if len(set(right)) < 2:
         seen = f"all {len(right)} pairs have the same label"
-        raise TextError(f"{path}: {seen}; a threshold needs both good and bad pairs, sampled at random from the file")
+        raise TextError(
+            f"{path}: {seen}; a threshold needs both good and bad pairs, sampled at random from the"
+            " file"
+        )
     return pairs, np.array(right)
 
 
 def wilson_lower(right: NDArray[np.int64], taken: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the lower ends of 95% intervals of shares (Wilson, JASA 1927), float64; 0 if nothing was taken."""
+    """Return the lower ends of 95% intervals of shares (Wilson, JASA 1927), float64; 0 if nothing
+    was taken.
+    """
     n = np.maximum(taken, 1)
     share, z2 = right / n, _Z * _Z
-    low = (share + z2 / (2 * n) - _Z * np.sqrt(share * (1 - share) / n + z2 / (4 * n * n))) / (1 + z2 / n)
+    low = (share + z2 / (2 * n) - _Z * np.sqrt(share * (1 - share) / n + z2 / (4 * n * n))) / (
+        1 + z2 / n
+    )
     return np.where(taken > 0, np.maximum(low, 0), 0.0)
 
 
-def lowest_threshold(scores: Scores, right: NDArray[np.bool_], precision: float, surely: bool = False) -> float:
-    """Return the lowest score above which the share of good pairs reaches `precision`; infinite if there is none.
+def lowest_threshold(
+    scores: Scores, right: NDArray[np.bool_], precision: float, surely: bool = False
+) -> float:
+    """Return the lowest score above which the share of good pairs reaches `precision`; infinite if
+    there is none.
 
     With `surely`, the lower end of the share's 95% interval must reach it.
     """
@@ -129,10 +172,14 @@ def lowest_threshold(scores: Scores, right: NDArray[np.bool_], precision: float,
     return float(scores[enough[-1]]) if len(enough) else math.inf
 
 
-def suggest(sample: Scores, right: NDArray[np.bool_], precision: float, scores: Scores) -> list[Cut]:
-    """Suggest thresholds for a precision, for the lower end of its 95% interval, and for the best F1.
+def suggest(
+    sample: Scores, right: NDArray[np.bool_], precision: float, scores: Scores
+) -> list[Cut]:
+    """Suggest thresholds for a precision, for the lower end of its 95% interval, and for the best
+    F1.
 
-    `sample` has the scores of labeled pairs, `right` whether each is good, and `scores` the scores of the whole file.
+    `sample` has the scores of labeled pairs, `right` whether each is good, and `scores` the scores
+    of the whole file.
     """
     gold = int(right.sum())
     thresholds = {
@@ -141,7 +188,12 @@ def suggest(sample: Scores, right: NDArray[np.bool_], precision: float, scores: 
         "best F1": best_threshold(sample, right, gold),
     }
     return [
-        Cut(name, extract(sample, right, gold, threshold), int((scores >= threshold).sum()), len(scores))
+        Cut(
+            name,
+            extract(sample, right, gold, threshold),
+            int((scores >= threshold).sum()),
+            len(scores),
+        )
         for name, threshold in thresholds.items()
     ]
 

@@ -1,4 +1,6 @@
-"""Base classes of cleaning steps: a filter returns a reason for each row to drop, a repair fixes the text of rows."""
+"""Base classes of cleaning steps: a filter returns a reason for each row to drop, a repair fixes
+the text of rows.
+"""
 
 from __future__ import annotations
 
@@ -21,14 +23,18 @@ _Options = TypeVar("_Options")
 _Choice = TypeVar("_Choice")
 AnyOf = Annotated[
     tuple[_Choice, ...],
-    BeforeValidator(lambda value: tuple(dict.fromkeys(value if isinstance(value, (tuple, list)) else (value,)))),
+    BeforeValidator(
+        lambda value: tuple(dict.fromkeys(value if isinstance(value, (tuple, list)) else (value,)))
+    ),
 ]
 """Distinct choices in the given order; a single choice need not be in a list."""
 
 
 @dataclass_transform(frozen_default=True)
 def options(cls: type[_Options]) -> type[_Options]:
-    """Make a class of `settings` whose errors begin with the name of the step: `ratio: max is 0.5; ...`."""
+    """Make a class of `settings` whose errors begin with the name of the step: `ratio: max is 0.5;
+    ...`.
+    """
     return settings(cls, f"{cls.name}: ")  # type: ignore[attr-defined]
 
 
@@ -39,14 +45,17 @@ class RowStep(ABC):
 
     Attributes:
         name: The name of the step in a list of cleaning steps.
-        reasons: All reasons for which it drops rows, in the order of reports; distinct among all steps.
+        reasons: All reasons for which it drops rows, in the order of reports; distinct among all
+            steps.
     """
 
     name: ClassVar[str]
     reasons: ClassVar[tuple[str, ...]] = ()
 
     def identity(self) -> dict[str, Any]:
-        """Return everything that the results depend on, as JSON values: options, and digests of files that are read."""
+        """Return everything that the results depend on, as JSON values: options, and digests of
+        files that are read.
+        """
         return dict(to_jsonable_python(asdict(self)))  # type: ignore[call-overload]
 
 
@@ -59,7 +68,8 @@ class RowFilter(RowStep):
 
 
 class RowRepair(RowStep):
-    """A step that changes the text of rows; reports count the changed rows as `repairs`, explained by `note`.
+    """A step that changes the text of rows; reports count the changed rows as `repairs`, explained
+    by `note`.
 
     A step may also be a filter. Then it sees the repaired rows.
     """
@@ -72,12 +82,14 @@ class RowRepair(RowStep):
         """Return the same number of rows, in order; unchanged rows are the same objects."""
 
 
-def apply_steps(steps: Sequence[RowStep], rows: Sequence[Row]) -> tuple[list[Row], list[str | None], Counter[str]]:
+def apply_steps(
+    steps: Sequence[RowStep], rows: Sequence[Row]
+) -> tuple[list[Row], list[str | None], Counter[str]]:
     """Run steps one after another, each on the remaining rows.
 
     Returns:
-        The rows (a dropped row as its filter saw it), the reason for each row, or None if it is kept, and the number of
-        rows that each repair changed.
+        The rows (a dropped row as its filter saw it), the reason for each row, or None if it is
+        kept, and the number of rows that each repair changed.
     """
     rows, repaired = list(rows), Counter[str]()
     reasons: list[str | None] = [None] * len(rows)

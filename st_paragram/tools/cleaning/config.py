@@ -1,4 +1,6 @@
-"""Cleaning configurations: lists of filters and repairs for rows, and the treatment of repeated rows, in YAML."""
+"""Cleaning configurations: lists of filters and repairs for rows, and the treatment of repeated
+rows, in YAML.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,9 @@ class Duplicates:
 
     name: ClassVar[str] = "duplicates"
 
-    on: AnyOf[Key] = setting(("pair",), "criteria for equal rows, applied in order; an empty list keeps all rows")
+    on: AnyOf[Key] = setting(
+        ("pair",), "criteria for equal rows, applied in order; an empty list keeps all rows"
+    )
     copies: Copies = setting("one", "number of equal rows to keep: one or none")
 
 
@@ -59,7 +63,9 @@ class Step:
     def make(self, languages: tuple[str, str]) -> RowStep:
         """Make the filter or repair for rows in these languages."""
         cls = STEPS[self.name]
-        return cls(**({"languages": languages} if "languages" in fields_of(cls) else {}), **self.options)
+        return cls(
+            **({"languages": languages} if "languages" in fields_of(cls) else {}), **self.options
+        )
 
 
 @dataclass(frozen=True)
@@ -76,8 +82,12 @@ class Cleaning:
     @property
     def further_columns(self) -> int:
         """Number of columns after the two texts that filters read."""
-        readers = [step.options for step in self.steps if step.name in (Label.name, ParaphraseScore.name)]
-        return max((read.get("column", 0) + 1 for read in readers if "model" not in read), default=0)
+        readers = [
+            step.options for step in self.steps if step.name in (Label.name, ParaphraseScore.name)
+        ]
+        return max(
+            (read.get("column", 0) + 1 for read in readers if "model" not in read), default=0
+        )
 
     def as_json(self) -> list[dict[str, Any]]:
         """Return the list as JSON values, which `parse_cleaning` can read."""
@@ -88,11 +98,14 @@ class Cleaning:
 def parse_cleaning(items: Sequence[Any], where: str) -> Cleaning:
     """Read a list of cleaning steps: names of steps, or mappings of one name to its options.
 
-    `duplicates` applies to the whole text after the steps, wherever it is in the list. A wrong entry raises
-    `SettingsError`; the message begins with `where`, such as the name of the file, and the number of the entry.
+    `duplicates` applies to the whole text after the steps, wherever it is in the list. A wrong
+    entry raises `SettingsError`; the message begins with `where`, such as the name of the file, and
+    the number of the entry.
     """
     if not isinstance(items, Sequence) or isinstance(items, str):
-        raise SettingsError(f"{where}: {short(items)} is not a list of steps; write lines such as `- markup`")
+        raise SettingsError(
+            f"{where}: {short(items)} is not a list of steps; write lines such as `- markup`"
+        )
     steps, duplicates = dict[str, Step](), dict[str, Duplicates]()
     for number, item in enumerate(items, start=1):
         try:
@@ -102,8 +115,11 @@ def parse_cleaning(items: Sequence[Any], where: str) -> Cleaning:
             if name == Duplicates.name:
                 duplicates[name] = Duplicates(**values)
             else:
-                steps[name] = Step(name, {key: tuple(v) if isinstance(v, list) else v for key, v in values.items()})
-                steps[name].make(("en", "en"))  # the validity of options does not depend on the languages
+                steps[name] = Step(
+                    name, {key: tuple(v) if isinstance(v, list) else v for key, v in values.items()}
+                )
+                # the validity of options does not depend on the languages
+                steps[name].make(("en", "en"))
         except ParagramError as error:
             raise SettingsError(f"{where}: entry {number}: {error}") from error
     return Cleaning(tuple(steps.values()), **duplicates)
@@ -112,15 +128,23 @@ def parse_cleaning(items: Sequence[Any], where: str) -> Cleaning:
 def _entry(item: object) -> tuple[str, Mapping[str, Any]]:
     entry = {item: None} if isinstance(item, str) else item
     if not isinstance(entry, Mapping) or len(entry) != 1:
-        raise SettingsError(f"{short(item)} is not one step; write `- name` or `- name: {{option: value}}`")
+        raise SettingsError(
+            f"{short(item)} is not one step; write `- name` or `- name: {{option: value}}`"
+        )
     ((name, values),) = entry.items()
     if name not in (*STEPS, Duplicates.name):
-        raise SettingsError(f"unknown step {short(name)}; known steps: {', '.join([*STEPS, Duplicates.name])}")
+        raise SettingsError(
+            f"unknown step {short(name)}; known steps: {', '.join([*STEPS, Duplicates.name])}"
+        )
     values = {} if values is None else values
     if not isinstance(values, Mapping) or not all(isinstance(option, str) for option in values):
-        raise SettingsError(f"{name}: {short(values)} is not a mapping of options; write `{{option: value}}`")
+        raise SettingsError(
+            f"{name}: {short(values)} is not a mapping of options; write `{{option: value}}`"
+        )
     if "languages" in values:
-        raise SettingsError(f"{name}: languages cannot be set, they are those of the rows; leave them out")
+        raise SettingsError(
+            f"{name}: languages cannot be set, they are those of the rows; leave them out"
+        )
     return name, values
 
 
@@ -151,13 +175,17 @@ def default_cleaning() -> Cleaning:
     return named_cleaning("default")
 
 
-def only_length(*values: Any, **options: Any) -> Cleaning:  # noqa: ANN401
+def only_length(*values: Any, **options: Any) -> Cleaning:
     """Filter only by length, with the options of `Length`, and keep one of equal pairs."""
-    return Cleaning((Step(Length.name, Length(*values, **options).identity()),), Duplicates(("pair",)))
+    return Cleaning(
+        (Step(Length.name, Length(*values, **options).identity()),), Duplicates(("pair",))
+    )
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML in which `on` is a name and `no` a language: only true and false are booleans, as in YAML 1.2."""
+    """YAML in which `on` is a name and `no` a language: only true and false are booleans, as in
+    YAML 1.2.
+    """
 
 
 _BOOL = "tag:yaml.org,2002:bool"

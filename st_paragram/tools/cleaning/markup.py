@@ -1,6 +1,8 @@
-"""The step `markup`: tags, entities, codes of subtitles and templates, addresses, broken characters.
+"""The step `markup`: tags, entities, codes of subtitles and templates, addresses, broken
+characters.
 
-It removes tags that are the same on both sides, decodes entities, and drops the other rows with markup.
+It removes tags that are the same on both sides, decodes entities, and drops the other rows with
+markup.
 """
 
 from __future__ import annotations
@@ -28,7 +30,9 @@ _SUBTITLE = re.compile(rf"</?(?:i|b|u|font)(?:\s[^<>]*)?>|{_CODE}", re.IGNORECAS
 _NOTE = re.compile("[♩-♬]")
 # Tags and codes that may be removed. An attribute must have a value: "if a <b and c> d" has no tag.
 _VALUE = r"""\s+[\w:.-]+\s*=\s*(?:"[^"<>]*"|'[^'<>]*'|[^\s"'<>]+)"""
-_REMOVABLE = re.compile(rf"<(?P<slash>/?)(?P<name>[A-Za-z][\w:-]*)(?:{_VALUE})*\s*(?P<single>/?)>|{_CODE}")
+_REMOVABLE = re.compile(
+    rf"<(?P<slash>/?)(?P<name>[A-Za-z][\w:-]*)(?:{_VALUE})*\s*(?P<single>/?)>|{_CODE}"
+)
 _SUBTITLE_TAGS = frozenset(("i", "b", "u", "font"))
 _SINGLE_TAGS = frozenset(("br", "hr", "img", "wbr"))
 # Tags inside words and before punctuation; other tags separate words.
@@ -46,9 +50,9 @@ def _decoded(encoding: str, first: int, last: int) -> str:
     return re.escape(bytes(range(first, last + 1)).decode(encoding, errors="ignore"))
 
 
-# A character of UTF-8 is a lead byte followed by bytes 80 .. BF. Read as cp1252: "Ã©", "â€™", "Ð¿Ñ€"; as cp1251:
-# "РџСЂРё". Four bytes begin with "ð". One pair is not enough ("AMANHÃ”" ends a quotation in Portuguese): a lowercase
-# letter must be next to it, or there must be several pairs.
+# A character of UTF-8 is a lead byte followed by bytes 80 .. BF. Read as cp1252: "Ã©", "â€™",
+# "Ð¿Ñ€"; as cp1251: "РџСЂРё". Four bytes begin with "ð". One pair is not enough ("AMANHÃ”" ends a
+# quotation in Portuguese): a lowercase letter must be next to it, or there must be several pairs.
 _LATIN_TRAIL, _CYRILLIC_TRAIL = _decoded("cp1252", 0x80, 0xBF), _decoded("cp1251", 0x80, 0xBF)
 _TWO, _THREE = _decoded("cp1252", 0xC2, 0xDE), _decoded("cp1252", 0xE0, 0xEF)
 _MISREAD = re.compile(
@@ -56,7 +60,9 @@ _MISREAD = re.compile(
     f"|(?:[{_TWO}][{_LATIN_TRAIL}]){{3}}|(?:[{_THREE}][{_LATIN_TRAIL}]{{2}}){{2}}|(?:[РС][{_CYRILLIC_TRAIL}]){{3}}"
 )
 # Control, replacement and private characters and lone surrogates.
-_NO_TEXT = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\ue000-\uf8ff\ufdd0-\ufdef\ufffc-\uffff\U000f0000-\U0010ffff]")
+_NO_TEXT = re.compile(
+    "[\x00-\x1f\x7f-\x9f\ud800-\udfff\ue000-\uf8ff\ufdd0-\ufdef\ufffc-\uffff\U000f0000-\U0010ffff]"
+)
 
 
 Kind = Literal["tags", "entities", "subtitles", "templates", "addresses", "characters"]
@@ -64,14 +70,17 @@ Kind = Literal["tags", "entities", "subtitles", "templates", "addresses", "chara
 
 @options
 class Markup(RowRepair, RowFilter):
-    r"""Remove markup that is the same on both sides, and drop pairs with other markup or broken characters.
+    r"""Remove markup that is the same on both sides, and drop pairs with other markup or broken
+    characters.
 
-    The kinds are tags (HTML, XML) and templates (`{{name}}`, `${name}`, `[[link]]`), both only if the two sides have
-    different ones; entities (`&nbsp;`); subtitles (`<i>`, `{\an8}`, musical notes); addresses (a side with only web or
-    mail addresses); characters (control, replacement and private characters, UTF-8 that was read as another encoding).
+    The kinds are tags (HTML, XML) and templates (`{{name}}`, `${name}`, `[[link]]`), both only if
+    the two sides have different ones; entities (`&nbsp;`); subtitles (`<i>`, `{\an8}`, musical
+    notes); addresses (a side with only web or mail addresses); characters (control, replacement and
+    private characters, UTF-8 that was read as another encoding).
 
-    Entities are decoded. Tags are removed if both sides have the same: pairs of tags around text, single tags such as
-    `<br/>`, and codes of subtitles. Other tags, such as a `<body>` that the text is about, stay.
+    Entities are decoded. Tags are removed if both sides have the same: pairs of tags around text,
+    single tags such as `<br/>`, and codes of subtitles. Other tags, such as a `<body>` that the
+    text is about, stay.
     """
 
     name: ClassVar[str] = "markup"
@@ -79,11 +88,16 @@ class Markup(RowRepair, RowFilter):
     note: ClassVar[str] = "rows with entities, or the same tags on both sides (decoded, removed)"
     reasons: ClassVar[tuple[str, ...]] = (MARKUP, BROKEN)
 
-    which: Annotated[AnyOf[Kind], Field(min_length=1)] = setting(get_args(Kind), "kinds to look for")
+    which: Annotated[AnyOf[Kind], Field(min_length=1)] = setting(
+        get_args(Kind), "kinds to look for"
+    )
 
     def repair(self, rows: Sequence[Row]) -> list[Row]:
         """Return the rows without entities and without tags that are the same on both sides."""
-        return [self._repaired(row) if _MAY_BE.search(row[0]) or _MAY_BE.search(row[1]) else row for row in rows]
+        return [
+            self._repaired(row) if _MAY_BE.search(row[0]) or _MAY_BE.search(row[1]) else row
+            for row in rows
+        ]
 
     def _repaired(self, row: Row) -> Row:
         first, second = row[:2]
@@ -139,13 +153,19 @@ class Markup(RowRepair, RowFilter):
             or ("templates" in self.which and _differ(_TEMPLATE, first, second))
         ):
             return MARKUP
-        broken = "characters" in self.which and (has_broken_characters(first) or has_broken_characters(second))
+        broken = "characters" in self.which and (
+            has_broken_characters(first) or has_broken_characters(second)
+        )
         return BROKEN if broken else None
 
     def _has_markup(self, text: str) -> bool:
-        if "entities" in self.which and any(not name or name in html5 for name in _ENTITY.findall(text)):
+        if "entities" in self.which and any(
+            not name or name in html5 for name in _ENTITY.findall(text)
+        ):
             return True
-        if "subtitles" in self.which and (_NOTE.search(text) or not _SUBTITLE.sub("", text).strip()):
+        if "subtitles" in self.which and (
+            _NOTE.search(text) or not _SUBTITLE.sub("", text).strip()
+        ):
             return True
         if "addresses" not in self.which or not ("://" in text or "@" in text):
             return False
@@ -154,11 +174,14 @@ class Markup(RowRepair, RowFilter):
 
 
 def has_broken_characters(text: str) -> bool:
-    """Whether a text has control, replacement or private characters, lone surrogates, or misread UTF-8.
+    """Whether a text has control, replacement or private characters, lone surrogates, or misread
+    UTF-8.
 
     Direction marks, joiners, soft hyphens and similar characters are part of good text.
     """
-    return _NO_TEXT.search(text) is not None or (not text.isascii() and _MISREAD.search(text) is not None)
+    return _NO_TEXT.search(text) is not None or (
+        not text.isascii() and _MISREAD.search(text) is not None
+    )
 
 
 def _differ(pattern: re.Pattern[str], first: str, second: str) -> bool:
@@ -171,7 +194,9 @@ def _marks(pattern: re.Pattern[str], text: str) -> list[str]:
 
 
 def _decoded_entities(text: str) -> str:
-    """Decode entities, also those that were escaped several times; "AT&T" and "a=1&copy=2" have none."""
+    """Decode entities, also those that were escaped several times; "AT&T" and "a=1&copy=2" have
+    none.
+    """
     for _ in range(_MOST_ESCAPES):
         decoded = _ENTITY.sub(_character, text)
         if decoded == text:
@@ -181,12 +206,16 @@ def _decoded_entities(text: str) -> str:
 
 
 def _character(entity: re.Match[str]) -> str:
-    """Return the character of an entity; a name that HTML does not have stays, also if its beginning is a name."""
+    """Return the character of an entity; a name that HTML does not have stays, also if its
+    beginning is a name.
+    """
     return entity[0] if entity[1] and entity[1] not in html5 else unescape(entity[0])
 
 
 def _label(mark: re.Match[str]) -> str:
-    """Return the name of a tag, or the whole code of a subtitle; attributes may differ between languages."""
+    """Return the name of a tag, or the whole code of a subtitle; attributes may differ between
+    languages.
+    """
     return f"{mark['slash']}{mark['name'].lower()}" if mark["name"] else mark[0]
 
 

@@ -1,4 +1,6 @@
-"""Filters for paraphrases and for rows with further columns: `overlap`, `paraphrase_score` and `label`."""
+"""Filters for paraphrases and for rows with further columns: `overlap`, `paraphrase_score` and
+`label`.
+"""
 
 from __future__ import annotations
 
@@ -20,16 +22,19 @@ if TYPE_CHECKING:
     from st_paragram.core.encoding.models import TextEncoder
 
 _QUOTES = str.maketrans("‘’‚‛ʼ“”„‟«»", "'" * 5 + '"' * 6)
-_WORD = regex.compile(rf"{UNIT}|'?{SPACED}(?:{SPACED}|[-./_](?={SPACED})|(?<=\d)[,:](?=\d))*|[^\s]", regex.VERSION1)
+_WORD = regex.compile(
+    rf"{UNIT}|'?{SPACED}(?:{SPACED}|[-./_](?={SPACED})|(?<=\d)[,:](?=\d))*|[^\s]", regex.VERSION1
+)
 _NUMBER = regex.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?\s*", regex.IGNORECASE)
 
 
 @options
 class Overlap(RowFilter):
-    """Drop rows whose two texts share too many word trigrams (Wieting and Gimpel 2018, ParaNMT-50M).
+    """Drop rows whose two texts share too many word trigrams (Wieting and Gimpel 2018,
+    ParaNMT-50M).
 
-    The overlap is the number of distinct trigrams in both texts, divided by the number in the text with fewer trigrams;
-    `tokens` defines words. A text of fewer than three words has no overlap.
+    The overlap is the number of distinct trigrams in both texts, divided by the number in the text
+    with fewer trigrams; `tokens` defines words. A text of fewer than three words has no overlap.
     """
 
     name: ClassVar[str] = "overlap"
@@ -45,7 +50,9 @@ class Overlap(RowFilter):
 
 
 def trigram_overlap(first: str, second: str, lower_case: bool = True) -> float:
-    """Return the share of the distinct trigrams in one text, the one with fewer, that are also in the other."""
+    """Return the share of the distinct trigrams in one text, the one with fewer, that are also in
+    the other.
+    """
     words = (tokens(text.lower() if lower_case else text) for text in (first, second))
     one, other = (set(zip(each, each[1:], each[2:], strict=False)) for each in words)
     return len(one & other) / max(min(len(one), len(other)), 1)
@@ -54,10 +61,11 @@ def trigram_overlap(first: str, second: str, lower_case: bool = True) -> float:
 def tokens(text: str) -> list[str]:
     """Split a text into words.
 
-    A word is a run of letters, marks and digits. It may have the characters ``- . / _`` between two of them, and ``,``
-    or ``:`` between two digits. An apostrophe begins a word if a letter or digit follows (``don 't``). All other
-    characters are separate words, and so is every character of a script without spaces, with its marks. This follows
-    NLTK's Treebank tokens where it matters for word n-grams and their number.
+    A word is a run of letters, marks and digits. It may have the characters ``- . / _`` between two
+    of them, and ``,`` or ``:`` between two digits. An apostrophe begins a word if a letter or digit
+    follows (``don 't``). All other characters are separate words, and so is every character of a
+    script without spaces, with its marks. This follows NLTK's Treebank tokens where it matters for
+    word n-grams and their number.
     """
     return _WORD.findall(text.translate(_QUOTES))
 
@@ -74,20 +82,28 @@ class ParaphraseScore(RowFilter):
 
     low: float = setting(0.4, "minimum score")
     high: float = setting(1.0, "maximum score")
-    column: int | None = setting(0, "column of the score after the two texts, from 0, unless a model is given", ge=0)
-    model: str | None = setting(None, "directory, name or hub id of a model from this package to score the texts")
+    column: int | None = setting(
+        0, "column of the score after the two texts, from 0, unless a model is given", ge=0
+    )
+    model: str | None = setting(
+        None, "directory, name or hub id of a model from this package to score the texts"
+    )
 
     def __post_init__(self) -> None:
         """Check combinations of options."""
         if self.high < self.low:
             raise SettingsError(f"high is {self.high:g}; it must be at least low ({self.low:g})")
         if self.model == "" or (self.model is None and self.column is None):
-            raise SettingsError(f"model is {self.model!r} and column is {self.column!r}; give exactly one of them")
+            raise SettingsError(
+                f"model is {self.model!r} and column is {self.column!r}; give exactly one of them"
+            )
 
     def reject(self, rows: Sequence[Row]) -> list[str | None]:
-        """Return "score too low" or "score too high" for rows outside the limits; a score must be a number.
+        """Return "score too low" or "score too high" for rows outside the limits; a score must be a
+        number.
 
-        With a model, return "no known token" for rows with a text in which the model knows no token.
+        With a model, return "no known token" for rows with a text in which the model knows no
+        token.
         """
         return [self._reason(score) for score in self.scores(rows)]
 
@@ -108,7 +124,9 @@ class ParaphraseScore(RowFilter):
         first = unit_embeddings(self._encoder, [row[0] for row in rows], normalize_embeddings=True)
         second = unit_embeddings(self._encoder, [row[1] for row in rows], normalize_embeddings=True)
         # Rounding may raise the cosine of equal texts above 1, so that `high` would drop them.
-        scores = np.minimum(np.einsum("nd,nd->n", first.vectors, second.vectors, dtype=np.float64), 1.0)
+        scores = np.minimum(
+            np.einsum("nd,nd->n", first.vectors, second.vectors, dtype=np.float64), 1.0
+        )
         scores[~(first.known & second.known)] = math.nan
         return scores.tolist()
 
@@ -133,7 +151,8 @@ class ParaphraseScore(RowFilter):
     def _encoder(self) -> TextEncoder:
         from st_paragram.core.encoding.models import load_encoder
 
-        threads = 1 if multiprocessing.parent_process() else None  # other workers use the other cores
+        # other workers use the other cores
+        threads = 1 if multiprocessing.parent_process() else None
         return load_encoder(self.model or "", threads)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -162,4 +181,6 @@ def further_column(row: Row, column: int, wanted: str) -> str:
     if 2 + column < len(row):
         return row[2 + column]
     seen = f"a row has {len(row)} columns ({short(' | '.join(row[:2]), 80)})"
-    raise TextError(f"{wanted}: {seen}, but column {column} after the two texts is needed; check the columns")
+    raise TextError(
+        f"{wanted}: {seen}, but column {column} after the two texts is needed; check the columns"
+    )

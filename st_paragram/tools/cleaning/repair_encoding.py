@@ -1,4 +1,5 @@
-"""The repair `repair_encoding`: UTF-8 that was read as another encoding ("donâ€™t"), repaired by the library ftfy.
+"""The repair `repair_encoding`: UTF-8 that was read as another encoding ("donâ€™t"), repaired by
+the library ftfy.
 
 Source: R. Speer (2019), ftfy, Zenodo, doi:10.5281/zenodo.2591652; https://ftfy.readthedocs.io.
 """
@@ -18,9 +19,10 @@ from st_paragram.tools.cleaning.markup import has_broken_characters
 class RepairEncoding(RowRepair):
     """Repair texts whose UTF-8 was read as another encoding: "donâ€™t" becomes "don’t".
 
-    A text is changed only if it has broken characters as defined by `markup`, and if the repaired text has none. So
-    correct text is not changed, and text that cannot be repaired is left to `markup`, which must be later in the list.
-    Only the encoding is repaired: quotation marks, HTML entities and the width of characters are not changed.
+    A text is changed only if it has broken characters as defined by `markup`, and if the repaired
+    text has none. So correct text is not changed, and text that cannot be repaired is left to
+    `markup`, which must be later in the list. Only the encoding is repaired: quotation marks, HTML
+    entities and the width of characters are not changed.
     """
 
     name: ClassVar[str] = "repair_encoding"
@@ -30,7 +32,10 @@ class RepairEncoding(RowRepair):
     def repair(self, rows: Sequence[Row]) -> list[Row]:
         """Return the rows with repaired texts; unchanged rows are the same objects."""
         _ftfy()  # check the installation at once, not at the first broken text
-        repaired = [(*(text if text.isascii() else _repaired(text) for text in row[:2]), *row[2:]) for row in rows]
+        repaired = [
+            (*(text if text.isascii() else _repaired(text) for text in row[:2]), *row[2:])
+            for row in rows
+        ]
         return [row if new == row else new for row, new in zip(rows, repaired, strict=True)]
 
     def identity(self) -> dict[str, Any]:

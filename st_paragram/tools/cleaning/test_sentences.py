@@ -1,8 +1,9 @@
-"""The filter `test_sets`: rows with a sentence of a test set. The package has a file with hashes of these sentences.
+"""The filter `test_sets`: rows with a sentence of a test set. The package has a file with hashes of
+these sentences.
 
-The file begins with a line for the format and a line of JSON, family -> number of hashes. Then come all hashes: 5 bytes
-of BLAKE2b of the letters, marks and digits of a sentence, big-endian and sorted within a family. It was made from
-public test sets by data_prep/make_known_test_sets.py.
+The file begins with a line for the format and a line of JSON, family -> number of hashes. Then come
+all hashes: 5 bytes of BLAKE2b of the letters, marks and digits of a sentence, big-endian and sorted
+within a family. It was made from public test sets by data_prep/make_known_test_sets.py.
 """
 
 from __future__ import annotations
@@ -29,9 +30,10 @@ from st_paragram.tools.cleaning.text import is_unsegmented, normalized_key
 KNOWN_TEST_SENTENCES = Path(__file__).with_name("known_test_sentences.bin")
 
 _HEADER, _BYTES = b"st_paragram test sentences 2\n", 5
-# Everyday sentences ("How old is he?") are in every collection of subtitles and prove nothing. So only sentences with
-# at least this many words and letters count, or characters in a script without spaces. These are 98 % of the sentences
-# of STS, 83 % of the English sentences of Tatoeba and 73 % of its other sentences.
+# Everyday sentences ("How old is he?") are in every collection of subtitles and prove nothing. So
+# only sentences with at least this many words and letters count, or characters in a script without
+# spaces. These are 98 % of the sentences of STS, 83 % of the English sentences of Tatoeba and 73 %
+# of its other sentences.
 _FEWEST_WORDS, _FEWEST_LETTERS, _FEWEST_CHARACTERS = 4, 15, 8
 _MARKS = regex.compile(r"\p{M}+")
 
@@ -44,8 +46,9 @@ class SetFamily(str, Enum):
     RETRIEVAL = "retrieval"
 
 
-#: Families that are dropped by default. Retrieval has questions and answers of SQuAD (dev), XQuAD-R and Quora, and
-#: premises and hypotheses of SNLI (test) and XNLI (a fifth of dev), which are dropped for models tested on them.
+#: Families that are dropped by default. Retrieval has questions and answers of SQuAD (dev), XQuAD-R
+#: and Quora, and premises and hypotheses of SNLI (test) and XNLI (a fifth of dev), which are
+#: dropped for models tested on them.
 DEFAULT_FAMILIES = (SetFamily.STS, SetFamily.TATOEBA)
 
 
@@ -59,7 +62,9 @@ class KnownTestSentences(RowFilter):
     name: ClassVar[str] = "test_sets"
     reasons: ClassVar[tuple[str, ...]] = ("test sentence",)
 
-    sets: Annotated[AnyOf[SetFamily], Field(min_length=1)] = setting(DEFAULT_FAMILIES, "families of test sets")
+    sets: Annotated[AnyOf[SetFamily], Field(min_length=1)] = setting(
+        DEFAULT_FAMILIES, "families of test sets"
+    )
 
     def reject(self, rows: Sequence[Row]) -> list[str | None]:
         """Return "test sentence" for rows with a known sentence on either side."""
@@ -69,11 +74,16 @@ class KnownTestSentences(RowFilter):
 
     def identity(self) -> dict[str, Any]:
         """Return the families of test sets, and a digest of the known sentences."""
-        return {"sets": [kind.value for kind in self.sets], "known": KnownSentences(self.sets).identity}
+        return {
+            "sets": [kind.value for kind in self.sets],
+            "known": KnownSentences(self.sets).identity,
+        }
 
 
 class KnownSentences:
-    """Sentences of families of test sets, as hashes; by default of all families, including retrieval."""
+    """Sentences of families of test sets, as hashes; by default of all families, including
+    retrieval.
+    """
 
     def __init__(self, families: Sequence[SetFamily] = tuple(SetFamily)) -> None:
         """Read the hashes; `name` describes them, and `identity` is a digest of them."""
@@ -103,22 +113,37 @@ def telling(sentence: str) -> bool:
     return len(sentence.split()) >= _FEWEST_WORDS and letters >= _FEWEST_LETTERS
 
 
-def write_known_sentences(sentences: Mapping[SetFamily, Iterable[str]], path: Path = KNOWN_TEST_SENTENCES) -> int:
+def write_known_sentences(
+    sentences: Mapping[SetFamily, Iterable[str]], path: Path = KNOWN_TEST_SENTENCES
+) -> int:
     """Write the file, without everyday sentences; return the number of hashes."""
-    hashes = {kind.value: np.unique(sentence_hashes(filter(telling, given))) for kind, given in sentences.items()}
+    hashes = {
+        kind.value: np.unique(sentence_hashes(filter(telling, given)))
+        for kind, given in sentences.items()
+    }
     with atomic(path) as file:
-        file.write(_HEADER + json.dumps({name: len(each) for name, each in hashes.items()}).encode() + b"\n")
+        file.write(
+            _HEADER
+            + json.dumps({name: len(each) for name, each in hashes.items()}).encode()
+            + b"\n"
+        )
         for each in hashes.values():
             file.write(each.astype(">u8").view(np.uint8).reshape(-1, 8)[:, -_BYTES:].tobytes())
     return sum(map(len, hashes.values()))
 
 
 @cache
-def _known(families: tuple[SetFamily, ...], path: Path = KNOWN_TEST_SENTENCES) -> NDArray[np.uint64]:
+def _known(
+    families: tuple[SetFamily, ...], path: Path = KNOWN_TEST_SENTENCES
+) -> NDArray[np.uint64]:
     with refused(EvaluationError, path, "not readable", "install st_paragram again"):
         line, _, packed = path.read_bytes().removeprefix(_HEADER).partition(b"\n")
         counts = json.loads(line)
-        parts = dict(zip(counts, np.split(_unpacked(packed), np.cumsum([*counts.values()])[:-1]), strict=True))
+        parts = dict(
+            zip(
+                counts, np.split(_unpacked(packed), np.cumsum([*counts.values()])[:-1]), strict=True
+            )
+        )
         return np.unique(np.concatenate([parts[kind.value] for kind in families]))
 
 

@@ -1,4 +1,6 @@
-"""Properties of texts for filters: script, length in words or letters, and a key without punctuation."""
+"""Properties of texts for filters: script, length in words or letters, and a key without
+punctuation.
+"""
 
 from __future__ import annotations
 
@@ -8,28 +10,37 @@ import regex
 
 from st_paragram.core.text.words import LETTERS, UNSEGMENTED
 
-#: Points of Hebrew and Arabic, as the contents of a character class. Both are usually written without, so that a text
-#: with points and the same text without are equal. Hamza and madda (U+0653 to U+0655) are part of the letter.
+#: Points of Hebrew and Arabic, as the contents of a character class. Both are usually written
+#: without, so that a text with points and the same text without are equal. Hamza and madda (U+0653
+#: to U+0655) are part of the letter.
 POINTS = (
     r"\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u064b-\u0652\u0670"
     r"\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed"
 )
-# Letters of an alphabet that correspond to one Han character: 2.85, measured on English and Chinese translations.
+# Letters of an alphabet that correspond to one Han character: 2.85, measured on English and Chinese
+# translations.
 HAN_LETTERS, KANA_LETTERS = 3, 2
 
 _UNSEGMENTED = regex.compile(f"[{UNSEGMENTED}]")
-_LETTERS = regex.compile(rf"[\p{{L}}--[{UNSEGMENTED}]](?:[^\p{{L}} ]|[\p{{L}}--[{UNSEGMENTED}]])*", regex.VERSION1)
+_LETTERS = regex.compile(
+    rf"[\p{{L}}--[{UNSEGMENTED}]](?:[^\p{{L}} ]|[\p{{L}}--[{UNSEGMENTED}]])*", regex.VERSION1
+)
 _HAN, _KANA = regex.compile(r"\p{Han}"), regex.compile(r"[\p{Hiragana}\p{Katakana}]")
-# Spacing accents become a space and a mark in compatibility form, and a capital I with a dot becomes i and a dot.
+# Spacing accents become a space and a mark in compatibility form, and a capital I with a dot
+# becomes i and a dot.
 _ACCENT = regex.compile(r"[\u0300-\u036f]")
 _NO_ACCENT = regex.compile(r"(?<= )[\u0300-\u036f]+|(?<=i)\u0307")
-_IGNORED = regex.compile(rf"[^[{LETTERS}]--[\p{{Default_Ignorable_Code_Point}}{POINTS}]]+", regex.VERSION1)
+_IGNORED = regex.compile(
+    rf"[^[{LETTERS}]--[\p{{Default_Ignorable_Code_Point}}{POINTS}]]+", regex.VERSION1
+)
 _LOWER = bytes(range(256)).lower()
 _DROPPED = bytes(code for code in range(128) if not chr(code).isalnum())
 
 
 def is_unsegmented(text: str) -> bool:
-    """Whether a text has more characters of scripts without spaces than words with letters of other scripts."""
+    """Whether a text has more characters of scripts without spaces than words with letters of other
+    scripts.
+    """
     if text.isascii():
         return False
     count = len(_UNSEGMENTED.findall(text))
@@ -46,13 +57,18 @@ def letters(text: str) -> int:
     count = len(text) - text.count(" ")
     if text.isascii():
         return count
-    return count + (HAN_LETTERS - 1) * len(_HAN.findall(text)) + (KANA_LETTERS - 1) * len(_KANA.findall(text))
+    return (
+        count
+        + (HAN_LETTERS - 1) * len(_HAN.findall(text))
+        + (KANA_LETTERS - 1) * len(_KANA.findall(text))
+    )
 
 
 def normalized_key(text: str) -> str:
     """Return the letters, marks and digits of a text in compatibility form (NFKC), case folded.
 
-    Texts that differ only in tokenization, punctuation, case or the points of Hebrew and Arabic have equal keys.
+    Texts that differ only in tokenization, punctuation, case or the points of Hebrew and Arabic
+    have equal keys.
     """
     if text.isascii():
         return text.encode("ascii").translate(_LOWER, _DROPPED).decode("ascii")

@@ -52,11 +52,14 @@ class CorpusFile:
     entry: Entry
     url: str
     filename: str  # local file name
-    languages: tuple[str, ...] = ()  # codes in the file, in the order of `pair`; empty for other files
+    # codes in the file, in the order of `pair`; empty for other files
+    languages: tuple[str, ...] = ()
     pair: tuple[str, ...] = ()  # requested codes
     optional: bool = False  # the server may lack it if there is another text of the same pair
 
     @property
     def label(self) -> str:
         """Corpus, version, languages and address, for messages."""
-        return " ".join(filter(None, (self.name, self.entry.version, "-".join(self.languages), f"({self.url})")))
+        return " ".join(
+            filter(None, (self.name, self.entry.version, "-".join(self.languages), f"({self.url})"))
+        )

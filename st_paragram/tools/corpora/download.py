@@ -1,4 +1,6 @@
-"""Download files to a folder: resumed after interruptions, checked, and recorded in `manifest.json`."""
+"""Download files to a folder: resumed after interruptions, checked, and recorded in
+`manifest.json`.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,13 @@ from tqdm import tqdm
 from st_paragram.core.files import check_output, content_digest, output_lock, read_json, write_json
 from st_paragram.errors import DownloadError, SettingsError, one_line, refused
 from st_paragram.tools.corpora.catalogue import CorpusFile
-from st_paragram.tools.corpora.transfer import UNANNOUNCED, TooLargeError, Transfer, TryAgain, check_encoding
+from st_paragram.tools.corpora.transfer import (
+    UNANNOUNCED,
+    TooLargeError,
+    Transfer,
+    TryAgain,
+    check_encoding,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -57,7 +65,9 @@ class _Version:
 
 @dataclass
 class _Tries:
-    """What the tries of one file came to in one call; a server can make none of these counts start again."""
+    """What the tries of one file came to in one call; a server can make none of these counts start
+    again.
+    """
 
     largest: int  # size that the partial file has had
     failures: int = 0  # in a row, without progress
@@ -81,10 +91,12 @@ class _NotThere(DownloadError):
 
 
 def download(files: Sequence[CorpusFile], folder: str | Path, parallel: int = 4) -> list[Fetched]:
-    """Download the files that the folder does not have, `parallel` at a time; if one fails, the others continue.
+    """Download the files that the folder does not have, `parallel` at a time; if one fails, the
+    others continue.
 
-    After a failure or Ctrl-C, the next call resumes partial files. Optional files that the server lacks are left out
-    with a warning if there is another text of the same languages. One `DownloadError` names all other failures.
+    After a failure or Ctrl-C, the next call resumes partial files. Optional files that the server
+    lacks are left out with a warning if there is another text of the same languages. One
+    `DownloadError` names all other failures.
     """
     folder = Path(folder)
     files = list({file.filename: file for file in files}.values())
@@ -102,14 +114,23 @@ def download(files: Sequence[CorpusFile], folder: str | Path, parallel: int = 4)
         elif isinstance(result, DownloadError):
             failures.append(f"{file.label}: {result}")
     if failures:
-        several = f"{len(failures)} of {len(files)} files not downloaded: " if len(files) > 1 else ""
-        advice = f"try again later, use another server (--mirror), or save the missing files in {folder} by hand"
+        several = (
+            f"{len(failures)} of {len(files)} files not downloaded: " if len(files) > 1 else ""
+        )
+        advice = (
+            f"try again later, use another server (--mirror), or save the missing files in {folder}"
+            " by hand"
+        )
         raise DownloadError(f"{several}{'; '.join(failures)}; {advice}")
     return fetched
 
 
-def _fetch_all(files: Sequence[CorpusFile], folder: Path, parallel: int) -> list[Fetched | DownloadError]:
-    """Fetch the files in daemon threads, since a thread that waits for a connection cannot be stopped at Ctrl-C."""
+def _fetch_all(
+    files: Sequence[CorpusFile], folder: Path, parallel: int
+) -> list[Fetched | DownloadError]:
+    """Fetch the files in daemon threads, since a thread that waits for a connection cannot be
+    stopped at Ctrl-C.
+    """
     stop = threading.Event()
     waiting = queue.SimpleQueue[tuple[CorpusFile, _Job]]()
     jobs = [_Job() for _ in files]
@@ -141,11 +162,15 @@ def _record(fetched: Sequence[Fetched], manifest: Path) -> None:
     """Add files to the manifest: name -> address, size, SHA-256, time, corpus, license, citation."""
     entries = {}
     if manifest.exists():
-        with refused(DownloadError, manifest, "not readable as a manifest", "move it to another folder"):
+        with refused(
+            DownloadError, manifest, "not readable as a manifest", "move it to another folder"
+        ):
             entries = dict(read_json(manifest)["files"])
             if not all("sha256" in entry and "url" in entry for entry in entries.values()):
                 raise ValueError("its files have no address or digest")
-    for file, path in ((each.file, each.path) for each in fetched if each.fresh or each.path.name not in entries):
+    for file, path in (
+        (each.file, each.path) for each in fetched if each.fresh or each.path.name not in entries
+    ):
         entries[path.name] = {
             "url": file.url,
             "size": path.stat().st_size,
@@ -162,7 +187,11 @@ def _fetch(file: CorpusFile, path: Path, stop: threading.Event) -> Fetched | Dow
     """Download one file, with retries for temporary failures; an existing file is only checked."""
     if path.exists():
         wrong = _wrong(file, path)
-        return DownloadError(f"{path}: {wrong}; remove it to fetch it again") if wrong else Fetched(file, path, False)
+        return (
+            DownloadError(f"{path}: {wrong}; remove it to fetch it again")
+            if wrong
+            else Fetched(file, path, False)
+        )
     part = path.with_name(f".{path.name}.part")  # hidden: browsers write NAME.part
     whole = False
     try:
@@ -173,7 +202,9 @@ def _fetch(file: CorpusFile, path: Path, stop: threading.Event) -> Fetched | Dow
                 whole = True
             except TryAgain as error:
                 tries.failed(_size(part), error)
-                stop.wait(min(LONGEST_WAIT, max(error.seconds, FIRST_WAIT * 2 ** (tries.failures - 1))))
+                stop.wait(
+                    min(LONGEST_WAIT, max(error.seconds, FIRST_WAIT * 2 ** (tries.failures - 1)))
+                )
         if not whole:
             return DownloadError("interrupted")
         wrong = _wrong(file, part)
@@ -189,7 +220,11 @@ def _fetch(file: CorpusFile, path: Path, stop: threading.Event) -> Fetched | Dow
         _origin(part).unlink()
         return error
     except DownloadError as error:
-        kept = f"; {_size(part):,} bytes are kept, and the next run resumes" if _version(file, part) else ""
+        kept = (
+            f"; {_size(part):,} bytes are kept, and the next run resumes"
+            if _version(file, part)
+            else ""
+        )
         return DownloadError(f"{error}{kept}")
     except OSError as error:
         advice = "; free disk space" if error.errno in (errno.ENOSPC, errno.EDQUOT) else ""
@@ -225,7 +260,15 @@ def _attempt(file: CorpusFile, part: Path, stop: threading.Event, tries: _Tries)
         free = shutil.disk_usage(part.parent).free
         if size is not None and limit > free:
             raise DownloadError(f"{limit:,} bytes, but the disk has {free:,} free; free disk space")
-        bar = tqdm(desc=file.filename, initial=have, total=size, unit="B", unit_scale=True, disable=None, leave=False)
+        bar = tqdm(
+            desc=file.filename,
+            initial=have,
+            total=size,
+            unit="B",
+            unit_scale=True,
+            disable=None,
+            leave=False,
+        )
         with bar, part.open("ab") as out:
             for block in transfer.blocks(limit, limit_kind):
                 bar.update(out.write(block))
@@ -234,25 +277,41 @@ def _attempt(file: CorpusFile, part: Path, stop: threading.Event, tries: _Tries)
 
 
 def _is_complete(answer: requests.Response, part: Path, version: _Version) -> bool:
-    """Whether the server says that nothing of a partial file is missing, and announced this size before."""
+    """Whether the server says that nothing of a partial file is missing, and announced this size
+    before.
+    """
     have = _size(part)
     content_range = answer.headers.get("Content-Range")
-    return answer.status_code == 416 and content_range == f"bytes */{have}" and version.size in (None, have)
+    return (
+        answer.status_code == 416
+        and content_range == f"bytes */{have}"
+        and version.size in (None, have)
+    )
 
 
 def _announced_size(answer: requests.Response, part: Path, version: _Version) -> int:
-    """Return the size of the whole file that an answer resumes; remove the partial file if it cannot be resumed."""
+    """Return the size of the whole file that an answer resumes; remove the partial file if it
+    cannot be resumed.
+    """
     content_range = answer.headers.get("Content-Range", "")
     match = _RANGE.fullmatch(content_range)
-    if match and int(match[1]) == _size(part) <= int(match[2]) and _validator(answer) in ("", version.validator):
+    if (
+        match
+        and int(match[1]) == _size(part) <= int(match[2])
+        and _validator(answer) in ("", version.validator)
+    ):
         end = int(match[2]) + 1
         size = int(match[3]) if match[3] != "*" else version.size or end
         if end <= size and version.size in (None, size):
             return size
     part.unlink()
-    shown = f"Content-Range: {one_line(content_range)}" if content_range else "without Content-Range"
+    shown = (
+        f"Content-Range: {one_line(content_range)}" if content_range else "without Content-Range"
+    )
     announced = "" if version.size is None else f", of {version.size:,} bytes announced before"
-    raise TryAgain(f"the server cannot resume the partial file ({_reason(answer)}, {shown}{announced})")
+    raise TryAgain(
+        f"the server cannot resume the partial file ({_reason(answer)}, {shown}{announced})"
+    )
 
 
 def _check_status(answer: requests.Response, file: CorpusFile) -> None:
@@ -264,7 +323,9 @@ def _check_status(answer: requests.Response, file: CorpusFile) -> None:
     if status not in (200, 206, 416):
         raise DownloadError(_reason(answer))
     if re.search("html", answer.headers.get("Content-Type", ""), re.IGNORECASE):
-        raise DownloadError(f"the server sent a web page (HTML) instead of {file.filename}; open it in a browser")
+        raise DownloadError(
+            f"the server sent a web page (HTML) instead of {file.filename}; open it in a browser"
+        )
     if not file.filename.endswith("gz"):  # some servers call these files compressed
         check_encoding(answer)
 
@@ -274,7 +335,9 @@ def _reason(answer: requests.Response) -> str:
 
 
 def _validator(answer: requests.Response) -> str:
-    """Return what identifies the version of a file in `If-Range` (RFC 9110, 13.1.5); empty if the server has none."""
+    """Return what identifies the version of a file in `If-Range` (RFC 9110, 13.1.5); empty if the
+    server has none.
+    """
     names = (answer.headers.get(name, "") for name in ("ETag", "Last-Modified"))
     return next((name for name in names if _VALIDATOR.fullmatch(name)), "")
 

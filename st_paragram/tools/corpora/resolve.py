@@ -27,31 +27,46 @@ _UNKNOWN = Entry(
 
 
 def language_pairs(spec: str, first: str = "en") -> list[tuple[str, str]]:
-    """Pair `first` with each language of `spec`, codes joined by hyphens, such as `es` or `fr-es-de`."""
+    """Pair `first` with each language of `spec`, codes joined by hyphens, such as `es` or
+    `fr-es-de`.
+    """
     codes = [code for code in spec.split("-") if code != first]
     if not codes or not all(codes) or len(set(codes)) < len(codes):
-        raise SettingsError(f"--lang {spec}: give language codes other than {first}, each once, as in es or fr-es-de")
+        raise SettingsError(
+            f"--lang {spec}: give language codes other than {first}, each once, as in es or"
+            " fr-es-de"
+        )
     return [(first, code) for code in codes]
 
 
-def corpora_for(languages: tuple[str, str], names: Sequence[str] = (), mirror: str | None = None) -> list[CorpusFile]:
+def corpora_for(
+    languages: tuple[str, str], names: Sequence[str] = (), mirror: str | None = None
+) -> list[CorpusFile]:
     """Return the files to download for two languages.
 
     Args:
         languages: Codes of the two sides of a pair, in order.
-        names: Names in the catalog, such as `Europarl` or `GlobalVoices@v2017q3`, or in the index of OPUS, such as
-            `OPUS:NLLB` or `OPUS:NLLB@v1`; none: the catalog's defaults for the language.
+        names: Names in the catalog, such as `Europarl` or `GlobalVoices@v2017q3`, or in the index
+            of OPUS, such as `OPUS:NLLB` or `OPUS:NLLB@v1`; none: the catalog's defaults for the
+            language.
         mirror: Address of a server that has the same paths as each file's server.
     """
     catalogue = load_catalogue()
     default = catalogue.languages.get(languages[1]) if languages[0] == "en" else None
-    files = [_named(name, languages) for name in dict.fromkeys(names or default or catalogue.corpora)]
+    files = [
+        _named(name, languages) for name in dict.fromkeys(names or default or catalogue.corpora)
+    ]
     optional = not names and default is None
     return [replace(file, url=_mirrored(file.url, mirror), optional=optional) for file in files]
 
 
-def set_files(name: str, languages: Sequence[str] = (), mirror: str | None = None) -> list[CorpusFile]:
-    """Return the files of a set of the catalog in some languages, by default in all. English is ignored."""
+def set_files(
+    name: str, languages: Sequence[str] = (), mirror: str | None = None
+) -> list[CorpusFile]:
+    """Return the files of a set of the catalog in some languages, by default in all.
+
+    English is ignored.
+    """
     sets = load_catalogue().sets
     if name not in sets:
         raise SettingsError(f"unknown test set {name}; choose from {', '.join(sorted(sets))}")
@@ -59,8 +74,12 @@ def set_files(name: str, languages: Sequence[str] = (), mirror: str | None = Non
     wanted = [code for code in languages if code != "en"] or list(entry.codes)
     if unknown := [code for code in wanted if code not in entry.codes]:
         raise SettingsError(f"{name} has no {', '.join(unknown)}; it has {', '.join(entry.codes)}")
-    urls = dict.fromkeys(url.format(code=entry.codes[code]) for code in wanted for url in entry.urls)
-    return [CorpusFile(name, entry, _mirrored(url, mirror), PurePosixPath(url).name) for url in urls]
+    urls = dict.fromkeys(
+        url.format(code=entry.codes[code]) for code in wanted for url in entry.urls
+    )
+    return [
+        CorpusFile(name, entry, _mirrored(url, mirror), PurePosixPath(url).name) for url in urls
+    ]
 
 
 def text_source(fetched: Fetched) -> TextSource:
@@ -84,7 +103,10 @@ def _named(name: str, languages: tuple[str, str]) -> CorpusFile:
         url = catalogue.opus.format(corpus=corpus, version=version, pair="-".join(sorted(codes)))
     else:
         others = "for other corpora of OPUS, write for example OPUS:NLLB"
-        raise SettingsError(f"--corpus {name}: not in the catalog, which has {', '.join(catalogue.corpora)}; {others}")
+        raise SettingsError(
+            f"--corpus {name}: not in the catalog, which has {', '.join(catalogue.corpora)};"
+            f" {others}"
+        )
     entry = (entry or _UNKNOWN).model_copy(update={"version": version})
     filename = re.sub(r"[^\w.@-]", "_", f"{corpus}-{version}.{'-'.join(sorted(codes))}.txt.zip")
     return CorpusFile(corpus, entry, url, filename, codes, languages)
@@ -104,12 +126,24 @@ def _in_opus(name: str, version: str, codes: tuple[str, ...]) -> dict[str, str]:
             and version in ("", row["version"])
             and row["url"].endswith(".txt.zip")
         ]
-    except (TryAgain, DownloadError, AttributeError, LookupError, TypeError, ValueError, RecursionError) as error:
+    except (
+        TryAgain,
+        DownloadError,
+        AttributeError,
+        LookupError,
+        TypeError,
+        ValueError,
+        RecursionError,
+    ) as error:
         advice = "try again later, or download the file by hand and give it with --text"
-        raise DownloadError(f"OPUS:{name}: no usable answer from {OPUS_INDEX} ({one_line(error)}); {advice}") from error
+        raise DownloadError(
+            f"OPUS:{name}: no usable answer from {OPUS_INDEX} ({one_line(error)}); {advice}"
+        ) from error
     if not rows:
         wanted = f"{name}{f'@{version}' if version else ''} for {'-'.join(codes)}"
-        raise DownloadError(f"OPUS has no {wanted}; look up names and codes (such as zh_CN) at https://opus.nlpl.eu")
+        raise DownloadError(
+            f"OPUS has no {wanted}; look up names and codes (such as zh_CN) at https://opus.nlpl.eu"
+        )
     return next((row for row in rows if str(row.get("latest")) == "True"), rows[-1])
 
 
@@ -118,5 +152,7 @@ def _mirrored(url: str, mirror: str | None) -> str:
     if mirror is None:
         return url
     if not re.match(r"https?://[^/\s]", mirror):
-        raise SettingsError(f"--mirror {mirror}: not a web address; give one such as https://example.org/opus")
+        raise SettingsError(
+            f"--mirror {mirror}: not a web address; give one such as https://example.org/opus"
+        )
     return mirror.rstrip("/") + urlsplit(url).path

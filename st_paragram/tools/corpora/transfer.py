@@ -1,4 +1,6 @@
-"""Requests to servers that may be slow, broken or hostile: watched, with redirects and sizes checked."""
+"""Requests to servers that may be slow, broken or hostile: watched, with redirects and sizes
+checked.
+"""
 
 from __future__ import annotations
 
@@ -38,10 +40,12 @@ class TooLargeError(DownloadError):
 
 
 class Transfer:
-    """One request. A thread watches it, and cuts the connection if `stop` is set or the server is too slow.
+    """One request. A thread watches it, and cuts the connection if `stop` is set or the server is
+    too slow.
 
-    Certificates are always verified. Bodies are neither decompressed nor read beyond their limit. The failures of the
-    libraries become `TryAgain` or, if another try would not help, `DownloadError`.
+    Certificates are always verified. Bodies are neither decompressed nor read beyond their limit.
+    The failures of the libraries become `TryAgain` or, if another try would not help,
+    `DownloadError`.
     """
 
     def __init__(self, stop: threading.Event | None = None) -> None:
@@ -58,7 +62,10 @@ class Transfer:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self._done.set()
         self._watcher.join()
@@ -82,7 +89,9 @@ class Transfer:
         raise DownloadError(f"redirected more than {_REDIRECTS} times, last to {one_line(url)}")
 
     def blocks(self, limit: int, kind: str = "allowed") -> Iterator[bytes]:
-        """Yield the body of the answer as it comes; refuse more than `limit` bytes, a limit of the named kind."""
+        """Yield the body of the answer as it comes; refuse more than `limit` bytes, a limit of the
+        named kind.
+        """
         assert self._answer is not None
         body: urllib3.HTTPResponse = self._answer.raw
         while block := body.read1(_BLOCK, decode_content=False):
@@ -100,7 +109,9 @@ class Transfer:
                 self._reason = "interrupted"
             elif time.monotonic() >= begin + PERIOD:
                 if self.size - size < SLOWEST * PERIOD:
-                    self._reason = f"the server sent fewer than {SLOWEST:,} bytes/s over {PERIOD:g} seconds"
+                    self._reason = (
+                        f"the server sent fewer than {SLOWEST:,} bytes/s over {PERIOD:g} seconds"
+                    )
                 begin, size = time.monotonic(), self.size
             if self._reason:
                 self._cut()
@@ -129,7 +140,8 @@ def check_encoding(answer: requests.Response) -> None:
     encoding = answer.headers.get("Content-Encoding", "identity")
     if encoding.lower() != "identity":
         raise DownloadError(
-            f"the server compressed the file (Content-Encoding: {one_line(encoding)}); use another server"
+            f"the server compressed the file (Content-Encoding: {one_line(encoding)}); use another"
+            " server"
         )
 
 
@@ -149,17 +161,19 @@ class _Session(requests.Session):
 
 
 class _Adapter(HTTPAdapter):
-    """Lists its connections when they are made: until the headers have come, `requests` does not give them away."""
+    """Lists its connections when they are made: until the headers have come, `requests` does not
+    give them away.
+    """
 
     def __init__(self, connections: list[Any]) -> None:
         self._connections = connections
         super().__init__()
 
-    def get_connection_with_tls_context(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+    def get_connection_with_tls_context(self, *args: Any, **kwargs: Any) -> Any:
         pool: Any = super().get_connection_with_tls_context(*args, **kwargs)
         kind = type(pool).ConnectionCls
 
-        def connection(**options: Any) -> Any:  # noqa: ANN401
+        def connection(**options: Any) -> Any:
             self._connections.append(kind(**options))
             return self._connections[-1]
 
@@ -177,23 +191,33 @@ def _location(session: requests.Session, answer: requests.Response) -> str | Non
 
 
 def _target(url: str, location: str) -> str:
-    """Return the address to which an address is redirected; refuse other schemes, and http after https."""
+    """Return the address to which an address is redirected; refuse other schemes, and http after
+    https.
+    """
     schemes = ("https",) if url.lower().startswith("https:") else ("http", "https")
     try:
         target = urljoin(url, location)
         allowed = urlsplit(target).scheme in schemes
     except ValueError as error:
-        raise DownloadError(f"redirected to {one_line(location)}, which is not a web address") from error
+        raise DownloadError(
+            f"redirected to {one_line(location)}, which is not a web address"
+        ) from error
     if not allowed:
-        raise DownloadError(f"redirected to {one_line(target)}, which is not {' or '.join(schemes)}")
+        raise DownloadError(
+            f"redirected to {one_line(target)}, which is not {' or '.join(schemes)}"
+        )
     return target
 
 
 def _failure(error: BaseException) -> Exception:
-    """Return the error for an error of the libraries: temporary unless certificate, name or address are wrong."""
+    """Return the error for an error of the libraries: temporary unless certificate, name or address
+    are wrong.
+    """
     lasting = isinstance(error, requests.exceptions.SSLError | requests.HTTPError | ValueError)
     while (cause := error.__cause__ or error.__context__) is not None:
         error = cause
     if isinstance(error, socket.gaierror):
-        return DownloadError(f"the server's name cannot be resolved ({error.strerror}); check the network")
+        return DownloadError(
+            f"the server's name cannot be resolved ({error.strerror}); check the network"
+        )
     return DownloadError(one_line(error)) if lasting else TryAgain(error)

@@ -1,4 +1,5 @@
-"""Removal of duplicates from a text or a parallel text, in memory; remaining lines are written unchanged.
+"""Removal of duplicates from a text or a parallel text, in memory; remaining lines are written
+unchanged.
 
 A row is removed only if it is a duplicate of a row that is kept.
 """
@@ -40,7 +41,8 @@ class Deduplicated:
 
     files: list[list[bytes]]  # the lines of each file, unchanged
     columns: list[list[str]]  # the texts of n rows
-    kept_row: NDArray[np.int32]  # (n,): the row of which a removed row is a duplicate; -1 for kept rows
+    # (n,): the row of which a removed row is a duplicate; -1 for kept rows
+    kept_row: NDArray[np.int32]
     reasons: NDArray[np.int8]  # (n, sides): index in `REASONS`; -1 for a side that was not needed
     similarities: NDArray[np.float32]  # (n, sides)
 
@@ -55,11 +57,14 @@ class Deduplicated:
         return dict(zip(REASONS, numbers.tolist(), strict=True))
 
     def why(self, row: int) -> str:
-        """Return why a row was removed: "first exact, second minhash 0.87"; a single side needs no name."""
+        """Return why a row was removed: "first exact, second minhash 0.87"; a single side needs no
+        name.
+        """
         sides = ("first ", "second ") if len(self.columns) == 2 else ("",)
         parts = zip(sides, self.reasons[row].tolist(), self.similarities[row].tolist(), strict=True)
         return ", ".join(
-            f"{side}{REASONS[reason]}" + f" {int(value * 100 + 1e-4) / 100:.2f}" * (reason == _MINHASH)
+            f"{side}{REASONS[reason]}"
+            + f" {int(value * 100 + 1e-4) / 100:.2f}" * (reason == _MINHASH)
             for side, reason, value in parts
             if reason >= 0
         )
@@ -67,21 +72,29 @@ class Deduplicated:
     def write(self, outputs: Sequence[IO[bytes]], removed: IO[bytes] | None = None) -> None:
         """Write the kept rows to one output for each file that was read.
 
-        The removed rows go to `removed` as `line TAB kept line TAB reason TAB text`, with line numbers from 1.
+        The removed rows go to `removed` as `line TAB kept line TAB reason TAB text`, with line
+        numbers from 1.
         """
         kept = self.kept.tolist()
         for lines, output in zip(self.files, outputs, strict=True):
-            output.writelines(line + b"\n" for line, stays in zip(lines, kept, strict=True) if stays)
+            output.writelines(
+                line + b"\n" for line, stays in zip(lines, kept, strict=True) if stays
+            )
         if removed:
             for row in np.flatnonzero(~self.kept).tolist():
                 text = "\t".join(column[row] for column in self.columns)
-                removed.write(f"{row + 1}\t{self.kept_row[row] + 1}\t{self.why(row)}\t{text}\n".encode())
+                removed.write(
+                    f"{row + 1}\t{self.kept_row[row] + 1}\t{self.why(row)}\t{text}\n".encode()
+                )
 
     def summary(self) -> str:
         """Return how many rows are kept, and how many are removed for each reason."""
         thing = "line" if len(self.columns) == 1 else "pair"
         parts = [f"{count:,} {reason}" for reason, count in self.counts().items() if count]
-        return f"{self.kept.sum():,} of {counted(len(self.kept), thing)} kept; removed: {', '.join(parts) or 'none'}"
+        return (
+            f"{self.kept.sum():,} of {counted(len(self.kept), thing)} kept; removed:"
+            f" {', '.join(parts) or 'none'}"
+        )
 
 
 def deduplicate(
@@ -112,7 +125,9 @@ def deduplicate(
         pairs = [line.partition("\t") for line in texts[0]]  # a blank line has two empty texts
         texts = [[pair[0] for pair in pairs], [pair[2] for pair in pairs]]
     sizes = np.sum([np.fromiter(map(len, lines), np.int64) for lines in files], axis=0)
-    order = np.argsort(-sizes, kind="stable") if settings.keep == "longest" else np.arange(len(sizes))
+    order = (
+        np.argsort(-sizes, kind="stable") if settings.keep == "longest" else np.arange(len(sizes))
+    )
     return Deduplicated(files, texts, *_decide(texts, settings, order))
 
 
@@ -120,9 +135,13 @@ def _lines(path: str, names: Sequence[str]) -> list[bytes]:
     """Read the lines of a UTF-8 file."""
     name, lines = stream_name(path), list[bytes]()
     with ExitStack() as stack:
-        bar = stack.enter_context(tqdm(desc="read", unit="B", unit_scale=True, disable=None, leave=False))
+        bar = stack.enter_context(
+            tqdm(desc="read", unit="B", unit_scale=True, disable=None, leave=False)
+        )
         for block in read_blocks(name, open_columns(path, names, stack)):
-            decode(name, block.removeprefix(BYTE_ORDER_MARK) if not lines else block, len(lines) + 1)
+            decode(
+                name, block.removeprefix(BYTE_ORDER_MARK) if not lines else block, len(lines) + 1
+            )
             lines += block.split(b"\n")
             bar.update(len(block))
     if not lines:
@@ -133,7 +152,9 @@ def _lines(path: str, names: Sequence[str]) -> list[bytes]:
 def _decide(
     columns: Sequence[Sequence[str]], settings: DeduplicationSettings, order: NDArray[np.int64]
 ) -> tuple[NDArray[np.int32], NDArray[np.int8], NDArray[np.float32]]:
-    """Decide in a given order, int64 (n,), which of n rows are kept; return the arrays of `Deduplicated`."""
+    """Decide in a given order, int64 (n,), which of n rows are kept; return the arrays of
+    `Deduplicated`.
+    """
     count, views = len(columns[0]), settings.views(len(columns))
     kept_row = np.full(count, -1, np.int32)
     reasons = np.full((count, len(columns)), -1, np.int8)
@@ -146,7 +167,11 @@ def _decide(
     linked = np.logical_or.reduce([each >= 0 for of_view in links for each in of_view])
     rows = order[linked[order]].tolist()
     for row in tqdm(rows, desc="compare", unit=" rows", unit_scale=True, disable=None, leave=False):
-        pairs = ((view, other) for view, of in zip(views, links, strict=True) for other in _candidates(row, of, kept))
+        pairs = (
+            (view, other)
+            for view, of in zip(views, links, strict=True)
+            for other in _candidates(row, of, kept)
+        )
         for view, other in pairs:
             if not all(may_match(row, other, side) for side in view):
                 continue
@@ -158,8 +183,12 @@ def _decide(
     return kept_row, reasons, similarities
 
 
-def _quick_comparison(forms: Sequence[Hashes], lengths: Sequence[NDArray[np.int32]]) -> Callable[[int, int, int], bool]:
-    """Make a function that excludes one side of two rows: different texts of the same length are not duplicates."""
+def _quick_comparison(
+    forms: Sequence[Hashes], lengths: Sequence[NDArray[np.int32]]
+) -> Callable[[int, int, int], bool]:
+    """Make a function that excludes one side of two rows: different texts of the same length are
+    not duplicates.
+    """
     keys_of = [form.data for form in forms]
     lengths_of = [length.data for length in lengths]
 
@@ -171,7 +200,9 @@ def _quick_comparison(forms: Sequence[Hashes], lengths: Sequence[NDArray[np.int3
 
 
 def _link(keys: Hashes, order: NDArray[np.int64]) -> Links:
-    """Return for each row the previous row, in a given order, with the same key, int32 (n,); -1 for none."""
+    """Return for each row the previous row, in a given order, with the same key, int32 (n,); -1 for
+    none.
+    """
     rows = order[np.argsort(keys[order], kind="stable")]
     same = (keys[rows[1:]] == keys[rows[:-1]]) & (keys[rows[1:]] > 0)
     links = np.full(len(keys), -1, np.int32)
@@ -200,7 +231,9 @@ def _candidates(row: int, links: Sequence[Links], kept: bytearray) -> Iterator[i
 def _comparison(
     columns: Sequence[Sequence[str]], settings: DeduplicationSettings
 ) -> Callable[[int, int, int], Found | None]:
-    """Make a function that compares one side of two rows; it returns the reason for duplicates, otherwise None."""
+    """Make a function that compares one side of two rows; it returns the reason for duplicates,
+    otherwise None.
+    """
     form_of = lru_cache(_HELD)(lambda row, side, points: form(columns[side][row], settings, points))
 
     def compare(row: int, other: int, side: int) -> Found | None:
@@ -214,7 +247,11 @@ def _comparison(
         if "minhash" in settings.methods and first.essential == second.essential:
             shared = len(first.ngrams & second.ngrams)
             union = len(first.ngrams) + len(second.ngrams) - shared
-            if shared and shared >= settings.threshold * union and _adds_words(first.parts, second.parts):
+            if (
+                shared
+                and shared >= settings.threshold * union
+                and _adds_words(first.parts, second.parts)
+            ):
                 return _MINHASH, shared / union
         return None
 
@@ -222,9 +259,11 @@ def _comparison(
 
 
 def _adds_words(first: Sequence[str], second: Sequence[str]) -> bool:
-    """Whether one of two texts has all parts of the other in the same order, and perhaps further words.
+    """Whether one of two texts has all parts of the other in the same order, and perhaps further
+    words.
 
-    A single character of a script without spaces is rather a part of a word, so that the two words differ.
+    A single character of a script without spaces is rather a part of a word, so that the two words
+    differ.
     """
     shorter, longer = sorted((first, second), key=len)
     place = 0

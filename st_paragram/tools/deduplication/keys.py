@@ -1,10 +1,11 @@
 """Keys that possible duplicates share: keys of normalized texts, and MinHash keys of their n-grams.
 
-MinHash: the smallest hashes of two sets are equal with a probability equal to their Jaccard similarity (Broder 1997, On
-the resemblance and containment of documents). A key combines several minimum hashes and belongs to one of several
-bands. The n-grams of both sides of a pair also form a set: if both sides reach the threshold, so does this set, since
-a/b >= t and c/d >= t give (a + c) / (b + d) >= t. Near-duplicates have the same numbers, symbols and negations, so
-these are part of each key.
+MinHash: the smallest hashes of two sets are equal with a probability equal to their Jaccard
+similarity (Broder 1997, On the resemblance and containment of documents). A key combines several
+minimum hashes and belongs to one of several bands. The n-grams of both sides of a pair also form a
+set: if both sides reach the threshold, so does this set, since a/b >= t and c/d >= t give (a + c) /
+(b + d) >= t. Near-duplicates have the same numbers, symbols and negations, so these are part of
+each key.
 """
 
 from __future__ import annotations
@@ -49,7 +50,9 @@ def form(text: str, settings: DeduplicationSettings, points: bool = False) -> Fo
     """Return the form of a text; `points` keeps the points of Hebrew and Arabic."""
     words = tokens(text, points)
     parts: Sequence[str] = words if settings.unit == "word" else " ".join(words)
-    return Form("".join(words) or text.strip(), parts, " ".join(essential(words)), ngrams(parts, settings))
+    return Form(
+        "".join(words) or text.strip(), parts, " ".join(essential(words)), ngrams(parts, settings)
+    )
 
 
 def ngrams(parts: Sequence[str], settings: DeduplicationSettings) -> frozenset[str]:
@@ -65,7 +68,10 @@ def ngrams(parts: Sequence[str], settings: DeduplicationSettings) -> frozenset[s
 def keys(columns: Sequence[Sequence[str]], settings: DeduplicationSettings) -> Keys:
     """Compute the keys of n rows."""
     starts = range(0, len(columns[0]), _BLOCK)
-    blocks = [_of_block([column[start : start + _BLOCK] for column in columns], settings) for start in starts]
+    blocks = [
+        _of_block([column[start : start + _BLOCK] for column in columns], settings)
+        for start in starts
+    ]
     return Keys(
         [np.hstack(parts) for parts in zip(*(block.views for block in blocks), strict=True)],
         [np.hstack(parts) for parts in zip(*(block.forms for block in blocks), strict=True)],
@@ -78,7 +84,9 @@ def _of_block(columns: Sequence[Sequence[str]], settings: DeduplicationSettings)
         hashes = [_hashes(column) for column in columns]
         none = np.zeros(len(columns[0]), np.int32)
         return Keys(
-            [_joined(hashes, view)[None] for view in settings.views(len(columns))], hashes, [none] * len(columns)
+            [_joined(hashes, view)[None] for view in settings.views(len(columns))],
+            hashes,
+            [none] * len(columns),
         )
     sides = [_forms(column, settings) for column in columns]
     hashes = [_hashes([text.key for text in side]) for side in sides]
@@ -103,7 +111,9 @@ def _lengths(texts: Sequence[Form]) -> NDArray[np.int32]:
 
 
 def _hashes(texts: Sequence[str]) -> Hashes:
-    digests = b"".join(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest() for text in texts)
+    digests = b"".join(
+        blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest() for text in texts
+    )
     return np.frombuffer(digests, np.uint64)
 
 
@@ -116,7 +126,9 @@ def _joined(hashes: Sequence[Hashes], view: tuple[int, ...]) -> Hashes:
 
 
 def _band_keys(sides: Sequence[Sequence[Form]], settings: DeduplicationSettings) -> Hashes:
-    """Compute the keys of n rows of 1 or 2 sides in all bands, uint64 (bands, n); 0 for rows without n-grams."""
+    """Compute the keys of n rows of 1 or 2 sides in all bands, uint64 (bands, n); 0 for rows
+    without n-grams.
+    """
     result = np.zeros((settings.bands, len(sides[0])), np.uint64)
     filled = list[int]()
     sizes = list[int]()
@@ -125,11 +137,15 @@ def _band_keys(sides: Sequence[Sequence[Form]], settings: DeduplicationSettings)
     for index, row in enumerate(zip(*sides, strict=True)):
         before = len(hashes)
         for number, side in enumerate(row):
-            hashes += [crc32(f"{number}{ngram}".encode("utf-8", "replace")) for ngram in side.ngrams]
+            hashes += [
+                crc32(f"{number}{ngram}".encode("utf-8", "replace")) for ngram in side.ngrams
+            ]
         if len(hashes) > before:
             filled.append(index)
             sizes.append(len(hashes) - before)
-            essentials.append(crc32("\t".join(side.essential for side in row).encode("utf-8", "replace")))
+            essentials.append(
+                crc32("\t".join(side.essential for side in row).encode("utf-8", "replace"))
+            )
     if not filled:
         return result
     elements = np.array(hashes, np.uint64)

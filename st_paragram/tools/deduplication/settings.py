@@ -22,16 +22,21 @@ class DeduplicationSettings:
     sides: Literal["both", "either", "first", "second"] = setting(
         "both", "sides of a pair that must match those of another pair for the pair to be removed"
     )
-    keep: Literal["first", "longest"] = setting("first", "duplicate to keep: the first, or the longest (in bytes)")
+    keep: Literal["first", "longest"] = setting(
+        "first", "duplicate to keep: the first, or the longest (in bytes)"
+    )
     normalize: bool = setting(
         True,
         "exact duplicates have the same words, numbers and symbols",
-        option_help="require exact duplicates to match in every character; by default, case, spaces and punctuation "
-        "are ignored",
+        option_help=(
+            "require exact duplicates to match in every character; by default, case, spaces and"
+            " punctuation are ignored"
+        ),
     )
     threshold: float = setting(
         0.8,
-        "minhash: minimum Jaccard similarity of near-duplicates, the share of n-grams in common, in the same order",
+        "minhash: minimum Jaccard similarity of near-duplicates, the share of n-grams in common, in"
+        " the same order",
         gt=0,
         le=1,
     )
@@ -39,7 +44,9 @@ class DeduplicationSettings:
     ngram: int | None = setting(
         None, "minhash: length of an n-gram (default: 1 for words, 5 for characters)", ge=1, le=100
     )
-    bands: int = setting(20, "minhash: keys per text; more keys save comparisons but take more memory", ge=1, le=200)
+    bands: int = setting(
+        20, "minhash: keys per text; more keys save comparisons but take more memory", ge=1, le=200
+    )
 
     def __post_init__(self) -> None:
         """Check that there is a method."""
@@ -48,10 +55,11 @@ class DeduplicationSettings:
 
     @property
     def minima(self) -> int:
-        """The number r of minimum hashes per key: the maximum that finds texts at the threshold with probability 0.99.
+        """The number r of minimum hashes per key: the maximum that finds texts at the threshold
+        with probability 0.99.
 
-        Sets of similarity s share a key in one of the bands with probability 1 - (1 - s**r)**bands (Leskovec, Rajaraman
-        and Ullman, Mining of Massive Datasets, chapter 3).
+        Sets of similarity s share a key in one of the bands with probability 1 - (1 - s**r)**bands
+        (Leskovec, Rajaraman and Ullman, Mining of Massive Datasets, chapter 3).
         """
         if self.threshold == 1:
             return _OF_EQUAL_SETS
@@ -59,7 +67,11 @@ class DeduplicationSettings:
         return max(1, math.floor(math.log(needed) / math.log(self.threshold)))
 
     def views(self, columns: int) -> tuple[tuple[int, ...], ...]:
-        """Return groups of the 1 or 2 sides; a row is a duplicate if all sides of one group are duplicates."""
+        """Return groups of the 1 or 2 sides; a row is a duplicate if all sides of one group are
+        duplicates.
+        """
         if columns == 1:
             return ((0,),)
-        return {"both": ((0, 1),), "either": ((0,), (1,)), "first": ((0,),), "second": ((1,),)}[self.sides]
+        return {"both": ((0, 1),), "either": ((0,), (1,)), "first": ((0,),), "second": ((1,),)}[
+            self.sides
+        ]

@@ -1,7 +1,9 @@
-"""What duplicates must have in common: words, numbers and symbols in order, without case, spaces and punctuation.
+"""What duplicates must have in common: words, numbers and symbols in order, without case, spaces
+and punctuation.
 
-Marks of punctuation count if they change a number or a name: between two digits ("1.5", "10:30"), before a number
-("-5", ".5"), after one (5', 5"), as symbols ("C++", "C#", "5 %", "AT&T"), and in "A-", ".NET" and ":)".
+Marks of punctuation count if they change a number or a name: between two digits ("1.5", "10:30"),
+before a number ("-5", ".5"), after one (5', 5"), as symbols ("C++", "C#", "5 %", "AT&T"), and in
+"A-", ".NET" and ":)".
 """
 
 from __future__ import annotations
@@ -16,7 +18,8 @@ from st_paragram.tools.cleaning.text import POINTS, folded
 
 _SYMBOLS = r"\p{S}#%&*@/‰٪§′″--`"
 _TAGS = "\U000e0020-\U000e007f"  # they name the flags of regions, such as Scotland
-# Marks of Japanese that Unicode gives to no script: the long vowel, signs of repetition, and the sign for "closed".
+# Marks of Japanese that Unicode gives to no script: the long vowel, signs of repetition, and the
+# sign for "closed".
 _KANA_MARKS = "ー〆〱-〵"
 _UNIT = rf"{UNSPACED}[\p{{M}}{_KANA_MARKS}]*|[{_KANA_MARKS}]"
 _SPACED = rf"[{LETTERS}--[{UNSPACED}{_KANA_MARKS}]]"
@@ -29,18 +32,24 @@ _OTHER = rf"[^{LETTERS}]"
 _NEGATED = "ไม่|มิได้|ない|なかっ|ません|មិន|ບໍ່"
 _TOKEN = regex.compile(
     rf"{_NEGATED}|{_UNIT}"
-    rf"|{_SPACED}+(?:(?<=\p{{N}}){_OTHER}+(?=\p{{N}}){_SPACED}+)*"  # a number has what is between its digits
+    # a number has what is between its digits
+    rf"|{_SPACED}+(?:(?<=\p{{N}}){_OTHER}+(?=\p{{N}}){_SPACED}+)*"
     rf"|{_EMOTICON}|{_SUFFIX}|{_MINUS}|[{_TAGS}]+"
     rf"|(?<![{LETTERS}]{{2}})-(?=\s?[\p{{S}}.,]{{0,2}}\p{{N}})|(?<=[=+<>^*/]\s?)-|(?<![{LETTERS}])[.,](?=\p{{N}})|!(?==)"
     rf"|[{_SYMBOLS}]",
     regex.VERSION1,
 )
 # A text without these characters has only words and punctuation.
-_NOT_PLAIN = regex.compile(rf"[\p{{M}}\p{{N}}\p{{Cf}}{UNSEGMENTED}{_KANA_MARKS}[{_SYMBOLS}]]", regex.VERSION1)
-_MAY_BE_MARK = re.compile(
-    r"[:;](?:[^\w\s]|[dpo]\b)|\.(?=[a-z])|[-\u2010-\u2013\u2212](?<=[^\W\d_].)(?![^\W\d_])"  # emoticon, .NET, A-
+_NOT_PLAIN = regex.compile(
+    rf"[\p{{M}}\p{{N}}\p{{Cf}}{UNSEGMENTED}{_KANA_MARKS}[{_SYMBOLS}]]", regex.VERSION1
 )
-_NOT_PLAIN_ASCII = re.compile(r"[0-9$+<=>^|~#%&*@/]|[:;](?:[^\w\s]|[dpo]\b)|\.(?=[a-z])|-(?![a-z])(?<=[a-z]-)")
+_MAY_BE_MARK = re.compile(
+    # emoticon, .NET, A-
+    r"[:;](?:[^\w\s]|[dpo]\b)|\.(?=[a-z])|[-\u2010-\u2013\u2212](?<=[^\W\d_].)(?![^\W\d_])"
+)
+_NOT_PLAIN_ASCII = re.compile(
+    r"[0-9$+<=>^|~#%&*@/]|[:;](?:[^\w\s]|[dpo]\b)|\.(?=[a-z])|-(?![a-z])(?<=[a-z]-)"
+)
 _PLAIN_WORD = re.compile(r"[^\W_]+")
 _GAP = regex.compile(rf"{_OTHER}+")
 _NOT_OF_GAP = regex.compile(rf"[^\-[{_SYMBOLS}]]+", regex.VERSION1)
@@ -52,7 +61,9 @@ _POWER = regex.compile(r"(?<=\p{N})(?=\p{No})|(?<=[\p{L}\p{N})\]])(?=[⁺⁻]?[�
 _INVISIBLE = regex.compile(rf"[\p{{Default_Ignorable_Code_Point}}--[{_TAGS}]]+", regex.VERSION1)
 # Texts that models read as the same are the same, and U+02BC is an apostrophe.
 _READ_AS = {
-    ord(character): read_as for character, read_as in CHARACTERS.items() if not 0xE0020 <= ord(character) <= 0xE007F
+    ord(character): read_as
+    for character, read_as in CHARACTERS.items()
+    if not 0xE0020 <= ord(character) <= 0xE007F
 }
 _READ_AS[0x2BC] = "'"
 _CHANGED = re.compile(
@@ -74,7 +85,8 @@ def _form(text: str) -> str:
     return form if form.isascii() or not _CHANGED.search(form) else form.translate(_READ_AS)
 
 
-#: Words that negate or measure, in the form of `tokens`. A text and the same text with such a word are different.
+#: Words that negate or measure, in the form of `tokens`. A text and the same text with such a word
+#: are different.
 NEGATIONS = frozenset(
     _form("""
     not no never none nobody nothing neither nor without cannot t hardly nicht kein keine keinen keinem keiner
@@ -106,10 +118,11 @@ _HAN_NUMBERS = frozenset("零一二三四五六七八九十百千万萬亿億两
 
 
 def tokens(text: str, points: bool = False) -> list[str]:
-    """Return the words, numbers and symbols of a text; `points` keeps the points of Hebrew and Arabic.
+    """Return the words, numbers and symbols of a text; `points` keeps the points of Hebrew and
+    Arabic.
 
-    A character of a script without spaces is a word. A number is one token with all between its digits. Joined without
-    spaces, the tokens are the same however the text was tokenized.
+    A character of a script without spaces is a word. A number is one token with all between its
+    digits. Joined without spaces, the tokens are the same however the text was tokenized.
     """
     form = _form(text)
     if text.isascii():
@@ -141,11 +154,15 @@ def is_unspaced(part: str) -> bool:
 
 
 def essential(parts: list[str]) -> list[str]:
-    """Return the tokens that no near-duplicate may add or lack: numbers, symbols, and words that negate or measure."""
+    """Return the tokens that no near-duplicate may add or lack: numbers, symbols, and words that
+    negate or measure.
+    """
     return [
         part
         for part in parts
-        if part in NEGATIONS or part in _HAN_NUMBERS or not (part.isalpha() or _WORD.fullmatch(part))
+        if part in NEGATIONS
+        or part in _HAN_NUMBERS
+        or not (part.isalpha() or _WORD.fullmatch(part))
     ]
 
 

@@ -1,7 +1,7 @@
 """Embed the lines of texts of any size; the file extension of the output determines the format.
 
-Blocks of lines become shards in the folder `.<output>.work`, and the shards become the output at the end. An
-interrupted run is resumed from its shards if it has the same model, texts and settings.
+Blocks of lines become shards in the folder `.<output>.work`, and the shards become the output at
+the end. An interrupted run is resumed from its shards if it has the same model, texts and settings.
 """
 
 from __future__ import annotations
@@ -63,10 +63,11 @@ def embed_files(
 
     - `X.npy`: a matrix (N, D) for `numpy.load(output, mmap_mode="r")`;
     - `X.parquet`: a table with the columns `text` and `embedding` (extra `parquet`);
-    - a name without an extension: a folder of matrices, one or more for each text, for `read_embeddings`.
+    - a name without an extension: a folder of matrices, one or more for each text, for
+        `read_embeddings`.
 
-    The same call resumes an interrupted run, unless the model, a text or a setting has changed. Each line, also a blank
-    line, has a row: its embedding by `encode`.
+    The same call resumes an interrupted run, unless the model, a text or a setting has changed.
+    Each line, also a blank line, has a row: its embedding by `encode`.
 
     Args:
         model: An `Encoder`, a SentenceTransformer, or the directory, name or hub id of a model.
@@ -77,7 +78,8 @@ def embed_files(
         dim: Number of first dimensions to keep; None: all.
         normalize: Scale embeddings to length 1.
         shard_lines: Maximum lines per matrix in a folder; for other outputs, lines saved at a time.
-        columns: Column of each text if it is a table, None for plain text; empty if all are plain text.
+        columns: Column of each text if it is a table, None for plain text; empty if all are plain
+            text.
         overwrite: Replace an existing output.
 
     Example:
@@ -91,9 +93,13 @@ def embed_files(
     paths = [str(text) for text in names_of(texts)]
     columns = names_of(columns)
     if columns and len(columns) != len(paths):
-        raise SettingsError(f"{len(columns)} columns for {len(paths)} texts; name one per text, None for plain text")
+        raise SettingsError(
+            f"{len(columns)} columns for {len(paths)} texts; name one per text, None for plain text"
+        )
     if not paths or paths.count(STDIN) > 1:
-        raise SettingsError(f"{'standard input is given twice' if paths else 'no text'}; give each text once")
+        raise SettingsError(
+            f"{'standard input is given twice' if paths else 'no text'}; give each text once"
+        )
     for path in paths:
         if path != STDIN and (wrong := folder_for_file(path)):
             raise TextError(f"{wrong}; name a file")
@@ -117,7 +123,9 @@ def embed_files(
         require("pyarrow.parquet", "parquet", f"{output}: a Parquet table")
     check = partial(check_output_folder, output, overwrite, MANIFEST, "folder of embeddings")
     with work_folder(output, overwrite, check=None if output.suffix else check) as work:
-        place = work / digest(encode.fingerprint, encode.dimension, asdict(settings), output.suffix, digests)
+        place = work / digest(
+            encode.fingerprint, encode.dimension, asdict(settings), output.suffix, digests
+        )
         for other in work.iterdir():
             if other.is_dir() and other != place:  # of other settings, and inside our work folder
                 shutil.rmtree(other)
@@ -129,8 +137,18 @@ def embed_files(
                 _FORMS[output.suffix][1](file, encode, _used(shards))
             return encode.report
         named = str(model) if isinstance(model, str | Path) else None
-        kinds = (encode.report.lines, encode.dimension, dtype, normalize, named, encode.fingerprint, tuple(embedded))
-        described = tuple(Shard(path.name, rows, content_digest(path)) for path, rows in shards.items())
+        kinds = (
+            encode.report.lines,
+            encode.dimension,
+            dtype,
+            normalize,
+            named,
+            encode.fingerprint,
+            tuple(embedded),
+        )
+        described = tuple(
+            Shard(path.name, rows, content_digest(path)) for path, rows in shards.items()
+        )
         write_json(place / MANIFEST, asdict(Manifest(1, *kinds, described)))  # type: ignore[arg-type]
         with atomic_folder(output) as folder:
             place.rename(folder)
@@ -140,13 +158,17 @@ def embed_files(
 
 def _check_not_empty(report: EmbeddingReport, paths: Sequence[str]) -> None:
     if not report.lines:
-        raise TextError(f"{', '.join(map(stream_name, paths))}: empty; give a text with at least one line")
+        raise TextError(
+            f"{', '.join(map(stream_name, paths))}: empty; give a text with at least one line"
+        )
 
 
 def _make_shards(
     inputs: Sequence[tuple[str, str | None]], folder: Path, encode: RowEncoder, suffix: str
 ) -> tuple[dict[Path, int], list[EmbeddedText]]:
-    """Make missing shards, each from lines of one text; return their numbers of rows, and the counts of each text."""
+    """Make missing shards, each from lines of one text; return their numbers of rows, and the
+    counts of each text.
+    """
     shards, texts, report = dict[Path, int](), list[EmbeddedText](), encode.report
     for name, column in inputs:
         lines, before, blank = read_texts(name, column), report.lines, report.blank
@@ -163,13 +185,17 @@ def _make_shards(
     return shards, texts
 
 
-def _write_shard(encode: RowEncoder, batches: Iterator[Batch], first: int, suffix: str, path: Path) -> None:
+def _write_shard(
+    encode: RowEncoder, batches: Iterator[Batch], first: int, suffix: str, path: Path
+) -> None:
     with path.open("wb") as file:
         _FORMS[suffix][0](file, encode, batches, first)
 
 
 def _used(shards: Iterable[Path]) -> Iterator[Path]:
-    """Remove each shard after use, so that shards and output together take no more space than the output."""
+    """Remove each shard after use, so that shards and output together take no more space than the
+    output.
+    """
     for path in shards:
         yield path
         path.unlink()
@@ -177,7 +203,11 @@ def _used(shards: Iterable[Path]) -> Iterator[Path]:
 
 def _begin_npy(file: IO[bytes], encode: RowEncoder, rows: int) -> None:
     """Write the header for a number of rows; its size does not depend on the number."""
-    shape = {"descr": np.dtype(encode.settings.dtype).str, "fortran_order": False, "shape": (rows, encode.dimension)}
+    shape = {
+        "descr": np.dtype(encode.settings.dtype).str,
+        "fortran_order": False,
+        "shape": (rows, encode.dimension),
+    }
     npy.write_array_header_1_0(file, shape)  # leaves space for the digits of larger numbers
 
 
@@ -195,12 +225,16 @@ def _join_npy(file: IO[bytes], encode: RowEncoder, shards: Iterator[Path]) -> No
         file.write(np.load(path, mmap_mode="r").data)
 
 
-def _write_json_lines(file: IO[bytes], encode: RowEncoder, batches: Iterator[Batch], first: int) -> None:
+def _write_json_lines(
+    file: IO[bytes], encode: RowEncoder, batches: Iterator[Batch], first: int
+) -> None:
     numbers = ", ".join([_DIGITS[encode.settings.dtype]] * encode.dimension)
     for lines, rows in batches:
         for number, (line, row) in enumerate(zip(lines, rows.tolist(), strict=True), first):
             text = json.dumps(line, ensure_ascii=False)
-            file.write(f'{{"line": {number}, "text": {text}, "embedding": [{numbers % tuple(row)}]}}\n'.encode())
+            file.write(
+                f'{{"line": {number}, "text": {text}, "embedding": [{numbers % tuple(row)}]}}\n'.encode()
+            )
         first += len(lines)
 
 
@@ -209,24 +243,38 @@ class ParquetTable:
 
     def __init__(self, encode: RowEncoder, texts: Sequence[str] = ("text",)) -> None:
         """Use type and dimension of the encoder, and names for text columns."""
-        arrow, self.parquet = (require(name, "parquet", "a Parquet table") for name in ("pyarrow", "pyarrow.parquet"))
-        number = arrow.field("element", arrow.from_numpy_dtype(encode.settings.dtype), nullable=False)
+        arrow, self.parquet = (
+            require(name, "parquet", "a Parquet table") for name in ("pyarrow", "pyarrow.parquet")
+        )
+        number = arrow.field(
+            "element", arrow.from_numpy_dtype(encode.settings.dtype), nullable=False
+        )
         self._arrow, self._vectors = arrow, arrow.list_(number, encode.dimension)
         columns = [(name, arrow.string()) for name in texts] + [("embedding", self._vectors)]
         self.schema = arrow.schema([arrow.field(*column, nullable=False) for column in columns])
 
-    def writer(self, file: IO[bytes]) -> Any:  # noqa: ANN401 - pyarrow has no types
-        """Return a writer of such tables, without compression or statistics of vectors, which have little effect."""
-        options = {"use_dictionary": False, "compression": {"text": "zstd"}, "write_statistics": False}
+    def writer(self, file: IO[bytes]) -> Any:
+        """Return a writer of such tables, without compression or statistics of vectors, which have
+        little effect.
+        """
+        options = {
+            "use_dictionary": False,
+            "compression": {"text": "zstd"},
+            "write_statistics": False,
+        }
         return self.parquet.ParquetWriter(file, self.schema, **options)
 
-    def of(self, embeddings: Any, *texts: list[str]) -> Any:  # noqa: ANN401
+    def of(self, embeddings: Any, *texts: list[str]) -> Any:
         """Make a batch of rows: embeddings (n, D), and the texts of each column (n,)."""
-        vectors = self._arrow.FixedSizeListArray.from_arrays(embeddings.reshape(-1), type=self._vectors)
+        vectors = self._arrow.FixedSizeListArray.from_arrays(
+            embeddings.reshape(-1), type=self._vectors
+        )
         return self._arrow.record_batch([*texts, vectors], schema=self.schema)
 
 
-def _write_parquet(file: IO[bytes], encode: RowEncoder, batches: Iterator[Batch], first: int) -> None:
+def _write_parquet(
+    file: IO[bytes], encode: RowEncoder, batches: Iterator[Batch], first: int
+) -> None:
     table = ParquetTable(encode)
     with table.writer(file) as writer:
         for lines, rows in batches:

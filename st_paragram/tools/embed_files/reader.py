@@ -39,7 +39,9 @@ class Shard:
 
 @dataclass(frozen=True)
 class Manifest:
-    """The content of `embeddings.json`; `model` is a name or path, None for a model that was in memory."""
+    """The content of `embeddings.json`; `model` is a name or path, None for a model that was in
+    memory.
+    """
 
     format_version: Literal[1]
     rows: int
@@ -56,7 +58,9 @@ def read_manifest(folder: Path) -> Manifest:
     """Read `embeddings.json`."""
     if not (folder / MANIFEST).is_file():
         raise StoreError(f"{folder}: no {MANIFEST}; give a folder made by st-paragram embed")
-    with refused(StoreError, folder / MANIFEST, "damaged, or of another version of st_paragram", _AGAIN):
+    with refused(
+        StoreError, folder / MANIFEST, "damaged, or of another version of st_paragram", _AGAIN
+    ):
         return read_record(folder / MANIFEST, Manifest)
 
 
@@ -115,8 +119,13 @@ class StoredEmbeddings:
     def _map(self, number: int) -> NDArray[np.floating]:
         shard = self.manifest.shards[number]
         with refused(StoreError, self._folder / shard.file, "missing or damaged", _AGAIN):
-            rows: NDArray[np.floating] = np.load(self._folder / shard.file, mmap_mode="r", allow_pickle=False)
-            if rows.dtype != np.dtype(self.manifest.dtype) or rows.shape != (shard.rows, self.dimension):
+            rows: NDArray[np.floating] = np.load(
+                self._folder / shard.file, mmap_mode="r", allow_pickle=False
+            )
+            if rows.dtype != np.dtype(self.manifest.dtype) or rows.shape != (
+                shard.rows,
+                self.dimension,
+            ):
                 raise ValueError(f"{rows.dtype} of shape {rows.shape}")
         return rows
 

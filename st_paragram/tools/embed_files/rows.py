@@ -21,7 +21,14 @@ if TYPE_CHECKING:
 Batch = tuple[list[str], NDArray[np.floating]]
 
 _LINES = 1 << 14  # lines encoded and written at a time
-_PROBE = ["Where is the station? 1,234", "¿Dónde está la estación?", "Где вокзал?", "火车站在哪里", "أين المحطة", ""]
+_PROBE = [
+    "Where is the station? 1,234",
+    "¿Dónde está la estación?",
+    "Где вокзал?",
+    "火车站在哪里",
+    "أين المحطة",
+    "",
+]
 
 
 @settings
@@ -30,8 +37,12 @@ class EmbeddingSettings:
 
     dtype: Literal["float32", "float16"] = setting("float32", "number type on disk")
     dim: int | None = setting(None, "number of leading dimensions to keep", ge=1, metavar="D")
-    normalize: bool = setting(False, "scale embeddings to length 1, after truncation to --dim dimensions")
-    shard_lines: int = setting(100_000, "maximum lines per matrix in a folder, or lines saved at a time", ge=1)
+    normalize: bool = setting(
+        False, "scale embeddings to length 1, after truncation to --dim dimensions"
+    )
+    shard_lines: int = setting(
+        100_000, "maximum lines per matrix in a folder, or lines saved at a time", ge=1
+    )
 
 
 @dataclass
@@ -63,7 +74,9 @@ class EmbeddingReport:
 
 
 class RowEncoder:
-    """Embed lines with the given settings, in rows of `dimension` dimensions, and count lines in `report`."""
+    """Embed lines with the given settings, in rows of `dimension` dimensions, and count lines in
+    `report`.
+    """
 
     def __init__(self, model: TextEncoder, settings: EmbeddingSettings) -> None:
         """Use a model that has at least as many dimensions as are kept."""
@@ -74,7 +87,11 @@ class RowEncoder:
         assert dimension is not None
         check_components(settings.dim, dimension)
         self.dimension: int = settings.dim or dimension
-        self.settings, self.fingerprint, self.report = settings, fingerprint_of(model), EmbeddingReport()
+        self.settings, self.fingerprint, self.report = (
+            settings,
+            fingerprint_of(model),
+            EmbeddingReport(),
+        )
         self._model = model
         self._options: dict[str, Any] = {
             "batch_size": batch_size(model),
@@ -89,12 +106,19 @@ class RowEncoder:
 
         lines = iter(lines)
         while batch := list(islice(lines, _LINES)):
-            computed = np.ascontiguousarray(self._model.encode(batch, **self._options), dtype=np.float32)
+            computed = np.ascontiguousarray(
+                self._model.encode(batch, **self._options), dtype=np.float32
+            )
             with np.errstate(over="ignore"):
                 rows = computed.astype(self.settings.dtype, copy=False)
             if len(bad := np.flatnonzero(~np.isfinite(rows).all(axis=1))):
-                seen = f"{where}: the embedding of line {first + bad[0]} has numbers that {rows.dtype} cannot store"
-                raise ParagramError(f"{seen}; choose float32 or normalize the embeddings, or use another model")
+                seen = (
+                    f"{where}: the embedding of line {first + bad[0]} has numbers that {rows.dtype}"
+                    " cannot store"
+                )
+                raise ParagramError(
+                    f"{seen}; choose float32 or normalize the embeddings, or use another model"
+                )
             first += len(batch)
             known = known_embeddings(self._model, batch, computed, **self._options)
             self.report.count(batch, known.tolist())
@@ -110,7 +134,9 @@ class RowEncoder:
 
 
 def fingerprint_of(model: TextEncoder) -> str:
-    """Return the SHA-256 of a model in memory, from its weights and rounded embeddings of a few texts."""
+    """Return the SHA-256 of a model in memory, from its weights and rounded embeddings of a few
+    texts.
+    """
     from st_paragram.core.encoding.encoder import Encoder
 
     probe = np.asarray(model.encode(_PROBE, show_progress_bar=False), np.float32)
@@ -118,10 +144,20 @@ def fingerprint_of(model: TextEncoder) -> str:
     result = hashlib.sha256(repr((probe.shape, rounded.tolist())).encode())
     if isinstance(model, Encoder):
         table, vocabulary = model.model.table, np.frombuffer(model.tokenizer.content, "u1")
-        parts: dict[str, Any] = {"weight": table.weight, "scale": table.scale, "vocabulary": vocabulary}
+        parts: dict[str, Any] = {
+            "weight": table.weight,
+            "scale": table.scale,
+            "vocabulary": vocabulary,
+        }
     else:
         state: Any = model.state_dict()  # type: ignore[attr-defined]
-        parts = {name: part.detach().cpu().float() for name, part in state.items() if hasattr(part, "detach")}
+        parts = {
+            name: part.detach().cpu().float()
+            for name, part in state.items()
+            if hasattr(part, "detach")
+        }
     for name, values in parts.items():
-        result.update(f"{name} {np.shape(values)}".encode() + np.ascontiguousarray(values).tobytes())
+        result.update(
+            f"{name} {np.shape(values)}".encode() + np.ascontiguousarray(values).tobytes()
+        )
     return result.hexdigest()

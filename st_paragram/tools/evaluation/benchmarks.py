@@ -1,9 +1,10 @@
 """List the benchmarks, define the request that they receive, and run them.
 
-Each benchmark module has `find(folder, name)`, which finds its data in a folder of evaluation data; `read(request)`,
-which returns the data; `score(model, encoder, data)`, which yields the scores of one model; and `tables(scores, data)`,
-which yields Markdown in parts. An optional `reference(data)` yields scores that need no model. Modules are imported
-only when they are used, so that the command rejects wrong options immediately.
+Each benchmark module has `find(folder, name)`, which finds its data in a folder of evaluation data;
+`read(request)`, which returns the data; `score(model, encoder, data)`, which yields the scores of
+one model; and `tables(scores, data)`, which yields Markdown in parts. An optional `reference(data)`
+yields scores that need no model. Modules are imported only when they are used, so that the command
+rejects wrong options immediately.
 """
 
 from __future__ import annotations
@@ -47,26 +48,44 @@ class Request:
 
     models: Sequence[str]
     benchmark: str = ""  # name of the benchmark; "own" for the user's files
-    data: Path | None = None  # folder of evaluation data; None if all data are on the hub or are the user's files
+    # folder of evaluation data; None if all data are on the hub or are the user's files
+    data: Path | None = None
     hub: bool = False  # load data from the hub if they are missing from the folder
-    languages: Sequence[str] = ()  # for translations, BUCC, retrieval and inference; empty: all in the data
+    # for translations, BUCC, retrieval and inference; empty: all in the data
+    languages: Sequence[str] = ()
     untrained: bool = False  # also score random embeddings with the first model's vocabulary
     limit: int | None = None  # score only the first queries of each semantic-retrieval set
-    sets: Sequence[str] = ()  # STS benchmarks ("2012", "stsb") and sets ("2017/en-en"); empty: all in the data
-    train_gold: str | None = None  # BUCC gold file, next to its two texts, on which to choose the thresholds
+    # STS benchmarks ("2012", "stsb") and sets ("2017/en-en"); empty: all in the data
+    sets: Sequence[str] = ()
+    # BUCC gold file, next to its two texts, on which to choose the thresholds
+    train_gold: str | None = None
     translations: Sequence[Path] = ()  # the user's files
     graded: Sequence[Path] = ()
     retrieval: Sequence[Path] = ()  # queries, corpus and qrels; or empty
-    columns: Sequence[str] = ()  # columns of tables: the two texts of a pair, or a score and two sentences
+    # columns of tables: the two texts of a pair, or a score and two sentences
+    columns: Sequence[str] = ()
 
     def choose(
-        self, available: Mapping[str, _Set], form: str, language: Callable[[str], str] = lambda name: ""
+        self,
+        available: Mapping[str, _Set],
+        form: str,
+        language: Callable[[str], str] = lambda name: "",
     ) -> dict[str, _Set]:
-        """Return the sets in the requested languages or without a language; `form` describes the expected files."""
+        """Return the sets in the requested languages or without a language; `form` describes the
+        expected files.
+        """
         wanted = ("", *self.languages)
-        chosen = {name: item for name, item in available.items() if not self.languages or language(name) in wanted}
+        chosen = {
+            name: item
+            for name, item in available.items()
+            if not self.languages or language(name) in wanted
+        }
         if not chosen:
-            seen = f" for {', '.join(self.languages)} (available: {', '.join(available)})" if available else ""
+            seen = (
+                f" for {', '.join(self.languages)} (available: {', '.join(available)})"
+                if available
+                else ""
+            )
             raise EvaluationError(f"{self.data}: no {self.benchmark} data{seen}; {form}")
         return chosen
 
@@ -77,7 +96,8 @@ def benchmarks_in(folder: Path) -> list[str]:
 
 
 def run_benchmark(name: str, request: Request) -> tuple[list[Score], Iterator[str]]:
-    """Score models on one benchmark, or on the user's own data ("own"), with at most one model in memory at a time.
+    """Score models on one benchmark, or on the user's own data ("own"), with at most one model in
+    memory at a time.
 
     Returns the scores with their differences, and the Markdown in parts.
     """
@@ -102,9 +122,9 @@ def run_benchmark(name: str, request: Request) -> tuple[list[Score], Iterator[st
     return scores, module.tables(scores, data)
 
 
-def _module(name: str) -> Any:  # noqa: ANN401
+def _module(name: str) -> Any:
     return importlib.import_module(BENCHMARKS.get(name, f"{_ROOM}.{name}"))
 
 
-def _random_model(name: str) -> Any:  # noqa: ANN401 - imported by name, since it needs torch
+def _random_model(name: str) -> Any:
     return importlib.import_module("st_paragram.learning.models.untrained").random_model(name)

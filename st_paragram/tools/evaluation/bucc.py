@@ -1,8 +1,9 @@
 """Find translations in comparable texts, with F1 as in the BUCC 2018 shared task.
 
-Each margin score gives candidate pairs, and a threshold on it decides which are extracted. The threshold is chosen for
-the highest F1 on texts with known answers, then applied to others. A threshold chosen on the scored texts themselves is
-an oracle, so its F1 is an upper bound. Any other texts in this format work as well.
+Each margin score gives candidate pairs, and a threshold on it decides which are extracted. The
+threshold is chosen for the highest F1 on texts with known answers, then applied to others. A
+threshold chosen on the scored texts themselves is an oracle, so its F1 is an upper bound. Any other
+texts in this format work as well.
 """
 
 from __future__ import annotations
@@ -36,21 +37,30 @@ Texts = tuple[dict[str, ComparableTexts], ComparableTexts | None]
 
 
 def find(data: Path, name: str) -> dict[str, Path]:
-    """Return language pair -> file prefix of its test set, or else its sample, or else its training set.
+    """Return language pair -> file prefix of its test set, or else its sample, or else its training
+    set.
 
-    The files are in the subfolder `bucc2018` or in the data folder itself, directly or one folder deeper.
+    The files are in the subfolder `bucc2018` or in the data folder itself, directly or one folder
+    deeper.
     """
     folder = inner_folder(data, "bucc2018")
     paths = [path for pattern in ("*.gold", "*/*.gold") for path in folder.glob(pattern)]
     matches = ((match, path) for path in paths if (match := _GOLD.fullmatch(path.name)))
-    files = sorted((match[1], "training sample test".index(match[2]), path.with_suffix("")) for match, path in matches)
+    files = sorted(
+        (match[1], "training sample test".index(match[2]), path.with_suffix(""))
+        for match, path in matches
+    )
     return {pair: path for pair, _, path in files}
 
 
 def read(request: Request) -> Texts:
-    """Read the texts of the requested languages (default: all), and the texts on which to choose thresholds."""
+    """Read the texts of the requested languages (default: all), and the texts on which to choose
+    thresholds.
+    """
     form = "files are named like zh-en.sample.zh, .en and .gold"
-    files = request.choose(find(request.data or Path(), ""), form, lambda pair: pair.partition("-")[0])
+    files = request.choose(
+        find(request.data or Path(), ""), form, lambda pair: pair.partition("-")[0]
+    )
     texts = {pair: read_comparable_texts(prefix, pair) for pair, prefix in files.items()}
     if not request.train_gold:
         return texts, None
@@ -61,12 +71,16 @@ def read(request: Request) -> Texts:
 
 
 def score(name: str, model: TextEncoder, data: Texts) -> Iterator[Score]:
-    """Yield the figures of each margin, at a threshold from the training texts or else at the two of the same gold."""
+    """Yield the figures of each margin, at a threshold from the training texts or else at the two
+    of the same gold.
+    """
     sets, training = data
     learned = dict[Margin, float]()
     if training is not None:
         for margin, pairs in mine(model, training).items():
-            learned[margin] = best_threshold(pairs.scores, in_gold(pairs, training), len(training.gold))
+            learned[margin] = best_threshold(
+                pairs.scores, in_gold(pairs, training), len(training.gold)
+            )
     for pair, texts in sets.items():
         for margin, pairs in mine(model, texts).items():
             right, gold = in_gold(pairs, texts), len(texts.gold)
@@ -80,7 +94,9 @@ def score(name: str, model: TextEncoder, data: Texts) -> Iterator[Score]:
                     yield Score(name, "bucc", label, measure, value, result.gold)
 
 
-def mine(model: TextEncoder, texts: ComparableTexts, k: int = DEFAULT_K) -> dict[Margin, ScoredPairs]:
+def mine(
+    model: TextEncoder, texts: ComparableTexts, k: int = DEFAULT_K
+) -> dict[Margin, ScoredPairs]:
     """Return the candidate pairs for each margin score (`Margin.ABSOLUTE` is the plain cosine).
 
     Sentences without a known token are in no pair.
@@ -102,16 +118,24 @@ def mine(model: TextEncoder, texts: ComparableTexts, k: int = DEFAULT_K) -> dict
 def in_gold(pairs: ScoredPairs, texts: ComparableTexts) -> NDArray[np.bool_]:
     """Return whether each candidate is a gold pair, (c,)."""
     width = len(texts.target)
-    right: NDArray[np.bool_] = np.isin(pairs.source * width + pairs.target, texts.gold[:, 0] * width + texts.gold[:, 1])
+    right: NDArray[np.bool_] = np.isin(
+        pairs.source * width + pairs.target, texts.gold[:, 0] * width + texts.gold[:, 1]
+    )
     return right
 
 
-def by_halves(pairs: ScoredPairs, right: NDArray[np.bool_], texts: ComparableTexts, seed: int = 0) -> Extraction:
-    """Choose a threshold on one half of the source sentences, and extract pairs from the other half.
+def by_halves(
+    pairs: ScoredPairs, right: NDArray[np.bool_], texts: ComparableTexts, seed: int = 0
+) -> Extraction:
+    """Choose a threshold on one half of the source sentences, and extract pairs from the other
+    half.
 
-    Candidates and gold pairs belong to the half of their source sentence: one bit of a hash of its id and the seed.
+    Candidates and gold pairs belong to the half of their source sentence: one bit of a hash of its
+    id and the seed.
     """
-    half = np.array([hashlib.sha256(f"{seed} {key}".encode()).digest()[0] & 1 for key in texts.source])
+    half = np.array(
+        [hashlib.sha256(f"{seed} {key}".encode()).digest()[0] & 1 for key in texts.source]
+    )
     gold, side = half[texts.gold[:, 0]], half[pairs.source]
     threshold = best_threshold(pairs.scores[side == 0], right[side == 0], int((gold == 0).sum()))
     return extract(pairs.scores[side == 1], right[side == 1], int((gold == 1).sum()), threshold)
@@ -122,7 +146,11 @@ def tables(scores: list[Score], data: Texts) -> Iterator[str]:
     sets, training = data
     for name in dict.fromkeys(score.set for score in scores):
         pair, _, half = name.partition(" ")
-        chosen = f"threshold chosen on {training.name}" if training else "oracle threshold (chosen on the same gold)"
+        chosen = (
+            f"threshold chosen on {training.name}"
+            if training
+            else "oracle threshold (chosen on the same gold)"
+        )
         if half:
             chosen = "threshold chosen on one half of the gold, scored on the other"
         yield from report.section(
@@ -132,4 +160,7 @@ def tables(scores: list[Score], data: Texts) -> Iterator[str]:
             row=lambda score: f"{score.model}, {score.measure.partition(' ')[0]}",
         )
     if known := [pair for pair in next(iter(report.published()["bucc"].values())) if pair in sets]:
-        yield f"Published figures for {listed(known)} are omitted, since they are on test texts that are not public."
+        yield (
+            f"Published figures for {listed(known)} are omitted, since they are on test texts that"
+            " are not public."
+        )

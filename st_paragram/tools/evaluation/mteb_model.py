@@ -1,4 +1,6 @@
-"""Describe a model to mteb, so that mteb stores its results under the model's name and the version of its weights."""
+"""Describe a model to mteb, so that mteb stores its results under the model's name and the version
+of its weights.
+"""
 
 from __future__ import annotations
 
@@ -21,17 +23,20 @@ if TYPE_CHECKING:
 
 # Codes that are not languages: several, none, undetermined, uncoded.
 _NO_LANGUAGES = ("mul", "zxx", "und", "mis")
-_TATOEBA = re.compile(r"^\| (pivot_)?tatoeba", re.MULTILINE)  # in the table of sources on a model card
+# in the table of sources on a model card
+_TATOEBA = re.compile(r"^\| (pivot_)?tatoeba", re.MULTILINE)
 
 
-def model_meta(name: str, **known: Any) -> ModelMeta:  # noqa: ANN401
-    """Return mteb's metadata of any model that `st_paragram.load` reads, with the loader that `mteb.evaluate` calls.
+def model_meta(name: str, **known: Any) -> ModelMeta:
+    """Return mteb's metadata of any model that `st_paragram.load` reads, with the loader that
+    `mteb.evaluate` calls.
 
-    Our models are named `st-paragram/<directory>`, other directories `local/<directory>`. Models from the hub keep
-    their names. The revision is the start of the SHA-256 of everything that determines the embeddings, so other weights
-    count as another model, and copies as the same model. The model card gives languages and license, as far as mteb
-    knows them; the date of the weights is the release date.
-    Fields in `known`, such as `reference` (a URL) or `training_datasets` (mteb's task names), replace these values.
+    Our models are named `st-paragram/<directory>`, other directories `local/<directory>`. Models
+    from the hub keep their names. The revision is the start of the SHA-256 of everything that
+    determines the embeddings, so other weights count as another model, and copies as the same
+    model. The model card gives languages and license, as far as mteb knows them; the date of the
+    weights is the release date. Fields in `known`, such as `reference` (a URL) or
+    `training_datasets` (mteb's task names), replace these values.
 
     Example:
         >>> from st_paragram import model_meta
@@ -55,13 +60,16 @@ def model_meta(name: str, **known: Any) -> ModelMeta:  # noqa: ANN401
     written = max(path.stat().st_mtime for path in folder.rglob("*.safetensors"))
     fields: dict[str, Any] = {
         "loader": lambda *_, **__: SentenceTransformerEncoderWrapper(_load(name)),
-        "name": name.partition("@")[0] if folder.parent.name == "snapshots" else local_name,  # hub cache
+        # hub cache
+        "name": name.partition("@")[0] if folder.parent.name == "snapshots" else local_name,
         "revision": model_digest(folder)[:12],
         "release_date": date.fromtimestamp(written).isoformat(),
         "languages": sorted(set(filter(None, map(mteb_language, codes)))) or None,
         "license": _mteb_license(data.license),
         "n_parameters": sum(tensor.numel() for tensor in weights),
-        "memory_usage_mb": round(sum(tensor.numel() * tensor.element_size() for tensor in weights) / 2**20, 1),
+        "memory_usage_mb": round(
+            sum(tensor.numel() * tensor.element_size() for tensor in weights) / 2**20, 1
+        ),
         "max_tokens": math.inf if length is None else length,
         "embed_dim": model.get_embedding_dimension(),
         "open_weights": True,
@@ -75,11 +83,12 @@ def model_meta(name: str, **known: Any) -> ModelMeta:  # noqa: ANN401
     return ModelMeta(**{**fields, **known})
 
 
-def mteb_language(code: Any) -> str | None:  # noqa: ANN401 - whatever a model card has
-    """Return a language of a model card as mteb names it, ISO 639-3 with the script in ISO 15924: "hin-Deva" for hi.
+def mteb_language(code: Any) -> str | None:
+    """Return a language of a model card as mteb names it, ISO 639-3 with the script in ISO 15924:
+    "hin-Deva" for hi.
 
-    Without a script in the code, it is the language's most likely script, or none if Unicode does not know one. None
-    for codes that are not languages, and for private and unknown codes.
+    Without a script in the code, it is the language's most likely script, or none if Unicode does
+    not know one. None for codes that are not languages, and for private and unknown codes.
     """
     from mteb.languages import ISO_TO_LANGUAGE, ISO_TO_SCRIPT
 
@@ -88,25 +97,29 @@ def mteb_language(code: Any) -> str | None:  # noqa: ANN401 - whatever a model c
     try:
         language = langcodes.Language.get(str(code))
         name = language.to_alpha3()
-        wider = langcodes.Language.get(langcodes.standardize_tag(str(code), macro=True))  # zh for cmn
+        # zh for cmn
+        wider = langcodes.Language.get(langcodes.standardize_tag(str(code), macro=True))
     except (ValueError, LookupError):  # not a language tag, and not a language
         return None
     if name in _NO_LANGUAGES or name not in ISO_TO_LANGUAGE:
         return None
     script = language.script
     for tag in (language, wider):
-        if script is None and tag.language in LIKELY_SUBTAGS:  # of other languages, `maximize` guesses English's script
+        # of other languages, `maximize` guesses English's script
+        if script is None and tag.language in LIKELY_SUBTAGS:
             script = tag.maximize().script
     return f"{name}-{script}" if script in ISO_TO_SCRIPT else name
 
 
-def _mteb_license(license: Any) -> str | None:  # noqa: ANN401 - whatever a model card has
+def _mteb_license(license: Any) -> str | None:
     """Return a license that mteb accepts, one that it knows or an address, or None."""
     from mteb.types import Licenses
 
-    is_accepted = isinstance(license, str) and (license in get_args(Licenses) or license.startswith("https://"))
+    is_accepted = isinstance(license, str) and (
+        license in get_args(Licenses) or license.startswith("https://")
+    )
     return license if is_accepted else None
 
 
-def _load(name: str) -> Any:  # noqa: ANN401 - a SentenceTransformer; imported by name, since only mteb needs torch here
+def _load(name: str) -> Any:
     return importlib.import_module("st_paragram.learning.models.directory").load(name)

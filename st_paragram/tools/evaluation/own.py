@@ -1,8 +1,9 @@
-"""Score models on the user's own files: translations, graded pairs and retrieval, with intervals and comparisons.
+"""Score models on the user's own files: translations, graded pairs and retrieval, with intervals
+and comparisons.
 
-Translations: is the nearest text on the other side, by cosine, a translation? This is mUSE's bitext retrieval (P@1 in
-both directions). Texts that differ only in case, spaces or Unicode form count as one text, and all translations of a
-text in the file are correct. For mining, see `bucc`.
+Translations: is the nearest text on the other side, by cosine, a translation? This is mUSE's bitext
+retrieval (P@1 in both directions). Texts that differ only in case, spaces or Unicode form count as
+one text, and all translations of a text in the file are correct. For mining, see `bucc`.
 """
 
 from __future__ import annotations
@@ -45,7 +46,9 @@ Data = Translations | GradedPairs | RetrievalSet
 _TITLES = {
     "own-translations": "Your translations: retrieval by nearest neighbor (cosine)",
     "own-graded": "Your graded pairs: correlation of cosines with scores",
-    "own-retrieval": "Your queries: relevant documents among the first results (cosine), mean over queries",
+    "own-retrieval": (
+        "Your queries: relevant documents among the first results (cosine), mean over queries"
+    ),
 }
 
 
@@ -86,7 +89,9 @@ def score(name: str, model: TextEncoder, files: dict[str, Data]) -> Iterator[Sco
 
 
 def found_translations(model: TextEncoder, data: Translations) -> dict[str, Floats]:
-    """Return whether the nearest neighbor is a translation (1 or 0) for each distinct pair, both ways, and the mean."""
+    """Return whether the nearest neighbor is a translation (1 or 0) for each distinct pair, both
+    ways, and the mean.
+    """
     (first, ahead), (second, back) = (_distinct(side) for side in (data.first, data.second))
     forward, backward = nearest_both_ways_of_known(embed(model, first), embed(model, second), 1)[0]
     pairs = list(dict.fromkeys(zip(ahead, back, strict=True)))
@@ -97,13 +102,21 @@ def found_translations(model: TextEncoder, data: Translations) -> dict[str, Floa
 
 
 def found_documents(model: TextEncoder, data: RetrievalSet) -> dict[str, Floats]:
-    """Return nDCG@10, recall and MRR@10 of each query; a document with its id and text is the query itself."""
+    """Return nDCG@10, recall and MRR@10 of each query; a document with its id and text is the query
+    itself.
+    """
     rows = {key: row for row, key in enumerate(data.corpus)}
-    itself = [{rows[key]} if data.corpus.get(key) == text else set[int]() for key, text in data.queries.items()]
+    itself = [
+        {rows[key]} if data.corpus.get(key) == text else set[int]()
+        for key, text in data.queries.items()
+    ]
     queries = embed(model, [*data.queries.values()], "encode_query")
     documents = embed(model, [*data.corpus.values()], "encode_document")
     ranked = search(queries, documents, itself, 100)
-    measured = [ranking_measures(rows, relevant) for rows, relevant in zip(ranked, data.relevant, strict=True)]
+    measured = [
+        ranking_measures(rows, relevant)
+        for rows, relevant in zip(ranked, data.relevant, strict=True)
+    ]
     return {name: np.array([measures[name] for measures in measured]) for name in measured[0]}
 
 
@@ -118,11 +131,19 @@ def tables(scores: Sequence[Score], files: dict[str, Data]) -> Iterator[str]:
                 items = "1 query" if plain[0].items == 1 else f"{plain[0].items:,} queries"
             heading = f"{title}, x 100 [95% interval]: {name}, {items}"
             yield from report.section(heading, plain, column=report.MEASURE)
-            if pair := [pair for pair in ("en-es", "en-fr", "en-ru", "en-zh") if f"UNv1.0.{pair}" in name]:
-                yield "Published figures, for comparison: P@1 from English among 11.3 million sentences (UN corpus).\n"
+            if pair := [
+                pair for pair in ("en-es", "en-fr", "en-ru", "en-zh") if f"UNv1.0.{pair}" in name
+            ]:
+                yield (
+                    "Published figures, for comparison: P@1 from English among 11.3 million"
+                    " sentences (UN corpus).\n"
+                )
                 yield f"{report.pivot([], known=benchmark, headings=pair)}\n"
         yield from report.differences(own)
-    yield "The intervals are percentiles of 10,000 bootstrap resamples, or fewer for more than 2,000 items."
+    yield (
+        "The intervals are percentiles of 10,000 bootstrap resamples, or fewer for more than 2,000"
+        " items."
+    )
 
 
 def _distinct(texts: Sequence[str]) -> tuple[list[str], list[int]]:

@@ -28,7 +28,9 @@ def published() -> Mapping[str, Mapping[str, Mapping[str, str]]]:
             columns = [name.replace("all_sets", "all sets") for name in group["columns"].split()]
             venue = group["source"].rpartition(", ")[2].removesuffix(" (demo)")
             for model, cells in group["rows"].items():
-                rows[f"{model} (published, {venue})"] = dict(zip(columns, cells.split(), strict=True))
+                rows[f"{model} (published, {venue})"] = dict(
+                    zip(columns, cells.split(), strict=True)
+                )
     return tables
 
 
@@ -42,22 +44,26 @@ def pivot(
 ) -> str:
     """Return a table of scores x 100; scores in the same cell are joined by a backslash.
 
-    `known` names a table of published rows with sets as columns; rows with a figure in one of our columns are added.
-    `first` is the heading of the row labels. `headings` are names of sets that are always columns.
+    `known` names a table of published rows with sets as columns; rows with a figure in one of our
+    columns are added. `first` is the heading of the row labels. `headings` are names of sets that
+    are always columns.
     """
     cells: dict[str, dict[str, list[Score]]] = {}
     sets = {heading: heading for heading in headings}
     for score in scores:
         cells.setdefault(row(score), {}).setdefault(column(score), []).append(score)
         sets[column(score)] = score.set
-    rows = [[label, *(_cell(row_cells.get(heading, ())) for heading in sets)] for label, row_cells in cells.items()]
+    rows = [
+        [label, *(_cell(row_cells.get(heading, ())) for heading in sets)]
+        for label, row_cells in cells.items()
+    ]
     for label, figures in published()[known].items() if known else ():
         shown = [figures.get(name, MISSING) for name in sets.values()]
         rows += [[label, *shown]] if set(shown) != {MISSING} else []
     return markdown_table([first, *sets], rows)
 
 
-def section(title: str, scores: Sequence[Score], note: str = "", **layout: Any) -> Iterator[str]:  # noqa: ANN401
+def section(title: str, scores: Sequence[Score], note: str = "", **layout: Any) -> Iterator[str]:
     """Yield a table with a heading (see `pivot` for its layout), or nothing without scores."""
     if scores:
         yield f"### {title}\n\n{pivot(scores, **layout)}\n" + (f"\n{note}\n" if note else "")
@@ -73,13 +79,18 @@ def differences(scores: Iterable[Score]) -> Iterator[str]:
         ends = f"{_signed(score.low)} .. {_signed(score.high)}"
         p = "undefined" if score.p_value is None else f"{score.p_value:.4f}"
         rows.append([score.set, score.model, score.measure, _signed(score.value), ends, p])
-    table = markdown_table(["set", "model", "measure", "difference", "95% interval", "p"], rows, left=3)
+    table = markdown_table(
+        ["set", "model", "measure", "difference", "95% interval", "p"], rows, left=3
+    )
     yield f"### Differences from {compared[0].against} x 100: paired bootstrap\n\n{table}\n"
 
 
 def not_comparable(names: Sequence[str]) -> str:
     """Return the line that explains why published figures are missing."""
-    return f"Published figures are omitted because the data are not the published test set: {listed(names)}."
+    return (
+        "Published figures are omitted because the data are not the published test set:"
+        f" {listed(names)}."
+    )
 
 
 def _cell(scores: Sequence[Score]) -> str:

@@ -1,7 +1,8 @@
 """Scores: the row type of all benchmarks, embeddings, correlations, and bootstrap intervals.
 
-Efron & Tibshirani (1993), An Introduction to the Bootstrap, chapters 13 and 16. Koehn (2004), Statistical Significance
-Tests for Machine Translation Evaluation, compares two systems on the same resamples.
+Efron & Tibshirani (1993), An Introduction to the Bootstrap, chapters 13 and 16. Koehn (2004),
+Statistical Significance Tests for Machine Translation Evaluation, compares two systems on the same
+resamples.
 """
 
 from __future__ import annotations
@@ -49,14 +50,17 @@ class Score:
     benchmark: str  # such as "sts"
     set: str  # a data set or a mean over several, such as "2012/MSRpar" or "average"
     measure: str  # such as "Pearson" or "error"
-    value: float | None  # a share in 0 .. 1, or a correlation in -1 .. 1; None if undefined (constant cosines)
+    # a share in 0 .. 1, or a correlation in -1 .. 1; None if undefined (constant cosines)
+    value: float | None
     items: int = 0  # number of scored pairs, queries or sentences
     low: float | None = None  # lower end of the 95% interval
     high: float | None = None
     against: str = ""  # the model that this model is compared with; `value` is then the difference
     p_value: float | None = None  # two-sided, for the hypothesis of no difference
-    digest: str = ""  # of the scored model, see `model_files.model_digest`; empty if it is not in a folder
-    draws: Floats | None = field(default=None, repr=False, compare=False)  # values on resamples, (R,); not written
+    # of the scored model, see `model_files.model_digest`; empty if it is not in a folder
+    digest: str = ""
+    # values on resamples, (R,); not written
+    draws: Floats | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Replace NaN with None."""
@@ -67,12 +71,20 @@ class Score:
 def write_scores(scores: Iterable[Score], path: str | Path) -> None:
     """Write scores atomically, as a JSON list of objects."""
     rows = [asdict(score) for score in scores]
-    write_json(Path(path), [{name: value for name, value in row.items() if name != "draws"} for row in rows])
+    write_json(
+        Path(path),
+        [{name: value for name, value in row.items() if name != "draws"} for row in rows],
+    )
 
 
 def read_scores(path: str | Path) -> list[Score]:
     """Read scores from a file that `write_scores` wrote."""
-    with refused(EvaluationError, path, "not a list of scores", "create it with `st-paragram evaluate --json`"):
+    with refused(
+        EvaluationError,
+        path,
+        "not a list of scores",
+        "create it with `st-paragram evaluate --json`",
+    ):
         rows = read_json(path)
         if not isinstance(rows, list):
             raise TypeError(f"it is {short(rows)}")
@@ -94,14 +106,16 @@ def _check_row(number: int, row: Mapping[str, Any]) -> None:
 def embed(model: TextEncoder, texts: Sequence[str], method: str = "encode") -> Vectors:
     """Return embeddings of length 1, float32 (n, D), from a method of the model.
 
-    A text without a known token has no similarity: its embedding is zeros. The number of such texts is logged.
+    A text without a known token has no similarity: its embedding is zeros. The number of such texts
+    is logged.
     """
     options = {"batch_size": batch_size(model), "normalize_embeddings": True}
     vectors, known = unit_embeddings(model, texts, method, **options)
     if not known.all():
         count = len(known) - int(known.sum())
         logger.warning(
-            f"{count:,} of {counted(len(known), 'text')}: empty, or the model knows no token; they have no similarity"
+            f"{count:,} of {counted(len(known), 'text')}: empty, or the model knows no token; they"
+            " have no similarity"
         )
     return vectors
 
@@ -115,7 +129,8 @@ def cosines(model: TextEncoder, pairs: GradedPairs) -> Floats:
 def nearest_both_ways_of_known(
     first: Vectors, second: Vectors, k: int, margins: Sequence[Margin] = (Margin.ABSOLUTE,)
 ) -> list[tuple[Rows, Rows]]:
-    """Find the best of the k nearest neighbors by each margin, for rows of both sides, float32 (n, D) and (m, D).
+    """Find the best of the k nearest neighbors by each margin, for rows of both sides, float32 (n,
+    D) and (m, D).
 
     Rows have length 1, or are zeros, which have no neighbors and are not neighbors.
 
@@ -138,7 +153,9 @@ def nearest_both_ways_of_known(
 
 
 def correlation(scores: ArrayLike, grades: ArrayLike) -> Correlation:
-    """Return Pearson's and Spearman's correlation; NaN if scores or grades are constant, or for a single pair."""
+    """Return Pearson's and Spearman's correlation; NaN if scores or grades are constant, or for a
+    single pair.
+    """
     x, y = np.asarray(scores, np.float64), np.asarray(grades, np.float64)
     if len(x) < 2:
         return Correlation(math.nan, math.nan)
@@ -151,7 +168,9 @@ def pearson(x: Floats, y: Floats) -> Floats:
     squares = [np.einsum("...n,...n", side, side) for side in (x, y)]
     constant = (squares[0] <= 1e-20) | (squares[1] <= 1e-20)
     with np.errstate(invalid="ignore", divide="ignore"):
-        return np.where(constant, math.nan, np.einsum("...n,...n", x, y) / np.sqrt(squares[0] * squares[1]))
+        return np.where(
+            constant, math.nan, np.einsum("...n,...n", x, y) / np.sqrt(squares[0] * squares[1])
+        )
 
 
 def ranks(values: Floats) -> Floats:
@@ -161,12 +180,15 @@ def ranks(values: Floats) -> Floats:
     return np.asarray(rankdata(values, axis=-1))
 
 
-def resampled(statistic: Callable[[NDArray[np.int64]], Floats], items: int, seed: int | tuple[int, ...] = 0) -> Floats:
-    """Return a statistic of all n items, followed by the same statistic of R resamples, float64 (1 + R,).
+def resampled(
+    statistic: Callable[[NDArray[np.int64]], Floats], items: int, seed: int | tuple[int, ...] = 0
+) -> Floats:
+    """Return a statistic of all n items, followed by the same statistic of R resamples, float64 (1
+    + R,).
 
-    R is 10,000, or less for more than 2,000 items, but at least 1,000. The statistic takes rows of items, int64 (b, n),
-    and returns b figures. The same seed draws the same items, so that models can be compared. A single item has no
-    resamples: their figures are NaN.
+    R is 10,000, or less for more than 2,000 items, but at least 1,000. The statistic takes rows of
+    items, int64 (b, n), and returns b figures. The same seed draws the same items, so that models
+    can be compared. A single item has no resamples: their figures are NaN.
     """
     from scipy.stats import bootstrap
 
@@ -188,16 +210,25 @@ def resampled(statistic: Callable[[NDArray[np.int64]], Floats], items: int, seed
 
 
 def resampled_pearson(
-    scores: Floats, grades: Floats, seed: int | tuple[int, ...] = 0, form: Callable[[Floats], Floats] = np.asarray
+    scores: Floats,
+    grades: Floats,
+    seed: int | tuple[int, ...] = 0,
+    form: Callable[[Floats], Floats] = np.asarray,
 ) -> Floats:
     """Return Pearson's correlation as in `resampled`, or Spearman's if `form` is `ranks`."""
-    return resampled(lambda rows: pearson(form(scores[rows]), form(grades[rows])), len(grades), seed)
+    return resampled(
+        lambda rows: pearson(form(scores[rows]), form(grades[rows])), len(grades), seed
+    )
 
 
-def score_of(model: str, benchmark: str, name: str, measure: str, figures: Floats, items: int) -> Score:
+def score_of(
+    model: str, benchmark: str, name: str, measure: str, figures: Floats, items: int
+) -> Score:
     """Return the score and its interval for figures from `resampled`, (1 + R,)."""
     low, high = interval(figures[1:])
-    return Score(model, benchmark, name, measure, float(figures[0]), items, low, high, draws=figures[1:])
+    return Score(
+        model, benchmark, name, measure, float(figures[0]), items, low, high, draws=figures[1:]
+    )
 
 
 def interval(draws: Floats) -> tuple[float | None, float | None]:
@@ -209,7 +240,9 @@ def interval(draws: Floats) -> tuple[float | None, float | None]:
 
 
 def differences(scores: Iterable[Score]) -> Iterator[Score]:
-    """Yield the differences of further models from the first, with interval and p-value, for scores with resamples."""
+    """Yield the differences of further models from the first, with interval and p-value, for scores
+    with resamples.
+    """
     firsts: dict[tuple[str, str, str], Score] = {}
     for score in scores:
         first = firsts.setdefault((score.benchmark, score.set, score.measure), score)
@@ -227,7 +260,9 @@ def differences(scores: Iterable[Score]) -> Iterator[Score]:
 
 
 def p_value(differences: Floats) -> float:
-    """Return twice the share of resamples on the rarer side of 0; it is never 0, since 1 is added to both counts."""
+    """Return twice the share of resamples on the rarer side of 0; it is never 0, since 1 is added
+    to both counts.
+    """
     differences = np.where(np.abs(differences) < _ROUNDING, 0.0, differences)
     rarer = min(int((differences <= 0).sum()), int((differences >= 0).sum()))
     return min(1.0, 2 * (rarer + 1) / (len(differences) + 1))

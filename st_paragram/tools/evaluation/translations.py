@@ -1,8 +1,9 @@
 """Retrieval of translations by nearest neighbor: Tatoeba, NTREX-128 and FLORES-200.
 
-Tatoeba (Artetxe and Schwenk, TACL 2019) has files `xxx-eng.tsv` with rows `foreign TAB English`. NTREX-128 (Federmann
-et al. 2022) and FLORES (Goyal et al. 2022; NLLB Team 2022) are texts in many languages, parallel by line, in files such
-as `newstest2019-ref.deu.txt` and `deu_Latn.devtest`. All are read from a folder or from the Hugging Face hub.
+Tatoeba (Artetxe and Schwenk, TACL 2019) has files `xxx-eng.tsv` with rows `foreign TAB English`.
+NTREX-128 (Federmann et al. 2022) and FLORES (Goyal et al. 2022; NLLB Team 2022) are texts in many
+languages, parallel by line, in files such as `newstest2019-ref.deu.txt` and `deu_Latn.devtest`. All
+are read from a folder or from the Hugging Face hub.
 """
 
 from __future__ import annotations
@@ -30,12 +31,20 @@ from st_paragram.tools.neighbors.results import Vectors
 Rows = NDArray[np.int64]
 
 #: Two-letter code -> ISO 639-3 codes. The sets use ISO 639-3 codes, some with a script or region.
-CODES = {"ar": ("ara", "arb"), "de": ("deu",), "es": ("spa",), "fr": ("fra",), "ru": ("rus",), "tr": ("tur",)}
+CODES = {
+    "ar": ("ara", "arb"),
+    "de": ("deu",),
+    "es": ("spa",),
+    "fr": ("fra",),
+    "ru": ("rus",),
+    "tr": ("tur",),
+}
 CODES |= {"zh": ("cmn", "zho"), "en": ("eng",)}
 ERROR = "error"  # of nearest neighbors by cosine, mean of both directions, as in the papers
 _SIZES = {"tatoeba": 1000, "ntrex": 1997}  # sentences per test set with published figures
 
-#: Benchmark -> title in tables, pattern of its file names (the group is the language), and an example of these names.
+#: Benchmark -> title in tables, pattern of its file names (the group is the language), and an
+#: example of these names.
 _NAMES = {
     "tatoeba": ("Tatoeba", r"([a-z]{3})-eng\.tsv", "spa-eng.tsv"),
     "ntrex": ("NTREX-128", r"newstest2019-(?:src|ref)\.([\w-]+)\.txt", "newstest2019-ref.spa.txt"),
@@ -51,16 +60,22 @@ Data = tuple[str, list[Translations]]  # name of the benchmark, language pairs
 
 
 def find(data: Path, name: str) -> dict[str, Path]:
-    """Return language -> file in a folder of evaluation data (its subfolder with the benchmark's name, or itself)."""
-    matches = ((re.fullmatch(_NAMES[name][1], path.name), path) for path in sorted(inner_folder(data, name).iterdir()))
+    """Return language -> file in a folder of evaluation data (its subfolder with the benchmark's
+    name, or itself).
+    """
+    matches = (
+        (re.fullmatch(_NAMES[name][1], path.name), path)
+        for path in sorted(inner_folder(data, name).iterdir())
+    )
     return {match[1]: path for match, path in matches if match}
 
 
 def read(request: Request) -> Data:
     """Read the data of a benchmark from a folder or from the hub.
 
-    Languages are ISO 639-3 codes, two-letter codes in `CODES`, or two languages of a parallel text ("es-de"). Single
-    languages are paired with English. By default, all languages of the folder are read, or those in `CODES` of the hub.
+    Languages are ISO 639-3 codes, two-letter codes in `CODES`, or two languages of a parallel text
+    ("es-de"). Single languages are paired with English. By default, all languages of the folder are
+    read, or those in `CODES` of the hub.
     """
     name = request.benchmark
     texts: dict[str, Any] = {**find(request.data, name)} if request.data else {}
@@ -80,7 +95,9 @@ def read(request: Request) -> Data:
 
 
 def _is(code: str, language: str) -> bool:
-    """Return whether a code such as "zho-CN" or "zho_Hans" belongs to a language as the user named it."""
+    """Return whether a code such as "zho-CN" or "zho_Hans" belongs to a language as the user named
+    it.
+    """
     return code == language or re.split("[-_]", code)[0] in CODES.get(language, (language,))
 
 
@@ -91,7 +108,9 @@ def _pairs(name: str, language: str, texts: Mapping[str, Any]) -> list[tuple[str
         first, second = language.split("-", 1)
     firsts, seconds = ([code for code in texts if _is(code, side)] for side in (first, second))
     if not firsts or (not seconds and second != "eng"):
-        raise EvaluationError(f"{name}: no test set for {language}; choose from these {len(texts)}: {' '.join(texts)}")
+        raise EvaluationError(
+            f"{name}: no test set for {language}; choose from these {len(texts)}: {' '.join(texts)}"
+        )
     return [(code, other) for code in firsts for other in seconds[:1] or ["eng"]]
 
 
@@ -102,7 +121,11 @@ def _translations(name: str, texts: Mapping[str, Any], code: str, other: str) ->
         paths = dict.fromkeys((str(texts[code]), str(texts.get(other, texts[code]))))
         return read_translations(TextSource(tuple(paths), (code, other)), label)
     if name == "tatoeba":
-        texts, code, other = fetch(name, *_HUB[name], f"{code}-eng", "test"), "sentence1", "sentence2"
+        texts, code, other = (
+            fetch(name, *_HUB[name], f"{code}-eng", "test"),
+            "sentence1",
+            "sentence2",
+        )
     return Translations(label, list(texts[code]), list(texts[other]))
 
 
@@ -111,17 +134,22 @@ def score(name: str, model: TextEncoder, data: Data) -> Iterator[Score]:
     benchmark, sets = data
     measures = retrieval_errors if benchmark == "tatoeba" else mteb_measures
     for pairs in sets:
-        for measure, value in measures(embed(model, pairs.first), embed(model, pairs.second)).items():
+        for measure, value in measures(
+            embed(model, pairs.first), embed(model, pairs.second)
+        ).items():
             yield Score(name, benchmark, pairs.name, measure, value, len(pairs))
 
 
 def retrieval_errors(first: Vectors, second: Vectors) -> dict[str, float]:
-    """Score the retrieval of translations in both directions by cosine and by margin (ratio), and as mteb does.
+    """Score the retrieval of translations in both directions by cosine and by margin (ratio), and
+    as mteb does.
 
-    Embeddings of sentences and of their translations, in the same order, are float32 (n, D) with rows of length 1, or
-    of zeros for texts without a known token, which are always misses.
+    Embeddings of sentences and of their translations, in the same order, are float32 (n, D) with
+    rows of length 1, or of zeros for texts without a known token, which are always misses.
     """
-    by_cosine, by_margin = nearest_both_ways_of_known(first, second, DEFAULT_K, (Margin.ABSOLUTE, Margin.RATIO))
+    by_cosine, by_margin = nearest_both_ways_of_known(
+        first, second, DEFAULT_K, (Margin.ABSOLUTE, Margin.RATIO)
+    )
     cosine = [_misses(rows) for rows in by_cosine]
     margin = [_misses(rows) for rows in by_margin]
     nearest = by_cosine[0]
@@ -140,8 +168,9 @@ def retrieval_errors(first: Vectors, second: Vectors) -> dict[str, float]:
 def mteb_measures(first: Vectors, second: Vectors) -> dict[str, float]:
     """Return F1 and accuracy by mteb's protocol, from the first language to the second and back.
 
-    Sentences with the same words have the same vector. Of equally near sentences, the first is the nearest. mteb takes
-    the sentence that the rounding of its matrix product prefers, so its figures can differ between machines.
+    Sentences with the same words have the same vector. Of equally near sentences, the first is the
+    nearest. mteb takes the sentence that the rounding of its matrix product prefers, so its figures
+    can differ between machines.
     """
     forward, backward = nearest_both_ways_of_known(first, second, 1)[0]
     shares = {"F1": weighted_f1(forward), "F1 back": weighted_f1(backward)}
@@ -149,9 +178,11 @@ def mteb_measures(first: Vectors, second: Vectors) -> dict[str, float]:
 
 
 def weighted_f1(found: Rows) -> float:
-    """Return F1 as mteb computes it: each sentence is a class with one member, and F1 is averaged over classes.
+    """Return F1 as mteb computes it: each sentence is a class with one member, and F1 is averaged
+    over classes.
 
-    A class whose member was found has recall 1 and, if c queries in total chose it, precision 1 / c.
+    A class whose member was found has recall 1 and, if c queries in total chose it, precision 1 /
+    c.
     """
     hits = found == np.arange(len(found))
     times = np.bincount(found[found >= 0], minlength=len(found))[: len(found)]
@@ -169,14 +200,25 @@ def tables(scores: list[Score], data: Data) -> Iterator[str]:
     for model in models:
         own = [score for score in scores if score.model == model]
         title = f"{heading}, {model}: retrieval of translations by nearest neighbor, x 100"
-        yield from report.section(title, [*own, *_means(own)], column=report.MEASURE, row=_pairs_label, first="pairs")
-    yield "F1 and accuracy follow mteb: from the language to English (or to the second language), and back.\n"
+        yield from report.section(
+            title, [*own, *_means(own)], column=report.MEASURE, row=_pairs_label, first="pairs"
+        )
+    yield (
+        "F1 and accuracy follow mteb: from the language to English (or to the second language), and"
+        " back.\n"
+    )
     if benchmark not in _SIZES:
         return
     *languages, average = next(iter(report.published()[benchmark].values()))
-    measure, title = (ERROR, "mean error x 100 by cosine") if benchmark == "tatoeba" else ("F1", "F1 x 100 to English")
+    measure, title = (
+        (ERROR, "mean error x 100 by cosine")
+        if benchmark == "tatoeba"
+        else ("F1", "F1 x 100 to English")
+    )
     shown = [score for score in scores if score.measure == measure and score.set in languages]
-    if altered := list(dict.fromkeys(score.set for score in shown if score.items != _SIZES[benchmark])):
+    if altered := list(
+        dict.fromkeys(score.set for score in shown if score.items != _SIZES[benchmark])
+    ):
         yield report.not_comparable(altered)
         return
     for model in models:
@@ -194,5 +236,8 @@ def _means(scores: list[Score]) -> Iterator[Score]:
     for measure in dict.fromkeys(score.measure for score in scores):
         own = [score for score in scores if score.measure == measure]
         if len(own) > 1:
-            mean, items = fmean(score.value or 0 for score in own), sum(score.items for score in own)
+            mean, items = (
+                fmean(score.value or 0 for score in own),
+                sum(score.items for score in own),
+            )
             yield replace(own[0], set=f"mean of {len(own)}", value=mean, items=items)

@@ -1,8 +1,9 @@
 """Exact search: every query is compared with every row, by products of blocks.
 
-Products are computed in float32 with rounding that depends on positions, so they only select candidates, more than
-needed. Their cosines are then computed again from the stored vectors (`Rows.cosines`). So results do not depend on
-blocks, shards or threads. One product is used for both directions of a search.
+Products are computed in float32 with rounding that depends on positions, so they only select
+candidates, more than needed. Their cosines are then computed again from the stored vectors
+(`Rows.cosines`). So results do not depend on blocks, shards or threads. One product is used for
+both directions of a search.
 """
 
 from __future__ import annotations
@@ -17,17 +18,19 @@ from st_paragram.errors import EvaluationError, SettingsError
 from st_paragram.tools.neighbors.results import Neighbors, Vectors, joined
 from st_paragram.tools.neighbors.vectors import Rows, UnitRows, blocks
 
-# Products have errors of about 1e-7, which differ for equal vectors at different positions and must not matter. If more
-# rows than these are equally near, rounding decides which of them are kept.
+# Products have errors of about 1e-7, which differ for equal vectors at different positions and must
+# not matter. If more rows than these are equally near, rounding decides which of them are kept.
 SPARE = 12
 _SIDE = 2048  # rows and columns of a tile of similarities, which fits in the cache
 _NUMBERS = 1 << 23  # numbers of the corpus in memory at a time
-# Squared lengths of embeddings normalized in float32, or in float16 and back, differ from 1 by much less than this.
+# Squared lengths of embeddings normalized in float32, or in float16 and back, differ from 1 by much
+# less than this.
 _LENGTH_TOLERANCE = 0.01
 
 
 def nearest_neighbors(queries: Vectors, corpus: Vectors, k: int) -> Neighbors:
-    """Find the k (1 .. m) nearest rows of a corpus, float32 (m, D), for each query, float32 (n, D), all unit vectors.
+    """Find the k (1 .. m) nearest rows of a corpus, float32 (m, D), for each query, float32 (n, D),
+    all unit vectors.
 
     `OMP_NUM_THREADS` sets the number of threads.
     """
@@ -36,9 +39,11 @@ def nearest_neighbors(queries: Vectors, corpus: Vectors, k: int) -> Neighbors:
 
 
 def nearest_both_ways(source: Vectors, target: Vectors, k: int) -> tuple[Neighbors, Neighbors]:
-    """Find the k nearest target rows, float32 (m, D), for every source row, float32 (n, D), and vice versa.
+    """Find the k nearest target rows, float32 (m, D), for every source row, float32 (n, D), and
+    vice versa.
 
-    The result equals that of two searches, but needs only one product. There may be fewer than k rows.
+    The result equals that of two searches, but needs only one product. There may be fewer than k
+    rows.
     """
     source, target = _checked(source, target, min(k, len(source), len(target)))
     return exact_both_ways(source, UnitRows(target), k)
@@ -47,12 +52,19 @@ def nearest_both_ways(source: Vectors, target: Vectors, k: int) -> tuple[Neighbo
 def _checked(queries: Vectors, corpus: Vectors, k: int) -> tuple[Vectors, Vectors]:
     for name, vectors in (("queries", queries), ("corpus", corpus)):
         if vectors.ndim != 2 or 0 in vectors.shape:
-            raise EvaluationError(f"{name}: vectors of shape {vectors.shape}; give one vector per row, at least one")
+            raise EvaluationError(
+                f"{name}: vectors of shape {vectors.shape}; give one vector per row, at least one"
+            )
         squares = np.einsum("nd,nd->n", vectors, vectors)
         bad = np.flatnonzero(~(np.abs(squares - 1) < _LENGTH_TOLERANCE))  # NaN fails the comparison
         if len(bad):
-            seen = f"vector {bad[0] + 1} of {len(vectors)} has length {float(squares[bad[0]]) ** 0.5:.4g}, not 1"
-            raise EvaluationError(f"{name}: {seen}; normalize the embeddings, or train another model if it is nan")
+            seen = (
+                f"vector {bad[0] + 1} of {len(vectors)} has length"
+                f" {float(squares[bad[0]]) ** 0.5:.4g}, not 1"
+            )
+            raise EvaluationError(
+                f"{name}: {seen}; normalize the embeddings, or train another model if it is nan"
+            )
     if queries.shape[1] != corpus.shape[1]:
         seen = f"queries have {queries.shape[1]} dimensions, the corpus has {corpus.shape[1]}"
         raise EvaluationError(f"{seen}; embed both with the same model")
@@ -63,7 +75,9 @@ def _checked(queries: Vectors, corpus: Vectors, k: int) -> tuple[Vectors, Vector
 
 
 def exact(queries: Vectors, corpus: Rows, k: int) -> Neighbors:
-    """Find the k nearest rows of a corpus, or all if there are fewer, for each query, float32 (n, D), unit vectors."""
+    """Find the k nearest rows of a corpus, or all if there are fewer, for each query, float32 (n,
+    D), unit vectors.
+    """
     best = BestRows(len(queries), min(k + SPARE, len(corpus)))
     for begin, part in _parts(corpus, 0):
         for row, column, tile in _tiles(queries, part):
@@ -72,7 +86,8 @@ def exact(queries: Vectors, corpus: Rows, k: int) -> Neighbors:
 
 
 def exact_both_ways(queries: Vectors, corpus: Rows, k: int) -> tuple[Neighbors, Neighbors]:
-    """Find the nearest of m rows for each query, float32 (n, D), and the nearest queries for each row.
+    """Find the nearest of m rows for each query, float32 (n, D), and the nearest queries for each
+    row.
 
     Returns:
         Neighbors of the queries, (n, min(k, m)), and of the rows, (m, min(k, n)).
@@ -92,8 +107,8 @@ def exact_within(corpus: Rows, begin: int, end: int, k: int) -> tuple[Neighbors,
         k: Number of neighbors, including a row itself; all if there are fewer.
 
     Returns:
-        Neighbors of the queries among all rows from `begin` on, (n, min(k, m - begin)), and of the rows after the
-        queries among the queries, (m - end, min(k, n)).
+        Neighbors of the queries among all rows from `begin` on, (n, min(k, m - begin)), and of the
+        rows after the queries among the queries, (m - end, min(k, n)).
     """
     queries = corpus.rows(begin, end)
     best = BestRows(len(queries), min(k + SPARE, len(corpus) - begin))
@@ -124,13 +139,17 @@ def _parts(corpus: Rows, first: int) -> Iterator[tuple[int, Vectors]]:
         yield first + begin, corpus.rows(first + begin, first + end)
 
 
-def _tiles(queries: Vectors, part: Vectors, symmetric: bool = False) -> Iterator[tuple[int, int, Vectors]]:
-    """Yield similarities of blocks of queries and rows: first query, first row, and an array that is reused.
+def _tiles(
+    queries: Vectors, part: Vectors, symmetric: bool = False
+) -> Iterator[tuple[int, int, Vectors]]:
+    """Yield similarities of blocks of queries and rows: first query, first row, and an array that
+    is reused.
 
     If both are the same, `symmetric` leaves out the tiles below the diagonal.
     """
     height = min(_SIDE, len(queries))
-    width = _SIDE if symmetric else _SIDE * _SIDE // height  # for few queries, a product of the same size
+    # for few queries, a product of the same size
+    width = _SIDE if symmetric else _SIDE * _SIDE // height
     buffer = np.empty(height * min(width, len(part)), dtype=np.float32)
     for row, end in blocks(len(queries), height):
         for column, last in blocks(len(part), width):
@@ -142,8 +161,9 @@ def _tiles(queries: Vectors, part: Vectors, symmetric: bool = False) -> Iterator
 def _nearest(best: BestRows, queries: Vectors, corpus: Rows, k: int) -> Neighbors:
     """Return the k nearest of the kept candidates, or all if there are fewer.
 
-    A float32 product of unit vectors has an error of at most dim / 2^24, in any order of summation. Rows whose product
-    is below the k-th by more than twice that cannot be among the nearest; this margin is doubled.
+    A float32 product of unit vectors has an error of at most dim / 2^24, in any order of summation.
+    Rows whose product is below the k-th by more than twice that cannot be among the nearest; this
+    margin is doubled.
     """
     k = min(k, best.rows.shape[1])
     reach = best.similarities[:, k - 1 : k] - 4 * corpus.dim / 2**24
@@ -151,7 +171,8 @@ def _nearest(best: BestRows, queries: Vectors, corpus: Rows, k: int) -> Neighbor
 
 
 def ranked(queries: Vectors, corpus: Rows, rows: NDArray[np.int64], k: int) -> Neighbors:
-    """Return the k nearest of given rows, int64 (n, c >= k), -1 for none, by cosines of the stored vectors.
+    """Return the k nearest of given rows, int64 (n, c >= k), -1 for none, by cosines of the stored
+    vectors.
 
     Missing neighbors have cosine -1 and row 0.
     """
@@ -171,16 +192,22 @@ class BestRows:
     """
 
     def __init__(self, count: int, kept: int) -> None:
-        """Begin without candidates for n = `count` rows; c = `kept` candidates are kept, at least 1."""
+        """Begin without candidates for n = `count` rows; c = `kept` candidates are kept, at least
+        1.
+        """
         self.similarities = np.full((count, kept), -np.inf, dtype=np.float32)
         self.rows = np.full((count, kept), -1, dtype=np.int64)
 
     def see(self, begin: int, tile: Vectors, first: int) -> None:
-        """Add a tile, (h, w): similarities of the rows from `begin` on with the candidates from `first` on."""
+        """Add a tile, (h, w): similarities of the rows from `begin` on with the candidates from
+        `first` on.
+        """
         self._see(slice(begin, begin + tile.shape[0]), tile, first, of_columns=False)
 
     def see_columns(self, begin: int, tile: Vectors, first: int) -> None:
-        """Add a tile, (h, w): similarities of the candidates from `first` on with the rows from `begin` on."""
+        """Add a tile, (h, w): similarities of the candidates from `first` on with the rows from
+        `begin` on.
+        """
         self._see(slice(begin, begin + tile.shape[1]), tile, first, of_columns=True)
 
     def _see(self, own: slice, tile: Vectors, first: int, of_columns: bool) -> None:

@@ -1,12 +1,13 @@
 """Search with faiss indexes of any kind, and the choice of their search effort.
 
-An index finds candidates. Their cosines are computed again from the stored vectors, and the k best are returned, with
-ties in the order of rows: the neighbors found depend on the index, but their cosines do not.
+An index finds candidates. Their cosines are computed again from the stored vectors, and the k best
+are returned, with ties in the order of rows: the neighbors found depend on the index, but their
+cosines do not.
 
-Recall is measured on a sample of queries, by comparison with exact search: it is the share of queries whose nearest row
-is found. The effort is chosen by it, since the best pairs matter most. The share of the k nearest rows that are found
-is also reported. It is lower, and matters for uses of all k, such as the background of a margin. Equally near rows are
-interchangeable in both.
+Recall is measured on a sample of queries, by comparison with exact search: it is the share of
+queries whose nearest row is found. The effort is chosen by it, since the best pairs matter most.
+The share of the k nearest rows that are found is also reported. It is lower, and matters for uses
+of all k, such as the background of a margin. Equally near rows are interchangeable in both.
 """
 
 from __future__ import annotations
@@ -51,9 +52,10 @@ _PLACE = re.compile(r"^Error in .*? at \S+:\d+: (?:Error: '.*?' failed: ?)?")
 def choose_index(wanted: str, queries: int, corpus: int, dim: int) -> str | None:
     """Return the factory string of an index; None for exact search.
 
-    Measured on a million sentences per side, with embeddings of 300 dimensions: if vectors are divided into parts of
-    four dimensions with 4 bits each, as many neighbors are found as with whole vectors in the lists, in a fraction of
-    the time, since candidates are ranked by the stored vectors anyway.
+    Measured on a million sentences per side, with embeddings of 300 dimensions: if vectors are
+    divided into parts of four dimensions with 4 bits each, as many neighbors are found as with
+    whole vectors in the lists, in a fraction of the time, since candidates are ranked by the stored
+    vectors anyway.
 
     `wanted` is `SearchSettings.index`; there are `queries` and `corpus` rows with `dim` dimensions.
     """
@@ -76,7 +78,8 @@ class Index:
     """
 
     def __init__(self, factory: str, corpus: Rows, folder: Path, settings: SearchSettings) -> None:
-        """Build the indexes that are not in the folder, whose name should depend on everything that affects them.
+        """Build the indexes that are not in the folder, whose name should depend on everything that
+        affects them.
 
         Args:
             factory: Factory string for faiss's `index_factory`.
@@ -86,18 +89,27 @@ class Index:
         """
         self.factory, self.corpus = factory, corpus
         most = max(1, settings.memory // 2 // (2 * corpus.dim + 16))
-        size = -(-len(corpus) // -(-len(corpus) // most))  # equal sizes: a small last part would not fill its lists
+        # equal sizes: a small last part would not fill its lists
+        size = -(-len(corpus) // -(-len(corpus) // most))
         self.parts: list[tuple[int, Any]] = []
         for begin, end in blocks(len(corpus), size):
-            path, faiss = make(folder / f"{begin:09d}.faiss", partial(self._build, begin, end, settings.seed)), _faiss()
+            path, faiss = (
+                make(
+                    folder / f"{begin:09d}.faiss", partial(self._build, begin, end, settings.seed)
+                ),
+                _faiss(),
+            )
             try:
                 self.parts.append((begin, faiss.read_index(str(path), faiss.IO_FLAG_MMAP)))
-            except (RuntimeError, MemoryError) as error:  # a damaged file may ask for any amount of memory
+            # a damaged file may ask for any amount of memory
+            except (RuntimeError, MemoryError) as error:
                 seen = f"not an index that faiss can read ({_reason(error)})"
                 raise MiningError(f"{path}: {seen}; remove it and start again") from error
 
     def _build(self, begin: int, end: int, seed: int, path: Path) -> None:
-        """Train an index on a sample of rows, add all rows, and write it; its ids are rows minus `begin`."""
+        """Train an index on a sample of rows, add all rows, and write it; its ids are rows minus
+        `begin`.
+        """
         faiss = _faiss()
         with self._refused(f"cannot be built from {counted(end - begin, 'sentence')}"):
             index = faiss.index_factory(self.corpus.dim, self.factory, faiss.METRIC_INNER_PRODUCT)
@@ -110,14 +122,17 @@ class Index:
         except RuntimeError as error:  # raised by faiss if the disk is full
             raise OSError(_reason(error)) from error
 
-    def _train(self, index: Any, begin: int, end: int, seed: int) -> None:  # noqa: ANN401
+    def _train(self, index: Any, begin: int, end: int, seed: int) -> None:
         rows = end - begin
         clusters = _ROWS_FOR_CODES
         if (ivf := _faiss().try_extract_index_ivf(index)) is not None:
             clusters = ivf.nlist
             ivf.cp.niter = _ROUNDS
             if rows < clusters:
-                seen = f"index {self.factory!r} has {counted(clusters, 'list')}, but there are {rows} sentences"
+                seen = (
+                    f"index {self.factory!r} has {counted(clusters, 'list')}, but there are {rows}"
+                    " sentences"
+                )
                 raise SettingsError(f"{seen}; give fewer lists, or Flat")
         sample = np.random.default_rng(seed).permutation(rows)[: clusters * _TRAINING_ROWS_A_LIST]
         index.train(self.corpus.take(np.sort(sample) + begin))
@@ -129,7 +144,9 @@ class Index:
             yield
         except (RuntimeError, MemoryError) as error:
             advice = "give another index, or Flat"
-            raise SettingsError(f"index {self.factory!r} {what}: {_reason(error)}; {advice}") from error
+            raise SettingsError(
+                f"index {self.factory!r} {what}: {_reason(error)}; {advice}"
+            ) from error
 
     @property
     def most_effort(self) -> float:
@@ -138,7 +155,9 @@ class Index:
         return max(math.inf if each is None else each.nlist for each in lists)
 
     def set_effort(self, effort: int) -> None:
-        """Set the number of lists (IVF) or nodes (HNSW) visited per query; no effect on other kinds."""
+        """Set the number of lists (IVF) or nodes (HNSW) visited per query; no effect on other
+        kinds.
+        """
         faiss = _faiss()
         for _, index in self.parts:
             if (lists := faiss.try_extract_index_ivf(index)) is not None:
@@ -147,11 +166,15 @@ class Index:
                 inner.hnsw.efSearch = effort
 
     def search(self, queries: Vectors, k: int) -> Neighbors:
-        """Find neighbors of queries, float32 (n, D), unit vectors; fewer than k if the indexes do not find more."""
+        """Find neighbors of queries, float32 (n, D), unit vectors; fewer than k if the indexes do
+        not find more.
+        """
         return ranked(queries, self.corpus, self.candidates(queries, k + _SPARE), k)
 
     def candidates(self, queries: Vectors, count: int) -> NDArray[np.int64]:
-        """Find up to `count` rows near each query in each part: int64 (n, c), -1 for none, in any order."""
+        """Find up to `count` rows near each query in each part: int64 (n, c), -1 for none, in any
+        order.
+        """
         found = []
         for begin, index in self.parts:
             asked = [queries[first:last] for first, last in blocks(len(queries), _QUERIES)]
@@ -192,17 +215,26 @@ class Effort:
     wanted: float = 0.0
 
     def __str__(self) -> str:
-        """Format as "effort 8, finds the nearest neighbor of 95.1 % of a sample, and 84.0 % of its nearest 4"."""
+        """Format as "effort 8, finds the nearest neighbor of 95.1 % of a sample, and 84.0 % of its
+        nearest 4".
+        """
         nearest = f"finds the nearest neighbor of {100 * self.recall:.1f} % of a sample"
         missed = f" ({100 * self.wanted:.1f} % wanted)" if self.recall < self.wanted else ""
-        return f"effort {self.effort}, {nearest}{missed}, and {100 * self.recall_at_k:.1f} % of its nearest {self.k}"
+        return (
+            f"effort {self.effort}, {nearest}{missed}, and {100 * self.recall_at_k:.1f} % of its"
+            f" nearest {self.k}"
+        )
 
 
-def find_effort(queries: Rows, index: Index, k: int, settings: SearchSettings, own: bool = False) -> Effort:
-    """Set the minimum effort with enough recall (`settings.recall`) on a sample of the queries, or the maximum.
+def find_effort(
+    queries: Rows, index: Index, k: int, settings: SearchSettings, own: bool = False
+) -> Effort:
+    """Set the minimum effort with enough recall (`settings.recall`) on a sample of the queries, or
+    the maximum.
 
-    A warning says if no effort has enough recall. Each query has `k` neighbors, or fewer if there are fewer rows.
-    `own`: the queries are the rows of the corpus, and each is left out of its own neighbors.
+    A warning says if no effort has enough recall. Each query has `k` neighbors, or fewer if there
+    are fewer rows. `own`: the queries are the rows of the corpus, and each is left out of its own
+    neighbors.
     """
     rows = np.sort(np.random.default_rng(settings.seed).permutation(len(queries))[:_SAMPLE])
     sample, k = queries.take(rows), min(k, len(index.corpus) - own)
@@ -220,12 +252,17 @@ def find_effort(queries: Rows, index: Index, k: int, settings: SearchSettings, o
             break
     result = Effort(effort, *tried[str(effort)], k=k, tried=tried, wanted=settings.recall)
     if result.recall < settings.recall:
-        seen = f"finds the nearest neighbor of only {100 * result.recall:.1f} % of a sample at its maximum effort"
+        seen = (
+            f"finds the nearest neighbor of only {100 * result.recall:.1f} % of a sample at its"
+            " maximum effort"
+        )
         wanted = f"{100 * settings.recall:.1f} % are wanted (--recall)"
         logger.warning(f"index {index.factory} {seen}, but {wanted}; --index Flat finds all")
     return result
 
 
 def recall(found: Neighbors, true: Neighbors) -> float:
-    """Return the share of the k true neighbors of each query that were found; equally near rows are interchangeable."""
+    """Return the share of the k true neighbors of each query that were found; equally near rows are
+    interchangeable.
+    """
     return float((found.similarities >= true.similarities[:, -1:]).mean())

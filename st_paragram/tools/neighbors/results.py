@@ -15,7 +15,8 @@ NONE = -1.0  # cosine of a missing neighbor
 
 @dataclass(frozen=True)
 class Neighbors:
-    """The k nearest rows of a corpus for each of n queries, nearest first; ties in the order of rows.
+    """The k nearest rows of a corpus for each of n queries, nearest first; ties in the order of
+    rows.
 
     Args:
         similarities: Cosines, float32 (n, k); -1 where fewer rows were found.
@@ -37,11 +38,14 @@ class Neighbors:
     def at(self, columns: NDArray[np.int64]) -> Neighbors:
         """Select the given columns of each query, int64 (n, c)."""
         return Neighbors(
-            np.take_along_axis(self.similarities, columns, 1), np.take_along_axis(self.indices, columns, 1)
+            np.take_along_axis(self.similarities, columns, 1),
+            np.take_along_axis(self.indices, columns, 1),
         )
 
     def without_self(self, rows: NDArray[np.int64]) -> Neighbors:
-        """Remove each query from its own neighbors, where queries are the rows (n,) of the corpus; k falls by one."""
+        """Remove each query from its own neighbors, where queries are the rows (n,) of the corpus;
+        k falls by one.
+        """
         own_last = np.argsort(self.indices == rows[:, None], axis=1, kind="stable")
         return self.at(own_last[:, :-1])
 
@@ -50,7 +54,8 @@ def joined(parts: Iterable[Neighbors]) -> Neighbors:
     """Concatenate the neighbors of several blocks of queries."""
     found = list(parts)
     return Neighbors(
-        np.concatenate([each.similarities for each in found]), np.concatenate([each.indices for each in found])
+        np.concatenate([each.similarities for each in found]),
+        np.concatenate([each.indices for each in found]),
     )
 
 
@@ -58,8 +63,8 @@ def united(parts: Iterable[tuple[int, Neighbors]], count: int, k: int) -> Neighb
     """Merge the results of several searches in different rows to the k nearest.
 
     Args:
-        parts: For each search, its first query, and the neighbors of this and the following queries. The rows that are
-            searched must ascend from part to part.
+        parts: For each search, its first query, and the neighbors of this and the following
+            queries. The rows that are searched must ascend from part to part.
         count: Number of all queries, n.
         k: Number of neighbors to keep; all parts together must have as many for each query.
     """

@@ -1,7 +1,8 @@
 """The distinct sentences of a text on disk, without sentences that have no content.
 
-A folder holds `text`, lines with single spaces, and `text.npy`, memory-mapped: beginnings and ends of the n distinct
-sentences, int64 (n, 2), in the order of first occurrence. There are `counts.json` and, with ids, `ids` and `ids.npy`.
+A folder holds `text`, lines with single spaces, and `text.npy`, memory-mapped: beginnings and ends
+of the n distinct sentences, int64 (n, 2), in the order of first occurrence. There are `counts.json`
+and, with ids, `ids` and `ids.npy`.
 """
 
 from __future__ import annotations
@@ -78,12 +79,19 @@ class Sentences:
 
     def _take(self, name: str, rows: slice | NDArray[np.int64]) -> list[str]:
         cuts = np.load(self._folder / f"{name}.npy", mmap_mode="r")[rows].tolist()
-        with (self._folder / name).open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as text:
+        with (
+            (self._folder / name).open("rb") as file,
+            mmap(file.fileno(), 0, access=ACCESS_READ) as text,
+        ):
             return [text[begin:end].decode() for begin, end in cuts]
 
 
 def write_sentences(
-    lines: Iterable[str], name: str, folder: Path, with_ids: bool = False, most_repeats: int | None = None
+    lines: Iterable[str],
+    name: str,
+    folder: Path,
+    with_ids: bool = False,
+    most_repeats: int | None = None,
 ) -> None:
     """Find the distinct sentences of a text. Memory: 24 bytes per line.
 
@@ -111,7 +119,9 @@ def write_sentences(
             file.close()
     first = _first_occurrences(np.concatenate(hashes), counts, most_repeats)
     if not len(first):
-        raise MiningError(f"{name}: no sentences in {counts.lines} lines; give a text with one sentence per line")
+        raise MiningError(
+            f"{name}: no sentences in {counts.lines} lines; give a text with one sentence per line"
+        )
     for each in names:
         sizes = np.concatenate(lengths[each])
         ends = np.cumsum(sizes + 1) - 1
@@ -119,13 +129,17 @@ def write_sentences(
     write_json(folder / "counts.json", asdict(counts))
 
 
-def _rows(lines: Iterable[str], name: str, with_ids: bool, counts: SentenceCounts) -> Iterator[tuple[bytes, bytes]]:
+def _rows(
+    lines: Iterable[str], name: str, with_ids: bool, counts: SentenceCounts
+) -> Iterator[tuple[bytes, bytes]]:
     """Yield sentences with single spaces and their ids, from lines with content; count all lines."""
     for line in lines:
         counts.lines += 1
         key, tab, sentence = line.partition("\t") if with_ids else ("", "\t", line)
         if not tab and line.strip():
-            raise MiningError(f"{name}: line {counts.lines} has no tab; with ids, lines are `id TAB sentence`")
+            raise MiningError(
+                f"{name}: line {counts.lines} has no tab; with ids, lines are `id TAB sentence`"
+            )
         sentence = " ".join(sentence.split())
         if not sentence:
             counts.blank += 1
@@ -140,7 +154,8 @@ def _first_occurrences(
 ) -> NDArray[np.int64]:
     """Return the positions of the distinct sentences, in order.
 
-    They are compared by 64-bit hashes: in a text with a billion sentences, the chance of a collision is about 1 in 40.
+    They are compared by 64-bit hashes: in a text with a billion sentences, the chance of a
+    collision is about 1 in 40.
     """
     _, first, times = np.unique(hashes, return_index=True, return_counts=True)
     counts.most_repeated = int(times.max(initial=0))
@@ -152,7 +167,8 @@ def _first_occurrences(
 
 
 def usable_neighbors(name: str, available: int, wanted: int) -> None:
-    """Refuse a text in which a sentence has no neighbor; warn if there are fewer than wanted: all of them are used.
+    """Refuse a text in which a sentence has no neighbor; warn if there are fewer than wanted: all
+    of them are used.
 
     `available` counts distinct sentences with a token that the model knows.
     """
@@ -160,4 +176,6 @@ def usable_neighbors(name: str, available: int, wanted: int) -> None:
         seen = "too few distinct sentences with a token that the model knows"
         raise MiningError(f"{name}: {seen}; give more text, or a model that knows its language")
     if available < wanted:
-        logger.warning(f"{name}: too few sentences for {wanted} neighbors each; {available} used instead")
+        logger.warning(
+            f"{name}: too few sentences for {wanted} neighbors each; {available} used instead"
+        )

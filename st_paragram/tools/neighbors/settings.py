@@ -21,7 +21,9 @@ class Size(int):
 
     def __str__(self) -> str:
         """Format with the largest unit that divides the number."""
-        unit, bytes_ = max((item for item in _UNITS.items() if self % item[1] == 0), key=lambda item: item[1])
+        unit, bytes_ = max(
+            (item for item in _UNITS.items() if self % item[1] == 0), key=lambda item: item[1]
+        )
         return f"{self // bytes_}{unit}"
 
 
@@ -46,26 +48,32 @@ class VectorType(str, Enum):
 class SearchSettings:
     """Settings of nearest-neighbor search.
 
-    As long as it takes only minutes, everything is compared with everything. A faiss index may miss neighbors: before
-    it is used, its search effort is raised until it finds enough neighbors of a sample (see `inexact.Effort`).
+    As long as it takes only minutes, everything is compared with everything. A faiss index may miss
+    neighbors: before it is used, its search effort is raised until it finds enough neighbors of a
+    sample (see `inexact.Effort`).
     """
 
     index: str = setting(
         AUTO,
-        "kind of index: auto (exact search if that takes only minutes, otherwise a faiss index), or a faiss factory "
-        "string such as Flat, HNSW32 or IVF2048,SQfp16",
+        "kind of index: auto (exact search if that takes only minutes, otherwise a faiss index), or"
+        " a faiss factory string such as Flat, HNSW32 or IVF2048,SQfp16",
     )
-    recall: float = setting(0.9, "share of sampled sentences whose nearest neighbor an index must find", gt=0, le=1)
-    vector_type: VectorType = setting(VectorType.FLOAT16, "number type of stored embeddings", option="--precision")
+    recall: float = setting(
+        0.9, "share of sampled sentences whose nearest neighbor an index must find", gt=0, le=1
+    )
+    vector_type: VectorType = setting(
+        VectorType.FLOAT16, "number type of stored embeddings", option="--precision"
+    )
     memory: Annotated[int, BeforeValidator(parse_memory)] = setting(
         Size(4 << 30),
-        "maximum memory for an index: larger texts are searched in parts; libraries take about 500 MB more",
+        "maximum memory for an index: larger texts are searched in parts; libraries take about 500"
+        " MB more",
         metavar="SIZE",
     )
     most_repeats: int | None = setting(
         None,
-        "maximum number of times that a sentence may occur; more frequent sentences, such as menus and "
-        "headers, are left out",
+        "maximum number of times that a sentence may occur; more frequent sentences, such as menus"
+        " and headers, are left out",
         ge=1,
         option="--most-repeats --max-repeats",
     )
@@ -77,7 +85,10 @@ class SearchSettings:
             raise SettingsError(f"memory is {self.memory:,} bytes; give at least 256M")
         if not re.fullmatch(r"[A-Za-z][\w,()]*", self.index):
             raise SettingsError(
-                f"index is {short(self.index)}; give auto or a faiss factory string such as HNSW32 or Flat"
+                f"index is {short(self.index)}; give auto or a faiss factory string such as HNSW32"
+                " or Flat"
             )
         if _TOO_SMALL.search(self.index):  # faiss would end the process, or never end
-            raise SettingsError(f"index is {short(self.index)}; give larger numbers, as in HNSW32 or IVF2048,SQfp16")
+            raise SettingsError(
+                f"index is {short(self.index)}; give larger numbers, as in HNSW32 or IVF2048,SQfp16"
+            )

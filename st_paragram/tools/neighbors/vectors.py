@@ -1,4 +1,5 @@
-"""Embeddings for search, as unit vectors: in memory, or on disk in `.npy` shards of float16 or int8.
+"""Embeddings for search, as unit vectors: in memory, or on disk in `.npy` shards of float16 or
+int8.
 
 Only the direction of an embedding matters here, so int8 rows need no scales.
 """
@@ -33,7 +34,8 @@ class Rows:
     """m unit vectors with D dimensions, computed from stored vectors.
 
     Attributes:
-        shards: Arrays (s, D) of float32, float16 or int8, with equal numbers of rows except the last.
+        shards: Arrays (s, D) of float32, float16 or int8, with equal numbers of rows except the
+            last.
         places: Numbers of the m rows in the shards, int64 (m,); None: all rows.
     """
 
@@ -83,7 +85,9 @@ class Rows:
         result, size = np.empty((end - begin, self.dim), np.float32), len(self.shards[0])
         for number in range(begin // size, -(-end // size)):
             first, last = max(begin, number * size), min(end, (number + 1) * size)
-            result[first - begin : last - begin] = self.shards[number][first - number * size : last - number * size]
+            result[first - begin : last - begin] = self.shards[number][
+                first - number * size : last - number * size
+            ]
         return result
 
     def take(self, rows: NDArray[np.int64]) -> Vectors:
@@ -97,15 +101,19 @@ class Rows:
         return vectors
 
     def cosines(self, queries: Vectors, rows: NDArray[np.int64]) -> Vectors:
-        """Compute the cosines of each query, float32 (n, D), with its given rows, int64 (n, c), -1 for none: (n, c).
+        """Compute the cosines of each query, float32 (n, D), with its given rows, int64 (n, c), -1
+        for none: (n, c).
 
-        They are summed in float64, always in the same order, and rounded once. So they are the same in both directions,
-        for equal vectors at any position, and with or without the kernels.
+        They are summed in float64, always in the same order, and rounded once. So they are the same
+        in both directions, for equal vectors at any position, and with or without the kernels.
         """
         queries, rows = np.ascontiguousarray(queries), np.ascontiguousarray(rows)
         result, native = np.full(rows.shape, NONE, dtype=np.float32), kernels()
         if native is not None and all(shard.flags.aligned for shard in self.shards):
-            bits = [shard.view(np.uint16) if shard.dtype == np.float16 else shard for shard in self.shards]
+            bits = [
+                shard.view(np.uint16) if shard.dtype == np.float16 else shard
+                for shard in self.shards
+            ]
             stored = np.ascontiguousarray(self.stored_numbers(rows))
             native.candidate_cosines(queries, bits, self.lengths, stored, result, usable_threads())
             return result
@@ -131,7 +139,9 @@ class UnitRows(Rows):
 
 
 def sums_in_lanes(one: Vectors, other: Vectors) -> NDArray[np.float64]:
-    """Sum products of vectors along the last axis; component d is added to lane d % 16, then the lanes by halves."""
+    """Sum products of vectors along the last axis; component d is added to lane d % 16, then the
+    lanes by halves.
+    """
     dim = other.shape[-1]
     lanes = np.zeros((*np.broadcast_shapes(one.shape[:-1], other.shape[:-1]), _LANES))
     for begin, end in blocks(dim, _LANES):
@@ -142,7 +152,9 @@ def sums_in_lanes(one: Vectors, other: Vectors) -> NDArray[np.float64]:
     return lanes[..., 0]
 
 
-def embed_sentences(sentences: Sentences, folder: Path, model: Path, kind: VectorType, name: str) -> Rows:
+def embed_sentences(
+    sentences: Sentences, folder: Path, model: Path, kind: VectorType, name: str
+) -> Rows:
     """Embed sentences to a folder of shards; only missing shards are computed.
 
     Sentences without a known token are stored as zeros, and the result leaves them out.
@@ -170,7 +182,9 @@ def embed_sentences(sentences: Sentences, folder: Path, model: Path, kind: Vecto
         make(folder / f"{begin:09d}.npy", partial(write, begin, end))
         for begin, end in tqdm(shards, desc="embed", unit=" shards", disable=None, leave=False)
     ]
-    with refused(MiningError, folder, "embeddings are damaged", "remove the folder and start again"):
+    with refused(
+        MiningError, folder, "embeddings are damaged", "remove the folder and start again"
+    ):
         rows = Rows([np.load(path, mmap_mode="r") for path in paths])
         rows.leave_out_zeros()
         return rows
@@ -188,14 +202,20 @@ def pack(vectors: Vectors, kind: VectorType) -> NDArray[Any]:
 def unit_rows(vectors: Vectors, where: str, first: int = 0) -> Vectors:
     """Scale embeddings, float32 (n, D) of any length except 0, to length 1.
 
-    `where` describes the embedded texts in messages, and `first` is the number of the first text, from 0.
+    `where` describes the embedded texts in messages, and `first` is the number of the first text,
+    from 0.
     """
     vectors = np.asarray(vectors, dtype=np.float32)
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     bad = np.flatnonzero(~(np.isfinite(lengths[:, 0]) & (lengths[:, 0] > 0)))
     if len(bad):
-        seen = f"the embedding of number {first + bad[0] + 1} has length {float(lengths[bad[0], 0]):.3g}"
-        raise MiningError(f"{where}: {seen}; the model is damaged or was not trained properly; use another model")
+        seen = (
+            f"the embedding of number {first + bad[0] + 1} has length"
+            f" {float(lengths[bad[0], 0]):.3g}"
+        )
+        raise MiningError(
+            f"{where}: {seen}; the model is damaged or was not trained properly; use another model"
+        )
     return vectors / lengths
 
 

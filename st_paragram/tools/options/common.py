@@ -12,7 +12,14 @@ from typing import IO
 
 from st_paragram.core.encoding.directory import CONFIG_FILE
 from st_paragram.core.encoding.find import HUB_ID, SHIPPED_MODELS, default_model, find
-from st_paragram.core.files import STDIN, atomic, file_digest, folder_for_file, naming_full_disk, output_files
+from st_paragram.core.files import (
+    STDIN,
+    atomic,
+    file_digest,
+    folder_for_file,
+    naming_full_disk,
+    output_files,
+)
 from st_paragram.core.text.tables import check_plain
 from st_paragram.errors import SettingsError, TextError
 
@@ -35,11 +42,17 @@ def add_model_option(parser: Parser) -> None:
 
 
 def with_model(parser: argparse.ArgumentParser, words: list[str]) -> list[str]:
-    """Move the model to where the parser of a command expects it: to `--model NAME`, or to the argument MODEL."""
+    """Move the model to where the parser of a command expects it: to `--model NAME`, or to the
+    argument MODEL.
+    """
     if "--model" in parser._option_string_actions:
         named = any(word.partition("=")[0] == "--model" for word in words)
-        return words if named or len(words) < 2 or not _names_model(words[0]) else ["--model", *words]
-    if not any(str(action.metavar).startswith("MODEL") for action in parser._get_positional_actions()):
+        return (
+            words if named or len(words) < 2 or not _names_model(words[0]) else ["--model", *words]
+        )
+    if not any(
+        str(action.metavar).startswith("MODEL") for action in parser._get_positional_actions()
+    ):
         return words
     models, others, left = list[str](), list[str](), iter(words)
     for word in left:
@@ -52,7 +65,9 @@ def with_model(parser: argparse.ArgumentParser, words: list[str]) -> list[str]:
 
 
 def _names_model(word: str) -> bool:
-    """Whether a word names a model, not a file: a hub id has no file extension, and its owner is not a folder."""
+    """Whether a word names a model, not a file: a hub id has no file extension, and its owner is
+    not a folder.
+    """
     path = Path(word)
     on_hub = HUB_ID.fullmatch(word) and not (path.suffix[1:].isalpha() or path.parent.is_dir())
     return word in SHIPPED_MODELS or (path / CONFIG_FILE).is_file() or bool(on_hub)
@@ -72,7 +87,10 @@ def model_folder(arguments: argparse.Namespace) -> Path:
 
 def add_no_checks(parser: Parser) -> None:
     """Add `--no-checks`."""
-    about = "skip the checks for headers, equal sides, wrong languages and shifted rows in a sample of each text"
+    about = (
+        "skip the checks for headers, equal sides, wrong languages and shifted rows in a sample of"
+        " each text"
+    )
     parser.add_argument("--no-checks", action="store_true", help=about)
 
 
@@ -85,8 +103,12 @@ def check_input(path: str) -> None:
     file_digest(path)
 
 
-def chosen_texts(arguments: argparse.Namespace, texts: Mapping[str, str | None], *ways: list[str]) -> list[str]:
-    """Return the texts of options, which exist; refuse other combinations than `ways`, and a missing `--output`."""
+def chosen_texts(
+    arguments: argparse.Namespace, texts: Mapping[str, str | None], *ways: list[str]
+) -> list[str]:
+    """Return the texts of options, which exist; refuse other combinations than `ways`, and a
+    missing `--output`.
+    """
     named = [name for name, text in texts.items() if text]
     if arguments.unnamed or not arguments.output or named not in ways:
         seen = " and ".join([*arguments.unnamed, *named]) or "nothing"
@@ -98,14 +120,18 @@ def chosen_texts(arguments: argparse.Namespace, texts: Mapping[str, str | None],
     return chosen
 
 
-def add_columns_option(parser: Parser, what: str = _COLUMN, metavar: str | tuple[str, ...] = "NAME") -> None:
+def add_columns_option(
+    parser: Parser, what: str = _COLUMN, metavar: str | tuple[str, ...] = "NAME"
+) -> None:
     """Add `--columns`."""
     note = "; numbers from 1 for a CSV or TSV without a header"
     parser.add_argument("--columns", nargs="+", metavar=metavar, help=what + note)
 
 
 def columns_of(columns: Sequence[str] | None, texts: Sequence[str]) -> list[str | None]:
-    """Return the column of each text, None for plain text; `columns` has one name for all texts, or one per text."""
+    """Return the column of each text, None for plain text; `columns` has one name for all texts, or
+    one per text.
+    """
     if not columns:
         for text in texts:
             check_plain(text)
@@ -135,7 +161,9 @@ def output_name(output: str | Path | None) -> str:
 
 @contextmanager
 def output_opened(output: Path | None, overwrite: bool) -> Iterator[IO[str]]:
-    """Open standard output in UTF-8 (no name, or `-`), or a file that takes its name when it is complete."""
+    """Open standard output in UTF-8 (no name, or `-`), or a file that takes its name when it is
+    complete.
+    """
     if output is None or is_standard_output(output):
         if isinstance(sys.stdout, TextIOWrapper):
             sys.stdout.reconfigure(encoding="utf-8", newline="\n")

@@ -19,7 +19,13 @@ if TYPE_CHECKING:
     from st_paragram.tools.preparation.report import PrepareReport
     from st_paragram.tools.preparation.settings import PrepareSettings
 
-_OF_THE_VOCABULARY = ("vocab_size", "character_coverage", "sample_pairs", "max_sentence_bytes", "vocab_threads")
+_OF_THE_VOCABULARY = (
+    "vocab_size",
+    "character_coverage",
+    "sample_pairs",
+    "max_sentence_bytes",
+    "vocab_threads",
+)
 
 
 def add_store_options(parser: argparse.ArgumentParser) -> None:
@@ -38,39 +44,61 @@ def add_store_options(parser: argparse.ArgumentParser) -> None:
 def add_work_options(parser: argparse.ArgumentParser) -> None:
     """Add options for how the work is done; they do not change the store."""
     add = parser.add_argument_group("work").add_argument
-    work = "folder in which a folder for intermediate files is made (default: hidden, next to the output)"
+    work = (
+        "folder in which a folder for intermediate files is made (default: hidden, next to the"
+        " output)"
+    )
     add("--work", type=Path, metavar="DIR", help=work)
-    add("--workers", type=int, default=1, metavar="N", help="number of processes for cleaning (default: %(default)s)")
+    add(
+        "--workers",
+        type=int,
+        default=1,
+        metavar="N",
+        help="number of processes for cleaning (default: %(default)s)",
+    )
     add("--rejects", type=Path, metavar="DIR", help="folder for dropped rows, one file per reason")
-    text = "folder for the text of the pairs in store order, a.txt and b.txt, for a teacher to embed"
+    text = (
+        "folder for the text of the pairs in store order, a.txt and b.txt, for a teacher to embed"
+    )
     add("--keep-text", type=Path, metavar="DIR", help=text)
     add_no_checks(parser)
 
 
-def settings_from(arguments: argparse.Namespace, languages: tuple[str, str], cleaning: Cleaning) -> PrepareSettings:
+def settings_from(
+    arguments: argparse.Namespace, languages: tuple[str, str], cleaning: Cleaning
+) -> PrepareSettings:
     """Return the settings that the options describe."""
     from st_paragram.tools.preparation.settings import PrepareSettings
 
     return PrepareSettings(languages, cleaning, **given(arguments, PrepareSettings))
 
 
-def vocabulary_from(arguments: argparse.Namespace, settings: PrepareSettings) -> SentencePieceTokenizer | None:
+def vocabulary_from(
+    arguments: argparse.Namespace, settings: PrepareSettings
+) -> SentencePieceTokenizer | None:
     """Return the vocabulary of `--vocab`, if given."""
     from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
 
     if arguments.vocab is None:
         return None
     try:
-        return SentencePieceTokenizer(arguments.vocab.read_bytes(), settings.lower_case, settings.segmentation)
+        return SentencePieceTokenizer(
+            arguments.vocab.read_bytes(), settings.lower_case, settings.segmentation
+        )
     except OSError as error:
-        raise SettingsError(f"{arguments.vocab}: cannot be read ({error.strerror}); give a .model file") from error
+        raise SettingsError(
+            f"{arguments.vocab}: cannot be read ({error.strerror}); give a .model file"
+        ) from error
     except SettingsError as error:
         raise SettingsError(f"{arguments.vocab}: {error}") from error
 
 
 def work_from(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return arguments of `prepare` for how the work is done."""
-    return {name: getattr(arguments, name) for name in ("overwrite", "work", "workers", "rejects", "keep_text")}
+    return {
+        name: getattr(arguments, name)
+        for name in ("overwrite", "work", "workers", "rejects", "keep_text")
+    }
 
 
 def check_texts(arguments: argparse.Namespace, sources: Sequence[TextSource]) -> None:

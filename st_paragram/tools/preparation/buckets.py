@@ -1,12 +1,13 @@
 r"""Rows in 64 files by a keyed hash, which brings equal rows together and shuffles all rows.
 
-A row is `key TAB source TAB first text TAB second text \n`. The key is a BLAKE2b hash, keyed with the seed, of the
-texts that make two rows equal, in 32 hexadecimal digits; the source has four digits. If rows must be shown as the
-filters saw them, all their columns follow the texts, separated by tabs.
+A row is `key TAB source TAB first text TAB second text \n`. The key is a BLAKE2b hash, keyed with
+the seed, of the texts that make two rows equal, in 32 hexadecimal digits; the source has four
+digits. If rows must be shown as the filters saw them, all their columns follow the texts, separated
+by tabs.
 
-Keys look random, so their order is a uniform shuffle. It depends only on the seed and the rows, not on their order in
-the input or on the number of workers. A file has the rows in a range of keys, so sorting the files one by one, in
-memory, sorts all rows.
+Keys look random, so their order is a uniform shuffle. It depends only on the seed and the rows, not
+on their order in the input or on the number of workers. A file has the rows in a range of keys, so
+sorting the files one by one, in memory, sorts all rows.
 """
 
 from __future__ import annotations
@@ -36,7 +37,9 @@ def row_keys(texts: Iterable[bytes], by: Key, seed: int) -> Iterator[bytes]:
 def keyed_again(rows: Sequence[bytes], by: Key, seed: int) -> Iterator[bytes]:
     """Replace the keys of rows by keys of another kind."""
     texts = (b"\t".join(row[TEXTS:-1].split(b"\t", 2)[:2]) for row in rows)
-    return (key + row[KEY_DIGITS:] for key, row in zip(row_keys(texts, by, seed), rows, strict=True))
+    return (
+        key + row[KEY_DIGITS:] for key, row in zip(row_keys(texts, by, seed), rows, strict=True)
+    )
 
 
 def texts_of(rows: Iterable[bytes]) -> list[list[str]]:
@@ -53,17 +56,22 @@ def row_as_seen(row: bytes) -> bytes:
 def read_buckets(folder: Path) -> Iterator[list[bytes]]:
     """Yield the sorted rows of each file, in the order of the keys."""
     for number in range(BUCKETS):
-        yield sorted((folder / f"{number:02d}").read_bytes().splitlines(keepends=True))  # no row has a carriage return
+        # no row has a carriage return
+        yield sorted((folder / f"{number:02d}").read_bytes().splitlines(keepends=True))
 
 
 class Buckets(ExitStack):
-    """The files of a folder, open for appending rows after the first `sizes` bytes of each, by default 0."""
+    """The files of a folder, open for appending rows after the first `sizes` bytes of each, by
+    default 0.
+    """
 
     def __init__(self, folder: Path, sizes: Sequence[int] = (0,) * BUCKETS) -> None:
         """Open the files, creating missing files, and truncate them to their sizes."""
         super().__init__()
         folder.mkdir(parents=True, exist_ok=True)
-        self._files = [self.enter_context((folder / f"{number:02d}").open("ab")) for number in range(BUCKETS)]
+        self._files = [
+            self.enter_context((folder / f"{number:02d}").open("ab")) for number in range(BUCKETS)
+        ]
         for file, size in zip(self._files, sizes, strict=True):
             file.truncate(size)
 

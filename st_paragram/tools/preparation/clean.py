@@ -1,4 +1,5 @@
-"""Read texts in blocks, filter and repair their rows, and distribute the remaining rows to bucket files.
+"""Read texts in blocks, filter and repair their rows, and distribute the remaining rows to bucket
+files.
 
 The progress is saved every few blocks, so that an interrupted run can be resumed.
 """
@@ -35,19 +36,34 @@ _OF_CLEANING = ("languages", "cleaning", "lower_case", "segmentation", "drop_inv
 
 
 def identity(sources: Sequence[TextSource], settings: PrepareSettings) -> str:
-    """Identify a store by its settings, and by path, size and modification time of the texts and files of filters."""
+    """Identify a store by its settings, and by path, size and modification time of the texts and
+    files of filters.
+    """
     texts = [
-        [source.languages, source.codes, source.swapped, source.further_columns, source.columns, source.cap]
+        [
+            source.languages,
+            source.codes,
+            source.swapped,
+            source.further_columns,
+            source.columns,
+            source.cap,
+        ]
         + [file_digest(path) for path in source.paths]
         for source in sources
     ]
     pairs = sorted({source.pair for source in sources})
-    filters = [[each.name, each.identity()] for pair in pairs for each in settings.cleaning.make_steps(pair)]
+    filters = [
+        [each.name, each.identity()]
+        for pair in pairs
+        for each in settings.cleaning.make_steps(pair)
+    ]
     return digest(installed_version(), texts, settings.as_json(), filters)
 
 
 def cleaning_identity(sources: Sequence[TextSource], settings: PrepareSettings, carry: bool) -> str:
-    """Identify cleaned rows, like `identity`, but without the settings of later steps, such as the vocabulary size."""
+    """Identify cleaned rows, like `identity`, but without the settings of later steps, such as the
+    vocabulary size.
+    """
     texts = [replace(source, cap=None) for source in sources]
     of_cleaning = PrepareSettings(**{name: getattr(settings, name) for name in _OF_CLEANING})
     return digest(identity(texts, of_cleaning), carry)
@@ -65,7 +81,9 @@ class Block:
 
 @dataclass
 class Cleaned:
-    """The result for a block: rows for the buckets, counts of reasons and repairs, and dropped rows by reason."""
+    """The result for a block: rows for the buckets, counts of reasons and repairs, and dropped rows
+    by reason.
+    """
 
     block_rows: int
     rows: list[bytes] = field(default_factory=list)
@@ -75,7 +93,9 @@ class Cleaned:
 
 @dataclass(frozen=True)
 class Cleaner:
-    """Filters, repairs, normalizes and keys blocks of rows; `carry` keeps their columns as the filters saw them."""
+    """Filters, repairs, normalizes and keys blocks of rows; `carry` keeps their columns as the
+    filters saw them.
+    """
 
     settings: PrepareSettings
     steps: dict[tuple[str, str], list[RowStep]]  # languages -> steps
@@ -88,7 +108,8 @@ class Cleaner:
         by = (*settings.cleaning.duplicates.on, "pair")[0]
         for start in range(0, len(block.rows), _BATCH_ROWS):
             rows: list[Row] = [
-                tuple(" ".join(cell.split()) for cell in row) for row in block.rows[start : start + _BATCH_ROWS]
+                tuple(" ".join(cell.split()) for cell in row)
+                for row in block.rows[start : start + _BATCH_ROWS]
             ]
             try:
                 seen, reasons, repaired = apply_steps(self.steps[block.source.pair], rows)
@@ -106,10 +127,18 @@ class Cleaner:
                 cleaned.counts[reason] += 1
                 if self.carry:
                     cleaned.rejects.setdefault(reason, []).append("\t".join(row) + "\n")
-            texts = [f"{normalize(row[0])}\t{normalize(row[1])}".encode("utf-8", "replace") for row in rows]
-            carried = [f"\t{chr(9).join(row)}".encode("utf-8", "replace") if self.carry else b"" for row in rows]
+            texts = [
+                f"{normalize(row[0])}\t{normalize(row[1])}".encode("utf-8", "replace")
+                for row in rows
+            ]
+            carried = [
+                f"\t{chr(9).join(row)}".encode("utf-8", "replace") if self.carry else b""
+                for row in rows
+            ]
             parts = zip(row_keys(texts, by, settings.seed), texts, carried, strict=True)
-            cleaned.rows += [b"%s\t%04d\t%s%s\n" % (key, block.number, text, more) for key, text, more in parts]
+            cleaned.rows += [
+                b"%s\t%04d\t%s%s\n" % (key, block.number, text, more) for key, text, more in parts
+            ]
         return cleaned
 
 
@@ -122,17 +151,22 @@ class _Progress:
     rows: int = 0
     sizes: list[int] = field(default_factory=lambda: [0] * BUCKETS)
     rejects: dict[str, int] = field(default_factory=dict)
-    counts: list[dict[str, int]] = field(default_factory=list)  # for each text: `ReadCounts`, reasons, repairs
+    # for each text: `ReadCounts`, reasons, repairs
+    counts: list[dict[str, int]] = field(default_factory=list)
 
 
 def clean(
-    sources: Sequence[TextSource], settings: PrepareSettings, work: Path, carry: bool, workers: int = 1
+    sources: Sequence[TextSource],
+    settings: PrepareSettings,
+    work: Path,
+    carry: bool,
+    workers: int = 1,
 ) -> list[SourceReport]:
     """Distribute the rows of all texts to `<work>/cleaned`, and count them.
 
-    Work that was started in the folder for the same texts and settings is resumed. With `carry`, rows keep all their
-    columns, and dropped rows go to `<work>/rejects`. The reports count the rows read, repaired, dropped and kept in
-    each text.
+    Work that was started in the folder for the same texts and settings is resumed. With `carry`,
+    rows keep all their columns, and dropped rows go to `<work>/rejects`. The reports count the rows
+    read, repaired, dropped and kept in each text.
     """
     steps = {source.pair: settings.cleaning.make_steps(source.pair) for source in sources}
     cleaner, note = Cleaner(settings, steps, carry), work / "cleaned.json"
@@ -153,7 +187,9 @@ def clean(
             source, read = sources[number], ReadCounts()
             counts = Counter(progress.counts.pop() if len(progress.counts) > number else {})
             progress.counts.append(counts)
-            blocks = _blocks(source, number, read_rows(source, read, settings.drop_invalid), progress.rows)
+            blocks = _blocks(
+                source, number, read_rows(source, read, settings.drop_invalid), progress.rows
+            )
             for done, cleaned in enumerate(in_order(blocks), 1):
                 buckets.add(cleaned.rows)
                 rejects.add(cleaned.rejects)
@@ -173,7 +209,9 @@ def clean(
 def _blocks(source: TextSource, number: int, rows: Iterator[Row], skipped: int) -> Iterator[Block]:
     """Yield the remaining rows of a text, after those that were cleaned before."""
     name = Path(source.name).name
-    with tqdm(desc=f"cleaning {name}", unit=" rows", unit_scale=True, disable=None, leave=False) as bar:
+    with tqdm(
+        desc=f"cleaning {name}", unit=" rows", unit_scale=True, disable=None, leave=False
+    ) as bar:
         bar.update(sum(1 for _ in islice(rows, skipped)))
         first = skipped + 1
         while block := list(islice(rows, _BLOCK_ROWS)):

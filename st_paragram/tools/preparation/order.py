@@ -1,8 +1,8 @@
 """The order of a store: which of several equal rows to keep, and how many rows of each text.
 
-The order of the keys is a uniform shuffle, so the first rows of a text in this order are a uniform sample. Caps and
-shares use this sample. A text that needs more rows than it has gets copies. Their keys are hashes of the rows' keys, so
-they are spread among the other rows.
+The order of the keys is a uniform shuffle, so the first rows of a text in this order are a uniform
+sample. Caps and shares use this sample. A text that needs more rows than it has gets copies. Their
+keys are hashes of the rows' keys, so they are spread among the other rows.
 """
 
 from __future__ import annotations
@@ -40,7 +40,9 @@ REASONS = {"pair": "duplicate", "first": "repeated first side", "second": "repea
 
 @dataclass(frozen=True)
 class Order:
-    """The rows of a store: in each bucket, in order, those before the quota of their text is reached."""
+    """The rows of a store: in each bucket, in order, those before the quota of their text is
+    reached.
+    """
 
     folder: Path
     quotas: list[int]
@@ -59,12 +61,18 @@ class Order:
 
 
 def order_rows(
-    work: Path, sources: Sequence[TextSource], settings: PrepareSettings, report: PrepareReport, carry: bool
+    work: Path,
+    sources: Sequence[TextSource],
+    settings: PrepareSettings,
+    report: PrepareReport,
+    carry: bool,
 ) -> Order:
-    """Drop repeated rows of `<work>/cleaned`, apply quotas to the rest, and add the counts to the report.
+    """Drop repeated rows of `<work>/cleaned`, apply quotas to the rest, and add the counts to the
+    report.
 
-    Of equal rows, the row of the first text is kept. If rows are equal by one side within a text, the row whose other
-    side comes first alphabetically is kept. With `carry`, dropped rows go to `<work>/rejects`.
+    Of equal rows, the row of the first text is kept. If rows are equal by one side within a text,
+    the row whose other side comes first alphabetically is kept. With `carry`, dropped rows go to
+    `<work>/rejects`.
     """
     duplicates = settings.cleaning.duplicates
     steps: list[tuple[Key, Copies | None]] = [(key, duplicates.copies) for key in duplicates.on]
@@ -76,8 +84,13 @@ def order_rows(
         then = steps[min(number + 1, len(steps) - 1)][0]
         kept, lost = Counter(), Counter[int]()
         dropped_rows = work / "rejects" / rejects_name(reason)
-        with Buckets(into) as buckets, dropped_rows.open("wb") if carry and copies else nullcontext() as file:
-            for rows in tqdm(read_buckets(folder), desc=reason, total=BUCKETS, disable=None, leave=False):
+        with (
+            Buckets(into) as buckets,
+            dropped_rows.open("wb") if carry and copies else nullcontext() as file,
+        ):
+            for rows in tqdm(
+                read_buckets(folder), desc=reason, total=BUCKETS, disable=None, leave=False
+            ):
                 keep = list(_keep(rows, copies))
                 staying = [row for row, stays in zip(rows, keep, strict=True) if stays]
                 dropped = [row for row, stays in zip(rows, keep, strict=True) if not stays]
@@ -113,25 +126,36 @@ def _with_copies(folder: Path, kept: Sequence[int], wanted: Sequence[int]) -> Pa
 
 
 def quotas(kept: Sequence[int], sources: Sequence[TextSource], temperature: float) -> list[int]:
-    """Return the number of rows of each text for the store, including copies, given its deduplicated rows.
+    """Return the number of rows of each text for the store, including copies, given its
+    deduplicated rows.
 
-    With a temperature T, the pairs of one language (texts with the same languages) get a share of all pairs in
-    proportion to their number to the power of 1 / T; the total does not change.
+    With a temperature T, the pairs of one language (texts with the same languages) get a share of
+    all pairs in proportion to their number to the power of 1 / T; the total does not change.
     """
-    capped = [count if each.cap is None else min(count, each.cap) for count, each in zip(kept, sources, strict=True)]
+    capped = [
+        count if each.cap is None else min(count, each.cap)
+        for count, each in zip(kept, sources, strict=True)
+    ]
     if temperature == 1:
         return capped
     groups: defaultdict[str, list[int]] = defaultdict(list)
-    for number, source in enumerate(sources):  # without regions: corpora have different codes for Chinese
+    # without regions: corpora have different codes for Chinese
+    for number, source in enumerate(sources):
         groups["-".join(code.partition("_")[0] for code in source.pair)].append(number)
-    totals = {languages: sum(capped[number] for number in numbers) for languages, numbers in groups.items()}
+    totals = {
+        languages: sum(capped[number] for number in numbers)
+        for languages, numbers in groups.items()
+    }
     weights = {languages: total ** (1 / temperature) for languages, total in totals.items()}
     share = sum(totals.values()) / max(sum(weights.values()), 1e-300)
     result = [0] * len(capped)
     for languages, numbers in groups.items():
         factor = weights[languages] * share / max(totals[languages], 1)
         if factor > MOST_COPIES:
-            seen = f"{languages} has {totals[languages]} pairs and would be repeated {factor:.0f} times"
+            seen = (
+                f"{languages} has {totals[languages]} pairs and would be repeated {factor:.0f}"
+                " times"
+            )
             raise SettingsError(f"{seen}; choose a lower temperature, or leave it out")
         for number in numbers:
             result[number] = round(capped[number] * factor)
@@ -160,5 +184,7 @@ def _copies(row: bytes, count: int) -> Iterator[bytes]:
     if count:
         yield row
     for number in range(1, count):
-        key = blake2b(row[:KEY_DIGITS], digest_size=KEY_DIGITS // 2, salt=number.to_bytes(4, "little"))
+        key = blake2b(
+            row[:KEY_DIGITS], digest_size=KEY_DIGITS // 2, salt=number.to_bytes(4, "little")
+        )
         yield key.hexdigest().encode() + row[KEY_DIGITS:]

@@ -1,8 +1,10 @@
-"""Paraphrases from bitext: sentences of one language that share a translation, from files larger than memory.
+"""Paraphrases from bitext: sentences of one language that share a translation, from files larger
+than memory.
 
-Rows are distributed to bucket files by a hash of their translation, so that all sentences with the same translation are
-in one bucket. The buckets are grouped in memory one by one. The pairs are distributed in the same way by their hash,
-which brings repeated pairs together and shuffles all pairs.
+Rows are distributed to bucket files by a hash of their translation, so that all sentences with the
+same translation are in one bucket. The buckets are grouped in memory one by one. The pairs are
+distributed in the same way by their hash, which brings repeated pairs together and shuffles all
+pairs.
 """
 
 from __future__ import annotations
@@ -36,10 +38,16 @@ class PivotSettings:
         12, "minimum letters, digits and marks of a translation; a Han character counts as 3", ge=1
     )
     most_sentences: int = setting(
-        20, "maximum different sentences per translation; a translation with more gives no pairs", ge=2
+        20,
+        "maximum different sentences per translation; a translation with more gives no pairs",
+        ge=2,
     )
-    most_pairs: int = setting(10, "maximum pairs per translation; extras are sampled at random", ge=1)
-    seed: int = setting(0, "seed for sampling and for the order of the two sentences of a pair", ge=0)
+    most_pairs: int = setting(
+        10, "maximum pairs per translation; extras are sampled at random", ge=1
+    )
+    seed: int = setting(
+        0, "seed for sampling and for the order of the two sentences of a pair", ge=0
+    )
 
 
 @dataclass
@@ -76,11 +84,14 @@ class PivotReport:
 
 
 def pivot_source(spec: str, language: str = "en") -> TextSource:
-    """Parse `LANG-LANG:FILE`, see `parse_source`; `language` is the language to find paraphrases in."""
+    """Parse `LANG-LANG:FILE`, see `parse_source`; `language` is the language to find paraphrases
+    in.
+    """
     match = _PREFIX.match(spec)
     if match is None or language not in match.groups():
         raise SettingsError(
-            f"{spec}: name the languages of the columns, {language} among them, as in {language}-de:FILE"
+            f"{spec}: name the languages of the columns, {language} among them, as in"
+            f" {language}-de:FILE"
         )
     first, second = match.groups()
     return parse_source(spec, (language, second if first == language else first))
@@ -93,18 +104,21 @@ def pivot(
     drop_invalid: bool = False,
     overwrite: bool = False,
 ) -> PivotReport:
-    """Write the pairs of sentences of the first language that share a translation, as two tab-separated columns.
+    """Write the pairs of sentences of the first language that share a translation, as two
+    tab-separated columns.
 
-    Translations are compared in compatibility form (NFKC), case folded, with single spaces, and within a language.
-    Sentences that differ only in case, spaces and punctuation count as one. The pairs are in random order; they and
-    their order depend only on the set of rows and the settings. Temporary files (smaller than the text, uncompressed)
-    are in a hidden folder next to the output, which takes its name only when it is complete.
+    Translations are compared in compatibility form (NFKC), case folded, with single spaces, and
+    within a language. Sentences that differ only in case, spaces and punctuation count as one. The
+    pairs are in random order; they and their order depend only on the set of rows and the settings.
+    Temporary files (smaller than the text, uncompressed) are in a hidden folder next to the output,
+    which takes its name only when it is complete.
 
     Args:
         sources: Bitexts, see `pivot_source`.
         output: Output file.
         settings: Settings of the extraction.
-        drop_invalid: Leave out rows that are not UTF-8 or have a wrong number of columns instead of refusing the text.
+        drop_invalid: Leave out rows that are not UTF-8 or have a wrong number of columns instead of
+            refusing the text.
         overwrite: Replace an existing output.
     """
     settings = settings or PivotSettings()
@@ -131,7 +145,9 @@ def pivot(
     return report
 
 
-def _rows(source: TextSource, settings: PivotSettings, report: PivotReport, drop_invalid: bool) -> Iterator[bytes]:
+def _rows(
+    source: TextSource, settings: PivotSettings, report: PivotReport, drop_invalid: bool
+) -> Iterator[bytes]:
     """Yield the key of the translation and the sentence of each row that is long enough."""
     counts = ReadCounts()
     other = source.languages[0 if source.swapped else 1]
@@ -152,7 +168,9 @@ def _rows(source: TextSource, settings: PivotSettings, report: PivotReport, drop
 def _pairs(
     key: str, sentences: Sequence[str], settings: PivotSettings, report: PivotReport
 ) -> Iterator[tuple[str, str]]:
-    """Yield ordered pairs of the sentences of a translation, drawn at random by its key and the seed."""
+    """Yield ordered pairs of the sentences of a translation, drawn at random by its key and the
+    seed.
+    """
     distinct: dict[str, str] = {}
     for sentence in sorted(set(sentences)):
         distinct.setdefault(normalized_key(sentence), sentence)
@@ -173,7 +191,9 @@ def _pairs(
 
 
 def _key(*texts: str) -> str:
-    return blake2b("\0".join(texts).encode("utf-8", "surrogatepass"), digest_size=KEY_DIGITS // 2).hexdigest()
+    return blake2b(
+        "\0".join(texts).encode("utf-8", "surrogatepass"), digest_size=KEY_DIGITS // 2
+    ).hexdigest()
 
 
 def _row(key: str, text: str) -> bytes:

@@ -1,8 +1,10 @@
-"""From parallel text to a pair store: read, clean, deduplicate, shuffle, train a vocabulary, encode, write.
+"""From parallel text to a pair store: read, clean, deduplicate, shuffle, train a vocabulary,
+encode, write.
 
-Rows go through 64 files, each of which fits into memory whatever the size of the text. Reading and cleaning, by far the
-longest part, is resumed where a run was interrupted; the rest is repeated. The stored pairs and their order depend only
-on the set of rows, the settings and the seed, not on the number of workers.
+Rows go through 64 files, each of which fits into memory whatever the size of the text. Reading and
+cleaning, by far the longest part, is resumed where a run was interrupted; the rest is repeated. The
+stored pairs and their order depend only on the set of rows, the settings and the seed, not on the
+number of workers.
 """
 
 from __future__ import annotations
@@ -53,7 +55,8 @@ from st_paragram.tools.work import work_folder, work_place
 logger = logging.getLogger(__name__)
 
 _MOST_TEXTS = 10_000
-_OUTPUTS = "outputs.json"  # in the work folder: paths of all outputs but the store, and SHA-256 of their contents
+# in the work folder: paths of all outputs but the store, and SHA-256 of their contents
+_OUTPUTS = "outputs.json"
 
 
 def prepare(
@@ -70,10 +73,10 @@ def prepare(
 ) -> PrepareReport:
     """Make a pair store from parallel texts.
 
-    The work folder takes about twice the size of the text, and once more for each side by which repeated rows are
-    dropped. It is removed at the end, and after errors in the input. After Ctrl-C, a full disk, a killed process or an
-    error of a setting, it is kept. The same call resumes from it, also with other settings of later steps, such as the
-    vocabulary size.
+    The work folder takes about twice the size of the text, and once more for each side by which
+    repeated rows are dropped. It is removed at the end, and after errors in the input. After
+    Ctrl-C, a full disk, a killed process or an error of a setting, it is kept. The same call
+    resumes from it, also with other settings of later steps, such as the vocabulary size.
 
     Args:
         sources: Parallel texts, see `parse_source`.
@@ -81,10 +84,13 @@ def prepare(
         settings: Settings of the preparation.
         vocabulary: Vocabulary to use instead of training one.
         overwrite: Replace existing outputs.
-        work: Folder in which a folder for intermediate files is made; by default it is hidden, next to the output.
-        workers: Number of processes for cleaning and of threads for encoding; they do not change the store.
+        work: Folder in which a folder for intermediate files is made; by default it is hidden, next
+            to the output.
+        workers: Number of processes for cleaning and of threads for encoding; they do not change
+            the store.
         rejects: Folder for dropped rows, one file per reason.
-        keep_text: Folder for the text of the rows, `a.txt` and `b.txt`; the store records their checksums.
+        keep_text: Folder for the text of the rows, `a.txt` and `b.txt`; the store records their
+            checksums.
 
     Returns:
         The counts of the preparation, which are also in the store (`PairStore.settings["report"]`).
@@ -115,12 +121,19 @@ def prepare(
                 digests |= _write_rejects(folder / "rejects", dropped, unfinished)
             if texts:
                 described["texts"] = _write_texts(order, texts, unfinished)
-                digests |= {str(_text_file(texts, side).absolute()): sha for side, sha in described["texts"].items()}
-            write_json(folder / _OUTPUTS, digests)  # before they take their names, so that a killed run knows them
+                digests |= {
+                    str(_text_file(texts, side).absolute()): sha
+                    for side, sha in described["texts"].items()
+                }
+            # before they take their names, so that a killed run knows them
+            write_json(folder / _OUTPUTS, digests)
         content = vocabulary.content if vocabulary else vocabularies.train(order, sources, settings)
-        # The store takes its name last: without it, the same call resumes, and with it, all other outputs are complete.
+        # The store takes its name last: without it, the same call resumes, and with it, all other
+        # outputs are complete.
         _write_store(output, order, sources, settings, content, described, report, workers)
-    logger.info("%s: %d pairs, vocabulary of %d pieces", output, report.total.kept, report.vocabulary_size)
+    logger.info(
+        "%s: %d pairs, vocabulary of %d pieces", output, report.total.kept, report.vocabulary_size
+    )
     return report
 
 
@@ -131,13 +144,16 @@ def prepare_cached(
     vocabulary: SentencePieceTokenizer | None = None,
     workers: int = 1,
 ) -> Path:
-    """Return a store for these texts and settings from a cache folder, after preparing it if it does not exist.
+    """Return a store for these texts and settings from a cache folder, after preparing it if it
+    does not exist.
 
-    The texts, and files that filters read, are identified by absolute path, size and modification time. So texts must
-    be regular files.
+    The texts, and files that filters read, are identified by absolute path, size and modification
+    time. So texts must be regular files.
     """
     for text in (text for source in sources for text in source.paths if not Path(text).is_file()):
-        raise TextError(f"{text}: not a regular file, so its store cannot be cached; give a regular file")
+        raise TextError(
+            f"{text}: not a regular file, so its store cannot be cached; give a regular file"
+        )
     given = hashlib.sha256(vocabulary.content).hexdigest() if vocabulary else None
     known = digest(identity(sources, settings), given, FORMAT_VERSION, CHARACTERS)
     path = Path(cache_dir) / f"{'-'.join(settings.languages)}-{known}.h5"
@@ -174,15 +190,25 @@ def _check(
         if folder and (wrong := not_writable(folder / "text")):
             raise StoreError(f"{wrong}; name a folder for the {what}")
     if settings.splitter is Splitter.MOSES:
-        require("sacremoses", "moses", 'splitter "moses"')  # before the text is read, not after hours
+        # before the text is read, not after hours
+        require("sacremoses", "moses", 'splitter "moses"')
     if vocabulary is not None:
         if (settings.tokens, settings.sharing) != ("sentencepiece", Sharing.JOINT):
-            seen = f"tokens {settings.tokens}, sharing {settings.sharing.value} and a sentencepiece model"
-            raise SettingsError(f"{seen}; a given model works only for joint sentencepiece tokens, leave it out")
-        convert_tokenizer(vocabulary)  # a model that cannot be converted should fail here, not after hours
+            seen = (
+                f"tokens {settings.tokens}, sharing {settings.sharing.value} and a sentencepiece"
+                " model"
+            )
+            raise SettingsError(
+                f"{seen}; a given model works only for joint sentencepiece tokens, leave it out"
+            )
+        # a model that cannot be converted should fail here, not after hours
+        convert_tokenizer(vocabulary)
         has = (vocabulary.lower_case, vocabulary.segmentation)
         if has != (wanted := (settings.lower_case, settings.segmentation)):
-            seen = f"the vocabulary has (lower_case, segmentation) {has}, but the settings have {wanted}"
+            seen = (
+                f"the vocabulary has (lower_case, segmentation) {has}, but the settings have"
+                f" {wanted}"
+            )
             raise SettingsError(f"{seen}; make them agree")
 
 
@@ -194,7 +220,8 @@ def _check_free(
     texts: Path | None,
     outputs: Path,
 ) -> None:
-    """Refuse to replace files of text and of dropped rows, except those that a killed run of this output has written.
+    """Refuse to replace files of text and of dropped rows, except those that a killed run of this
+    output has written.
 
     `outputs` is the file in the work folder in which that run recorded them.
     """
@@ -204,13 +231,17 @@ def _check_free(
     if rejects:
         reasons = [REASONS[key] for key in settings.cleaning.duplicates.on]
         for pair in {source.pair for source in sources}:
-            reasons += [reason for step in settings.cleaning.make_steps(pair) for reason in step.reasons]
+            reasons += [
+                reason for step in settings.cleaning.make_steps(pair) for reason in step.reasons
+            ]
         files += [(rejects / rejects_name(reason), "--rejects") for reason in reasons]
     recorded = read_json(outputs) if outputs.is_file() and is_own_folder(outputs.parent) else {}
     for path, option in files:
         known = recorded.get(str(path.absolute()))
         if path.exists() and not (known and path.is_file() and content_digest(path) == known):
-            raise StoreError(f"{path} exists; choose another folder for {option} or give --overwrite")
+            raise StoreError(
+                f"{path} exists; choose another folder for {option} or give --overwrite"
+            )
 
 
 def _write_store(
@@ -233,9 +264,17 @@ def _write_store(
     shared = tokenizers[0] if tokenizers[0] is tokenizers[1] else tokenizers
     with (
         PairStoreWriter(
-            output, settings.languages, shared, settings.max_tokens, described, settings.seed, different
+            output,
+            settings.languages,
+            shared,
+            settings.max_tokens,
+            described,
+            settings.seed,
+            different,
         ) as writer,
-        tqdm(total=report.total.kept, desc=output.name, unit=" pairs", unit_scale=True, disable=None) as progress,
+        tqdm(
+            total=report.total.kept, desc=output.name, unit=" pairs", unit_scale=True, disable=None
+        ) as progress,
     ):
         for rows in filter(None, order):
             text_numbers, texts = np.array([int(row[SOURCE]) for row in rows]), texts_of(rows)
@@ -247,20 +286,28 @@ def _write_store(
                 report.cut_sentences += sides[-1].cut
             a, b = sides
             writer.append(a.ids, a.offsets, b.ids, b.offsets, numbers[text_numbers])
-            counts += [np.bincount(text_numbers, each, len(sources)).astype(np.int64) for each in lengths]
+            counts += [
+                np.bincount(text_numbers, each, len(sources)).astype(np.int64) for each in lengths
+            ]
             progress.update(len(rows))
         report.pieces = int(counts[1].sum()), int(counts[3].sum())
         report.lengths = _lengths([source.pair for source in sources], counts)
         writer.settings["report"] = report.as_json()
 
 
-def _lengths(pairs: Sequence[tuple[str, str]], counts: NDArray[np.int64]) -> dict[str, LanguageLengths]:
+def _lengths(
+    pairs: Sequence[tuple[str, str]], counts: NDArray[np.int64]
+) -> dict[str, LanguageLengths]:
     """Sum the counts of all texts by language."""
     found: defaultdict[str, NDArray[np.int64]] = defaultdict(lambda: np.zeros(3, np.int64))
     for pair, (rows, *sides) in zip(pairs, counts.T, strict=True):
         for language, pieces, characters in zip(pair, sides[::2], sides[1::2], strict=True):
             found[language] += (rows, pieces, characters)
-    return {language: LanguageLengths(*each.tolist()) for language, each in sorted(found.items()) if each[0]}
+    return {
+        language: LanguageLengths(*each.tolist())
+        for language, each in sorted(found.items())
+        if each[0]
+    }
 
 
 def _text_file(folder: Path, side: str) -> Path:
@@ -268,13 +315,16 @@ def _text_file(folder: Path, side: str) -> Path:
 
 
 def _write_texts(order: Order, folder: Path, unfinished: ExitStack) -> dict[str, str]:
-    """Write `a.txt` and `b.txt`, which take their names when `unfinished` is closed; return their SHA-256.
+    """Write `a.txt` and `b.txt`, which take their names when `unfinished` is closed; return their
+    SHA-256.
 
     Line i has row i of the store, as the filters saw it.
     """
     hashes = {side: hashlib.sha256() for side in SIDES}
     unfinished.enter_context(_output_folder(folder))
-    files = {side: unfinished.enter_context(_output_file(_text_file(folder, side))) for side in SIDES}
+    files = {
+        side: unfinished.enter_context(_output_file(_text_file(folder, side))) for side in SIDES
+    }
     for bucket in order:
         rows = [row_as_seen(row)[:-1].split(b"\t", 2) for row in bucket]
         for column, side in enumerate(SIDES):
@@ -285,10 +335,12 @@ def _write_texts(order: Order, folder: Path, unfinished: ExitStack) -> dict[str,
 
 
 def _write_rejects(work: Path, folder: Path, unfinished: ExitStack) -> dict[str, str]:
-    """Write the dropped rows to `<folder>/too-short.tsv`, `<folder>/duplicate.tsv`, ..., one file per reason.
+    """Write the dropped rows to `<folder>/too-short.tsv`, `<folder>/duplicate.tsv`, ..., one file
+    per reason.
 
-    The rows are as the cleaning steps saw them: in their original case, with single spaces, after earlier repairs, and
-    with further columns. The files take their names when `unfinished` is closed. Return their paths and SHA-256.
+    The rows are as the cleaning steps saw them: in their original case, with single spaces, after
+    earlier repairs, and with further columns. The files take their names when `unfinished` is
+    closed. Return their paths and SHA-256.
     """
     digests = {}
     unfinished.enter_context(_output_folder(folder))

@@ -23,15 +23,19 @@ REPAIRS = {
 
 @dataclass
 class SourceReport:
-    """The counts of one text, or of all together: `rows` is `kept` plus everything in `dropped`, minus `repeated`."""
+    """The counts of one text, or of all together: `rows` is `kept` plus everything in `dropped`,
+    minus `repeated`.
+    """
 
     name: str  # name of the file, or "all"
     languages: str = ""  # "en-es"
     rows: int = 0  # rows read
     kept: int = 0  # pairs in the store
-    dropped: Counter[str] = field(default_factory=Counter)  # rows by reason; of equal pairs, the first text's is kept
+    # rows by reason; of equal pairs, the first text's is kept
+    dropped: Counter[str] = field(default_factory=Counter)
     repeated: int = 0  # copies added to balance languages
-    repairs: Counter[str] = field(default_factory=Counter)  # characters by `REPAIRS`, rows by `RowRepair.repairs`
+    # characters by `REPAIRS`, rows by `RowRepair.repairs`
+    repairs: Counter[str] = field(default_factory=Counter)
 
     def drop(self, reason: str, count: int) -> None:
         """Count rows that are no longer kept; a reason without rows gets a count of 0."""
@@ -54,12 +58,15 @@ class LanguageLengths:
 
 @dataclass
 class PrepareReport:
-    """The counts of a preparation; all texts have the same reasons in `dropped`, in the order of the filters."""
+    """The counts of a preparation; all texts have the same reasons in `dropped`, in the order of
+    the filters.
+    """
 
     sources: list[SourceReport]
     vocabulary_size: int = 0
     pieces: tuple[int, ...] = (0, 0)  # stored pieces of side a and side b
-    lengths: dict[str, LanguageLengths] = field(default_factory=dict)  # shows languages with short pieces
+    # shows languages with short pieces
+    lengths: dict[str, LanguageLengths] = field(default_factory=dict)
     max_pieces: int = 0  # maximum pieces per sentence
     cut_sentences: int = 0  # truncated sentences on both sides
 
@@ -86,7 +93,9 @@ class PrepareReport:
         }
 
     def table(self) -> str:
-        """Format a plain text table with a column per text, followed by repairs and truncated sentences."""
+        """Format a plain text table with a column per text, followed by repairs and truncated
+        sentences.
+        """
         total, columns = self.total, self.sources
         lines = [["", "rows"]]
         if len(columns) > 1:
@@ -100,28 +109,48 @@ class PrepareReport:
         lines += [["stored", *(f"{each.kept:,}" for each in columns)]]
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         table = [
-            "  ".join([label.ljust(widths[0]), *(cell.rjust(w) for cell, w in zip(cells, widths[1:], strict=True))])
+            "  ".join(
+                [
+                    label.ljust(widths[0]),
+                    *(cell.rjust(w) for cell, w in zip(cells, widths[1:], strict=True)),
+                ]
+            )
             for label, *cells in lines
         ]
         table += [f"{number}: {each.name}" for number, each in enumerate(self.sources, 1)]
-        notes = REPAIRS | {step.repairs: step.note for step in STEPS.values() if issubclass(step, RowRepair)}
+        notes = REPAIRS | {
+            step.repairs: step.note for step in STEPS.values() if issubclass(step, RowRepair)
+        }
         table += [f"{count:,} {notes[name]}" for name, count in total.repairs.items() if count]
         if self.cut_sentences:
-            table.append(f"{self.cut_sentences:,} of {2 * total.kept:,} sentences cut at {self.max_pieces} pieces")
+            table.append(
+                f"{self.cut_sentences:,} of {2 * total.kept:,} sentences cut at {self.max_pieces}"
+                " pieces"
+            )
         if self.vocabulary_size:
             table.append(f"{self.vocabulary_size:,} pieces in the vocabulary")
         for language, each in self.lengths.items():
-            characters = f", {each.characters / each.pieces:.2f} characters per piece" if each.pieces else ""
-            table.append(f"{language}: {each.pieces / each.sentences:.1f} pieces per sentence{characters}")
+            characters = (
+                f", {each.characters / each.pieces:.2f} characters per piece" if each.pieces else ""
+            )
+            table.append(
+                f"{language}: {each.pieces / each.sentences:.1f} pieces per sentence{characters}"
+            )
         return "\n".join(table)
 
     def check_enough(self) -> None:
-        """Refuse a preparation with fewer than two remaining pairs, and list the reasons for dropped rows."""
+        """Refuse a preparation with fewer than two remaining pairs, and list the reasons for
+        dropped rows.
+        """
         total = self.total
         if total.kept < 2:
-            names = ", ".join(source.name for source in self.sources[:3]) + ", ..." * (len(self.sources) > 3)
-            losses = ", ".join(f"{count:,} {reason}" for reason, count in total.dropped.items() if count)
+            names = ", ".join(source.name for source in self.sources[:3]) + ", ..." * (
+                len(self.sources) > 3
+            )
+            losses = ", ".join(
+                f"{count:,} {reason}" for reason, count in total.dropped.items() if count
+            )
             raise TextError(
-                f"{names}: {total.kept} of {total.rows:,} rows left (dropped: {losses or 'none'}), at least 2 needed; "
-                "give more text, or loosen the filters"
+                f"{names}: {total.kept} of {total.rows:,} rows left (dropped: {losses or 'none'}),"
+                " at least 2 needed; give more text, or loosen the filters"
             )

@@ -20,7 +20,12 @@ VocabSample = Literal["even", "rows"]
 
 _MANY_CHARACTERS = {"zh", "ja"}
 # Settings that are not recorded in stores when they have these values.
-_LATER = {"tokens": "sentencepiece", "sharing": "joint", "splitter": "regex", "vocab_sample": "rows"}
+_LATER = {
+    "tokens": "sentencepiece",
+    "sharing": "joint",
+    "splitter": "regex",
+    "vocab_sample": "rows",
+}
 
 
 @settings
@@ -28,7 +33,8 @@ class PrepareSettings:
     """How parallel text becomes a pair store; the defaults are those of the paper (EMNLP 2022).
 
     Attributes:
-        languages: Codes of the first and the second side; the first is usually English. Join several languages of the
+        languages: Codes of the first and the second side; the first is usually English. Join
+            several languages of the
             second side with hyphens: ("en", "fr-es-de").
         cleaning: The filters, and the treatment of repeated rows.
 
@@ -47,46 +53,64 @@ class PrepareSettings:
         Segmentation.NONE, "word segmentation of Chinese before sentencepiece", option="--segment"
     )
     drop_invalid: bool = setting(
-        False, "drop and count rows that are not UTF-8 or have a wrong number of columns, instead of refusing the text"
+        False,
+        "drop and count rows that are not UTF-8 or have a wrong number of columns, instead of"
+        " refusing the text",
     )
-    tokens: Tokens = setting("sentencepiece", "tokens: sentencepiece pieces, words, or character trigrams")
+    tokens: Tokens = setting(
+        "sentencepiece", "tokens: sentencepiece pieces, words, or character trigrams"
+    )
     sharing: Sharing = setting(
         Sharing.JOINT,
-        "one vocabulary for both languages (joint), or one each: equal pieces share an embedding (string) or not "
-        "(disjoint)",
+        "one vocabulary for both languages (joint), or one each: equal pieces share an embedding"
+        " (string) or not (disjoint)",
     )
     splitter: Splitter = setting(
-        Splitter.REGEX, "word splitter: a regular expression, or Moses' English tokenizer (only st_paragram reads it)"
+        Splitter.REGEX,
+        "word splitter: a regular expression, or Moses' English tokenizer (only st_paragram"
+        " reads it)",
     )
     temperature: float = setting(
         1.0,
-        "balance of several languages: each gets a share in proportion to its number of pairs to the power of "
-        "1 / temperature, by dropping or repeating rows; 1: no change",
+        "balance of several languages: each gets a share in proportion to its number of pairs to"
+        " the power of 1 / temperature, by dropping or repeating rows; 1: no change",
         ge=1,
     )
     vocab_size: int | None = setting(
         None,
-        "vocabulary size; default: 8,000 up to 50,000 pairs, 20,000 up to 1,000,000, above that 50,000 (as in the "
-        "paper) or 12,000 per language if that is more; 200,000 for words or trigrams; smaller for little text",
+        "vocabulary size; default: 8,000 up to 50,000 pairs, 20,000 up to 1,000,000, above that"
+        " 50,000 (as in the paper) or 12,000 per language if that is more; 200,000 for words or"
+        " trigrams; smaller for little text",
         ge=8,
     )
     character_coverage: float | None = setting(
         None,
-        "share of the text's characters that the vocabulary must cover; default: 0.9995, 0.9999 with Chinese or "
-        "Japanese, 0.99995 with several languages other than English",
+        "share of the text's characters that the vocabulary must cover; default: 0.9995, 0.9999"
+        " with Chinese or Japanese, 0.99995 with several languages other than English",
         ge=0.9,
         le=1,
     )
-    sample_pairs: int = setting(300_000, "random pairs for vocabulary training; 4 KB of memory per pair", ge=1)
-    vocab_sample: VocabSample = setting(
-        "even", "sample for a multilingual vocabulary: equal numbers of sentences per language (even), or first rows"
+    sample_pairs: int = setting(
+        300_000, "random pairs for vocabulary training; 4 KB of memory per pair", ge=1
     )
-    max_sentence_bytes: int = setting(4192, "maximum bytes of a sentence for vocabulary training", ge=16)
+    vocab_sample: VocabSample = setting(
+        "even",
+        "sample for a multilingual vocabulary: equal numbers of sentences per language (even), or"
+        " first rows",
+    )
+    max_sentence_bytes: int = setting(
+        4192, "maximum bytes of a sentence for vocabulary training", ge=16
+    )
     vocab_threads: int = setting(
-        8, "threads for vocabulary training; a different number gives slightly different pieces", ge=1
+        8,
+        "threads for vocabulary training; a different number gives slightly different pieces",
+        ge=1,
     )
     max_pieces: int = setting(
-        100, "maximum pieces or words per sentence, or four times as many trigrams; longer sentences are cut", ge=1
+        100,
+        "maximum pieces or words per sentence, or four times as many trigrams; longer sentences"
+        " are cut",
+        ge=1,
     )
     seed: int = setting(0, "seed of the shuffle and of the vocabulary", ge=0, lt=1 << 32)
 
@@ -94,17 +118,25 @@ class PrepareSettings:
         """Check combinations of settings."""
         first, second = self.languages
         if not (first and second):
-            raise SettingsError(f"languages is {self.languages!r}; give two codes, e.g. ('en', 'es')")
+            raise SettingsError(
+                f"languages is {self.languages!r}; give two codes, e.g. ('en', 'es')"
+            )
         if self.sharing is not Sharing.JOINT and (first == second or "-" in second):
             seen = f"sharing is {self.sharing.value} for {first} and {second}"
-            raise SettingsError(f"{seen}; separate vocabularies need exactly two languages; use joint")
+            raise SettingsError(
+                f"{seen}; separate vocabularies need exactly two languages; use joint"
+            )
         for name, kind in (("segmentation", "sentencepiece"), ("splitter", "word")):
             value = getattr(self, name)
             if value not in (Segmentation.NONE, Splitter.REGEX) and self.tokens != kind:
-                raise SettingsError(f"{name} is {value.value}, which needs tokens {kind}, not {self.tokens}")
+                raise SettingsError(
+                    f"{name} is {value.value}, which needs tokens {kind}, not {self.tokens}"
+                )
 
     def pieces(self, pairs: int) -> int:
-        """Return the vocabulary size for this number of pairs; in little text, few pieces occur often enough."""
+        """Return the vocabulary size for this number of pairs; in little text, few pieces occur
+        often enough.
+        """
         if self.vocab_size is not None:
             return self.vocab_size
         if self.tokens != "sentencepiece":
@@ -119,15 +151,22 @@ class PrepareSettings:
         """The character coverage that applies."""
         if self.character_coverage is not None:
             return self.character_coverage
-        if "-" in self.languages[1]:  # the script of one language among several is a small share of all characters
+        # the script of one language among several is a small share of all characters
+        if "-" in self.languages[1]:
             return 0.99995
         codes = {code.partition("_")[0] for code in self.languages}
         return 0.9999 if codes & _MANY_CHARACTERS else 0.9995
 
     @property
     def even_sample(self) -> bool:
-        """Whether the vocabulary is trained on the same number of sentences of each of several languages."""
-        return self.vocab_sample == "even" and "-" in self.languages[1] and self.sharing is Sharing.JOINT
+        """Whether the vocabulary is trained on the same number of sentences of each of several
+        languages.
+        """
+        return (
+            self.vocab_sample == "even"
+            and "-" in self.languages[1]
+            and self.sharing is Sharing.JOINT
+        )
 
     @property
     def max_tokens(self) -> int:
@@ -140,4 +179,8 @@ class PrepareSettings:
         values |= {"cleaning": self.cleaning.as_json(), "character_coverage": self.coverage}
         values["vocab_sample"] = "even" if self.even_sample else "rows"
         values = to_jsonable_python(values)
-        return {name: value for name, value in values.items() if name not in _LATER or _LATER[name] != value}
+        return {
+            name: value
+            for name, value in values.items()
+            if name not in _LATER or _LATER[name] != value
+        }

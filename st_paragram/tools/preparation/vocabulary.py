@@ -20,18 +20,25 @@ from st_paragram.tools.preparation.settings import PrepareSettings
 
 
 def train(order: Order, sources: Sequence[TextSource], settings: PrepareSettings) -> bytes:
-    """Train a tokenizer on the first `sample_pairs` pairs, a uniform sample, and return its content.
+    """Train a tokenizer on the first `sample_pairs` pairs, a uniform sample, and return its
+    content.
 
-    With several languages, it uses twice as many sentences as `sample_pairs`, the same number for each language (or all
-    sentences if there are fewer), since languages with more sentences in the sample get more pieces.
+    With several languages, it uses twice as many sentences as `sample_pairs`, the same number for
+    each language (or all sentences if there are fewer), since languages with more sentences in the
+    sample get more pieces.
     """
     size = settings.pieces(sum(order.quotas))
     if settings.sharing is not Sharing.JOINT:
-        first, second = (_train((pair[side] for pair in _sample(order, settings)), size, settings) for side in (0, 1))
+        first, second = (
+            _train((pair[side] for pair in _sample(order, settings)), size, settings)
+            for side in (0, 1)
+        )
         return both(first, second)
     if settings.even_sample:
         return _train(_even_sample(order, sources, settings), size, settings)
-    return _train((sentence for pair in _sample(order, settings) for sentence in pair), size, settings)
+    return _train(
+        (sentence for pair in _sample(order, settings) for sentence in pair), size, settings
+    )
 
 
 def tokenizers(content: bytes, settings: PrepareSettings) -> tuple[Tokenizer, Tokenizer]:
@@ -57,7 +64,9 @@ def _sample(order: Order, settings: PrepareSettings) -> Iterator[list[str]]:
     return islice((pair for rows in order for pair in texts_of(rows)), settings.sample_pairs)
 
 
-def _even_sample(order: Order, sources: Sequence[TextSource], settings: PrepareSettings) -> Iterator[str]:
+def _even_sample(
+    order: Order, sources: Sequence[TextSource], settings: PrepareSettings
+) -> Iterator[str]:
     """Yield the first sentences of each language, in the order of the rows."""
     languages = [[code.partition("_")[0] for code in source.pair] for source in sources]
     different = {code for pair in languages for code in pair}
@@ -86,5 +95,6 @@ def _train(sentences: Iterable[str], size: int, settings: PrepareSettings) -> by
             max_sentence_bytes=settings.max_sentence_bytes,
             seed=settings.seed,
         )
-    except TextError as error:  # there are rows, so another setting helps, and the rows need not be cleaned again
+    # there are rows, so another setting helps, and the rows need not be cleaned again
+    except TextError as error:
         raise SettingsError(f"{error}; choose another vocabulary size") from error

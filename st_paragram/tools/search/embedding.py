@@ -37,8 +37,11 @@ class Hit(NamedTuple):
     metadata: dict[str, Any]
 
 
-def embed(model: TextEncoder, texts: Sequence[str], method: str = "encode") -> tuple[Vectors, NDArray[np.bool_]]:
-    """Compute unit vectors of texts with a known token, (m, D), and which of the n texts these are, (n,).
+def embed(
+    model: TextEncoder, texts: Sequence[str], method: str = "encode"
+) -> tuple[Vectors, NDArray[np.bool_]]:
+    """Compute unit vectors of texts with a known token, (m, D), and which of the n texts these are,
+    (n,).
 
     A text without a known token has no similarity with any text.
     """
@@ -52,7 +55,10 @@ def embed_queries(model: TextEncoder, queries: Sequence[str], method: str = "enc
     vectors, known = embed(model, queries, method)
     if not known.all():
         query = short(queries[int(np.argmin(known))])
-        raise SettingsError(f"query {query}: the model knows no token in it; use one of its languages or another model")
+        raise SettingsError(
+            f"query {query}: the model knows no token in it; use one of its languages or another"
+            " model"
+        )
     return vectors
 
 
@@ -72,7 +78,11 @@ def checked_number(name: str, value: object, wanted: str) -> float:
 
 def checked_threshold(threshold: object) -> float:
     """Return a minimum cosine, by default none."""
-    return -math.inf if threshold is None else checked_number("threshold", threshold, "a cosine, such as 0.5")
+    return (
+        -math.inf
+        if threshold is None
+        else checked_number("threshold", threshold, "a cosine, such as 0.5")
+    )
 
 
 class TextSearch:
@@ -98,12 +108,16 @@ class TextSearch:
     ) -> list[Hit]: ...
 
     @overload
-    def search(self, queries: Sequence[str], k: int = 10, threshold: float | None = None) -> list[list[Hit]]: ...
+    def search(
+        self, queries: Sequence[str], k: int = 10, threshold: float | None = None
+    ) -> list[list[Hit]]: ...
 
     def search(
         self, queries: str | Sequence[str], k: int = 10, threshold: float | None = None
     ) -> list[Hit] | list[list[Hit]]:
-        """Find the k sentences nearest to each query, or to one query, best first, ties in the order of lines."""
+        """Find the k sentences nearest to each query, or to one query, best first, ties in the
+        order of lines.
+        """
         if isinstance(queries, str):
             return self.search([queries], k, threshold)[0]
         k = checked_k(k)
@@ -113,6 +127,10 @@ class TextSearch:
             return [list[Hit]() for _ in queries]
         found = nearest_neighbors(vectors, self.vectors, min(k, len(self.sentences)))
         return [
-            [self.sentences[row]._replace(score=cosine) for cosine, row in zip(*best, strict=True) if cosine >= least]
+            [
+                self.sentences[row]._replace(score=cosine)
+                for cosine, row in zip(*best, strict=True)
+                if cosine >= least
+            ]
             for best in zip(found.similarities.tolist(), found.indices.tolist(), strict=True)
         ]

@@ -1,9 +1,10 @@
 """Recall of an approximate index, by the number of lists that a search visits.
 
-Recall is measured with queries that are not in the index: parts of its sentences, from half a sentence to one word. For
-each number of lists, two shares are measured per kind of query: that of the queries whose nearest sentence is found,
-and that of their ten nearest sentences that are found. The recall is the lowest of these shares. Short queries decide
-it, since their nearest sentences are spread over many lists.
+Recall is measured with queries that are not in the index: parts of its sentences, from half a
+sentence to one word. For each number of lists, two shares are measured per kind of query: that of
+the queries whose nearest sentence is found, and that of their ten nearest sentences that are found.
+The recall is the lowest of these shares. Short queries decide it, since their nearest sentences are
+spread over many lists.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ _QUERIES = 100
 _SEED = 0
 _PUNCTUATION = string.punctuation + "“”„«»‘’…。、，！？；：「」『』（）।॥؟،؛"
 _ROUNDING = 1e-5  # of scores
-_LISTS = (1 / 32, 1 / 16, 1 / 8, 1 / 4, 3 / 8, 1 / 2, 3 / 4, 1)  # shares of the lists that are visited
+# shares of the lists that are visited
+_LISTS = (1 / 32, 1 / 16, 1 / 8, 1 / 4, 3 / 8, 1 / 2, 3 / 4, 1)
 
 
 @dataclass(frozen=True)
@@ -40,8 +42,8 @@ class Measurement:
         wanted: Recall of searches that do not ask for another.
         sentences: Number of sentences at the time.
         lists: Number of lists of the index.
-        shares: For each number of visited lists and each kind of query, the share of queries whose nearest sentence is
-            found, and the share of their ten nearest sentences that are found.
+        shares: For each number of visited lists and each kind of query, the share of queries whose
+            nearest sentence is found, and the share of their ten nearest sentences that are found.
     """
 
     wanted: float
@@ -55,7 +57,9 @@ class Measurement:
         return min(min(shares) for shares in kinds)
 
     def visited(self, wanted: float | None = None) -> int | None:
-        """Return the smallest number of lists with a recall; None if only a comparison with all sentences has it."""
+        """Return the smallest number of lists with a recall; None if only a comparison with all
+        sentences has it.
+        """
         wanted = self.wanted if wanted is None else wanted
         if wanted == 1:
             return None
@@ -65,7 +69,11 @@ class Measurement:
     def __str__(self) -> str:
         """Format the shares for the number of lists that searches visit."""
         visited = self.visited()
-        how = "compare all sentences" if visited is None else f"visit {visited:,} of {self.lists:,} lists"
+        how = (
+            "compare all sentences"
+            if visited is None
+            else f"visit {visited:,} of {self.lists:,} lists"
+        )
         shares = self.shares[self.lists if visited is None else visited]
         kinds = [f"{first:.1%} / {ten:.1%} for {kind}" for kind, (first, ten) in shares.items()]
         return f"searches {how}; nearest sentence and ten nearest found: {', '.join(kinds)}"
@@ -85,12 +93,15 @@ class Measurement:
 def checked_recall(recall: float) -> float:
     """Return a recall; refuse one outside (0, 1]."""
     if isinstance(recall, bool) or not isinstance(recall, Real) or not 0 < recall <= 1:
-        raise SettingsError(f"recall is {short(recall)}; give a share above 0 and at most 1, such as {DEFAULT}")
+        raise SettingsError(
+            f"recall is {short(recall)}; give a share above 0 and at most 1, such as {DEFAULT}"
+        )
     return float(recall)
 
 
 def held_out_queries(sentences: Sequence[str]) -> dict[str, list[str]]:
-    """Make up to 100 queries of each kind from sentences in any order, the same for the same sentences.
+    """Make up to 100 queries of each kind from sentences in any order, the same for the same
+    sentences.
 
     Queries that are sentences of the index themselves do no harm, but they are rare.
     """
@@ -99,7 +110,9 @@ def held_out_queries(sentences: Sequence[str]) -> dict[str, list[str]]:
     long = [part for part in parts if len(part[0]) > 5]
     halves = [_half(part, number % 2) for number, part in enumerate(long)]
     queries: dict[str, list[str]] = {
-        "sentences": [f"{first} {second}" for first, second in zip(halves[::2], halves[1::2], strict=False)],
+        "sentences": [
+            f"{first} {second}" for first, second in zip(halves[::2], halves[1::2], strict=False)
+        ],
         "halves": halves,
         "phrases": [_run(part, 4, rng) for part in parts if len(part[0]) > 4],
         "two words": [_run(part, 2, rng) for part in parts if len(part[0]) > 2],
@@ -114,7 +127,9 @@ def held_out_queries(sentences: Sequence[str]) -> dict[str, list[str]]:
 
 
 def _words(sentence: str) -> tuple[list[str], str]:
-    """Return the words of a sentence and what joins them; pairs of characters if it is written without spaces."""
+    """Return the words of a sentence and what joins them; pairs of characters if it is written
+    without spaces.
+    """
     words = [word.strip(_PUNCTUATION) for word in sentence.split()]
     words = [word for word in words if word]
     letters = sum(map(len, words))
@@ -131,7 +146,9 @@ def _half(part: tuple[list[str], str], second: int) -> str:
 
 
 def _run(part: tuple[list[str], str], length: int, rng: np.random.Generator) -> str:
-    """Return consecutive words, drawn from all; a word alone has at least four letters if there is one."""
+    """Return consecutive words, drawn from all; a word alone has at least four letters if there is
+    one.
+    """
     words, glue = part
     if length == 1:
         words = [word for word in words if len(word) > 3] or words
@@ -140,7 +157,8 @@ def _run(part: tuple[list[str], str], length: int, rng: np.random.Generator) -> 
 
 
 def nearest_scores(queries: Vectors, blocks: Iterable[Vectors]) -> Vectors:
-    """Return the cosines of queries, (q, D), with their nearest sentences, best first, (q, 10) or fewer.
+    """Return the cosines of queries, (q, D), with their nearest sentences, best first, (q, 10) or
+    fewer.
 
     `blocks` are the vectors of all sentences, (n, D) each, of length 1.
     """
@@ -158,8 +176,11 @@ def numbers_of_lists(lists: int) -> list[int]:
     return sorted({max(1, int(share * lists)) for share in _LISTS})
 
 
-def found_shares(scores: Vectors, nearest: Vectors, kinds: NDArray[np.str_]) -> dict[str, tuple[float, float]]:
-    """Return the shares of the nearest and of the ten nearest sentences that a search finds, per kind of query.
+def found_shares(
+    scores: Vectors, nearest: Vectors, kinds: NDArray[np.str_]
+) -> dict[str, tuple[float, float]]:
+    """Return the shares of the nearest and of the ten nearest sentences that a search finds, per
+    kind of query.
 
     Equally near sentences are interchangeable.
 

@@ -1,4 +1,6 @@
-"""Sentences and their fields, such as a language or a year, from texts, tables and tags like `source=wiki`."""
+"""Sentences and their fields, such as a language or a year, from texts, tables and tags like
+`source=wiki`.
+"""
 
 from __future__ import annotations
 
@@ -22,24 +24,46 @@ Fields = Mapping[str, Any]
 Source = str | Path | Iterable[str] | Iterable[tuple[str, Fields]]
 
 
-def rows_of(source: Source, metadata: Fields | Iterable[Fields] | None) -> Iterator[tuple[str, Fields]]:
-    """Yield sentences with single spaces and their fields; `metadata` has fields for all sentences, or for each."""
+def rows_of(
+    source: Source, metadata: Fields | Iterable[Fields] | None
+) -> Iterator[tuple[str, Fields]]:
+    """Yield sentences with single spaces and their fields; `metadata` has fields for all sentences,
+    or for each.
+    """
     if isinstance(source, str) and source != STDIN and not _exists(source):
-        raise TextError(f"{short(source)}: no such file; give the name of a text, or sentences as a list")
-    texts: Iterator[Any] = read_lines(str(source)) if isinstance(source, (str, Path)) else iter(source)
+        raise TextError(
+            f"{short(source)}: no such file; give the name of a text, or sentences as a list"
+        )
+    texts: Iterator[Any] = (
+        read_lines(str(source)) if isinstance(source, (str, Path)) else iter(source)
+    )
     each = None if metadata is None or isinstance(metadata, Mapping) else iter(metadata)
     for number, row in enumerate(texts, 1):
-        text, fields = row if isinstance(row, tuple) else (row, (metadata or {}) if each is None else next(each, None))
+        text, fields = (
+            row
+            if isinstance(row, tuple)
+            else (row, (metadata or {}) if each is None else next(each, None))
+        )
         if not isinstance(text, str) or not isinstance(fields, Mapping):
-            raise SettingsError(f"sentence {number} is {short(text)} with fields {short(fields)}; give text and a dict")
+            raise SettingsError(
+                f"sentence {number} is {short(text)} with fields {short(fields)}; give text and a"
+                " dict"
+            )
         if not _is_unicode(text):
-            raise SettingsError(f"sentence {number} is {short(text)}, which is not Unicode text; correct it")
+            raise SettingsError(
+                f"sentence {number} is {short(text)}, which is not Unicode text; correct it"
+            )
         values = {str(name): _kept(value) for name, value in fields.items()}
         for name, value in values.items():
             if isinstance(value, float) and math.isinf(value):
                 advice = "give a number, or None for no value"
-                raise SettingsError(f"sentence {number}: field {short(name)} is infinite or too large; {advice}")
-        yield " ".join(text.split()), {name: value for name, value in values.items() if value is not None}
+                raise SettingsError(
+                    f"sentence {number}: field {short(name)} is infinite or too large; {advice}"
+                )
+        yield (
+            " ".join(text.split()),
+            {name: value for name, value in values.items() if value is not None},
+        )
     if each is not None and next(each, None) is not None:
         raise SettingsError("there are more dicts of fields than sentences; give one per sentence")
 
@@ -59,11 +83,14 @@ def _exists(path: str) -> bool:
         return False
 
 
-def table_rows(path: str, column: str, fields: Sequence[str], tags: Fields) -> Iterator[tuple[str, Fields]]:
-    """Yield sentences from a column of a table, with fields from other columns and `tags`; see `read_columns`.
+def table_rows(
+    path: str, column: str, fields: Sequence[str], tags: Fields
+) -> Iterator[tuple[str, Fields]]:
+    """Yield sentences from a column of a table, with fields from other columns and `tags`; see
+    `read_columns`.
 
-    In CSV and TSV, all values are text, so columns with only numbers, or only true and false, are converted. For this,
-    such tables are read into memory.
+    In CSV and TSV, all values are text, so columns with only numbers, or only true and false, are
+    converted. For this, such tables are read into memory.
     """
     rows: Iterable[tuple[Any, ...]] = read_columns(path, [column], others=fields)
     if fields and table_form(path) in (CSV, TABBED) and (rows := list(rows)):
@@ -75,7 +102,9 @@ def table_rows(path: str, column: str, fields: Sequence[str], tags: Fields) -> I
         missing -= {name for name in missing if given[name] is not None}
         yield text, {**tags, **given}
     if missing:
-        raise TextError(f"{stream_name(path)}: no row has a value in column {min(missing)!r}; correct the name")
+        raise TextError(
+            f"{stream_name(path)}: no row has a value in column {min(missing)!r}; correct the name"
+        )
 
 
 def tags_of(words: Iterable[str]) -> dict[str, Any]:
@@ -103,7 +132,7 @@ def _number(digits: str) -> int | str:
     return int(digits) if len(digits) < 19 else digits  # 64 bits
 
 
-def _kept(value: Any) -> Any:  # noqa: ANN401 - whatever a table or a user has
+def _kept(value: Any) -> Any:
     """Convert a value for storage: dates become sortable text; empty text and NaN become None."""
     value = value.item() if isinstance(value, np.generic) else value
     value = float(value) if isinstance(value, Decimal) else value

@@ -1,4 +1,5 @@
-r"""Conditions on the fields of sentences: a small part of SQL, which is parsed and written again for LanceDB.
+r"""Conditions on the fields of sentences: a small part of SQL, which is parsed and written again
+for LanceDB.
 
     condition:   conjunction { OR conjunction }
     conjunction: factor { AND factor }
@@ -13,8 +14,9 @@ r"""Conditions on the fields of sentences: a small part of SQL, which is parsed 
     field:       name, `name` or "name"
     value:       'text', a number, TRUE or FALSE
 
-LanceDB's own SQL has functions and arithmetic, with which a condition of a few bytes can take all memory. Long or
-nested conditions overflow its stack and end the process. So it gets only what this module has written.
+LanceDB's own SQL has functions and arithmetic, with which a condition of a few bytes can take all
+memory. Long or nested conditions overflow its stack and end the process. So it gets only what this
+module has written.
 """
 
 from __future__ import annotations
@@ -31,12 +33,14 @@ from st_paragram.errors import SettingsError, one_line, short
 MAX_CHARACTERS = 100_000
 MAX_DEPTH = 20  # nested parentheses and NOT
 MAX_TESTS = 1_000
-MAX_PATTERNS = 2_000  # characters of all LIKE patterns: LanceDB compiles them to regular expressions
+# characters of all LIKE patterns: LanceDB compiles them to regular expressions
+MAX_PATTERNS = 2_000
 MAX_INTEGER = 2**63 - 1
 MIN_INTEGER = -(2**63)
 EXAMPLE = "\"lang = 'es' and year >= 2020\""
 
-# Only ASCII has a meaning: there are other digits, and other letters that look like those of keywords.
+# Only ASCII has a meaning: there are other digits, and other letters that look like those of
+# keywords.
 _TOKEN = re.compile(
     r"""[ \t\r\n]*(?:
     (?P<text>'[^']*(?:''[^']*)*')
@@ -66,8 +70,8 @@ def rewritten(condition: object, fields: Mapping[str, str]) -> str:
         fields: Types of the fields by name: string, int64, double or bool.
 
     Raises:
-        SettingsError: The condition is not in the grammar of this module, is too long, names an unknown field, or
-            compares a field with a value of another type.
+        SettingsError: The condition is not in the grammar of this module, is too long, names an
+            unknown field, or compares a field with a value of another type.
     """
     if not isinstance(condition, str):
         raise SettingsError(f"where is {short(condition)}; give a condition, such as {EXAMPLE}")
@@ -87,7 +91,11 @@ class _Token(NamedTuple):
     place: int  # from 1
 
     def __str__(self) -> str:
-        return "the end" if self.kind == "end" else f"{short(self.value, 40)} at character {self.place}"
+        return (
+            "the end"
+            if self.kind == "end"
+            else f"{short(self.value, 40)} at character {self.place}"
+        )
 
 
 class _Sql(NamedTuple):
@@ -114,7 +122,10 @@ class _Parser:
         if self._token.kind != "end":
             raise _Refused(f"unexpected {self._token}; connect conditions with and, or")
         if condition.levels > _MAX_LEVELS:
-            raise _Refused("it has too many comparisons in too many parentheses; write it with fewer parentheses")
+            raise _Refused(
+                "it has too many comparisons in too many parentheses; write it with fewer"
+                " parentheses"
+            )
         return condition.text
 
     @property
@@ -150,7 +161,10 @@ class _Parser:
         if opening := self._take("not", "("):
             self.depth += 1
             if self.depth > MAX_DEPTH:
-                raise _Refused(f"it has more than {MAX_DEPTH} levels of parentheses and NOT; write it with fewer")
+                raise _Refused(
+                    f"it has more than {MAX_DEPTH} levels of parentheses and NOT; write it with"
+                    " fewer"
+                )
             if opening == "not":
                 factor = self._factor(not negated)
             else:
@@ -160,7 +174,9 @@ class _Parser:
             return factor
         self.tests += 1
         if self.tests > MAX_TESTS:
-            raise _Refused(f"it has more than {MAX_TESTS:,} comparisons; use in (...) or several filters")
+            raise _Refused(
+                f"it has more than {MAX_TESTS:,} comparisons; use in (...) or several filters"
+            )
         if constant := self._take("true", "false"):
             return _Sql(1, str((constant == "true") != negated).lower())
         return _Sql(2, self._test(negated))
@@ -196,19 +212,29 @@ class _Parser:
                 return _integer_range(name, word, low, high)
             return f"`{name}` {word}BETWEEN {_sql(name, kind, low)} AND {_sql(name, kind, high)}"
         if has_not or kind != "bool":
-            raise _Refused(f"unexpected {self._token} after field {name}; compare it, as in {EXAMPLE}")
+            raise _Refused(
+                f"unexpected {self._token} after field {name}; compare it, as in {EXAMPLE}"
+            )
         return f"`{name}` = {str(not negated).lower()}"
 
     def _field(self) -> str:
         token = self._token
         if token.kind not in ("word", "quoted"):
-            raise _Refused(f"expected the name of a field, not {token}; compare fields with values, as in {EXAMPLE}")
+            raise _Refused(
+                f"expected the name of a field, not {token}; compare fields with values, as in"
+                f" {EXAMPLE}"
+            )
         name = token.value[1:-1] if token.kind == "quoted" else token.value
         if name not in self.fields:
             names = list(self.fields)
-            rest = f" and {len(names) - _LISTED_FIELDS} others" if len(names) > _LISTED_FIELDS else ""
+            rest = (
+                f" and {len(names) - _LISTED_FIELDS} others" if len(names) > _LISTED_FIELDS else ""
+            )
             listed = ", ".join(names[:_LISTED_FIELDS])
-            raise _Refused(f"unknown field {short(name, 40)} at character {token.place}; fields are {listed}{rest}")
+            raise _Refused(
+                f"unknown field {short(name, 40)} at character {token.place}; fields are"
+                f" {listed}{rest}"
+            )
         self.position += 1
         return name
 
@@ -237,19 +263,28 @@ class _Parser:
     def _pattern(self, name: str, kind: str) -> str:
         token = self._token
         if kind != "string" or token.kind != "text":
-            raise _Refused(f"{name} like {token}: LIKE compares a field of text with a pattern in single quotes")
+            raise _Refused(
+                f"{name} like {token}: LIKE compares a field of text with a pattern in single"
+                " quotes"
+            )
         self.position += 1
         pattern = _text(token)
         self.patterns += len(pattern)
         if self.patterns > MAX_PATTERNS:
-            raise _Refused(f"its LIKE patterns have more than {MAX_PATTERNS:,} characters; shorten them")
+            raise _Refused(
+                f"its LIKE patterns have more than {MAX_PATTERNS:,} characters; shorten them"
+            )
         # A backslash before any other character is an ordinary character
-        return _quoted(re.sub(r"\\([%_\\]?)", lambda match: match[0] if match[1] else r"\\", pattern))
+        return _quoted(
+            re.sub(r"\\([%_\\]?)", lambda match: match[0] if match[1] else r"\\", pattern)
+        )
 
 
 def _tokens(condition: str) -> list[_Token]:
     if len(condition) > MAX_CHARACTERS:
-        raise _Refused(f"it has {len(condition):,} characters; at most {MAX_CHARACTERS:,} are allowed")
+        raise _Refused(
+            f"it has {len(condition):,} characters; at most {MAX_CHARACTERS:,} are allowed"
+        )
     tokens = list[_Token]()
     position = 0
     while not tokens or tokens[-1].kind != "end":
@@ -257,8 +292,12 @@ def _tokens(condition: str) -> list[_Token]:
         if match is None:
             rest = condition[position:].lstrip(" \t\r\n")
             place = len(condition) - len(rest) + 1
-            problem = "a quote is not closed" if rest[0] in "'`\"" else f"unexpected {short(rest[:1])}"
-            raise _Refused(f"{problem} at character {place}; compare fields with values, as in {EXAMPLE}")
+            problem = (
+                "a quote is not closed" if rest[0] in "'`\"" else f"unexpected {short(rest[:1])}"
+            )
+            raise _Refused(
+                f"{problem} at character {place}; compare fields with values, as in {EXAMPLE}"
+            )
         kind = match.lastgroup or ""
         value = match[kind]
         place = match.start(kind) + 1
@@ -286,8 +325,11 @@ def _number(token: _Token) -> Number:
             return Decimal(token.value)
         except InvalidOperation:  # an exponent of many digits: the number is 0 or very near
             return Decimal(number)
-    if abs(number) > 2 * MAX_INTEGER or abs(int(token.value)) > MAX_INTEGER:  # int() refuses thousands of digits
-        raise _Refused(f"{token} has more than 64 bits; give an integer from {-MAX_INTEGER} to {MAX_INTEGER}")
+    # int() refuses thousands of digits
+    if abs(number) > 2 * MAX_INTEGER or abs(int(token.value)) > MAX_INTEGER:
+        raise _Refused(
+            f"{token} has more than 64 bits; give an integer from {-MAX_INTEGER} to {MAX_INTEGER}"
+        )
     return int(token.value)
 
 
@@ -301,7 +343,9 @@ def _check_kind(name: str, kind: str, value: Value) -> None:
     else:
         written = short(value, 40) if isinstance(value, str) else one_line(value, 40)
     advice = f"write '{value}' in quotes" if kind == "string" else "give a value of this kind"
-    raise _Refused(f"field {name} holds {_KINDS[kind]}, but it is compared with {written}; {advice}")
+    raise _Refused(
+        f"field {name} holds {_KINDS[kind]}, but it is compared with {written}; {advice}"
+    )
 
 
 def _sql(name: str, kind: str, value: Value) -> str:
@@ -312,8 +356,9 @@ def _sql(name: str, kind: str, value: Value) -> str:
     return str(value).lower() if isinstance(value, bool) else str(float(value))
 
 
-# An integer is compared with decimals as an integer, since doubles cannot represent most large integers. NOT has been
-# passed on to the tests, so a test may be false where it is unknown: a test that all integers pass is `IS NOT NULL`.
+# An integer is compared with decimals as an integer, since doubles cannot represent most large
+# integers. NOT has been passed on to the tests, so a test may be false where it is unknown: a test
+# that all integers pass is `IS NOT NULL`.
 
 
 def _integer_comparison(name: str, sign: str, value: Value) -> str:
@@ -333,7 +378,9 @@ def _integer_comparison(name: str, sign: str, value: Value) -> str:
 
 
 def _integer_list(name: str, word: str, values: Sequence[Value]) -> str:
-    """Write [NOT] IN for an integer field and numbers, of which only integers of 64 bits can be equal to it."""
+    """Write [NOT] IN for an integer field and numbers, of which only integers of 64 bits can be
+    equal to it.
+    """
     listed = dict[str, None]()
     for value in values:
         number = _checked_number(name, value)

@@ -1,4 +1,6 @@
-"""A server for one model, and optionally an index, with the APIs of OpenAI, Cohere, Jina and Hugging Face."""
+"""A server for one model, and optionally an index, with the APIs of OpenAI, Cohere, Jina and
+Hugging Face.
+"""
 
 from __future__ import annotations
 
@@ -52,13 +54,20 @@ from st_paragram.tools.serving.workers import FAILURE, Workers
 from st_paragram.tools.work import end_with_parent
 
 VARIABLE = "ST_PARAGRAM_SERVE"  # environment variable with the settings for a worker process
-_COUNTS = "PROMETHEUS_MULTIPROC_DIR"  # environment variable with the folder for counters of all worker processes
+# environment variable with the folder for counters of all worker processes
+_COUNTS = "PROMETHEUS_MULTIPROC_DIR"
 SEARCH_SECONDS = 30.0  # until a search is given up
 MAX_SEARCHES = 8  # at the same time
-_METHODS: dict[schemas.Kind, str] = {"sentence": "encode", "query": "encode_query", "document": "encode_document"}
+_METHODS: dict[schemas.Kind, str] = {
+    "sentence": "encode",
+    "query": "encode_query",
+    "document": "encode_document",
+}
 _SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 REQUESTS = prometheus.Counter("st_paragram_requests", "Requests answered", ["path", "status"])
-LATENCY = prometheus.Histogram("st_paragram_request_seconds", "Time to the answer", ["path"], buckets=_SECONDS)
+LATENCY = prometheus.Histogram(
+    "st_paragram_request_seconds", "Time to the answer", ["path"], buckets=_SECONDS
+)
 logger = logging.getLogger(__name__)
 
 
@@ -82,18 +91,25 @@ def build(job: schemas.Job) -> Starlette:
         "/metrics": _metrics,
         "/index": service.about_index,
     }
-    routes = [Route(path, service.reading(*each), methods=["POST"]) for path, each in posted.items()]
+    routes = [
+        Route(path, service.reading(*each), methods=["POST"]) for path, each in posted.items()
+    ]
     routes += [Route(path, page) for path, page in pages.items()]
     middleware = [Middleware(Guard, key=job.key, paths={*posted, *pages})]
     if job.origins:
-        how: Any = {"allow_methods": ["GET", "HEAD", "POST"], "allow_headers": ["*"], "expose_headers": ["Retry-After"]}
+        how: Any = {
+            "allow_methods": ["GET", "HEAD", "POST"],
+            "allow_headers": ["*"],
+            "expose_headers": ["Retry-After"],
+        }
         middleware.insert(0, Middleware(CORSMiddleware, allow_origins=job.origins, **how))
     handlers: Any = dict.fromkeys((HTTPException, SettingsError, ValidationError), _refused)
     app = Starlette(routes=routes, middleware=middleware, exception_handlers=handlers)
     app.router.redirect_slashes = False  # a redirect would lead to any host that the request names
     app.state.about = f"{service.name} ({service.dimension} dimensions)"
     gc.collect()
-    gc.freeze()  # with torch, a garbage collection of all loaded objects would stop all requests for 0.4 s
+    # with torch, a garbage collection of all loaded objects would stop all requests for 0.4 s
+    gc.freeze()
     return app
 
 
@@ -103,7 +119,11 @@ def build_worker() -> Starlette:
     try:
         return build(TypeAdapter(schemas.Job).validate_json(os.environ[VARIABLE]))
     except Exception as error:  # any error; the parent reports it in one line
-        reason = str(error) if isinstance(error, ParagramError) else f"{type(error).__name__}: {one_line(error)}"
+        reason = (
+            str(error)
+            if isinstance(error, ParagramError)
+            else f"{type(error).__name__}: {one_line(error)}"
+        )
         Path(os.environ[_COUNTS], FAILURE).write_text(reason, encoding="utf-8")
         raise SystemExit(1) from None
 
@@ -111,7 +131,8 @@ def build_worker() -> Starlette:
 def serve(job: schemas.Job) -> None:
     """Open model and index, print the address, and answer requests until SIGINT or SIGTERM.
 
-    The address is printed when clients are answered: with several workers, when all of them have started.
+    The address is printed when clients are answered: with several workers, when all of them have
+    started.
     """
     app = build(job)  # also for several workers, so that errors are reported once, in one line
     try:
@@ -121,7 +142,8 @@ def serve(job: schemas.Job) -> None:
         seen = f"cannot listen on {job.host}, port {job.port} ({error.strerror or error})"
         raise SettingsError(f"{seen}; choose another --host or --port") from error
     with listening, tempfile.TemporaryDirectory(prefix="st_paragram-metrics-") as counts:
-        # Inherited by connections. asyncio sets it only for sockets of `getaddrinfo`; small answers would take 40 ms.
+        # Inherited by connections. asyncio sets it only for sockets of `getaddrinfo`; small answers
+        # would take 40 ms.
         listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         host, port = listening.getsockname()[:2]
         address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
@@ -143,7 +165,8 @@ def serve(job: schemas.Job) -> None:
             access_log=False,
             timeout_keep_alive=30,
             timeout_graceful_shutdown=30,
-            timeout_worker_healthcheck=60,  # a worker may not respond for a while, for example when it imports torch
+            # a worker may not respond for a while, for example when it imports torch
+            timeout_worker_healthcheck=60,
         )
         with suppress(KeyboardInterrupt):  # uvicorn raises the signal again when it has stopped
             if job.workers == 1:
@@ -160,7 +183,9 @@ def serve(job: schemas.Job) -> None:
 
 
 class Guard:
-    """Checks the key, counts requests, and answers errors, without logging messages, which may contain texts."""
+    """Checks the key, counts requests, and answers errors, without logging messages, which may
+    contain texts.
+    """
 
     def __init__(self, app: ASGIApp, key: str | None, paths: set[str]) -> None:
         self.app, self.key, self.paths = app, key and key.encode(), paths
@@ -172,7 +197,8 @@ class Guard:
 
         async def counted(message: Message) -> None:
             nonlocal status
-            if "status" in message:  # before the client gets the answer, so that its own request is already counted
+            # before the client gets the answer, so that its own request is already counted
+            if "status" in message:
                 status = message["status"]
                 REQUESTS.labels(name, status).inc()
                 LATENCY.labels(name).observe(time.perf_counter() - began)
@@ -183,16 +209,24 @@ class Guard:
             if problem is None:
                 await self.app(scope, receive, counted)
             else:
-                refusal = _refusal(401, f"{problem} Authorization: Bearer KEY", headers={"WWW-Authenticate": "Bearer"})
+                refusal = _refusal(
+                    401,
+                    f"{problem} Authorization: Bearer KEY",
+                    headers={"WWW-Authenticate": "Bearer"},
+                )
                 await refusal(scope, receive, counted)
         except ClientDisconnect:
             return
         except Exception as error:
             frames = reversed(extract_tb(error.__traceback__)[-4:])
-            places = ", ".join(f"{Path(each.filename).name}:{each.lineno} ({each.name})" for each in frames)
+            places = ", ".join(
+                f"{Path(each.filename).name}:{each.lineno} ({each.name})" for each in frames
+            )
             logger.error("a request failed: %s at %s", type(error).__name__, places)
             if not status:
-                await _refusal(500, "the server failed; its log shows the type of error")(scope, receive, counted)
+                await _refusal(500, "the server failed; its log shows the type of error")(
+                    scope, receive, counted
+                )
 
     def _problem_with_key(self, scope: Scope) -> str | None:
         """Return the beginning of an error if a request does not have the key."""
@@ -210,16 +244,17 @@ class Guard:
 
 
 class _Counter(threading.local):
-    """A tokenizer that counts the tokens of each text for `usage`, so that no text is tokenized twice.
+    """A tokenizer that counts the tokens of each text for `usage`, so that no text is tokenized
+    twice.
 
     Each thread has separate counts.
     """
 
-    def __init__(self, tokenizer: Any) -> None:  # noqa: ANN401 - some have a faster way
+    def __init__(self, tokenizer: Any) -> None:
         self._encode = getattr(tokenizer, "encode_rows", tokenizer.encode)
         self._counts = list[NDArray[np.int64]]()
 
-    def encode(self, texts: list[str], max_length: int | None, threads: int) -> Any:  # noqa: ANN401
+    def encode(self, texts: list[str], max_length: int | None, threads: int) -> Any:
         ids, offsets = self._encode(texts, max_length, threads)
         self._counts.append(np.diff(offsets))
         return ids, offsets
@@ -241,13 +276,19 @@ class _Service:
         self.job, self.changing = job, asyncio.Lock()
         self.index: Any = None
         self.encoder: Any = load_encoder(folder)
-        self.dimension, self.batch_size = self.encoder.get_embedding_dimension() or 0, batch_size(self.encoder)
+        self.dimension, self.batch_size = (
+            self.encoder.get_embedding_dimension() or 0,
+            batch_size(self.encoder),
+        )
         self.name = job.name or job.model.partition("@")[0].rstrip("/").rpartition("/")[2]
         self.model, self.counter, short = self.encoder, None, 0
         if isinstance(self.encoder, Encoder):
-            self.counter, short = _Counter(self.encoder.tokenizer), 4096  # characters, about half a millisecond
+            # characters, about half a millisecond
+            self.counter, short = _Counter(self.encoder.tokenizer), 4096
             counted: Any = self.counter
-            self.model = Encoder(replace(self.encoder.model, tokenizer=counted), None, self.encoder.num_threads)
+            self.model = Encoder(
+                replace(self.encoder.model, tokenizer=counted), None, self.encoder.num_threads
+            )
         self.encode = Batcher(self._encode, short)
         self.searches = ThreadPoolExecutor(MAX_SEARCHES)
         if job.index is not None:
@@ -256,18 +297,22 @@ class _Service:
             self.index = SearchIndex(job.index, folder)
             self.index.encoder = self.encoder
 
-    def reading(self, schema: Any, answer: Any) -> Any:  # noqa: ANN401
+    def reading(self, schema: Any, answer: Any) -> Any:
         """Make an endpoint that parses the body of a request and calls `answer`."""
 
         async def endpoint(request: Request) -> Response:
             if not request.headers.get("content-type", "").lower().startswith("application/json"):
                 # If this header were optional, any web page could send requests here.
-                raise HTTPException(400, "the header Content-Type: application/json is missing; send it")
+                raise HTTPException(
+                    400, "the header Content-Type: application/json is missing; send it"
+                )
             body = bytearray()
             async for part in request.stream():
                 body += part
                 if len(body) > (most := int(self.job.max_body)):
-                    raise HTTPException(413, f"the body is larger than {most} bytes", {"Connection": "close"})
+                    raise HTTPException(
+                        413, f"the body is larger than {most} bytes", {"Connection": "close"}
+                    )
             asked = schema.model_validate_json(body)
             self._check_model(asked.model)
             return await answer(asked)
@@ -280,8 +325,13 @@ class _Service:
         found = self._known(await self.encode(texts, asked.input_type), texts, "input")
         rows: Any = _cut(found.units, asked.dimensions, "input")
         if asked.encoding_format == "base64":
-            rows = [b2a_base64(row.astype("<f4", copy=False), newline=False).decode() for row in rows]
-        data = [{"object": "embedding", "index": number, "embedding": row} for number, row in enumerate(rows)]
+            rows = [
+                b2a_base64(row.astype("<f4", copy=False), newline=False).decode() for row in rows
+            ]
+        data = [
+            {"object": "embedding", "index": number, "embedding": row}
+            for number, row in enumerate(rows)
+        ]
         usage = dict.fromkeys(("prompt_tokens", "total_tokens"), int(found.tokens.sum()))
         return _json({"object": "list", "data": data, "model": self.name, "usage": usage})
 
@@ -302,7 +352,8 @@ class _Service:
         first = self._known(await self.encode(query, "query"), query, "query")
         rest = self._known(await self.encode(cut, "document"), cut, field)
         scores = (rest.units @ first.units[0]).astype(np.float64)
-        scores = ((1 + scores) / 2 if is_tei and not asked.raw_scores else scores).round(6)  # equal rows score equally
+        # equal rows score equally
+        scores = ((1 + scores) / 2 if is_tei and not asked.raw_scores else scores).round(6)
         results, score = list[dict[str, Any]](), "score" if is_tei else "relevance_score"
         for number in np.argsort(-scores, kind="stable")[: asked.top_n].tolist():
             results.append({"index": number, score: scores[number]})
@@ -332,13 +383,19 @@ class _Service:
             results = index.search_vectors(
                 rows, k, asked.threshold, asked.where, recall=self.job.recall, seconds=seconds
             )
-            return _json({"model": self.name, "results": [[hit._asdict() for hit in hits] for hits in results]})
+            return _json(
+                {
+                    "model": self.name,
+                    "results": [[hit._asdict() for hit in hits] for hits in results],
+                }
+            )
 
         with self.encode.counted(len(queries)):
             try:
                 answer = asyncio.get_running_loop().run_in_executor(self.searches, search)
                 return await asyncio.wait_for(answer, SEARCH_SECONDS)
-            except (TimeoutError, asyncio.TimeoutError):  # the second is another class in Python 3.10
+            # the second is another class in Python 3.10
+            except (TimeoutError, asyncio.TimeoutError):
                 advice = "send fewer queries or a simpler condition"
                 raise HTTPException(
                     504, f"the search took longer than {SEARCH_SECONDS:.0f} seconds; {advice}"
@@ -349,14 +406,24 @@ class _Service:
         sentences = self._texts(asked.sentences, "sentences")
         for number, sentence in enumerate(sentences):
             if not has_two_letters(sentence):
-                raise HTTPException(400, f"text {number} of sentences has fewer than two letters or digits")
-        self._known(await self.encode(sentences, "document" if index.answers else "sentence"), sentences, "sentences")
-        return await self._changed("added", len(sentences), lambda: index.add(sentences, asked.metadata))
+                raise HTTPException(
+                    400, f"text {number} of sentences has fewer than two letters or digits"
+                )
+        self._known(
+            await self.encode(sentences, "document" if index.answers else "sentence"),
+            sentences,
+            "sentences",
+        )
+        return await self._changed(
+            "added", len(sentences), lambda: index.add(sentences, asked.metadata)
+        )
 
     async def delete(self, asked: schemas.Delete) -> Response:
         index = self._index(writable=True)
         texts = len(asked.sentences or ())
-        return await self._changed("deleted", texts, lambda: index.delete(asked.where, asked.sentences, asked.lines))
+        return await self._changed(
+            "deleted", texts, lambda: index.delete(asked.where, asked.sentences, asked.lines)
+        )
 
     async def _changed(self, name: str, texts: int, change: Callable[[], int]) -> Response:
         with self.encode.counted(texts):
@@ -367,7 +434,9 @@ class _Service:
     async def about_index(self, _: Request) -> Response:
         index = self._index()
         sentences, fields = await asyncio.to_thread(lambda: (len(index), index.fields))
-        return _json({"sentences": sentences, "fields": fields, "writable": self.job.index_writable})
+        return _json(
+            {"sentences": sentences, "fields": fields, "writable": self.job.index_writable}
+        )
 
     async def models(self, request: Request) -> Response:
         about = {"id": self.name, "object": "model", "created": 0, "owned_by": "st_paragram"}
@@ -379,25 +448,39 @@ class _Service:
         """Answer like text-embeddings-inference, except that `max_input_length` counts characters."""
         about: dict[str, Any] = {"model_id": self.name, "model_sha": None, "model_dtype": "float32"}
         about |= {"model_type": {"embedding": {"pooling": "mean"}}, "auto_truncate": False}
-        limits = {"max_input_length": self.job.max_characters, "max_client_batch_size": self.job.max_texts}
+        limits = {
+            "max_input_length": self.job.max_characters,
+            "max_client_batch_size": self.job.max_texts,
+        }
         limits |= {"max_batch_requests": BATCH_TEXTS, "max_concurrent_requests": MAX_WAITING}
         return _json(about | limits | {"version": installed_version()})
 
     async def health(self, _: Request) -> Response:
         sentences = None if self.index is None else await asyncio.to_thread(len, self.index)
-        return _json({"status": "ok", "model": self.name, "dimensions": self.dimension, "sentences": sentences})
+        return _json(
+            {
+                "status": "ok",
+                "model": self.name,
+                "dimensions": self.dimension,
+                "sentences": sentences,
+            }
+        )
 
     def _encode(self, texts: list[str], kind: schemas.Kind) -> Encoded:
         encode = getattr(self.model, _METHODS[kind])
         if self.counter:
             self.counter.begin()
-        rows = np.asarray(encode(texts, batch_size=self.batch_size, show_progress_bar=False), np.float32)
+        rows = np.asarray(
+            encode(texts, batch_size=self.batch_size, show_progress_bar=False), np.float32
+        )
         tokens = self.counter.counts() if self.counter else self._tokens(texts)
         known = known_embeddings(self.encoder, texts, rows, method=_METHODS[kind])
         return Encoded(rows, scaled(rows, known).vectors, known, tokens)
 
     def _tokens(self, texts: list[str]) -> NDArray[np.int64]:
-        """Return the numbers of tokens of texts, (n,); this takes little time compared with a network."""
+        """Return the numbers of tokens of texts, (n,); this takes little time compared with a
+        network.
+        """
         features = self.encoder.preprocess(texts)
         mask = features.get("attention_mask")
         return np.asarray(features["cu_seq_lens_q"].diff() if mask is None else mask.sum(1))
@@ -406,7 +489,8 @@ class _Service:
         """Return the embeddings of the texts of a field; refuse a text without a known token."""
         if not found.known.all():
             number = int(np.argmin(found.known))
-            is_empty = all(category(sign)[0] in "CZ" for sign in texts[number])  # spaces and invisible characters
+            # spaces and invisible characters
+            is_empty = all(category(sign)[0] in "CZ" for sign in texts[number])
             reason = "is empty" if is_empty else f"has no token that {self.name} knows"
             raise HTTPException(400, f"{_place(number, name)} {reason}")
         return found
@@ -417,12 +501,18 @@ class _Service:
 
     def _check_dimensions(self, dimensions: int | None) -> None:
         if dimensions is not None and dimensions > (known := self.dimension):
-            raise HTTPException(400, f"dimensions is {dimensions}; {self.name} has {known} dimensions")
+            raise HTTPException(
+                400, f"dimensions is {dimensions}; {self.name} has {known} dimensions"
+            )
 
     def _texts(self, texts: list[str], name: str, truncate: bool | None = False) -> list[str]:
-        """Return the texts of a field, truncated on request; refuse empty or long texts, and too few or too many."""
+        """Return the texts of a field, truncated on request; refuse empty or long texts, and too
+        few or too many.
+        """
         if not 1 <= len(texts) <= self.job.max_texts:
-            raise HTTPException(400, f"{name} has {len(texts)} texts; give 1 to {self.job.max_texts}")
+            raise HTTPException(
+                400, f"{name} has {len(texts)} texts; give 1 to {self.job.max_texts}"
+            )
         most = self.job.max_characters
         texts = [text[:most] for text in texts] if truncate else texts
         for number, text in enumerate(texts):
@@ -433,17 +523,24 @@ class _Service:
                 raise HTTPException(400, f"{seen}; at most {most} are allowed")
         return texts
 
-    def _index(self, writable: bool = False) -> Any:  # noqa: ANN401
+    def _index(self, writable: bool = False) -> Any:
         if self.index is None:
             raise HTTPException(404, "this server has no index; start it with --index")
         if writable and not self.job.index_writable:
-            raise HTTPException(403, "the index cannot be changed through this server; start it with --index-writable")
+            raise HTTPException(
+                403,
+                "the index cannot be changed through this server; start it with --index-writable",
+            )
         return self.index
 
 
 def _place(number: int, name: str) -> str:
     """Name a text of a field, whose pairs have been written one after another."""
-    return f"text {number % 2} of pairs[{number // 2}]" if name == "pairs" else f"text {number} of {name}"
+    return (
+        f"text {number % 2} of pairs[{number // 2}]"
+        if name == "pairs"
+        else f"text {number} of {name}"
+    )
 
 
 def _cut(units: Rows, dimensions: int | None, name: str) -> Rows:
@@ -454,29 +551,38 @@ def _cut(units: Rows, dimensions: int | None, name: str) -> Rows:
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     if not lengths.all():
         number = int(np.argmin(lengths))
-        raise HTTPException(400, f"{_place(number, name)} is zero in {dimensions} dimensions; ask for more dimensions")
+        raise HTTPException(
+            400,
+            f"{_place(number, name)} is zero in {dimensions} dimensions; ask for more dimensions",
+        )
     return rows / lengths
 
 
-def _json(value: object, status: int = 200, headers: Any = None) -> Response:  # noqa: ANN401
+def _json(value: object, status: int = 200, headers: Any = None) -> Response:
     """Return a value, possibly with arrays, as JSON."""
     content = orjson.dumps(value, np.ascontiguousarray, orjson.OPT_SERIALIZE_NUMPY)
     return Response(content, status, headers, "application/json")
 
 
-def _refusal(status: int, message: str, field: str | None = None, headers: Any = None) -> Response:  # noqa: ANN401
+def _refusal(status: int, message: str, field: str | None = None, headers: Any = None) -> Response:
     """Answer with an error."""
     return _json(schemas.error_of(status, message, field), status, headers)
 
 
-async def _refused(_: Request, error: Any) -> Response:  # noqa: ANN401
+async def _refused(_: Request, error: Any) -> Response:
     if isinstance(error, HTTPException):
         return _refusal(error.status_code, error.detail, headers=error.headers)
     if isinstance(error, SettingsError):
         return _refusal(400, str(error))
-    # The first error found by pydantic, with its place, such as pairs[1][0], but never with the value.
+    # The first error found by pydantic, with its place, such as pairs[1][0], but never with the
+    # value.
     first = error.errors(include_url=False, include_input=False)[0]
-    field = "".join([*map(str, first["loc"][:1]), *(f"[{part}]" for part in first["loc"][1:] if isinstance(part, int))])
+    field = "".join(
+        [
+            *map(str, first["loc"][:1]),
+            *(f"[{part}]" for part in first["loc"][1:] if isinstance(part, int)),
+        ]
+    )
     message = first["msg"].removeprefix("Value error, ")
     return _refusal(400, f"{field}: {message}" if field else message, field or None)
 

@@ -1,7 +1,9 @@
-"""Embedding of requests: short texts at once, other texts together with those that have arrived meanwhile.
+"""Embedding of requests: short texts at once, other texts together with those that have arrived
+meanwhile.
 
-Short texts are encoded in the event loop, which takes less time than passing them to a thread. One thread encodes the
-rest. No request waits for others: when the thread is free, it takes all waiting texts, up to a maximum number.
+Short texts are encoded in the event loop, which takes less time than passing them to a thread. One
+thread encodes the rest. No request waits for others: when the thread is free, it takes all waiting
+texts, up to a maximum number.
 """
 
 from __future__ import annotations
@@ -22,7 +24,9 @@ from st_paragram.tools.serving.schemas import Kind
 
 Rows = NDArray[np.float32]  # (n, D)
 BATCH_TEXTS, MAX_WAITING = 4096, 32_768  # texts encoded together, and waiting to be encoded
-BATCHES = prometheus.Histogram("st_paragram_batch_texts", "Texts encoded together", buckets=[2**n for n in range(13)])
+BATCHES = prometheus.Histogram(
+    "st_paragram_batch_texts", "Texts encoded together", buckets=[2**n for n in range(13)]
+)
 
 
 class Encoded(NamedTuple):
@@ -48,8 +52,8 @@ class Encoded(NamedTuple):
 class Batcher:
     """Encodes the texts of all requests, within one event loop.
 
-    Requests of up to `short` characters are encoded at once if nothing else is being encoded. Up to `batch_texts` texts
-    are encoded together, and up to `max_waiting` texts may wait.
+    Requests of up to `short` characters are encoded at once if nothing else is being encoded. Up to
+    `batch_texts` texts are encoded together, and up to `max_waiting` texts may wait.
     """
 
     def __init__(
@@ -59,14 +63,21 @@ class Batcher:
         batch_texts: int = BATCH_TEXTS,
         max_waiting: int = MAX_WAITING,
     ) -> None:
-        self.encode, self.short, self.batch_texts, self.max_waiting = encode, short, batch_texts, max_waiting
+        self.encode, self.short, self.batch_texts, self.max_waiting = (
+            encode,
+            short,
+            batch_texts,
+            max_waiting,
+        )
         self.waiting = 0
         self._requests: deque[tuple[list[str], Kind, asyncio.Future[Encoded]]] = deque()
         self._thread = ThreadPoolExecutor(1)
         self._work: asyncio.Task[None] | None = None
 
     async def __call__(self, texts: list[str], kind: Kind = "sentence") -> Encoded:
-        """Encode the texts of a request; raise an error with status 503 if too many texts are waiting."""
+        """Encode the texts of a request; raise an error with status 503 if too many texts are
+        waiting.
+        """
         is_idle = self._work is None or self._work.done()
         if is_idle and sum(map(len, texts)) <= self.short:
             BATCHES.observe(len(texts))
@@ -81,7 +92,9 @@ class Batcher:
 
     @contextmanager
     def counted(self, texts: int) -> Iterator[None]:
-        """Count texts of other work as waiting, such as those that are searched; raise errors like a call."""
+        """Count texts of other work as waiting, such as those that are searched; raise errors like
+        a call.
+        """
         self._check_waiting(texts)
         self.waiting += texts
         try:
@@ -91,11 +104,19 @@ class Batcher:
 
     def _check_waiting(self, texts: int) -> None:
         if self.waiting and self.waiting + texts > self.max_waiting:
-            raise HTTPException(503, f"{self.waiting} texts are waiting; try again in a second", {"Retry-After": "1"})
+            raise HTTPException(
+                503,
+                f"{self.waiting} texts are waiting; try again in a second",
+                {"Retry-After": "1"},
+            )
 
     async def _encode_waiting(self) -> None:
         while self._requests:
-            batch, texts, kind = list[tuple[int, asyncio.Future[Encoded]]](), list[str](), self._requests[0][1]
+            batch, texts, kind = (
+                list[tuple[int, asyncio.Future[Encoded]]](),
+                list[str](),
+                self._requests[0][1],
+            )
             while self._requests and self._requests[0][1] == kind:
                 if batch and len(texts) + len(self._requests[0][0]) > self.batch_texts:
                     break
@@ -105,7 +126,9 @@ class Batcher:
             self.waiting -= len(texts)
             BATCHES.observe(len(texts))
             try:
-                encoded = await asyncio.get_running_loop().run_in_executor(self._thread, self.encode, texts, kind)
+                encoded = await asyncio.get_running_loop().run_in_executor(
+                    self._thread, self.encode, texts, kind
+                )
             except Exception as error:  # any error; continue with the next batch
                 for _, answer in batch:
                     if not answer.done():

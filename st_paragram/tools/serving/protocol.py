@@ -42,7 +42,9 @@ class LimitedProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Parse a part of a request, or several requests; the application limits the size of bodies."""
+        """Parse a part of a request, or several requests; the application limits the size of
+        bodies.
+        """
         self._head += len(data)
         super().data_received(data)
         is_new = self.scope is not self._request
@@ -65,8 +67,11 @@ class LimitedProtocol(HttpToolsProtocol):
             self._refuse(400, "this is not an HTTP request")
 
     def _check_head(self, is_new: bool) -> None:
-        """Refuse a head that is too large, and long parts of requests that are neither head nor body."""
-        if is_new and self.cycle is not None and self.cycle.scope is self.scope:  # the whole head has arrived at once
+        """Refuse a head that is too large, and long parts of requests that are neither head nor
+        body.
+        """
+        # the whole head has arrived at once
+        if is_new and self.cycle is not None and self.cycle.scope is self.scope:
             lines = sum(len(name) + len(value) + 4 for name, value in self.headers)
             if len(self.url) + lines <= MAX_HEAD:
                 self._head = 0
@@ -86,7 +91,9 @@ class LimitedProtocol(HttpToolsProtocol):
         if now - self._last_read > SEND_SECONDS:
             self.transport.abort()
             return
-        has_arrived = self.cycle is not None and self.cycle.scope is self.scope and not self.cycle.more_body
+        has_arrived = (
+            self.cycle is not None and self.cycle.scope is self.scope and not self.cycle.more_body
+        )
         # The server may wait, too: a request does not arrive while an earlier request is answered
         if has_arrived or self.scope is not self._watched or self.flow.read_paused:
             self._watched = self.scope
@@ -95,15 +102,23 @@ class LimitedProtocol(HttpToolsProtocol):
             if self.scope is None:
                 self.transport.close()  # nothing has arrived
             else:
-                self._refuse(408, f"the request took longer than {RECEIVE_SECONDS:.0f} seconds to arrive")
+                self._refuse(
+                    408, f"the request took longer than {RECEIVE_SECONDS:.0f} seconds to arrive"
+                )
         self._watch = self.loop.call_later(CHECK_SECONDS, self._check)
 
     def _refuse(self, status: int, message: str) -> None:
         """Send an error, unless an answer has begun, and close the connection."""
         cycle = self.cycle
-        if cycle is None or (cycle.response_complete if cycle.scope is not self.scope else not cycle.response_started):
+        if cycle is None or (
+            cycle.response_complete if cycle.scope is not self.scope else not cycle.response_started
+        ):
             content = orjson.dumps(error_of(status, message))
-            head = [b"content-type: application/json", b"content-length: %d" % len(content), b"connection: close"]
+            head = [
+                b"content-type: application/json",
+                b"content-length: %d" % len(content),
+                b"connection: close",
+            ]
             if status == 503:
                 head.append(b"retry-after: 1")
             self.transport.write(STATUS_LINE[status] + b"\r\n".join(head) + b"\r\n\r\n" + content)

@@ -14,7 +14,8 @@ from pydantic_core import PydanticUseDefault
 from st_paragram.core.settings import setting, settings
 from st_paragram.errors import SettingsError
 
-#: OpenAI's vocabulary, whose token ids LangChain sends instead of texts, and its name in tiktoken's cache.
+#: OpenAI's vocabulary, whose token ids LangChain sends instead of texts, and its name in tiktoken's
+#: cache.
 VOCABULARY, CACHED_AS = "cl100k_base", "9b5ad71b2ce5302211f9c61530b329a4922fc6a4"
 Kind = Literal["sentence", "query", "document"]
 
@@ -26,11 +27,17 @@ class Job:
     model: str
     origins: tuple[str, ...] = ()
     key: str | None = field(default=None, repr=False)
-    host: str = setting("127.0.0.1", "address to listen on; by default only this machine can connect", metavar="HOST")
+    host: str = setting(
+        "127.0.0.1",
+        "address to listen on; by default only this machine can connect",
+        metavar="HOST",
+    )
     port: int = setting(8080, "port to listen on; 0: any free port", ge=0, le=65_535)
     workers: int = setting(1, "server processes", ge=1)
     name: str | None = setting(None, "model name in requests (default: the last part of MODEL)")
-    index: Path | None = setting(None, "index from st-paragram index, built with this model", metavar="FOLDER")
+    index: Path | None = setting(
+        None, "index from st-paragram index, built with this model", metavar="FOLDER"
+    )
     recall: float | None = setting(
         None,
         "for an approximate index: share of the nearest sentences that searches find; 1: exact "
@@ -38,7 +45,9 @@ class Job:
         gt=0,
         le=1,
     )
-    index_writable: bool = setting(False, "let clients with the key add sentences to the index and delete them")
+    index_writable: bool = setting(
+        False, "let clients with the key add sentences to the index and delete them"
+    )
     max_body: ByteSize = setting("4MiB", "maximum body of a request", metavar="SIZE")
     max_texts: int = setting(2048, "maximum texts per request; a pair has two", ge=1)
     max_characters: int = setting(20_000, "maximum characters per text", ge=1)
@@ -47,7 +56,9 @@ class Job:
     def __post_init__(self) -> None:
         """Refuse an index that anyone could change."""
         if self.index_writable and not self.key:
-            raise SettingsError("--index-writable needs a key, so that not everyone can change the index; give one")
+            raise SettingsError(
+                "--index-writable needs a key, so that not everyone can change the index; give one"
+            )
 
 
 def _one_or_many(value: object) -> object:
@@ -63,8 +74,12 @@ def _one_or_many(value: object) -> object:
         lists: Any = [value] if isinstance(value[0], int) else value
         return list(map(tiktoken.get_encoding(VOCABULARY).decode, lists))
     except (ImportError, KeyError, OverflowError, TypeError):
-        needed = f"token ids must be of {VOCABULARY}, and the server needs tiktoken with this vocabulary"
-        raise ValueError(f"{needed}; send texts (LangChain: check_embedding_ctx_length=False)") from None
+        needed = (
+            f"token ids must be of {VOCABULARY}, and the server needs tiktoken with this vocabulary"
+        )
+        raise ValueError(
+            f"{needed}; send texts (LangChain: check_embedding_ctx_length=False)"
+        ) from None
 
 
 def _default_for_null(value: object) -> object:
@@ -73,18 +88,22 @@ def _default_for_null(value: object) -> object:
     return value
 
 
-NULLABLE = BeforeValidator(_default_for_null)  # null is as good as no field: some clients send all fields
+# null is as good as no field: some clients send all fields
+NULLABLE = BeforeValidator(_default_for_null)
 FAST = Field(fail_fast=True)  # validation of a list stops at the first error
 Texts = Annotated[list[str], FAST]
 OneOrMany = Annotated[list[str], FAST, BeforeValidator(_one_or_many)]
-Document = Annotated[str, BeforeValidator(lambda value: value.get("text") if isinstance(value, dict) else value)]
+Document = Annotated[
+    str, BeforeValidator(lambda value: value.get("text") if isinstance(value, dict) else value)
+]
 Right = Annotated[Literal["Right", "right"], NULLABLE]  # truncate long texts at the end
 Flag = Annotated[bool, NULLABLE]
 Number = Annotated[int, Field(ge=1, lt=2**31)]
 
 
 class _Body(BaseModel):
-    model_config = ConfigDict(strict=True, protected_namespaces=())  # unknown fields are ignored: clients send some
+    # unknown fields are ignored: clients send some
+    model_config = ConfigDict(strict=True, protected_namespaces=())
     model: str | None = None
 
 
@@ -109,7 +128,9 @@ class Embed(_Body):
 
 
 class Rerank(_Body):
-    """A request for a ranking, with `documents` as in Cohere's and Jina's APIs, or `texts` as in TEI's."""
+    """A request for a ranking, with `documents` as in Cohere's and Jina's APIs, or `texts` as in
+    TEI's.
+    """
 
     query: str
     documents: Annotated[list[Document], FAST] | None = None

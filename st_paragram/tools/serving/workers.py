@@ -28,7 +28,13 @@ class Workers(Multiprocess):
         failure: Why they do not run; None while they do.
     """
 
-    def __init__(self, config: Config, sockets: list[socket.socket], folder: Path, started: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        config: Config,
+        sockets: list[socket.socket],
+        folder: Path,
+        started: Callable[[], None],
+    ) -> None:
         """`folder` is for `FAILURE`; `started` is called when all processes answer."""
         super().__init__(config, sockets)
         self.folder = folder
@@ -88,7 +94,11 @@ class Workers(Multiprocess):
         self.processes[place].start()
 
     def _look_at(self, process: Process) -> None:
-        if process.pid not in self.ready and process.process.is_alive() and process.is_ready(timeout=0.2):
+        if (
+            process.pid not in self.ready
+            and process.process.is_alive()
+            and process.is_ready(timeout=0.2)
+        ):
             self.ready.add(process.pid)
             self.failures = 0
 
@@ -102,7 +112,9 @@ class Workers(Multiprocess):
 
 
 def _answers(process: Process, seconds: float) -> bool:
-    """Whether a process answers in time; this does not wait for a process that has ended, as uvicorn does."""
+    """Whether a process answers in time; this does not wait for a process that has ended, as
+    uvicorn does.
+    """
     with suppress(OSError, EOFError):  # its pipe is closed
         process.parent_conn.send(b"ping")
         ready = wait([process.parent_conn, process.process.sentinel], seconds)

@@ -1,4 +1,6 @@
-"""The encoder: the same numbers as the SentenceTransformer, all kinds of inputs, settings, copies and processes."""
+"""The encoder: the same numbers as the SentenceTransformer, all kinds of inputs, settings, copies
+and processes.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,19 @@ from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding, TokenEmbedding
 
-HARD = ["", " ", "\ufffd", "a\x00b", "İstanbul", "ΟΔΟΣ", "\ud800x", "한국어", "x" * 300, "\u2581", "naïve café"]
+HARD = [
+    "",
+    " ",
+    "\ufffd",
+    "a\x00b",
+    "İstanbul",
+    "ΟΔΟΣ",
+    "\ud800x",
+    "한국어",
+    "x" * 300,
+    "\u2581",
+    "naïve café",
+]
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +73,13 @@ def encoder():
 def test_the_same_bytes_as_the_sentence_transformer(folders, texts, kind, dtype):
     folder = folders[kind, dtype]
     light, full, every = Encoder(folder), st_paragram.load(folder, device="cpu"), [*texts, *HARD]
-    for options in ({}, {"normalize_embeddings": True}, {"truncate_dim": 5}, {"batch_size": 7}, {"prompt": "de "}):
+    for options in (
+        {},
+        {"normalize_embeddings": True},
+        {"truncate_dim": 5},
+        {"batch_size": 7},
+        {"prompt": "de "},
+    ):
         found = light.encode(every, **options)
         assert found.dtype == np.float32 and found.shape[0] == len(every)
         np.testing.assert_array_equal(found, full.encode(every, **options))
@@ -92,8 +112,14 @@ def test_columns_arrays_and_iterables(encoder):
 @pytest.mark.parametrize(
     ("inputs", "message"),
     [
-        *((rows, r"^text 2 of 5 \(counted from 0\) is ") for _, rows in iterables(["a", "b", float("nan"), "c", None])),
-        *((rows, r"^text 2 of 5 \(counted from 0\) is ") for _, rows in columns(["a", "b", None, "c", None])),
+        *(
+            (rows, r"^text 2 of 5 \(counted from 0\) is ")
+            for _, rows in iterables(["a", "b", float("nan"), "c", None])
+        ),
+        *(
+            (rows, r"^text 2 of 5 \(counted from 0\) is ")
+            for _, rows in columns(["a", "b", None, "c", None])
+        ),
         (np.zeros(3), r"text 0 of 3 \(counted from 0\) is 0.0"),
         (b"abc", "type bytes"),
         ([["a"]], r"text 0 of 1 \(counted from 0\) is \['a'\]"),
@@ -136,18 +162,27 @@ def test_similarities_are_those_of_sentence_transformers(encoder, texts, name):
     light = copy.copy(encoder)
     light.similarity_fn_name = name
     a, b = encoder.encode(texts[:9]), encoder.encode(texts[9:14])
-    np.testing.assert_allclose(light.similarity(a, b), model.similarity(a, b).numpy(), atol=1e-3, rtol=1e-5)
+    np.testing.assert_allclose(
+        light.similarity(a, b), model.similarity(a, b).numpy(), atol=1e-3, rtol=1e-5
+    )
 
 
 def test_prompts_of_questions_and_documents(vocabulary, tmp_path, texts):
     prompts = {"query": "question ", "passage": "text "}
-    model = pipeline(SentencePieceEmbedding(vocabulary, 8), device="cpu", prompts=prompts, default_prompt_name="query")
+    model = pipeline(
+        SentencePieceEmbedding(vocabulary, 8),
+        device="cpu",
+        prompts=prompts,
+        default_prompt_name="query",
+    )
     folder = model_directory.save(model, tmp_path / "m")
     light, full = Encoder(folder), st_paragram.load(folder, device="cpu")
     assert light.prompts == {"query": "question ", "document": "", "passage": "text "}
     for method in ("encode", "encode_query", "encode_document"):
         np.testing.assert_array_equal(getattr(light, method)(texts), getattr(full, method)(texts))
-    np.testing.assert_array_equal(light.encode(texts, prompt_name="passage"), full.encode(texts, prompt_name="passage"))
+    np.testing.assert_array_equal(
+        light.encode(texts, prompt_name="passage"), full.encode(texts, prompt_name="passage")
+    )
     np.testing.assert_array_equal(light.encode(["a"]), light.encode(["question a"], prompt=""))
 
 
@@ -159,11 +194,18 @@ def test_fewer_components_are_the_first_ones(encoder, texts):
 
 
 def test_a_copy_of_another_type(encoder, texts, tmp_path):
-    folder = encoder.save(tmp_path / "half", card="# half\n", dtype="float16", truncate_dim=30, normalize=True)
+    folder = encoder.save(
+        tmp_path / "half", card="# half\n", dtype="float16", truncate_dim=30, normalize=True
+    )
     again = Encoder(folder)
     np.testing.assert_allclose(np.linalg.norm(again.encode(texts), axis=1), 1, atol=1e-6)
-    assert again.model.table.kind.value == "float16" and "float16" in (folder / "README.md").read_text()
-    np.testing.assert_array_equal(st_paragram.load(folder, device="cpu").encode(texts), again.encode(texts))
+    assert (
+        again.model.table.kind.value == "float16"
+        and "float16" in (folder / "README.md").read_text()
+    )
+    np.testing.assert_array_equal(
+        st_paragram.load(folder, device="cpu").encode(texts), again.encode(texts)
+    )
     with pytest.raises(ModelDirectoryError, match="exists"):
         encoder.save(folder)
 
@@ -186,11 +228,10 @@ def test_threads_follow_the_environment(monkeypatch):
 
 def test_it_needs_neither_torch_nor_a_cache(tmp_path):
     script = (
-        "import os, sys\nos.environ['XDG_CACHE_HOME'] = sys.argv[1]\n"
-        "from st_paragram import Encoder\n"
-        "print(*Encoder('p-sp-mini').encode(['a', 'b']).shape)\n"
-        "from st_paragram.core.native import kernels\n"
-        "assert not {'pydantic', 'filelock', 'tqdm', kernels() and 'sentencepiece'} & set(sys.modules)"
+        "import os, sys\nos.environ['XDG_CACHE_HOME'] = sys.argv[1]\nfrom st_paragram import"
+        " Encoder\nprint(*Encoder('p-sp-mini').encode(['a', 'b']).shape)\nfrom"
+        " st_paragram.core.native import kernels\nassert not {'pydantic', 'filelock', 'tqdm',"
+        " kernels() and 'sentencepiece'} & set(sys.modules)"
     )
     (tmp_path / "file").write_text("")
     done = run_without(script, [tmp_path / "file"])
@@ -198,14 +239,21 @@ def test_it_needs_neither_torch_nor_a_cache(tmp_path):
 
 
 def test_a_language_keeps_the_settings_of_the_encoder(folders, texts):
-    for opened in (Encoder(folders["bilingual", "float32"]), st_paragram.load(folders["bilingual", "float32"], "cpu")):
+    for opened in (
+        Encoder(folders["bilingual", "float32"]),
+        st_paragram.load(folders["bilingual", "float32"], "cpu"),
+    ):
         opened.prompts["query"] = "question "
         opened.default_prompt_name = "query"
         opened.similarity_fn_name = "dot"
         opened.truncate_dim = 7
         spanish = pickle.loads(pickle.dumps(opened.in_language("es")))
         assert spanish.prompts["query"] == "question " and spanish.prompts is not opened.prompts
-        assert (spanish.default_prompt_name, spanish.similarity_fn_name, spanish.truncate_dim) == ("query", "dot", 7)
+        assert (spanish.default_prompt_name, spanish.similarity_fn_name, spanish.truncate_dim) == (
+            "query",
+            "dot",
+            7,
+        )
         expected = opened.encode([f"question {text}" for text in texts], prompt="", language="es")
         assert expected.shape[1] == 7
         np.testing.assert_array_equal(spanish.encode(texts), expected)
@@ -231,6 +279,8 @@ def test_texts_without_a_token_have_zeros_in_every_library(folders, name, tmp_pa
         for model in (light, full, plain):  # all have the embedding of the mark of a space
             rows = model.encode(scripts, normalize_embeddings=True)
             np.testing.assert_allclose(rows @ rows.T, 1, atol=1e-5)
-            np.testing.assert_allclose(rows, light.encode(scripts, normalize_embeddings=True), atol=1e-5)
+            np.testing.assert_allclose(
+                rows, light.encode(scripts, normalize_embeddings=True), atol=1e-5
+            )
         mixed = light.encode(["hello გამარჯობა", "hello"], normalize_embeddings=True)
         assert 0.9 < mixed[0] @ mixed[1] < 1

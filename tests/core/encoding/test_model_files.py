@@ -1,4 +1,6 @@
-"""The files of averaging models: mapped tables are shared and private, saving and opening do no more than they must."""
+"""The files of averaging models: mapped tables are shared and private, saving and opening do no
+more than they must.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,9 @@ def test_what_was_written_is_mapped(tmp_path, rng, kind):
 def test_a_file_that_is_replaced_leaves_open_tables_as_they_are(folder):
     encoder = Encoder(folder)
     before = encoder.encode("station")
-    Encoder(shipped_folder()).save(folder, dtype="float32", truncate_dim=8, normalize=True, overwrite=True)
+    Encoder(shipped_folder()).save(
+        folder, dtype="float32", truncate_dim=8, normalize=True, overwrite=True
+    )
     np.testing.assert_array_equal(encoder.encode("station"), before)
 
 
@@ -57,7 +61,9 @@ def test_a_vector_that_is_not_finite_never_comes_out(folder, options):
     save_file(tensors, folder / "model.safetensors")
     encoder = Encoder(folder)
     assert np.isfinite(encoder.encode(texts[:1], **options)).all()
-    with pytest.raises(ModelDirectoryError, match=r"^the embedding of 'the station' has NaN or infinite"):
+    with pytest.raises(
+        ModelDirectoryError, match=r"^the embedding of 'the station' has NaN or infinite"
+    ):
         encoder.encode(texts, **options)
 
 
@@ -77,7 +83,10 @@ def test_a_vector_that_is_not_finite_never_comes_out(folder, options):
         ({"dropout": float("nan")}, "dropout is nan"),
         ({"tokenizer_options": []}, r"tokenizer_options is \[\], not an object"),
         ({"tokenizer_options": {"lower_case": 1}}, "lower_case is 1, not true or false"),
-        ({"tokenizer_kind": "../outside"}, r"tokenizer_kind is '\.\./outside', not one of sentencepiece, word"),
+        (
+            {"tokenizer_kind": "../outside"},
+            r"tokenizer_kind is '\.\./outside', not one of sentencepiece, word",
+        ),
         ({"tokenizer_kind": ["word"]}, r"tokenizer_kind is \['word'\], not a text"),
         ({"table_type": 8}, "table_type is 8, not a text"),
         ({"architecture": 1}, "architecture 1"),
@@ -109,7 +118,9 @@ def test_settings_of_another_type_are_refused_in_one_line(folder, settings, mess
     (folder / "config_sentence_transformers.json").write_text(json.dumps(settings))
     with pytest.raises(ModelDirectoryError, match=message) as caught:
         Encoder(folder)
-    assert "\n" not in str(caught.value) and "config_sentence_transformers.json" in str(caught.value)
+    assert "\n" not in str(caught.value) and "config_sentence_transformers.json" in str(
+        caught.value
+    )
 
 
 def test_no_file_outside_the_folder_is_opened(folder, tmp_path, monkeypatch):
@@ -117,7 +128,9 @@ def test_no_file_outside_the_folder_is_opened(folder, tmp_path, monkeypatch):
     path = folder / "st_paragram.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"tokenizer_kind": "../outside"}))
     opened = []
-    monkeypatch.setattr(Path, "read_bytes", lambda self: opened.append(self.name) or self.open("rb").read())
+    monkeypatch.setattr(
+        Path, "read_bytes", lambda self: opened.append(self.name) or self.open("rb").read()
+    )
     for reader in (Encoder, st_paragram.load):
         with pytest.raises(ModelDirectoryError, match="tokenizer_kind is"):
             reader(folder)
@@ -134,9 +147,13 @@ def test_a_configuration_is_an_object(folder):
 
 def test_where_models_are(folder, monkeypatch, tmp_path):
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert find("~/m") == find(folder) == folder and find("p-sp-base") == shipped_folder("p-sp-base")
+    assert find("~/m") == find(folder) == folder and find("p-sp-base") == shipped_folder(
+        "p-sp-base"
+    )
     for name in ("~/n", "n", "a/b/c", str(tmp_path / "n")):
-        with pytest.raises(ModelDirectoryError, match=f"no model '{name}': no such folder; give a path"):
+        with pytest.raises(
+            ModelDirectoryError, match=f"no model '{name}': no such folder; give a path"
+        ):
             find(name)
     with pytest.raises(ModelDirectoryError, match=r"model\.safetensors is a file"):
         find(folder / "model.safetensors")

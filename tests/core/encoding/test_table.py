@@ -12,10 +12,15 @@ from st_paragram.errors import SettingsError
 
 
 def test_int8_by_hand():
-    table = Table(np.array([[1.0, -2.0, 0.5], [0, 0, 0], [127, 1, -63.5]], np.float32)).converted(TableType.INT8)
-    assert table.weight.tolist() == [[64, -127, 32], [0, 0, 0], [127, 1, -64]]  # halves to the even number
+    table = Table(np.array([[1.0, -2.0, 0.5], [0, 0, 0], [127, 1, -63.5]], np.float32)).converted(
+        TableType.INT8
+    )
+    # halves to the even number
+    assert table.weight.tolist() == [[64, -127, 32], [0, 0, 0], [127, 1, -64]]
     np.testing.assert_allclose(table.scale, [2 / 127, 0, 1])
-    np.testing.assert_allclose(table.rows([0, 2]), [[128 / 127, -2, 64 / 127], [127, 1, -64]], rtol=1e-6)
+    np.testing.assert_allclose(
+        table.rows([0, 2]), [[128 / 127, -2, 64 / 127], [127, 1, -64]], rtol=1e-6
+    )
 
 
 def test_what_does_not_fit_float16_is_refused():

@@ -53,7 +53,9 @@ def test_one_dimension(vocabulary):
     short = Encoder("p-sp-mini", truncate_dim=1)
     vectors, known = unit_embeddings(short, TEXTS)
     assert known.tolist() == KNOWN and set(np.abs(vectors[known]).ravel()) == {1.0}
-    vectors, known = unit_embeddings(Fixed({"a": [2.0], "b": [-1.0], "c": [0.0]}, [5.0]), ["a", "b", "c", "d"])
+    vectors, known = unit_embeddings(
+        Fixed({"a": [2.0], "b": [-1.0], "c": [0.0]}, [5.0]), ["a", "b", "c", "d"]
+    )
     assert vectors.ravel().tolist() == [1, -1, 0, 1] and known.tolist() == [True, True, False, True]
 
 
@@ -69,7 +71,9 @@ def test_networks(kind, store, vocabulary):
     texts = [text for text in TEXTS if "Hello" not in text]
     if kind == "generative":
         generator = new_generator(vocabulary)
-        model = GenerativeEncoder.of(generator.semantic.pipeline, ("en", "xx"), vocabulary, generator)
+        model = GenerativeEncoder.of(
+            generator.semantic.pipeline, ("en", "xx"), vocabulary, generator
+        )
     else:
         model = new_model(store, kind)
     for _, known in (unit_embeddings(model, texts), (None, known_texts(model, texts))):
@@ -79,13 +83,23 @@ def test_networks(kind, store, vocabulary):
 @pytest.mark.parametrize("name", ["p-sp-mini", "p-sp-base"])
 def test_signs_and_numbers_are_no_knowledge_of_a_sentence(name):
     encoder = Encoder(name)
-    unknown = ["გუშინ სახლში წავედი.", "ის არის მასწავლებელი.", "გამარჯობა 2020", "እወድሃለሁ።", "ខ្ញុំ!", "კატა ❤"]
+    unknown = [
+        "გუშინ სახლში წავედი.",
+        "ის არის მასწავლებელი.",
+        "გამარჯობა 2020",
+        "እወድሃለሁ።",
+        "ខ្ញុំ!",
+        "კატა ❤",
+    ]
     known = ["2024", "...", "❤", "15 %", "Привет.", "你好。", "გამარჯობა OK", "A"]
-    assert unit_embeddings(encoder, unknown + known).known.tolist() == [False] * len(unknown) + [True] * len(known)
+    assert unit_embeddings(encoder, unknown + known).known.tolist() == [False] * len(unknown) + [
+        True
+    ] * len(known)
     for text in unknown + known:  # the same alone, and from the table of all tokens
         assert unit_embeddings(encoder, [text]).known.tolist() == [text in known]
     assert (
-        known_texts(encoder, (unknown + known) * 500).tolist() == ([False] * len(unknown) + [True] * len(known)) * 500
+        known_texts(encoder, (unknown + known) * 500).tolist()
+        == ([False] * len(unknown) + [True] * len(known)) * 500
     )
 
 
@@ -98,7 +112,9 @@ def test_models_of_other_libraries():
     np.testing.assert_array_equal(again.vectors, vectors)
     assert unit_embeddings(model, []).vectors.shape == (0, 2)
     for bad in (np.nan, np.inf):
-        with pytest.raises(ModelDirectoryError, match="embedding 2 of 2 has NaN or infinite values"):
+        with pytest.raises(
+            ModelDirectoryError, match="embedding 2 of 2 has NaN or infinite values"
+        ):
             unit_embeddings(Fixed({"a": [3, 4], "b": [bad, 1]}, [1, 1]), ["a", "b"])
 
 
@@ -107,12 +123,22 @@ def test_tokenizers_of_transformers():
         all_special_ids = (0, 1)
 
         def __call__(self, texts, **_):
-            return {"input_ids": [[{"a": 5, "b": 6}.get(word, 1) for word in text.split()] for text in texts]}
+            return {
+                "input_ids": [
+                    [{"a": 5, "b": 6}.get(word, 1) for word in text.split()] for text in texts
+                ]
+            }
 
         def convert_ids_to_tokens(self, number):
             return {5: "\u2581a", 6: "\u2581"}[number]
 
-    assert known_to(Words(), ["a", "x y", "", "b", "x a"]).tolist() == [True, False, False, False, True]
+    assert known_to(Words(), ["a", "x y", "", "b", "x a"]).tolist() == [
+        True,
+        False,
+        False,
+        False,
+        True,
+    ]
 
 
 def test_plain_sentence_transformers(tmp_path):

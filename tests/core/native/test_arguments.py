@@ -1,4 +1,6 @@
-"""What kernels copy and select, and what none of them takes: memory and ids that would be read or written elsewhere."""
+"""What kernels copy and select, and what none of them takes: memory and ids that would be read or
+written elsewhere.
+"""
 
 import numpy as np
 import pytest
@@ -36,14 +38,19 @@ def test_ids_beyond_32_bits_are_not_taken_for_others(wrong):
         row_means(table, torch.tensor([0, wrong]), torch.tensor([0, 2]))
 
 
-@given(st.sampled_from([np.uint8, np.uint16, np.uint32]), st.lists(st.tuples(st.integers(0, 40), st.integers(0, 10))))
+@given(
+    st.sampled_from([np.uint8, np.uint16, np.uint32]),
+    st.lists(st.tuples(st.integers(0, 40), st.integers(0, 10))),
+)
 def test_sentences_of_a_store_are_slices(dtype, sentences):
     ids = (np.arange(50) * 5).astype(dtype)
     begins, counts = np.array(sentences, np.int64).reshape(-1, 2).T
     offsets = np.concatenate([[0], np.cumsum(counts)])
     out = np.empty(offsets[-1], np.int32)
     kernels().gather(ids, np.ascontiguousarray(begins), offsets, out)
-    assert out.tolist() == [int(i) for begin, count in sentences for i in ids[begin : begin + count]]
+    assert out.tolist() == [
+        int(i) for begin, count in sentences for i in ids[begin : begin + count]
+    ]
 
 
 @pytest.mark.parametrize(
@@ -65,12 +72,18 @@ def test_sentences_outside_a_store_are_refused(begins, offsets, message):
     [
         (np.zeros((4, 4), F32), np.full((2, 5), 4), "row 4 is not among the vectors"),
         (np.zeros((4, 4), F32), np.zeros((3, 5), np.int64), "rows has another shape"),
-        (np.zeros((4, 8), F32)[:, ::2], np.zeros((2, 5), np.int64), "shards differ in type or are not contiguous"),
+        (
+            np.zeros((4, 8), F32)[:, ::2],
+            np.zeros((2, 5), np.int64),
+            "shards differ in type or are not contiguous",
+        ),
     ],
 )
 def test_candidates_outside_the_vectors_are_refused(shard, rows, message):
     with pytest.raises(ValueError, match=message):
-        kernels().candidate_cosines(np.zeros((2, 4), F32), [shard], np.ones(4, F32), rows, np.zeros((2, 5), F32), 1)
+        kernels().candidate_cosines(
+            np.zeros((2, 4), F32), [shard], np.ones(4, F32), rows, np.zeros((2, 5), F32), 1
+        )
 
 
 @pytest.mark.parametrize("threads", [1, 2])

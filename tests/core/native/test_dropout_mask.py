@@ -33,19 +33,28 @@ def expected(seed, step, occurrences, dim, p):
 
 
 @pytest.mark.parametrize("dim", [1, 31, 33, 64, 100, 200])
-@pytest.mark.parametrize(("seed", "step", "p"), [(0, 0, 0.1), (2**64 - 1, 10**12, 0.3), (42, 7, 0.99999)])
+@pytest.mark.parametrize(
+    ("seed", "step", "p"), [(0, 0, 0.1), (2**64 - 1, 10**12, 0.3), (42, 7, 0.99999)]
+)
 def test_is_what_is_written_down(dim, seed, step, p):
-    np.testing.assert_array_equal(kernels().dropout_mask(seed, step, 9, dim, p), expected(seed, step, 9, dim, p))
+    np.testing.assert_array_equal(
+        kernels().dropout_mask(seed, step, 9, dim, p), expected(seed, step, 9, dim, p)
+    )
 
 
 @pytest.mark.parametrize("p", [0.001, 0.1, 0.3, 0.5, 0.9, 0.999])
 def test_keeps_its_share(p):
-    """1.28 million draws: all of them within 3 standard deviations, so are components and tokens as a chi-square."""
+    """1.28 million draws: all of them within 3 standard deviations, so are components and tokens as
+    a chi-square.
+    """
     p = round(p * 2**16) / 2**16
-    x = (kernels().dropout_mask(1, 0, 2000, 640, p) - (1 - p)) / np.sqrt(p * (1 - p))  # centred on 0, of variance 1
+    # centred on 0, of variance 1
+    x = (kernels().dropout_mask(1, 0, 2000, 640, p) - (1 - p)) / np.sqrt(p * (1 - p))
     assert abs(x.sum()) < 3 * np.sqrt(x.size)
     for axis in (0, 1):
         sums = x.sum(axis)
         degrees = len(sums)
         chi_square = (sums**2).sum() / x.shape[axis]
-        assert abs(chi_square - degrees) < 4 * np.sqrt(2 * degrees * (1 + 1 / (p * (1 - p) * x.shape[axis])))
+        assert abs(chi_square - degrees) < 4 * np.sqrt(
+            2 * degrees * (1 + 1 / (p * (1 - p) * x.shape[axis]))
+        )

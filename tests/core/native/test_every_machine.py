@@ -1,7 +1,8 @@
-"""What is promised to be the same on every processor, whatever its instruction set and whoever compiled the kernels.
+"""What is promised to be the same on every processor, whatever its instruction set and whoever
+compiled the kernels.
 
-Sums of means and of searches run in a fixed order. Lengths are not here: a sum of squares is added up in as many lanes
-as a processor has.
+Sums of means and of searches run in a fixed order. Lengths are not here: a sum of squares is added
+up in as many lanes as a processor has.
 """
 
 import hashlib
@@ -49,7 +50,10 @@ def results():
     native = kernels()
     offsets = np.concatenate([[0], np.cumsum(below(30, 400, 3))])
     ids = below(1000, int(offsets[-1]), 4).astype(np.int32)
-    rows, lengths = below(1000, 50 * 20, 5).reshape(50, 20), np.abs(vectors(1, 1000, 6)[0]) + np.float32(0.5)
+    rows, lengths = (
+        below(1000, 50 * 20, 5).reshape(50, 20),
+        np.abs(vectors(1, 1000, 6)[0]) + np.float32(0.5),
+    )
     for dim in (7, 100, 1024):
         table = vectors(1000, dim, 7)
         kinds = {"float32": table, "float16": table.astype(np.float16).view(np.uint16)}
@@ -58,9 +62,14 @@ def results():
             mean(kinds[kind], ids, offsets, out, False, 2)
             yield f"means of {kind}", out
         if dim % 2 == 0:
-            packed, scales = below(256, 1000 * dim // 2, 9).astype(np.uint8).reshape(1000, -1), vectors(1, 1000, 10)[0]
+            packed, scales = (
+                below(256, 1000 * dim // 2, 9).astype(np.uint8).reshape(1000, -1),
+                vectors(1, 1000, 10)[0],
+            )
             out = np.empty((400, dim), np.float32)
-            native.mean_rows_i4(packed, np.round(scales * 2.0**15) / np.float32(2**15), ids, offsets, out, False, 2)
+            native.mean_rows_i4(
+                packed, np.round(scales * 2.0**15) / np.float32(2**15), ids, offsets, out, False, 2
+            )
             yield "means of int4", out
         for kind, shard in (kinds | {"int8": np.round(table * 127).astype(np.int8)}).items():
             out = np.full(rows.shape, -1, np.float32)
@@ -84,5 +93,8 @@ def test_the_same_bytes_here():
 def test_the_same_bytes_with_fewer_instructions(instructions):
     """A wish that the processor cannot fulfil falls back on another set."""
     code = "import test_every_machine as test; assert test.digests() == test.DIGESTS"
-    env = os.environ | {"ST_PARAGRAM_INSTRUCTIONS": instructions, "PYTHONPATH": os.pathsep.join(sys.path)}
+    env = os.environ | {
+        "ST_PARAGRAM_INSTRUCTIONS": instructions,
+        "PYTHONPATH": os.pathsep.join(sys.path),
+    }
     subprocess.run([sys.executable, "-c", code], env=env, check=True)

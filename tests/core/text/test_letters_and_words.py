@@ -22,7 +22,12 @@ def test_words(text, words):
 
 
 def test_two_letters():
-    assert has_two_letters("a b") and has_two_letters("7, 8") and has_two_letters("ปี") and has_two_letters("की")
+    assert (
+        has_two_letters("a b")
+        and has_two_letters("7, 8")
+        and has_two_letters("ปี")
+        and has_two_letters("की")
+    )
     assert (
         not has_two_letters("\u0301\u0300")
         and not has_two_letters("a !")

@@ -16,7 +16,14 @@ from hypothesis import strategies as st
 from st_paragram.cli.main import main
 from st_paragram.core.pair_store import PairStore
 from st_paragram.core.text import streams
-from st_paragram.core.text.parallel import ReadCounts, TextSource, parse_source, read_pairs, read_rows, with_columns
+from st_paragram.core.text.parallel import (
+    ReadCounts,
+    TextSource,
+    parse_source,
+    read_pairs,
+    read_rows,
+    with_columns,
+)
 from st_paragram.errors import SettingsError, TextError
 
 EN_ES = ("en", "es")
@@ -24,7 +31,10 @@ ROWS = [("one fish", "un pez"), ("two", "dos ñandúes"), ("", "trés"), ("犬",
 SIDES = ["".join(row[side] + "\n" for row in ROWS).encode() for side in (0, 1)]
 SPECIAL = "\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029\ufeff\0 a"
 TEXTS = st.text(
-    st.one_of(st.sampled_from(SPECIAL), st.characters(exclude_characters="\n\t", exclude_categories=["Cs"]))
+    st.one_of(
+        st.sampled_from(SPECIAL),
+        st.characters(exclude_characters="\n\t", exclude_categories=["Cs"]),
+    )
 )
 
 
@@ -32,7 +42,9 @@ def tabbed(rows: list[tuple[str, str]]) -> bytes:
     return "".join(f"{a}\t{b}\n" for a, b in rows).encode()
 
 
-def read(source: TextSource | str | Path, **options: bool) -> tuple[list[tuple[str, str]], ReadCounts]:
+def read(
+    source: TextSource | str | Path, **options: bool
+) -> tuple[list[tuple[str, str]], ReadCounts]:
     counts = ReadCounts()
     source = source if isinstance(source, TextSource) else parse_source(str(source), EN_ES)
     return list(read_pairs(source, counts, **options)), counts
@@ -44,7 +56,9 @@ def write(path: Path, data: bytes) -> Path:
 
 
 def moses(folder: Path, first: bytes, second: bytes) -> TextSource:
-    return TextSource((str(write(folder / "a.en", first)), str(write(folder / "a.es", second))), EN_ES)
+    return TextSource(
+        (str(write(folder / "a.en", first)), str(write(folder / "a.es", second))), EN_ES
+    )
 
 
 def write_zip(path: Path, members: dict[str, bytes]) -> Path:
@@ -85,12 +99,16 @@ def test_column_order(tmp_path: Path) -> None:
     assert read(parse_source(f"en-en:{path}", ("en", "en")))[0] == ROWS
     with pytest.raises(SettingsError, match=r"columns en-de, but en-es is expected"):
         parse_source(f"en-de:{path}", EN_ES)
-    with pytest.raises(SettingsError, match=r"ambiguous language \(one of es, de\); write for example en-es:pairs"):
+    with pytest.raises(
+        SettingsError, match=r"ambiguous language \(one of es, de\); write for example en-es:pairs"
+    ):
         parse_source("pairs", ("en", "es-de"))
 
 
 def test_moses_rows_stay_aligned_and_unequal_lengths_are_refused(tmp_path: Path) -> None:
-    message = r"a\.en has 50,000 rows and .*a\.es has 3 rows; the files of a pair need the same number"
+    message = (
+        r"a\.en has 50,000 rows and .*a\.es has 3 rows; the files of a pair need the same number"
+    )
     with pytest.raises(TextError, match=message):
         read(moses(tmp_path, b"some words\n" * 50_000, b"palabras\n" * 3), drop_invalid=True)
     assert read(moses(tmp_path, SIDES[0], SIDES[1].removesuffix(b"\n")))[0] == ROWS
@@ -109,19 +127,28 @@ def test_opus_zip(tmp_path: Path) -> None:
     path = write_zip(tmp_path / "O.zip", with_region)
     assert read(parse_source(str(path), ("en", "zh")))[0] == [("a dog", "狗")]
     path = write_zip(tmp_path / "P.zip", with_region | {"O.en-zh_tw.zh_tw": "犬\n".encode()})
-    with pytest.raises(TextError, match=r"needs one member each for \.en and \.zh, .*; give the codes as in"):
+    with pytest.raises(
+        TextError, match=r"needs one member each for \.en and \.zh, .*; give the codes as in"
+    ):
         read(parse_source(str(path), ("en", "zh")))
     assert read(parse_source(f"en-zh_tw:{path}", ("en", "zh")))[0] == [("a dog", "犬")]
 
 
 def test_zip_with_one_file_of_columns(tmp_path: Path) -> None:
     assert read(write_zip(tmp_path / "t.zip", {"folder/table.tsv": tabbed(ROWS)}))[0] == ROWS
-    with pytest.raises(TextError, match=r"u\.zip: needs one member each for .*its members are a.tsv, b.tsv"):
+    with pytest.raises(
+        TextError, match=r"u\.zip: needs one member each for .*its members are a.tsv, b.tsv"
+    ):
         read(write_zip(tmp_path / "u.zip", {"a.tsv": b"a\tb\n", "b.tsv": b"a\tb\n"}))
 
 
 def test_files_that_systems_add_to_a_zip_are_ignored(tmp_path: Path) -> None:
-    added = {"__MACOSX/._p.tsv": b"\0\5", ".DS_Store": b"\0", "f/Thumbs.db": b"\0", "._p.tsv": b"\0"}
+    added = {
+        "__MACOSX/._p.tsv": b"\0\5",
+        ".DS_Store": b"\0",
+        "f/Thumbs.db": b"\0",
+        "._p.tsv": b"\0",
+    }
     assert read(write_zip(tmp_path / "t.zip", {"f/p.tsv": tabbed(ROWS), **added}))[0] == ROWS
 
 
@@ -131,7 +158,9 @@ def test_tables_have_the_columns_of_the_hub_by_default(tmp_path: Path) -> None:
     for spec in ("", "es-en:"):
         source = parse_source(f"{spec}{tmp_path / 'p.jsonl'}", EN_ES)
         assert list(read_pairs(with_columns([source], ())[0])) == ROWS
-    with pytest.raises(TextError, match=r"p\.csv: is a table \(CSV\); name its columns with --columns"):
+    with pytest.raises(
+        TextError, match=r"p\.csv: is a table \(CSV\); name its columns with --columns"
+    ):
         with_columns([TextSource((str(write(tmp_path / "p.csv", b"a,b\n")),), EN_ES)], ())
 
 
@@ -158,10 +187,15 @@ def test_refusals_name_the_place(data: bytes, message: str, tmp_path: Path) -> N
 def test_rows_of_a_wrong_number_of_columns_are_dropped_on_demand(tmp_path: Path) -> None:
     path = write(tmp_path / "pairs.tsv", b"a\tb\nc\nd\te\t0.9\n\n \t\t\n\xff\n\0\nf\tg")
     pairs, counts = read(path, drop_invalid=True)
-    assert pairs == [("a", "b"), ("", ""), ("", ""), ("f", "g")]  # a row of nothing but spaces is a blank one
+    # a row of nothing but spaces is a blank one
+    assert pairs == [("a", "b"), ("", ""), ("", ""), ("f", "g")]
     assert counts == ReadCounts(rows=8, nul_rows=1, invalid_rows=1, wrong_columns=2)
     scored, counts = TextSource((str(path),), EN_ES, further_columns=1), ReadCounts()
-    assert list(read_rows(scored, counts, drop_invalid=True)) == [("d", "e", "0.9"), ("", "", ""), (" ", "", "")]
+    assert list(read_rows(scored, counts, drop_invalid=True)) == [
+        ("d", "e", "0.9"),
+        ("", "", ""),
+        (" ", "", ""),
+    ]
     assert counts.wrong_columns == 3
 
 
@@ -184,13 +218,19 @@ def test_each_file_of_a_pair_has_its_own_header(tmp_path, monkeypatch):
 
     for second, column in (("b.csv", "es"), ("b.tsv", "es"), ("b.jsonl", "es"), ("bare.csv", "2")):
         assert read(pair(second, column))[0] == rows
-    with pytest.raises(TextError, match=r"bare\.csv: no column 'es' \(its columns are 1, Hola\); correct the name"):
+    with pytest.raises(
+        TextError, match=r"bare\.csv: no column 'es' \(its columns are 1, Hola\); correct the name"
+    ):
         read(pair("bare.csv"))
-    with pytest.raises(TextError, match=r"damaged\.csv: line 3 has 3 cells, but the first row has 2"):
+    with pytest.raises(
+        TextError, match=r"damaged\.csv: line 3 has 3 cells, but the first row has 2"
+    ):
         read(pair("damaged.csv"))
     left, counts = read(pair("damaged.csv"), drop_invalid=True)
     assert left == [rows[0], *rows[2:]] and (counts.rows, counts.wrong_columns) == (4, 1)
-    with pytest.raises(TextError, match=r"a\.csv: is a table \(CSV\); name its columns with --columns NAME"):
+    with pytest.raises(
+        TextError, match=r"a\.csv: is a table \(CSV\); name its columns with --columns NAME"
+    ):
         read(TextSource(("a.csv", "b.csv"), EN_ES))
 
 
@@ -198,10 +238,25 @@ def test_a_header_of_a_pair_of_files_is_no_pair(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     Path("a.csv").write_text("en\nHello my old friend\nGood day to you\n")
     Path("b.csv").write_text("es\nHola mi viejo amigo\nBuenos dias a usted\n")
-    command = ["prepare", "--lang", "es", "--moses", "a.csv", "b.csv", "--output", "s.h5", "--vocab-size", "30"]
+    command = [
+        "prepare",
+        "--lang",
+        "es",
+        "--moses",
+        "a.csv",
+        "b.csv",
+        "--output",
+        "s.h5",
+        "--vocab-size",
+        "30",
+    ]
     assert main(command) == 1
-    assert "a.csv: is a table (CSV); name its columns with --columns NAME" in capsys.readouterr().err
+    assert (
+        "a.csv: is a table (CSV); name its columns with --columns NAME" in capsys.readouterr().err
+    )
     assert main([*command, "--columns", "en", "es"]) == 0
     assert len(PairStore("s.h5")) == 2
     assert main(["align", "--source", "a.csv", "--target", "b.csv", "--output", "p.tsv"]) == 1
-    assert "a.csv: is a table (CSV); give plain text, one sentence per line" in capsys.readouterr().err
+    assert (
+        "a.csv: is a table (CSV); give plain text, one sentence per line" in capsys.readouterr().err
+    )

@@ -1,4 +1,6 @@
-r"""Lines of a text: what stands between two `\n`, without byte order mark and trailing carriage returns."""
+r"""Lines of a text: what stands between two `\n`, without byte order mark and trailing carriage
+returns.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,11 @@ PACKERS = {
     ".zst": lambda data: pa.Codec("zstd").compress(data, asbytes=True),
 }
 SPECIAL = "\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029\ufeff\0 \taж犬🐶"
-LINES = st.lists(st.text(st.one_of(st.sampled_from(SPECIAL), st.characters(exclude_characters="\n", codec="utf-8"))))
+LINES = st.lists(
+    st.text(
+        st.one_of(st.sampled_from(SPECIAL), st.characters(exclude_characters="\n", codec="utf-8"))
+    )
+)
 
 
 def expected(text: str) -> list[str]:
@@ -67,26 +73,39 @@ def test_compressed_files(tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"cut{ending}"
     path.write_bytes(PACKERS[ending](b"".join(b"%d\n" % number for number in range(9999)))[:-9])
     with pytest.raises(
-        TextError, match=rf"cut\{ending}: cannot be read \(.*\); if it is damaged or incomplete, download it"
+        TextError,
+        match=rf"cut\{ending}: cannot be read \(.*\); if it is damaged or incomplete, download it",
     ):
         list(read_lines(str(path)))
 
 
-@pytest.mark.parametrize(("before", "number"), [(b"", 1), (b"a\nb\r\n", 3), (b"\n" * 300_000, 300_001)])
-def test_what_is_not_utf_8_is_named_by_its_line(tmp_path: Path, monkeypatch, before: bytes, number: int) -> None:
+@pytest.mark.parametrize(
+    ("before", "number"), [(b"", 1), (b"a\nb\r\n", 3), (b"\n" * 300_000, 300_001)]
+)
+def test_what_is_not_utf_8_is_named_by_its_line(
+    tmp_path: Path, monkeypatch, before: bytes, number: int
+) -> None:
     data = before + b"ok \xff no\nlast\n"
     (tmp_path / "a.txt").write_bytes(data)
     monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BufferedReader(io.BytesIO(data))))
     for path, name in ((str(tmp_path / "a.txt"), r"a\.txt"), ("-", "standard input")):
-        with pytest.raises(TextError, match=f"{name}: line {number} is not UTF-8 .byte 0xff.; convert the file"):
+        with pytest.raises(
+            TextError, match=f"{name}: line {number} is not UTF-8 .byte 0xff.; convert the file"
+        ):
             list(read_lines(path))
 
 
 @pytest.mark.parametrize(
     ("data", "seen"),
     [
-        ("a\tb\n".encode("utf-16"), "line 1 is not UTF-8 (byte 0xff); convert the file, e.g. with iconv"),
-        *((pack(b"a\n"), "looks like a compressed file; its name must end in") for pack in list(PACKERS.values())[1:]),
+        (
+            "a\tb\n".encode("utf-16"),
+            "line 1 is not UTF-8 (byte 0xff); convert the file, e.g. with iconv",
+        ),
+        *(
+            (pack(b"a\n"), "looks like a compressed file; its name must end in")
+            for pack in list(PACKERS.values())[1:]
+        ),
     ],
     ids=["UTF-16", *list(PACKERS)[1:]],
 )
@@ -99,7 +118,9 @@ def test_what_is_no_text(tmp_path: Path, data: bytes, seen: str) -> None:
 @pytest.mark.parametrize("data", [b"a\tb\rc\td\r", b"a\rb\rc"])
 def test_lines_that_end_in_carriage_returns_only(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "a.tsv").write_bytes(data)
-    with pytest.raises(TextError, match=r"a\.tsv: its lines end in carriage returns .* convert it with: tr"):
+    with pytest.raises(
+        TextError, match=r"a\.tsv: its lines end in carriage returns .* convert it with: tr"
+    ):
         list(read_lines(str(tmp_path / "a.tsv")))
 
 
@@ -120,7 +141,9 @@ def test_other_carriage_returns_are_read(tmp_path: Path, data: bytes, lines: lis
 @pytest.mark.parametrize("name", ["memory.tmx", "a.XLIFF", "b.sdlxliff.gz", "c.xlsx", "d.docx"])
 def test_formats_of_other_programs_are_named(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes(b"<?xml version='1.0'?>\n")
-    with pytest.raises(TextError, match=rf"{re.escape(name)}: is a .*, not text; export it as tab-separated text"):
+    with pytest.raises(
+        TextError, match=rf"{re.escape(name)}: is a .*, not text; export it as tab-separated text"
+    ):
         list(read_lines(str(tmp_path / name)))
 
 
@@ -146,7 +169,8 @@ def test_files_that_are_not_there(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "change", [lambda path: path.write_text("one\tuno\n"), lambda path: path.open("a").write("x\ty\n")]
+    "change",
+    [lambda path: path.write_text("one\tuno\n"), lambda path: path.open("a").write("x\ty\n")],
 )
 @pytest.mark.parametrize(
     "read",
@@ -165,7 +189,8 @@ def test_files_that_change_while_they_are_read(tmp_path: Path, monkeypatch, read
     next(iter(rows))
     change(path)
     with pytest.raises(
-        TextError, match=r"x\.tsv: changed while it was read, from 4,000 to [48](,004)? bytes; run again"
+        TextError,
+        match=r"x\.tsv: changed while it was read, from 4,000 to [48](,004)? bytes; run again",
     ):
         list(rows)
 

@@ -1,4 +1,6 @@
-"""Columns of CSV, TSV, JSON lines and Parquet: the same texts from each, and errors that name file, row and column."""
+"""Columns of CSV, TSV, JSON lines and Parquet: the same texts from each, and errors that name file,
+row and column.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,10 @@ from st_paragram.errors import TextError
 
 Rows = Sequence[Sequence[str]]
 NAMES = ("english", "spanish", "id")
-CELLS = st.text(st.one_of(st.sampled_from(" \t\r\n,;\"'\0\u2028\ufeff{}"), st.characters(codec="utf-8")), max_size=8)
+CELLS = st.text(
+    st.one_of(st.sampled_from(" \t\r\n,;\"'\0\u2028\ufeff{}"), st.characters(codec="utf-8")),
+    max_size=8,
+)
 ROWS = st.lists(st.tuples(CELLS, CELLS, CELLS), max_size=6)
 
 
@@ -44,12 +49,21 @@ def as_jsonl(rows: Rows) -> bytes:
 
 def as_parquet(rows: Rows) -> bytes:
     file = io.BytesIO()
-    schema = pa.schema([(NAMES[0], pa.string()), (NAMES[1], pa.string()), (NAMES[2], pa.large_string())])
-    pq.write_table(pa.table({name: [row[at] for row in rows] for at, name in enumerate(NAMES)}, schema), file)
+    schema = pa.schema(
+        [(NAMES[0], pa.string()), (NAMES[1], pa.string()), (NAMES[2], pa.large_string())]
+    )
+    pq.write_table(
+        pa.table({name: [row[at] for row in rows] for at, name in enumerate(NAMES)}, schema), file
+    )
     return file.getvalue()
 
 
-FORMS: dict[str, Callable[[Rows], bytes]] = {".csv": as_csv, ".txt": as_tsv, ".jsonl": as_jsonl, ".parquet": as_parquet}
+FORMS: dict[str, Callable[[Rows], bytes]] = {
+    ".csv": as_csv,
+    ".txt": as_tsv,
+    ".jsonl": as_jsonl,
+    ".parquet": as_parquet,
+}
 
 
 def cleaned(rows: Rows) -> list[tuple[str, ...]]:
@@ -58,15 +72,21 @@ def cleaned(rows: Rows) -> list[tuple[str, ...]]:
 
 
 @given(ROWS, st.sampled_from(list(FORMS)), st.permutations(NAMES), st.integers(1, 30))
-def test_any_strings_come_back_cleaned(rows: Rows, ending: str, names: list[str], block: int) -> None:
+def test_any_strings_come_back_cleaned(
+    rows: Rows, ending: str, names: list[str], block: int
+) -> None:
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr(streams, "BLOCK_BYTES", block)
         path = Path(folder) / f"pairs{ending}"
         path.write_bytes(FORMS[ending](rows))
         wanted = [tuple(row[NAMES.index(name)] for name in names) for row in cleaned(rows)]
         found = list(read_columns(str(path), names))
-        spaces = "[ ]+" if ending == ".csv" else "[ ]"  # a run of breaks may be cut into two by the end of a line
-        found, wanted = ([tuple(re.sub(spaces, " ", cell) for cell in row) for row in each] for each in (found, wanted))
+        # a run of breaks may be cut into two by the end of a line
+        spaces = "[ ]+" if ending == ".csv" else "[ ]"
+        found, wanted = (
+            [tuple(re.sub(spaces, " ", cell) for cell in row) for row in each]
+            for each in (found, wanted)
+        )
         assert found == wanted
         assert len(list(read_texts(str(path), "id"))) == len(rows)
 
@@ -81,14 +101,17 @@ def test_any_strings_come_back_cleaned(rows: Rows, ending: str, names: list[str]
     ],
 )
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
-def test_forms_by_the_ending_of_the_name(tmp_path: Path, name: str, content: str, wanted: object, pack) -> None:
+def test_forms_by_the_ending_of_the_name(
+    tmp_path: Path, name: str, content: str, wanted: object, pack
+) -> None:
     path = tmp_path / (name if pack is bytes else f"{name}.gz")
     path.write_bytes(pack(content.encode()))
     assert list(read_columns(str(path), ["two", "one"])) == wanted
 
 
 def test_numbers_stand_for_columns_without_names(tmp_path: Path) -> None:
-    for content, wanted in (("a,b\n1,2\n", [("b",), ("2",)]), ("1,2\nx,y\n", [("y",)])):  # a name comes first
+    # a name comes first
+    for content, wanted in (("a,b\n1,2\n", [("b",), ("2",)]), ("1,2\nx,y\n", [("y",)])):
         (tmp_path / "pairs.csv").write_text(content)
         assert list(read_columns(str(tmp_path / "pairs.csv"), ["2"])) == wanted
 
@@ -100,7 +123,10 @@ def test_numbers_stand_for_columns_without_names(tmp_path: Path) -> None:
         (b'english,spanish\n"a\nb",c\n"d" e,f\n', "line 4 is not CSV"),
         (b"english,spanish\na,\xff\n", "line 2 is not UTF-8 in column 'spanish'"),
         (b"english|spanish\na|b\n", r"no column 'english' \(its columns are english\|spanish\)"),
-        (b"english;spanish\na;b;c\n", "line 2 has 3 cells, but the first row has 2; a CSV cell with ';' needs"),
+        (
+            b"english;spanish\na;b;c\n",
+            "line 2 has 3 cells, but the first row has 2; a CSV cell with ';' needs",
+        ),
     ],
 )
 def test_csv_that_is_refused(tmp_path: Path, content: bytes, seen: str) -> None:
@@ -111,7 +137,9 @@ def test_csv_that_is_refused(tmp_path: Path, content: bytes, seen: str) -> None:
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t"])
 @pytest.mark.parametrize("columns", [["english", "spanish"], ["1", "2"]])
-def test_the_delimiter_of_csv_is_recognized(tmp_path: Path, delimiter: str, columns: list[str]) -> None:
+def test_the_delimiter_of_csv_is_recognized(
+    tmp_path: Path, delimiter: str, columns: list[str]
+) -> None:
     rows = [["english", "spanish"], ["a, b; c", "d"], ["e", 'f "g"']]
     text = io.StringIO(newline="")
     csv.writer(text, delimiter=delimiter).writerows(rows)
@@ -121,15 +149,26 @@ def test_the_delimiter_of_csv_is_recognized(tmp_path: Path, delimiter: str, colu
 
 
 def test_members_of_a_column_of_translations(tmp_path: Path) -> None:
-    rows = [{"id": "1", "translation": {"en": "a\tb", "es": "c"}}, {"id": "2", "translation": {"en": "d", "es": "e"}}]
+    rows = [
+        {"id": "1", "translation": {"en": "a\tb", "es": "c"}},
+        {"id": "2", "translation": {"en": "d", "es": "e"}},
+    ]
     (tmp_path / "p.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     pq.write_table(pa.Table.from_pylist(rows), tmp_path / "p.parquet")
     columns = ["translation.es", "id", "translation.en"]
     for name in ("p.jsonl", "p.parquet"):
-        assert list(read_columns(str(tmp_path / name), columns)) == [("c", "1", "a b"), ("e", "2", "d")]
-    with pytest.raises(TextError, match=r"line 1 has no value in column 'translation.de'; name the columns with --col"):
+        assert list(read_columns(str(tmp_path / name), columns)) == [
+            ("c", "1", "a b"),
+            ("e", "2", "d"),
+        ]
+    with pytest.raises(
+        TextError,
+        match=r"line 1 has no value in column 'translation.de'; name the columns with --col",
+    ):
         list(read_columns(str(tmp_path / "p.jsonl"), ["translation.de"]))
-    with pytest.raises(TextError, match=r"no column 'translation.de' \(its columns are .*translation.es\)"):
+    with pytest.raises(
+        TextError, match=r"no column 'translation.de' \(its columns are .*translation.es\)"
+    ):
         list(read_columns(str(tmp_path / "p.parquet"), ["translation.de"]))
     (tmp_path / "dotted.jsonl").write_text('{"translation.en": "x", "translation": {"en": "y"}}\n')
     assert list(read_columns(str(tmp_path / "dotted.jsonl"), ["translation.en"])) == [("x",)]
@@ -146,7 +185,10 @@ def test_a_row_without_translations_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("line", "seen"),
-    [(b'{"text": null}', "has no value in column 'text'"), (b'{"text": "\xff"}', "is not UTF-8 in column 'text'")],
+    [
+        (b'{"text": null}', "has no value in column 'text'"),
+        (b'{"text": "\xff"}', "is not UTF-8 in column 'text'"),
+    ],
 )
 def test_json_lines_that_are_refused(tmp_path: Path, line: bytes, seen: str) -> None:
     path = tmp_path / "p.jsonl"
@@ -160,9 +202,15 @@ def test_json_lines_that_are_refused(tmp_path: Path, line: bytes, seen: str) -> 
 
 def test_other_columns_keep_their_values(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"t": "x", "n": 1}\n{"t": "y"}\n')
-    assert list(read_columns(str(tmp_path / "a.jsonl"), ["t"], others=["n"])) == [("x", 1), ("y", None)]
+    assert list(read_columns(str(tmp_path / "a.jsonl"), ["t"], others=["n"])) == [
+        ("x", 1),
+        ("y", None),
+    ]
     pq.write_table(pa.table({"t": ["x", "y"], "n": [1, None]}), tmp_path / "a.parquet")
-    assert list(read_columns(str(tmp_path / "a.parquet"), ["t"], others=["n"])) == [("x", 1), ("y", None)]
+    assert list(read_columns(str(tmp_path / "a.parquet"), ["t"], others=["n"])) == [
+        ("x", 1),
+        ("y", None),
+    ]
 
 
 def test_parquet_that_is_refused(tmp_path: Path) -> None:

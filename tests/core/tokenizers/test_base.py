@@ -1,4 +1,6 @@
-"""The protocol of tokenizers: made from kind, content and options, equal by them, and refused in one line."""
+"""The protocol of tokenizers: made from kind, content and options, equal by them, and refused in
+one line.
+"""
 
 import copy
 import pickle
@@ -19,7 +21,11 @@ WORD_OPTIONS = {"lower_case": True, "splitter": "regex", "language": "en"}
     [
         (SentencePieceTokenizer, None, {"lower_case": False, "segmentation": "none"}),
         (SentencePieceTokenizer, None, {"lower_case": True, "segmentation": "jieba"}),
-        (SentencePieceTokenizer, None, {"lower_case": True, "segmentation": "none", "dropped": [4, 7]}),
+        (
+            SentencePieceTokenizer,
+            None,
+            {"lower_case": True, "segmentation": "none", "dropped": [4, 7]},
+        ),
         (WordTokenizer, b'["the","river"]', WORD_OPTIONS),
         (CharacterTrigramTokenizer, b'[" ab"]', {"lower_case": False}),
     ],
@@ -30,7 +36,10 @@ def test_equal_by_content_and_options(vocabulary, kind, content, options):
     content = content or vocabulary.content
     tokenizer = kind(content, **options)
     tokenizer.encode(["ba"])  # what it has learned stays behind
-    copies = [kind(bytes(bytearray(content)), **options), load_tokenizer(kind.kind, content, options)]
+    copies = [
+        kind(bytes(bytearray(content)), **options),
+        load_tokenizer(kind.kind, content, options),
+    ]
     for same in (*copies, copy.deepcopy(tokenizer), pickle.loads(pickle.dumps(tokenizer))):
         assert same == tokenizer and hash(same) == hash(tokenizer) and same.options == options
     assert tokenizer != kind(content, lower_case=not options["lower_case"]) and tokenizer != content
@@ -39,10 +48,20 @@ def test_equal_by_content_and_options(vocabulary, kind, content, options):
 @pytest.mark.parametrize(
     ("kind", "content", "options", "message"),
     [
-        ("syllables", b"", {}, "no tokenizer of kind 'syllables'; this version knows sentencepiece"),
+        (
+            "syllables",
+            b"",
+            {},
+            "no tokenizer of kind 'syllables'; this version knows sentencepiece",
+        ),
         ("sentencepiece", b"nonsense", {}, "not a sentencepiece model"),
         ("sentencepiece", None, {"stemming": True}, "cannot have the options {'stemming': True}"),
-        ("sentencepiece", None, {"segmentation": "mecab"}, "cannot have the options .*'mecab' is not a valid"),
+        (
+            "sentencepiece",
+            None,
+            {"segmentation": "mecab"},
+            "cannot have the options .*'mecab' is not a valid",
+        ),
         ("word", b'{"a": 1}', {}, "is not a list"),
         ("word", b'["a", "b", "a"]', {}, "1 occur twice"),
         ("word", b'["a"]', {"lower_case": "no"}, "lower_case is 'no'"),

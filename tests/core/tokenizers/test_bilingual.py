@@ -18,7 +18,9 @@ FIRST, SECOND = ["b", "a", ".", "c", "d"], ["x", ".", "a", "b", "z"]
 
 def made(sharing, languages=("en", "xx")):
     first, second = (WordTokenizer(train_words(texts)) for texts in (ENGLISH, OTHER))
-    assert [first.piece(i) for i in range(5)] == FIRST and [second.piece(i) for i in range(5)] == SECOND
+    assert [first.piece(i) for i in range(5)] == FIRST and [
+        second.piece(i) for i in range(5)
+    ] == SECOND
     return BilingualTokenizer.of(first, second, sharing, languages)
 
 
@@ -60,20 +62,28 @@ def test_the_two_share_rows_and_differ():
 def test_tokenizers_of_two_kinds_are_refused():
     with pytest.raises(SettingsError, match="give the same kind and options"):
         first = WordTokenizer(train_words(ENGLISH))
-        BilingualTokenizer.of(first, WordTokenizer(train_words(OTHER), lower_case=False), Sharing.STRING, ("en", "xx"))
+        BilingualTokenizer.of(
+            first, WordTokenizer(train_words(OTHER), lower_case=False), Sharing.STRING, ("en", "xx")
+        )
 
 
 @pytest.mark.parametrize("sharing", [Sharing.STRING, Sharing.DISJOINT])
 def test_the_other_language_shares_the_tokenizers(sharing, monkeypatch):
     english = made(sharing)
-    monkeypatch.setattr("st_paragram.core.tokenizers.bilingual.load_tokenizer", lambda *_, **__: pytest.fail("rebuilt"))
+    monkeypatch.setattr(
+        "st_paragram.core.tokenizers.bilingual.load_tokenizer",
+        lambda *_, **__: pytest.fail("rebuilt"),
+    )
     assert english.in_language("en") is english
     with ThreadPoolExecutor(8) as threads:
         others = list(threads.map(english.in_language, ["xx", "en"] * 50))
     for other, language in zip(others, ["xx", "en"] * 50, strict=True):
         assert (other.language, other.options["language"]) == (language, language)
     assert english.language == "en" and ids(english, "b a . c d") == [0, 1, 2, 3, 4]
-    assert others[0].piece(others[0].encode(["z"])[0][0]) == "z" and english.unknown_ids == others[0].unknown_ids
+    assert (
+        others[0].piece(others[0].encode(["z"])[0][0]) == "z"
+        and english.unknown_ids == others[0].unknown_ids
+    )
     assert len(english.unknown_ids) == (1 if sharing is Sharing.STRING else 2)
     with pytest.raises(SettingsError, match="language is 'yy'; the model has en and xx"):
         english.in_language("yy")

@@ -19,7 +19,10 @@ def test_the_rules_are_those_of_nfkc(vocabulary):
     letters = [source for source in single if unicodedata.category(source) in ("Lu", "Lo", "Nd")]
     assert len(letters) > 1_000
     table = str.maketrans(CHARACTERS)
-    assert all(rules[letter] == unicodedata.normalize("NFKC", letter).translate(table) for letter in letters)
+    assert all(
+        rules[letter] == unicodedata.normalize("NFKC", letter).translate(table)
+        for letter in letters
+    )
     assert rules["e\N{COMBINING ACUTE ACCENT}"] == "é" and rules["\x01"] == ""
 
 
@@ -33,10 +36,16 @@ def test_further_rules_change_what_they_name_and_nothing_else(vocabulary):
         "\N{CIRCLED LATIN SMALL LETTER Q}at 國",
     ]
     plain = ["the bat sleeps", "été fine Big", "aat aat aat", "aat 國"]
-    ids = [each.encode([text])[0].tolist() for each, rows in ((more, texts), (vocabulary, plain)) for text in rows]
+    ids = [
+        each.encode([text])[0].tolist()
+        for each, rows in ((more, texts), (vocabulary, plain))
+        for text in rows
+    ]
     assert ids[:4] == ids[4:]
     stock = convert_tokenizer(more)
-    assert [row.ids for row in stock.encode_batch(texts)] == [more.processor.encode(text.lower()) for text in texts]
+    assert [row.ids for row in stock.encode_batch(texts)] == [
+        more.processor.encode(text.lower()) for text in texts
+    ]
 
 
 def test_new_rules_replace_others_and_apply_to_their_results(vocabulary):
@@ -54,8 +63,15 @@ def test_a_letter_with_marks_follows_the_letter_that_it_is_read_as(vocabulary):
 
 def test_characters_of_unihan(tmp_path):
     path = tmp_path / "Unihan_Variants.txt"
-    lines = ["# a comment", "U+570B\tkSimplifiedVariant\tU+56FD", "U+56FD\tkTraditionalVariant\tU+570B"]
-    lines += ["U+9918\tkSimplifiedVariant\tU+4F59 U+9980", "U+5FB5\tkSimplifiedVariant\tU+5F81 U+5FB5"]
+    lines = [
+        "# a comment",
+        "U+570B\tkSimplifiedVariant\tU+56FD",
+        "U+56FD\tkTraditionalVariant\tU+570B",
+    ]
+    lines += [
+        "U+9918\tkSimplifiedVariant\tU+4F59 U+9980",
+        "U+5FB5\tkSimplifiedVariant\tU+5F81 U+5FB5",
+    ]
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     assert simplified_characters(path) == {"國": "国", "餘": "余"}
     path.write_text("# nothing\n", encoding="utf-8")

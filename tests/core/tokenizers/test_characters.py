@@ -1,4 +1,6 @@
-"""Characters that are read as others, or left out: the same ids in every reader, in included and in new models."""
+"""Characters that are read as others, or left out: the same ids in every reader, in included and in
+new models.
+"""
 
 from __future__ import annotations
 
@@ -98,9 +100,9 @@ def test_every_rule_holds_inside_words_in_every_reader(readers):
 @pytest.mark.parametrize("letter", ["\u06a9", "\u06cc"])
 def test_letters_with_a_rule_keep_their_vowel_signs_in_every_reader(trained, letter):
     texts = [f"{letter}{sign}\u062a" for sign in "\u064b\u064e\u0651\u0654"]
-    assert [encoding.ids for encoding in convert_tokenizer(trained).encode_batch(texts)] == trained.processor.encode(
-        texts
-    )
+    assert [
+        encoding.ids for encoding in convert_tokenizer(trained).encode_batch(texts)
+    ] == trained.processor.encode(texts)
 
 
 WORDS = {
@@ -137,7 +139,9 @@ def test_a_new_vocabulary_is_trained_without_the_characters(trained):
     texts = [english for english, _ in sample_pairs("es", 200)]
     other = SentencePieceTokenizer(train_vocabulary(texts, 300, characters={}))
     new = SentencePieceTokenizer(train_vocabulary(texts, 300))
-    assert [new.piece(number) for number in range(len(new))] == [other.piece(number) for number in range(len(other))]
+    assert [new.piece(number) for number in range(len(new))] == [
+        other.piece(number) for number in range(len(other))
+    ]
     assert other.encode(["th\u200be"])[0].tolist() != new.encode(["th\u200be"])[0].tolist()
 
 
@@ -150,7 +154,9 @@ def test_included_models_read_them_in_plain_sentence_transformers(name, tmp_path
     for model in (Encoder(name), load(name, device="cpu"), SentenceTransformer(name, device="cpu")):
         embeddings = model.encode(list(plain), normalize_embeddings=True)
         np.testing.assert_allclose(embeddings, expected, atol=1e-6)
-        np.testing.assert_array_equal(model.encode(list(variants), normalize_embeddings=True), embeddings)
+        np.testing.assert_array_equal(
+            model.encode(list(variants), normalize_embeddings=True), embeddings
+        )
 
 
 @pytest.mark.parametrize("name", ["p-sp-mini", "p-sp-base"])

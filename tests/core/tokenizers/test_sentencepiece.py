@@ -6,7 +6,11 @@ import sentencepiece
 
 from st_paragram.core.tokenizers.base import load_tokenizer
 from st_paragram.core.tokenizers.model_file import SCORE_STEP, round_scores
-from st_paragram.core.tokenizers.sentencepiece import Segmentation, SentencePieceTokenizer, train_vocabulary
+from st_paragram.core.tokenizers.sentencepiece import (
+    Segmentation,
+    SentencePieceTokenizer,
+    train_vocabulary,
+)
 from st_paragram.errors import SettingsError, TextError
 
 
@@ -19,7 +23,10 @@ def test_encode_equals_sentencepiece_text_by_text(vocabulary, pairs):
     expected = [vocabulary.processor.encode(text.lower()) for text in texts]
     assert rows_of(*vocabulary.encode(texts)) == rows_of(*vocabulary.encode_rows(texts)) == expected
     ids = vocabulary.encode(["ba CE"])[0]
-    assert "".join(map(vocabulary.piece, ids)) == "\u2581ba\u2581ce" and vocabulary.decode(ids) == "ba ce"
+    assert (
+        "".join(map(vocabulary.piece, ids)) == "\u2581ba\u2581ce"
+        and vocabulary.decode(ids) == "ba ce"
+    )
 
 
 def test_unknown_pieces_are_dropped_and_empty_texts_are_the_unknown_id(vocabulary):
@@ -33,9 +40,16 @@ def test_unknown_pieces_are_dropped_and_empty_texts_are_the_unknown_id(vocabular
 def test_what_a_model_may_be(vocabulary, tmp_path):
     path = tmp_path / "spm.model"
     path.write_bytes(vocabulary.content)
-    for model in (path, str(path), vocabulary.content, sentencepiece.SentencePieceProcessor(model_file=str(path))):
+    for model in (
+        path,
+        str(path),
+        vocabulary.content,
+        sentencepiece.SentencePieceProcessor(model_file=str(path)),
+    ):
         assert SentencePieceTokenizer(model) == vocabulary
-    with pytest.raises(SettingsError, match=r"missing\.model: not a sentencepiece model \(No such file"):
+    with pytest.raises(
+        SettingsError, match=r"missing\.model: not a sentencepiece model \(No such file"
+    ):
         SentencePieceTokenizer("missing.model")
 
 
@@ -43,11 +57,15 @@ def test_dropped_ids(vocabulary):
     texts = ["ba ce di", "ba", "fo gu", ""]
     dropped = sorted({*vocabulary.encode(["ba ce"])[0].tolist()})
     some = SentencePieceTokenizer(vocabulary.content, dropped=dropped)
-    expected = [[i for i in row if i not in dropped] or [0] for row in rows_of(*vocabulary.encode(texts))]
+    expected = [
+        [i for i in row if i not in dropped] or [0] for row in rows_of(*vocabulary.encode(texts))
+    ]
     assert rows_of(*some.encode(texts)) == rows_of(*some.encode_rows(texts)) == expected
     assert rows_of(*some.pack(rows_of(*vocabulary.encode(texts)))) == expected
     assert some.encode_normalized(texts, 1).cut == vocabulary.encode_normalized(texts, 1).cut > 0
-    assert [some.piece(each) for each in dropped] == [None] * len(dropped) and len(some) == len(vocabulary)
+    assert [some.piece(each) for each in dropped] == [None] * len(dropped) and len(some) == len(
+        vocabulary
+    )
     with pytest.raises(SettingsError, match="cannot have the options"):
         load_tokenizer(some.kind, some.content, {"dropped": [len(vocabulary)]})
 
@@ -68,7 +86,10 @@ def test_little_text_gives_a_small_vocabulary_and_none_an_error():
 
 def test_rounding_changes_scores_alone(vocabulary):
     scores = [vocabulary.processor.get_score(each) for each in range(len(vocabulary))]
-    assert all(score % SCORE_STEP == 0 for score in scores) and round_scores(vocabulary.content) == vocabulary.content
+    assert (
+        all(score % SCORE_STEP == 0 for score in scores)
+        and round_scores(vocabulary.content) == vocabulary.content
+    )
     piece = vocabulary.piece(5).encode()
     before = b"\n" + bytes([len(piece)]) + piece + b"\x15" + struct.pack("<f", scores[5])
     assert vocabulary.content.count(before) == 1

@@ -44,7 +44,13 @@ def trained(**options: Any) -> bytes:
         sentence_iterator=(" ".join(shuffled.choices(WORDS, k=8)) for _ in range(1500)),
         model_writer=model,
         minloglevel=2,
-        **{"vocab_size": 700, "hard_vocab_limit": False, "character_coverage": 1.0, "num_threads": 1, **options},
+        **{
+            "vocab_size": 700,
+            "hard_vocab_limit": False,
+            "character_coverage": 1.0,
+            "num_threads": 1,
+            **options,
+        },
     )
     return model.getvalue()
 
@@ -55,9 +61,13 @@ def check(tokenizer: SentencePieceTokenizer, texts: list[str]) -> None:
     stock = Tokenizer.from_str(convert_tokenizer(tokenizer).to_str())
     assert stock.get_vocab_size() == len(tokenizer)
     cased = [text.lower() if tokenizer.lower_case else text for text in texts]
-    for text, encoding, ids in zip(texts, stock.encode_batch(texts), model.encode(cased), strict=True):
+    for text, encoding, ids in zip(
+        texts, stock.encode_batch(texts), model.encode(cased), strict=True
+    ):
         if encoding.ids != ids:
-            assert "".join(map(model.id_to_piece, encoding.ids)) == "".join(map(model.id_to_piece, ids)), ascii(text)
+            assert "".join(map(model.id_to_piece, encoding.ids)) == "".join(
+                map(model.id_to_piece, ids)
+            ), ascii(text)
             scores = [sum(map(model.get_score, each)) for each in (encoding.ids, ids)]
             assert scores[0] == pytest.approx(scores[1], rel=1e-6), ascii(text)
 
@@ -68,8 +78,12 @@ def model() -> bytes:
 
 
 def test_the_built_in_sample_in_eight_languages():
-    pairs = {code: list(sample_pairs(code, 300)) for code in ("ar", "de", "es", "fr", "ru", "tr", "zh")}
-    texts = [english for english, _ in pairs["de"]] + [other for each in pairs.values() for _, other in each]
+    pairs = {
+        code: list(sample_pairs(code, 300)) for code in ("ar", "de", "es", "fr", "ru", "tr", "zh")
+    }
+    texts = [english for english, _ in pairs["de"]] + [
+        other for each in pairs.values() for _, other in each
+    ]
     assert len(texts) == 8 * 300
     tokenizer = SentencePieceTokenizer(train_vocabulary((text.lower() for text in texts), 4000))
     check(tokenizer, [*texts, *map(str.upper, texts)])
@@ -92,7 +106,9 @@ def test_hard_texts(model, lower_case):
     ids=lambda options: "-".join(map(str, options)),
 )
 def test_other_convertible_models(options):
-    check(SentencePieceTokenizer(trained(**options)), [*WORDS, " ".join(WORDS[:30]), "½ <sep> river"])
+    check(
+        SentencePieceTokenizer(trained(**options)), [*WORDS, " ".join(WORDS[:30]), "½ <sep> river"]
+    )
 
 
 @pytest.mark.parametrize(
@@ -115,9 +131,19 @@ def test_words(lower_case):
     own = WordTokenizer('["the","river","straße","σοφός","हिन्दी","_","."]'.encode(), lower_case)
     stock = Tokenizer.from_str(convert_words(own).to_str())
     assert stock.get_vocab_size() == len(own)
-    texts = [*HARD_CASES, TEXT, TEXT.upper(), "The river. ΣΟΦΌΣ_x हिन्दी_ <unknown word>", "a\u200cb tab\tx\x7fy ٣٫٥"]
+    texts = [
+        *HARD_CASES,
+        TEXT,
+        TEXT.upper(),
+        "The river. ΣΟΦΌΣ_x हिन्दी_ <unknown word>",
+        "a\u200cb tab\tx\x7fy ٣٫٥",
+    ]
     for text in texts:
         every = WordTokenizer(train_words([text, "a"], lower_case=lower_case), lower_case)
         tokens = [every.piece(each) for each in every.encode([text])[0]]
-        expected = [own.strings.index(token) if token in own.strings else own.unknown_id for token in tokens if token]
+        expected = [
+            own.strings.index(token) if token in own.strings else own.unknown_id
+            for token in tokens
+            if token
+        ]
         assert stock.encode(text).ids == expected, ascii(text)

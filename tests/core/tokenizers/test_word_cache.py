@@ -24,14 +24,15 @@ from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer, tr
 needs_kernels = pytest.mark.skipif(kernels() is None, reason="needs the compiled kernels")
 
 TEXT = (
-    "the river runs past an old stone mill and two children wait there for their boat cafés naïve über straße "
-    "река течёт мимо старой мельницы ὁ λόγος σοφός ὀδυσσεύς النهر يجري قرب الطاحونة كِتَابٌ "
-    "ırmak eski değirmenin i\u0307yi 河水流过旧磨坊 孩子 在 等船 川がながれる 강물이 "
-    "हिन्दी ไทยน้ำ 12 6.7 50% 'tis ½ a\u0301 "
-    "tttt ttt abababab ababab aaaa aaa"
+    "the river runs past an old stone mill and two children wait there for their boat cafés naïve"
+    " über straße река течёт мимо старой мельницы ὁ λόγος σοφός ὀδυσσεύς النهر يجري قرب الطاحونة"
+    " كِتَابٌ ırmak eski değirmenin i\u0307yi 河水流过旧磨坊 孩子 在 等船 川がながれる 강물이"
+    " हिन्दी ไทยน้ำ 12 6.7 50% 'tis ½ a\u0301 tttt ttt abababab ababab aaaa aaa"
 )
 WORDS = TEXT.split()
-SPACES = " \t\n\r\v\f\x1c\x85\u00a0\u1680\u2003\u200b\u200e\u2028\u202f\u205f\u3000\u2581\ufeff\ufffd"
+SPACES = (
+    " \t\n\r\v\f\x1c\x85\u00a0\u1680\u2003\u200b\u200e\u2028\u202f\u205f\u3000\u2581\ufeff\ufffd"
+)
 HARD = (
     "\x00\x01\x1f\x7f\u00ad\u0300\u0301\u0308\u0345\u064b\u0670\u093c\u0e33\u3099\uff9e\u200c\u200d\ufe0f"
     "¨´ΐ\u0385\ufdfaﷲﬁ½㎏㍿①ªﾊﾞ中文字😀👩🏽🇹🇷\ue000\U000e0001\U0010ffffΣσςΑ'.:·İIıßẞАЯ가각<s>unk_▁"
@@ -47,11 +48,16 @@ CASES = [
 ]  # fmt: skip
 
 
-def reference(vocabulary: SentencePieceTokenizer, texts: list[str], max_length: int | None = None) -> list[list[int]]:
+def reference(
+    vocabulary: SentencePieceTokenizer, texts: list[str], max_length: int | None = None
+) -> list[list[int]]:
     lower = str.lower if vocabulary.lower_case else str
-    valid = [text.encode("utf-8", "replace").decode() for text in texts]  # a lone surrogate is a question mark
+    # a lone surrogate is a question mark
+    valid = [text.encode("utf-8", "replace").decode() for text in texts]
     rows = [vocabulary.processor.encode(lower(text))[:max_length] for text in valid]
-    return [[i for i in row if i != vocabulary.unknown_id] or [vocabulary.unknown_id] for row in rows]
+    return [
+        [i for i in row if i != vocabulary.unknown_id] or [vocabulary.unknown_id] for row in rows
+    ]
 
 
 def rows_of(encoded) -> list[list[int]]:
@@ -61,7 +67,9 @@ def rows_of(encoded) -> list[list[int]]:
 
 
 def train(**options) -> bytes:
-    """A small model of `WORDS`, with options of sentencepiece's trainer that `train_vocabulary` does not have."""
+    """A small model of `WORDS`, with options of sentencepiece's trainer that `train_vocabulary`
+    does not have.
+    """
     shuffled, trainer = random.Random(0), sentencepiece.SentencePieceTrainer
     original = trainer.train
     with patch.object(trainer, "train", lambda **given: original(**(given | options))):
@@ -90,7 +98,9 @@ def lowering(vocabularies) -> SentencePieceTokenizer:
 
 def check(vocabulary: SentencePieceTokenizer, texts: list[str]) -> None:
     for max_length, threads in ((None, 1), (4, 2), (None, 2)):
-        assert rows_of(vocabulary.encode(texts, max_length, threads)) == reference(vocabulary, texts, max_length)
+        assert rows_of(vocabulary.encode(texts, max_length, threads)) == reference(
+            vocabulary, texts, max_length
+        )
 
 
 def left_to_sentencepiece(vocabulary: SentencePieceTokenizer, texts: list[str]) -> list[int]:
@@ -106,7 +116,10 @@ def test_hard_case(vocabularies, text):
 
 characters = st.sampled_from(SPACES + HARD) | st.characters(exclude_categories=["Cs"])
 hard_texts = st.lists(
-    st.sampled_from(WORDS) | st.sampled_from([" ", " ", "  ", *SPACES]) | st.text(characters, max_size=4), max_size=12
+    st.sampled_from(WORDS)
+    | st.sampled_from([" ", " ", "  ", *SPACES])
+    | st.text(characters, max_size=4),
+    max_size=12,
 ).map("".join)
 
 
@@ -120,7 +133,9 @@ def test_any_texts(vocabularies, texts):
 @needs_kernels
 def test_the_shipped_model_segments_the_built_in_text():
     vocabulary = SentencePieceTokenizer((shipped_folder() / "sentencepiece.model").read_bytes())
-    texts = [text for language in LANGUAGES[1:] for pair in sample_pairs(language, 300) for text in pair]
+    texts = [
+        text for language in LANGUAGES[1:] for pair in sample_pairs(language, 300) for text in pair
+    ]
     assert left_to_sentencepiece(vocabulary, texts) == []
     assert rows_of(vocabulary.encode(texts)) == reference(vocabulary, texts)
 
@@ -128,15 +143,24 @@ def test_the_shipped_model_segments_the_built_in_text():
 @needs_kernels
 def test_texts_whose_sums_could_be_rounded_go_to_sentencepiece(lowering):
     scores = lowering.processor.get_score(list(range(3, len(lowering))))
-    unknown, space = 10 - min(scores), -lowering.processor.get_score(lowering.processor.piece_to_id("▁"))
+    unknown, space = (
+        10 - min(scores),
+        -lowering.processor.get_score(lowering.processor.piece_to_id("▁")),
+    )
     cost = -sum(lowering.processor.get_score(lowering.processor.encode("river")))
     most = int((2**14 - 2**12) // cost) + 1  # before the last one there may be so much
-    texts = [" ".join(["river"] * most), " ".join(["river"] * (most + 1)), " ".join(["river"] * most) + "r"]
+    texts = [
+        " ".join(["river"] * most),
+        " ".join(["river"] * (most + 1)),
+        " ".join(["river"] * most) + "r",
+    ]
     assert left_to_sentencepiece(lowering, texts) == left_to_sentencepiece(lowering, texts) == [1]
     most = int((2**14 - 2**12) // (unknown + space)) + 1
     assert left_to_sentencepiece(lowering, ["☃ " * most, "☃ " * (most + 1)]) == [1]
     most = int((2**14 - space) // unknown)  # a long word, with an unknown character at each place
-    assert left_to_sentencepiece(lowering, ["☃" * most, "☃" * (most + 1), "x" * (1 << 15) + "y"]) == [1, 2]
+    assert left_to_sentencepiece(
+        lowering, ["☃" * most, "☃" * (most + 1), "x" * (1 << 15) + "y"]
+    ) == [1, 2]
     check(lowering, ["☃" * most, "river", "☃" * (most + 1), "☃ " * most, "x" * (1 << 15) + "y"])
 
 
@@ -148,7 +172,11 @@ def piece(text: str, score: float) -> bytes:
 @needs_kernels
 def test_lower_case_is_that_of_python():
     """And it goes word by word; a text with a capital sigma is given to Python."""
-    every = [chr(code) for code in range(sys.maxunicode + 1) if not 0xD800 <= code < 0xE000 and code != 0x3A3]
+    every = [
+        chr(code)
+        for code in range(sys.maxunicode + 1)
+        if not 0xD800 <= code < 0xE000 and code != 0x3A3
+    ]
     for start in range(0, len(every), 10_000):
         text = "".join(every[start : start + 10_000])
         assert kernels().lower_case(text) == text.lower()
@@ -175,7 +203,12 @@ def test_other_models_go_to_sentencepiece(options, reason):
 @needs_kernels
 @pytest.mark.parametrize(
     ("rule", "reason"),
-    [("65 20 66\t67", "spaces"), ("20\t5F", "spaces"), ("65 66\t67", None), ("65\t2581", "meta symbol")],
+    [
+        ("65 20 66\t67", "spaces"),
+        ("20\t5F", "spaces"),
+        ("65 66\t67", None),
+        ("65\t2581", "meta symbol"),
+    ],
 )
 def test_rules_with_spaces_are_seen(tmp_path, rule, reason):
     (tmp_path / "rules.tsv").write_text(f"{rule}\n2581\t20\n", encoding="utf-8")
@@ -213,7 +246,9 @@ def test_many_texts_are_encoded_in_blocks(proto, monkeypatch):
     vocabulary = SentencePieceTokenizer(proto)
     texts = [*CASES * 3, "The \ud800 river"]
     check(vocabulary, texts)
-    lengths = [len(vocabulary.processor.encode(text.lower())) for text in [*CASES * 3, "The ? river"]]
+    lengths = [
+        len(vocabulary.processor.encode(text.lower())) for text in [*CASES * 3, "The ? river"]
+    ]
     assert vocabulary.encode_normalized(texts, 4).cut == sum(length > 4 for length in lengths)
     assert rows_of(vocabulary.encode([])) == []
 
@@ -223,7 +258,10 @@ def test_threads_share_a_vocabulary(proto, monkeypatch):
     monkeypatch.setattr(module, "_CACHE_BYTES", 4000)
     vocabulary = SentencePieceTokenizer(proto)
     rng = random.Random(2)
-    batches = [[" ".join(rng.choices(WORDS, k=9)) + f" w{rng.random()}" for _ in range(200)] for _ in range(24)]
+    batches = [
+        [" ".join(rng.choices(WORDS, k=9)) + f" w{rng.random()}" for _ in range(200)]
+        for _ in range(24)
+    ]
     with ThreadPoolExecutor(6) as pool:
         results = list(pool.map(lambda texts: rows_of(vocabulary.encode(texts, None, 2)), batches))
     assert results == [reference(vocabulary, texts) for texts in batches]

@@ -23,7 +23,10 @@ def tokenizer():
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("Don't stop, e.g. 3.5%", ["don", "'", "t", "stop", ",", "e", ".", "g", ".", "3", ".", "5", "%"]),
+        (
+            "Don't stop, e.g. 3.5%",
+            ["don", "'", "t", "stop", ",", "e", ".", "g", ".", "3", ".", "5", "%"],
+        ),
         ("a_b हिन्दी में cafe\u0301", ["a_b", "हिन्दी", "में", "cafe\u0301"]),
         ("河水 a\tb\x00c\u2028d", ["河水", "a", "b", "c", "d"]),
         ("a\ud800b 👍🏽", ["a", "b", "👍", "🏽"]),
@@ -39,7 +42,11 @@ def test_frequency_order_and_ties():
     texts = ["b a B c", "a b d", "", "e e"]
     assert json.loads(train_words(texts)) == ["b", "a", "e", "c", "d"]
     assert json.loads(train_words(["B b b"], lower_case=False)) == ["b", "B"]
-    assert train_words(random.Random(1).sample(texts, 4), 3) == train_words(iter(texts), 3) == b'["b","a","e"]'
+    assert (
+        train_words(random.Random(1).sample(texts, 4), 3)
+        == train_words(iter(texts), 3)
+        == b'["b","a","e"]'
+    )
 
 
 def test_unknown_words_are_dropped_and_cuts_count_them(tokenizer):
@@ -61,8 +68,14 @@ def test_moses_splits_as_sacremoses_does():
     texts = ["Don't stop, e.g. 3.5% & <that>.", "L'eau coule.", "a\ud800b", ""]
     for language in ("en", "fr"):
         moses = sacremoses.MosesTokenizer(lang=language)
-        expected = [moses.tokenize(text.lower().replace("\ud800", "?"), escape=False) for text in texts]
-        own = WordTokenizer(train_words(texts, 99, True, Splitter.MOSES, language), True, "moses", language)
-        assert [own.decode(row) for row in rows_of(own.encode(texts[:3]))] == [" ".join(row) for row in expected[:3]]
+        expected = [
+            moses.tokenize(text.lower().replace("\ud800", "?"), escape=False) for text in texts
+        ]
+        own = WordTokenizer(
+            train_words(texts, 99, True, Splitter.MOSES, language), True, "moses", language
+        )
+        assert [own.decode(row) for row in rows_of(own.encode(texts[:3]))] == [
+            " ".join(row) for row in expected[:3]
+        ]
         assert set(own.strings) == set(itertools.chain.from_iterable(expected))
         assert pickle.loads(pickle.dumps(own)) == own

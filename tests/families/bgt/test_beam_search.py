@@ -17,13 +17,18 @@ MOST = 4
 
 
 class Toy:
-    """Logits that depend on the whole prefix and the latent vector; pad and unknown are often the likeliest."""
+    """Logits that depend on the whole prefix and the latent vector; pad and unknown are often the
+    likeliest.
+    """
 
     def next_logits(self, previous, latents):
         assert previous.dtype == torch.int64 and (previous[:, 0] == END).all()
         assert len(previous) == len(latents)
         code = (previous * 7 ** torch.arange(previous.shape[1])).sum(1).double() % 997
-        waves = torch.sin(code[:, None] * torch.arange(1, V + 1) * 1.3 + latents.double() @ torch.ones(2, V).double())
+        waves = torch.sin(
+            code[:, None] * torch.arange(1, V + 1) * 1.3
+            + latents.double() @ torch.ones(2, V).double()
+        )
         return 2 * waves + torch.tensor([0.3, 1.0, 1.0, 0.0, 0.0, 0.0])
 
 
@@ -39,7 +44,9 @@ def log_probability(ids, latent):
 
 def exhaustive(latent, penalty, most=MOST):
     """The best of all sentences of 1 to `most` letters."""
-    every = (ids for length in range(1, most + 1) for ids in itertools.product(LETTERS, repeat=length))
+    every = (
+        ids for length in range(1, most + 1) for ids in itertools.product(LETTERS, repeat=length)
+    )
     return max((log_probability(ids, latent) / (len(ids) + 1) ** penalty, ids) for ids in every)
 
 
@@ -63,7 +70,9 @@ def test_a_beam_as_wide_as_all_hypotheses_finds_the_best(latents, penalty):
 @pytest.mark.parametrize("beam", [1, 2, 5])
 def test_scores_are_those_of_the_sentences_and_no_better_than_the_best(latents, beam):
     for found, latent in zip(search(latents, beam=beam), latents, strict=True):
-        assert found.score == pytest.approx(log_probability(found.ids, latent) / (len(found.ids) + 1), abs=1e-5)
+        assert found.score == pytest.approx(
+            log_probability(found.ids, latent) / (len(found.ids) + 1), abs=1e-5
+        )
         assert found.score <= exhaustive(latent, 1.0)[0] + 1e-5
 
 
@@ -73,12 +82,16 @@ def test_other_sentences_of_a_batch_change_nothing(latents):
     backwards = search(latents.flip(0), beam=3)[::-1]
     for one, two, three in zip(together, alone, backwards, strict=True):
         assert one.ids == two.ids == three.ids
-        assert one.score == pytest.approx(two.score, abs=1e-5) == pytest.approx(three.score, abs=1e-5)
+        assert (
+            one.score == pytest.approx(two.score, abs=1e-5) == pytest.approx(three.score, abs=1e-5)
+        )
 
 
 def test_a_short_sentence_wins_unless_the_penalty_is_large():
     class Ending:
-        """The end has a probability of 0.6 after one id and of 0.9 after that; the only letter has the rest."""
+        """The end has a probability of 0.6 after one id and of 0.9 after that; the only letter has
+        the rest.
+        """
 
         def next_logits(self, previous, latents):
             end = {1: 0.0, 2: 0.6}.get(previous.shape[1], 0.9)
@@ -86,12 +99,17 @@ def test_a_short_sentence_wins_unless_the_penalty_is_large():
             return chances.log().expand(len(previous), V)
 
     only = torch.tensor([False, False, False, True, False, False])
-    found = [beam_search(Ending(), torch.zeros(1, 2), END, only, penalty=penalty)[0] for penalty in (0.0, 1.0, 2.0)]
+    found = [
+        beam_search(Ending(), torch.zeros(1, 2), END, only, penalty=penalty)[0]
+        for penalty in (0.0, 1.0, 2.0)
+    ]
     assert [len(one.ids) for one in found] == [1, 1, 2]
     expected = [math.log(0.6), math.log(0.6) / 2, math.log(0.4 * 0.9) / 9]
     assert [one.score for one in found] == pytest.approx(expected)
 
 
 def test_nothing_to_write_with_is_an_empty_sentence(latents):
-    assert beam_search(Toy(), latents[:1], END, torch.zeros(V, dtype=torch.bool)) == [Hypothesis((), -math.inf)]
+    assert beam_search(Toy(), latents[:1], END, torch.zeros(V, dtype=torch.bool)) == [
+        Hypothesis((), -math.inf)
+    ]
     assert beam_search(Toy(), latents[:0], END, WRITABLE) == []

@@ -19,7 +19,9 @@ def test_the_divergence_is_torchs(values):
     mean, log_variance = torch.from_numpy(values)
     prior = Independent(Normal(torch.zeros(3, 4).double(), 1.0), 1)
     expected = kl_divergence(Independent(Normal(mean, (log_variance / 2).exp()), 1), prior)
-    torch.testing.assert_close(Gaussian(mean, log_variance).divergence(), expected, atol=1e-6, rtol=1e-9)
+    torch.testing.assert_close(
+        Gaussian(mean, log_variance).divergence(), expected, atol=1e-6, rtol=1e-9
+    )
     single = Gaussian(mean.float(), log_variance.float()).divergence()
     torch.testing.assert_close(single.double(), expected, atol=1e-6, rtol=1e-6)
     assert (single >= -1e-6).all()
@@ -38,8 +40,12 @@ def test_the_mean_is_the_embedding(vocabulary, pairs):
     texts = [a for a, _ in pairs[:20]]
     batch = batch_of(vocabulary, texts)
     gaussian = encoder(batch.ids, batch.mask)
-    np.testing.assert_allclose(gaussian.mean.detach(), encoder.pipeline.encode(texts), atol=1e-5, rtol=0)
-    expected = pooled_states(encoder.pipeline, batch.ids, batch.mask) @ encoder.log_variance.weight.T
+    np.testing.assert_allclose(
+        gaussian.mean.detach(), encoder.pipeline.encode(texts), atol=1e-5, rtol=0
+    )
+    expected = (
+        pooled_states(encoder.pipeline, batch.ids, batch.mask) @ encoder.log_variance.weight.T
+    )
     torch.testing.assert_close(gaussian.log_variance, expected)
     assert encoder.log_variance.bias is None
     gaussian.mean.sum().backward()

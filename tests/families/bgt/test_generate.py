@@ -38,12 +38,16 @@ def texts(pairs):
 
 
 def write(model, task, texts, styles=None, source=None, target=None, settings=QUICK):
-    return list(generate(model, task, zip(texts, styles or texts, strict=True), source, target, settings))
+    return list(
+        generate(model, task, zip(texts, styles or texts, strict=True), source, target, settings)
+    )
 
 
 @torch.inference_mode()
 def test_each_task_reads_its_variables(model, vocabulary, texts):
-    """A sentence comes from a language variable and its meaning, a translation from the meaning alone."""
+    """A sentence comes from a language variable and its meaning, a translation from the meaning
+    alone.
+    """
     generator, styles = model.generator, texts[::-1]
     writable = torch.tensor([vocabulary.piece(one) is not None for one in range(len(vocabulary))])
 
@@ -60,22 +64,42 @@ def test_each_task_reads_its_variables(model, vocabulary, texts):
         decoder, encoder = generator.generators[side], generator.languages[side]
         again = write(model, "reconstruct", texts, source=language)
         assert again == expected(decoder, mean(encoder, texts))
-        assert write(model, "transfer", texts, styles, target=language) == expected(decoder, mean(encoder, styles))
+        assert write(model, "transfer", texts, styles, target=language) == expected(
+            decoder, mean(encoder, styles)
+        )
         translated = write(model, "translate", texts, target=language)
         assert translated == expected(generator.translators[side]) != again
-    assert write(model, "translate", texts, source="en") == write(model, "translate", texts) == translated
+    assert (
+        write(model, "translate", texts, source="en")
+        == write(model, "translate", texts)
+        == translated
+    )
 
 
 def test_rows_keep_their_order_and_blank_ones_stay_blank(model, texts):
     whole = write(model, "reconstruct", texts)
-    assert write(model, "reconstruct", texts[::-1], settings=GenerationSettings(2, 6, batch_size=2)) == whole[::-1]
-    assert write(model, "reconstruct", ["", texts[0], "  ", *texts[1:]]) == ["", whole[0], "", *whole[1:]]
-    assert write(model, "transfer", texts[:2], [" ", texts[0]])[0] == "" and write(model, "reconstruct", []) == []
+    assert (
+        write(model, "reconstruct", texts[::-1], settings=GenerationSettings(2, 6, batch_size=2))
+        == whole[::-1]
+    )
+    assert write(model, "reconstruct", ["", texts[0], "  ", *texts[1:]]) == [
+        "",
+        whole[0],
+        "",
+        *whole[1:],
+    ]
+    assert (
+        write(model, "transfer", texts[:2], [" ", texts[0]])[0] == ""
+        and write(model, "reconstruct", []) == []
+    )
 
 
 def test_what_is_longer_than_the_positions_is_cut(model, texts):
-    (written,) = write(model, "reconstruct", [" ".join(texts * 10)], settings=GenerationSettings(beam=1))
-    assert len(model.sentencepiece.encode([written])[0]) <= SHAPE.max_length + 2  # it may be cut into other pieces
+    (written,) = write(
+        model, "reconstruct", [" ".join(texts * 10)], settings=GenerationSettings(beam=1)
+    )
+    # it may be cut into other pieces
+    assert len(model.sentencepiece.encode([written])[0]) <= SHAPE.max_length + 2
     assert write(model, "reconstruct", ["\u4e00", "\x00", "\ud800"])
 
 
@@ -84,8 +108,18 @@ def test_what_is_longer_than_the_positions_is_cut(model, texts):
     [
         ("bgt", "translate", ("en", "fr"), "no language 'fr' in this model; choose en or xx"),
         ("bgt", "translate", ("en", "en"), "translation from en to en; name two languages"),
-        ("english-ae", "transfer", (), "cannot transfer: language encoders: none; generators: en; translators: none"),
-        ("english-trans", "translate", ("xx", "en"), "cannot translate into en: .*; translators: xx$"),
+        (
+            "english-ae",
+            "transfer",
+            (),
+            "cannot transfer: language encoders: none; generators: en; translators: none",
+        ),
+        (
+            "english-trans",
+            "translate",
+            ("xx", "en"),
+            "cannot translate into en: .*; translators: xx$",
+        ),
     ],
 )
 def test_what_a_model_cannot_do_is_refused(vocabulary, objective, task, languages, message):
@@ -119,13 +153,17 @@ def test_the_command_writes_what_the_function_does(folder, monkeypatch, model, p
     assert command("bgt --task transfer xx.txt --style ba --output made/out.txt") == 0
     written = (folder / "made/out.txt").read_text(encoding="utf-8").split("\n")[:-1]
     assert written == write(model, "transfer", second, ["ba"] * 5)
-    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(f"{first[0]}\n\n".encode())))
+    monkeypatch.setattr(
+        sys, "stdin", SimpleNamespace(buffer=io.BytesIO(f"{first[0]}\n\n".encode()))
+    )
     assert command("bgt --task reconstruct -") == 0
     assert capsys.readouterr().out.split("\n")[:-1] == [*write(model, "reconstruct", first[:1]), ""]
 
 
 REFUSED = {
-    "p-sp-mini --task reconstruct en.txt": "a model of architecture 'averaging' has no decoders; generate needs a",
+    "p-sp-mini --task reconstruct en.txt": (
+        "a model of architecture 'averaging' has no decoders; generate needs a"
+    ),
     "bgt --task reconstruct none.txt": "none.txt: No such file",
     "bgt --task transfer en.txt": "--task transfer needs a style",
     "bgt --task transfer en.txt --styles short.txt": "short.txt: ends after line 3, but the other",

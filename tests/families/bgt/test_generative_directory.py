@@ -1,4 +1,6 @@
-"""Model directories of generative models: stock readers get the encoder, ours what is next to it, too."""
+"""Model directories of generative models: stock readers get the encoder, ours what is next to it,
+too.
+"""
 
 import json
 import shutil
@@ -35,7 +37,9 @@ def model(vocabulary):
 
 @pytest.fixture(scope="module")
 def original(model, tmp_path_factory):
-    return model_directory.save(model, tmp_path_factory.mktemp("generative") / "bgt", card="# bgt\n")
+    return model_directory.save(
+        model, tmp_path_factory.mktemp("generative") / "bgt", card="# bgt\n"
+    )
 
 
 @pytest.fixture
@@ -64,16 +68,27 @@ def test_both_readers_give_the_same_vectors(model, original, texts, vocabulary):
 
 @pytest.mark.parametrize(
     ("objective", "ways"),
-    [*((objective, {}) for objective in OBJECTIVES), ("bgt", {"at_attention": False}), ("bgt", {"at_logits": False})],
+    [
+        *((objective, {}) for objective in OBJECTIVES),
+        ("bgt", {"at_attention": False}),
+        ("bgt", {"at_logits": False}),
+    ],
 )
-@pytest.mark.parametrize("save", [model_directory.save, lambda model, path: model.save_pretrained(str(path))])
+@pytest.mark.parametrize(
+    "save", [model_directory.save, lambda model, path: model.save_pretrained(str(path))]
+)
 def test_what_is_beside_is_read_back_to_the_bit(vocabulary, tmp_path, objective, ways, save):
     mine = made(vocabulary, objective, **ways)
     save(mine, tmp_path / "x")
     read = st_paragram.load(tmp_path / "x", device="cpu").generator
     state, expected = read.state_dict(), mine.generator.state_dict()
-    assert state.keys() == expected.keys() and all(torch.equal(state[name], expected[name]) for name in expected)
-    shapes = [(one.shape.transformer, one.shape.at_attention, one.shape.at_logits) for one in (read, mine.generator)]
+    assert state.keys() == expected.keys() and all(
+        torch.equal(state[name], expected[name]) for name in expected
+    )
+    shapes = [
+        (one.shape.transformer, one.shape.at_attention, one.shape.at_logits)
+        for one in (read, mine.generator)
+    ]
     assert shapes[0] == shapes[1] and read.special == mine.generator.special and not read.training
     assert (tmp_path / "x" / "language-en").is_dir() == OBJECTIVES[objective].languages
 
@@ -101,8 +116,14 @@ def values(change):
     ("damage", "message"),
     [
         (lambda folder: (folder / DECODERS).unlink(), f"{DECODERS} is missing"),
-        (lambda folder: (folder / "sentencepiece.model").write_bytes(b"x"), "not the vocabulary of this model"),
-        (values(lambda v: v["decoders"]["transformer"].update(layers=2)), "its tensors do not fit this model"),
+        (
+            lambda folder: (folder / "sentencepiece.model").write_bytes(b"x"),
+            "not the vocabulary of this model",
+        ),
+        (
+            values(lambda v: v["decoders"]["transformer"].update(layers=2)),
+            "its tensors do not fit this model",
+        ),
         (values(lambda v: v.update(languages=["en", "../en"])), r"language is '\.\./en'"),
     ],
 )

@@ -1,4 +1,6 @@
-"""Training of generative models: against a plain loop, resumed to the bit, learnt by heart; what is refused."""
+"""Training of generative models: against a plain loop, resumed to the bit, learnt by heart; what is
+refused.
+"""
 
 import logging
 
@@ -44,7 +46,10 @@ def test_training_is_a_plain_loop(tmp_path, small, accumulate):
         accumulate=accumulate, epochs=2.0, anneal_updates=10, clip_norm=5.0, schedule="linear", label_smoothing=0.2,
         dropout=0.0,
     )  # fmt: skip
-    trainer, plain = (new_trainer(small, run, tmp_path / name, logging_steps=1, adam_epsilon=1e-3) for name in "ab")
+    trainer, plain = (
+        new_trainer(small, run, tmp_path / name, logging_steps=1, adam_epsilon=1e-3)
+        for name in "ab"
+    )
     assert same(trainer.loss.state_dict(), plain.loss.state_dict())
     batches = len(trainer.batches)
     updates = 2 * -(-batches // accumulate)
@@ -57,19 +62,28 @@ def test_training_is_a_plain_loop(tmp_path, small, accumulate):
     for step in range(updates):
         epoch, update = divmod(step, updates // 2)
         first = epoch * batches
-        numbers = range(first + update * accumulate, min(first + (update + 1) * accumulate, first + batches))
+        numbers = range(
+            first + update * accumulate, min(first + (update + 1) * accumulate, first + batches)
+        )
         rows = [plain.batches.at(number) for number in numbers]
         optimizer.zero_grad()
         total = 0.0
         for number, row in zip(numbers, rows, strict=True):
             sides = {
-                side: SentenceBatch.of(*small.take(side, row), loss.generator.special, run.max_length) for side in SIDES
+                side: SentenceBatch.of(
+                    *small.take(side, row), loss.generator.special, run.max_length
+                )
+                for side in SIDES
             }
-            terms = loss(sides, "ab"[number % 2], plain._noise(len(row), number), annealed(step, 10))
+            terms = loss(
+                sides, "ab"[number % 2], plain._noise(len(row), number), annealed(step, 10)
+            )
             total = total + terms.loss / sum(map(len, rows))
         total.backward()
         torch.nn.utils.clip_grad_norm_(own, 5.0)
-        rate = run.learning_rate * (step / 4 if step < 4 else max(0.0, (updates - step) / max(1, updates - 4)))
+        rate = run.learning_rate * (
+            step / 4 if step < 4 else max(0.0, (updates - step) / max(1, updates - 4))
+        )
         optimizer.param_groups[0]["lr"] = rate
         optimizer.step()
         losses.append(total.item())
@@ -80,18 +94,27 @@ def test_training_is_a_plain_loop(tmp_path, small, accumulate):
 
 
 def trained_rows(trainer):
-    return sorted(row for number in range(len(trainer.batches)) for row in trainer.batches.at(number).tolist())
+    return sorted(
+        row for number in range(len(trainer.batches)) for row in trainer.batches.at(number).tolist()
+    )
 
 
 def test_pairs_with_a_short_or_a_long_sentence_are_left_out(tmp_path, small, caplog):
     counts = np.stack([small.lengths(side, 0, len(small)) for side in SIDES])
     low, high = int(counts.min()) + 1, int(counts.max()) - 1
-    kept = [row for row in range(len(small)) if counts[:, row].min() >= low and counts[:, row].max() <= high]
+    kept = [
+        row
+        for row in range(len(small))
+        if counts[:, row].min() >= low and counts[:, row].max() <= high
+    ]
     assert 10 < len(kept) < len(small)
     with caplog.at_level(logging.INFO, logger="st_paragram"):
         trainer = new_trainer(small, tiny(min_pieces=low, max_pieces=high), tmp_path)
     assert trained_rows(trainer) == kept
-    lost = f"{len(small) - len(kept)} of 60 pairs have a sentence of fewer than {low} pieces or more than {high} and"
+    lost = (
+        f"{len(small) - len(kept)} of 60 pairs have a sentence of fewer than {low} pieces or more"
+        f" than {high} and"
+    )
     assert lost in caplog.text
 
 
@@ -102,16 +125,26 @@ class Nothing(BaseEvaluator):
         return {}
 
 
-def test_the_loss_of_held_out_pairs_is_the_bound_by_hand_and_chooses_the_checkpoint(tmp_path, small, monkeypatch):
-    """The second evaluation is made the best: what is saved is what the model and its decoders were then."""
+def test_the_loss_of_held_out_pairs_is_the_bound_by_hand_and_chooses_the_checkpoint(
+    tmp_path, small, monkeypatch
+):
+    """The second evaluation is made the best: what is saved is what the model and its decoders were
+    then.
+    """
     settings = tiny(held_out=10, epochs=3.0, learning_rate=0.02, warmup_updates=0)
-    trainer = training.trainer(training.new_model(small, settings), small, settings, tmp_path, Nothing())
+    trainer = training.trainer(
+        training.new_model(small, settings), small, settings, tmp_path, Nothing()
+    )
     assert trainer._held_out.tolist() == [57, 58, 59] and trained_rows(trainer) == list(range(57))
     found = trainer.held_out_loss()
     assert found == trainer.held_out_loss()
-    rows = sorted([57, 58, 59], key=lambda row: max(small.lengths(side, row, row + 1)[0] for side in SIDES))
+    rows = sorted(
+        [57, 58, 59], key=lambda row: max(small.lengths(side, row, row + 1)[0] for side in SIDES)
+    )
     trainer.loss.eval().smoothing = 0.0
-    expected = trainer.loss(trainer._sides(np.array(rows)), "a", trainer._noise(3, -1)).loss.item() / 3
+    expected = (
+        trainer.loss(trainer._sides(np.array(rows)), "a", trainer._noise(3, -1)).loss.item() / 3
+    )
     assert found == pytest.approx(expected, rel=1e-5)
     losses, states = iter([5.0, 3.0, 4.0]), []
 
@@ -125,8 +158,18 @@ def test_the_loss_of_held_out_pairs_is_the_bound_by_hand_and_chooses_the_checkpo
 
 
 def test_a_run_resumes_to_the_bit(tmp_path, small):
-    run = tiny(accumulate=2, batch_tokens=150, epochs=4.0, dropout=0.3, candidates=30, clip_norm=5.0, anneal_updates=20)
-    straight = new_trainer(small, run, tmp_path / "run", save_strategy="steps", save_steps=4, save_total_limit=None)
+    run = tiny(
+        accumulate=2,
+        batch_tokens=150,
+        epochs=4.0,
+        dropout=0.3,
+        candidates=30,
+        clip_norm=5.0,
+        anneal_updates=20,
+    )
+    straight = new_trainer(
+        small, run, tmp_path / "run", save_strategy="steps", save_steps=4, save_total_limit=None
+    )
     straight.train()
     assert straight.state.global_step > 6
     resumed = new_trainer(small, run, tmp_path / "other")
@@ -138,7 +181,9 @@ def test_a_run_resumes_to_the_bit(tmp_path, small):
 
 @pytest.mark.slow
 def test_pairs_learnt_by_heart_are_written_again_and_translated(tmp_path, vocabulary):
-    """From the meaning of either side; and the language variable of another sentence changes the text."""
+    """From the meaning of either side; and the language variable of another sentence changes the
+    text.
+    """
     pairs = make_pairs(16, seed=4, repeat_every=1000)
     store = write_store(tmp_path / "x.h5", pairs, vocabulary)
     run = tiny(
@@ -150,16 +195,25 @@ def test_pairs_learnt_by_heart_are_written_again_and_translated(tmp_path, vocabu
     generator, batches = trainer.loss.generator.eval(), batches_of(vocabulary, pairs)
 
     def same_as(decoder, latents, side):
-        batch, written = batches[side], greedy(decoder, latents, generator.special, SHAPE.max_length - 2)
-        sentences = [row[mask][:-1].tolist() for row, mask in zip(batch.ids, batch.mask, strict=True)]
+        batch, written = (
+            batches[side],
+            greedy(decoder, latents, generator.special, SHAPE.max_length - 2),
+        )
+        sentences = [
+            row[mask][:-1].tolist() for row, mask in zip(batch.ids, batch.mask, strict=True)
+        ]
         return sum(one == other for one, other in zip(written, sentences, strict=True))
 
     with torch.no_grad():
-        meanings = {side: generator.semantic(batch.ids, batch.mask).mean for side, batch in batches.items()}
+        meanings = {
+            side: generator.semantic(batch.ids, batch.mask).mean for side, batch in batches.items()
+        }
         for side in SIDES:
             language = generator.languages[side](batches[side].ids, batches[side].mask).mean
             decoder = generator.generators[side]
-            assert all(same_as(decoder, torch.cat([language, meanings[of]], 1), side) >= 15 for of in SIDES)
+            assert all(
+                same_as(decoder, torch.cat([language, meanings[of]], 1), side) >= 15 for of in SIDES
+            )
             assert same_as(decoder, torch.cat([language.roll(1, 0), meanings[side]], 1), side) <= 8
             assert same_as(generator.translators[side], meanings[other(side)], side) >= 15
 
@@ -186,7 +240,9 @@ def test_pairs_of_one_language_or_vocabularies_of_each_are_refused(tmp_path, voc
         ("xx", both, r"a vocabulary per side|sentencepiece ids, not bilingual ids"),
     ):
         tokenizers = first if first is vocabulary else (both, both.in_language("xx"))
-        with PairStoreWriter(tmp_path / f"{second}.h5", ("en", second), tokenizers, 100, {}) as writer:
+        with PairStoreWriter(
+            tmp_path / f"{second}.h5", ("en", second), tokenizers, 100, {}
+        ) as writer:
             writer.append(*first.encode(["ba"]), *first.encode(["ce"]))
         with pytest.raises(SettingsError, match=message):
             training.new_model(PairStore(tmp_path / f"{second}.h5"), tiny())

@@ -1,4 +1,6 @@
-"""The decoder: equal to one that reads single sentences and concatenates its states with latent vectors."""
+"""The decoder: equal to one that reads single sentences and concatenates its states with latent
+vectors.
+"""
 
 from dataclasses import replace
 
@@ -9,7 +11,11 @@ from support.generative import LATENT, SHAPE, batch_of, log_probabilities
 from torch import nn
 
 from st_paragram.families.bgt.latent_decoder import LatentDecoder
-from st_paragram.learning.modules.transformer_encoder import TransformerShape, special_ids, transformer_pipeline
+from st_paragram.learning.modules.transformer_encoder import (
+    TransformerShape,
+    special_ids,
+    transformer_pipeline,
+)
 
 TWO_LAYERS = TransformerShape(dim=16, layers=2, heads=4, ffn_dim=24, dropout=0.4, max_length=40)
 WAYS = [(True, True), (True, False), (False, True)]
@@ -17,7 +23,9 @@ WAYS = [(True, True), (True, False), (False, True)]
 
 def new_decoder(vocabulary, at_attention=True, at_logits=True, shape=TWO_LAYERS):
     """A decoder whose biases and norms are not those of the beginning."""
-    decoder = LatentDecoder(len(vocabulary), shape, LATENT, special_ids(vocabulary), at_attention, at_logits).eval()
+    decoder = LatentDecoder(
+        len(vocabulary), shape, LATENT, special_ids(vocabulary), at_attention, at_logits
+    ).eval()
     with torch.no_grad():
         for parameter in decoder.parameters():
             if parameter.requires_grad and parameter.ndim == 1:
@@ -36,19 +44,28 @@ def latents():
 
 
 def plain_states(decoder, ids, latent, shape):
-    """The states of one sentence, with the matrices of the latent vector put beside those of the states."""
+    """The states of one sentence, with the matrices of the latent vector put beside those of the
+    states.
+    """
     x = decoder.embedding.weight[ids] * shape.dim**0.5 + decoder.positions.weight[: len(ids)]
     later = torch.ones(len(ids), len(ids), dtype=torch.bool).triu(1)
     for layer in decoder.layers:
         own = nn.MultiheadAttention(shape.dim, shape.heads, batch_first=True)
-        own.in_proj_weight, own.in_proj_bias = layer.query_key_value.weight, layer.query_key_value.bias
+        own.in_proj_weight, own.in_proj_bias = (
+            layer.query_key_value.weight,
+            layer.query_key_value.bias,
+        )
         own.out_proj = layer.attended
         found = own(x[None], x[None], x[None], attn_mask=later, need_weights=False)[0][0]
-        x = F.layer_norm(x + found, (shape.dim,), layer.attention_norm.weight, layer.attention_norm.bias)
+        x = F.layer_norm(
+            x + found, (shape.dim,), layer.attention_norm.weight, layer.attention_norm.bias
+        )
         if layer.latent_norm is not None:
             joined = torch.cat([layer.of_state.weight, layer.of_latent.weight], 1)
             injected = torch.cat([x, latent.expand(len(x), -1)], 1) @ joined.T + layer.of_state.bias
-            x = F.layer_norm(x + injected, (shape.dim,), layer.latent_norm.weight, layer.latent_norm.bias)
+            x = F.layer_norm(
+                x + injected, (shape.dim,), layer.latent_norm.weight, layer.latent_norm.bias
+            )
         x = layer.ffn_norm(x + layer.narrow(layer.widen(x).relu()))
     return x
 
@@ -83,7 +100,9 @@ def test_the_next_logits_are_those_of_the_batch(vocabulary, batch, latents, ways
         reached = [i for i, logits in enumerate(of_tokens) if place < len(logits)]
         logits = decoder.next_logits(batch.previous[reached, : place + 1], latents[reached])
         assert logits.shape == (len(reached), len(vocabulary))
-        torch.testing.assert_close(logits, torch.stack([of_tokens[i][place] for i in reached]), atol=1e-5, rtol=0)
+        torch.testing.assert_close(
+            logits, torch.stack([of_tokens[i][place] for i in reached]), atol=1e-5, rtol=0
+        )
 
 
 def test_all_parameters_get_gradients_and_positions_none(vocabulary, batch, latents):
@@ -95,14 +114,18 @@ def test_all_parameters_get_gradients_and_positions_none(vocabulary, batch, late
 
 
 def test_attention_weights_are_not_dropped_in_training(vocabulary):
-    decoder = LatentDecoder(len(vocabulary), replace(SHAPE, dropout=0.5), LATENT, special_ids(vocabulary))
+    decoder = LatentDecoder(
+        len(vocabulary), replace(SHAPE, dropout=0.5), LATENT, special_ids(vocabulary)
+    )
     layer = decoder.layers[0].train()
     x = torch.randn(2, 5, SHAPE.dim)
     torch.testing.assert_close(layer._attention(x), layer._attention(x))
 
 
 def test_where_matrices_begin(vocabulary):
-    """Xavier's ranges of the matrices as the authors' code has them: [x; z] in one, queries, keys and values in one."""
+    """Xavier's ranges of the matrices as the authors' code has them: [x; z] in one, queries, keys
+    and values in one.
+    """
     shape = TransformerShape(dim=64, layers=1, heads=4, ffn_dim=64)
     torch.manual_seed(0)
     layer = LatentDecoder(len(vocabulary), shape, 128, special_ids(vocabulary)).layers[0]

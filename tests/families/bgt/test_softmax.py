@@ -1,4 +1,6 @@
-"""The cross-entropy that never has all logits at once, against torch's on all of them; the softmax over some ids."""
+"""The cross-entropy that never has all logits at once, against torch's on all of them; the softmax
+over some ids.
+"""
 
 import pytest
 import torch
@@ -36,7 +38,9 @@ def plain_logits(layer):
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
 @pytest.mark.parametrize("with_latents", [False, True])
 @pytest.mark.parametrize("with_offsets", [False, True])
-def test_it_is_torchs_cross_entropy(monkeypatch, targets, chunk, smoothing, with_latents, with_offsets):
+def test_it_is_torchs_cross_entropy(
+    monkeypatch, targets, chunk, smoothing, with_latents, with_offsets
+):
     monkeypatch.setattr(softmax, "_CHUNK", chunk * IDS)
     layer, leaves = layer_of(with_latents, with_offsets)
     total, plain = linear_cross_entropy(layer, targets, smoothing)
@@ -60,7 +64,10 @@ def test_targets_keep_their_ids_and_their_rows_get_gradients(targets, others):
     smaller, places = layer.among(targets, others)
     count = len(targets.unique()) + others
     assert len(smaller.of_states) == count == len(smaller.of_states.unique(dim=0))
-    found, expected = smaller.logits().gather(1, places[:, None]), plain_logits(layer).gather(1, targets[:, None])
+    found, expected = (
+        smaller.logits().gather(1, places[:, None]),
+        plain_logits(layer).gather(1, targets[:, None]),
+    )
     torch.testing.assert_close(found, expected)
     gradient = torch.autograd.grad(linear_cross_entropy(smaller, places)[0], leaves[1])[0]
     assert (gradient.abs().sum(1) > 0).sum() == count

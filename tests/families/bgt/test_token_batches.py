@@ -1,4 +1,6 @@
-"""Batches with a budget of tokens: every row once an epoch, the same number of batches, an order that can be sought."""
+"""Batches with a budget of tokens: every row once an epoch, the same number of batches, an order
+that can be sought.
+"""
 
 import numpy as np
 import pytest

@@ -15,7 +15,10 @@ from st_paragram.core.encoding.record import read_training_record
 from st_paragram.families.bgt.family import FAMILY
 from st_paragram.families.bgt.settings import GenerativeSettings
 
-QUICK = "--dim 16 --ffn-dim 16 --heads 2 --latent-dim 8 --batch-tokens 300 --candidates 20 --epochs 1 --device cpu"
+QUICK = (
+    "--dim 16 --ffn-dim 16 --heads 2 --latent-dim 8 --batch-tokens 300 --candidates 20 --epochs 1"
+    " --device cpu"
+)
 
 
 @pytest.fixture
@@ -26,7 +29,10 @@ def run(tmp_path, monkeypatch):
     def run(options="", pairs=300):
         lines = "".join(f"{a}\t{b}\n" for a, b in make_pairs(pairs))
         (tmp_path / "pairs.tsv").write_text(lines, encoding="utf-8")
-        asked = f"train bgt --lang es --data pairs.tsv --vocab-size {min(200, 6 * pairs)} {QUICK} {options}"
+        asked = (
+            f"train bgt --lang es --data pairs.tsv --vocab-size {min(200, 6 * pairs)} {QUICK}"
+            f" {options}"
+        )
         return main(asked.split())
 
     return run
@@ -36,26 +42,37 @@ def test_the_command_makes_a_directory_that_commands_take(run, capsys, caplog):
     caplog.set_level("INFO")
     assert run() == 0
     out = capsys.readouterr().out
-    assert "training on pairs.tsv: 300 pairs, 1 epochs" in caplog.messages and "; model in bgt-es\n" in out
+    assert (
+        "training on pairs.tsv: 300 pairs, 1 epochs" in caplog.messages
+        and "; model in bgt-es\n" in out
+    )
     assert not Path("bgt-es.checkpoints").exists()
     record = read_training_record("bgt-es")
     assert record.settings["objective"] == "bgt" and record.settings["dim"] == 16
-    assert {"kl_semantic", "kl_a", "kl_b", "reconstruction", "translation"} <= set().union(*record.history)
+    assert {"kl_semantic", "kl_a", "kl_b", "reconstruction", "translation"} <= set().union(
+        *record.history
+    )
     card = Path("bgt-es/README.md").read_text(encoding="utf-8")
     assert "EMNLP 2020" in card and "- transformer\n" in card and "EMNLP 2022" not in card
     texts = [pair[0] for pair in make_pairs(3)]
     ours = st_paragram.load("bgt-es").encode(texts)
     np.testing.assert_allclose(SentenceTransformer("bgt-es").encode(texts), ours, atol=1e-5)
     Path("lines.txt").write_text("\n".join(texts) + "\n", encoding="utf-8")
-    assert main(["generate", "bgt-es", "--task", "reconstruct", "--max-length", "3", "lines.txt"]) == 0
+    assert (
+        main(["generate", "bgt-es", "--task", "reconstruct", "--max-length", "3", "lines.txt"]) == 0
+    )
     assert len(capsys.readouterr().out.splitlines()) == 3
 
 
 def test_a_baseline_has_its_name_and_of_few_pairs_one_is_held_out(run):
     assert run("--objective bilingual-trans", pairs=8) == 0
-    assert "translate in both directions" in Path("bilingual-trans-es/README.md").read_text(encoding="utf-8")
+    assert "translate in both directions" in Path("bilingual-trans-es/README.md").read_text(
+        encoding="utf-8"
+    )
     history = read_training_record("bilingual-trans-es").history
-    (held_out,) = (entry["eval_held_out_loss"] for entry in history if "eval_held_out_loss" in entry)
+    (held_out,) = (
+        entry["eval_held_out_loss"] for entry in history if "eval_held_out_loss" in entry
+    )
     assert held_out > 0
 
 
@@ -70,12 +87,16 @@ REFUSED = {
 @pytest.mark.parametrize("options", REFUSED)
 def test_bad_input_is_told_in_one_line(run, capsys, options):
     assert run(options) == 1
-    assert len([line for line in capsys.readouterr().err.splitlines() if REFUSED[options] in line]) == 1
+    assert (
+        len([line for line in capsys.readouterr().err.splitlines() if REFUSED[options] in line])
+        == 1
+    )
 
 
 def test_configurations_and_the_commands_in_their_headers():
     assert list(FAMILY.configs) == ["bgt_paper", "bgt_small"]
-    assert FAMILY.read_settings("bgt_paper", {}) == GenerativeSettings()  # the defaults are the paper's
+    # the defaults are the paper's
+    assert FAMILY.read_settings("bgt_paper", {}) == GenerativeSettings()
     for name, path in FAMILY.configs.items():
         lines = path.read_text(encoding="utf-8").split("\n")
         (words,) = (line[1:].split() for line in lines if line.startswith("#   st-paragram"))

@@ -1,4 +1,6 @@
-"""The bound and its ablations: against plain loops, against the exact probability, and what sees what."""
+"""The bound and its ablations: against plain loops, against the exact probability, and what sees
+what.
+"""
 
 import math
 
@@ -47,10 +49,14 @@ def plain_parts(loss, objective, batches, inferring, noise, sampled):
     noise_a, noise_b, noise_meaning = noise.unbind(1)
 
     def drawn(gaussian, noise):
-        return gaussian.mean + (gaussian.log_variance / 2).exp() * noise if sampled else gaussian.mean
+        return (
+            gaussian.mean + (gaussian.log_variance / 2).exp() * noise if sampled else gaussian.mean
+        )
 
     def kl(gaussian):
-        return ((gaussian.mean**2 + gaussian.log_variance.exp() - 1 - gaussian.log_variance) / 2).sum()
+        return (
+            (gaussian.mean**2 + gaussian.log_variance.exp() - 1 - gaussian.log_variance) / 2
+        ).sum()
 
     def nll(decoder, batch, latents):
         return -log_probabilities(decoder, batch, latents).sum()
@@ -84,7 +90,9 @@ def plain_parts(loss, objective, batches, inferring, noise, sampled):
 
 
 def total(parts, annealing):
-    return sum((annealing if name.startswith("kl_") else 1.0) * part for name, part in parts.items())
+    return sum(
+        (annealing if name.startswith("kl_") else 1.0) * part for name, part in parts.items()
+    )
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
@@ -106,7 +114,8 @@ def test_each_objective_is_its_plain_form(vocabulary, batches, noise, objective,
         torch.testing.assert_close(terms.loss, total(expected, 0.3), rtol=1e-5, atol=1e-3)
         own = [parameter for parameter in loss.parameters() if parameter.requires_grad]
         found, wanted = (
-            torch.autograd.grad(value, own, allow_unused=True) for value in (terms.loss, total(expected, 0.3))
+            torch.autograd.grad(value, own, allow_unused=True)
+            for value in (terms.loss, total(expected, 0.3))
         )
         for one, two in zip(found, wanted, strict=True):
             assert (one is None) == (two is None)
@@ -123,10 +132,14 @@ def test_label_smoothing_and_weight_are_translations_alone(vocabulary, batches, 
         source = batches[other(side)]
         meaning = loss.generator.semantic(source.ids, source.mask).mean
         logits = loss.generator.translators[side].softmax(batches[side], meaning).logits()
-        smoothed += F.cross_entropy(logits, batches[side].targets, reduction="sum", label_smoothing=0.2)
+        smoothed += F.cross_entropy(
+            logits, batches[side].targets, reduction="sum", label_smoothing=0.2
+        )
     expected = total(parts | {"translation": weight * smoothed}, 0.5)
     torch.testing.assert_close(terms.loss, expected, rtol=1e-5, atol=1e-3)
-    torch.testing.assert_close(terms.parts["translation"], weight * parts["translation"].detach(), rtol=1e-5, atol=1e-3)
+    torch.testing.assert_close(
+        terms.parts["translation"], weight * parts["translation"].detach(), rtol=1e-5, atol=1e-3
+    )
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
@@ -173,7 +186,10 @@ def test_the_bound_is_below_the_probability(vocabulary, pairs):
         gaussian = generator.semantic(batch.ids, batch.mask)
         z = gaussian.sample(noise[:, 2])
         posterior = Normal(gaussian.mean, (gaussian.log_variance / 2).exp())
-        weights = log_probabilities(decoder, batch, z) + (Normal(0.0, 1.0).log_prob(z) - posterior.log_prob(z))[:, 0]
+        weights = (
+            log_probabilities(decoder, batch, z)
+            + (Normal(0.0, 1.0).log_prob(z) - posterior.log_prob(z))[:, 0]
+        )
         sampled = (weights.logsumexp(0) - math.log(samples)).item()
     assert bound < exact - 0.05 and bound < sampled <= 0
     assert abs(sampled - exact) < 0.1

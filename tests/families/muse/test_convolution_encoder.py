@@ -1,4 +1,6 @@
-"""Convolutions over texts of any length, against numbers worked out by hand and against loops over single texts."""
+"""Convolutions over texts of any length, against numbers worked out by hand and against loops over
+single texts.
+"""
 
 import pytest
 import torch
@@ -27,7 +29,10 @@ def encoder_of(dimension=6, filters=3, **shape):
 
 def embed(encoder, table, lengths):
     """Embeddings of texts of these lengths, whose ids are one after another."""
-    features = {"input_ids": torch.arange(len(table))[None], "cu_seq_lens_q": torch.tensor([0, *lengths]).cumsum(0)}
+    features = {
+        "input_ids": torch.arange(len(table))[None],
+        "cu_seq_lens_q": torch.tensor([0, *lengths]).cumsum(0),
+    }
     holder = nn.Embedding(*table.shape)
     del holder.weight
     holder.weight = table

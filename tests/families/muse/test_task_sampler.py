@@ -35,12 +35,20 @@ def taken(sampler, steps):
 @pytest.mark.parametrize("power", [0.0, 0.5, 1.0])
 def test_tasks_by_their_shares_and_languages_by_their_sizes(power):
     """Within three standard deviations; the share of a task that is not there is the others'."""
-    sources = [Source(40, "translation"), Source(20, "translation"), Source(60), Source(3), Source(60, "response")]
+    sources = [
+        Source(40, "translation"),
+        Source(20, "translation"),
+        Source(60),
+        Source(3),
+        Source(60, "response"),
+    ]
     shares = {"translation": 0.5, "qa": 0.2, "response": 0.3, "nli": 0.7}
     sampler = sampler_of(sources, 4, 2, seed=5, shares=shares, power=power)
     found = sampler.probabilities
     assert found.sum() == pytest.approx(1) and found[:2].sum() == pytest.approx(0.5)
-    assert found[0] / found[1] == pytest.approx(2**power) and found[2] / found[3] == pytest.approx(20**power)
+    assert found[0] / found[1] == pytest.approx(2**power) and found[2] / found[3] == pytest.approx(
+        20**power
+    )
     assert found[2:4].sum() == pytest.approx(0.2) and found[4] == pytest.approx(0.3)
     drawn = Counter(number for number, _ in taken(sampler, 5000))
     for number, share in enumerate(found):
@@ -72,14 +80,21 @@ def test_a_step_follows_from_its_number_and_the_seed_alone():
         number, rows = sampler.at(step)
         assert number == expected[step][0] and rows.tolist() == expected[step][1].tolist()
     other = sampler_of(made, 6, 2, seed=8)
-    assert [other.at(step)[1].tolist() for step in steps] != [expected[step][1].tolist() for step in steps]
+    assert [other.at(step)[1].tolist() for step in steps] != [
+        expected[step][1].tolist() for step in steps
+    ]
 
 
 def test_batches_have_like_lengths():
     """Of a pool of four batches each has a quarter of the lengths."""
     lengths = np.random.default_rng(0).permutation(32)
-    quarters = [lengths[rows] // 8 for _, rows in taken(sampler_of([Source(32, lengths=lengths)], 8, 4), 4)]
+    quarters = [
+        lengths[rows] // 8 for _, rows in taken(sampler_of([Source(32, lengths=lengths)], 8, 4), 4)
+    ]
     assert all(len(set(quarter)) == 1 for quarter in quarters)
     first = [quarter[0] for quarter in quarters]
     assert sorted(first) == [0, 1, 2, 3] and first != sorted(first)  # in random order
-    assert any(len(set(lengths[rows] // 8)) > 1 for _, rows in taken(sampler_of([Source(32, lengths=lengths)], 8), 4))
+    assert any(
+        len(set(lengths[rows] // 8)) > 1
+        for _, rows in taken(sampler_of([Source(32, lengths=lengths)], 8), 4)
+    )

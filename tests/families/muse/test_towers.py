@@ -5,7 +5,14 @@ import torch
 import torch.nn.functional as F
 from sentence_transformers.sentence_transformer.modules import Router
 
-from st_paragram.families.muse.towers import DOCUMENT, NLI_LABELS, QUERY, SENTENCE, TaskHeads, towers
+from st_paragram.families.muse.towers import (
+    DOCUMENT,
+    NLI_LABELS,
+    QUERY,
+    SENTENCE,
+    TaskHeads,
+    towers,
+)
 
 DIM = 4
 
@@ -57,12 +64,17 @@ def test_a_context_by_hand(router):
     """u + tanh(W u + V (c - u) + b), then the second layer."""
     heads, answers, contexts = changed(TaskHeads(DIM), 4), unit(3), unit(3, seed=9)
     first, second = list(router.sub_modules[DOCUMENT])[1:3]
-    inner = answers @ first.linear.weight.T + first.linear.bias + (contexts - answers) @ heads.context.weight.T
+    inner = (
+        answers @ first.linear.weight.T
+        + first.linear.bias
+        + (contexts - answers) @ heads.context.weight.T
+    )
     expected = answers + torch.tanh(inner)
     expected = expected + torch.tanh(expected @ second.linear.weight.T + second.linear.bias)
     found = heads.answers(router, answers, contexts)
     torch.testing.assert_close(found, F.normalize(expected, dim=1), atol=1e-6, rtol=0)
-    itself = heads.answers(router, answers, answers)  # what an answer without a context has in its place
+    # what an answer without a context has in its place
+    itself = heads.answers(router, answers, answers)
     torch.testing.assert_close(itself, through(router, DOCUMENT, answers), atol=1e-6, rtol=0)
 
 

@@ -17,20 +17,29 @@ from st_paragram.families.muse.sentence_transformers_encoder import EncoderWithT
 from st_paragram.families.muse.settings import TowersSettings
 from st_paragram.families.muse.towers_training import PairRows, make_towers
 
-QUICK = TowersSettings(epochs=8, batch_size=64, learning_rate=0.02, nli_epochs=6, nli_learning_rate=0.01, held_out=0.2)
+QUICK = TowersSettings(
+    epochs=8, batch_size=64, learning_rate=0.02, nli_epochs=6, nli_learning_rate=0.01, held_out=0.2
+)
 
 
 @pytest.fixture
 def folders(tmp_path, vocabulary, pairs, monkeypatch):
-    """An encoder `p-sp`, questions whose answers are their translations, and inference that the first word decides."""
+    """An encoder `p-sp`, questions whose answers are their translations, and inference that the
+    first word decides.
+    """
     monkeypatch.chdir(tmp_path)
     torch.manual_seed(0)
-    st_paragram.save(st_paragram.pipeline(st_paragram.SentencePieceEmbedding(vocabulary, 16), device="cpu"), "p-sp")
+    st_paragram.save(
+        st_paragram.pipeline(st_paragram.SentencePieceEmbedding(vocabulary, 16), device="cpu"),
+        "p-sp",
+    )
     for folder in ("qa", "nli"):
         (tmp_path / folder).mkdir()
     texts = [text for pair in pairs[:150] for text in pair]
     (tmp_path / "qa" / "en.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in pairs[:300]))
-    rows = [("entailment", text, text) for text in texts] + [("contradiction", text, texts[0]) for text in texts[1:]]
+    rows = [("entailment", text, text) for text in texts] + [
+        ("contradiction", text, texts[0]) for text in texts[1:]
+    ]
     (tmp_path / "nli" / "en.tsv").write_text("".join("\t".join(row) + "\n" for row in rows))
     return {"qa": tmp_path / "qa", "nli": tmp_path / "nli"}
 
@@ -49,16 +58,24 @@ def test_towers_and_classifier_learn_and_sentences_stay(folders, tmp_path, pairs
     np.testing.assert_allclose(model.encode(texts), wanted, atol=1e-6)
     questions, answers = model.encode_query(texts), model.encode_document(texts)
     assert np.abs(questions - wanted).max() > 0.01 and np.abs(answers - questions).max() > 0.01
-    np.testing.assert_allclose(model.encode_answers(texts, ["a context"] * len(texts)), answers, atol=1e-6)
+    np.testing.assert_allclose(
+        model.encode_answers(texts, ["a context"] * len(texts)), answers, atol=1e-6
+    )
     assert model.classify(texts[:5], texts[:5]).argmax(1).tolist() == [0] * 5
     plain = SentenceTransformer("out", device="cpu", trust_remote_code=True)
     np.testing.assert_allclose(plain.encode_query(texts), questions, atol=1e-6)
     card = (tmp_path / "out" / "README.md").read_text()
-    assert "`p-sp`" in card and "questions and answers and inference" in card and "answers found" in card
+    assert (
+        "`p-sp`" in card
+        and "questions and answers and inference" in card
+        and "answers found" in card
+    )
     assert not (tmp_path / ".out.work").exists()
     make_towers("p-sp", folders, "again", QUICK)  # the same seed, the same bytes
     files = sorted(path.relative_to("out") for path in Path("out").rglob("*.safetensors"))
-    assert len(files) >= 3 and all(Path("out", file).read_bytes() == Path("again", file).read_bytes() for file in files)
+    assert len(files) >= 3 and all(
+        Path("out", file).read_bytes() == Path("again", file).read_bytes() for file in files
+    )
     (tmp_path / "out" / "heads.safetensors").unlink()
     with pytest.raises(ModelDirectoryError, match=r"heads\.safetensors"):
         st_paragram.load("out", device="cpu")
@@ -67,13 +84,17 @@ def test_towers_and_classifier_learn_and_sentences_stay(folders, tmp_path, pairs
 def test_a_folder_of_the_user_does_not_serve_as_work_folder(folders, tmp_path):
     (tmp_path / ".out.work").mkdir()
     (tmp_path / ".out.work" / "precious").touch()
-    with pytest.raises(ParagramError, match=r"\.out\.work exists, and this version of st_paragram did not make it"):
+    with pytest.raises(
+        ParagramError, match=r"\.out\.work exists, and this version of st_paragram did not make it"
+    ):
         make_towers("p-sp", folders, "out", QUICK)
     assert [path.name for path in (tmp_path / ".out.work").iterdir()] == ["precious"]
 
 
 def test_towers_that_only_get_worse_are_not_kept(folders, tmp_path, pairs):
-    (tmp_path / "qa" / "en.tsv").write_text("".join(f"{text}\t{text} ba\n" for text, _ in pairs[:300]))
+    (tmp_path / "qa" / "en.tsv").write_text(
+        "".join(f"{text}\t{text} ba\n" for text, _ in pairs[:300])
+    )
     settings = TowersSettings(epochs=2, learning_rate=30.0, batch_size=64, held_out=0.2)
     (curve,) = make_towers("p-sp", {"qa": folders["qa"]}, "out", settings)
     assert curve.best == 0 and curve.values[0] > 0.9 > max(curve.values[1:])
@@ -93,10 +114,16 @@ def test_other_encoders_get_towers(folders, vocabulary, capsys):
     st_paragram.save(SentenceTransformer("p-sp", device="cpu"), "plain")
     options = ["--epochs", "1", "--nli-epochs", "1", "--held-out", "0.2"]
     for name in ("both", "plain"):
-        assert main(["towers", name, "--qa", "qa", "--nli", "nli", *options, "--output", f"{name}-qa"]) == 0
+        assert (
+            main(["towers", name, "--qa", "qa", "--nli", "nli", *options, "--output", f"{name}-qa"])
+            == 0
+        )
         said = capsys.readouterr().out
         assert "answers found in held-out rows (" in said and said.endswith(f"\n{name}-qa\n")
-        model, dim = st_paragram.load(f"{name}-qa", device="cpu"), st_paragram.load(name).get_embedding_dimension()
+        model, dim = (
+            st_paragram.load(f"{name}-qa", device="cpu"),
+            st_paragram.load(name).get_embedding_dimension(),
+        )
         assert model.encode_query(["ba ce"]).shape == (1, dim) and model.has_classifier
 
 

@@ -1,4 +1,6 @@
-"""`st-paragram train muse`, its recipe and its configurations: from texts of tasks to a directory for every reader."""
+"""`st-paragram train muse`, its recipe and its configurations: from texts of tasks to a directory
+for every reader.
+"""
 
 import lzma
 from pathlib import Path
@@ -20,14 +22,16 @@ from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
 
 QUICK = (
-    "--dim 16 --filters 4 --heads 2 --ffn-dim 16 --max-length 30 --batch-size 8 --steps 8 --warmup-updates 2 "
-    "--evaluate-steps 8 --device cpu"
+    "--dim 16 --filters 4 --heads 2 --ffn-dim 16 --max-length 30 --batch-size 8 --steps 8"
+    " --warmup-updates 2 --evaluate-steps 8 --device cpu"
 )
 
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch, vocabulary):
-    """A store of translations and a folder of texts, and questions, responses and inference of two languages."""
+    """A store of translations and a folder of texts, and questions, responses and inference of two
+    languages.
+    """
     monkeypatch.chdir(tmp_path)
     write_data(tmp_path, vocabulary, rows=60, few=10)
     (tmp_path / "texts").mkdir()
@@ -45,7 +49,10 @@ def test_the_command_makes_directories_that_every_reader_opens(folder, capsys, c
     shares = "--translation-share 1 --qa-share 1 --response-share 1 --nli-share 1".split()  # noqa: SIM905
     assert main(asked("--qa", "qa", "--responses", "response", "--nli", "nli", *shares)) == 0
     out = capsys.readouterr().out
-    assert any(line.endswith("60 pairs, 8 steps") for line in caplog.messages) and "; model in muse-cnn\n" in out
+    assert (
+        any(line.endswith("60 pairs, 8 steps") for line in caplog.messages)
+        and "; model in muse-cnn\n" in out
+    )
     assert not Path("muse-cnn.checkpoints").exists()
     record = read_training_record("muse-cnn")
     assert record.settings["architecture"] == "cnn" and record.settings["dim"] == 16
@@ -53,14 +60,28 @@ def test_the_command_makes_directories_that_every_reader_opens(folder, capsys, c
     card = Path("muse-cnn/README.md").read_text(encoding="utf-8")
     assert "ACL 2020" in card and "EMNLP 2022" not in card
     texts = [pair[0] for pair in make_pairs(3)]
-    ours, stock = st_paragram.load("muse-cnn"), SentenceTransformer("muse-cnn", trust_remote_code=True)
+    ours, stock = (
+        st_paragram.load("muse-cnn"),
+        SentenceTransformer("muse-cnn", trust_remote_code=True),
+    )
     for way in ("encode", "encode_query", "encode_document"):
         assert np.abs(getattr(stock, way)(texts) - getattr(ours, way)(texts)).max() < 1e-5
     assert ours.tasks == ("nli", "qa", "response", "translation")
-    assert ours.encode_answers(texts, texts[::-1]).shape == (3, 16) and ours.classify(texts, texts).shape == (3, 3)
+    assert ours.encode_answers(texts, texts[::-1]).shape == (3, 16) and ours.classify(
+        texts, texts
+    ).shape == (3, 3)
     assert (
         main(
-            asked("--architecture", "transformer", "--steps", "2", "--vocab-size", "200", langs=["es"], bitext="texts")
+            asked(
+                "--architecture",
+                "transformer",
+                "--steps",
+                "2",
+                "--vocab-size",
+                "200",
+                langs=["es"],
+                bitext="texts",
+            )
         )
         == 0
     )
@@ -69,11 +90,19 @@ def test_the_command_makes_directories_that_every_reader_opens(folder, capsys, c
 
 
 REFUSED = {
-    "--architecture transformer --heads 3": "dim is 16 and heads 3; dim must be a multiple of heads",
-    "--translation-share 0 --qa-share 0 --response-share 0 --nli-share 0": "the shares of all tasks are 0",
-    "--config small": "config is 'small'; give one of muse_cnn, muse_paper, muse_small, muse_transformer",
+    "--architecture transformer --heads 3": (
+        "dim is 16 and heads 3; dim must be a multiple of heads"
+    ),
+    "--translation-share 0 --qa-share 0 --response-share 0 --nli-share 0": (
+        "the shares of all tasks are 0"
+    ),
+    "--config small": (
+        "config is 'small'; give one of muse_cnn, muse_paper, muse_small, muse_transformer"
+    ),
     "--init other-dim": "dim is 16, but other-dim has 12 dimensions",
-    "--bitext texts --langs es fi": "texts: no translations for fi (en-fi.tsv, also .gz or .xz); add the file",
+    "--bitext texts --langs es fi": (
+        "texts: no translations for fi (en-fi.tsv, also .gz or .xz); add the file"
+    ),
     "--qa other": "other: no qa file for en, xx, yy; add one, or leave the option out",
 }
 
@@ -83,7 +112,9 @@ def test_bad_input_is_told_in_one_line(folder, capsys, vocabulary, options):
     Path("other").mkdir()
     Path("other/de.tsv").touch()
     if "other-dim" in options:
-        model_directory.save(pipeline(SentencePieceEmbedding(vocabulary, 12), device="cpu"), "other-dim")
+        model_directory.save(
+            pipeline(SentencePieceEmbedding(vocabulary, 12), device="cpu"), "other-dim"
+        )
     try:
         status = main(asked(*options.split()))
     except SystemExit as ended:
@@ -94,6 +125,9 @@ def test_bad_input_is_told_in_one_line(folder, capsys, vocabulary, options):
 
 
 def test_configurations():
-    found = {name: read(DualEncoderSettings, path).architecture for name, path in family_named("muse").configs.items()}
+    found = {
+        name: read(DualEncoderSettings, path).architecture
+        for name, path in family_named("muse").configs.items()
+    }
     assert list(found) == ["muse_cnn", "muse_paper", "muse_small", "muse_transformer"]
     assert list(found.values()) == ["cnn", "transformer"] * 2

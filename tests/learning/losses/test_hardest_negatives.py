@@ -7,15 +7,22 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from st_paragram.learning.losses.hardest_negatives import Precision, hardest_negatives, has_byte_products
+from st_paragram.learning.losses.hardest_negatives import (
+    Precision,
+    hardest_negatives,
+    has_byte_products,
+)
 
-# The largest difference of cosines that rounding can make: see `Precision`. Vectors with a few large components are
-# the worst case for INT8, whose scale is set by the largest.
+# The largest difference of cosines that rounding can make: see `Precision`. Vectors with a few
+# large components are the worst case for INT8, whose scale is set by the largest.
 SLACK = {Precision.FLOAT32: 1e-6, Precision.BFLOAT16: 0.012, Precision.INT8: 0.012}
 PRECISIONS = [
     Precision.FLOAT32,
     Precision.BFLOAT16,
-    pytest.param(Precision.INT8, marks=pytest.mark.skipif(not has_byte_products(), reason="no 8-bit products here")),
+    pytest.param(
+        Precision.INT8,
+        marks=pytest.mark.skipif(not has_byte_products(), reason="no 8-bit products here"),
+    ),
 ]
 
 
@@ -77,12 +84,18 @@ def test_bytes_find_the_same_on_any_number_of_threads(both):
 @pytest.mark.parametrize("both", [False, True])
 def test_degenerate_embeddings_do_no_harm(precision, both):
     zero = torch.zeros(9, 8)
-    for s, t in ((zero, zero), (torch.ones(9, 8), torch.ones(9, 8)), (torch.eye(9, 8) * 1e-30, zero + 1e30)):
+    for s, t in (
+        (zero, zero),
+        (torch.ones(9, 8), torch.ones(9, 8)),
+        (torch.eye(9, 8) * 1e-30, zero + 1e30),
+    ):
         of_s, of_t = hardest_negatives(s, t, None, both, precision=precision)
         limit = 18 if both else 9
         assert ((of_s >= 0) & (of_s < limit) & (of_t >= 0) & (of_t < limit)).all()
     same = torch.zeros(9, dtype=torch.long)
-    of_s, of_t = hardest_negatives(torch.randn(9, 8), torch.randn(9, 8), (same, same), both, precision=precision)
+    of_s, of_t = hardest_negatives(
+        torch.randn(9, 8), torch.randn(9, 8), (same, same), both, precision=precision
+    )
     partners = torch.arange(9)
     assert torch.equal(of_s, partners + 9 * both) and torch.equal(of_t, partners)
 

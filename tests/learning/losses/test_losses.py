@@ -17,7 +17,9 @@ from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
 
 
 def test_without_labels_a_duplicate_is_picked_and_with_labels_it_is_not():
-    """The authors' code picks the copy of the pair's own text, which gives a constant loss and no gradient."""
+    """The authors' code picks the copy of the pair's own text, which gives a constant loss and no
+    gradient.
+    """
     first = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
     second = torch.tensor([[1.0, 0.1], [1.0, 0.1], [-1.0, 1.0]])
     assert hardest_negatives(first, second)[0][0] == 1
@@ -27,14 +29,17 @@ def test_without_labels_a_duplicate_is_picked_and_with_labels_it_is_not():
 
 def test_margin_loss_by_hand():
     s, t = torch.tensor([[1.0, 0.0]]), torch.tensor([[3.0, 4.0]])  # cosine 0.6
-    of_s, of_t = torch.tensor([[0.0, 2.0]]), torch.tensor([[4.0, 3.0]])  # cosines 0 with s, 0.96 with t
+    # cosines 0 with s, 0.96 with t
+    of_s, of_t = torch.tensor([[0.0, 2.0]]), torch.tensor([[4.0, 3.0]])
     expected = max(0, 0.4 - 0.6 + 0.0) + max(0, 0.4 - 0.6 + 0.96)
     assert margin_loss(s, t, of_s, of_t, margin=0.4).item() == pytest.approx(expected)
 
 
 @pytest.fixture
 def model(vocabulary):
-    return SentenceTransformer(modules=[SentencePieceEmbedding(vocabulary, 8), MeanPool(8)], device="cpu")
+    return SentenceTransformer(
+        modules=[SentencePieceEmbedding(vocabulary, 8), MeanPool(8)], device="cpu"
+    )
 
 
 def test_two_columns_mine_in_the_batch(model, pairs):
@@ -70,8 +75,13 @@ def test_texts_are_compared_in_the_features_of_any_pipeline(form):
     rows = [[[5, 6], [7], [5]], [[7], [8, 5, 6], [5, 6]]]
     columns = []
     for side in rows:
-        ids, ends = torch.tensor([i for row in side for i in row]), torch.tensor([0, *map(len, side)]).cumsum(0)
-        padded = torch.nn.utils.rnn.pad_sequence([torch.tensor(row) for row in side], batch_first=True)
+        ids, ends = (
+            torch.tensor([i for row in side for i in row]),
+            torch.tensor([0, *map(len, side)]).cumsum(0),
+        )
+        padded = torch.nn.utils.rnn.pad_sequence(
+            [torch.tensor(row) for row in side], batch_first=True
+        )
         columns.append({
             "ours": {"input_ids": ids[None], "cu_seq_lens_q": ends},
             "flash": {"input_ids": ids[None], "cu_seq_lens_q": ends.int(), "position_ids": ids[None]},
@@ -111,5 +121,7 @@ def test_pairs_that_share_a_text_are_no_negatives_of_each_other(model, pairs):
         of_s, of_t = hardest_negatives(s, t, labels)
         assert bool(of_s[0] == 1) is not mask
         expected = margin_loss(s, t, t[of_s], s[of_t], margin=0.4)
-        found = MarginHardNegativeLoss(model, mask_duplicates=mask)([dict(column) for column in columns])
+        found = MarginHardNegativeLoss(model, mask_duplicates=mask)(
+            [dict(column) for column in columns]
+        )
         torch.testing.assert_close(found, expected)

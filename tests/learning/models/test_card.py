@@ -1,4 +1,6 @@
-"""The model card: metadata that the hub accepts, how to load the model, what to cite, and what must not be on it."""
+"""The model card: metadata that the hub accepts, how to load the model, what to cite, and what must
+not be on it.
+"""
 
 from dataclasses import replace
 
@@ -9,7 +11,15 @@ from st_paragram.core.encoding.record import Correlation, Score, TrainingRecord,
 from st_paragram.learning.models.card import NO_LICENSE, from_record, render
 
 DROPPED = {"too short": 2, "duplicate": 0}
-SOURCES = [{"name": "/home/me/data/en-es.tsv", "languages": "en-es", "rows": 12, "kept": 10, "dropped": DROPPED}]
+SOURCES = [
+    {
+        "name": "/home/me/data/en-es.tsv",
+        "languages": "en-es",
+        "rows": 12,
+        "kept": 10,
+        "dropped": DROPPED,
+    }
+]
 RECORD = TrainingRecord(
     "m",
     ("en", "es-zh_cn"),
@@ -38,10 +48,19 @@ def test_the_metadata_says_what_the_hub_shows():
     assert (data.license, data.language) == ("cc-by-4.0", ["en", "es", "zh"])
     assert data.library_name == "sentence-transformers"
     assert data.pipeline_tag == "sentence-similarity" and data.base_model is None
-    assert data.tags == ["sentence-transformers", "sentence-similarity", "st_paragram", "static-embeddings"]
-    found = [(one.dataset_name, one.dataset_type, one.metric_type, one.metric_value) for one in data.eval_results]
+    assert data.tags == [
+        "sentence-transformers",
+        "sentence-similarity",
+        "st_paragram",
+        "static-embeddings",
+    ]
+    found = [
+        (one.dataset_name, one.dataset_type, one.metric_type, one.metric_value)
+        for one in data.eval_results
+    ]
     assert found == [
-        ("dev set (development)", "dev-set", "pearson_cosine", 81.23),  # the undefined correlation has no entry
+        # the undefined correlation has no entry
+        ("dev set (development)", "dev-set", "pearson_cosine", 81.23),
         ("held-out (development)", "held-out", "mean_accuracy", 50.0),
     ]
     assert data.model_name == "m"
@@ -51,9 +70,21 @@ def test_the_metadata_says_what_the_hub_shows():
     ("settings", "papers", "tag"),
     [
         ({}, ["Paraphrastic Representations at Scale"], "static-embeddings"),
-        ({"encoder": "blstm"}, ["Representations at Scale", "Simple and Effective"], "static-embeddings"),
-        ({"family": "bgt", "objective": "bgt"}, ["A Bilingual Generative Transformer"], "transformer"),
-        ({"family": "muse", "architecture": "cnn"}, ["Multilingual Universal Sentence Encoder"], "cnn"),
+        (
+            {"encoder": "blstm"},
+            ["Representations at Scale", "Simple and Effective"],
+            "static-embeddings",
+        ),
+        (
+            {"family": "bgt", "objective": "bgt"},
+            ["A Bilingual Generative Transformer"],
+            "transformer",
+        ),
+        (
+            {"family": "muse", "architecture": "cnn"},
+            ["Multilingual Universal Sentence Encoder"],
+            "cnn",
+        ),
     ],
 )
 def test_each_system_names_its_papers(settings, papers, tag):
@@ -85,7 +116,11 @@ def test_the_model_to_begin_with(init, base, shown):
 
 def test_the_texts_are_listed_without_folders_of_the_machine():
     text = card_of().text
-    assert "| en-es.tsv | en-es | too short 2 | 12 | 10 |" in text and "\n\n\n" not in text and "/home/me" not in text
+    assert (
+        "| en-es.tsv | en-es | too short 2 | 12 | 10 |" in text
+        and "\n\n\n" not in text
+        and "/home/me" not in text
+    )
     assert "en-es.tsv" not in card_of(sources=False).text
     assert "left out" not in card_of(replace(RECORD, preparation={})).text
 

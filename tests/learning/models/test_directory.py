@@ -42,7 +42,9 @@ def test_native_reader_gives_back_the_model(model, saved, pairs):
     assert (saved / "README.md").read_text() == "# p-sp-xx\n"
 
 
-def test_the_unknown_row_is_zero_for_the_stock_reader_and_kept_for_the_plugin(model, saved, vocabulary):
+def test_the_unknown_row_is_zero_for_the_stock_reader_and_kept_for_the_plugin(
+    model, saved, vocabulary
+):
     tensors = load_file(saved / "model.safetensors")
     row = model[0].embedding.weight[vocabulary.unknown_id]
     assert (tensors["embedding.weight"][vocabulary.unknown_id] == 0).all()
@@ -50,7 +52,9 @@ def test_the_unknown_row_is_zero_for_the_stock_reader_and_kept_for_the_plugin(mo
     np.testing.assert_allclose(st_paragram.load(saved).encode(""), row.detach().numpy(), rtol=1e-6)
 
 
-def test_an_existing_directory_is_not_overwritten_unless_asked_and_a_foreign_one_never(model, saved, tmp_path):
+def test_an_existing_directory_is_not_overwritten_unless_asked_and_a_foreign_one_never(
+    model, saved, tmp_path
+):
     with pytest.raises(ModelDirectoryError, match="exists"):
         model_directory.save(model, saved)
     with torch.no_grad():
@@ -68,8 +72,13 @@ def test_unconvertible_vocabularies_are_refused_early(pairs, tmp_path):
     bpe, texts = io.BytesIO(), iter([text for pair in pairs for text in pair])
     ways = {"model_type": "bpe", "vocab_size": 100, "minloglevel": 2}
     SentencePieceTrainer.train(sentence_iterator=texts, model_writer=bpe, **ways)
-    model = pipeline(SentencePieceEmbedding(SentencePieceTokenizer(bpe.getvalue()), 4), device="cpu")
-    for refuse in (model_directory.check_savable, lambda model: model_directory.save(model, tmp_path / "x")):
+    model = pipeline(
+        SentencePieceEmbedding(SentencePieceTokenizer(bpe.getvalue()), 4), device="cpu"
+    )
+    for refuse in (
+        model_directory.check_savable,
+        lambda model: model_directory.save(model, tmp_path / "x"),
+    ):
         with pytest.raises(ModelDirectoryError, match="not a unigram model"):
             refuse(model)
     assert not (tmp_path / "x").exists()
@@ -87,7 +96,10 @@ def _config(saved, **changes):
         (lambda s: (s / "sentencepiece.model").write_bytes(b"x"), "not a sentencepiece model"),
         (lambda s: (s / "st_paragram.json").write_text("{"), "not a configuration"),
         (lambda s: _config(s, embedding_dimension=7), "expected"),
-        (lambda s: _config(s, architecture="castle"), r"'castle' \(this version knows averaging, modules"),
+        (
+            lambda s: _config(s, architecture="castle"),
+            r"'castle' \(this version knows averaging, modules",
+        ),
     ],
 )
 def test_damage_is_named(saved, damage, message):
@@ -102,19 +114,28 @@ TEXTS = ["ba ce di", "", "Ω", "ba Ω ce", "fo gu ha je"]
 
 def precision_of(kind, rows):
     """Largest error of a mean of rows."""
-    shares = {TableType.FLOAT32: 1e-6, TableType.FLOAT16: 2**-11, TableType.INT8: 0.51 / 127, TableType.INT4: 0.3}
+    shares = {
+        TableType.FLOAT32: 1e-6,
+        TableType.FLOAT16: 2**-11,
+        TableType.INT8: 0.51 / 127,
+        TableType.INT4: 0.3,
+    }
     return np.abs(rows).max() * shares[kind]
 
 
 @pytest.mark.parametrize("dimension", [None, 6, 100])
 @pytest.mark.parametrize("kind", list(TableType))
 def test_smaller_tables(model, tmp_path, kind, dimension):
-    folder = model_directory.save(model, tmp_path / "small", dtype=kind.value, truncate_dim=dimension)
+    folder = model_directory.save(
+        model, tmp_path / "small", dtype=kind.value, truncate_dim=dimension
+    )
     expected = model.encode(TEXTS, truncate_dim=dimension)
     loaded = st_paragram.load(folder, device="cpu")
     rows = loaded.encode(TEXTS)
     assert rows.dtype == np.float32
-    np.testing.assert_allclose(rows, expected, atol=precision_of(kind, model[0].embedding.weight.detach().numpy()))
+    np.testing.assert_allclose(
+        rows, expected, atol=precision_of(kind, model[0].embedding.weight.detach().numpy())
+    )
     table = loaded[0].embedding.weight
     stored = torch.uint8 if kind is TableType.INT4 else getattr(torch, kind.value)
     assert table.dtype == (stored if kernels() else torch.float32)
@@ -125,21 +146,32 @@ def test_smaller_tables(model, tmp_path, kind, dimension):
     # Both readers agree, and saving again changes nothing.
     plugin = kind is TableType.INT4
     stock = SentenceTransformer(str(folder), device="cpu", trust_remote_code=plugin)
-    assert cosines(stock.encode(TEXTS[:1] + TEXTS[3:]).astype(np.float32), rows[[0, 3, 4]]).min() > 0.9999
+    assert (
+        cosines(stock.encode(TEXTS[:1] + TEXTS[3:]).astype(np.float32), rows[[0, 3, 4]]).min()
+        > 0.9999
+    )
     again = model_directory.save(loaded, tmp_path / "again", dtype=kind)
-    tensors, repeated = load_file(folder / "model.safetensors"), load_file(again / "model.safetensors")
+    tensors, repeated = (
+        load_file(folder / "model.safetensors"),
+        load_file(again / "model.safetensors"),
+    )
     assert tensors.keys() == repeated.keys()
     assert all(torch.equal(tensors[name], repeated[name]) for name in tensors) or kernels() is None
 
 
 def test_a_table_of_int4_is_exported_as_another_type_with_the_same_numbers(saved, tmp_path, capsys):
     assert main(["export", str(saved), str(tmp_path / "y"), "--dtype", "int4", "--dim", "5"]) == 1
-    assert "two dimensions per byte, but the table has 5; choose an even number" in capsys.readouterr().err
+    assert (
+        "two dimensions per byte, but the table has 5; choose an even number"
+        in capsys.readouterr().err
+    )
     assert not (tmp_path / "y").exists()
     assert main(["export", str(saved), str(tmp_path / "y"), "--dtype", "int4"]) == 0
     assert main(["export", str(tmp_path / "y"), str(tmp_path / "z"), "--dtype", "int8"]) == 0
     assert main(["export", str(tmp_path / "y"), str(tmp_path / "w"), "--dtype", "float32"]) == 0
-    assert ["## Table of int4" in (tmp_path / name / "README.md").read_text() for name in "yzw"] == [True, False, False]
+    assert [
+        "## Table of int4" in (tmp_path / name / "README.md").read_text() for name in "yzw"
+    ] == [True, False, False]
     same = (st_paragram.load(tmp_path / name, device="cpu").encode(TEXTS) for name in "yz")
     np.testing.assert_allclose(*same, rtol=1e-6, atol=1e-6)
 
@@ -164,16 +196,29 @@ def test_the_configuration_names_architecture_tokenizer_and_type(model, tmp_path
 def test_what_a_pipeline_says_beside_its_modules_is_kept(vocabulary, tmp_path):
     embedding = SentencePieceEmbedding(vocabulary, 6)
     prompts = {"query": "ba ", "document": "ce "}
-    model = pipeline(embedding, "cpu", prompts=prompts, default_prompt_name="query", similarity_fn_name="dot")
+    model = pipeline(
+        embedding, "cpu", prompts=prompts, default_prompt_name="query", similarity_fn_name="dot"
+    )
     folder = model_directory.save(model, tmp_path / "x")
-    for loaded in (st_paragram.load(folder, device="cpu"), SentenceTransformer(str(folder), device="cpu")):
-        assert (loaded.prompts, loaded.default_prompt_name, loaded.similarity_fn_name) == (prompts, "query", "dot")
-        np.testing.assert_allclose(loaded.encode(["di"]), model.encode(["ba di"], prompt=""), rtol=1e-5)
+    for loaded in (
+        st_paragram.load(folder, device="cpu"),
+        SentenceTransformer(str(folder), device="cpu"),
+    ):
+        assert (loaded.prompts, loaded.default_prompt_name, loaded.similarity_fn_name) == (
+            prompts,
+            "query",
+            "dot",
+        )
+        np.testing.assert_allclose(
+            loaded.encode(["di"]), model.encode(["ba di"], prompt=""), rtol=1e-5
+        )
     (folder / "config_sentence_transformers.json").unlink()
     assert st_paragram.load(folder, device="cpu").similarity_fn_name == "cosine"
 
 
-@pytest.mark.parametrize("arguments", [{"dtype": "int2"}, {"dtype": "int4", "truncate_dim": 5}, {"truncate_dim": 0}])
+@pytest.mark.parametrize(
+    "arguments", [{"dtype": "int2"}, {"dtype": "int4", "truncate_dim": 5}, {"truncate_dim": 0}]
+)
 def test_impossible_tables_are_refused(model, tmp_path, arguments):
     with pytest.raises(SettingsError):
         model_directory.save(model, tmp_path / "x", **arguments)

@@ -25,7 +25,18 @@ from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
 
 DIMENSION = 38  # no multiple of what kernels compute at a time, and even for int4
 PROMPTS = {"query": "ba ce ", "passage": "di "}
-TEXTS = ["ba ce di", "", "Ω", "fo gu", "Ha JE ki lo mu na", " ", "ba\nce\tdi", "xi\u2028yo", "zu" * 40, "a\ud800b"]
+TEXTS = [
+    "ba ce di",
+    "",
+    "Ω",
+    "fo gu",
+    "Ha JE ki lo mu na",
+    " ",
+    "ba\nce\tdi",
+    "xi\u2028yo",
+    "zu" * 40,
+    "a\ud800b",
+]
 
 
 @pytest.fixture(scope="module", params=list(TableType))
@@ -72,13 +83,24 @@ def check_equal(got, expected):
             got, expected = got.numpy(), expected.numpy()
         # One bit of the last place may decide between two neighbouring integers.
         np.testing.assert_allclose(
-            got.astype(float), expected.astype(float), rtol=1e-5, atol=1e-6 if expected.dtype.kind == "f" else 1
+            got.astype(float),
+            expected.astype(float),
+            rtol=1e-5,
+            atol=1e-6 if expected.dtype.kind == "f" else 1,
         )
     else:
         assert got == expected
 
 
-INPUTS = [TEXTS, np.array(["ba", "ce di", ""]), "ba ce", "", np.str_("ba ce"), [np.str_("ba"), "ce"], []]
+INPUTS = [
+    TEXTS,
+    np.array(["ba", "ce di", ""]),
+    "ba ce",
+    "",
+    np.str_("ba ce"),
+    [np.str_("ba"), "ce"],
+    [],
+]
 ARGUMENTS = [
     {},
     {"prompt": "di "},
@@ -103,7 +125,8 @@ ARGUMENTS = [
 @pytest.mark.parametrize("arguments", ARGUMENTS, ids=repr)
 def test_every_argument_means_the_same(model, plain, arguments):
     for inputs in INPUTS:
-        if len(inputs) or arguments.get("output_value", "") is not None:  # not defined without inputs
+        # not defined without inputs
+        if len(inputs) or arguments.get("output_value", "") is not None:
             check_equal(model.encode(inputs, **arguments), plain.encode(inputs, **arguments))
 
 
@@ -115,7 +138,13 @@ def test_lists_of_ids_and_the_old_name_of_the_inputs(model, plain):
 def test_the_plain_call_makes_no_detours(model, no_detours):
     for inputs in (TEXTS, tuple(TEXTS), "ba", np.array(["ba"])):
         model.encode(inputs)
-    model.encode(TEXTS, prompt_name="query", convert_to_tensor=True, normalize_embeddings=True, precision="binary")
+    model.encode(
+        TEXTS,
+        prompt_name="query",
+        convert_to_tensor=True,
+        normalize_embeddings=True,
+        precision="binary",
+    )
     model.encode_query(TEXTS, truncate_dim=3, device="cpu")
     with pytest.raises(AssertionError, match="not the fast path"):
         model.encode([[1, 2]])
@@ -126,7 +155,9 @@ def test_settings_of_the_model_count(model, plain, monkeypatch):
         monkeypatch.setattr(one, "truncate_dim", 7)
         monkeypatch.setattr(one, "default_prompt_name", "query")
     check_equal(model.encode(TEXTS), plain.encode(TEXTS))
-    check_equal(model.encode(TEXTS, prompt_name="passage"), plain.encode(TEXTS, prompt_name="passage"))
+    check_equal(
+        model.encode(TEXTS, prompt_name="passage"), plain.encode(TEXTS, prompt_name="passage")
+    )
     assert model.get_embedding_dimension() == 7
 
 
@@ -153,13 +184,20 @@ def test_copies(model, copied):
 
 def test_means_take_more_texts_at_a_time_than_networks(small, tmp_path):
     small.save(str(tmp_path / "model"))
-    assert batch_size(small) == batch_size(SentenceTransformer(str(tmp_path / "model"))) == BATCH_SIZE
+    assert (
+        batch_size(small) == batch_size(SentenceTransformer(str(tmp_path / "model"))) == BATCH_SIZE
+    )
     assert batch_size(SentenceTransformer(modules=[BoW(["a"], {})])) == NETWORK_BATCH_SIZE
 
 
 @pytest.mark.parametrize("name", ["ParagramEncoder", "GenerativeEncoder", "DualEncoder"])
 def test_other_libraries_see_a_model_of_sentence_transformers(name):
-    """KeyBERT and BERTopic look for this word in the path of a class, after the names of some other libraries."""
+    """KeyBERT and BERTopic look for this word in the path of a class, after the names of some other
+    libraries.
+    """
     path = str(getattr(st_paragram, name))
     assert "sentence_transformers" in path
-    assert not any(other in path for other in ("model2vec", "flair", "spacy", "gensim", "saved_model", "fastembed"))
+    assert not any(
+        other in path
+        for other in ("model2vec", "flair", "spacy", "gensim", "saved_model", "fastembed")
+    )

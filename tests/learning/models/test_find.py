@@ -32,7 +32,8 @@ def test_the_only_model_here_is_the_default(saved, tmp_path, monkeypatch):
     assert default_model() == "p-sp-xx"
     shutil.copytree(saved, tmp_path / "p-sp-yy")
     with pytest.raises(
-        ModelDirectoryError, match=r"2 models in this folder \(p-sp-xx, p-sp-yy\); choose one with --model"
+        ModelDirectoryError,
+        match=r"2 models in this folder \(p-sp-xx, p-sp-yy\); choose one with --model",
     ):
         default_model()
 
@@ -41,7 +42,10 @@ def test_without_a_model_here_the_shipped_one_is_the_default(tmp_path, monkeypat
     monkeypatch.chdir(tmp_path)
     with caplog.at_level("INFO"):
         assert default_model() == SHIPPED
-    assert "no p-sp-* model in this folder; using p-sp-mini, which is included in st_paragram" in caplog.text
+    assert (
+        "no p-sp-* model in this folder; using p-sp-mini, which is included in st_paragram"
+        in caplog.text
+    )
     (tmp_path / SHIPPED).mkdir()
     assert find(SHIPPED).samefile(tmp_path / SHIPPED)  # what the user has goes first
 
@@ -52,13 +56,17 @@ def test_models_are_found_by_name(saved, tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     assert find("~/p-sp-xx") == saved
     for name in ("p-sp-yy", "~/p-sp-yy"):
-        with pytest.raises(ModelDirectoryError, match=f"no model '{name}': no such folder; give a path.*train"):
+        with pytest.raises(
+            ModelDirectoryError, match=f"no model '{name}': no such folder; give a path.*train"
+        ):
             find(name)
 
 
 @pytest.fixture
 def hub(tmp_path, monkeypatch):
-    """A hub with one repository, `somebody/model`: the folder that it is, and the folder of what was downloaded."""
+    """A hub with one repository, `somebody/model`: the folder that it is, and the folder of what
+    was downloaded.
+    """
     there, here = tmp_path / "hub", tmp_path / "snapshot"
 
     def snapshot_download(name, allow_patterns, revision=None):
@@ -83,12 +91,16 @@ def test_an_averaging_model_comes_from_the_hub_without_the_stock_readers_files(m
     model_directory.save(model, there, card="# model\n")
     loaded = st_paragram.load("somebody/model", device="cpu")
     texts = [a for a, _ in pairs[:9]]
-    np.testing.assert_array_equal(loaded.encode(texts, prompt_name="query"), model.encode(texts, prompt_name="query"))
+    np.testing.assert_array_equal(
+        loaded.encode(texts, prompt_name="query"), model.encode(texts, prompt_name="query")
+    )
     assert files(there) - files(here) == {"tokenizer.json"}
 
 
 @pytest.mark.parametrize("of_others", [False, True])
-def test_a_stock_model_comes_from_the_hub_with_all_of_its_files_but_nothing_pickled(hub, pairs, of_others):
+def test_a_stock_model_comes_from_the_hub_with_all_of_its_files_but_nothing_pickled(
+    hub, pairs, of_others
+):
     there, here = hub
     texts = [text for pair in pairs for text in pair]
     model = lstm_pipeline(texts)
@@ -107,7 +119,9 @@ COMMITS = "1" * 40, "2" * 40
 
 @pytest.fixture
 def cache(model, tmp_path, monkeypatch):
-    """The hub's cache as it is laid out on disk, with two commits of a model: a tag, and the newer main."""
+    """The hub's cache as it is laid out on disk, with two commits of a model: a tag, and the newer
+    main.
+    """
     repository = tmp_path / "hub-cache" / "models--somebody--model"
     for commit in COMMITS:
         model_directory.save(model, repository / "snapshots" / commit)
@@ -121,7 +135,9 @@ def cache(model, tmp_path, monkeypatch):
     def snapshot_download(name, allow_patterns, revision=None):
         asked.append(revision)
         reference = repository / "refs" / (revision or "main")
-        folder = repository / "snapshots" / (reference.read_text() if reference.exists() else revision)
+        folder = (
+            repository / "snapshots" / (reference.read_text() if reference.exists() else revision)
+        )
         if not folder.is_dir():
             raise OSError(f"no revision {revision}")
         return str(folder)
@@ -132,12 +148,14 @@ def cache(model, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("name", "commit"), [("somebody/model", 1), ("somebody/model@v1", 0), (f"somebody/model@{COMMITS[0]}", 0)]
+    ("name", "commit"),
+    [("somebody/model", 1), ("somebody/model@v1", 0), (f"somebody/model@{COMMITS[0]}", 0)],
 )
 def test_a_hub_id_may_name_a_revision_and_the_commit_is_told(cache, name, commit, caplog):
     with caplog.at_level("INFO"):
         assert find(name) == cache[0] / COMMITS[commit]
-    assert cache[1][1] == COMMITS[commit]  # all files are of one commit, also when the branch moves meanwhile
+    # all files are of one commit, also when the branch moves meanwhile
+    assert cache[1][1] == COMMITS[commit]
     assert f"somebody/model: commit {COMMITS[commit]} of the hub" in caplog.text
     assert with_commit(name, find(name)) == f"somebody/model@{COMMITS[commit]}"
 

@@ -30,7 +30,9 @@ def test_what_is_neither_text_nor_ids_is_refused(model, inputs, seen):
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("arguments", [{}, {"output_value": None}], ids=["fast", "by the base class"])
+@pytest.mark.parametrize(
+    "arguments", [{}, {"output_value": None}], ids=["fast", "by the base class"]
+)
 @pytest.mark.parametrize("name", ["encode", "encode_query", "encode_document"])
 def test_columns_and_iterables(model, name, arguments):
     rows = ["ba", "ce di", "ba fo"]
@@ -40,7 +42,10 @@ def test_columns_and_iterables(model, name, arguments):
         found = encode(inputs, **arguments)
         assert type(found) is type(expected) and len(found) == 3, container
         for one, other in zip(found, expected, strict=True):
-            one, other = (each if isinstance(each, np.ndarray) else each["sentence_embedding"] for each in (one, other))
+            one, other = (
+                each if isinstance(each, np.ndarray) else each["sentence_embedding"]
+                for each in (one, other)
+            )
             np.testing.assert_array_equal(one, other, container)
 
 

@@ -1,4 +1,6 @@
-"""Model directories of pipelines: sentence-transformers' modules, ours, or both, as `save_pretrained` writes them."""
+"""Model directories of pipelines: sentence-transformers' modules, ours, or both, as
+`save_pretrained` writes them.
+"""
 
 import numpy as np
 import pytest
@@ -74,13 +76,19 @@ def test_what_sentence_transformers_has_written_opens_with_the_same_vectors(mode
     with pytest.raises(ModelDirectoryError, match=r"needs torch; open it with st_paragram\.load"):
         st_paragram.Encoder(tmp_path / "plain")
     again = model_directory.save(loaded, tmp_path / "ours")
-    np.testing.assert_allclose(st_paragram.load(again).encode(TEXTS), model.encode(TEXTS), rtol=1e-5, atol=1e-7)
+    np.testing.assert_allclose(
+        st_paragram.load(again).encode(TEXTS), model.encode(TEXTS), rtol=1e-5, atol=1e-7
+    )
     if averages:
-        np.testing.assert_allclose(st_paragram.Encoder(again).encode(TEXTS), model.encode(TEXTS), rtol=1e-5, atol=1e-7)
+        np.testing.assert_allclose(
+            st_paragram.Encoder(again).encode(TEXTS), model.encode(TEXTS), rtol=1e-5, atol=1e-7
+        )
 
 
 def test_the_fingerprint_follows_the_weights_alone(model, saved, tmp_path):
-    record = TrainingRecord("x", ("en", "xx"), "x", 1, {}, "none", {"dim": 1}, 1.0, 1.0, [], translations=[])
+    record = TrainingRecord(
+        "x", ("en", "xx"), "x", 1, {}, "none", {"dim": 1}, 1.0, 1.0, [], translations=[]
+    )
     same = model_directory.save(model, tmp_path / "same", card="# other\n", training=record)
     assert read_training_record(same) == record and fingerprint(same) == fingerprint(saved)
     with torch.no_grad():

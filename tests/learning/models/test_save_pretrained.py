@@ -16,8 +16,12 @@ from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
 def loaded(request, vocabulary, tmp_path):
     """A model as `st_paragram.load` gives it."""
     torch.manual_seed(1)
-    model = pipeline(SentencePieceEmbedding(vocabulary, 12), "cpu", prompts={"query": "ba ", "document": ""})
-    model_directory.save(model, tmp_path / "original", card="# original\n\nIts scores.\n", dtype=request.param)
+    model = pipeline(
+        SentencePieceEmbedding(vocabulary, 12), "cpu", prompts={"query": "ba ", "document": ""}
+    )
+    model_directory.save(
+        model, tmp_path / "original", card="# original\n\nIts scores.\n", dtype=request.param
+    )
     return st_paragram.load(tmp_path / "original", device="cpu")
 
 
@@ -30,21 +34,30 @@ def check_both_readers(folder, model, texts):
     np.testing.assert_array_equal(ours.encode(unknown), model.encode(unknown))
     stock = SentenceTransformer(str(folder), device="cpu")
     assert [type(module).__name__ for module in stock] == ["StaticEmbedding"]
-    np.testing.assert_allclose(stock.encode(texts).astype(np.float32), expected, rtol=2e-3, atol=2e-3)
+    np.testing.assert_allclose(
+        stock.encode(texts).astype(np.float32), expected, rtol=2e-3, atol=2e-3
+    )
     assert ours.prompts == stock.prompts == model.prompts
 
 
 def test_save_pretrained(loaded, tmp_path, pairs):
     loaded.save_pretrained(str(tmp_path / "x"))
     check_both_readers(tmp_path / "x", loaded, [a for a, _ in pairs[:30]])
-    assert (tmp_path / "x" / "README.md").read_text().startswith("# original\n")  # what was known of the model stays
+    # what was known of the model stays
+    assert (tmp_path / "x" / "README.md").read_text().startswith("# original\n")
 
 
 def test_a_new_model_gets_sentence_transformers_card_if_any(vocabulary, tmp_path):
     model = pipeline(SentencePieceEmbedding(vocabulary, 8), device="cpu")
-    model.save_pretrained(str(tmp_path / "x"), model_name="somebody/p-sp-xx", safe_serialization=False)
+    model.save_pretrained(
+        str(tmp_path / "x"), model_name="somebody/p-sp-xx", safe_serialization=False
+    )
     card = (tmp_path / "x" / "README.md").read_text()
-    assert "somebody/p-sp-xx" in card and "SentenceTransformer" in card and "import ParagramEncoder" not in card
+    assert (
+        "somebody/p-sp-xx" in card
+        and "SentenceTransformer" in card
+        and "import ParagramEncoder" not in card
+    )
     assert (tmp_path / "x" / "model.safetensors").is_file()
     assert not list((tmp_path / "x").glob("*.bin"))
     model.save(str(tmp_path / "y"), None, False)

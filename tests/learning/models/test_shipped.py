@@ -24,7 +24,11 @@ SENTENCES = {
     "zh": "火车站在哪里？",
     "ar": "أين محطة القطار؟",
 }
-OTHERS = ["the cat sleeps on the sofa", "he bought two kilos of apples", "prices have risen again this year"]
+OTHERS = [
+    "the cat sleeps on the sofa",
+    "he bought two kilos of apples",
+    "prices have risen again this year",
+]
 
 
 #: The size of a shipped directory, in bytes, at most.

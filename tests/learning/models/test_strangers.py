@@ -26,7 +26,10 @@ def refused(folder, message):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"type": "os.path.join"}, "os.path.join is not a module of st_paragram or sentence-transformers"),
+        (
+            {"type": "os.path.join"},
+            "os.path.join is not a module of st_paragram or sentence-transformers",
+        ),
         ({"type": "modeling.Evil"}, "not a module of st_paragram"),
         ({"type": "st_paragram.core.files.write_text"}, "not a pipeline module"),
         ({"path": "../elsewhere"}, "the folder ../elsewhere is outside the model's"),

@@ -1,4 +1,6 @@
-"""Averaging models that end with `Normalize`: unit vectors in every reader, by the fast path, in equal directories."""
+"""Averaging models that end with `Normalize`: unit vectors in every reader, by the fast path, in
+equal directories.
+"""
 
 import json
 
@@ -16,7 +18,12 @@ from st_paragram.learning.models.sentence_transformers_encoder import pipeline, 
 from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
 
 TEXTS = ["ba ce di", "Ha JE ki lo mu na", "ba Ω ce", "fo", "zu" * 40]
-ARGUMENTS = [{}, {"normalize_embeddings": True}, {"truncate_dim": 5}, {"batch_size": 2, "convert_to_tensor": True}]
+ARGUMENTS = [
+    {},
+    {"normalize_embeddings": True},
+    {"truncate_dim": 5},
+    {"batch_size": 2, "convert_to_tensor": True},
+]
 
 
 @pytest.fixture
@@ -48,7 +55,9 @@ def test_the_vectors_are_the_means_divided_by_their_lengths(model, saved):
 def test_the_fast_path_gives_what_the_base_class_gives(model, monkeypatch, arguments):
     unit = with_unit_vectors(model)
     plain = SentenceTransformer(modules=list(unit), device="cpu").encode(TEXTS, **arguments)
-    monkeypatch.setattr(SentenceTransformer, "encode", lambda *a, **k: pytest.fail("not the fast path"))
+    monkeypatch.setattr(
+        SentenceTransformer, "encode", lambda *a, **k: pytest.fail("not the fast path")
+    )
     np.testing.assert_allclose(unit.encode(TEXTS, **arguments), plain, rtol=1e-5, atol=1e-7)
 
 
@@ -74,8 +83,13 @@ def test_the_stock_reader_gives_unit_vectors(model, tmp_path, dtype, settings):
 
 def test_it_is_written_down_and_kept(model, saved, tmp_path):
     plain = model_directory.save(model, tmp_path / "plain")
-    stored = [json.loads((folder / "st_paragram.json").read_text())["normalize"] for folder in (saved, plain)]
+    stored = [
+        json.loads((folder / "st_paragram.json").read_text())["normalize"]
+        for folder in (saved, plain)
+    ]
     assert stored == [True, False] and fingerprint(saved) != fingerprint(plain)
     st_paragram.load(saved).save_pretrained(str(tmp_path / "again"))
     again = model_directory.save(st_paragram.load(tmp_path / "again"), tmp_path / "third")
-    np.testing.assert_array_equal(st_paragram.load(again).encode(TEXTS), st_paragram.load(saved).encode(TEXTS))
+    np.testing.assert_array_equal(
+        st_paragram.load(again).encode(TEXTS), st_paragram.load(saved).encode(TEXTS)
+    )

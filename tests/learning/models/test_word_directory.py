@@ -70,13 +70,19 @@ def test_trigrams_are_read_by_the_plugin(trigrams, pairs, tmp_path):
     ("encoder", "preparation", "said"),
     [
         ("word", {"tokens": "word"}, ["mean of word embeddings", 'SentenceTransformer("m")']),
-        ("trigram", {"tokens": "trigram"}, ["character trigrams", '= st_paragram.load("m")', "cannot read"]),
+        (
+            "trigram",
+            {"tokens": "trigram"},
+            ["character trigrams", '= st_paragram.load("m")', "cannot read"],
+        ),
         ("sp", {"sharing": "string"}, ['= st_paragram.load("m")', 'language="tr"']),
     ],
 )
 def test_the_card_says_how_a_model_opens(encoder, preparation, said):
     settings = {"dim": 4, "encoder": encoder}
-    record = TrainingRecord("m", ("en", "tr"), "a text", 3, preparation, "none", settings, 1.0, 3.0, [])
+    record = TrainingRecord(
+        "m", ("en", "tr"), "a text", 3, preparation, "none", settings, 1.0, 3.0, []
+    )
     card = render(from_record(record))
     assert all(part in card for part in said)
     assert ("cannot read" in card) == ("import SentenceTransformer" not in card)

@@ -1,4 +1,6 @@
-"""`TokenEmbedding` and `MeanPool` on sentencepiece and on words: against plain means, saved, before stock modules."""
+"""`TokenEmbedding` and `MeanPool` on sentencepiece and on words: against plain means, saved, before
+stock modules.
+"""
 
 import itertools
 
@@ -20,7 +22,11 @@ from st_paragram.errors import ModelDirectoryError, SettingsError
 from st_paragram.learning.modules.compact_embedding import CompactEmbedding
 from st_paragram.learning.modules.flat_features import is_flat, join_features
 from st_paragram.learning.modules.mean_pool import MeanPool, row_means
-from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding, TokenEmbedding, token_embedding
+from st_paragram.learning.modules.token_embedding import (
+    SentencePieceEmbedding,
+    TokenEmbedding,
+    token_embedding,
+)
 
 TEXTS = ["ba ce di", "", "Ω", "fo gu", "Ha JE ki lo mu na"]
 SMALL_TYPES = [TableType.FLOAT16, TableType.INT8, TableType.INT4]
@@ -28,7 +34,9 @@ SMALL_TYPES = [TableType.FLOAT16, TableType.INT8, TableType.INT4]
 
 @pytest.fixture(params=["sentencepiece", "word"])
 def embedding(request, vocabulary):
-    return token_embedding(vocabulary if request.param == "sentencepiece" else WordTokenizer(b'["ba", "ce", "di"]'), 12)
+    return token_embedding(
+        vocabulary if request.param == "sentencepiece" else WordTokenizer(b'["ba", "ce", "di"]'), 12
+    )
 
 
 @pytest.fixture
@@ -49,7 +57,9 @@ def plain_ids(embedding, text):
 def compact(rows, kind):
     """The rows as a table of another type, also without kernels."""
     table = Table(rows.numpy()).converted(kind)
-    return CompactEmbedding(torch.from_numpy(table.weight), None if table.scale is None else torch.tensor(table.scale))
+    return CompactEmbedding(
+        torch.from_numpy(table.weight), None if table.scale is None else torch.tensor(table.scale)
+    )
 
 
 def table_of(embedding, kind):
@@ -60,7 +70,9 @@ def table_of(embedding, kind):
 
 def test_encode_is_the_plain_mean_of_texts_and_of_ids(model, embedding):
     ids = [plain_ids(embedding, text) for text in TEXTS]
-    expected = torch.stack([embedding.embedding.weight.detach()[row].mean(0) for row in ids]).numpy()
+    expected = torch.stack(
+        [embedding.embedding.weight.detach()[row].mean(0) for row in ids]
+    ).numpy()
     np.testing.assert_allclose(model.encode(TEXTS), expected, atol=1e-6)
     features = embedding.preprocess(ids)
     np.testing.assert_allclose(model(features)["sentence_embedding"].detach(), expected, atol=1e-6)
@@ -86,7 +98,9 @@ def test_values_and_gradients_are_the_plain_ones(vocabulary, dropout):
     table = embedding.embedding.weight.detach().clone().requires_grad_()
     ids, offsets = vocabulary.encode(TEXTS)
     torch.manual_seed(3)
-    tokens = torch.nn.functional.dropout(table[torch.from_numpy(ids)], dropout, training=dropout > 0)
+    tokens = torch.nn.functional.dropout(
+        table[torch.from_numpy(ids)], dropout, training=dropout > 0
+    )
     means = torch.stack([tokens[a:b].mean(0) for a, b in itertools.pairwise(offsets)])
     torch.testing.assert_close(features["sentence_embedding"], means)
     (means * target).sum().backward()
@@ -95,14 +109,23 @@ def test_values_and_gradients_are_the_plain_ones(vocabulary, dropout):
     embedding.eval()
     with torch.no_grad():
         whole = MeanPool(8)(embedding(embedding.preprocess(TEXTS)))["sentence_embedding"]
-    torch.testing.assert_close(whole, torch.stack([table[ids[a:b]].mean(0) for a, b in itertools.pairwise(offsets)]))
+    torch.testing.assert_close(
+        whole, torch.stack([table[ids[a:b]].mean(0) for a, b in itertools.pairwise(offsets)])
+    )
 
 
 def test_join_features_puts_columns_one_after_another(embedding):
-    whole, parts = embedding.preprocess(TEXTS), [embedding.preprocess(part) for part in (TEXTS[:2], TEXTS[2:])]
+    whole, parts = (
+        embedding.preprocess(TEXTS),
+        [embedding.preprocess(part) for part in (TEXTS[:2], TEXTS[2:])],
+    )
     joined = join_features(parts)
     assert all(torch.equal(joined[key], whole[key]) for key in whole)
-    assert is_flat(whole) and is_flat(joined) and not is_flat(whole | {"position_ids": whole["input_ids"]})
+    assert (
+        is_flat(whole)
+        and is_flat(joined)
+        and not is_flat(whole | {"position_ids": whole["input_ids"]})
+    )
 
 
 def test_a_vocabulary_may_be_a_file_or_a_processor(vocabulary, tmp_path):
@@ -110,7 +133,10 @@ def test_a_vocabulary_may_be_a_file_or_a_processor(vocabulary, tmp_path):
     path.write_bytes(vocabulary.content)
     for form in (path, str(path), vocabulary.content, SentencePieceProcessor(model_file=str(path))):
         embedding = SentencePieceEmbedding(form, 12)
-        assert embedding.embedding.weight.shape == (len(vocabulary), 12) and embedding.tokenizer == vocabulary
+        assert (
+            embedding.embedding.weight.shape == (len(vocabulary), 12)
+            and embedding.tokenizer == vocabulary
+        )
 
 
 @pytest.mark.parametrize(
@@ -133,7 +159,10 @@ def test_save_and_load(embedding, tmp_path, kind):
         embedding = table_of(embedding, kind)
     embedding.save(str(tmp_path))
     loaded = type(embedding).load(str(tmp_path))
-    assert loaded.tokenizer == embedding.tokenizer and loaded.get_config_dict() == embedding.get_config_dict()
+    assert (
+        loaded.tokenizer == embedding.tokenizer
+        and loaded.get_config_dict() == embedding.get_config_dict()
+    )
     ids = torch.arange(len(embedding.tokenizer))
     assert torch.equal(loaded.embedding(ids), embedding.embedding(ids))
     name = tokenizer_file(embedding.tokenizer.kind)
@@ -153,14 +182,18 @@ def test_small_tables_stay_near_the_rows_and_cannot_be_trained(kind, vocabulary)
     rows = torch.randn(5000, 10) * torch.logspace(-6, 3, 5000)[:, None]
     rows[3], rows[4] = 0, 1e-44
     table = compact(rows, kind)
-    share = {TableType.FLOAT16: 2**-11, TableType.INT8: 0.5001 / 127, TableType.INT4: 0.55}[kind]  # int4 may cut peaks
-    assert ((table(torch.arange(5000)) - rows).abs() <= rows.abs().amax(1, keepdim=True) * share + 3e-8).all()
+    # int4 may cut peaks
+    share = {TableType.FLOAT16: 2**-11, TableType.INT8: 0.5001 / 127, TableType.INT4: 0.55}[kind]
+    assert (
+        (table(torch.arange(5000)) - rows).abs() <= rows.abs().amax(1, keepdim=True) * share + 3e-8
+    ).all()
     ids = torch.tensor([[7, 3], [4999, 4]])
     torch.testing.assert_close(table(ids), table(torch.arange(5000))[ids], rtol=0, atol=0)
     assert (table.embedding_dim, table.kind) == (10, kind)
     embedding = table_of(SentencePieceEmbedding(vocabulary, 12), kind)
     features = embedding.preprocess(TEXTS)
-    assert torch.equal(*(MeanPool(12)(embedding(features))["sentence_embedding"] for _ in range(2)))  # no dropout
+    # no dropout
+    assert torch.equal(*(MeanPool(12)(embedding(features))["sentence_embedding"] for _ in range(2)))
     with pytest.raises(SettingsError, match=f"a table of {kind.value} cannot be trained"):
         embedding.train()
 
@@ -175,7 +208,11 @@ def a_table(kind, rows, dimension):
 @pytest.mark.parametrize("native", [True, False])
 @pytest.mark.parametrize("kind", list(TableType))
 @settings(max_examples=20)
-@given(dimension=st.integers(1, 150), lengths=st.lists(st.integers(0, 30), max_size=40), seed=st.integers(0, 1000))
+@given(
+    dimension=st.integers(1, 150),
+    lengths=st.lists(st.integers(0, 30), max_size=40),
+    seed=st.integers(0, 1000),
+)
 def test_row_means_are_means_with_the_kernels_and_without(native, kind, dimension, lengths, seed):
     torch.manual_seed(seed)
     embedding = a_table(kind, 50, 2 * dimension)
@@ -196,7 +233,14 @@ def test_row_means_are_means_with_the_kernels_and_without(native, kind, dimensio
 @pytest.mark.parametrize("kind", list(TableType))
 @pytest.mark.parametrize(
     ("ids", "offsets"),
-    [([50], [0, 1]), ([-1], [0, 1]), ([1, 2], [0, 3]), ([1, 2], [0, 1]), ([1, 2], [1, 2]), ([1, 2, 3], [0, 2, 1, 3])],
+    [
+        ([50], [0, 1]),
+        ([-1], [0, 1]),
+        ([1, 2], [0, 3]),
+        ([1, 2], [0, 1]),
+        ([1, 2], [1, 2]),
+        ([1, 2, 3], [0, 2, 1, 3]),
+    ],
 )
 def test_the_kernel_reads_nothing_outside_the_table(kind, ids, offsets):
     with torch.no_grad(), pytest.raises(ValueError, match=r"id|offsets"):

@@ -41,7 +41,11 @@ def test_rows_are_ended_filled_up_and_cut():
     ids, offsets = np.array([5, 6, 7, 8, 9]), np.array([0, 4, 5, 5])
     batch = SentenceBatch.of(ids, offsets, SpecialIds(pad=1, end=2), 4)
     assert batch.ids.tolist() == [[5, 6, 7, 2], [9, 2, 1, 1], [2, 1, 1, 1]]
-    assert batch.mask.tolist() == [[True] * 4, [True, True, False, False], [True, False, False, False]]
+    assert batch.mask.tolist() == [
+        [True] * 4,
+        [True, True, False, False],
+        [True, False, False, False],
+    ]
     assert batch.previous.tolist() == [[2, 5, 6, 7], [2, 9, 2, 1], [2, 2, 1, 1]]
     assert batch.targets.tolist() == [5, 6, 7, 2, 9, 2, 2]
     assert batch.sentences.tolist() == [0, 0, 0, 0, 1, 1, 2]
@@ -80,8 +84,12 @@ def test_it_is_torchs_transformer_encoder(vocabulary, pairs):
     x = encoder.embed_tokens(batch.ids) * TWO_LAYERS.dim**0.5 + positions
     with torch.no_grad():
         states = torchs_own(encoder, TWO_LAYERS)(x, src_key_padding_mask=~batch.mask)
-        means = torch.stack([row[mask].mean(0) for row, mask in zip(states, batch.mask, strict=True)])
-        torch.testing.assert_close(pooled_states(pipeline, batch.ids, batch.mask), means, atol=1e-5, rtol=0)
+        means = torch.stack(
+            [row[mask].mean(0) for row, mask in zip(states, batch.mask, strict=True)]
+        )
+        torch.testing.assert_close(
+            pooled_states(pipeline, batch.ids, batch.mask), means, atol=1e-5, rtol=0
+        )
 
 
 def test_weights_to_begin_with(vocabulary):
@@ -95,7 +103,10 @@ def test_weights_to_begin_with(vocabulary):
     layer = encoder.layers[0]
     bound = (6 / (64 + 32)) ** 0.5
     assert 0.95 * bound < layer.fc1.weight.abs().max() <= bound
-    assert not any(each.bias.any() for each in (layer.fc1, layer.fc2, layer.self_attn.q_proj, layer.self_attn.out_proj))
+    assert not any(
+        each.bias.any()
+        for each in (layer.fc1, layer.fc2, layer.self_attn.q_proj, layer.self_attn.out_proj)
+    )
     assert pipeline[2].linear.bias is None and pipeline[2].linear.weight.shape == (5, 64)
     assert pipeline.similarity_fn_name == "cosine"
 
@@ -120,11 +131,17 @@ def test_long_texts_are_cut_before_their_end(pipeline, vocabulary):
     np.testing.assert_allclose(pipeline.encode([text]), expected, atol=1e-5, rtol=0)
 
 
-@pytest.mark.parametrize("text", ["<s>", "</s>", "ba </s> ce", "<s> ba <unk> ce </s>", "<pad> ba", "ba</s><s>ce"])
+@pytest.mark.parametrize(
+    "text", ["<s>", "</s>", "ba </s> ce", "<s> ba <unk> ce </s>", "<pad> ba", "ba</s><s>ce"]
+)
 def test_names_of_control_pieces_in_a_text_are_text(marked, text):
     pipeline = transformer_pipeline(marked, SHAPE, LATENT, "cpu").eval()
     special = special_ids(marked)
     ids = pipeline.preprocess([text])["input_ids"][0].tolist()
-    assert ids[-1] == special.end and not {special.pad, special.end, marked.unknown_id} & set(ids[:-1])
+    assert ids[-1] == special.end and not {special.pad, special.end, marked.unknown_id} & set(
+        ids[:-1]
+    )
     assert ids[:-1] == marked.encode([text])[0].tolist()
-    np.testing.assert_allclose(pipeline.encode([text]), embedded(pipeline, batch_of(marked, [text])), atol=1e-5)
+    np.testing.assert_allclose(
+        pipeline.encode([text]), embedded(pipeline, batch_of(marked, [text])), atol=1e-5
+    )

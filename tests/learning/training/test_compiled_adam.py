@@ -1,4 +1,6 @@
-"""The compiled training step against torch and dense Adam: same rows, same losses, to float32 rounding."""
+"""The compiled training step against torch and dense Adam: same rows, same losses, to float32
+rounding.
+"""
 
 import itertools
 from types import SimpleNamespace
@@ -33,12 +35,16 @@ def batch_of(generator, pairs=PAIRS, rows=ROWS, longest=9, batch=5):
 
 def torch_step(optimizer, table, batch, margin, dropout=0.0, seed=0, step=0):
     ids, offsets, columns = batch
-    sentences = [torch.from_numpy(ids[offsets[i] : offsets[i + 1]]).long() for i in columns.reshape(-1)]
+    sentences = [
+        torch.from_numpy(ids[offsets[i] : offsets[i + 1]]).long() for i in columns.reshape(-1)
+    ]
     tokens = F.embedding(torch.cat(sentences), table)
     if dropout:
         masks = kernels().dropout_mask(seed, step, len(tokens), table.shape[1], dropout)
         tokens = tokens * torch.from_numpy(masks) / (1 - dropout)
-    means = torch.stack([part.mean(0) for part in tokens.split([len(sentence) for sentence in sentences])])
+    means = torch.stack(
+        [part.mean(0) for part in tokens.split([len(sentence) for sentence in sentences])]
+    )
     loss = margin_loss(*means.view(4, -1, table.shape[1]), margin)
     optimizer.zero_grad()
     loss.backward()
@@ -47,7 +53,9 @@ def torch_step(optimizer, table, batch, margin, dropout=0.0, seed=0, step=0):
 
 
 def both(dim, steps, rate=lambda step: 1e-2, margin=0.4, seed=0, threads=1, start=1.0, dropout=0.0):
-    """Train one table with torch's dense Adam and one compiled; losses, tables and optimizers of each."""
+    """Train one table with torch's dense Adam and one compiled; losses, tables and optimizers of
+    each.
+    """
     torch.set_num_threads(threads)
     generator = np.random.default_rng(seed)
     first = torch.randn(ROWS, dim, generator=torch.Generator().manual_seed(seed)) * start
@@ -91,7 +99,9 @@ def test_equals_dense_adam(dim, threads):
 @pytest.mark.parametrize("dropout", [0.1, 0.9])
 def test_dropout_equals_torch_on_masked_tokens(dim, threads, dropout):
     """With p a multiple of 2^-16, to which the compiled step rounds it."""
-    losses, tables, (_, compiled) = both(dim, 25, threads=threads, dropout=round(dropout * 65536) / 65536, seed=7)
+    losses, tables, (_, compiled) = both(
+        dim, 25, threads=threads, dropout=round(dropout * 65536) / 65536, seed=7
+    )
     assert_same(losses, tables, compiled, atol=2e-4)
 
 
@@ -104,9 +114,14 @@ def test_dropout_equals_torch_on_masked_tokens(dim, threads, dropout):
 @settings(max_examples=40)
 def test_any_batch_has_torchs_loss_and_gradient(seed, margin, start, dropout):
     """One step: the first moments are the gradients, which Adam has not yet scaled up to steps."""
-    losses, tables, (dense, compiled) = both(20, 1, margin=margin, seed=seed, start=start, dropout=dropout)
+    losses, tables, (dense, compiled) = both(
+        20, 1, margin=margin, seed=seed, start=start, dropout=dropout
+    )
     np.testing.assert_allclose(losses[1], losses[0], atol=2e-6)
-    gradients = [each.state[table]["exp_avg"] * 10 for each, table in zip((dense, compiled), tables, strict=True)]
+    gradients = [
+        each.state[table]["exp_avg"] * 10
+        for each, table in zip((dense, compiled), tables, strict=True)
+    ]
     torch.testing.assert_close(gradients[1], gradients[0], atol=3e-6 / start, rtol=1e-4)
 
 
@@ -127,7 +142,9 @@ def test_all_rows_wake_now_and_then(monkeypatch):
 
 
 def test_a_long_sleep_stays_finite():
-    """The moments of a row asleep for thousands of steps underflow to 0, where 0 / 0 would lie in wait."""
+    """The moments of a row asleep for thousands of steps underflow to 0, where 0 / 0 would lie in
+    wait.
+    """
     torch.manual_seed(0)
     table = torch.nn.Parameter(torch.randn(40, 8))
     compiled, columns = CompiledAdam(table), np.array([[0], [1], [2], [3]])
@@ -162,7 +179,9 @@ def test_embeddings_are_dense_adams():
     _, tables, (_, compiled) = both(16, 60)
     ids, offsets, _ = batch_of(np.random.default_rng(5))
     embeddings = compiled.embed(ids, offsets)
-    expected = [tables[0][torch.from_numpy(ids[a:b]).long()].mean(0) for a, b in itertools.pairwise(offsets)]
+    expected = [
+        tables[0][torch.from_numpy(ids[a:b]).long()].mean(0) for a, b in itertools.pairwise(offsets)
+    ]
     torch.testing.assert_close(embeddings, torch.stack(expected).detach(), atol=2e-5, rtol=0)
 
 
@@ -173,7 +192,10 @@ def test_rates_that_do_not_converge_are_refused():
 
 
 def test_what_would_read_outside_the_arrays_is_refused_and_changes_nothing():
-    (ids, offsets, columns), table = batch_of(np.random.default_rng(6)), torch.nn.Parameter(torch.ones(ROWS, 4))
+    (ids, offsets, columns), table = (
+        batch_of(np.random.default_rng(6)),
+        torch.nn.Parameter(torch.ones(ROWS, 4)),
+    )
     compiled = CompiledAdam(table)
     for wrong, message in (
         ((ids + ROWS, offsets, columns), "is not a row of the table"),
@@ -193,7 +215,9 @@ def test_says_why_it_cannot_be_used(vocabulary, monkeypatch):
 
     def obstacle(decay=0.0, clip=0.0, loss=MarginHardNegativeLoss):
         model = pipeline(SentencePieceEmbedding(vocabulary, 4, dropout=0.1), device="cpu")
-        return CompiledAdam.obstacle(model, loss(model), SimpleNamespace(weight_decay=decay, max_grad_norm=clip))
+        return CompiledAdam.obstacle(
+            model, loss(model), SimpleNamespace(weight_decay=decay, max_grad_norm=clip)
+        )
 
     class Other(MarginHardNegativeLoss):
         pass

@@ -49,32 +49,52 @@ def test_a_language_of_the_model_keeps_its_vocabulary(text, tmp_path, caplog):
 def test_another_language_gets_a_vocabulary_of_its_own(text, tmp_path):
     assert run(text, tmp_path, "it").vocabulary is None
     assert run(text, tmp_path, "es").vocabulary is not None
-    asked = TrainingRun("es", tmp_path / "m", [text], overrides={"init": "p-sp-mini"}, vocab_size=500)
+    asked = TrainingRun(
+        "es", tmp_path / "m", [text], overrides={"init": "p-sp-mini"}, vocab_size=500
+    )
     assert asked.vocabulary is None
 
 
-def test_a_harmful_training_is_discarded_and_the_record_has_only_true_scores(text, tmp_path, caplog):
+def test_a_harmful_training_is_discarded_and_the_record_has_only_true_scores(
+    text, tmp_path, caplog
+):
     described = run(text, tmp_path, learning_rate=9.0, epochs=1)
     record = run_training(described)
-    assert [score.model for score in (*record.scores, *record.translations)] == ["before training"] * 2
+    assert [score.model for score in (*record.scores, *record.translations)] == [
+        "before training"
+    ] * 2
     assert record.discarded.startswith("translations found fell from ")
     saved = read_training_record(tmp_path / "m")
     assert list(saved.translations) == record.translations and saved.discarded == record.discarded
     card = (tmp_path / "m" / "README.md").read_text(encoding="utf-8")
-    assert f"The training was discarded: {record.discarded}." in card and "after training" not in card
+    assert (
+        f"The training was discarded: {record.discarded}." in card and "after training" not in card
+    )
     values = [entry.metric_value for entry in ModelCard(card).data.eval_results]
     assert values == [round(100 * record.translations[0].accuracy, 2)]
     (kept,) = complete_checkpoints(described.checkpoints)
-    assert f"the training was discarded, and {tmp_path / 'm'} has the weights before training" in caplog.text
+    assert (
+        f"the training was discarded, and {tmp_path / 'm'} has the weights before training"
+        in caplog.text
+    )
     assert f"checkpoints kept: {kept}" in caplog.text
     texts = [a for a, _ in sample_pairs("es", 20)]
-    first, second = (Encoder(model).encode(texts, normalize_embeddings=True) for model in (tmp_path / "m", "p-sp-mini"))
+    first, second = (
+        Encoder(model).encode(texts, normalize_embeddings=True)
+        for model in (tmp_path / "m", "p-sp-mini")
+    )
     assert abs((first * second).sum(axis=1) - 1).max() < 1e-5
 
 
 def test_a_fall_within_the_confidence_interval_is_not_harm():
     before = np.ones(1000)
-    for lost, share, harmful in ((1, 1, False), (5, 1, False), (6, 1, True), (7, 0.5, False), (8, 0.5, True)):
+    for lost, share, harmful in (
+        (1, 1, False),
+        (5, 1, False),
+        (6, 1, True),
+        (7, 0.5, False),
+        (8, 0.5, True),
+    ):
         after = before.copy()
         after[:lost] -= share
         assert is_worse(before, after) is harmful, (lost, share)
@@ -97,7 +117,9 @@ def test_the_hits_of_pairs_have_the_mean_of_sentence_transformers():
     ours = TranslationHits(first, second, name="held-out")
     values = ours(model)
     assert values == TranslationEvaluator(first, second, name="held-out")(model)
-    assert ours.hits.mean() == pytest.approx(values["held-out_mean_accuracy"]) and set(ours.hits) == {0, 0.5, 1}
+    assert ours.hits.mean() == pytest.approx(values["held-out_mean_accuracy"]) and set(
+        ours.hits
+    ) == {0, 0.5, 1}
 
 
 def test_checkpoints_of_others_survive(text, tmp_path):
@@ -107,12 +129,15 @@ def test_checkpoints_of_others_survive(text, tmp_path):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text("mine")
         with pytest.raises(
-            SettingsError, match=r"m\.checkpoints exists, but a training run has not created it; rename"
+            SettingsError,
+            match=r"m\.checkpoints exists, but a training run has not created it; rename",
         ):
             run_training(described)
     shutil.move(folder, tmp_path / "mine")
     folder.write_text("a file")
-    with pytest.raises(SettingsError, match=r"m\.checkpoints is a file, but a folder for checkpoints is expected"):
+    with pytest.raises(
+        SettingsError, match=r"m\.checkpoints is a file, but a folder for checkpoints is expected"
+    ):
         run_training(described)
     folder.unlink()
     folder.mkdir()  # an empty folder is used, and stays

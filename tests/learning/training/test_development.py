@@ -11,23 +11,44 @@ from st_paragram.errors import EvaluationError, TextError
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
 from st_paragram.learning.training import development
-from st_paragram.learning.training.development import development_evaluator, development_pairs, development_translations
+from st_paragram.learning.training.development import (
+    development_evaluator,
+    development_pairs,
+    development_translations,
+)
 from st_paragram.tools.evaluation import known_test_sets
 from st_paragram.tools.evaluation.files import GradedPairs, Translations
 from st_paragram.tools.evaluation.known_test_sets import pair_hashes, sketch
 from st_paragram.tools.evaluation.scores import correlation, cosines
 
-QUICK = "--dim 8 --epochs 2 --batch-size 16 --megabatch-size 4 --anneal-interval 5 --device cpu".split()  # noqa: SIM905
+QUICK = [
+    "--dim",
+    "8",
+    "--epochs",
+    "2",
+    "--batch-size",
+    "16",
+    "--megabatch-size",
+    "4",
+    "--anneal-interval",
+    "5",
+    "--device",
+    "cpu",
+]
 TEST_SET = make_pairs(80, seed=5)
 
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A folder with training pairs, a test set as graded pairs and as translations, and harmless translations."""
+    """A folder with training pairs, a test set as graded pairs and as translations, and harmless
+    translations.
+    """
     monkeypatch.chdir(tmp_path)
     known = [sketch("Invented test", pair_hashes(*zip(*TEST_SET, strict=True)))], []
     monkeypatch.setattr(known_test_sets, "_known", lambda: known)
-    Path("graded.tsv").write_text("".join(f"{i % 6}\t{a}\t{b}\n" for i, (a, b) in enumerate(TEST_SET)))
+    Path("graded.tsv").write_text(
+        "".join(f"{i % 6}\t{a}\t{b}\n" for i, (a, b) in enumerate(TEST_SET))
+    )
     Path("pairs.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in make_pairs(400)))
     Path("test.tsv").write_text("".join(f"{b}\t{a}\n" for a, b in TEST_SET))
     Path("held-out.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in make_pairs(460)[400:]))
@@ -48,15 +69,25 @@ def test_a_test_set_is_refused_with_reason_and_remedy(folder):
     with pytest.raises(EvaluationError) as refused:
         development_pairs("graded.tsv", "es")
     message = str(refused.value)
-    assert "\n" not in message and "graded.tsv: holds about 100% of the 80 pairs of Invented test" in message
-    assert "no longer measure its quality" in message and "en-en" in message and "--force-test-set" in message
+    assert (
+        "\n" not in message
+        and "graded.tsv: holds about 100% of the 80 pairs of Invented test" in message
+    )
+    assert (
+        "no longer measure its quality" in message
+        and "en-en" in message
+        and "--force-test-set" in message
+    )
     with pytest.raises(EvaluationError, match=r"Invented test.*held out.*--force-test-set"):
         development_translations("test.tsv", "es")
 
 
 def test_translations_are_read_and_refused_by_row(folder, monkeypatch):
     got = development_translations("held-out.tsv", "es")
-    assert got.name == "held-out" and list(zip(got.first, got.second, strict=True)) == make_pairs(460)[400:]
+    assert (
+        got.name == "held-out"
+        and list(zip(got.first, got.second, strict=True)) == make_pairs(460)[400:]
+    )
     for text, row in (("a\tb\n\nc\td\n", 2), ("a\tb\nc\t \n", 2), ("a\tb\tc\n", 1)):
         Path("bad.tsv").write_text(text)
         with pytest.raises(TextError, match=rf"bad\.tsv: row {row}"):
@@ -102,8 +133,15 @@ def test_the_command_refuses_and_is_forced(folder, capsys, caplog):
 
 
 def test_pairs_without_a_known_token_are_left_out(model, caplog):
-    graded = GradedPairs("graded", ["ba", "", "ce", "\u200b"], ["ba ce", "ba", "გამარჯობა", "ce"], [1.0, 2.0, 3.0, 4.0])
-    assert development.with_known_tokens(graded, model) == GradedPairs("graded", ["ba"], ["ba ce"], [1.0])
+    graded = GradedPairs(
+        "graded",
+        ["ba", "", "ce", "\u200b"],
+        ["ba ce", "ba", "გამარჯობა", "ce"],
+        [1.0, 2.0, 3.0, 4.0],
+    )
+    assert development.with_known_tokens(graded, model) == GradedPairs(
+        "graded", ["ba"], ["ba ce"], [1.0]
+    )
     assert "graded: 3 pairs left out" in caplog.text
     translations = Translations("held-out", ["", "ba", "ce"], ["", "ce", "ba"])
     expected = Translations("held-out", ["ba", "ce"], ["ce", "ba"])

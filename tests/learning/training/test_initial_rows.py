@@ -22,7 +22,9 @@ DIM = 16
 
 
 def vocabulary_of(texts, size):
-    return SentencePieceTokenizer(train_vocabulary(texts, size, character_coverage=1.0, num_threads=1))
+    return SentencePieceTokenizer(
+        train_vocabulary(texts, size, character_coverage=1.0, num_threads=1)
+    )
 
 
 @pytest.fixture(scope="module")
@@ -37,8 +39,12 @@ def old(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def other():
-    """A vocabulary that shares pieces with the old vocabulary, at other places, and has more pieces."""
-    texts = [a for a, _ in make_pairs(300)] + [b.replace("a", "qu") for _, b in make_pairs(300, seed=5)]
+    """A vocabulary that shares pieces with the old vocabulary, at other places, and has more
+    pieces.
+    """
+    texts = [a for a, _ in make_pairs(300)] + [
+        b.replace("a", "qu") for _, b in make_pairs(300, seed=5)
+    ]
     return vocabulary_of(texts, 170)
 
 
@@ -79,10 +85,14 @@ def test_a_new_model_begins_with_them(old, other, tmp_path):
 
 
 class _Lengths(torch.nn.Module):
-    """Stands for a model of any kind: its vectors have the length of a text, and numbers that follow from it."""
+    """Stands for a model of any kind: its vectors have the length of a text, and numbers that
+    follow from it.
+    """
 
     def encode(self, texts, **_):
-        return np.stack([np.random.default_rng(list(text.encode())).normal(size=24) for text in texts])
+        return np.stack(
+            [np.random.default_rng(list(text.encode())).normal(size=24) for text in texts]
+        )
 
 
 def test_a_model_that_does_not_average_gives_its_vectors_of_the_pieces(other):
@@ -90,11 +100,14 @@ def test_a_model_that_does_not_average_gives_its_vectors_of_the_pieces(other):
     assert table.shape == (len(other), DIM) and table.dtype == torch.float32
     known = [row for row in range(len(other)) if other.piece(row)]
     assert not table[[row for row in range(len(other)) if row not in known]].any()
-    vectors = _Lengths().encode([other.piece(row).replace("▁", " ").strip() or "▁" for row in known])
+    vectors = _Lengths().encode(
+        [other.piece(row).replace("▁", " ").strip() or "▁" for row in known]
+    )
     shares = 1 / np.arange(1, len(known) + 1)
     shares /= shares.sum()
     weighted = (vectors - shares @ vectors) * (0.001 / (0.001 + shares))[:, None]
-    # Principal components keep what the pieces have in common: inner products are those of the best rank-16 matrix.
+    # Principal components keep what the pieces have in common: inner products are those of the best
+    # rank-16 matrix.
     _, _, right = np.linalg.svd(weighted - weighted.mean(axis=0), full_matrices=False)
     expected = weighted @ right[:DIM].T @ right[:DIM] @ weighted.T
     found = table[known].double().numpy()
@@ -108,5 +121,8 @@ def test_a_pipeline_of_other_modules_is_asked_for_the_pieces(other, tmp_path):
     folder = st_paragram.save(new_dual_encoder(bitext), tmp_path / "other")
     table = initial_rows(other, folder, 8)
     assert torch.equal(table, rows_of_pieces(other, model_directory.load(folder, device="cpu"), 8))
-    with pytest.raises(SettingsError, match=r"dim is 4096, but there are \d+ pieces, and the model has \d+ dimensions"):
+    with pytest.raises(
+        SettingsError,
+        match=r"dim is 4096, but there are \d+ pieces, and the model has \d+ dimensions",
+    ):
         initial_rows(other, folder, 4096)

@@ -1,4 +1,6 @@
-"""Checkpoints of a run: complete or not, refused in one line where they are damaged or of another run."""
+"""Checkpoints of a run: complete or not, refused in one line where they are damaged or of another
+run.
+"""
 
 import shutil
 
@@ -11,7 +13,10 @@ from torch import nn
 import st_paragram
 from st_paragram.errors import ModelDirectoryError, SettingsError
 from st_paragram.learning.training.checkpoints import newest_checkpoint
-from st_paragram.learning.training.mega_batch_trainer import MegaBatchTrainer, MegaBatchTrainingArguments
+from st_paragram.learning.training.mega_batch_trainer import (
+    MegaBatchTrainer,
+    MegaBatchTrainingArguments,
+)
 from st_paragram.learning.training.trainer import StoreTrainingArguments
 
 STEPS = 9
@@ -19,12 +24,21 @@ STEPS = 9
 
 def new_model(store):
     torch.manual_seed(0)
-    return st_paragram.pipeline(st_paragram.SentencePieceEmbedding(store.tokenizer(), 8, dropout=0.2), device="cpu")
+    return st_paragram.pipeline(
+        st_paragram.SentencePieceEmbedding(store.tokenizer(), 8, dropout=0.2), device="cpu"
+    )
 
 
 def mega_batches(folder, store, evaluator=None, **settings):
-    most = {"max_steps": STEPS, "use_cpu": True, "save_strategy": "no", "per_device_train_batch_size": 3}
-    arguments = MegaBatchTrainingArguments(str(folder), megabatch_size=3, anneal_interval=0, **most | settings)
+    most = {
+        "max_steps": STEPS,
+        "use_cpu": True,
+        "save_strategy": "no",
+        "per_device_train_batch_size": 3,
+    }
+    arguments = MegaBatchTrainingArguments(
+        str(folder), megabatch_size=3, anneal_interval=0, **most | settings
+    )
     return MegaBatchTrainer(new_model(store), arguments, store, evaluator=evaluator)
 
 
@@ -44,7 +58,9 @@ def test_the_newest_complete_checkpoint_is_taken(tmp_path, small):
     assert newest_checkpoint(tmp_path) == tmp_path / "checkpoint-4"
     again = mega_batches(tmp_path, small, save_strategy="steps", save_steps=6, save_total_limit=1)
     again.train(resume_from_checkpoint=True)
-    assert [path.name for path in tmp_path.iterdir()] == [f"checkpoint-{STEPS}"], "the passed-over one goes, too"
+    assert [path.name for path in tmp_path.iterdir()] == [f"checkpoint-{STEPS}"], (
+        "the passed-over one goes, too"
+    )
     (tmp_path / f"checkpoint-{STEPS}" / "complete.json").unlink()
     with pytest.raises(SettingsError, match="no complete checkpoint to resume from"):
         mega_batches(tmp_path, small).train(resume_from_checkpoint=True)
@@ -52,7 +68,9 @@ def test_the_newest_complete_checkpoint_is_taken(tmp_path, small):
 
 def test_a_damaged_checkpoint_is_refused_in_one_line(tmp_path, small):
     saving(tmp_path, small)
-    for path in {*(tmp_path / "checkpoint-8").iterdir()} - {tmp_path / "checkpoint-8" / "training_args.bin"}:
+    for path in {*(tmp_path / "checkpoint-8").iterdir()} - {
+        tmp_path / "checkpoint-8" / "training_args.bin"
+    }:
         whole = path.read_bytes()
         path.write_bytes(whole[: len(whole) // 2])
         with pytest.raises(SettingsError, match="checkpoint-8") as raised:
@@ -61,10 +79,14 @@ def test_a_damaged_checkpoint_is_refused_in_one_line(tmp_path, small):
         path.write_bytes(whole)
 
 
-def test_a_run_is_resumed_with_the_data_and_settings_that_it_was_begun_with(tmp_path, small, pairs, vocabulary):
+def test_a_run_is_resumed_with_the_data_and_settings_that_it_was_begun_with(
+    tmp_path, small, pairs, vocabulary
+):
     saving(tmp_path / "run", small)
     other = write_store(tmp_path / "other.h5", pairs[30:60], vocabulary)
-    with pytest.raises(SettingsError, match=r"started with other data than .*other\.h5; resume with the same"):
+    with pytest.raises(
+        SettingsError, match=r"started with other data than .*other\.h5; resume with the same"
+    ):
         mega_batches(tmp_path / "run", other).train(resume_from_checkpoint=True)
     trainer = mega_batches(tmp_path / "run", small)
     trainer.settings = {"dim": 9, "device": "cuda"}
@@ -88,7 +110,11 @@ class Falling(SentenceEvaluator):
 
 def test_the_best_model_is_loaded_at_the_end(tmp_path, small):
     watched = Falling()
-    best = {"load_best_model_at_end": True, "metric_for_best_model": "eval_score", "greater_is_better": True}
+    best = {
+        "load_best_model_at_end": True,
+        "metric_for_best_model": "eval_score",
+        "greater_is_better": True,
+    }
     every = {"save_strategy": "steps", "save_steps": 3, "eval_strategy": "steps", "eval_steps": 3}
     trainer = mega_batches(tmp_path, small, evaluator=watched, save_total_limit=1, **best, **every)
     trainer.train()
@@ -109,7 +135,9 @@ def test_a_model_that_cannot_be_saved_is_refused_before_it_is_trained(tmp_path, 
 
 
 def test_what_the_steps_of_a_store_do_not_do_is_refused(tmp_path, monkeypatch):
-    with pytest.raises(SettingsError, match="prompts are 'query: ', but stored texts are used without prompts"):
+    with pytest.raises(
+        SettingsError, match="prompts are 'query: ', but stored texts are used without prompts"
+    ):
         StoreTrainingArguments(str(tmp_path), prompts="query: ")
     with pytest.raises(SettingsError, match="gradient_accumulation_steps is 2"):
         StoreTrainingArguments(str(tmp_path), gradient_accumulation_steps=2)

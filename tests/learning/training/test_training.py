@@ -1,4 +1,6 @@
-"""`MegaBatchTrainer` against a plain reference: its steps, what resumes it, what it learns from a teacher."""
+"""`MegaBatchTrainer` against a plain reference: its steps, what resumes it, what it learns from a
+teacher.
+"""
 
 import itertools
 import math
@@ -26,20 +28,32 @@ from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
 from st_paragram.learning.training.batch_order import EpochPermutation
 from st_paragram.learning.training.development import built_in_pairs, development_evaluator
-from st_paragram.learning.training.mega_batch_trainer import MegaBatchTrainer, MegaBatchTrainingArguments
+from st_paragram.learning.training.mega_batch_trainer import (
+    MegaBatchTrainer,
+    MegaBatchTrainingArguments,
+)
 from st_paragram.learning.training.settings import TrainingSettings
 from st_paragram.learning.training.teacher import Teacher
 from st_paragram.learning.training.trainer import arguments_of
 
-SETTINGS = {"per_device_train_batch_size": 8, "megabatch_size": 5, "anneal_interval": 20, "logging_steps": 1}
+SETTINGS = {
+    "per_device_train_batch_size": 8,
+    "megabatch_size": 5,
+    "anneal_interval": 20,
+    "logging_steps": 1,
+}
 SETTINGS |= {"mining_precision": "float32", "save_strategy": "no", "use_cpu": True}
-needs_kernels = pytest.mark.skipif(kernels() is None, reason="the compiled kernels are not installed")
+needs_kernels = pytest.mark.skipif(
+    kernels() is None, reason="the compiled kernels are not installed"
+)
 
 
 def make_trainer(folder, store, dropout=0.0, loss=MarginHardNegativeLoss, **settings):
     torch.manual_seed(0)
     model = pipeline(SentencePieceEmbedding(store.tokenizer(), 16, dropout=dropout), device="cpu")
-    return MegaBatchTrainer(model, MegaBatchTrainingArguments(str(folder), **SETTINGS | settings), store, loss(model))
+    return MegaBatchTrainer(
+        model, MegaBatchTrainingArguments(str(folder), **SETTINGS | settings), store, loss(model)
+    )
 
 
 def table_of(trainer):
@@ -72,7 +86,10 @@ def plainly(half):
 
     def train(name, start, epochs, interval, **options):
         if name not in made:
-            table, result = start, reference.train(start, epochs_of(half, epochs, seed=1), 8, 5, interval, **options)
+            table, result = (
+                start,
+                reference.train(start, epochs_of(half, epochs, seed=1), 8, 5, interval, **options),
+            )
             made[name] = table, result
         assert torch.equal(made[name][0], start)
         return made[name][1]
@@ -87,7 +104,9 @@ BOTH = pytest.mark.parametrize("how", [pytest.param("compiled", marks=needs_kern
 @BOTH
 @pytest.mark.parametrize("both_sides", [False, True])
 @pytest.mark.parametrize("mask_duplicates", [True, False])
-def test_training_equals_the_plain_reference(tmp_path, half, plainly, how, both_sides, mask_duplicates):
+def test_training_equals_the_plain_reference(
+    tmp_path, half, plainly, how, both_sides, mask_duplicates
+):
     """Two epochs of 44 mini-batches with M from 1 to 5, remainder batches included."""
     trainer = make_trainer(
         tmp_path,
@@ -114,18 +133,29 @@ def test_training_equals_the_plain_reference(tmp_path, half, plainly, how, both_
 @BOTH
 def test_schedules_of_the_rate_equal_the_plain_reference(tmp_path, half, plainly, how):
     """Up from 0 for a tenth of 44 steps, then down to 0."""
-    schedule = {"lr_scheduler_type": "linear", "warmup_steps": 0.1, "learning_rate": 0.02, "anneal_interval": 10}
+    schedule = {
+        "lr_scheduler_type": "linear",
+        "warmup_steps": 0.1,
+        "learning_rate": 0.02,
+        "anneal_interval": 10,
+    }
     trainer = make_trainer(tmp_path, half, num_train_epochs=1, seed=1, **schedule, **HOW[how])
     start = table_of(trainer)
     trainer.train()
-    _, _, table = plainly("rate", start, 1, 10, rate=lambda step: 0.02 * min(step / 5, (44 - step) / 39))
+    _, _, table = plainly(
+        "rate", start, 1, 10, rate=lambda step: 0.02 * min(step / 5, (44 - step) / 39)
+    )
     assert (table_of(trainer) - table).abs().max() < 1e-3
     assert (table - start).abs().max() > 0.1
 
 
 @BOTH
-@pytest.mark.parametrize(("dropout", "precision", "taught"), [(0.0, "float32", True), (0.2, "auto", False)])
-def test_resume_in_the_middle_of_a_mega_batch_is_exact(tmp_path, half, teacher, how, dropout, precision, taught):
+@pytest.mark.parametrize(
+    ("dropout", "precision", "taught"), [(0.0, "float32", True), (0.2, "auto", False)]
+)
+def test_resume_in_the_middle_of_a_mega_batch_is_exact(
+    tmp_path, half, teacher, how, dropout, precision, taught
+):
     """In the second epoch."""
     settings = {"dropout": dropout, "max_steps": 90, "mining_precision": precision, **HOW[how]}
     settings |= {"lr_scheduler_type": "linear", "warmup_steps": 0.1, "anneal_interval": 10}
@@ -195,7 +225,9 @@ def test_ctrl_c_saves_a_checkpoint_that_resumes_exactly(tmp_path, store):
 def test_two_pairs_can_be_trained_and_one_is_refused(tmp_path, vocabulary):
     with pytest.raises(StoreError, match="1 pair"):
         make_trainer(tmp_path, write_store(tmp_path / "one.h5", make_pairs(1), vocabulary))
-    trainer = make_trainer(tmp_path, write_store(tmp_path / "two.h5", make_pairs(2), vocabulary), max_steps=3)
+    trainer = make_trainer(
+        tmp_path, write_store(tmp_path / "two.h5", make_pairs(2), vocabulary), max_steps=3
+    )
     trainer.train()
     assert torch.isfinite(table_of(trainer)).all()
 
@@ -218,17 +250,32 @@ def test_a_diverging_loss_is_an_error(tmp_path, store):
 def test_a_custom_loss_is_used(tmp_path, store):
     losses = []
     for margin in (0.4, 1.4):
-        trainer = make_trainer(tmp_path, store, max_steps=1, loss=partial(MarginHardNegativeLoss, margin=margin))
+        trainer = make_trainer(
+            tmp_path, store, max_steps=1, loss=partial(MarginHardNegativeLoss, margin=margin)
+        )
         trainer.train()
         losses += logged(trainer, "loss")
     assert losses[1] > losses[0] + 1.5
 
 
 def test_a_setting_reaches_the_argument_of_its_name(tmp_path):
-    settings = TrainingSettings(megabatch_size=7, mask_duplicates=False, seed=3, warmup=0.1, evaluate_steps=5)
-    made = arguments_of(MegaBatchTrainingArguments, settings, tmp_path, settings.warmup, True, anneal_interval=2)
-    assert (made.megabatch_size, made.mask_duplicates, made.seed, made.anneal_interval) == (7, False, 3, 2)
-    assert (made.lr_scheduler_type, made.eval_strategy, made.eval_steps) == ("constant_with_warmup", "steps", 5)
+    settings = TrainingSettings(
+        megabatch_size=7, mask_duplicates=False, seed=3, warmup=0.1, evaluate_steps=5
+    )
+    made = arguments_of(
+        MegaBatchTrainingArguments, settings, tmp_path, settings.warmup, True, anneal_interval=2
+    )
+    assert (made.megabatch_size, made.mask_duplicates, made.seed, made.anneal_interval) == (
+        7,
+        False,
+        3,
+        2,
+    )
+    assert (made.lr_scheduler_type, made.eval_strategy, made.eval_steps) == (
+        "constant_with_warmup",
+        "steps",
+        5,
+    )
 
 
 # A teacher.
@@ -250,9 +297,11 @@ def teacher_of(folder, vectors, weight, dim, seed=0):
 
 
 def test_the_term_and_its_gradient_by_hand(tmp_path):
-    """Two sentences with v = (3, 4) and (0, 2), P = the identity, t = (1, 0) and (0, 5): cosines 0.6 and 1.
+    """Two sentences with v = (3, 4) and (0, 2), P = the identity, t = (1, 0) and (0, 5): cosines
+    0.6 and 1.
 
-    d(1 - cos) / dv = -(t / |t| - cos v / |v|) / |v| = -((1, 0) - 0.6 (0.6, 0.8)) / 5 = (-0.128, 0.096).
+    d(1 - cos) / dv = -(t / |t| - cos v / |v|) / |v| = -((1, 0) - 0.6 (0.6, 0.8)) / 5 = (-0.128,
+    0.096).
     """
     teacher = teacher_of(tmp_path, np.array([[1, 0], [0, 5]], np.float32), 2.0, 2)
     with torch.no_grad():
@@ -261,15 +310,25 @@ def test_the_term_and_its_gradient_by_hand(tmp_path):
     assert loss == pytest.approx(2.0 * 0.2)
     np.testing.assert_allclose(gradient, [[-0.128, 0.096], [0, 0]], atol=1e-6)
     assert teacher.distances == pytest.approx([0.2])
-    # The first step of Adam moves a number by its rate, against the sign of its gradient, d(1 - cos) / dP = du v^T.
+    # The first step of Adam moves a number by its rate, against the sign of its gradient, d(1 -
+    # cos) / dP = du v^T.
     moved = teacher.projection.detach().numpy() - np.eye(2)
     np.testing.assert_allclose(moved, 1e-3 * np.array([[1, 1], [-1, -1]]), rtol=1e-3)
 
 
-@given(st.integers(0, 10**6), st.integers(1, 9), st.integers(1, 7), st.integers(1, 6), st.floats(0.1, 10))
+@given(
+    st.integers(0, 10**6),
+    st.integers(1, 9),
+    st.integers(1, 7),
+    st.integers(1, 6),
+    st.floats(0.1, 10),
+)
 def test_any_batch_has_autograds_gradient(tmp_path_factory, seed, dim, teacher_dim, pairs, weight):
     random = np.random.default_rng(seed)
-    v, t = (random.standard_normal((2 * pairs, width)).astype(np.float32) for width in (dim, teacher_dim))
+    v, t = (
+        random.standard_normal((2 * pairs, width)).astype(np.float32)
+        for width in (dim, teacher_dim)
+    )
     teacher = teacher_of(tmp_path_factory.getbasetemp(), t, weight, dim, seed)
     p = teacher.projection.detach().clone().double().requires_grad_()
     x = torch.from_numpy(v).double().requires_grad_()
@@ -287,20 +346,29 @@ def test_both_steps_learn_the_same_from_a_teacher(tmp_path, half, teacher):
     trainers = []
     for how in HOW.values():
         settings = {"max_steps": 20, "learning_rate": 0.01, "seed": 1, **how}
-        trainers.append(make_trainer(tmp_path, half, teacher=str(teacher), teacher_weight=0.7, **settings))
+        trainers.append(
+            make_trainer(tmp_path, half, teacher=str(teacher), teacher_weight=0.7, **settings)
+        )
         trainers[-1].train()
     for name in ("loss", "teacher"):
         np.testing.assert_allclose(*(logged(trainer, name) for trainer in trainers), atol=1e-4)
     torch.testing.assert_close(*map(table_of, trainers), atol=1e-3, rtol=0)
-    torch.testing.assert_close(*(trainer._teacher.projection for trainer in trainers), atol=1e-3, rtol=0)
+    torch.testing.assert_close(
+        *(trainer._teacher.projection for trainer in trainers), atol=1e-3, rtol=0
+    )
 
 
 def test_vectors_of_one_side_serve_for_both(tmp_path, half, teacher):
     vectors, rows = np.load(teacher), np.array([59, 0, 7])
     np.save(tmp_path / "one.npy", vectors[: len(half)])
-    for path, second in ((tmp_path / "one.npy", vectors[rows]), (teacher, vectors[rows + len(half)])):
+    for path, second in (
+        (tmp_path / "one.npy", vectors[rows]),
+        (teacher, vectors[rows + len(half)]),
+    ):
         found = Teacher(path, half, 1.0, 4, 0, torch.device("cpu")).targets(rows)
-        np.testing.assert_array_equal(found, np.concatenate([vectors[rows], second]).astype(np.float32))
+        np.testing.assert_array_equal(
+            found, np.concatenate([vectors[rows], second]).astype(np.float32)
+        )
 
 
 def test_a_teacher_of_other_data_or_for_another_loss_is_refused(tmp_path, half, teacher):
@@ -310,7 +378,11 @@ def test_a_teacher_of_other_data_or_for_another_loss_is_refused(tmp_path, half, 
     np.save(tmp_path / "short.npy", np.load(teacher)[:-1])
     (tmp_path / "text.npy").write_text("0.1 0.2\n")
     for path, loss, message in (
-        (tmp_path / "short.npy", MarginHardNegativeLoss, r"float16 of shape \(699, 6\), but .*x\.h5 has 350 pairs"),
+        (
+            tmp_path / "short.npy",
+            MarginHardNegativeLoss,
+            r"float16 of shape \(699, 6\), but .*x\.h5 has 350 pairs",
+        ),
         (tmp_path / "text.npy", MarginHardNegativeLoss, r"not a \.npy file of teacher vectors"),
         (teacher, Other, "a teacher needs MarginHardNegativeLoss, not Other"),
     ):
@@ -324,7 +396,9 @@ def test_a_teacher_of_other_data_or_for_another_loss_is_refused(tmp_path, half, 
 
 @pytest.fixture(scope="module")
 def with_unknown(tmp_path_factory, pairs, vocabulary):
-    """Pairs of which every fifth has a first side without a known token, and every seventh a second side."""
+    """Pairs of which every fifth has a first side without a known token, and every seventh a second
+    side.
+    """
     rows = []
     for number, (first, second) in enumerate(pairs[:120]):
         rows.append(("" if number % 5 == 0 else first, "\u200b" if number % 7 == 0 else second))
@@ -334,7 +408,9 @@ def with_unknown(tmp_path_factory, pairs, vocabulary):
 @pytest.mark.parametrize("compiled", [pytest.param(True, marks=needs_kernels), False])
 @pytest.mark.parametrize("dropout", [0.0, 0.2])
 def test_the_row_of_the_unknown_id_stays_zeros(with_unknown, tmp_path, compiled, dropout):
-    trainer = make_trainer(tmp_path, with_unknown, dropout, compiled_step=compiled, num_train_epochs=3)
+    trainer = make_trainer(
+        tmp_path, with_unknown, dropout, compiled_step=compiled, num_train_epochs=3
+    )
     before = table_of(trainer)
     trainer.train()
     after = table_of(trainer)

@@ -13,7 +13,9 @@ from st_paragram.tools.bitext_mining.margin import Margin
 
 
 def bag(texts):
-    """Embed a text as the sum of random vectors of its words, scaled; a word `es:x` is near `x`, a word `?` unknown."""
+    """Embed a text as the sum of random vectors of its words, scaled; a word `es:x` is near `x`, a
+    word `?` unknown.
+    """
     rows = np.zeros((len(texts), 24))
     for row, text in zip(rows, texts, strict=True):
         for word in text.replace("?", "").split():
@@ -47,7 +49,10 @@ def plain_score(source, target, block, embed, margin, k):
 
 def gain_matrices(draw, n, m):
     value = st.sampled_from([-1.0, -0.5, 0.0, 0.25, 0.5, 1.0])  # ties are frequent, and sums exact
-    rows = [tuple(np.array(draw(st.lists(value, min_size=w, max_size=w))) for w in (m, m - 1, m)) for _ in range(n)]
+    rows = [
+        tuple(np.array(draw(st.lists(value, min_size=w, max_size=w))) for w in (m, m - 1, m))
+        for _ in range(n)
+    ]
     return rows
 
 
@@ -81,12 +86,20 @@ def test_the_best_path_and_of_equally_good_ones_the_first_by_the_rule(data, n, m
 
 
 sentences = st.lists(
-    st.sampled_from(["a b", "c", "d e f", "g h", "es:a es:b", "es:c", "es:d es:e", "es:f es:g"]), min_size=1, max_size=4
+    st.sampled_from(["a b", "c", "d e f", "g h", "es:a es:b", "es:c", "es:d es:e", "es:f es:g"]),
+    min_size=1,
+    max_size=4,
 )
 
 
 @settings(max_examples=40)
-@given(sentences, sentences, st.sampled_from(Margin), st.integers(1, 3), st.sampled_from([None, -1.0, 0.2, 1.3]))
+@given(
+    sentences,
+    sentences,
+    st.sampled_from(Margin),
+    st.integers(1, 3),
+    st.sampled_from([None, -1.0, 0.2, 1.3]),
+)
 def test_alignments_are_optimal_by_the_book(source, target, margin, k, skip):
     chosen = AlignmentSettings(k, margin, skip)
     blocks = align(source, target, bag, chosen)
@@ -102,9 +115,14 @@ def test_alignments_are_optimal_by_the_book(source, target, margin, k, skip):
         return plain_score(source, target, block, bag, margin, k) - chosen.least
 
     n, m = len(source), len(target)
-    rows = [[[gain(i, j, kind) for j in range(m - KINDS[kind][1] + 1)] for kind in range(3)] for i in range(n)]
+    rows = [
+        [[gain(i, j, kind) for j in range(m - KINDS[kind][1] + 1)] for kind in range(3)]
+        for i in range(n)
+    ]
     best = sum(rows[i + KINDS[kind][0] - 1][kind][j] for i, j, kind in plain_path(rows, n, m))
-    assert sum(block.score - chosen.least for block in blocks) == pytest.approx(best, rel=1e-4, abs=1e-4)
+    assert sum(block.score - chosen.least for block in blocks) == pytest.approx(
+        best, rel=1e-4, abs=1e-4
+    )
     every = align(source, target, bag, replace(chosen, with_skipped=True))
     assert [block for block in every if block.source and block.target] == blocks
     for side, sentences in enumerate((source, target)):
@@ -112,7 +130,9 @@ def test_alignments_are_optimal_by_the_book(source, target, margin, k, skip):
         assert rows == list(range(len(sentences)))
 
 
-@pytest.mark.parametrize(("source", "target"), [(["?", "?"], ["c"]), (["c"], ["?"]), (["?"], ["?"])])
+@pytest.mark.parametrize(
+    ("source", "target"), [(["?", "?"], ["c"]), (["c"], ["?"]), (["?"], ["?"])]
+)
 def test_documents_without_known_tokens_have_only_skipped_sentences(source, target):
     assert align(source, target, bag) == []
     every = align(source, target, bag, AlignmentSettings(with_skipped=True))
@@ -124,7 +144,11 @@ def test_a_sentence_without_a_known_token_costs_what_a_missing_sentence_costs():
     source, target = ["a b", "?", "c", "d e f"], ["es:a es:b", "es:c", "?", "es:d es:e"]
     blocks = align(source, target, bag)
     without = align(["a b", "c", "d e f"], ["es:a es:b", "es:c", "es:d es:e"], bag)
-    assert [(block.source, block.target) for block in blocks] == [((0,), (0,)), ((2,), (1,)), ((3,), (3,))]
+    assert [(block.source, block.target) for block in blocks] == [
+        ((0,), (0,)),
+        ((2,), (1,)),
+        ((3,), (3,)),
+    ]
     assert [block.score for block in blocks] == [block.score for block in without]
     every = align(source, target, bag, AlignmentSettings(with_skipped=True))
     assert every == [blocks[0], Block((1,), (), 0.0), *blocks[1:2], Block((), (2,), 0.0), blocks[2]]

@@ -23,7 +23,8 @@ def rows(pairs):
     return list(zip(pairs.source.tolist(), pairs.target.tolist(), strict=True))
 
 
-# Source 0 is a hub: near both targets. By cosine target 1 goes to it (0.8 against 0.7); its margin is the smaller.
+# Source 0 is a hub: near both targets. By cosine target 1 goes to it (0.8 against 0.7); its margin
+# is the smaller.
 COSINES = [[0.9, 0.8], [0.1, 0.7]]
 FORWARD, BACKWARD = neighbors(COSINES, 2), neighbors(np.transpose(COSINES), 2)
 
@@ -41,7 +42,8 @@ def test_a_background_below_zero_does_not_turn_the_order_round():
 
 
 def test_candidates_by_hand():
-    # means: sources 0.85, 0.4; targets 0.5, 0.75. backgrounds: b00 = 0.675, b01 = 0.8, b10 = 0.45, b11 = 0.575
+    # means: sources 0.85, 0.4; targets 0.5, 0.75. backgrounds: b00 = 0.675, b01 = 0.8, b10 = 0.45,
+    # b11 = 0.575
     found, scores = best_neighbors(FORWARD, BACKWARD, Margin.RATIO)
     assert found.tolist() == [0, 1] and scores == pytest.approx([0.9 / 0.675, 0.7 / 0.575])
     found, scores = best_neighbors(BACKWARD, FORWARD, Margin.RATIO)
@@ -59,13 +61,16 @@ def test_which_pairs_are_put_forward():
     assert of(Candidates.FORWARD) == [(0, 0), (1, 1)]
     assert of(Candidates.BACKWARD) == [(0, 0), (0, 1)]
     assert of(Candidates.INTERSECTION) == [(0, 0)]
-    assert of(Candidates.MAX) == [(0, 0), (1, 1)]  # (0, 1) scores higher than (1, 1), but source 0 is taken
+    # (0, 1) scores higher than (1, 1), but source 0 is taken
+    assert of(Candidates.MAX) == [(0, 0), (1, 1)]
     assert of(Candidates.BACKWARD, Margin.RATIO) == [(0, 0), (1, 1)]
     assert rows(candidate_pairs(FORWARD, BACKWARD)) == [(0, 0), (1, 1)]  # distance, max
 
 
 def test_one_to_one_takes_the_best_first_and_the_earlier_of_equals():
-    pairs = ScoredPairs(np.array([2, 0, 0, 1]), np.array([2, 1, 0, 1]), np.array([0.1, 0.5, 0.5, 0.4]))
+    pairs = ScoredPairs(
+        np.array([2, 0, 0, 1]), np.array([2, 1, 0, 1]), np.array([0.1, 0.5, 0.5, 0.4])
+    )
     got = one_to_one(pairs)
     assert rows(got) == [(0, 0), (1, 1), (2, 2)] and got.scores.tolist() == [0.5, 0.4, 0.1]
     empty = np.array([], dtype=np.int64)

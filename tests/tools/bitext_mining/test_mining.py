@@ -46,7 +46,9 @@ def distinct(path: str) -> list[str]:
 
 def units(sentences: list[str]) -> np.ndarray:
     rows = Encoder(MODEL).encode(sentences)
-    stored = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float16).astype(np.float64)
+    stored = (
+        (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float16).astype(np.float64)
+    )
     return stored / np.linalg.norm(stored, axis=1, keepdims=True)
 
 
@@ -54,7 +56,10 @@ def plain(source: list[str], target: list[str], k: int) -> list[tuple[float, str
     """Ratio margins, best first, each sentence once: all in memory, with sorted lists."""
     cosines = units(source) @ units(target).T
     near = [np.argsort(-cosines, axis=1)[:, :k], np.argsort(-cosines.T, axis=1)[:, :k]]
-    means = [np.take_along_axis(c, n, 1).mean(axis=1) for c, n in zip((cosines, cosines.T), near, strict=True)]
+    means = [
+        np.take_along_axis(c, n, 1).mean(axis=1)
+        for c, n in zip((cosines, cosines.T), near, strict=True)
+    ]
     scores = cosines / np.maximum((means[0][:, None] + means[1][None]) / 2, 1e-6)
     found = {(i, max(near[0][i], key=lambda j, i=i: scores[i, j])) for i in range(len(source))}
     found |= {(max(near[1][j], key=lambda i, j=j: scores[i, j]), j) for j in range(len(target))}
@@ -87,7 +92,9 @@ def test_pairs_are_those_of_a_plain_search(texts, tmp_path):
 
 @pytest.mark.parametrize("index", ["auto", "Flat", "HNSW8", "IVF4,PQ8x4fs"])
 @pytest.mark.parametrize("paraphrase", [False, True])
-def test_shards_change_nothing_and_flat_indexes_find_all(texts, tmp_path, index, paraphrase, monkeypatch):
+def test_shards_change_nothing_and_flat_indexes_find_all(
+    texts, tmp_path, index, paraphrase, monkeypatch
+):
     settings = replace(PLAIN, index=index, recall=0.5, paraphrase=paraphrase)
     texts = texts[: 2 - paraphrase]
     report = mine(texts, tmp_path / "one.tsv", MODEL, settings)
@@ -105,7 +112,9 @@ def test_a_folder_that_is_named_stays_and_what_changed_is_made(texts, tmp_path):
     def made(settings: MiningSettings) -> list[str]:
         before = set(folder.iterdir()) if folder.exists() else set()
         mine(texts, tmp_path / "p.tsv", MODEL, settings, overwrite=True, work=folder.parent)
-        return sorted({path.name.split("-")[0] for path in set(folder.iterdir()) - before} - {"in", ".made"})
+        return sorted(
+            {path.name.split("-")[0] for path in set(folder.iterdir()) - before} - {"in", ".made"}
+        )
 
     folder = tmp_path / "work" / "st_paragram.work"
     assert made(PLAIN) == ["neighbors", "sentences", "vectors"]
@@ -146,9 +155,13 @@ def test_ids_come_out_in_place_of_sentences(texts, tmp_path):
     for name, path in zip("ab", map(Path, texts), strict=True):
         lines = path.read_text().split("\n")[:-1]
         path.write_text("".join(f"{name}-{i}\t{line}\n" for i, line in enumerate(lines)))
-        first.append({" ".join(line.split()): f"{name}-{i}" for i, line in reversed(list(enumerate(lines)))})
+        first.append(
+            {" ".join(line.split()): f"{name}-{i}" for i, line in reversed(list(enumerate(lines)))}
+        )
     mine(texts, tmp_path / "ids.tsv", MODEL, replace(PLAIN, with_ids=True))
-    expected = [(score, first[0][a], first[1][b]) for score, a, b in rows_of(tmp_path / "plain.tsv")]
+    expected = [
+        (score, first[0][a], first[1][b]) for score, a, b in rows_of(tmp_path / "plain.tsv")
+    ]
     assert rows_of(tmp_path / "ids.tsv") == expected
 
 
@@ -191,9 +204,15 @@ def test_few_sentences_have_fewer_neighbors(texts, tmp_path, caplog, index, marg
         for order in (texts, texts[::-1]):
             report = mine(order, tmp_path / "p.tsv", MODEL, settings, overwrite=True)
             rows = rows_of(tmp_path / "p.tsv")
-            assert report.pairs == len(rows) == count and all(np.isfinite(score) for score, _, _ in rows)
-            assert {(one, other) for _, one, other in rows} == {(line, line) for line in many.splitlines()[:count]}
-        assert f"a.txt: too few sentences for 30 neighbors each; {count} used instead" in caplog.text
+            assert report.pairs == len(rows) == count and all(
+                np.isfinite(score) for score, _, _ in rows
+            )
+            assert {(one, other) for _, one, other in rows} == {
+                (line, line) for line in many.splitlines()[:count]
+            }
+        assert (
+            f"a.txt: too few sentences for 30 neighbors each; {count} used instead" in caplog.text
+        )
     paraphrases = replace(settings, paraphrase=True, candidates="all")
     mine(texts[:1], tmp_path / "q.tsv", MODEL, paraphrases)
     assert len(rows_of(tmp_path / "q.tsv")) == 10  # all pairs of 5 sentences
@@ -206,7 +225,12 @@ def test_refusals(texts, tmp_path):
     (tmp_path / "old").write_text("old")
     for given, output, settings, message in (
         (texts[:1], "p.tsv", PLAIN, "1 text given, 2 needed"),
-        (texts, "p.tsv", replace(PLAIN, index="IVFx"), "cannot be built from 400 sentences: could not parse"),
+        (
+            texts,
+            "p.tsv",
+            replace(PLAIN, index="IVFx"),
+            "cannot be built from 400 sentences: could not parse",
+        ),
         (texts, "p.tsv", replace(PLAIN, index="IVF4096,Flat"), "has 4,096 lists, but there are"),
         (texts, "old", PLAIN, r"old exists; choose another name or give --overwrite"),
     ):
@@ -216,7 +240,9 @@ def test_refusals(texts, tmp_path):
 
 
 def test_an_interrupted_run_goes_on_to_the_same_file(texts, tmp_path, monkeypatch):
-    """Wherever a result is complete and about to take its name: of both texts, vectors, indexes, neighbors; pairs."""
+    """Wherever a result is complete and about to take its name: of both texts, vectors, indexes,
+    neighbors; pairs.
+    """
     settings, replaced = replace(PLAIN, index="IVF4,Flat"), Path.replace
     mine(texts, tmp_path / "whole.tsv", MODEL, settings)
     for call in range(1, 12):
@@ -233,9 +259,14 @@ def test_an_interrupted_run_goes_on_to_the_same_file(texts, tmp_path, monkeypatc
             mine(texts, output, MODEL, settings)
         shards = len(list(tmp_path.glob(f".{call}.tsv.work/vectors-*/[!.]*.npy")))
         with monkeypatch.context() as patch:
-            patch.setattr(vectors, "pack", lambda *given, seen=embedded: seen.append(1) or pack(*given))
+            patch.setattr(
+                vectors, "pack", lambda *given, seen=embedded: seen.append(1) or pack(*given)
+            )
             mine(texts, output, MODEL, settings)
-        assert len(embedded) == 2 - shards and output.read_bytes() == (tmp_path / "whole.tsv").read_bytes()
+        assert (
+            len(embedded) == 2 - shards
+            and output.read_bytes() == (tmp_path / "whole.tsv").read_bytes()
+        )
 
 
 def run(*arguments: object) -> int:
@@ -248,11 +279,39 @@ def test_the_command(texts, tmp_path, capfd):
     printed, told = capfd.readouterr()
     assert "source to target: exact" in told and "2 blank, 1 near-empty" in told
     assert printed == "" and told.endswith(f"p.tsv: {len(rows_of(tmp_path / 'p.tsv')):,} pairs\n")
-    assert run("--source", texts[0], "--target", texts[1], *arguments[:2], "--output", "-", "--neighbors", 3) == 0
+    assert (
+        run(
+            "--source",
+            texts[0],
+            "--target",
+            texts[1],
+            *arguments[:2],
+            "--output",
+            "-",
+            "--neighbors",
+            3,
+        )
+        == 0
+    )
     assert capfd.readouterr().out == (tmp_path / "p.tsv").read_text()
-    assert run("--paraphrase", texts[0], *arguments, "--overwrite", "--margin", "absolute", "--index", "IVF4,Flat") == 0
+    assert (
+        run(
+            "--paraphrase",
+            texts[0],
+            *arguments,
+            "--overwrite",
+            "--margin",
+            "absolute",
+            "--index",
+            "IVF4,Flat",
+        )
+        == 0
+    )
     assert "among themselves: index IVF4,Flat, effort" in capfd.readouterr().err
-    for wrong, seen in ((["--source", texts[0], *arguments], "--source"), (["a.txt", "b.txt"], "a.txt and b.txt")):
+    for wrong, seen in (
+        (["--source", texts[0], *arguments], "--source"),
+        (["a.txt", "b.txt"], "a.txt and b.txt"),
+    ):
         assert run(*wrong) == 1
         missing = "give --source FILE and --target FILE, or --paraphrase FILE, and --output FILE"
         assert f"mine: {seen} given; {missing}\n" in capfd.readouterr().err

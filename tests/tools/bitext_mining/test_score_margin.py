@@ -10,10 +10,20 @@ from st_paragram.cli.main import main
 from st_paragram.core.text.parallel import TextSource
 from st_paragram.errors import MiningError, SettingsError, TextError
 from st_paragram.tools import score_files
-from st_paragram.tools.bitext_mining.background import Background, background_of_pairs, background_of_texts
+from st_paragram.tools.bitext_mining.background import (
+    Background,
+    background_of_pairs,
+    background_of_texts,
+)
 from st_paragram.tools.bitext_mining.margin import Margin
 from st_paragram.tools.bitext_mining.settings import MarginSettings
-from st_paragram.tools.bitext_mining.threshold import lowest_threshold, read_labels, suggest, table, wilson_lower
+from st_paragram.tools.bitext_mining.threshold import (
+    lowest_threshold,
+    read_labels,
+    suggest,
+    table,
+    wilson_lower,
+)
 from st_paragram.tools.neighbors.vectors import UnitRows
 
 pytest.importorskip("faiss")
@@ -61,7 +71,8 @@ def test_scores_computed_by_hand():
     source, target = text(0, right_angle), text(0, math.pi / 3, -right_angle)
     one = np.array([[1, 0], [1, 0]], dtype=np.float32)
     other = np.array([[1, 0], [0.5, math.sqrt(0.75)]], dtype=np.float32)
-    # source (angle 0) with its 2 nearest: (1 + 1/2) / 2; targets with theirs: (1 + 0) / 2 and (1/2 + sqrt 3/4) / 2
+    # source (angle 0) with its 2 nearest: (1 + 1/2) / 2; targets with theirs: (1 + 0) / 2 and (1/2
+    # + sqrt 3/4) / 2
     around = [(0.75 + 0.5) / 2, (0.75 + (0.5 + math.sqrt(0.75)) / 2) / 2]
     ratio = Background(source, target, Margin.RATIO, 2)(one, other)
     np.testing.assert_allclose(ratio, [1 / around[0], 0.5 / around[1]], atol=1e-6)
@@ -76,8 +87,12 @@ def test_scores_are_those_of_a_plain_computation(tmp_path, pairs, file, margin, 
     for name, lines in zip(("a", "b"), texts, strict=True):
         (tmp_path / name).write_text("\n".join(lines), encoding="utf-8")
     settings = MarginSettings(neighbors=3, margin=margin)
-    scorer = background_of_texts(str(tmp_path / "a"), str(tmp_path / "b"), FOLDER, settings, tmp_path)
-    score_files.score_file(MODEL, TextSource((str(file),), ("a", "b")), tmp_path / "y.tsv", scorer=scorer)
+    scorer = background_of_texts(
+        str(tmp_path / "a"), str(tmp_path / "b"), FOLDER, settings, tmp_path
+    )
+    score_files.score_file(
+        MODEL, TextSource((str(file),), ("a", "b")), tmp_path / "y.tsv", scorer=scorer
+    )
     want = plain_scores(pairs[:200], *texts, 3, margin)
     np.testing.assert_allclose(read_scores(tmp_path / "y.tsv"), want, rtol=2e-3, atol=2e-3)
     rows = (tmp_path / "y.tsv").read_text(encoding="utf-8").split("\n")[:-1]
@@ -87,26 +102,38 @@ def test_scores_are_those_of_a_plain_computation(tmp_path, pairs, file, margin, 
 def test_a_files_own_sides_are_its_background(tmp_path, pairs, file):
     settings, source = MarginSettings(margin=Margin.RATIO), TextSource((str(file),), ("a", "b"))
     scorer = background_of_pairs(source, FOLDER, settings, tmp_path, pairs[200:220])
-    assert [len(scorer.source), len(scorer.target)] == [len({pair[side] for pair in pairs[:220]}) for side in (0, 1)]
+    assert [len(scorer.source), len(scorer.target)] == [
+        len({pair[side] for pair in pairs[:220]}) for side in (0, 1)
+    ]
     got = [score for score, _, _ in score_files.score_pairs(MODEL, pairs[:200], scorer=scorer)]
     sides = [[pair[side] for pair in pairs[:220]] for side in (0, 1)]
-    np.testing.assert_allclose(got, plain_scores(pairs[:200], *sides, 4, Margin.RATIO), rtol=2e-3, atol=2e-3)
+    np.testing.assert_allclose(
+        got, plain_scores(pairs[:200], *sides, 4, Margin.RATIO), rtol=2e-3, atol=2e-3
+    )
 
 
 def test_a_small_background_is_used_whole(tmp_path, caplog):
     few = tmp_path / "few"
     few.write_text("ba ce\nfo gu\nba ce\n")
-    scorer = background_of_texts(str(few), str(few), FOLDER, MarginSettings(margin=Margin.RATIO), tmp_path)
-    got = [score for score, _, _ in score_files.score_pairs(MODEL, [("ba ce", "fo gu")], scorer=scorer)]
+    scorer = background_of_texts(
+        str(few), str(few), FOLDER, MarginSettings(margin=Margin.RATIO), tmp_path
+    )
+    got = [
+        score for score, _, _ in score_files.score_pairs(MODEL, [("ba ce", "fo gu")], scorer=scorer)
+    ]
     sides = [["ba ce", "fo gu"]] * 2
-    np.testing.assert_allclose(got, plain_scores([("ba ce", "fo gu")], *sides, 2, Margin.RATIO), rtol=2e-3, atol=2e-3)
+    np.testing.assert_allclose(
+        got, plain_scores([("ba ce", "fo gu")], *sides, 2, Margin.RATIO), rtol=2e-3, atol=2e-3
+    )
     assert "few: too few sentences for 4 neighbors each; 2 used instead" in caplog.text
 
 
 def test_backgrounds_that_cannot_be_one_are_refused(tmp_path, file):
     unknown = tmp_path / "unknown"
     unknown.write_text("გამარჯობა\n", encoding="utf-8")
-    with pytest.raises(MiningError, match="unknown: too few distinct sentences with a token that the model knows"):
+    with pytest.raises(
+        MiningError, match="unknown: too few distinct sentences with a token that the model knows"
+    ):
         background_of_texts(str(unknown), str(unknown), FOLDER, MarginSettings(), tmp_path)
     with pytest.raises(SettingsError, match="both backgrounds are standard input"):
         background_of_texts("-", "-", FOLDER, MarginSettings(), tmp_path)
@@ -139,8 +166,17 @@ def test_suggested_thresholds_by_hand():
     sample = np.array([0.9, 0.8, 0.7, 0.6, 0.5, 0.4])
     right = np.array([True, True, True, False, True, False])
     precise, sure, best = suggest(sample, right, 0.8, np.array([0.95, 0.65, 0.5, 0.3]))
-    assert (precise.sample.threshold, precise.sample.right, precise.sample.extracted, precise.kept) == (0.5, 4, 5, 3)
-    assert precise.sample.precision == 0.8 and precise.sample.recall == 1 and 30 < float(precise.row()[4]) < 40
+    assert (
+        precise.sample.threshold,
+        precise.sample.right,
+        precise.sample.extracted,
+        precise.kept,
+    ) == (0.5, 4, 5, 3)
+    assert (
+        precise.sample.precision == 0.8
+        and precise.sample.recall == 1
+        and 30 < float(precise.row()[4]) < 40
+    )
     assert math.isinf(sure.sample.threshold) and sure.kept == 0
     assert best.sample.threshold == pytest.approx(0.45) and best.sample.f1 == pytest.approx(8 / 9)
     text = table([precise, sure, best])
@@ -172,8 +208,12 @@ def test_the_command(tmp_path, pairs, file, capsys):
     scores = read_scores(out)
     assert len(scores) == 200
     assert sorted(p.name for p in tmp_path.iterdir()) == ["gold.tsv", "pairs.tsv", "y.tsv"]
-    assert run(file, "--model", FOLDER, "--output", tmp_path / "cosines.tsv") == 0  # as it always was
-    assert capsys.readouterr() == ("", f"{tmp_path / 'cosines.tsv'}: 200 pairs; 0 with a blank side\n")
+    # as it always was
+    assert run(file, "--model", FOLDER, "--output", tmp_path / "cosines.tsv") == 0
+    assert capsys.readouterr() == (
+        "",
+        f"{tmp_path / 'cosines.tsv'}: 200 pairs; 0 with a blank side\n",
+    )
     want = [f"{score:.6f}" for score, _, _ in score_files.score_pairs(MODEL, pairs[:200])]
     got = (tmp_path / "cosines.tsv").read_text(encoding="utf-8").split("\n")[:-1]
     assert [row.split("\t")[0] for row in got] == want
@@ -188,7 +228,9 @@ def test_the_command(tmp_path, pairs, file, capsys):
         (["--background", "self", "--index", "PQ7"], "index 'PQ7' cannot be built from "),
     ],
 )
-def test_bad_commands_are_refused_in_a_line_and_leave_nothing(tmp_path, file, arguments, message, capsys):
+def test_bad_commands_are_refused_in_a_line_and_leave_nothing(
+    tmp_path, file, arguments, message, capsys
+):
     assert run(file, "--model", FOLDER, "--output", tmp_path / "y.tsv", *arguments) == 1
     said = capsys.readouterr().err
     assert message in said and said.count("\n") == 1

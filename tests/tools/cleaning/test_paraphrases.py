@@ -39,9 +39,13 @@ def test_overlap_by_hand(first: str, second: str, shared: float) -> None:
 
 def test_words_by_hand() -> None:
     found = words("Don't pay $1,000.50 (3:45 p.m.), well-known Mr. Wu's and/or...")
-    assert " ".join(found) == "Don 't pay $ 1,000.50 ( 3:45 p.m . ) , well-known Mr . Wu 's and/or . . ."
     assert (
-        " ".join(words("dogs' 'quoted' a,b 3, -5 “é” — naïve？")) == "dogs ' 'quoted ' a , b 3 , - 5 \" é \" — naïve ？"
+        " ".join(found)
+        == "Don 't pay $ 1,000.50 ( 3:45 p.m . ) , well-known Mr . Wu 's and/or . . ."
+    )
+    assert (
+        " ".join(words("dogs' 'quoted' a,b 3, -5 “é” — naïve？"))
+        == "dogs ' 'quoted ' a , b 3 , - 5 \" é \" — naïve ？"
     )
     assert words("他说 ok") == ["他", "说", "ok"]
     assert words("क्या हाल है।") == ["क्या", "हाल", "है", "।"]
@@ -99,27 +103,44 @@ def model(vocabulary, tmp_path_factory) -> str:
 
 def test_scores_of_a_model(model, pairs) -> None:
     rows = [*pairs[:50], (pairs[0][0], pairs[0][0].upper())]
-    first, second = (model_directory.load(model).encode([row[side] for row in rows]) for side in (0, 1))
-    cosines = (first * second).sum(1) / np.linalg.norm(first, axis=1) / np.linalg.norm(second, axis=1)
+    first, second = (
+        model_directory.load(model).encode([row[side] for row in rows]) for side in (0, 1)
+    )
+    cosines = (
+        (first * second).sum(1) / np.linalg.norm(first, axis=1) / np.linalg.norm(second, axis=1)
+    )
     score = ParaphraseScore(0.1, 0.8, model=model)
     assert np.allclose(score.scores(rows), cosines, atol=1e-6)
     low, high, unknown = ParaphraseScore.reasons
     assert score.reject([("", "Ω"), ("Ω", "Ω"), (pairs[0][0], "\u200b")]) == [unknown] * 3
-    assert score.reject(rows) == [low if cos < 0.1 else high if cos > 0.8 else None for cos in cosines]
+    assert score.reject(rows) == [
+        low if cos < 0.1 else high if cos > 0.8 else None for cos in cosines
+    ]
     assert {low, high, None} == set(score.reject(rows))
-    assert ParaphraseScore(model=model).reject([(text, text) for text, _ in pairs]) == [None] * len(pairs)  # at most 1
+    # at most 1
+    assert ParaphraseScore(model=model).reject([(text, text) for text, _ in pairs]) == [None] * len(
+        pairs
+    )
     assert score.scores(pairs[:30]) == [score.scores([pair])[0] for pair in pairs[:30]]
 
 
 def test_identity_follows_the_model_not_its_place(model, tmp_path, vocabulary) -> None:
     copy = tmp_path / "copy"
     model_directory.save(model_directory.load(model), copy)
-    one, same = ParaphraseScore(model=model).identity(), ParaphraseScore(column=5, model=str(copy)).identity()
+    one, same = (
+        ParaphraseScore(model=model).identity(),
+        ParaphraseScore(column=5, model=str(copy)).identity(),
+    )
     assert one == same and len(one["model"]) == 64
     other = pipeline(SentencePieceEmbedding(vocabulary, 12), device="cpu")
     model_directory.save(other, copy, overwrite=True)
     assert ParaphraseScore(model=str(copy)).identity() != one
-    assert ParaphraseScore(0.5, column=2).identity() == {"low": 0.5, "high": 1.0, "column": 2, "model": None}
+    assert ParaphraseScore(0.5, column=2).identity() == {
+        "low": 0.5,
+        "high": 1.0,
+        "column": 2,
+        "model": None,
+    }
     with pytest.raises(ModelDirectoryError, match="nowhere"):
         ParaphraseScore(model=str(tmp_path / "nowhere")).identity()
 

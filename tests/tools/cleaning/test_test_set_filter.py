@@ -46,9 +46,16 @@ def verdicts(rule, *firsts):
 
 def test_a_test_sentence_goes_from_either_side(shipped):
     rule = KnownTestSentences()
-    rows = [(STS, "x"), ("x", "a ZEBRA paints, the harbour-wall"), ("How old is he?", "x"), ("x", "y"), ("", "")]
+    rows = [
+        (STS, "x"),
+        ("x", "a ZEBRA paints, the harbour-wall"),
+        ("How old is he?", "x"),
+        ("x", "y"),
+        ("", ""),
+    ]
     assert rule.reject(rows) == [TEST, TEST, None, None, None] and rule.reject([]) == []
-    assert verdicts(rule, "A zebra paints the old harbour wall.") == [None]  # hashes know no neighbors
+    # hashes know no neighbors
+    assert verdicts(rule, "A zebra paints the old harbour wall.") == [None]
     assert pickle.loads(pickle.dumps(rule)).reject(rows[:1]) == [TEST]
 
 
@@ -57,7 +64,9 @@ def test_the_shipped_file():
     assert (len(sts), len(tatoeba), len(retrieval)) == (25_706, 122_714, 85_730)
     assert (sts[1:] > sts[:-1]).all() and int(tatoeba[-1]) < 2**40
     proverb = "The early bird catches the worm."  # Tatoeba
-    said = verdicts(KnownTestSentences(), proverb, "The earliest birds catch no worms at all.", "How old is he?")
+    said = verdicts(
+        KnownTestSentences(), proverb, "The earliest birds catch no worms at all.", "How old is he?"
+    )
     assert said == [TEST, None, None]
 
 
@@ -70,18 +79,26 @@ def test_the_shipped_file():
         ("எனக்கு என்ன செய்வது என்று தெரியவில்லை.", "எனக்கு என்ன செய்வது என்று தெரியவில்லி."),
     ],
 )
-def test_another_vowel_sign_or_tone_mark_is_another_sentence(tmp_path, monkeypatch, sentence, changed):
+def test_another_vowel_sign_or_tone_mark_is_another_sentence(
+    tmp_path, monkeypatch, sentence, changed
+):
     path = tmp_path / "known.bin"
     assert write_known_sentences({SetFamily.STS: [sentence], SetFamily.TATOEBA: []}, path) == 1
     monkeypatch.setattr(test_sentences, "_known", lambda families: known(families, path))
-    assert verdicts(KnownTestSentences(), sentence, f"« {sentence} »", changed) == [TEST, TEST, None]
+    assert verdicts(KnownTestSentences(), sentence, f"« {sentence} »", changed) == [
+        TEST,
+        TEST,
+        None,
+    ]
     known.cache_clear()
 
 
 def test_a_spoilt_file_is_refused(shipped):
     known.cache_clear()
     shipped.write_bytes(shipped.read_bytes()[:-1])
-    with pytest.raises(EvaluationError, match=r"known\.bin: not readable .*; install st_paragram again"):
+    with pytest.raises(
+        EvaluationError, match=r"known\.bin: not readable .*; install st_paragram again"
+    ):
         known(DEFAULT_FAMILIES, shipped)
 
 
@@ -107,9 +124,13 @@ def retrieval(tmp_path):
     rows = {
         "quora_sr/queries.tsv": "q1\tHow can I sharpen a rusty garden spade?\n",
         "quora_sr/corpus.tsv": "d1\tWhich way sharpens garden spades best?\td2\n",
-        "reqa_squad_dev/corpus.tsv": "s1\tthe spade was forged in the old mill.\tIts context is no sentence.\n",
+        "reqa_squad_dev/corpus.tsv": (
+            "s1\tthe spade was forged in the old mill.\tIts context is no sentence.\n"
+        ),
         "xquad_r/tr/queries.tsv": "q1\tBahçe küreği nerede dövüldü acaba?\n",
-        "nli/snli_test.en.tsv": "neutral\tA gardener sharpens a rusty spade.\tHe will dig a very deep hole.\n",
+        "nli/snli_test.en.tsv": (
+            "neutral\tA gardener sharpens a rusty spade.\tHe will dig a very deep hole.\n"
+        ),
         "quora_sr/qrels.tsv": "q1\tthis is no sentence of the set\n",
     }
     for name, text in rows.items():
@@ -134,12 +155,17 @@ RETRIEVAL = [
 
 def test_the_script_makes_the_file(retrieval, tmp_path, monkeypatch, capsys):
     folder = tmp_path / "sets"
-    rows = "".join(f"{grade}.0\tsentence {grade} is the first\tsentence {grade} is the second\n" for grade in range(6))
+    rows = "".join(
+        f"{grade}.0\tsentence {grade} is the first\tsentence {grade} is the second\n"
+        for grade in range(6)
+    )
     for name in ("sts2015/images.tsv", "sts2017/track5.en-en.tsv", "stsb/en-dev.tsv"):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(rows)
     (folder / "tatoeba").mkdir()
-    (folder / "tatoeba" / "spa-eng.tsv").write_text(f"Mi abuela colecciona relojes de arena rotos.\t{TATOEBA}\n")
+    (folder / "tatoeba" / "spa-eng.tsv").write_text(
+        f"Mi abuela colecciona relojes de arena rotos.\t{TATOEBA}\n"
+    )
     before = KNOWN_TEST_SENTENCES.read_bytes()
     options = ["--retrieval", str(retrieval), "--output", str(tmp_path / "sets.json")]
     monkeypatch.setattr(sys, "argv", ["make", str(folder), *options])
@@ -148,5 +174,7 @@ def test_the_script_makes_the_file(retrieval, tmp_path, monkeypatch, capsys):
     made = tmp_path / "known_test_sentences.bin"
     assert ended.value.code == 0 and f"20 sentences: {made}" in capsys.readouterr().out
     assert len(known((SetFamily.STS,), made)) == 12 and len(known((SetFamily.TATOEBA,), made)) == 2
-    assert sorted(sentence_hashes(RETRIEVAL).tolist()) == known((SetFamily.RETRIEVAL,), made).tolist()
+    assert (
+        sorted(sentence_hashes(RETRIEVAL).tolist()) == known((SetFamily.RETRIEVAL,), made).tolist()
+    )
     assert KNOWN_TEST_SENTENCES.read_bytes() == before  # the installed file is not touched

@@ -30,7 +30,10 @@ NAME = "Tanzil-v1.en-es.txt.zip"
 
 def rows(count, seed=0):
     """Text that does not pack well, so that archives have a size to cut."""
-    return [tuple(hashlib.sha256(f"{seed} {i} {side}".encode()).hexdigest() for side in "ab") for i in range(count)]
+    return [
+        tuple(hashlib.sha256(f"{seed} {i} {side}".encode()).hexdigest() for side in "ab")
+        for i in range(count)
+    ]
 
 
 @pytest.fixture
@@ -61,9 +64,13 @@ def test_two_languages_in_full_and_then_nothing_again(tmp_path, server):
     files = [file for code in ("es", "zh") for file in corpora_for(("en", code), mirror=server.url)]
     for seed, file in enumerate(files):
         texts[file.filename] = rows(20, seed + 1)
-        server.files[file.url.removeprefix(server.url)] = opus_zip(file.name, *file.languages, texts[file.filename])
+        server.files[file.url.removeprefix(server.url)] = opus_zip(
+            file.name, *file.languages, texts[file.filename]
+        )
     got = download(files, tmp_path, parallel=3)
-    assert [each.file for each in got] == files and all(each.fresh for each in got) and len(got) == 8
+    assert (
+        [each.file for each in got] == files and all(each.fresh for each in got) and len(got) == 8
+    )
     for each in got:
         assert list(read_pairs(text_source(each))) == texts[each.path.name]
     noted = json.loads((tmp_path / "manifest.json").read_text(encoding="utf-8"))["files"]
@@ -81,7 +88,10 @@ def test_two_languages_in_full_and_then_nothing_again(tmp_path, server):
 def test_a_broken_connection_is_resumed(tmp_path, server):
     data = server.files[PATH]
     server.script[PATH] = [Answer(cut=5000), Answer(cut=700)]
-    assert fetch(server, tmp_path, sha256={NAME: hashlib.sha256(data).hexdigest()}).path.read_bytes() == data
+    assert (
+        fetch(server, tmp_path, sha256={NAME: hashlib.sha256(data).hexdigest()}).path.read_bytes()
+        == data
+    )
     assert server.ranges() == [None, "bytes=5000-", "bytes=5700-"]
     assert names(tmp_path) == [NAME, "manifest.json"]
 
@@ -89,29 +99,41 @@ def test_a_broken_connection_is_resumed(tmp_path, server):
 @pytest.mark.parametrize("changed", [False, True])
 def test_the_next_run_resumes_a_file_unless_it_has_changed(tmp_path, server, changed):
     server.script[PATH] = [Answer(cut=5000), Answer(status=503), Answer(status=503)]
-    with pytest.raises(DownloadError, match=r"Tanzil v1 en-es \(http.*gave up after 3 tries.*5,000 bytes are kept"):
+    with pytest.raises(
+        DownloadError, match=r"Tanzil v1 en-es \(http.*gave up after 3 tries.*5,000 bytes are kept"
+    ):
         fetch(server, tmp_path)
     if changed:
         server.files[PATH] = opus_zip("Tanzil", "en", "es", rows(310, seed=1))
     server.asked.clear()
     assert fetch(server, tmp_path).path.read_bytes() == server.files[PATH]
-    assert server.ranges() == ["bytes=5000-"] and names(tmp_path) == [NAME, "manifest.json"]  # asked with If-Range
+    # asked with If-Range
+    assert server.ranges() == ["bytes=5000-"] and names(tmp_path) == [NAME, "manifest.json"]
 
 
 @pytest.mark.parametrize(
     ("first", "second", "asked"),
     [
         (Answer(cut=5000), Answer(ranges=False), [None, "bytes=5000-"]),  # no ranges: it sends all
-        (Answer(cut=5000, headers={"ETag": None}), Answer(), [None, None]),  # nothing to tell versions by
+        # nothing to tell versions by
+        (Answer(cut=5000, headers={"ETag": None}), Answer(), [None, None]),
         (Answer(cut=5000), Answer(status=416), [None, "bytes=5000-", None]),
         (
             Answer(cut=5000),
-            Answer(status=206, body=b"of another version", headers={"Content-Range": "bytes 5000-5017/9000"}),
+            Answer(
+                status=206,
+                body=b"of another version",
+                headers={"Content-Range": "bytes 5000-5017/9000"},
+            ),
             [None, "bytes=5000-", None],
         ),
         (  # the whole file is larger than announced before
             Answer(cut=5000),
-            Answer(status=206, body=bytes(9000), headers={"Content-Range": "bytes 5000-13999/999999", "ETag": None}),
+            Answer(
+                status=206,
+                body=bytes(9000),
+                headers={"Content-Range": "bytes 5000-13999/999999", "ETag": None},
+            ),
             [None, "bytes=5000-", None],
         ),
         (
@@ -119,7 +141,11 @@ def test_the_next_run_resumes_a_file_unless_it_has_changed(tmp_path, server, cha
             Answer(status=416, headers={"Content-Range": "bytes */5000", "ETag": None}),
             [None, "bytes=5000-", None],
         ),
-        (Answer(status=302, headers={"Location": PATH}), Answer(cut=5000), [None, None, "bytes=5000-"]),
+        (
+            Answer(status=302, headers={"Location": PATH}),
+            Answer(cut=5000),
+            [None, None, "bytes=5000-"],
+        ),
     ],
 )
 def test_whatever_the_server_does_the_file_comes_whole(tmp_path, server, first, second, asked):
@@ -131,8 +157,16 @@ def test_whatever_the_server_does_the_file_comes_whole(tmp_path, server, first, 
 @pytest.mark.parametrize(
     ("answer", "known", "says"),
     [
-        (Answer(), {"sha256": {NAME: "0" * 64}}, "SHA-256 .*, but 0000.* is expected; the download was discarded"),
-        (Answer(body=b"<p>log in</p>", headers={"Content-Type": "text/html; charset=utf-8"}), {}, r"web page \(HTML\)"),
+        (
+            Answer(),
+            {"sha256": {NAME: "0" * 64}},
+            "SHA-256 .*, but 0000.* is expected; the download was discarded",
+        ),
+        (
+            Answer(body=b"<p>log in</p>", headers={"Content-Type": "text/html; charset=utf-8"}),
+            {},
+            r"web page \(HTML\)",
+        ),
         (Answer(body=opus_zip("Tanzil", "en", "es", rows(2))[:-60]), {}, "not a complete zip file"),
         (Answer(status=403), {}, r"HTTP 403 \(Forbidden\)"),
     ],
@@ -154,7 +188,9 @@ def test_a_file_put_there_by_hand_is_checked_and_recorded(tmp_path, server):
     assert not fetch(server, tmp_path).fresh and not server.asked
     assert NAME in json.loads((tmp_path / "manifest.json").read_text())["files"]
     (tmp_path / NAME).write_bytes(b"<html>moved</html>")
-    with pytest.raises(DownloadError, match=rf"{NAME}: not a complete zip file; remove it to fetch it again"):
+    with pytest.raises(
+        DownloadError, match=rf"{NAME}: not a complete zip file; remove it to fetch it again"
+    ):
         fetch(server, tmp_path)
     (tmp_path / "manifest.json").write_text("[]")
     (tmp_path / NAME).unlink()
@@ -166,7 +202,10 @@ def test_one_failure_does_not_keep_the_others_from_coming(tmp_path, server):
     files = corpora_for(("en", "de"), mirror=server.url)
     for file in files[:2]:
         server.files[file.url.removeprefix(server.url)] = opus_zip(file.name, "en", "de", rows(5))
-    with pytest.raises(DownloadError, match=r"2 of 4 files not downloaded: Europarl v8 en-de .*; GlobalVoices v2018q4"):
+    with pytest.raises(
+        DownloadError,
+        match=r"2 of 4 files not downloaded: Europarl v8 en-de .*; GlobalVoices v2018q4",
+    ):
         download(files, tmp_path)
     assert names(tmp_path) == sorted([files[0].filename, files[1].filename, "manifest.json"])
 
@@ -187,16 +226,24 @@ def test_a_part_of_the_rest_is_not_taken_for_the_rest(tmp_path, server):
     data = server.files[PATH]
     etag = f'"{hashlib.md5(data).hexdigest()}"'
     headers = {"Content-Range": f"bytes 5000-5999/{len(data)}", "ETag": etag}
-    server.script[PATH] = [Answer(cut=5000), Answer(status=206, body=data[5000:6000], headers=headers)]
+    server.script[PATH] = [
+        Answer(cut=5000),
+        Answer(status=206, body=data[5000:6000], headers=headers),
+    ]
     assert fetch(server, tmp_path).path.read_bytes() == data
     assert server.ranges() == [None, "bytes=5000-", "bytes=6000-"]
 
 
 NOT_RESUMED = {"Content-Range": "bytes 0-4/5"}
 ENDLESS = {
-    "every second answer is empty": [Answer(cut=5000, headers={"ETag": None}), Answer(cut=0, headers={"ETag": None})],
+    "every second answer is empty": [
+        Answer(cut=5000, headers={"ETag": None}),
+        Answer(cut=0, headers={"ETag": None}),
+    ],
     "no answer resumes": [Answer(cut=5000), Answer(status=206, body=b"hello", headers=NOT_RESUMED)],
-    "each start is longer": [Answer(cut=2000 * number, headers={"ETag": None}) for number in range(1, 9)],
+    "each start is longer": [
+        Answer(cut=2000 * number, headers={"ETag": None}) for number in range(1, 9)
+    ],
 }
 
 
@@ -242,16 +289,28 @@ def test_a_complete_part_is_not_downloaded_again(tmp_path, server):
             r"HTTP 206 \(Partial Content\), although no part of the file was requested",
         ),
         (Answer(status=416), r"HTTP 416 \(.*\), although no part of the file was requested"),
-        (Answer(headers={"Content-Encoding": "gzip"}), r"compressed the file \(Content-Encoding: gzip\)"),
+        (
+            Answer(headers={"Content-Encoding": "gzip"}),
+            r"compressed the file \(Content-Encoding: gzip\)",
+        ),
         (Answer(headers={"Content-Type": "application/xhtml+xml"}), r"web page \(HTML\)"),
         (Answer(headers={"Content-Length": "9" * 17}), "the disk has .* free; free disk space"),
-        (Answer(status=302, headers={"Location": PATH}), "redirected more than 10 times, last to http"),
+        (
+            Answer(status=302, headers={"Location": PATH}),
+            "redirected more than 10 times, last to http",
+        ),
         (
             Answer(status=302, headers={"Location": "file:///etc/passwd"}),
             "file:///etc/passwd, which is not http or https",
         ),
-        (Answer(status=302, headers={"Location": "//[::1"}), r"//\[::1, which is not a web address"),
-        (Answer(status=302, headers={"Location": "http://\xff\x1b[31m/"}), r"\?\[31m/, which is not a web address"),
+        (
+            Answer(status=302, headers={"Location": "//[::1"}),
+            r"//\[::1, which is not a web address",
+        ),
+        (
+            Answer(status=302, headers={"Location": "http://\xff\x1b[31m/"}),
+            r"\?\[31m/, which is not a web address",
+        ),
     ],
 )
 def test_what_another_try_would_not_help_is_tried_once(tmp_path, server, answer, says):
@@ -275,7 +334,10 @@ def raw_fetch(url, folder):
 
 @pytest.mark.parametrize(
     ("size", "says"),
-    [("Content-Length: 100\r\n", "more than the announced 100 bytes"), ("", "more than the allowed 3,000 bytes")],
+    [
+        ("Content-Length: 100\r\n", "more than the announced 100 bytes"),
+        ("", "more than the allowed 3,000 bytes"),
+    ],
 )
 def test_no_more_is_stored_than_announced(tmp_path, monkeypatch, size, says):
     monkeypatch.setattr(module, "UNANNOUNCED", 3000)
@@ -357,7 +419,10 @@ def test_https_does_not_become_http(monkeypatch):
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="makes a certificate with openssl")
 def test_unknown_certificates_are_refused(tmp_path):
-    command = "openssl req -x509 -newkey rsa:2048 -nodes -keyout key.pem -out cert.pem -days 1 -subj /CN=127.0.0.1"
+    command = (
+        "openssl req -x509 -newkey rsa:2048 -nodes -keyout key.pem -out cert.pem -days 1 -subj"
+        " /CN=127.0.0.1"
+    )
     subprocess.run(command.split(), cwd=tmp_path, check=True, capture_output=True)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(tmp_path / "cert.pem", tmp_path / "key.pem")
@@ -376,7 +441,9 @@ def test_ctrl_c_ends_it_at_once(tmp_path, kind):
         "download(corpora_for(('en', 'es'), mirror=sys.argv[1]), sys.argv[2])"
     )
     with raw_serving(SLOW.get(kind, lambda connection: connection.recv(1))) as (url, requests):
-        child = subprocess.Popen([sys.executable, "-c", code, url, str(tmp_path)], stderr=subprocess.PIPE)
+        child = subprocess.Popen(
+            [sys.executable, "-c", code, url, str(tmp_path)], stderr=subprocess.PIPE
+        )
         try:
             while not requests:
                 assert child.poll() is None

@@ -30,39 +30,56 @@ def test_the_corpora_of_the_paper():
     ]
     assert [file.entry.cap for file in files] == [4_000_000, None, None, None]
     assert not any(file.optional for file in files) and all(file.entry.license for file in files)
-    assert {file.pair for file in files} == {("en", "es")} and files[0].filename == "OpenSubtitles-v2018.en-es.txt.zip"
+    assert {file.pair for file in files} == {("en", "es")} and files[
+        0
+    ].filename == "OpenSubtitles-v2018.en-es.txt.zip"
     chinese = corpora_for(("en", "zh"))
     assert [file.languages[1] for file in chinese] == ["zh_cn", "zh", "zhs", "zh"]
     assert [file.name for file in chinese if file.entry.cap] == ["OpenSubtitles", "MultiUN"]
-    assert urls(corpora_for(("en", "ar")))[0] == "OpenSubtitles/v2018/moses/ar-en.txt.zip"  # codes are sorted
+    # codes are sorted
+    assert urls(corpora_for(("en", "ar")))[0] == "OpenSubtitles/v2018/moses/ar-en.txt.zip"
     assert corpora_for(("en", "ar"))[0].languages == ("en", "ar")
 
 
 def test_other_languages_and_versions():
     files = corpora_for(("en", "sv"))
-    assert [file.name for file in files] == list(load_catalogue().corpora) and all(file.optional for file in files)
+    assert [file.name for file in files] == list(load_catalogue().corpora) and all(
+        file.optional for file in files
+    )
     assert all(file.optional for file in corpora_for(("de", "fr")))
     (french,) = corpora_for(("fr", "de"), ["europarl"])
-    assert urls([french]) == ["Europarl/v8/moses/de-fr.txt.zip"] and french.languages == ("fr", "de")
-    assert urls(corpora_for(("en", "ja"), ["GlobalVoices@v2017q3"])) == ["GlobalVoices/v2017q3/moses/en-jp.txt.zip"]
+    assert urls([french]) == ["Europarl/v8/moses/de-fr.txt.zip"] and french.languages == (
+        "fr",
+        "de",
+    )
+    assert urls(corpora_for(("en", "ja"), ["GlobalVoices@v2017q3"])) == [
+        "GlobalVoices/v2017q3/moses/en-jp.txt.zip"
+    ]
 
 
 @pytest.mark.parametrize("name", ["Nonsense", "OPUS:", "mtdata:x"])
 def test_unknown_names_are_refused_with_the_known(name):
-    with pytest.raises(SettingsError, match="OpenSubtitles, Tanzil, Europarl, GlobalVoices, MultiUN"):
+    with pytest.raises(
+        SettingsError, match="OpenSubtitles, Tanzil, Europarl, GlobalVoices, MultiUN"
+    ):
         corpora_for(("en", "es"), [name])
 
 
 def test_pairs_of_languages():
     assert language_pairs("fr-es-de") == [("en", "fr"), ("en", "es"), ("en", "de")]
-    assert language_pairs("en-zh_cn") == [("en", "zh_cn")] and language_pairs("en", "de") == [("de", "en")]
+    assert language_pairs("en-zh_cn") == [("en", "zh_cn")] and language_pairs("en", "de") == [
+        ("de", "en")
+    ]
     for spec in ("", "en", "es-es", "es-"):
         with pytest.raises(SettingsError, match="--lang"):
             language_pairs(spec)
 
 
 def test_sets():
-    assert [file.filename for file in set_files("tatoeba", ["es"])] == ["tatoeba.spa-eng.spa", "tatoeba.spa-eng.eng"]
+    assert [file.filename for file in set_files("tatoeba", ["es"])] == [
+        "tatoeba.spa-eng.spa",
+        "tatoeba.spa-eng.eng",
+    ]
     assert len(set_files("tatoeba")) == 14 and set_files("tatoeba", ["en"]) == set_files("tatoeba")
     assert len(set_files("bucc", ["zh"])) == 2
     with pytest.raises(SettingsError, match="bucc has no es; it has de, fr, ru, zh"):
@@ -82,8 +99,18 @@ def index(monkeypatch):
 
 
 def listed(corpus, version, source, target, latest="True", url=None):
-    url = url or f"https://object.pouta.csc.fi/OPUS-{corpus}/{version}/moses/{source}-{target}.txt.zip"
-    row = {"id": 1, "corpus": corpus, "version": version, "source": source, "target": target, "url": url}
+    url = (
+        url
+        or f"https://object.pouta.csc.fi/OPUS-{corpus}/{version}/moses/{source}-{target}.txt.zip"
+    )
+    row = {
+        "id": 1,
+        "corpus": corpus,
+        "version": version,
+        "source": source,
+        "target": target,
+        "url": url,
+    }
     return row | {"size": 2, "alignment_pairs": 7, "latest": latest, "preprocessing": "moses"}
 
 
@@ -100,12 +127,18 @@ def test_any_corpus_of_opus(index):
     )
     (file,) = corpora_for(("en", "es"), ["OPUS:nllb"])
     assert (file.name, file.entry.version, file.filename) == ("NLLB", "v1", "NLLB-v1.en-es.txt.zip")
-    assert file.url.endswith("OPUS-NLLB/v1/moses/en-es.txt.zip") and "opus.nlpl.eu" in file.entry.license
+    assert (
+        file.url.endswith("OPUS-NLLB/v1/moses/en-es.txt.zip")
+        and "opus.nlpl.eu" in file.entry.license
+    )
     query = "corpus=nllb&source=en&target=es&preprocessing=moses&version=latest"
     assert [path for path, _ in index.asked] == [f"/opusapi/?{query}"]
     assert corpora_for(("en", "es"), ["OPUS:NLLB@v0"])[0].entry.version == "v0"
     (mirrored,) = corpora_for(("es", "en"), ["OPUS:NLLB"], mirror="http://h")
-    assert mirrored.url == "http://h/OPUS-NLLB/v1/moses/en-es.txt.zip" and mirrored.languages == ("es", "en")
+    assert mirrored.url == "http://h/OPUS-NLLB/v1/moses/en-es.txt.zip" and mirrored.languages == (
+        "es",
+        "en",
+    )
 
 
 def test_codes_and_caps_of_the_catalog_hold_for_opus_too(index):
@@ -125,7 +158,9 @@ def test_codes_and_caps_of_the_catalog_hold_for_opus_too(index):
     ],
 )
 def test_an_index_that_fails_says_what_to_do(index, reply, says):
-    index.always["/opusapi/?corpus=NLLB&source=en&target=es&preprocessing=moses&version=latest"] = reply
+    index.always["/opusapi/?corpus=NLLB&source=en&target=es&preprocessing=moses&version=latest"] = (
+        reply
+    )
     with pytest.raises(DownloadError, match=says) as failed:
         corpora_for(("en", "es"), ["OPUS:NLLB"])
     assert "\n" not in str(failed.value)
@@ -144,11 +179,26 @@ def run_script(monkeypatch, *arguments):
 def test_the_command_lists_and_fetches(tmp_path, monkeypatch, capsys):
     assert run_script(monkeypatch, "--lang", "tr-es", "--list") == 0
     out = capsys.readouterr().out
-    assert out.count("https://object.pouta.csc.fi/") == 7 and out.count("license: ") == 4 and out.count("cite: ") == 4
+    assert (
+        out.count("https://object.pouta.csc.fi/") == 7
+        and out.count("license: ") == 4
+        and out.count("cite: ") == 4
+    )
     assert "OpenSubtitles v2018, limited to 4,000,000 pairs per language" in out
     with serving() as server:
-        server.files["/OPUS-Tanzil/v1/moses/en-es.txt.zip"] = opus_zip("Tanzil", "en", "es", [("a", "b")])
-        options = ("--lang", "es", "--corpus", "Tanzil", "--mirror", server.url, "--folder", tmp_path / "raw")
+        server.files["/OPUS-Tanzil/v1/moses/en-es.txt.zip"] = opus_zip(
+            "Tanzil", "en", "es", [("a", "b")]
+        )
+        options = (
+            "--lang",
+            "es",
+            "--corpus",
+            "Tanzil",
+            "--mirror",
+            server.url,
+            "--folder",
+            tmp_path / "raw",
+        )
         for said in ("1 files downloaded, 0 already there", "0 files downloaded, 1 already there"):
             assert run_script(monkeypatch, *options) == 0
             out = capsys.readouterr().out

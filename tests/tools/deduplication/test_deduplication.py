@@ -1,4 +1,6 @@
-"""Which rows go: a plain reference that compares all rows with all, the meaning of settings, and what is promised."""
+"""Which rows go: a plain reference that compares all rows with all, the meaning of settings, and
+what is promised.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,8 @@ from st_paragram.tools.deduplication.tokens import NEGATIONS, essential, tokens
 ONE_OF = {"both": ((0, 1),), "either": ((0,), (1,)), "first": ((0,),), "second": ((1,),)}
 numbers = count()
 ENGLAND, SCOTLAND = (
-    "🏴" + "".join(chr(0xE0000 + ord(letter)) for letter in code) + "\U000e007f" for code in ("gbeng", "gbsct")
+    "🏴" + "".join(chr(0xE0000 + ord(letter)) for letter in code) + "\U000e007f"
+    for code in ("gbeng", "gbsct")
 )
 
 
@@ -32,20 +35,32 @@ def find(place, rows, settings, **more):
     """Deduplicate rows of one or two texts."""
     folder = place / str(next(numbers))
     folder.mkdir()
-    (folder / "rows").write_text("".join("\t".join(row) + "\n" for row in rows), encoding="utf-8", newline="\n")
+    (folder / "rows").write_text(
+        "".join("\t".join(row) + "\n" for row in rows), encoding="utf-8", newline="\n"
+    )
     return deduplicate([str(folder / "rows")], len(rows[0]), settings, **more)
 
 
 def ngrams(text, settings):
     parts = tokens(text) if settings.unit == "word" else list(" ".join(tokens(text)))
     size = min(settings.ngram or (1 if settings.unit == "word" else 5), len(parts))
-    return {tuple(parts[begin : begin + size]) for begin in range(len(parts) - size + 1)} if parts else set()
+    return (
+        {tuple(parts[begin : begin + size]) for begin in range(len(parts) - size + 1)}
+        if parts
+        else set()
+    )
 
 
 def adds_words(one, other, settings):
-    """Whether the longer text has the parts of the shorter in order; a single character of Chinese is not a word."""
+    """Whether the longer text has the parts of the shorter in order; a single character of Chinese
+    is not a word.
+    """
     shorter, longer = sorted(
-        [tokens(text) if settings.unit == "word" else " ".join(tokens(text)) for text in (one, other)], key=len
+        [
+            tokens(text) if settings.unit == "word" else " ".join(tokens(text))
+            for text in (one, other)
+        ],
+        key=len,
     )
     added, rest = [""], list(shorter)
     for part in longer:
@@ -97,12 +112,15 @@ OPTIONS = {
     "ngram": st.sampled_from([None, 1, 2, 3]),
     "sides": st.sampled_from(list(ONE_OF)),
 }
-ROWS = st.lists(st.tuples(TEXTS), min_size=1, max_size=12) | st.lists(st.tuples(TEXTS, TEXTS), min_size=1, max_size=9)
+ROWS = st.lists(st.tuples(TEXTS), min_size=1, max_size=12) | st.lists(
+    st.tuples(TEXTS, TEXTS), min_size=1, max_size=9
+)
 
 
 @given(ROWS, st.fixed_dictionaries(OPTIONS))
 def test_a_text_against_the_reference(place, rows, options):
-    settings = DeduplicationSettings(**options, bands=60)  # all rows with an n-gram in common are compared
+    # all rows with an n-gram in common are compared
+    settings = DeduplicationSettings(**options, bands=60)
     with patch.object(DeduplicationSettings, "minima", 1):
         found = find(place, rows, settings)
     assert np.flatnonzero(found.kept).tolist() == reference(rows, settings)
@@ -127,19 +145,25 @@ def test_a_removed_line_is_like_the_kept_line_that_is_named(place, keep):
     found = find(place, rows, settings)
     assert 0.2 < 1 - found.kept.mean() < 0.5
     expected = reference(rows, settings)
-    assert len(set(expected) ^ set(np.flatnonzero(found.kept).tolist())) <= 6  # one pair in a hundred is not compared
+    # one pair in a hundred is not compared
+    assert len(set(expected) ^ set(np.flatnonzero(found.kept).tolist())) <= 6
     for row in np.flatnonzero(~found.kept).tolist():
         other = int(found.kept_row[row])
         assert found.kept[other] and (other < row or keep == "longest")
         a, b = set(rows[row][0].split()), set(rows[other][0].split())
-        assert max(found.similarities[row]) == pytest.approx(len(a & b) / len(a | b)) and len(a & b) >= 0.8 * len(a | b)
+        assert max(found.similarities[row]) == pytest.approx(len(a & b) / len(a | b)) and len(
+            a & b
+        ) >= 0.8 * len(a | b)
 
 
 def test_no_chain_removes_a_line_that_is_unlike_all_that_stay(place):
     first = ["w" * number for number in range(1, 21)]
     lines = [first, [*first, "xa"], [*first, "xa", "xb"], [*first, "xa", "xb", "xc"]]
-    found = find(place, [(" ".join(line),) for line in lines], DeduplicationSettings(threshold=0.95))
-    assert found.kept_row.tolist() == [-1, 0, -1, 2]  # 20/21 of line 1; line 3 is like line 2 alone, which is gone
+    found = find(
+        place, [(" ".join(line),) for line in lines], DeduplicationSettings(threshold=0.95)
+    )
+    # 20/21 of line 1; line 3 is like line 2 alone, which is gone
+    assert found.kept_row.tolist() == [-1, 0, -1, 2]
 
 
 def test_pairs_at_the_threshold_are_found_with_the_promised_probability():
@@ -151,7 +175,11 @@ def test_pairs_at_the_threshold_are_found_with_the_promised_probability():
 
 
 def test_reasons_name_the_sides(place):
-    rows = [("One two three four five six.", "uno dos"), ("one two three four five SIX", "uno dos"), ("x", "uno dos")]
+    rows = [
+        ("One two three four five six.", "uno dos"),
+        ("one two three four five SIX", "uno dos"),
+        ("x", "uno dos"),
+    ]
     found = find(place, rows, DeduplicationSettings())
     assert found.why(1) == "first normalized, second exact"
     assert found.counts() == {"exact": 0, "normalized": 1, "minhash": 0}
@@ -181,7 +209,10 @@ def removed(place, first, second, **options):
     ("first", "second"),
     [
         ("The man bit the old dog.", "The dog bit the old man."),
-        ("The bill of 2020 was passed by both houses.", "The bill of 2019 was passed by both houses."),
+        (
+            "The bill of 2020 was passed by both houses.",
+            "The bill of 2019 was passed by both houses.",
+        ),
         ("Add 1.5 liters of water to the pot now.", "Add 15 liters of water to the pot now."),
         ("Add 1,5 or 7 liters of it.", "Add 1, 5 or 7 liters of it."),
         ("We write it in C++ today.", "We write it in C today."),
@@ -200,7 +231,10 @@ def removed(place, first, second, **options):
         ("drive 5 m/s", "drive 5 ms"),
         ("test whether x != y holds", "test whether x = y holds"),
         ("That was a very good day 😀", "That was a very good day 😢"),
-        ("I think that Anna is at home with her mother today.", "I think that Igor is at home with her mother today."),
+        (
+            "I think that Anna is at home with her mother today.",
+            "I think that Igor is at home with her mother today.",
+        ),
         (
             "I think that she is at home with her mother today.",
             "I think that she is not at home with her mother today.",
@@ -233,13 +267,24 @@ def removed(place, first, second, **options):
         ("thanks :-)", "thanks"),
         ("compute x² now", "compute x2 now"),
         ("10⁻² of it", "10-2 of it"),
-        ("we have twenty of these old books at home today", "we have of these old books at home today"),
-        ("I know what he did with the car last week", "I dont know what he did with the car last week"),
-        ("Wir sind heute mit dem Zug in die Stadt gefahren", "Wir sind heute selten mit dem Zug in die Stadt gefahren"),
+        (
+            "we have twenty of these old books at home today",
+            "we have of these old books at home today",
+        ),
+        (
+            "I know what he did with the car last week",
+            "I dont know what he did with the car last week",
+        ),
+        (
+            "Wir sind heute mit dem Zug in die Stadt gefahren",
+            "Wir sind heute selten mit dem Zug in die Stadt gefahren",
+        ),
         ("Ես այսօր գնում եմ շուկա մեր ընկերոջ հետ", "Ես այսօր չեմ գնում եմ շուկա մեր ընկերոջ հետ"),
     ],
 )
-@pytest.mark.parametrize("options", [{}, {"unit": "character"}, {"ngram": 2}, {"methods": ("exact",)}], ids=str)
+@pytest.mark.parametrize(
+    "options", [{}, {"unit": "character"}, {"ngram": 2}, {"methods": ("exact",)}], ids=str
+)
 def test_other_sentences_stay(place, first, second, options):
     assert removed(place, first, second, **options) is None
     assert removed(place, second, first, **options) is None
@@ -270,7 +315,11 @@ def test_other_sentences_stay(place, first, second, options):
         ("a well-known word - at the end -", "a well known word at the end", "normalized"),
         ("pre- and post-war", "pre and post war", "normalized"),
         ("one: two (see: three).", "one two see three", "normalized"),
-        ("We will come to the market today.", "We will really come to the market today.", "minhash 0.87"),
+        (
+            "We will come to the market today.",
+            "We will really come to the market today.",
+            "minhash 0.87",
+        ),
         ("我今天可以和你一起去市场买菜。", "我今天真的可以和你一起去市场买菜。", "minhash 0.87"),
     ],
 )
@@ -283,5 +332,12 @@ def test_each_negation_is_a_token():
 
 
 def test_hostile_text_takes_no_time(place):
-    lines = ["1" + "." * 50_000, "5!" * 20_000, "-" * 50_000, "1 . " * 10_000 + "x", "<" * 50_000, "\u0301" * 50_000]
+    lines = [
+        "1" + "." * 50_000,
+        "5!" * 20_000,
+        "-" * 50_000,
+        "1 . " * 10_000 + "x",
+        "<" * 50_000,
+        "\u0301" * 50_000,
+    ]
     assert find(place, [(line,) for line in lines], DeduplicationSettings()).kept.all()

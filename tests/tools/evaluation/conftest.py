@@ -12,7 +12,8 @@ from st_paragram.tools.evaluation.scores import read_scores
 
 
 class Named:
-    """Stands for a model: texts are names of vectors, of those of `documents` for the tower of documents.
+    """Stands for a model: texts are names of vectors, of those of `documents` for the tower of
+    documents.
 
     Other texts have a vector of zeros, like texts without a known token.
     """
@@ -57,7 +58,11 @@ def write():
 
     def write(path, rows):
         path.parent.mkdir(parents=True, exist_ok=True)
-        text = rows if isinstance(rows, str) else "".join("\t".join(map(str, row)) + "\n" for row in rows)
+        text = (
+            rows
+            if isinstance(rows, str)
+            else "".join("\t".join(map(str, row)) + "\n" for row in rows)
+        )
         path.write_bytes(text.encode())
         return path
 

@@ -26,19 +26,31 @@ def test_f1_and_thresholds_by_hand():
     threshold = best_threshold(scores, right, gold=4)
     got = extract(scores, right, 4, threshold)
     assert threshold == pytest.approx(0.65) and (got.right, got.extracted, got.gold) == (2, 3, 4)
-    assert got.figures == pytest.approx({"threshold": 0.65, "precision": 2 / 3, "recall": 1 / 2, "f1": 4 / 7})
-    # Candidates of one score are taken together: all three of 0.5 have F1 2/(3+2) = 0.4; all four 4/(4+2).
+    assert got.figures == pytest.approx(
+        {"threshold": 0.65, "precision": 2 / 3, "recall": 1 / 2, "f1": 4 / 7}
+    )
+    # Candidates of one score are taken together: all three of 0.5 have F1 2/(3+2) = 0.4; all four
+    # 4/(4+2).
     scores, right = np.array([0.5, 0.5, 0.5, 0.2]), np.array([True, False, False, True])
-    assert best_threshold(scores, right, gold=2) == 0.2 and best_threshold(scores[:3], right[:3], gold=1) == 0.5
+    assert (
+        best_threshold(scores, right, gold=2) == 0.2
+        and best_threshold(scores[:3], right[:3], gold=1) == 0.5
+    )
     # Nothing is right: nothing is extracted.
     scores, right = np.array([0.5, 0.4]), np.array([False, False])
     threshold = best_threshold(scores, right, gold=3)
     got = extract(scores, right, 3, threshold)
     assert (threshold, got.extracted, got.precision, got.recall, got.f1) == (math.inf, 0, 0, 0, 0)
-    assert best_threshold(scores[:0], right[:0], 3) == math.inf and extract(scores, right, 0, 0.0).recall == 0
+    assert (
+        best_threshold(scores[:0], right[:0], 3) == math.inf
+        and extract(scores, right, 0, 0.0).recall == 0
+    )
 
 
-@given(st.lists(st.tuples(st.integers(0, 8), st.booleans()), min_size=1, max_size=30), st.integers(0, 5))
+@given(
+    st.lists(st.tuples(st.integers(0, 8), st.booleans()), min_size=1, max_size=30),
+    st.integers(0, 5),
+)
 def test_no_threshold_is_better(candidates, missed):
     scores = np.array([score / 10 for score, _ in candidates])
     right = np.array([value for _, value in candidates])
@@ -48,7 +60,10 @@ def test_no_threshold_is_better(candidates, missed):
 
 
 def texts_of(n, m, gold):
-    source, target = ({f"{side}-{row}": f"{side}{row}" for row in range(size)} for side, size in (("zh", n), ("en", m)))
+    source, target = (
+        {f"{side}-{row}": f"{side}{row}" for row in range(size)}
+        for side, size in (("zh", n), ("en", m))
+    )
     return ComparableTexts("t", source, target, np.array(gold, dtype=np.int64))
 
 
@@ -68,11 +83,17 @@ def test_a_threshold_of_one_half_is_scored_on_the_other():
     assert 0.8 < one.f1 < 1 and abs(one.f1 - oracle.f1) < 0.1
     # Whatever the scores of the half that is counted are, the threshold stays.
     nothing = ScoredPairs(rows[:0], rows[:0], scores[:0])
-    alone = [ComparableTexts("t", known.source, known.target, np.array([(row, row)])) for row in rows]
+    alone = [
+        ComparableTexts("t", known.source, known.target, np.array([(row, row)])) for row in rows
+    ]
     counted = np.array([bool(by_halves(nothing, right[:0], of).gold) for of in alone])
     for score_there in (0.0, 2.0):
-        got = by_halves(ScoredPairs(rows, rows, np.where(counted, score_there, scores)), right, known)
-        assert got.threshold == one.threshold and got.extracted == (counted.sum() if score_there else 0)
+        got = by_halves(
+            ScoredPairs(rows, rows, np.where(counted, score_there, scores)), right, known
+        )
+        assert got.threshold == one.threshold and got.extracted == (
+            counted.sum() if score_there else 0
+        )
 
 
 def test_planted_pairs_are_found_by_every_margin_and_thresholds_may_be_learned_elsewhere(named):
@@ -80,19 +101,37 @@ def test_planted_pairs_are_found_by_every_margin_and_thresholds_may_be_learned_e
     source, target = rng.normal(size=(60, 32)), rng.normal(size=(80, 32))
     target[:20] = source[:20] + 0.3 * rng.normal(size=(20, 32))
     known = texts_of(60, 80, [(row, row) for row in range(20)])
-    vectors = {f"zh{row}": of for row, of in enumerate(source)} | {f"en{row}": of for row, of in enumerate(target)}
-    found = {(s.set, s.measure): s.value for s in score("m", named(vectors), ({"zh-en": known}, None))}
+    vectors = {f"zh{row}": of for row, of in enumerate(source)} | {
+        f"en{row}": of for row, of in enumerate(target)
+    }
+    found = {
+        (s.set, s.measure): s.value for s in score("m", named(vectors), ({"zh-en": known}, None))
+    }
     f1 = {name: value for name, value in found.items() if name[1].endswith(" F1")}
-    assert len(f1) == 2 * len(Margin) and set(f1.values()) == {1}  # half of the candidates decide as well as all do
-    learned = {(s.set, s.measure): s.value for s in score("m", named(vectors), ({"zh-en": known}, known))}
+    # half of the candidates decide as well as all do
+    assert len(f1) == 2 * len(Margin) and set(f1.values()) == {1}
+    learned = {
+        (s.set, s.measure): s.value for s in score("m", named(vectors), ({"zh-en": known}, known))
+    }
     assert learned == {name: value for name, value in found.items() if name[0] == "zh-en"}
 
 
 def test_the_benchmark_says_how_thresholds_were_chosen(tmp_path, tiny, texts, write, evaluate):
-    for name, part in (("zh-en.sample", texts[:60]), ("zh-en.training", texts[60:120]), ("de-en.test", texts[:60])):
-        side = name[:2]  # its first 20 sentences are those of the other side, and its other 20 are not
-        write(tmp_path / f"{name}.{side}", [(f"{side}-{row}", text) for row, text in enumerate(part[:40])])
-        write(tmp_path / f"{name}.en", [(f"en-{row}", text) for row, text in enumerate(part[:20] + part[40:])])
+    for name, part in (
+        ("zh-en.sample", texts[:60]),
+        ("zh-en.training", texts[60:120]),
+        ("de-en.test", texts[:60]),
+    ):
+        # its first 20 sentences are those of the other side, and its other 20 are not
+        side = name[:2]
+        write(
+            tmp_path / f"{name}.{side}",
+            [(f"{side}-{row}", text) for row, text in enumerate(part[:40])],
+        )
+        write(
+            tmp_path / f"{name}.en",
+            [(f"en-{row}", text) for row, text in enumerate(part[:20] + part[40:])],
+        )
         write(tmp_path / f"{name}.gold", [(f"{side}-{row}", f"en-{row}") for row in range(20)])
     command = [tiny, "--benchmarks", "bucc", "--data", tmp_path]
     printed, scores = evaluate(*command, "--languages", "zh")
@@ -104,4 +143,6 @@ def test_the_benchmark_says_how_thresholds_were_chosen(tmp_path, tiny, texts, wr
     trained = ["--train-gold", tmp_path / "zh-en.training.gold"]
     printed, _ = evaluate(*command, "--languages", "zh", *trained)
     assert "zh-en.sample: threshold chosen on zh-en.training" in printed and "oracle" not in printed
-    assert "applies to one language pair, not to de-en, zh-en; choose" in evaluate(*command, *trained, refused=True)
+    assert "applies to one language pair, not to de-en, zh-en; choose" in evaluate(
+        *command, *trained, refused=True
+    )

@@ -27,7 +27,9 @@ def data(tmp_path_factory, pairs, texts, write):
     for language in ("zh", "en"):
         rows = [(f"{language}-{number}", text) for number, text in enumerate(texts)]
         write(folder / "bucc2018" / f"zh-en.sample.{language}", rows)
-    write(folder / "bucc2018" / "zh-en.sample.gold", [(f"zh-{n}", f"en-{n}") for n in range(0, 40, 2)])
+    write(
+        folder / "bucc2018" / "zh-en.sample.gold", [(f"zh-{n}", f"en-{n}") for n in range(0, 40, 2)]
+    )
     return folder
 
 
@@ -51,14 +53,32 @@ def test_averaging_models_and_refusals_need_no_torch(data, tiny, tmp_path):
     cases = (
         (("--help",), None),
         ((tiny, "--data", data), None),
-        (("p-sp-es", "--data", tmp_path / "none"), "none: no such folder; give a folder of evaluation data"),
-        (("p-sp-es",), "no data; give --data DIR, --hub, or your own files, such as --translations FILE"),
+        (
+            ("p-sp-es", "--data", tmp_path / "none"),
+            "none: no such folder; give a folder of evaluation data",
+        ),
+        (
+            ("p-sp-es",),
+            "no data; give --data DIR, --hub, or your own files, such as --translations FILE",
+        ),
         (("p-sp-es", "--benchmarks", "sts"), "no data; give --data DIR"),
         (("p-sp-es", "--hub", "--benchmarks", "bucc"), "no model 'p-sp-es'"),
-        ((tiny, "--hub", "--benchmarks", "bucc"), "bucc: the hub does not have the data; give --data DIR"),
-        ((tiny, "--data", data, "--benchmarks", "transfer"), "no transfer data; files are named like MR.tsv"),
-        ((tiny, "--data", data, "--benchmarks", "bucc", "--languages", "fr"), "no bucc data for fr (available: zh-en)"),
-        (("p-sp-es", "--data", tmp_path), "no benchmark data; `st-paragram evaluate --help` describes"),
+        (
+            (tiny, "--hub", "--benchmarks", "bucc"),
+            "bucc: the hub does not have the data; give --data DIR",
+        ),
+        (
+            (tiny, "--data", data, "--benchmarks", "transfer"),
+            "no transfer data; files are named like MR.tsv",
+        ),
+        (
+            (tiny, "--data", data, "--benchmarks", "bucc", "--languages", "fr"),
+            "no bucc data for fr (available: zh-en)",
+        ),
+        (
+            ("p-sp-es", "--data", tmp_path),
+            "no benchmark data; `st-paragram evaluate --help` describes",
+        ),
     )
     words = json.dumps([list(map(str, arguments)) for arguments, _ in cases])
     done = subprocess.run([sys.executable, "-c", IN_ORDER, words], capture_output=True, text=True)
@@ -66,12 +86,20 @@ def test_averaging_models_and_refusals_need_no_torch(data, tiny, tmp_path):
     for (_, message), (status, errors, torch) in zip(cases, json.loads(done.stdout), strict=True):
         assert (status, torch) == (int(message is not None), False), errors
         if message:
-            assert message in errors and errors.startswith("st-paragram evaluate: ") and errors.count("\n") == 1
+            assert (
+                message in errors
+                and errors.startswith("st-paragram evaluate: ")
+                and errors.count("\n") == 1
+            )
 
 
-def test_a_name_that_is_no_model_is_refused_before_anything_is_scored(data, tiny, evaluate, monkeypatch):
+def test_a_name_that_is_no_model_is_refused_before_anything_is_scored(
+    data, tiny, evaluate, monkeypatch
+):
     monkeypatch.setattr(models, "load_encoder", lambda name: pytest.fail("scored"))
-    assert "no model 'no-such-model'" in evaluate(tiny, "no-such-model", "--data", data, refused=True)
+    assert "no model 'no-such-model'" in evaluate(
+        tiny, "no-such-model", "--data", data, refused=True
+    )
 
 
 def test_benchmarks_are_found_by_their_data(data, tmp_path, pairs, write):
@@ -85,7 +113,12 @@ def test_benchmarks_are_found_by_their_data(data, tmp_path, pairs, write):
 
 def test_everything_that_there_is_is_scored_and_written(data, tiny, evaluate):
     printed, scores = evaluate(tiny, "--data", data, "--untrained")
-    assert list(dict.fromkeys(score.benchmark for score in scores)) == ["sts", "hard-sts", "tatoeba", "bucc"]
+    assert list(dict.fromkeys(score.benchmark for score in scores)) == [
+        "sts",
+        "hard-sts",
+        "tatoeba",
+        "bucc",
+    ]
     assert {score.model for score in scores} == {tiny, "untrained"}
     assert {(s.model, s.against) for s in scores if s.against} == {("untrained", tiny)}
     assert f"Differences from {tiny} x 100" in printed and "- 2017/ar-ar is missing" in printed
@@ -110,4 +143,6 @@ def test_one_model_is_in_memory_at_a_time(data, tiny, monkeypatch):
         scores, _ = run_benchmark("tatoeba", Request([tiny, f"{tiny}/", tiny], data=data))
     finally:
         gc.enable()
-    assert others == [0, 0] and {score.model for score in scores} == {tiny, f"{tiny}/"} and not alive
+    assert (
+        others == [0, 0] and {score.model for score in scores} == {tiny, f"{tiny}/"} and not alive
+    )

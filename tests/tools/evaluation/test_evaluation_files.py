@@ -24,21 +24,31 @@ GRADED = [("3.5", "a cat", "one cat"), ("-1", "a dog", "42"), ("0", "7", "8")]
 @pytest.mark.parametrize("order", [(0, 1, 2), (1, 0, 2), (1, 2, 0)])
 @pytest.mark.parametrize("header", [(), [("similarity", "first", "second")]])
 def test_the_column_of_scores_is_found(tmp_path, write, caplog, order, header):
-    path = write(tmp_path / "graded.tsv", [[row[column] for column in order] for row in [*header, *GRADED]])
+    path = write(
+        tmp_path / "graded.tsv", [[row[column] for column in order] for row in [*header, *GRADED]]
+    )
     pairs = read_graded_pairs(path)
-    assert pairs == GradedPairs("graded", ["a cat", "a dog", "7"], ["one cat", "42", "8"], [3.5, -1, 0])
+    assert pairs == GradedPairs(
+        "graded", ["a cat", "a dog", "7"], ["one cat", "42", "8"], [3.5, -1, 0]
+    )
     assert ("treated as a header" in caplog.text) is bool(header)
 
 
 def test_rows_end_at_line_feeds_alone(tmp_path, write):
     path = write(tmp_path / "dev.tsv", "4.5\tone\u2028line\tother\n0\ta\tb\r\n")
-    assert read_graded_pairs(path) == GradedPairs("dev", ["one\u2028line", "a"], ["other", "b"], [4.5, 0.0])
+    assert read_graded_pairs(path) == GradedPairs(
+        "dev", ["one\u2028line", "a"], ["other", "b"], [4.5, 0.0]
+    )
 
 
 def test_columns_of_a_table_are_named(tmp_path, write):
     table = write(tmp_path / "graded.csv", 'id,s1,s2,score\n1,"a, b",c,0.5\n2,d,e,1\n')
-    assert read_graded_pairs(table, ("score", "s1", "s2")) == GradedPairs("graded", ["a, b", "d"], ["c", "e"], [0.5, 1])
-    lines = write(tmp_path / "graded.jsonl", '{"a": "x", "s": 1, "b": "y"}\n{"a": "z", "s": true, "b": "w"}\n')
+    assert read_graded_pairs(table, ("score", "s1", "s2")) == GradedPairs(
+        "graded", ["a, b", "d"], ["c", "e"], [0.5, 1]
+    )
+    lines = write(
+        tmp_path / "graded.jsonl", '{"a": "x", "s": 1, "b": "y"}\n{"a": "z", "s": true, "b": "w"}\n'
+    )
     with pytest.raises(TextError, match=r"graded\.jsonl: row 2: column 1 has True, not a score"):
         read_graded_pairs(lines, ("s", "a", "b"))
 
@@ -108,7 +118,10 @@ def test_forms_of_qrels_say_the_same(files, caplog):
 
 
 def test_json_lines_of_beir(files):
-    corpus = [{"_id": "d1", "title": "Rome", "text": "A city."}, {"_id": "d2", "title": "", "text": ""}]
+    corpus = [
+        {"_id": "d1", "title": "Rome", "text": "A city."},
+        {"_id": "d2", "title": "", "text": ""},
+    ]
     lines = "".join(json.dumps(row) + "\n" for row in corpus)
     found = read_retrieval_set(
         *files('{"_id": "q1", "text": "where?", "metadata": {}}\n', lines, "q1\td1\t1\n", "jsonl")
@@ -151,7 +164,10 @@ def test_files_may_be_compressed(files):
 
 
 def test_comparable_texts_and_gold(tmp_path, write):
-    texts = {"zh": "zh-1\t一\nzh-2\t二\u2028二\nzh-3\t三\n", "en": "en-1\tone\r\nen-2\ttwo\nen-3\tthree\n"}
+    texts = {
+        "zh": "zh-1\t一\nzh-2\t二\u2028二\nzh-3\t三\n",
+        "en": "en-1\tone\r\nen-2\ttwo\nen-3\tthree\n",
+    }
     for ending, text in {**texts, "gold": "zh-1\ten-1\nzh-3\ten-3\n"}.items():
         write(tmp_path / f"zh-en.sample.{ending}", text)
     got = read_comparable_texts(tmp_path / "zh-en.sample", "zh-en")

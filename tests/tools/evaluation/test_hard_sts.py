@@ -61,7 +61,11 @@ def test_rate_is_symmetric_and_zero_only_for_equals(first, second):
 def test_pairs_are_taken_once_unless_their_grades_differ():
     one = GradedPairs("x", ["a", "a", "a", "b"], ["b", "b", "b", "a"], [1.0, 1.0, 2.0, 1.0])
     got = different_pairs([one, GradedPairs("y", ["a", "c"], ["b", "d"], [2.0, 5.0])])
-    assert (got.first, got.second, got.grades) == (["a", "a", "b", "c"], ["b", "b", "a", "d"], [1, 2, 1, 5])
+    assert (got.first, got.second, got.grades) == (
+        ["a", "a", "b", "c"],
+        ["b", "b", "a", "d"],
+        [1, 2, 1, 5],
+    )
 
 
 def test_splits_by_hand():
@@ -85,25 +89,48 @@ def test_negation_is_on_exactly_one_side():
 
 
 def test_scores_are_those_of_the_splits_alone(named):
-    cosines, grades = np.linspace(-1, 1, 120) ** 3, np.random.default_rng(0).integers(0, 6, 120).astype(float)
-    model = named({"x": [1, 0]} | {f"{row}": [cosine, np.sqrt(1 - cosine**2)] for row, cosine in enumerate(cosines)})
+    cosines, grades = (
+        np.linspace(-1, 1, 120) ** 3,
+        np.random.default_rng(0).integers(0, 6, 120).astype(float),
+    )
+    model = named(
+        {"x": [1, 0]}
+        | {f"{row}": [cosine, np.sqrt(1 - cosine**2)] for row, cosine in enumerate(cosines)}
+    )
     pairs = GradedPairs("x", ["x"] * 120, [f"{row}" for row in range(120)], grades.tolist())
     rows = {"some": np.array([3, 50, 70, 110]), "one": np.array([5]), "none": np.array([], int)}
-    found = {(one.set, one.measure): one for one in score("m", model, HardPairs(pairs, rows, StsData({})))}
+    found = {
+        (one.set, one.measure): one
+        for one in score("m", model, HardPairs(pairs, rows, StsData({})))
+    }
     expected = np.corrcoef(cosines[rows["some"]], grades[rows["some"]])[0, 1]
     assert found["some", "Pearson"].value == pytest.approx(expected, abs=1e-5)
     assert found["some", "Spearman"].items == 4
-    assert all(found[name, measure].value is None for name in ("one", "none") for measure in ("Pearson", "Spearman"))
+    assert all(
+        found[name, measure].value is None
+        for name in ("one", "none")
+        for measure in ("Pearson", "Spearman")
+    )
 
 
-def test_the_benchmark_prints_its_splits_and_leaves_out_what_is_not_comparable(tmp_path, tiny, texts, write, evaluate):
+def test_the_benchmark_prints_its_splits_and_leaves_out_what_is_not_comparable(
+    tmp_path, tiny, texts, write, evaluate
+):
     rows = [(number % 6, text, other) for number, (text, other) in enumerate(pairwise(texts[:121]))]
     write(tmp_path / "sts2015" / "belief.tsv", rows)
     printed, scores = evaluate(tiny, "--data", tmp_path, "--benchmarks", "hard-sts")
-    assert "| all | all distinct pairs | 120 | 13,023 |" in printed and "- 2015/images is missing" in printed
+    assert (
+        "| all | all distinct pairs | 120 | 13,023 |" in printed
+        and "- 2015/images is missing" in printed
+    )
     assert "| hard-high-10 | highest 10% SWER, grade 4-5 |" in printed
     assert "| Hard- | lowest 20% SWER, grade 0-1 |" in printed
-    assert "(published, EMNLP 2020)" not in printed and "not the published test set: 2015/belief." in printed
+    assert (
+        "(published, EMNLP 2020)" not in printed
+        and "not the published test set: 2015/belief." in printed
+    )
     assert [s.set for s in scores if s.measure == "Pearson"] == list(SPLITS)
-    assert (scores[0].benchmark, scores[0].items) == ("hard-sts", 120) and -1 <= scores[0].value <= 1
+    assert (scores[0].benchmark, scores[0].items) == ("hard-sts", 120) and -1 <= scores[
+        0
+    ].value <= 1
     assert all(row.keys() == SPLITS.keys() for row in published()["hard-sts"].values())

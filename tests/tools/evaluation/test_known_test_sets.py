@@ -7,7 +7,12 @@ from pathlib import Path
 import pytest
 
 from st_paragram.tools.evaluation import known_test_sets
-from st_paragram.tools.evaluation.known_test_sets import known_test_set_in, pair_hashes, sketch, write_known_test_sets
+from st_paragram.tools.evaluation.known_test_sets import (
+    known_test_set_in,
+    pair_hashes,
+    sketch,
+    write_known_test_sets,
+)
 
 ROOT = Path(__file__).parents[3]
 READ = known_test_sets._known  # the tests replace it
@@ -15,7 +20,9 @@ READ = known_test_sets._known  # the tests replace it
 
 def sentences(name, count):
     """`count` pairs, as two lists."""
-    return [f"{name}, sentence {i}: don't!" for i in range(count)], [f"{name} number {i}" for i in range(count)]
+    return [f"{name}, sentence {i}: don't!" for i in range(count)], [
+        f"{name} number {i}" for i in range(count)
+    ]
 
 
 def joined(*parts):
@@ -51,7 +58,11 @@ def test_a_test_set_is_found_whatever_was_done_to_its_form(name):
     first, second = SETS[name]
     changed = [text.upper().replace("'", " ’ ").replace(" ", "  ") for text in first]
     order = random.Random(0).sample(range(len(first)), len(first))
-    for one, other in ((first, second), (second, changed), ([first[i] for i in order], [second[i] for i in order])):
+    for one, other in (
+        (first, second),
+        (second, changed),
+        ([first[i] for i in order], [second[i] for i in order]),
+    ):
         assert known_test_set_in(one, other).name == name
     match = known_test_set_in(*joined(SETS[name], OTHERS))
     assert (match.name, match.share) == (name, 1.0)
@@ -60,7 +71,8 @@ def test_a_test_set_is_found_whatever_was_done_to_its_form(name):
 def test_parts_are_found_and_measured():
     half = known_test_set_in(*cut(SETS["big"], 0, 500))
     assert half.name == "big" and half.pairs == 1100 and half.share == pytest.approx(0.5, abs=0.2)
-    assert known_test_set_in(*cut(SETS["big"], 0, 150)).name == "big"  # a seventh of it, yet nothing else
+    # a seventh of it, yet nothing else
+    assert known_test_set_in(*cut(SETS["big"], 0, 150)).name == "big"
     assert known_test_set_in(*joined(cut(SETS["big"], 0, 100), OTHERS)) is None
 
 
@@ -76,7 +88,8 @@ def test_other_pairs_pass():
     assert known_test_set_in(*OTHERS) is None
     assert known_test_set_in([], []) is None
     first, second = SETS["big"]
-    assert known_test_set_in(first, second[1:] + second[:1]) is None  # the sentences, but not the pairs
+    # the sentences, but not the pairs
+    assert known_test_set_in(first, second[1:] + second[:1]) is None
     with pytest.raises(ValueError):
         known_test_set_in(first, second[1:])
 
@@ -85,7 +98,12 @@ def test_the_shipped_file_has_the_sets_and_no_text():
     tests, developments = READ()
     names = {test.name for test in tests}
     assert len(tests) == len(names) and sum(name.startswith("Tatoeba ") for name in names) == 112
-    assert {"STS 2012 MSRpar", "STS 2016 question-question", "STS 2017 track6.tr-en", "STS Benchmark test"} <= names
+    assert {
+        "STS 2012 MSRpar",
+        "STS 2016 question-question",
+        "STS 2017 track6.tr-en",
+        "STS Benchmark test",
+    } <= names
     assert "STS 2017 track5.en-en" not in names and sorted(map(len, developments)) == [250, 1496]
     for test in tests:
         assert len(test.hashes) == min(64, test.pairs), test.name
@@ -94,7 +112,11 @@ def test_the_shipped_file_has_the_sets_and_no_text():
 
 
 def test_the_script_makes_the_file_from_folders(tmp_path, monkeypatch, capsys, write):
-    graded = {"sts2012/MSRpar": SETS["big"], "sts2017/track5.en-en": DEVELOPMENT, "stsb/en-dev": OTHERS}
+    graded = {
+        "sts2012/MSRpar": SETS["big"],
+        "sts2017/track5.en-en": DEVELOPMENT,
+        "stsb/en-dev": OTHERS,
+    }
     for name, (first, second) in {**graded, "stsb/en-test": SETS["small"]}.items():
         grades = [number % 6 for number in range(len(first))]
         write(tmp_path / f"{name}.tsv", zip(grades, first, second, strict=True))
@@ -105,6 +127,10 @@ def test_the_script_makes_the_file_from_folders(tmp_path, monkeypatch, capsys, w
         runpy.run_path(str(ROOT / "data_prep/make_known_test_sets.py"), run_name="__main__")
     assert ended.value.code == 0 and "3 test sets, 2 development sets" in capsys.readouterr().out
     rows = json.loads(output.read_text())
-    assert [row.get("test") for row in rows[:3]] == ["STS 2012 MSRpar", "STS Benchmark test", "Tatoeba spa-eng"]
+    assert [row.get("test") for row in rows[:3]] == [
+        "STS 2012 MSRpar",
+        "STS Benchmark test",
+        "Tatoeba spa-eng",
+    ]
     assert [row["pairs"] for row in rows[:3]] == [1000, 40, 75]
     assert not list(tmp_path.glob("*.part"))

@@ -1,4 +1,6 @@
-"""The user's own files: what is counted, and what `evaluate` prints and writes, on models without torch."""
+"""The user's own files: what is counted, and what `evaluate` prints and writes, on models without
+torch.
+"""
 
 from math import cos, log2, sin
 
@@ -32,8 +34,16 @@ def test_translations_by_hand(named):
 
 
 def test_equal_texts_are_the_same_answer(named):
-    # "Ja" and "ja  " are one text; x and y have the translation A, and A has two right answers; a pair occurs again.
-    pairs = [("x", "A"), ("y", "a"), ("z", "Ja"), ("z", "ja "), ("w", "Cafe\u0301"), ("w", "CAF\u00c9")]
+    # "Ja" and "ja  " are one text; x and y have the translation A, and A has two right answers; a
+    # pair occurs again.
+    pairs = [
+        ("x", "A"),
+        ("y", "a"),
+        ("z", "Ja"),
+        ("z", "ja "),
+        ("w", "Cafe\u0301"),
+        ("w", "CAF\u00c9"),
+    ]
     model = named(at(x=0.3, y=0.1, z=1.0, w=2.0, A=0.0, Ja=1.0) | {"Cafe\u0301": [cos(2), sin(2)]})
     found = found_translations(model, Translations("x", *map(list, zip(*pairs, strict=True))))
     assert found["P@1"].tolist() == [1, 1, 1, 1]  # A finds y, and is right for x, too
@@ -41,9 +51,12 @@ def test_equal_texts_are_the_same_answer(named):
 
 def test_towers_are_used_and_a_query_is_not_its_own_document(named):
     model = named(at(one=0.0, two=2.0, three=1.1), at(one=0.1, B=0.3, C=2.1, D=1.0))
-    corpus = {"q1": "one", "b": "B", "c": "C", "q3": "D"}  # q1 is the first query itself, q3 has another text
+    # q1 is the first query itself, q3 has another text
+    corpus = {"q1": "one", "b": "B", "c": "C", "q3": "D"}
     queries = {"q1": "one", "q2": "two", "q3": "three"}
-    found = found_documents(model, RetrievalSet("x", queries, corpus, [""] * 4, [{1: 1}, {1: 1}, {3: 1}]))
+    found = found_documents(
+        model, RetrievalSet("x", queries, corpus, [""] * 4, [{1: 1}, {1: 1}, {3: 1}])
+    )
     # B is the nearest of the first query but for itself, the third of the second (after C and D).
     np.testing.assert_allclose(found["MRR@10"], [1, 1 / 3, 1])
     np.testing.assert_allclose(found["nDCG@10"], [1, 1 / log2(4), 1])
@@ -69,24 +82,44 @@ def test_all_of_it_without_torch(data, tmp_path):
     done = run_without(COMMAND, ["evaluate", MINI, other, *files, "--json", file], PACKAGES)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count(f"### Differences from {MINI} x 100: paired bootstrap") == 3
-    assert "| USE_Trans (published, ACL 2020) | 86.1 |" in done.stdout  # the file is of the UN corpus by its name
+    # the file is of the UN corpus by its name
+    assert "| USE_Trans (published, ACL 2020) | 86.1 |" in done.stdout
     scores = read_scores(file)
-    assert {score.benchmark for score in scores} == {"own-translations", "own-graded", "own-retrieval"}
+    assert {score.benchmark for score in scores} == {
+        "own-translations",
+        "own-graded",
+        "own-retrieval",
+    }
     plain = [score for score in scores if not score.against]
-    assert {score.model for score in plain} == {MINI, str(other)} and all(s.low <= s.value <= s.high for s in plain)
+    assert {score.model for score in plain} == {MINI, str(other)} and all(
+        s.low <= s.value <= s.high for s in plain
+    )
     compared = [score for score in scores if score.against]
     assert len(compared) * 2 == len(plain) and {score.against for score in compared} == {MINI}
 
 
 def test_refusals_are_one_line(data, tmp_path, write, evaluate):
-    pairs, graded, same = data / "translations.UNv1.0.en-es.tsv", data / "graded.tsv", [("a", "A"), ("b", "A")]
+    pairs, graded, same = (
+        data / "translations.UNv1.0.en-es.tsv",
+        data / "graded.tsv",
+        [("a", "A"), ("b", "A")],
+    )
     table = write(tmp_path / "pairs.csv", "en,es\na,b\nc,d\n")
     for arguments, message in (
-        (["--translations", tmp_path / "none.tsv"], "none.tsv: No such file or directory; check the path"),
-        (["--translations", pairs, "--graded", graded, "--columns", "1", "2"], "score the two in separate runs"),
+        (
+            ["--translations", tmp_path / "none.tsv"],
+            "none.tsv: No such file or directory; check the path",
+        ),
+        (
+            ["--translations", pairs, "--graded", graded, "--columns", "1", "2"],
+            "score the two in separate runs",
+        ),
         (["--translations", pairs, "--columns", "1"], "1 column given, 2 needed"),
         (["--translations", table], "--columns NAME"),
-        (["--translations", write(tmp_path / "same.tsv", same)], "2 pairs with 2 and 1 distinct texts; give at least"),
+        (
+            ["--translations", write(tmp_path / "same.tsv", same)],
+            "2 pairs with 2 and 1 distinct texts; give at least",
+        ),
         (["--graded", pairs], "row 1 has 2 columns"),
     ):
         assert message in evaluate(MINI, *arguments, refused=True)
@@ -96,16 +129,27 @@ def test_refusals_are_one_line(data, tmp_path, write, evaluate):
 def test_a_figure_that_does_not_exist_is_null(tmp_path, write, evaluate):
     same = write(tmp_path / "same.tsv", "1\ta cat\ta cat\n2\ta dog\ta dog\n")
     printed, scores = evaluate(MINI, "--graded", same)
-    assert f"| {MINI} | undefined | undefined |" in printed and [score.value for score in scores] == [None, None]
+    assert f"| {MINI} | undefined | undefined |" in printed and [
+        score.value for score in scores
+    ] == [None, None]
 
 
 @pytest.mark.parametrize("content", ["mine", '{"name": "mine"}', '[{"name": "mine"}]'])
 def test_only_a_file_of_scores_is_replaced(tmp_path, data, capsys, content):
     file = tmp_path / "package.json"
     file.write_text(content)
-    command = ["evaluate", MINI, "--translations", str(data / "translations.UNv1.0.en-es.tsv"), "--json", str(file)]
+    command = [
+        "evaluate",
+        MINI,
+        "--translations",
+        str(data / "translations.UNv1.0.en-es.tsv"),
+        "--json",
+        str(file),
+    ]
     assert main(command) == 1
-    assert f"{file} exists and is not a file of scores; choose another name" in capsys.readouterr().err
+    assert (
+        f"{file} exists and is not a file of scores; choose another name" in capsys.readouterr().err
+    )
     assert file.read_text() == content
     file.unlink()
     assert [main(command) for _ in range(2)] == [0, 0] and read_scores(file)

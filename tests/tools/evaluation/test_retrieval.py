@@ -1,4 +1,6 @@
-"""Semantic and answer retrieval: measures by hand, tasks of sets, towers, BM25, and runs on made sets."""
+"""Semantic and answer retrieval: measures by hand, tasks of sets, towers, BM25, and runs on made
+sets.
+"""
 
 import runpy
 import sys
@@ -37,7 +39,11 @@ def make_set(write):
     """Write a set, a folder of three files, from ids and texts."""
 
     def make_set(folder, queries, corpus, qrels):
-        for name, rows in (("queries", queries.items()), ("corpus", corpus.items()), ("qrels", qrels)):
+        for name, rows in (
+            ("queries", queries.items()),
+            ("corpus", corpus.items()),
+            ("qrels", qrels),
+        ):
             write(folder / f"{name}.tsv", rows)
 
     return make_set
@@ -48,7 +54,9 @@ def make_set(write):
 
 def test_average_precision_by_hand():
     # hits at ranks 1, 3 and 4; a fourth one is not among the ranked
-    assert average_precision([7, 2, 5, 9, 4], {5, 7, 9, 30}) == pytest.approx((1 / 1 + 2 / 3 + 3 / 4) / 4)
+    assert average_precision([7, 2, 5, 9, 4], {5, 7, 9, 30}) == pytest.approx(
+        (1 / 1 + 2 / 3 + 3 / 4) / 4
+    )
     assert average_precision([1, 2], {3}) == 0 and average_precision([3], {3}) == 1
     # more than 100 relevant ones: all of the first 100 are, of 102
     assert average_precision(list(range(100)), set(range(102))) == pytest.approx(100 / 102)
@@ -67,7 +75,12 @@ def test_the_query_itself_is_no_candidate_and_the_ranks_are_cut():
         (
             [0, 7, 1, 8, *range(20, 120)],
             {7: 2, 8: 1, 9: 1},
-            [(2 / log2(3) + 1 / log2(5)) / (2 / log2(2) + 1 / log2(3) + 1 / log2(4)), 2 / 3, 2 / 3, 1 / 2],
+            [
+                (2 / log2(3) + 1 / log2(5)) / (2 / log2(2) + 1 / log2(3) + 1 / log2(4)),
+                2 / 3,
+                2 / 3,
+                1 / 2,
+            ],
         ),
         ([*range(20, 30), 9], {7: 2, 8: 1, 9: 1}, [0, 0, 1 / 3, 0]),
         ([7, 9, 8], {7: 2, 8: 1, 9: 1}, [1, 1, 1, 1]),
@@ -87,24 +100,42 @@ def test_a_query_is_known_by_its_id_or_its_text():
     found = make_task(asked, asked, SEMANTIC)
     assert (found.itself, found.relevant) == ([{0, 2}, {1}], [{1}, {3}])
     with pytest.raises(EvaluationError, match="query 'a' is its only relevant document"):
-        make_task(alone := RetrievalSet("x", {"a": "one"}, corpus, [""] * 4, [{2: 1}]), alone, SEMANTIC)
+        make_task(
+            alone := RetrievalSet("x", {"a": "one"}, corpus, [""] * 4, [{2: 1}]), alone, SEMANTIC
+        )
 
 
 def test_sets_are_found_and_told_apart(tmp_path, make_set):
     for name in ("xquad/es", "squad"):
-        make_set(tmp_path / name, {"q1": "who", "q2": "where"}, {"s1": "da", "s2": "ba"}, [("q1", "s1"), ("q2", "s2")])
-    make_set(tmp_path / "quora", {"a": "da", "b": "ba"}, {"a": "da", "c": "lo", "b": "ba"}, [("a", "b"), ("b", "a")])
-    make_set(tmp_path / "numbers", {"1": "da"}, {"1": "lo", "2": "ba"}, [("1", "2")])  # ids are those of other texts
+        make_set(
+            tmp_path / name,
+            {"q1": "who", "q2": "where"},
+            {"s1": "da", "s2": "ba"},
+            [("q1", "s1"), ("q2", "s2")],
+        )
+    make_set(
+        tmp_path / "quora",
+        {"a": "da", "b": "ba"},
+        {"a": "da", "c": "lo", "b": "ba"},
+        [("a", "b"), ("b", "a")],
+    )
+    # ids are those of other texts
+    make_set(tmp_path / "numbers", {"1": "da"}, {"1": "lo", "2": "ba"}, [("1", "2")])
     assert list(find(tmp_path, SEMANTIC)) == ["quora"]
     assert list(find(tmp_path, ANSWER)) == ["numbers", "squad", "xquad/es"]
     assert find(tmp_path / "quora", SEMANTIC) == {"quora": tmp_path / "quora"}
 
 
-def test_sets_are_made_of_pairs_and_scored(tmp_path, tiny, texts, write, evaluate, monkeypatch, capsys):
-    # A sentence and its double with another end have nearly one vector; all others are candidates alone.
+def test_sets_are_made_of_pairs_and_scored(
+    tmp_path, tiny, texts, write, evaluate, monkeypatch, capsys
+):
+    # A sentence and its double with another end have nearly one vector; all others are candidates
+    # alone.
     rows = [(texts[0], f"{texts[0]} {texts[0]}"), *((text,) for text in texts[1:12])]
     pairs, made = write(tmp_path / "pairs.tsv", rows), tmp_path / "data" / "kept"
-    monkeypatch.setattr(sys, "argv", ["make_retrieval_set", "--pairs", str(pairs), "--output", str(made)])
+    monkeypatch.setattr(
+        sys, "argv", ["make_retrieval_set", "--pairs", str(pairs), "--output", str(made)]
+    )
     with pytest.raises(SystemExit) as ended:
         runpy.run_path(str(SCRIPT), run_name="__main__")
     assert ended.value.code == 0 and capsys.readouterr().out == "2 queries, 13 candidates\n"
@@ -113,30 +144,46 @@ def test_sets_are_made_of_pairs_and_scored(tmp_path, tiny, texts, write, evaluat
     assert "published" not in printed
     assert [score.model for score in scores] == [tiny, "untrained"] and scores[0].value == 1
     assert "kept has 1 queries" in evaluate(tiny, "--data", made.parent, "--limit", 1)[0]
-    assert "the limit is 0 queries" in evaluate(tiny, "--data", made.parent, "--limit", 0, refused=True)
+    assert "the limit is 0 queries" in evaluate(
+        tiny, "--data", made.parent, "--limit", 0, refused=True
+    )
 
 
 def test_groups_are_the_closure_of_pairs(tmp_path, write):
     script = runpy.run_path(str(SCRIPT))
     corpus = dict.fromkeys("abcdefg", "")
     pairs = [("a", "c"), ("e", "c"), ("f", "b"), ("d", "d")]
-    assert script["groups_of"](corpus, pairs) == [[0, 2, 4], [1, 5]] and script["groups_of"](corpus, []) == []
-    questions = "1\tinstall ?\tbody\n2\thow to install\t\n3\tsound\n4\tno sound\tb\n5\tsound\tb\n6\tx\t\n"
+    assert (
+        script["groups_of"](corpus, pairs) == [[0, 2, 4], [1, 5]]
+        and script["groups_of"](corpus, []) == []
+    )
+    questions = (
+        "1\tinstall ?\tbody\n2\thow to install\t\n3\tsound\n4\tno sound\tb\n5\tsound\tb\n6\tx\t\n"
+    )
     lists = write(tmp_path / "test.txt", "1\t2\t3 2\t0.5 0.2\n4\t5\n")
     found, pairs = script["read_askubuntu"](write(tmp_path / "texts.txt", questions), [lists])
-    assert found == {"1": "install ?", "2": "how to install", "3": "sound", "4": "no sound"}  # 3 and 5 have one title
+    # 3 and 5 have one title
+    assert found == {"1": "install ?", "2": "how to install", "3": "sound", "4": "no sound"}
     assert script["groups_of"](found, pairs) == [[0, 1], [2, 3]]
 
 
-def test_queries_in_another_language_look_among_the_english_sentences(tmp_path, named, make_set, write):
+def test_queries_in_another_language_look_among_the_english_sentences(
+    tmp_path, named, make_set, write
+):
     english = {"a": "cat", "b": "kitty"}
     make_set(tmp_path / "quora" / "en", english, {**english, "c": "dog"}, [("a", "b"), ("b", "a")])
     write(tmp_path / "quora" / "es" / "queries.tsv", [("a", "gato"), ("b", "gatito")])
     assert find(tmp_path, ANSWER) == {}
     _, tasks = data = read(Request([], SEMANTIC, tmp_path))
     assert [each.name for each in tasks] == ["quora/en", "quora/es-en"]
-    assert (tasks[1].queries, tasks[1].itself, tasks[1].relevant) == (("gato", "gatito"), [{0}, {1}], [{1}, {0}])
-    model = named({"cat": [1, 0], "kitty": [0.9, 0.1], "dog": [0, 1], "gato": [1, 0.1], "gatito": [0.1, 1]})
+    assert (tasks[1].queries, tasks[1].itself, tasks[1].relevant) == (
+        ("gato", "gatito"),
+        [{0}, {1}],
+        [{1}, {0}],
+    )
+    model = named(
+        {"cat": [1, 0], "kitty": [0.9, 0.1], "dog": [0, 1], "gato": [1, 0.1], "gatito": [0.1, 1]}
+    )
     # "gatito" finds "dog" before "cat"
     assert [one.value for one in score("m", model, data)] == [1, (1 + 1 / 2) / 2]
 
@@ -146,7 +193,15 @@ def test_queries_in_another_language_look_among_the_english_sentences(tmp_path, 
 
 def task(questions, answers, right, contexts=None):
     none = [set() for _ in questions]
-    return Task("t", False, tuple(questions), tuple(answers), tuple(contexts or [""] * len(answers)), right, none)
+    return Task(
+        "t",
+        False,
+        tuple(questions),
+        tuple(answers),
+        tuple(contexts or [""] * len(answers)),
+        right,
+        none,
+    )
 
 
 def scored(made, scores):
@@ -157,19 +212,29 @@ def scored(made, scores):
 def test_ranks_by_hand():
     scores = np.array([[0.1, 0.9, 0.5, 0.9], [0.9, 0.9, 0.5, 0.9], [0.3, 0.2, 0.1, 0.0]])
     # 0.5 is third; three of 0.9 share rank 2; the better of the last two right ones is second
-    assert right_ranks(scores, [np.array(rows) for rows in ([2], [0], [1, 3])]).tolist() == [3, 2, 2]
+    assert right_ranks(scores, [np.array(rows) for rows in ([2], [0], [1, 3])]).tolist() == [
+        3,
+        2,
+        2,
+    ]
 
 
 @pytest.mark.parametrize(
     ("made", "scores", "figures"),
     [
-        # ties share their mean rank and are no hit; what differs behind the sixth digit is rounding, and a tie too
+        # ties share their mean rank and are no hit; what differs behind the sixth digit is
+        # rounding, and a tie too
         (task(["who"], ["a", "b", "c"], [{0}]), [[0.5, 0.5, 0.1]], [0, 1 / 1.5]),
         (task(["who"], ["a", "b"], [{0}]), [[0.5, 0.4999999]], [0, 1 / 1.5]),
         (task(["who"], ["a", "b"], [{0}]), [[0.5, 0.49999]], [1, 1]),
         # equal questions count once, by the best rank
-        (task(["who", "where", "who"], ["a", "b", "c"], [{2}, {1}, {0}]), [[0.9, 0.5, 0.1]] * 3, [0.5, 0.75]),
-        # who: the best sentence is another one of the right paragraph; where: it is of the wrong one
+        (
+            task(["who", "where", "who"], ["a", "b", "c"], [{2}, {1}, {0}]),
+            [[0.9, 0.5, 0.1]] * 3,
+            [0.5, 0.75],
+        ),
+        # who: the best sentence is another one of the right paragraph; where: it is of the wrong
+        # one
         (
             task(["who", "where"], ["a", "b", "c", "d"], [{0}, {1}], ["p", "q", "p", "q"]),
             [[0.5, 0.1, 0.9, 0.2], [0.9, 0.8, 0.1, 0.2]],
@@ -181,17 +246,23 @@ def test_ranks_by_hand():
     ],
 )
 def test_answer_measures_by_hand(made, scores, figures):
-    names = ["P@1 sentence", "P@1 paragraph", "MRR"] if len(figures) == 3 else ["P@1 sentence", "MRR"]
+    names = (
+        ["P@1 sentence", "P@1 paragraph", "MRR"] if len(figures) == 3 else ["P@1 sentence", "MRR"]
+    )
     assert scored(made, scores) == dict(zip(names, map(pytest.approx, figures), strict=True))
 
 
 def made_set(name, queries, corpus, relevant, contexts=None):
     corpus = {f"{name}-{row}": text for row, text in enumerate(corpus)}
-    return RetrievalSet(name, queries, corpus, contexts or [""] * len(corpus), [{row: 1} for row in relevant])
+    return RetrievalSet(
+        name, queries, corpus, contexts or [""] * len(corpus), [{row: 1} for row in relevant]
+    )
 
 
 def test_equal_sentences_are_right_alike():
-    asked = made_set("s", {"q": "who"}, ["yes", "no", "yes", "yes"], [0], ["one", "one", "two", "one"])
+    asked = made_set(
+        "s", {"q": "who"}, ["yes", "no", "yes", "yes"], [0], ["one", "one", "two", "one"]
+    )
     found = make_task(asked, asked, ANSWER)
     # the last row is the first one again; "yes" of the other paragraph is right as well
     assert found.corpus == ("yes", "no", "yes") and found.contexts == ("one", "one", "two")
@@ -201,10 +272,18 @@ def test_equal_sentences_are_right_alike():
 
 def test_questions_of_one_language_are_put_to_answers_of_another():
     spanish = made_set("x/es", {"1": "quien", "2": "donde"}, ["da", "lo", "ba"], [1, 0])
-    found = make_task(spanish, made_set("x/en", {"2": "where", "1": "who"}, ["there", "she"], [0, 1]), ANSWER)
-    assert (found.name, found.queries, found.corpus) == ("x/es-en", ("quien", "donde"), ("there", "she"))
+    found = make_task(
+        spanish, made_set("x/en", {"2": "where", "1": "who"}, ["there", "she"], [0, 1]), ANSWER
+    )
+    assert (found.name, found.queries, found.corpus) == (
+        "x/es-en",
+        ("quien", "donde"),
+        ("there", "she"),
+    )
     assert found.relevant == [{1}, {0}]
-    with pytest.raises(EvaluationError, match=r"query '2' of x/es is missing from x/de; give parallel sets"):
+    with pytest.raises(
+        EvaluationError, match=r"query '2' of x/es is missing from x/de; give parallel sets"
+    ):
         make_task(spanish, made_set("x/de", {"1": "wer"}, ["sie"], [0]), ANSWER)
 
 
@@ -212,11 +291,20 @@ def test_models_with_towers_are_scored_both_ways(named):
     vectors = {"who": [1, 0], "she": [0, 1], "there": [0.9, 0.1]}
     made, plain = task(["who"], ["she", "there"], [{0}], ["right", "wrong"]), named(vectors)
     assert {one.model for one in score("m", plain, (ANSWER, [made, made]))} == {"m"}
-    assert [call for call in plain.calls if "" not in call] == [["who"], ["she", "there"]]  # once, whatever the tasks
+    # once, whatever the tasks
+    assert [call for call in plain.calls if "" not in call] == [["who"], ["she", "there"]]
     towers = named(vectors)
-    towers.encode_query = lambda texts, **_: np.array([[0, int(text == "who")] for text in texts], np.float32)
-    towers.encode_answers = lambda texts, contexts: np.array([[0, 1] if of == "right" else [1, 0] for of in contexts])
-    found = {one.model: one.value for one in score("m", towers, (ANSWER, [made])) if one.measure == "P@1 sentence"}
+    towers.encode_query = lambda texts, **_: np.array(
+        [[0, int(text == "who")] for text in texts], np.float32
+    )
+    towers.encode_answers = lambda texts, contexts: np.array(
+        [[0, 1] if of == "right" else [1, 0] for of in contexts]
+    )
+    found = {
+        one.model: one.value
+        for one in score("m", towers, (ANSWER, [made]))
+        if one.measure == "P@1 sentence"
+    }
     assert found == {"m, shared": 0, "m, towers": 1}
 
 
@@ -227,17 +315,28 @@ def test_bm25_finds_rare_words():
     answers, questions = ["the moon is old", "the sun", "the moon"], ["old moon", "Sun!", "qqq"]
     found = answer_measures(task(questions, answers, [{0}, {1}, {2}]), bm25(answers, questions))
     # "qqq" is nowhere: all have one score, and share rank 2
-    assert found == {"P@1 sentence": pytest.approx(2 / 3), "MRR": pytest.approx((1 + 1 + 1 / 2) / 3)}
+    assert found == {
+        "P@1 sentence": pytest.approx(2 / 3),
+        "MRR": pytest.approx((1 + 1 + 1 / 2) / 3),
+    }
     assert bm25(["!", "?"], ["?"])(slice(0, 1)).tolist() == [[0, 0]]  # no word anywhere
 
 
 def test_the_command_prints_and_writes(tmp_path, tiny, texts, make_set, evaluate, monkeypatch):
     pytest.importorskip("bm25s")
-    for language, part in (("en", texts[:6]), ("es", texts[6:12])):  # questions are the words of their answers
-        answers = {f"{language}{row}": f"{text}\tparagraph {row // 2}" for row, text in enumerate(part)}
+    # questions are the words of their answers
+    for language, part in (("en", texts[:6]), ("es", texts[6:12])):
+        answers = {
+            f"{language}{row}": f"{text}\tparagraph {row // 2}" for row, text in enumerate(part)
+        }
         qrels = [(row, f"{language}{row}") for row in range(6)]
         make_set(tmp_path / "x" / language, dict(enumerate(part)), answers, qrels)
-    make_set(tmp_path / "alone", {"q": texts[0]}, {f"a{row}": texts[row] for row in range(3)}, [("q", "a0")])
+    make_set(
+        tmp_path / "alone",
+        {"q": texts[0]},
+        {f"a{row}": texts[row] for row in range(3)},
+        [("q", "a0")],
+    )
     command = [tiny, "--benchmarks", "answer-retrieval", "--data", tmp_path]
     printed, scores = evaluate(*command, "--untrained")
     assert "x 100, alone: 1 questions, 3 sentences\n\n| model | P@1 sentence | MRR |" in printed

@@ -34,7 +34,9 @@ class Letters:
     """Stands for a model: a text's vector counts its letters."""
 
     def encode(self, texts, **kwargs):
-        rows = np.array([[text.count(letter) + 0.1 * i for i, letter in enumerate("abcdxy")] for text in texts])
+        rows = np.array(
+            [[text.count(letter) + 0.1 * i for i, letter in enumerate("abcdxy")] for text in texts]
+        )
         return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
 
 
@@ -53,12 +55,18 @@ def test_the_catalogue_has_the_official_numbers():
 
 
 def test_sets_are_chosen_by_name():
-    assert [info.key for info in select_sets(["stsb", "2017/en-en"])] == ["2017/en-en", "stsb/dev", "stsb/test"]
+    assert [info.key for info in select_sets(["stsb", "2017/en-en"])] == [
+        "2017/en-en",
+        "stsb/dev",
+        "stsb/test",
+    ]
     assert [info.key for info in select_sets(["stsb/train"])] == ["stsb/train"]
     assert len(select_sets()) == 25 + 7 + 2
     with pytest.raises(SettingsError, match="'2011' is not an STS benchmark; choose from 2012"):
         select_sets(["2011"])
-    with pytest.raises(SettingsError, match=r"'2017/ko-ko' is not a set of STS 2017; choose from 2017/ar-ar, "):
+    with pytest.raises(
+        SettingsError, match=r"'2017/ko-ko' is not a set of STS 2017; choose from 2017/ar-ar, "
+    ):
         select_sets(["2017/ko-ko"])
 
 
@@ -69,11 +77,19 @@ def test_both_layouts_are_found(tmp_path, write):
     write(tmp_path / "STS14-en-test" / "STS.input.deft-forum.txt", [row[1:] for row in ROWS])
     write(tmp_path / "STS14-en-test" / "STS.gs.deft-forum.txt", [row[:1] for row in ROWS])
     data = read(Request([], data=tmp_path))
-    assert list(data.sets) == ["2012/MSRpar", "2013/FNWN", "2014/deft-forum", "2017/es-en-4b", "stsb/dev"]
+    assert list(data.sets) == [
+        "2012/MSRpar",
+        "2013/FNWN",
+        "2014/deft-forum",
+        "2017/es-en-4b",
+        "stsb/dev",
+    ]
     assert data.altered == list(data.sets) and len(data.sets["2013/FNWN"]) == 2
     assert all(pairs.first[:2] == ["a b c", "a b"] for pairs in data.sets.values())
     assert "2013/SMT is missing" in data.notes and f"2015: no data in {tmp_path}" in data.notes
-    with pytest.raises(EvaluationError, match=r"no STS data for 2015; name files like sts2012/MSRpar\.tsv"):
+    with pytest.raises(
+        EvaluationError, match=r"no STS data for 2015; name files like sts2012/MSRpar\.tsv"
+    ):
         read(Request([], data=tmp_path, sets=["2015"]))
 
 
@@ -82,10 +98,15 @@ def test_the_hub_gives_years_in_one_piece(monkeypatch, tmp_path, write):
 
     def load_dataset(path, subset=None, split=None, revision=None):
         asked.append((path, subset, split))
-        assert re.fullmatch("[0-9a-f]{40}", revision)  # what is changed at the hub later is not read
+        # what is changed at the hub later is not read
+        assert re.fullmatch("[0-9a-f]{40}", revision)
         if path == "mteb/sts16-sts":
             raise ConnectionError("offline\nmore")
-        return dict(zip(("score", "sentence1", "sentence2"), map(list, zip(*ROWS, strict=True)), strict=True))
+        return dict(
+            zip(
+                ("score", "sentence1", "sentence2"), map(list, zip(*ROWS, strict=True)), strict=True
+            )
+        )
 
     monkeypatch.setitem(sys.modules, "datasets", SimpleNamespace(load_dataset=load_dataset))
     write(tmp_path / "sts2014" / "OnWN.tsv", ROWS)
@@ -98,9 +119,15 @@ def test_the_hub_gives_years_in_one_piece(monkeypatch, tmp_path, write):
     ]
     assert list(data.sets) == ["2013", "2014/OnWN", "2017/ar-en", "stsb/dev"]
     assert any(note.startswith("2013: the hub combines the sets of a year") for note in data.notes)
-    found = {one.set: one.value for one in score("m", Letters(), data) if one.measure == POOLED_SPEARMAN}
-    assert found["2013"] == pytest.approx(found["2014 without deft-forum, deft-news, headlines, images, tweet-news"])
-    with pytest.raises(EvaluationError, match=r"cannot load mteb/sts16-sts from the hub \(ConnectionError: offline"):
+    found = {
+        one.set: one.value for one in score("m", Letters(), data) if one.measure == POOLED_SPEARMAN
+    }
+    assert found["2013"] == pytest.approx(
+        found["2014 without deft-forum, deft-news, headlines, images, tweet-news"]
+    )
+    with pytest.raises(
+        EvaluationError, match=r"cannot load mteb/sts16-sts from the hub \(ConnectionError: offline"
+    ):
         read(Request([], sets=["2016"], hub=True))
 
 
@@ -109,7 +136,8 @@ def test_the_hub_gives_years_in_one_piece(monkeypatch, tmp_path, write):
 
 def test_means_by_hand():
     values = {key: 0.5 for year in YEARS for key in keys(year)}
-    values |= dict(zip(keys("2013"), (0.6, 0.2, 0.4, 0.0), strict=True))  # FNWN, headlines, OnWN, SMT
+    # FNWN, headlines, OnWN, SMT
+    values |= dict(zip(keys("2013"), (0.6, 0.2, 0.4, 0.0), strict=True))
     values["2012/MSRpar"] = 0.6
     got = papers_means({key: np.array([value, 0.0]) for key, value in values.items()})
     assert list(got) == [
@@ -117,11 +145,14 @@ def test_means_by_hand():
         "average", "average without SMT", "all sets", "all sets without SMT",
     ]  # fmt: skip
     figures = {label: mean[0] for label, mean in got.items()}
-    assert figures["2012"] == pytest.approx((0.6 + 4 * 0.5) / 5) and figures["2013"] == pytest.approx(0.3)
+    assert figures["2012"] == pytest.approx((0.6 + 4 * 0.5) / 5) and figures[
+        "2013"
+    ] == pytest.approx(0.3)
     assert figures["2013 without SMT"] == pytest.approx(0.4)
     assert figures["average"] == pytest.approx((0.52 + 0.3 + 3 * 0.5) / 5)  # a year counts once
     assert figures["average without SMT"] == pytest.approx((0.52 + 0.4 + 3 * 0.5) / 5)
-    assert figures["all sets"] == pytest.approx((0.6 + 0.6 + 0.2 + 0.4 + 20 * 0.5) / 25)  # a year counts by its sets
+    # a year counts by its sets
+    assert figures["all sets"] == pytest.approx((0.6 + 0.6 + 0.2 + 0.4 + 20 * 0.5) / 25)
     assert figures["all sets without SMT"] == pytest.approx((0.6 + 0.6 + 0.2 + 0.4 + 20 * 0.5) / 24)
     assert {mean[1] for mean in got.values()} == {0}  # resamples are averaged alike
 
@@ -145,13 +176,21 @@ def test_means_of_incomplete_years_say_so():
 def sample(*names):
     def pairs(name, n, seed):
         random = np.random.default_rng(seed)
-        first, second = (["".join(random.choice(list("abcdxy"), 12)) for _ in range(n)] for _ in range(2))
+        first, second = (
+            ["".join(random.choice(list("abcdxy"), 12)) for _ in range(n)] for _ in range(2)
+        )
         return GradedPairs(name, first, second, random.uniform(0, 5, n).tolist())
 
     return StsData({name: pairs(name, 20 + number, number) for number, name in enumerate(names)})
 
 
-ALL = sample(*[key for year in YEARS for key in keys(year, "SMT")], "2017/en-en", "2017/ar-en", "stsb/dev", "stsb/test")
+ALL = sample(
+    *[key for year in YEARS for key in keys(year, "SMT")],
+    "2017/en-en",
+    "2017/ar-en",
+    "stsb/dev",
+    "stsb/test",
+)
 
 
 def test_figures_equal_scipy_on_cosines_of_sklearn():
@@ -160,7 +199,9 @@ def test_figures_equal_scipy_on_cosines_of_sklearn():
     model, by_sklearn = Letters(), {}
     found = {(one.set, one.measure): one for one in score("m", model, ALL)}
     for key, pairs in ALL.sets.items():
-        by_sklearn[key] = 1 - paired_cosine_distances(7 * model.encode(pairs.first), 0.3 * model.encode(pairs.second))
+        by_sklearn[key] = 1 - paired_cosine_distances(
+            7 * model.encode(pairs.first), 0.3 * model.encode(pairs.second)
+        )
         expected = stats.pearsonr(by_sklearn[key], pairs.grades).statistic
         assert found[key, "Pearson"].value == pytest.approx(expected, abs=1e-5)
         assert found[key, "Pearson"].low < expected < found[key, "Pearson"].high
@@ -173,7 +214,9 @@ def test_figures_equal_scipy_on_cosines_of_sklearn():
     mteb = {name for name, measure in found if measure == MTEB_SPEARMAN}
     assert mteb == {"STS12", "STS13", "STS14", "STS15", "STS16", "STS12-16", "STS17/en-en", "STS17/en-ar",
                     "STSBenchmark"}  # fmt: skip
-    angles = stats.pearsonr(-np.arccos(by_sklearn["stsb/dev"].round(6)), ALL.sets["stsb/dev"].grades).statistic
+    angles = stats.pearsonr(
+        -np.arccos(by_sklearn["stsb/dev"].round(6)), ALL.sets["stsb/dev"].grades
+    ).statistic
     assert found["stsb/dev", ANGLE].value == pytest.approx(angles, abs=1e-4)
 
 
@@ -200,18 +243,37 @@ def test_every_table_names_its_protocol_and_has_the_published_rows(monkeypatch):
     head = papers[2].split(" | ")
 
     def row(label):
-        return dict(zip(head, next(line for line in papers if line.startswith(f"| {label}")).split(" | "), strict=True))
+        return dict(
+            zip(
+                head,
+                next(line for line in papers if line.startswith(f"| {label}")).split(" | "),
+                strict=True,
+            )
+        )
 
     cells = row("P-SP (published, EMNLP 2022)")
-    assert (cells["2012"], cells["2013"], cells["2013 without SMT"], cells["average"]) == ("68.7", "64.7", "-", "74.6")
-    assert row("SP 20k, 2M bitext (published, ACL 2019)")["all sets"] == "71.0"  # its mean is over sets
+    assert (cells["2012"], cells["2013"], cells["2013 without SMT"], cells["average"]) == (
+        "68.7",
+        "64.7",
+        "-",
+        "74.6",
+    )
+    # its mean is over sets
+    assert row("SP 20k, 2M bitext (published, ACL 2019)")["all sets"] == "71.0"
     ours = row("m ")
     value = next(s.value for s in found if (s.set, s.measure) == ("2013 without SMT", MEAN_PEARSON))
-    assert (ours["2013"], ours["average"]) == ("-", "-") and ours["2013 without SMT"].startswith(f"{100 * value:.1f} [")
-    assert "| P-SP 1024d (published, EMNLP 2022) |" in "\n".join(parts) and "| USE_CNN (published" in "\n".join(parts)
+    assert (ours["2013"], ours["average"]) == ("-", "-") and ours["2013 without SMT"].startswith(
+        f"{100 * value:.1f} ["
+    )
+    assert "| P-SP 1024d (published, EMNLP 2022) |" in "\n".join(
+        parts
+    ) and "| USE_CNN (published" in "\n".join(parts)
     monkeypatch.setattr(StsData, "altered", ["2012/MSRpar", "2017/ar-en", "stsb/dev"])
     text = "\n".join(tables(found, ALL))
-    assert "(published" not in text and "not the published test set: 2012/MSRpar, 2017/ar-en and stsb/dev" in text
+    assert (
+        "(published" not in text
+        and "not the published test set: 2012/MSRpar, 2017/ar-en and stsb/dev" in text
+    )
 
 
 def test_published_rows_agree_with_themselves():

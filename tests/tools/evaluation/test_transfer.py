@@ -45,13 +45,19 @@ def test_tasks_are_scored_as_their_splits_allow():
     halves = {"train": labelled(120, 3), "test": labelled(60, 3, seed=1)}
     assert accuracy(halves) > 0.9 and accuracy({**halves, "dev": labelled(60, 3, seed=2)}) > 0.9
     generator = np.random.default_rng(5)  # labels without meaning are not found
-    noise = generator.normal(size=(400, 6)).astype(np.float32), generator.integers(0, 2, 400).astype(str)
+    noise = (
+        generator.normal(size=(400, 6)).astype(np.float32),
+        generator.integers(0, 2, 400).astype(str),
+    )
     assert 0.4 < accuracy({"train": noise}) < 0.6
 
 
 def test_the_majority_by_hand():
     three, test = (["a", "b", "c"], ["1", "0", "1"]), (["d", "e"], ["0", "1"])
-    found = [one.value for one in reference({"MR": {"train": three}, "TREC": {"train": three, "test": test}})]
+    found = [
+        one.value
+        for one in reference({"MR": {"train": three}, "TREC": {"train": three, "test": test}})
+    ]
     assert found == [pytest.approx(2 / 3), 0.5]
 
 
@@ -66,11 +72,20 @@ def folder(tmp_path, texts, write):
 
 def test_tasks_are_read(folder, texts):
     (folder / "transfer" / "SST2.dev.tsv").unlink()
-    assert list(find(folder, "transfer")) == ["MR", "TREC"] and benchmarks_in(folder) == ["transfer"]
+    assert list(find(folder, "transfer")) == ["MR", "TREC"] and benchmarks_in(folder) == [
+        "transfer"
+    ]
     found = read(Request([], data=folder))
-    assert {task: list(splits) for task, splits in found.items()} == {"MR": ["train"], "TREC": ["train", "test"]}
+    assert {task: list(splits) for task, splits in found.items()} == {
+        "MR": ["train"],
+        "TREC": ["train", "test"],
+    }
     sentences, labels = found["MR"]["train"]
-    assert sentences[:2] == [f"{text} {text}" for text in texts[:2]] and labels[:3] == ["0", "1", "0"]
+    assert sentences[:2] == [f"{text} {text}" for text in texts[:2]] and labels[:3] == [
+        "0",
+        "1",
+        "0",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -78,8 +93,16 @@ def test_tasks_are_read(folder, texts):
     [
         (transfer, "0\tda\nlo\n", "row 2 has 1 column \\('lo'\\), not 2; separate"),
         (transfer, "0\tda\n \tlo\n", "row 2: an empty label; write `label TAB text`"),
-        (transfer, "0\tda\n" * 20 + "1\tlo\n" * 9, "20 of label 0, 9 of label 1; give two or more labels"),
-        (nli, "neutral\tda\tba\nyes\tda\tlo\n", "row 2: unknown label 'yes'; use entailment, neutral, contradiction"),
+        (
+            transfer,
+            "0\tda\n" * 20 + "1\tlo\n" * 9,
+            "20 of label 0, 9 of label 1; give two or more labels",
+        ),
+        (
+            nli,
+            "neutral\tda\tba\nyes\tda\tlo\n",
+            "row 2: unknown label 'yes'; use entailment, neutral, contradiction",
+        ),
         (nli, "neutral\tda\t \n", "row 1: an empty sentence"),
     ],
 )
@@ -93,7 +116,10 @@ def test_wrong_files_are_refused(tmp_path, write, benchmark, text, message):
 def test_the_command_prints_and_records(folder, tiny, evaluate):
     pytest.importorskip("sklearn")
     printed, scores = evaluate(tiny, "--data", folder, "--untrained")
-    assert f"| {tiny} | 100.0 | 100.0 | 100.0 |" in printed and "| majority | 50.0 | 50.0 | 50.0 |" in printed
+    assert (
+        f"| {tiny} | 100.0 | 100.0 | 100.0 |" in printed
+        and "| majority | 50.0 | 50.0 | 50.0 |" in printed
+    )
     assert "USE_Trans (published" not in printed and "| untrained |" in printed
     assert "not the published test set: MR, " in printed
     assert {score.value for score in scores if score.model == tiny} == {1}
@@ -116,7 +142,9 @@ class Classifier:
 def test_sets_of_inference_are_found_by_name(tmp_path, write):
     for name in ("snli_test.en.tsv", "xnli_held.es.tsv", "other.tsv", "notes.txt"):
         write(tmp_path / name, PAIRS)
-    assert list(nli.find(tmp_path, "nli")) == ["snli_test.en", "xnli_held.es"] and benchmarks_in(tmp_path) == ["nli"]
+    assert list(nli.find(tmp_path, "nli")) == ["snli_test.en", "xnli_held.es"] and benchmarks_in(
+        tmp_path
+    ) == ["nli"]
     rows = [(1, "da", "ba"), (0, "da lo", "da"), (2, "da", "lo"), (1, "ba", "lo")]
     assert nli.read(Request([], data=tmp_path, languages=["es"])) == {"xnli_held.es": rows}
 
@@ -130,4 +158,6 @@ def test_models_without_a_classifier_are_left_out(tmp_path, tiny, write, evaluat
     write(tmp_path / "snli_test.en.tsv", PAIRS)
     printed, scores = evaluate(tiny, "--data", tmp_path)
     assert "| majority | 50.0 |" in printed and [score.model for score in scores] == ["majority"]
-    assert f"{tiny}: has no classifier, since it was not trained on inference; left out" in caplog.text
+    assert (
+        f"{tiny}: has no classifier, since it was not trained on inference; left out" in caplog.text
+    )

@@ -1,4 +1,6 @@
-"""Exact search by products of blocks, compared with a plain one, with and without the compiled kernels."""
+"""Exact search by products of blocks, compared with a plain one, with and without the compiled
+kernels.
+"""
 
 import sys
 
@@ -41,7 +43,11 @@ def without_kernels(monkeypatch):
 def unit(rows, dim=6, seed=0, levels=None):
     """Vectors of length 1; of few levels, so that many are equal, if a number of levels is given."""
     rng = np.random.default_rng(seed)
-    vectors = rng.normal(size=(rows, dim)) if levels is None else rng.integers(0, levels, (rows, dim)) + 0.5
+    vectors = (
+        rng.normal(size=(rows, dim))
+        if levels is None
+        else rng.integers(0, levels, (rows, dim)) + 0.5
+    )
     return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
 
 
@@ -53,7 +59,10 @@ def plain(queries, corpus, k):
 
 
 def same(one, other):
-    return one.similarities.tobytes() == other.similarities.tobytes() and one.indices.tolist() == other.indices.tolist()
+    return (
+        one.similarities.tobytes() == other.similarities.tobytes()
+        and one.indices.tolist() == other.indices.tolist()
+    )
 
 
 @pytest.mark.parametrize("levels", [None, 2])
@@ -85,7 +94,11 @@ def test_a_corpus_among_itself_is_searched_once(way, monkeypatch, shard, side, l
 
 
 @given(
-    COUNTS, st.integers(1, 40), st.sampled_from(["float32", "float16", "int8"]), st.integers(1, 9), st.integers(0, 9)
+    COUNTS,
+    st.integers(1, 40),
+    st.sampled_from(["float32", "float16", "int8"]),
+    st.integers(1, 9),
+    st.integers(0, 9),
 )
 def test_cosines_are_the_same_bit_by_bit_without_kernels(count, dim, kind, size, seed):
     rng = np.random.default_rng(seed)
@@ -111,7 +124,9 @@ def test_stored_vectors_are_the_vectors(count, size, kind, seed):
     read = Rows([stored[begin : begin + size] for begin in range(0, count, size)])
     assert (len(read), read.dim) == (count, 8)
     whole, begin = read.rows(0, count), count // 3
-    np.testing.assert_allclose(whole, unit_rows(vectors, "x"), atol=0.001 if kind is VectorType.FLOAT16 else 0.01)
+    np.testing.assert_allclose(
+        whole, unit_rows(vectors, "x"), atol=0.001 if kind is VectorType.FLOAT16 else 0.01
+    )
     np.testing.assert_allclose(np.linalg.norm(whole, axis=1), 1, atol=1e-6)
     np.testing.assert_array_equal(read.take(picks), whole[picks])
     np.testing.assert_array_equal(read.rows(begin, count), whole[begin:])
@@ -140,12 +155,18 @@ def test_rows_of_zeros_are_left_out(rng, kind):
     np.testing.assert_array_equal(rows.rows(2, 15), plain.rows(2, 15))
     np.testing.assert_array_equal(rows.take(np.array([18, 0, 5])), plain.take(np.array([18, 0, 5])))
     candidates = rng.integers(-1, 19, (4, 6))
-    np.testing.assert_array_equal(rows.cosines(unit(4, 8, 1), candidates), plain.cosines(unit(4, 8, 1), candidates))
-    np.testing.assert_array_equal(rows.stored_numbers(np.array([-1, 0, 18])), [-1, kept[0], kept[18]])
+    np.testing.assert_array_equal(
+        rows.cosines(unit(4, 8, 1), candidates), plain.cosines(unit(4, 8, 1), candidates)
+    )
+    np.testing.assert_array_equal(
+        rows.stored_numbers(np.array([-1, 0, 18])), [-1, kept[0], kept[18]]
+    )
 
 
 def test_a_sentence_is_not_its_own_neighbor():
-    neighbors = Neighbors(np.array([[1, 1, 0.5], [1, 0.9, 0.8]], np.float32), np.array([[3, 7, 1], [5, 6, 4]]))
+    neighbors = Neighbors(
+        np.array([[1, 1, 0.5], [1, 0.9, 0.8]], np.float32), np.array([[3, 7, 1], [5, 6, 4]])
+    )
     rest = neighbors.without_self(np.array([3, 4]))
     assert rest.indices.tolist() == [[7, 1], [5, 6]]  # row 4 was found last
     assert rest.similarities.tolist() == [[1, 0.5], pytest.approx([1, 0.9])]

@@ -1,4 +1,6 @@
-"""How hard an inexact index must look: recall against a plain search, on rows whose clusters are known."""
+"""How hard an inexact index must look: recall against a plain search, on rows whose clusters are
+known.
+"""
 
 import re
 
@@ -28,7 +30,9 @@ def queries(rng):
 
 
 def plain_recalls(queries, corpus, index, effort, k, own):
-    """Shares of the nearest row and of the k nearest that lie in the lists looked at, query by query."""
+    """Shares of the nearest row and of the k nearest that lie in the lists looked at, query by
+    query.
+    """
     index.set_effort(effort)
     nearest, all_k = 0, 0
     for row in range(len(queries)):
@@ -49,9 +53,12 @@ def test_recalls_are_those_of_a_plain_search(tmp_path, corpus, queries, own):
     assert list(found.tried)[-1] == str(found.effort) and found.tried[str(found.effort)][0] >= 0.8
     for effort, recalls in found.tried.items():
         expected = plain_recalls(queries, corpus, index, int(effort), 5, own)
-        assert recalls == pytest.approx(expected, abs=0.01)  # places that are not found are filled by others
+        # places that are not found are filled by others
+        assert recalls == pytest.approx(expected, abs=0.01)
     tried = list(found.tried.values())
-    assert all(one[0] < 0.8 for one in tried[:-1]) and (found.recall, found.recall_at_k) == tried[-1]
+    assert (
+        all(one[0] < 0.8 for one in tried[:-1]) and (found.recall, found.recall_at_k) == tried[-1]
+    )
     assert found.recall > found.recall_at_k and found.k == 5
 
 
@@ -60,11 +67,17 @@ def test_recall_that_is_not_reached_is_a_warning(tmp_path, corpus, queries, capl
     effort = find_effort(queries, index, 1, SearchSettings(recall=0.99))
     share = f"{100 * effort.recall:.1f} % of a sample"
     assert effort.recall < 0.99 == effort.wanted and f"{share} (99.0 % wanted)" in str(effort)
-    assert f"index IVF8,PQ2x4 finds the nearest neighbor of only {share} at its maximum effort" in caplog.text
+    assert (
+        f"index IVF8,PQ2x4 finds the nearest neighbor of only {share} at its maximum effort"
+        in caplog.text
+    )
     assert "99.0 % are wanted (--recall); --index Flat finds all" in caplog.text
     caplog.clear()
     flat = Index("Flat", corpus, tmp_path / "flat", SearchSettings())
-    assert "wanted" not in str(find_effort(queries, flat, 1, SearchSettings(recall=0.99))) and not caplog.text
+    assert (
+        "wanted" not in str(find_effort(queries, flat, 1, SearchSettings(recall=0.99)))
+        and not caplog.text
+    )
 
 
 @pytest.mark.parametrize(
@@ -74,8 +87,17 @@ def test_recall_that_is_not_reached_is_a_warning(tmp_path, corpus, queries, capl
         ("PCA300,Flat", "PCA matrix cannot output 300 dimensions from 8"),
         ("IVF16,PQ7", "should be a multiple of the number of subquantizers"),
         ("OPQ7,Flat", "should be a multiple of the number of subquantizers"),
-        ("PQ2x10", r"Number of training points \(600\) should be at least as large as number of clusters \(1024\)"),
-        ("IVF65536,Flat", "has 65,536 lists, but there are 600 sentences; give fewer lists, or Flat"),
+        (
+            "PQ2x10",
+            (
+                r"Number of training points \(600\) should be at least as large as number of"
+                r" clusters \(1024\)"
+            ),
+        ),
+        (
+            "IVF65536,Flat",
+            "has 65,536 lists, but there are 600 sentences; give fewer lists, or Flat",
+        ),
         ("IDMap,Flat", "add does not make sense with IndexIDMap"),
         ("LSH", "cannot be built from 600 sentences: "),
         ("HNSW99999999", "bad_alloc"),
@@ -86,12 +108,15 @@ def test_whatever_faiss_refuses_is_one_line(tmp_path, corpus, factory, message):
     with pytest.raises(SettingsError, match=message) as caught:
         Index(factory, corpus, tmp_path, SearchSettings(index=factory))
     said = str(caught.value)
-    assert said.startswith(f"index '{factory}' ") and "\n" not in said and said.endswith(", or Flat")
+    assert (
+        said.startswith(f"index '{factory}' ") and "\n" not in said and said.endswith(", or Flat")
+    )
     assert "list" not in said or "IVF" in factory
 
 
 @pytest.mark.parametrize(
-    "factory", ["", "IVF0,Flat", "HNSW0", "HNSW1", "NSG8", "PCA0,Flat", "PQ8x0", "(((", "a b", "IVF-5"]
+    "factory",
+    ["", "IVF0,Flat", "HNSW0", "HNSW1", "NSG8", "PCA0,Flat", "PQ8x0", "(((", "a b", "IVF-5"],
 )
 def test_strings_that_would_end_the_process_are_refused(factory):
     with pytest.raises(SettingsError, match=f"index is {re.escape(repr(factory))}; give "):
@@ -99,13 +124,16 @@ def test_strings_that_would_end_the_process_are_refused(factory):
 
 
 def test_it_ends_where_nothing_more_can_be_found(tmp_path, corpus, queries):
-    index = Index("IVF8,PQ2x4", corpus, tmp_path, SearchSettings())  # codes so coarse that they lose rows
+    # codes so coarse that they lose rows
+    index = Index("IVF8,PQ2x4", corpus, tmp_path, SearchSettings())
     found = find_effort(queries, index, 1, SearchSettings(recall=1.0))
     assert list(found.tried) == ["4", "8"] and found.effort == 8 and found.recall < 1
 
 
 @pytest.mark.parametrize("factory", ["Flat", "HNSW8", "IVF4,Flat"])
-def test_an_index_in_parts_is_one_corpus_and_stays_in_its_folder(tmp_path, corpus, queries, factory):
+def test_an_index_in_parts_is_one_corpus_and_stays_in_its_folder(
+    tmp_path, corpus, queries, factory
+):
     settings = SearchSettings(memory=1 << 30)
     whole = Index(factory, corpus, tmp_path / "whole", settings)
     object.__setattr__(settings, "memory", 2 * 32 * 250)  # of 32 bytes a row
@@ -126,7 +154,11 @@ def test_places_that_are_not_filled_have_cosine_minus_one(tmp_path):
     index = Index("IVF4,Flat", corpus, tmp_path, SearchSettings())
     index.set_effort(1)
     found = index.search(corpus.rows(0, 8), 5)
-    assert (found.similarities[:, 0] == 1).all() and (found.similarities == -1).any() and (found.indices >= 0).all()
+    assert (
+        (found.similarities[:, 0] == 1).all()
+        and (found.similarities == -1).any()
+        and (found.indices >= 0).all()
+    )
 
 
 def test_which_index_is_chosen():

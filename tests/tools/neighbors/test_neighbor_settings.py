@@ -4,7 +4,9 @@ from st_paragram.errors import SettingsError
 from st_paragram.tools.neighbors.settings import SearchSettings, Size, parse_memory
 
 
-@pytest.mark.parametrize(("size", "shown"), [(4 << 30, "4G"), (512 << 20, "512M"), (1000, "1000"), (3 << 29, "1536M")])
+@pytest.mark.parametrize(
+    ("size", "shown"), [(4 << 30, "4G"), (512 << 20, "512M"), (1000, "1000"), (3 << 29, "1536M")]
+)
 def test_sizes_are_shown_as_they_are_given(size, shown):
     assert str(Size(size)) == shown and parse_memory(shown) == size == parse_memory(size)
 

@@ -1,4 +1,6 @@
-"""The order of a store: repeated rows, caps, balance; rows that were dropped; what a run may not do."""
+"""The order of a store: repeated rows, caps, balance; rows that were dropped; what a run may not
+do.
+"""
 
 from __future__ import annotations
 
@@ -30,15 +32,21 @@ SHORT = st.text("abé", min_size=1, max_size=2)
 ROWS = st.lists(st.tuples(st.integers(0, 2), st.tuples(SHORT, SHORT)), min_size=1, max_size=60)
 
 
-def write_text(path: Path, count: int = 900, words: str = "uno dos tres cuatro cinco seis", seed: int = 0) -> str:
+def write_text(
+    path: Path, count: int = 900, words: str = "uno dos tres cuatro cinco seis", seed: int = 0
+) -> str:
     rng = random.Random(seed)
     rows = [" ".join(rng.choices(words.split(), k=4)) + f" {i // 2}" for i in range(count)]
-    path.write_text("".join(f"the row number {i // 2}\t{row}\n" for i, row in enumerate(rows)), newline="\n")
+    path.write_text(
+        "".join(f"the row number {i // 2}\t{row}\n" for i, row in enumerate(rows)), newline="\n"
+    )
     return str(path)
 
 
 @given(ROWS, st.sampled_from(get_args(Key)), st.sampled_from(get_args(Copies)))
-def test_repeated_rows_against_a_plain_count(rows: list[tuple[int, tuple[str, str]]], by: Key, copies: Copies) -> None:
+def test_repeated_rows_against_a_plain_count(
+    rows: list[tuple[int, tuple[str, str]]], by: Key, copies: Copies
+) -> None:
     def key(pair: tuple[str, str]) -> object:
         return {"pair": pair, "first": pair[0], "second": pair[1]}[by]
 
@@ -49,7 +57,10 @@ def test_repeated_rows_against_a_plain_count(rows: list[tuple[int, tuple[str, st
         texts = ["\t".join(pair).encode() for _, pair in rows]
         with Buckets(Path(folder) / "cleaned") as buckets:
             keys = row_keys(texts, by, 5)
-            buckets.add(b"%s\t%04d\t%s\n" % (k, n, t) for k, (n, _), t in zip(keys, rows, texts, strict=True))
+            buckets.add(
+                b"%s\t%04d\t%s\n" % (k, n, t)
+                for k, (n, _), t in zip(keys, rows, texts, strict=True)
+            )
         (Path(folder) / "rejects").mkdir()
         settings = replace(PLAIN, cleaning=Cleaning((), Duplicates((by,), copies)), seed=5)
         order = order_rows(Path(folder), [source()] * 3, settings, report, carry=False)
@@ -68,7 +79,8 @@ def source(languages: tuple[str, str] = ("en", "es"), cap: int | None = None) ->
 
 def test_quotas_by_hand() -> None:
     assert quotas([10, 20], [source(cap=15), source(cap=15)], 1) == [10, 15]
-    # Two languages with 100 and 900 pairs at T = 2: weights 10 and 30, so a quarter and three quarters of 1,000.
+    # Two languages with 100 and 900 pairs at T = 2: weights 10 and 30, so a quarter and three
+    # quarters of 1,000.
     two = [source(("en", "fr")), source(("en", "de"))]
     assert quotas([100, 900], two, 2) == [250, 750]
     assert quotas([100, 900], two, 1) == [100, 900]
@@ -87,14 +99,22 @@ def store_texts(path: Path) -> list[tuple[str, str]]:
 
 
 def test_caps_take_a_random_part_of_each_text(tmp_path: Path) -> None:
-    texts = [write_text(tmp_path / "a.tsv", 900), write_text(tmp_path / "b.tsv", 500, "six seven eight nine ten", 1)]
+    texts = [
+        write_text(tmp_path / "a.tsv", 900),
+        write_text(tmp_path / "b.tsv", 500, "six seven eight nine ten", 1),
+    ]
     sources = [
-        replace(parse_source(text, PLAIN.languages), cap=cap) for text, cap in zip(texts, (200, None), strict=True)
+        replace(parse_source(text, PLAIN.languages), cap=cap)
+        for text, cap in zip(texts, (200, None), strict=True)
     ]
     report = prepare(sources, tmp_path / "s.h5", PLAIN)
     assert [each.kept for each in report.sources] == [200, 500]
     assert report.sources[0].dropped["over the cap"] == 700
-    taken = [a for a, b in store_texts(tmp_path / "s.h5") if "six" not in b and "seven" not in b and "uno" in b]
+    taken = [
+        a
+        for a, b in store_texts(tmp_path / "s.h5")
+        if "six" not in b and "seven" not in b and "uno" in b
+    ]
     numbers = [int(a.split()[-1]) for a in taken if a.split()[-1].isdigit()]
     assert 100 < np.mean(numbers) < 350  # of 0 .. 449, not the first ones
     for each in (*report.sources, report.total):
@@ -108,14 +128,17 @@ def test_temperature_repeats_small_languages_and_spreads_the_copies(tmp_path: Pa
     write_text(tmp_path / "a.tsv", 1600)
     write_text(tmp_path / "b.tsv", 100, "eins zwei drei vier", 1)
     sources = [
-        parse_source(f"en-{code}:{tmp_path / name}", languages) for code, name in (("es", "a.tsv"), ("de", "b.tsv"))
+        parse_source(f"en-{code}:{tmp_path / name}", languages)
+        for code, name in (("es", "a.tsv"), ("de", "b.tsv"))
     ]
     options = replace(PLAIN, languages=languages, temperature=2.0, vocab_size=200)
     report = prepare(sources, tmp_path / "s.h5", options)
     assert [each.kept for each in report.sources] == [1360, 340]  # weights 40 and 10 of 1,700 pairs
     assert (report.sources[1].repeated, report.sources[0].dropped["over the cap"]) == (240, 240)
     pairs = store_texts(tmp_path / "s.h5")
-    german = [i for i, (_, b) in enumerate(pairs) if {"eins", "zwei", "drei", "vier"} & set(b.split())]
+    german = [
+        i for i, (_, b) in enumerate(pairs) if {"eins", "zwei", "drei", "vier"} & set(b.split())
+    ]
     assert len(german) == 340
     counts = Counter(pairs[i] for i in german)
     assert set(counts.values()) == {3, 4} and list(counts.values()).count(4) == 40
@@ -126,19 +149,31 @@ def test_temperature_repeats_small_languages_and_spreads_the_copies(tmp_path: Pa
 def test_rejects_are_rows_as_they_were_read_and_change_nothing_in_the_store(tmp_path: Path) -> None:
     path = tmp_path / "a.tsv"
     rows = [(f"Row Number {i}", f"这是 第 {i} 行 哦", f"0.{i}") for i in range(40)]
-    again = [("ROW number 3", "这是 第 3 行 哦", "0.9"), ("Row Number 4", "另外 第 4 行", "0.8"), ("Kurz", "嗨", "0")]
+    again = [
+        ("ROW number 3", "这是 第 3 行 哦", "0.9"),
+        ("Row Number 4", "另外 第 4 行", "0.8"),
+        ("Kurz", "嗨", "0"),
+    ]
     path.write_text("".join("\t".join(row) + "\n" for row in [*rows, *again]), encoding="utf-8")
     filters: list[object] = ["length", {"duplicates": {"on": ["first", "pair"]}}]
     options = replace(
-        PLAIN, languages=("en", "zh"), segmentation=Segmentation.JIEBA, cleaning=parse_cleaning(filters, "test")
+        PLAIN,
+        languages=("en", "zh"),
+        segmentation=Segmentation.JIEBA,
+        cleaning=parse_cleaning(filters, "test"),
     )
     source = TextSource((str(path),), ("en", "zh"), further_columns=1)
     prepare([source], tmp_path / "s.h5", options, rejects=tmp_path / "out")
     prepare([source], tmp_path / "t.h5", options)
     assert (tmp_path / "s.h5").read_bytes() == (tmp_path / "t.h5").read_bytes()
-    dropped = (tmp_path / "out" / "repeated-first-side.tsv").read_text(encoding="utf-8").split("\n")[:-1]
+    dropped = (
+        (tmp_path / "out" / "repeated-first-side.tsv").read_text(encoding="utf-8").split("\n")[:-1]
+    )
     both = [{rows[3], again[0]}, {rows[4], again[1]}]  # which of two stays is not laid down
-    assert sorted(len(pair & {tuple(row.split("\t")) for row in dropped}) for pair in both) == [1, 1]
+    assert sorted(len(pair & {tuple(row.split("\t")) for row in dropped}) for pair in both) == [
+        1,
+        1,
+    ]
     assert (tmp_path / "out" / "too-short.tsv").read_text(encoding="utf-8") == "Kurz\t嗨\t0\n"
 
 

@@ -13,7 +13,13 @@ from st_paragram.cli.main import main
 from st_paragram.core.text.parallel import parse_source
 from st_paragram.errors import ParagramError, SettingsError, TextError
 from st_paragram.tools.preparation import pivot as pivot_module
-from st_paragram.tools.preparation.pivot import PivotReport, PivotSettings, _pairs, pivot, pivot_source
+from st_paragram.tools.preparation.pivot import (
+    PivotReport,
+    PivotSettings,
+    _pairs,
+    pivot,
+    pivot_source,
+)
 
 OPEN = PivotSettings(min_words=1, min_pivot_letters=1, most_sentences=1000, most_pairs=1000)
 
@@ -37,13 +43,16 @@ def read(path: Path) -> list[tuple[str, ...]]:
 def rows(count: int = 400, seed: int = 0) -> list[tuple[str, str]]:
     rng = random.Random(seed)
     return [
-        (f"sentence number {rng.randrange(60)} is here", f"Satz {rng.randrange(40)} ist hier") for _ in range(count)
+        (f"sentence number {rng.randrange(60)} is here", f"Satz {rng.randrange(40)} ist hier")
+        for _ in range(count)
     ]
 
 
 def test_pairs_of_a_group() -> None:
     found, report = pairs_of(("x", ["c", "a", "b", "a"]), ("y", ["a", "A!"]), ("z", ["d", "e"]))
-    assert {frozenset(pair) for pair in found} == {frozenset(pair) for pair in ("ab", "ac", "bc", "de")}
+    assert {frozenset(pair) for pair in found} == {
+        frozenset(pair) for pair in ("ab", "ac", "bc", "de")
+    }
     assert (report.groups, report.shared, report.sentences, len(found)) == (3, 2, 5, 4)
 
 
@@ -65,7 +74,9 @@ def test_files_as_in_memory(tmp_path) -> None:
     groups: dict[str, set[str]] = defaultdict(set)
     for english, other in german + spanish:
         groups[other].add(english)
-    expected = {frozenset(pair) for group in groups.values() for pair in itertools.combinations(group, 2)}
+    expected = {
+        frozenset(pair) for group in groups.values() for pair in itertools.combinations(group, 2)
+    }
     made = sum(len(group) * (len(group) - 1) // 2 for group in groups.values())
     found = read(tmp_path / "out.tsv")
     assert {frozenset(pair) for pair in found} == expected
@@ -80,7 +91,10 @@ def test_output_does_not_depend_on_order_or_files(tmp_path) -> None:
     settings = PivotSettings(min_pivot_letters=1, most_sentences=30, most_pairs=3)
     pivot([pivot_source(f"en-de:{write(tmp_path / 'a', text)}")], tmp_path / "one.tsv", settings)
     random.Random(3).shuffle(text)
-    halves = [pivot_source(f"en-de:{write(tmp_path / name, part)}") for name, part in (("b", text[:99]), ("c", text))]
+    halves = [
+        pivot_source(f"en-de:{write(tmp_path / name, part)}")
+        for name, part in (("b", text[:99]), ("c", text))
+    ]
     pivot(halves, tmp_path / "two.tsv", settings)
     assert (tmp_path / "one.tsv").read_bytes() == (tmp_path / "two.tsv").read_bytes()
 
@@ -98,16 +112,22 @@ def test_what_counts_as_the_same_translation(tmp_path) -> None:
     settings = PivotSettings(min_pivot_letters=3)
     report = pivot([pivot_source(f"en-de:{write(tmp_path / 't', text)}")], tmp_path / "o", settings)
     assert {frozenset(pair) for pair in read(tmp_path / "o")} == {
-        frozenset(pair) for pair in itertools.combinations(("this is one", "that is it", "so be it"), 2)
+        frozenset(pair)
+        for pair in itertools.combinations(("this is one", "that is it", "so be it"), 2)
     }
     assert (report.rows, report.short, report.short_pivots, report.groups) == (7, 1, 2, 2)
     assert "7  rows read" in report.table() and "3  pairs written" in report.table()
     other = [pivot_source(f"en-nl:{write(tmp_path / 'n', [('it was three', 'das war es')])}")]
-    report = pivot([*other, pivot_source(f"en-de:{tmp_path / 't'}")], tmp_path / "o", settings, overwrite=True)
+    report = pivot(
+        [*other, pivot_source(f"en-de:{tmp_path / 't'}")], tmp_path / "o", settings, overwrite=True
+    )
     assert report.groups == 3  # the same letters in another language are another translation
     turned = [pivot_source(f"de-en:{write(tmp_path / 'd', [('das war es', 'it was three')])}")]
-    report = pivot([*turned, pivot_source(f"en-de:{tmp_path / 't'}")], tmp_path / "o", settings, overwrite=True)
-    assert (report.groups, report.pairs) == (2, 4)  # the order of the columns makes no other language
+    report = pivot(
+        [*turned, pivot_source(f"en-de:{tmp_path / 't'}")], tmp_path / "o", settings, overwrite=True
+    )
+    # the order of the columns makes no other language
+    assert (report.groups, report.pairs) == (2, 4)
 
 
 def test_languages_must_be_named() -> None:
@@ -125,7 +145,11 @@ def test_nothing_stays_behind_after_an_error(tmp_path, monkeypatch) -> None:
     (tmp_path / "out").write_text("old")
     for source, words in ((bad, "line 2 is not UTF-8"), (tmp_path / "none", "No such file")):
         with pytest.raises(TextError, match=words):
-            pivot([pivot_source(f"en-de:{good}"), pivot_source(f"en-de:{source}")], tmp_path / "out", overwrite=True)
+            pivot(
+                [pivot_source(f"en-de:{good}"), pivot_source(f"en-de:{source}")],
+                tmp_path / "out",
+                overwrite=True,
+            )
     with pytest.raises(TextError, match="no two of 1 rows"):
         pivot([pivot_source(f"en-de:{bad}")], tmp_path / "out", drop_invalid=True, overwrite=True)
 
@@ -142,7 +166,21 @@ def test_nothing_stays_behind_after_an_error(tmp_path, monkeypatch) -> None:
 
 
 def test_command(tmp_path, capsys) -> None:
-    text = write(tmp_path / "t", [("this is one", "das ist eines davon"), ("that is it", "Das ist eines davon")])
-    arguments = ["pivot", "--text", f"en-de:{text}", "--output", tmp_path / "o", "--json", tmp_path / "j"]
+    text = write(
+        tmp_path / "t",
+        [("this is one", "das ist eines davon"), ("that is it", "Das ist eines davon")],
+    )
+    arguments = [
+        "pivot",
+        "--text",
+        f"en-de:{text}",
+        "--output",
+        tmp_path / "o",
+        "--json",
+        tmp_path / "j",
+    ]
     assert main([*map(str, arguments)]) == 0
-    assert "1  pairs written" in capsys.readouterr().out and '"pairs": 1' in (tmp_path / "j").read_text()
+    assert (
+        "1  pairs written" in capsys.readouterr().out
+        and '"pairs": 1' in (tmp_path / "j").read_text()
+    )

@@ -43,10 +43,14 @@ Pairs = list[tuple[str, str]]
 
 @cache
 def corpus(count: int = 1500, seed: int = 0) -> Pairs:
-    """Random sentences of 1 to 12 words, some empty, some repeated, some in other case or with odd spaces."""
+    """Random sentences of 1 to 12 words, some empty, some repeated, some in other case or with odd
+    spaces.
+    """
     rng = random.Random(seed)
     words = ["".join(rng.choices("abcdefghijklmnoprstuv", k=rng.randint(1, 8))) for _ in range(300)]
-    sides = [[" ".join(rng.choices(words, k=rng.randint(0, 12))) for _ in range(count)] for _ in range(2)]
+    sides = [
+        [" ".join(rng.choices(words, k=rng.randint(0, 12))) for _ in range(count)] for _ in range(2)
+    ]
     pairs = list(zip(*sides, strict=True))
     pairs += [(a.upper(), b) for a, b in pairs[:200]]
     pairs += [(f" {a.replace(' ', '  ')}", b) for a, b in pairs[200:300]]
@@ -60,7 +64,11 @@ def write(path: Path, pairs: Pairs) -> Path:
 
 
 def run(
-    folder: Path, *texts: Pairs, options: PrepareSettings = PLAIN, name: str = "s.h5", **arguments: Any
+    folder: Path,
+    *texts: Pairs,
+    options: PrepareSettings = PLAIN,
+    name: str = "s.h5",
+    **arguments: Any,
 ) -> tuple[PairStore, PrepareReport]:
     paths = [write(folder / f"{i}.tsv", pairs) for i, pairs in enumerate(texts)]
     sources = [parse_source(str(path), options.languages) for path in paths]
@@ -106,29 +114,40 @@ def test_numbers_add_up_per_text_and_are_stored(tmp_path: Path) -> None:
     for source in [*report.sources, report.total]:
         assert source.rows == source.kept + source.dropped.total()
     assert [source.rows for source in report.sources] == [len(first), len(second)]
-    assert report.sources[0].kept == len(reference(first)[0])  # a pair of both texts stays with the first
+    # a pair of both texts stays with the first
+    assert report.sources[0].kept == len(reference(first)[0])
     assert report.total.kept == len(store) == len(reference(first + second[:-1])[0])
     assert report.sources[1].dropped[NUL] == 1
     assert store.settings["report"] == report.as_json()
     assert report.pieces == tuple(len(store.take(side, np.arange(len(store)))[0]) for side in "ab")
     table = report.table().split("\n")
     assert table[0].split() == ["1", "2", "all"]
-    assert table[1].split() == ["read", *(f"{len(text):,}" for text in (first, second, first + second))]
+    assert table[1].split() == [
+        "read",
+        *(f"{len(text):,}" for text in (first, second, first + second)),
+    ]
     assert ["-", "NUL", "byte", "0", "1", "1"] in [row.split() for row in table]
     assert f"{report.vocabulary_size:,} pieces in the vocabulary" in table
     texts = reference(first + second[:-1])[0]
     for number, language in enumerate(("en", "es")):
         characters, found = sum(len(pair[number]) for pair in texts), report.lengths[language]
-        assert (found.sentences, found.pieces, found.characters) == (len(store), report.pieces[number], characters)
+        assert (found.sentences, found.pieces, found.characters) == (
+            len(store),
+            report.pieces[number],
+            characters,
+        )
         each = (
-            f"{found.pieces / len(store):.1f} pieces per sentence, {characters / found.pieces:.2f} characters per piece"
+            f"{found.pieces / len(store):.1f} pieces per sentence, {characters / found.pieces:.2f}"
+            " characters per piece"
         )
         assert f"{language}: {each}" in table
 
 
 def test_rows_that_cannot_be_used_are_dropped_on_demand_and_counted(tmp_path: Path) -> None:
     path = write(tmp_path / "odd.tsv", corpus())
-    path.write_bytes(path.read_bytes() + b"only one column here\none two three\tuno dos tres\t0.9\n\xff\tx y z\n")
+    path.write_bytes(
+        path.read_bytes() + b"only one column here\none two three\tuno dos tres\t0.9\n\xff\tx y z\n"
+    )
     source = parse_source(str(path), EN_ES)
     with pytest.raises(TextError, match=r"line \d+ is not UTF-8.*--drop-invalid"):
         prepare([source], tmp_path / "s.h5", PLAIN)
@@ -139,7 +158,9 @@ def test_rows_that_cannot_be_used_are_dropped_on_demand_and_counted(tmp_path: Pa
     assert re.search(r"^- wrong number of columns +2$", report.table(), re.MULTILINE)
 
 
-def test_neither_workers_nor_sizes_of_blocks_change_anything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_neither_workers_nor_sizes_of_blocks_change_anything(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     run(tmp_path, corpus(), name="one.h5")
     monkeypatch.setattr(cleaning_module, "_BLOCK_ROWS", 170)
     run(tmp_path, corpus(), name="two.h5", workers=2)
@@ -150,7 +171,9 @@ def test_the_order_depends_on_the_seed_alone(tmp_path: Path) -> None:
     pairs = corpus()
     again = random.Random(1).sample(pairs, len(pairs))
     orders = [
-        stored(run(tmp_path, text, options=dataclasses.replace(PLAIN, seed=seed), name=f"{i}.h5")[0])
+        stored(
+            run(tmp_path, text, options=dataclasses.replace(PLAIN, seed=seed), name=f"{i}.h5")[0]
+        )
         for i, (text, seed) in enumerate([(pairs, 0), (again, 0), (pairs, 1)])
     ]
     assert orders[0] == orders[1]
@@ -168,7 +191,9 @@ def test_long_sentences_are_cut_and_counted(tmp_path: Path) -> None:
     assert report.cut_sentences == (np.diff(whole) > 7).sum() > 0
     assert store.max_length == 7
     described = {name: value for name, value in store.settings.items() if name != "report"}
-    assert described == dataclasses.replace(PLAIN, max_pieces=7).as_json() | {"vocabulary_given": False}
+    assert described == dataclasses.replace(PLAIN, max_pieces=7).as_json() | {
+        "vocabulary_given": False
+    }
 
 
 def test_the_vocabulary_sees_the_first_pairs_and_is_as_large_as_those_left_can_teach(
@@ -183,17 +208,24 @@ def test_the_vocabulary_sees_the_first_pairs_and_is_as_large_as_those_left_can_t
 
     monkeypatch.setattr(vocabulary, "train_vocabulary", train)
     monkeypatch.setattr(PrepareSettings, "pieces", lambda self, pairs: asked.append(pairs) or 300)
-    store, report = run(tmp_path, corpus(), options=dataclasses.replace(PLAIN, vocab_size=None, sample_pairs=200))
+    store, report = run(
+        tmp_path, corpus(), options=dataclasses.replace(PLAIN, vocab_size=None, sample_pairs=200)
+    )
     assert seen == [text for pair in stored(store)[:200] for text in pair]
     assert asked == [len(store)] and len(store.tokenizer()) == report.vocabulary_size == 300
 
 
-@pytest.mark.parametrize("changes", [{}, {"tokens": "word"}, {"tokens": "trigram"}, {"sharing": "disjoint"}], ids=str)
-def test_texts_that_look_the_same_have_the_same_ids(changes: dict[str, Any], tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "changes", [{}, {"tokens": "word"}, {"tokens": "trigram"}, {"sharing": "disjoint"}], ids=str
+)
+def test_texts_that_look_the_same_have_the_same_ids(
+    changes: dict[str, Any], tmp_path: Path
+) -> None:
     pairs = [(f"{a} the coop\u00aderation in ٢٠٢٤", b) for a, b in corpus()]
     store, _ = run(tmp_path, pairs, options=dataclasses.replace(PLAIN, **changes))
     ids = [
-        store.tokenizer().encode([text])[0].tolist() for text in ("cooperation 2024", "co\u200bop\u00aderation ۲۰۲۴")
+        store.tokenizer().encode([text])[0].tolist()
+        for text in ("cooperation 2024", "co\u200bop\u00aderation ۲۰۲۴")
     ]
     assert ids[0] == ids[1] and store.tokenizer().unknown_id not in ids[0]
 
@@ -202,7 +234,10 @@ def test_a_given_vocabulary_keeps_its_characters(tmp_path: Path) -> None:
     content = train_vocabulary([f"{a} coop\u00aderation" for a, _ in corpus()], 300, characters={})
     store, _ = run(tmp_path, corpus(), vocabulary=SentencePieceTokenizer(content))
     assert store.tokenizer() == SentencePieceTokenizer(content)
-    plain, variant = (store.tokenizer().encode([text])[0].tolist() for text in ("cooperation", "coop\u00aderation"))
+    plain, variant = (
+        store.tokenizer().encode([text])[0].tolist()
+        for text in ("cooperation", "coop\u00aderation")
+    )
     assert plain != variant
 
 
@@ -226,7 +261,8 @@ MOMENTS = [
     ("vocabulary.train_vocabulary", 1),
     ("prepare.PairStoreWriter.append", 20),
     ("prepare.row_as_seen", 5),
-    ("prepare.PairStoreWriter.__exit__", 1),  # the other outputs have their names, the store does not
+    # the other outputs have their names, the store does not
+    ("prepare.PairStoreWriter.__exit__", 1),
 ]
 KILL = """
 import os, signal, sys
@@ -271,12 +307,25 @@ def test_a_killed_run_goes_on_to_the_same_files(
     assert not seen or seen[0] > 1  # blocks that had been noted are not cleaned again
     whole = tmp_path / "whole"
     prepare([source], whole / "s.h5", PLAIN, keep_text=whole / "text", rejects=whole / "rejects")
-    for name in ("s.h5", *(f"text/{side}.txt" for side in "ab"), "rejects/too-short.tsv", "rejects/duplicate.tsv"):
+    for name in (
+        "s.h5",
+        *(f"text/{side}.txt" for side in "ab"),
+        "rejects/too-short.tsv",
+        "rejects/duplicate.tsv",
+    ):
         assert (tmp_path / name).read_bytes() == (whole / name).read_bytes(), name
-    assert {path.name for path in tmp_path.iterdir()} == {"0.tsv", "s.h5", "text", "rejects", "whole"}
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "0.tsv",
+        "s.h5",
+        "text",
+        "rejects",
+        "whole",
+    }
 
 
-def test_work_of_other_settings_is_not_gone_on_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_work_of_other_settings_is_not_gone_on_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(prepare_module, "PairStoreWriter", None)
     with pytest.raises(TypeError):
         run(tmp_path, corpus())
@@ -303,14 +352,18 @@ def cleaned_blocks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return blocks
 
 
-def test_settings_of_later_steps_do_not_clean_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_settings_of_later_steps_do_not_clean_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(prepare_module, "PairStoreWriter", stopped)
         with pytest.raises(OSError, match="No space left"):
             run(tmp_path, corpus())
     blocks = cleaned_blocks(monkeypatch)
     paths = [parse_source(str(tmp_path / "0.tsv"), EN_ES)]
-    later = dataclasses.replace(PLAIN, vocab_size=200, max_pieces=50, tokens="sentencepiece", vocab_threads=2)
+    later = dataclasses.replace(
+        PLAIN, vocab_size=200, max_pieces=50, tokens="sentencepiece", vocab_threads=2
+    )
     prepare(paths, tmp_path / "s.h5", later)
     assert blocks == []
     prepare(paths, tmp_path / "whole.h5", later)
@@ -321,7 +374,9 @@ def test_an_error_of_a_later_setting_keeps_the_cleaned_rows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     sources = [
-        parse_source(f"en-{code}:{write(tmp_path / f'{code}.tsv', corpus(count, seed))}", ("en", "es-de"))
+        parse_source(
+            f"en-{code}:{write(tmp_path / f'{code}.tsv', corpus(count, seed))}", ("en", "es-de")
+        )
         for code, count, seed in (("es", 1500, 0), ("de", 8, 1))
     ]
     monkeypatch.setattr(order, "MOST_COPIES", 20)
@@ -342,8 +397,18 @@ def test_an_error_of_a_later_setting_keeps_the_cleaned_rows(
 def test_kept_text_and_dropped_rows_of_a_killed_run_are_replaced_and_others_are_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    outputs = {"keep_text": tmp_path / "text", "rejects": tmp_path / "rejects", "work": tmp_path / "work"}
-    placed = {"text/a.txt", "text/b.txt", "rejects/too-short.tsv", "rejects/duplicate.tsv", "rejects/empty-side.tsv"}
+    outputs = {
+        "keep_text": tmp_path / "text",
+        "rejects": tmp_path / "rejects",
+        "work": tmp_path / "work",
+    }
+    placed = {
+        "text/a.txt",
+        "text/b.txt",
+        "rejects/too-short.tsv",
+        "rejects/duplicate.tsv",
+        "rejects/empty-side.tsv",
+    }
     with monkeypatch.context() as patch:
         patch.setattr(PairStoreWriter, "__exit__", stopped)
         with pytest.raises(OSError, match="No space left"):
@@ -372,12 +437,19 @@ def test_all_outputs_may_be_in_one_folder(tmp_path: Path) -> None:
     of_another_run.touch()
     run(tmp_path, corpus(), keep_text=tmp_path, rejects=tmp_path, work=tmp_path)
     names = {"a.txt", "b.txt", "duplicate.tsv", "too-short.tsv", "empty-side.tsv"}
-    assert {path.name for path in tmp_path.iterdir()} == {"0.tsv", "s.h5", of_another_run.name, *names}
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "0.tsv",
+        "s.h5",
+        of_another_run.name,
+        *names,
+    }
 
 
 @pytest.mark.parametrize("text", [corpus(), [*corpus(), ("three\tcolumns", "here")]])
 def test_a_folder_named_for_work_stays_with_everything_in_it(tmp_path: Path, text: Pairs) -> None:
-    outcome: Any = nullcontext() if text == corpus() else pytest.raises(TextError, match="has 3 columns")
+    outcome: Any = (
+        nullcontext() if text == corpus() else pytest.raises(TextError, match="has 3 columns")
+    )
     (tmp_path / "precious").touch()
     with outcome:
         run(tmp_path, text, work=tmp_path)
@@ -395,7 +467,9 @@ def test_a_bad_text_leaves_nothing_behind(tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} == {"bad.tsv", "good.tsv"}
 
 
-def test_the_cache_knows_texts_settings_and_files_of_filters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_cache_knows_texts_settings_and_files_of_filters(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     source = parse_source(str(write(tmp_path / "a.tsv", corpus())), EN_ES)
     folder = tmp_path / "cache"
     path = prepare_cached([source], PLAIN, folder)
@@ -409,7 +483,9 @@ def test_the_cache_knows_texts_settings_and_files_of_filters(tmp_path: Path, mon
     assert prepare_cached([source], PLAIN, folder) != path
     assert len(list(folder.glob("*.h5"))) == 3
     assert not list(folder.glob(".*.work"))
-    listed = dataclasses.replace(PLAIN, cleaning=parse_cleaning(["test_sets", "duplicates"], "test"))
+    listed = dataclasses.replace(
+        PLAIN, cleaning=parse_cleaning(["test_sets", "duplicates"], "test")
+    )
     known = prepare_cached([source], listed, folder)
     monkeypatch.setattr(KnownTestSentences, "identity", lambda self: {"known": "another file"})
     assert prepare_cached([source], listed, folder) != known
@@ -427,20 +503,33 @@ def test_settings_are_checked() -> None:
             {"tokens": "word", "segmentation": "jieba"},
             "segmentation is jieba, which needs tokens sentencepiece, not word",
         ),
-        ({"sharing": "disjoint", "languages": ("en", "en")}, "separate vocabularies need exactly two languages"),
+        (
+            {"sharing": "disjoint", "languages": ("en", "en")},
+            "separate vocabularies need exactly two languages",
+        ),
     ):
         with pytest.raises(SettingsError, match=message):
             dataclasses.replace(PLAIN, **change)
 
 
 def test_coverage_follows_the_script() -> None:
-    assert PrepareSettings(("en", "zh_cn")).coverage == PrepareSettings(("en", "ja")).coverage == 0.9999
-    assert PrepareSettings(("en", "ar-zh")).coverage == PrepareSettings(("en", "ar-ru")).coverage == 0.99995
+    assert (
+        PrepareSettings(("en", "zh_cn")).coverage
+        == PrepareSettings(("en", "ja")).coverage
+        == 0.9999
+    )
+    assert (
+        PrepareSettings(("en", "ar-zh")).coverage
+        == PrepareSettings(("en", "ar-ru")).coverage
+        == 0.99995
+    )
     assert PrepareSettings(("en", "ru")).coverage == 0.9995
     assert PrepareSettings(("en", "zh"), character_coverage=0.99).coverage == 0.99
 
 
-def test_the_cache_waits_only_for_the_same_store(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_cache_waits_only_for_the_same_store(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     source, other = (
         parse_source(str(write(tmp_path / name, corpus(300, seed))), EN_ES)
         for seed, name in enumerate(("a.tsv", "b.tsv"))

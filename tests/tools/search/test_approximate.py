@@ -1,4 +1,6 @@
-"""Approximate search indexes: their measured recall, filters, ties, and indexes of earlier versions."""
+"""Approximate search indexes: their measured recall, filters, ties, and indexes of earlier
+versions.
+"""
 
 import itertools
 import random
@@ -13,7 +15,20 @@ from st_paragram.errors import SettingsError
 from st_paragram.tools.search import index as module
 from st_paragram.tools.search import recall as recalls
 
-WORDS = ["station", "train", "house", "green", "river", "night", "music", "bread", "stone", "cloud", "letter", "winter"]
+WORDS = [
+    "station",
+    "train",
+    "house",
+    "green",
+    "river",
+    "night",
+    "music",
+    "bread",
+    "stone",
+    "cloud",
+    "letter",
+    "winter",
+]
 QUERIES = ["station", "green river", "the night train", "winter music and bread in the house"]
 
 
@@ -31,7 +46,9 @@ def texts():
 def exact_folder(tmp_path_factory, texts):
     """An index of the sentences; every 300th is rare."""
     fields = [{"rare": number % 300 == 0, "number": number} for number in range(len(texts))]
-    return SearchIndex.build(texts, tmp_path_factory.mktemp("exact") / "i", "p-sp-mini", fields).folder
+    return SearchIndex.build(
+        texts, tmp_path_factory.mktemp("exact") / "i", "p-sp-mini", fields
+    ).folder
 
 
 @pytest.fixture
@@ -55,7 +72,8 @@ def test_searches_find_the_share_that_was_measured(approximate, exact_folder, te
     index, measurement = approximate
     assert (measurement.wanted, measurement.sentences, measurement.lists) == (0.9, 3000, 6)
     assert list(measurement.shares) == [1, 2, 3, 4, 6]
-    assert list(measurement.shares[6]) == ["two words", "one word"]  # sentences of four words have no other parts
+    # sentences of four words have no other parts
+    assert list(measurement.shares[6]) == ["two words", "one word"]
     assert measurement.recall(1) < measurement.recall(3) < measurement.recall(6) > 0.9
     queries = [*texts[:200:4], *WORDS, *QUERIES]
     nearest = [{hit.line for hit in hits} for hits in SearchIndex(exact_folder).search(queries)]
@@ -65,18 +83,32 @@ def test_searches_find_the_share_that_was_measured(approximate, exact_folder, te
         return np.mean([len({hit.line for hit in hits} & lines) / 10 for hits, lines in pairs])
 
     assert share() > 0.9
-    assert share(recall=measurement.recall(1)) < share(recall=measurement.recall(3)) < share(recall=1) == 1
+    assert (
+        share(recall=measurement.recall(1))
+        < share(recall=measurement.recall(3))
+        < share(recall=1)
+        == 1
+    )
 
 
 def test_where_the_recall_is_not_reached_all_sentences_are_compared(approximate, exact_folder):
     index, _ = approximate
-    measurement = recalls.Measurement(0.9, 3000, 6, {1: {"one word": (0.5, 0.4)}, 6: {"one word": (0.97, 0.92)}})
-    assert [measurement.visited(wanted) for wanted in (None, 0.1, 0.4, 0.92, 0.93, 1)] == [6, 1, 1, 6, None, None]
+    measurement = recalls.Measurement(
+        0.9, 3000, 6, {1: {"one word": (0.5, 0.4)}, 6: {"one word": (0.97, 0.92)}}
+    )
+    assert [measurement.visited(wanted) for wanted in (None, 0.1, 0.4, 0.92, 0.93, 1)] == [
+        6,
+        1,
+        1,
+        6,
+        None,
+        None,
+    ]
     text = measurement.to_json()
     assert str(recalls.Measurement.from_json(text)) == str(measurement)
-    assert str(measurement).startswith("searches visit 6 of 6 lists") and "97.0% / 92.0% for one word" in str(
-        measurement
-    )
+    assert str(measurement).startswith(
+        "searches visit 6 of 6 lists"
+    ) and "97.0% / 92.0% for one word" in str(measurement)
     everything = SearchIndex(exact_folder).search(QUERIES)
     assert index.search(QUERIES, recall=1) == everything
     with index._changing() as table:
@@ -88,7 +120,9 @@ def test_a_recall_that_is_not_reached_is_reported(copy, exact_folder, monkeypatc
     monkeypatch.setattr(module, "_CANDIDATES", 10)
     monkeypatch.setattr(module, "_CANDIDATES_PER_HIT", 0)
     measurement = copy.approximate(0.999)
-    assert measurement.visited() is None and str(measurement).startswith("searches compare all sentences")
+    assert measurement.visited() is None and str(measurement).startswith(
+        "searches compare all sentences"
+    )
     assert "recall 0.999 is not reached with all lists, but 0." in caplog.text
     assert copy.search(QUERIES) == SearchIndex(exact_folder).search(QUERIES)
 
@@ -96,9 +130,13 @@ def test_a_recall_that_is_not_reached_is_reported(copy, exact_folder, monkeypatc
 def test_a_small_index_stays_exact(approximate, exact_folder, monkeypatch):
     index, _ = approximate
     monkeypatch.setattr(recalls, "SMALLEST", 3001)
-    assert module.describe(index.folder)["search"] == "approximate" and "recall" in module.describe(index.folder)
+    assert module.describe(index.folder)["search"] == "approximate" and "recall" in module.describe(
+        index.folder
+    )
     assert index.approximate() is None
-    assert module.describe(index.folder)["search"] == "exact" and "recall" not in module.describe(index.folder)
+    assert module.describe(index.folder)["search"] == "exact" and "recall" not in module.describe(
+        index.folder
+    )
     assert index.search(QUERIES) == SearchIndex(exact_folder).search(QUERIES)
 
 
@@ -107,13 +145,18 @@ def test_with_a_filter_all_lists_are_searched(approximate, exact_folder):
     nearest = SearchIndex(exact_folder).search(QUERIES, 1, where="rare")
     for recall in (None, measurement.recall(1), 1):
         assert index.search(QUERIES, 1, where="rare", recall=recall) == nearest
-        assert [len(hits) for hits in index.search(QUERIES, 10, where="rare", recall=recall)] == [10] * 4
+        assert [len(hits) for hits in index.search(QUERIES, 10, where="rare", recall=recall)] == [
+            10
+        ] * 4
 
 
 def test_later_sentences_are_found(approximate):
     index, _ = approximate
     index.add(["a sentence that came later"], {"rare": True, "number": 0.5})
-    assert index.fields["number"] == "double" and module.describe(index.folder)["search"] == "approximate"
+    assert (
+        index.fields["number"] == "double"
+        and module.describe(index.folder)["search"] == "approximate"
+    )
     for change in (lambda: None, index.compact):
         change()
         for where in (None, "rare", "number = 0.5"):
@@ -124,7 +167,12 @@ def test_later_sentences_are_found(approximate):
 def test_the_first_hits_do_not_depend_on_how_many_are_wanted(approximate, exact_folder, where):
     index, measurement = approximate
     exact = SearchIndex(exact_folder)
-    for source, recall in [(exact, None), (index, None), (index, measurement.recall(1)), (index, 1)]:
+    for source, recall in [
+        (exact, None),
+        (index, None),
+        (index, measurement.recall(1)),
+        (index, 1),
+    ]:
         longest = source.search(QUERIES, 40, where=where, recall=recall)
         for k in (1, 2, 3, 7, 10, 39):
             hits = source.search(QUERIES, k, where=where, recall=recall)
@@ -141,9 +189,12 @@ def test_more_sentences_than_in_the_lists_are_found(approximate):
 
 def test_equal_scores_are_cut_in_the_order_of_lines(tmp_path, approximate):
     rng = random.Random(0)
-    orders = [" ".join(order) for order in itertools.permutations(WORDS[:5])]  # 120 sentences with equal embeddings
+    # 120 sentences with equal embeddings
+    orders = [" ".join(order) for order in itertools.permutations(WORDS[:5])]
     exact = SearchIndex.build(
-        [*rng.sample(orders, 60), *sentences_of(rng, 100), *rng.sample(orders, 120)], tmp_path / "j", "p-sp-mini"
+        [*rng.sample(orders, 60), *sentences_of(rng, 100), *rng.sample(orders, 120)],
+        tmp_path / "j",
+        "p-sp-mini",
     )
     index, _ = approximate
     index.add(rng.sample(orders, 120))
@@ -155,12 +206,16 @@ def test_equal_scores_are_cut_in_the_order_of_lines(tmp_path, approximate):
 
 def test_an_index_of_an_earlier_version_is_searched_with_a_warning(copy, exact_folder, caplog):
     with copy._changing() as table:
-        table.create_index("vector", config=IvfFlat("dot", num_partitions=54, max_iterations=10, sample_rate=64))
+        table.create_index(
+            "vector", config=IvfFlat("dot", num_partitions=54, max_iterations=10, sample_rate=64)
+        )
     nearest = first_lines(SearchIndex(exact_folder))
     assert first_lines(copy, recall=0.9) == first_lines(copy, where="line > 0") == nearest
     assert len(copy.search(QUERIES)) == 4
     command = f"measure it with st-paragram index --compact {copy.folder} --approximate"
-    assert caplog.messages == [f"{copy.folder}: the recall of this approximate index is unknown; {command}"]
+    assert caplog.messages == [
+        f"{copy.folder}: the recall of this approximate index is unknown; {command}"
+    ]
     copy.approximate()
     assert first_lines(SearchIndex(copy.folder)) == nearest and len(caplog.messages) == 1
 
@@ -178,18 +233,27 @@ def test_dimensions_without_codes_are_searched_in_lists_of_vectors(tmp_path, tex
 @pytest.mark.parametrize("recall", [0, -0.5, 1.5, float("nan"), "0.9", True])
 def test_a_recall_that_is_not_a_share_is_refused(exact_folder, recall):
     index = SearchIndex(exact_folder)
-    for call in (lambda: index.search(["station"], recall=recall), lambda: index.approximate(recall)):
-        with pytest.raises(SettingsError, match=r"recall is .*; give a share above 0 and at most 1"):
+    for call in (
+        lambda: index.search(["station"], recall=recall),
+        lambda: index.approximate(recall),
+    ):
+        with pytest.raises(
+            SettingsError, match=r"recall is .*; give a share above 0 and at most 1"
+        ):
             call()
 
 
 def test_held_out_queries_are_parts_of_sentences():
-    sentences = [f"The green house number {number} is near the old station." for number in range(50)]
+    sentences = [
+        f"The green house number {number} is near the old station." for number in range(50)
+    ]
     queries = recalls.held_out_queries(sentences)
     assert queries == recalls.held_out_queries(sentences)
     lengths = {kind: len(some[0].split()) for kind, some in queries.items()}
     assert lengths == {"sentences": 10, "halves": 5, "phrases": 4, "two words": 2, "one word": 1}
     assert set(queries["one word"]) <= {"green", "house", "number", "near", "station"}
-    chinese = recalls.held_out_queries(["今天天气很好我们去公园散步吧大家一起来", "火车站在哪里请问您知道怎么走吗"] * 3)
+    chinese = recalls.held_out_queries(
+        ["今天天气很好我们去公园散步吧大家一起来", "火车站在哪里请问您知道怎么走吗"] * 3
+    )
     assert set(map(len, chinese["one word"])) == {2} and set(map(len, chinese["phrases"])) <= {7, 8}
     assert recalls.held_out_queries(["one", "two"]) == {"sentences": ["one", "two"]}

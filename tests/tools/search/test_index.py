@@ -1,4 +1,6 @@
-"""The search index, against a plain index in memory; two writers and a reader; a killed writer; answers."""
+"""The search index, against a plain index in memory; two writers and a reader; a killed writer;
+answers.
+"""
 
 import random
 import signal
@@ -14,13 +16,32 @@ import pyarrow.parquet as parquet
 import pytest
 
 from st_paragram import Encoder, SearchIndex
-from st_paragram.errors import MiningError, ModelDirectoryError, ParagramError, SettingsError, TextError
+from st_paragram.errors import (
+    MiningError,
+    ModelDirectoryError,
+    ParagramError,
+    SettingsError,
+    TextError,
+)
 from st_paragram.tools.search import index as module
 from st_paragram.tools.search import recall as recalls
 from st_paragram.tools.search.embedding import TextSearch
 from st_paragram.tools.search.rows import table_rows, tags_of
 
-WORDS = ["station", "train", "house", "green", "river", "night", "music", "bread", "stone", "cloud", "letter", "winter"]
+WORDS = [
+    "station",
+    "train",
+    "house",
+    "green",
+    "river",
+    "night",
+    "music",
+    "bread",
+    "stone",
+    "cloud",
+    "letter",
+    "winter",
+]
 UNKNOWN = "ⵣⵣⵣⵣ ⵣⵣ"  # no letter of it is in the vocabulary
 
 
@@ -44,7 +65,10 @@ class Plain:
             self.lines += 1
             if len(text) > 1:
                 line, known = self.rows.pop(text, (self.lines, {}))
-                self.rows[text] = line, known | {name: value for name, value in fields.items() if value is not None}
+                self.rows[text] = (
+                    line,
+                    known | {name: value for name, value in fields.items() if value is not None},
+                )
         return len(self.rows) - before
 
     def delete(self, test):
@@ -54,7 +78,11 @@ class Plain:
         return len(gone)
 
     def hits(self, test=lambda fields: True):
-        return {(line, text, tuple(sorted(f.items()))) for text, (line, f) in self.rows.items() if test(f)}
+        return {
+            (line, text, tuple(sorted(f.items())))
+            for text, (line, f) in self.rows.items()
+            if test(f)
+        }
 
 
 def hits_of(index, where=None):
@@ -72,7 +100,11 @@ def test_any_changes_give_what_a_plain_index_gives(tmp_path, seed, monkeypatch):
     def some(count):
         texts = [text if rng.random() > 0.1 else "" for text in sentences_of(rng, count)]
         values = [
-            {"lang": rng.choice(["en", "es", None]), "year": rng.choice([2019.0, 2020.5, 2021, None])} for _ in texts
+            {
+                "lang": rng.choice(["en", "es", None]),
+                "year": rng.choice([2019.0, 2020.5, 2021, None]),
+            }
+            for _ in texts
         ]
         return texts, values
 
@@ -87,12 +119,18 @@ def test_any_changes_give_what_a_plain_index_gives(tmp_path, seed, monkeypatch):
             assert index.add(texts, fields) == plain.add(texts, fields)
         elif kind < 0.65:
             lines = {rng.randint(1, plain.lines + 5) for _ in range(9)}
-            assert index.delete(lines=lines) == plain.delete(lambda text, line, fields, lines=lines: line in lines)
+            assert index.delete(lines=lines) == plain.delete(
+                lambda text, line, fields, lines=lines: line in lines
+            )
         elif kind < 0.75:
             gone = {*list(plain.rows)[:4], "never 'seen' before"}
-            assert index.delete(sentences=gone) == plain.delete(lambda text, line, fields, gone=gone: text in gone)
+            assert index.delete(sentences=gone) == plain.delete(
+                lambda text, line, fields, gone=gone: text in gone
+            )
         elif kind < 0.85:
-            wanted = plain.delete(lambda text, line, f: f.get("lang") == "es" and f.get("year", 0) >= 2021)
+            wanted = plain.delete(
+                lambda text, line, f: f.get("lang") == "es" and f.get("year", 0) >= 2021
+            )
             assert index.delete("lang = 'es' and year >= 2021") == wanted
         elif step % 2:
             index.approximate()
@@ -104,13 +142,21 @@ def test_any_changes_give_what_a_plain_index_gives(tmp_path, seed, monkeypatch):
         wanted = plain.hits(lambda f: f.get("lang") in ("es", "en") and f.get("year", 9999) < 2021)
         assert hits_of(reader, "lang in ('es', 'en') and year < 2021") == wanted
     index.compact()
-    assert index.table.stats()["num_rows"] == len(plain.rows) == sum(map(len, index.table.search().to_batches()))
+    assert (
+        index.table.stats()["num_rows"]
+        == len(plain.rows)
+        == sum(map(len, index.table.search().to_batches()))
+    )
     assert len(list((tmp_path / "i/sentences.lance/data").iterdir())) == 1
 
 
 def test_what_is_found_is_what_comparing_everything_finds(tmp_path):
     texts = list(dict.fromkeys(sentences_of(random.Random(0), 400)))
-    index, encoder, queries = built(tmp_path, texts), Encoder("p-sp-mini"), [*WORDS * 6, "the night train"]
+    index, encoder, queries = (
+        built(tmp_path, texts),
+        Encoder("p-sp-mini"),
+        [*WORDS * 6, "the night train"],
+    )
     rows, vectors = (encoder.encode(each, normalize_embeddings=True) for each in (queries, texts))
     cosines = rows.astype(float) @ vectors.T.astype(float)
     best = -np.sort(-cosines, axis=1)[:, :10]
@@ -121,17 +167,36 @@ def test_what_is_found_is_what_comparing_everything_finds(tmp_path):
         np.testing.assert_allclose(row[[hit.line - 1 for hit in others]], expected, atol=1e-6)
         assert others == sorted(others, key=lambda hit: (-hit.score, hit.line))
         assert all(texts[hit.line - 1] == hit.sentence for hit in hits)
-    assert len({hit.line for hits in found for hit in hits} - {hit.line for hits in in_memory for hit in hits}) < 5
+    assert (
+        len(
+            {hit.line for hits in found for hit in hits}
+            - {hit.line for hits in in_memory for hit in hits}
+        )
+        < 5
+    )
     least = found[0][3].score
-    assert index.search(queries[:1], 10, threshold=least) == [[hit for hit in found[0] if hit.score >= least]]
+    assert index.search(queries[:1], 10, threshold=least) == [
+        [hit for hit in found[0] if hit.score >= least]
+    ]
     scaled = index.search_vectors(rows * 7, 10)  # of any length
     for hits, others in zip(found, scaled, strict=True):
-        np.testing.assert_allclose([hit.score for hit in hits], [hit.score for hit in others], atol=1e-6)
+        np.testing.assert_allclose(
+            [hit.score for hit in hits], [hit.score for hit in others], atol=1e-6
+        )
 
 
 def test_numbers_stay_with_their_sentences_and_are_never_used_again(tmp_path):
-    index = built(tmp_path, ["one two", "three four", "", "one  two"], [{"lang": "en"}, {}, {}, {"year": 1}])
-    assert dict(index.counts) == {"lines": 4, "blank": 1, "repeated": 1, "known": 0, "added": 2, "unknown": 0}
+    index = built(
+        tmp_path, ["one two", "three four", "", "one  two"], [{"lang": "en"}, {}, {}, {"year": 1}]
+    )
+    assert dict(index.counts) == {
+        "lines": 4,
+        "blank": 1,
+        "repeated": 1,
+        "known": 0,
+        "added": 2,
+        "unknown": 0,
+    }
     assert index.add(["three four", "five six"], {"lang": "de"}) == 1
     assert index.search(["one two"], 1)[0][0][1:] == (1, "one two", {"lang": "en", "year": 1})
     assert index.search(["three four"], 1)[0][0][1:] == (2, "three four", {"lang": "de"})
@@ -141,7 +206,14 @@ def test_numbers_stay_with_their_sentences_and_are_never_used_again(tmp_path):
 
 
 def test_fields_of_all_kinds_and_what_cannot_be_kept(tmp_path):
-    values = {"day": date(2020, 1, 2), "price": Decimal("1.5"), "ok": True, "n": np.int64(3), "no": "", "nan": np.nan}
+    values = {
+        "day": date(2020, 1, 2),
+        "price": Decimal("1.5"),
+        "ok": True,
+        "n": np.int64(3),
+        "no": "",
+        "nan": np.nan,
+    }
     index = built(tmp_path, ["one two", "three four"], [values, {"price": 2, "Größe in m": 1.5}])
     kinds = {"day": "string", "price": "double", "ok": "bool", "n": "int64", "Größe in m": "double"}
     assert index.fields == kinds
@@ -152,10 +224,19 @@ def test_fields_of_all_kinds_and_what_cannot_be_kept(tmp_path):
         ({"n": "x"}, "field n: a value is string, but earlier values are int64"),
         ({"ok": 1}, "field ok: a value is int64, but earlier values are bool"),
         ({"price": True}, "field price: a value is bool, but earlier values are double"),
-        ([{"new": 1.5}, {"new": True}], "field new: some values are true or false and others are not"),
+        (
+            [{"new": 1.5}, {"new": True}],
+            "field new: some values are true or false and others are not",
+        ),
         ([{"new": 1}, {"new": "x"}], "field new: Could not convert 'x'"),
-        ([{"new": 1.5}, {"new": 2**60}], "field new: whole numbers above 9,007,199,254,740,992 cannot be mixed"),
-        ({"price": 2**60}, "field price: whole numbers above 9,007,199,254,740,992 cannot be mixed"),
+        (
+            [{"new": 1.5}, {"new": 2**60}],
+            "field new: whole numbers above 9,007,199,254,740,992 cannot be mixed",
+        ),
+        (
+            {"price": 2**60},
+            "field price: whole numbers above 9,007,199,254,740,992 cannot be mixed",
+        ),
         ({"n": [1]}, "field n: a value is list"),
         ({"big": 2**70}, "field big: .*too large"),
         ({"text": "x"}, "field 'text': use another name"),
@@ -165,30 +246,44 @@ def test_fields_of_all_kinds_and_what_cannot_be_kept(tmp_path):
     ]:
         with pytest.raises(SettingsError, match=message) as caught:
             index.add(["five six", "seven eight"], fields)
-        assert "\n" not in str(caught.value) and len(SearchIndex(index.folder)) == 2 and index.fields == kinds
+        assert (
+            "\n" not in str(caught.value)
+            and len(SearchIndex(index.folder)) == 2
+            and index.fields == kinds
+        )
 
 
-@pytest.mark.parametrize("parts", [[[1, 2.5]], [[2.5, 1]], [[1], [2.5], [3]], [[2.5], [1]], [[-(2**53)], [0.5]]])
+@pytest.mark.parametrize(
+    "parts", [[[1, 2.5]], [[2.5, 1]], [[1], [2.5], [3]], [[2.5], [1]], [[-(2**53)], [0.5]]]
+)
 @pytest.mark.parametrize("name", ["n", "Größe in m"])
 def test_whole_numbers_and_decimals_of_a_field_become_decimals(tmp_path, parts, name):
     index = built(tmp_path, ["no number"], {"other": 1})
     numbers = {}
     for part in parts:
-        added = {f"sentence number {len(numbers) + place}": value for place, value in enumerate(part)}
+        added = {
+            f"sentence number {len(numbers) + place}": value for place, value in enumerate(part)
+        }
         assert index.add(added, [{name: value} for value in added.values()]) == len(part)
         numbers |= added
     assert index.fields == {"other": "int64", name: "double"}
     values = {hit.sentence: hit.metadata for hit in index.search(["sentence"])[0]}
-    assert values == {"no number": {"other": 1}} | {text: {name: value} for text, value in numbers.items()}
+    assert values == {"no number": {"other": 1}} | {
+        text: {name: value} for text, value in numbers.items()
+    }
     rows = [(text, {name: value}) for text, value in numbers.items()]
     assert SearchIndex.build(rows, tmp_path / "j", "p-sp-mini").fields == {name: "double"}
 
 
 def test_whole_numbers_that_decimals_do_not_represent_are_refused(tmp_path):
     index = built(tmp_path, ["one two"], {"id": 2**53 + 1})
-    with pytest.raises(SettingsError, match=r"field id: whole numbers above .* give such numbers as text"):
+    with pytest.raises(
+        SettingsError, match=r"field id: whole numbers above .* give such numbers as text"
+    ):
         index.add(["three four"], {"id": 0.5})
-    assert index.fields == {"id": "int64"} and index.search(["one"])[0][0].metadata == {"id": 2**53 + 1}
+    assert index.fields == {"id": "int64"} and index.search(["one"])[0][0].metadata == {
+        "id": 2**53 + 1
+    }
 
 
 @pytest.mark.parametrize(
@@ -196,7 +291,10 @@ def test_whole_numbers_that_decimals_do_not_represent_are_refused(tmp_path):
     [
         ({}, "by exactly one of where"),
         ({"lines": [1], "where": "a=1"}, "by exactly one of where"),
-        ({"where": "langg = 'es'"}, "filter \"langg = 'es'\": unknown field 'langg' .*; fields are lang, text, line"),
+        (
+            {"where": "langg = 'es'"},
+            "filter \"langg = 'es'\": unknown field 'langg' .*; fields are lang, text, line",
+        ),
         ({"where": "lang = 5"}, "filter 'lang = 5': field lang holds text"),
         ({"where": "lang ="}, "filter 'lang =': expected a value, not the end"),
         ({"where": "lang"}, "unexpected the end after field lang"),
@@ -232,7 +330,9 @@ def test_what_the_model_knows_nothing_of_is_left_out_and_no_query(tmp_path, monk
         index.search(["one"], 0)
     with pytest.raises(MiningError, match="no sentences in 2 lines"):
         SearchIndex.build(["", UNKNOWN], tmp_path / "j", "p-sp-mini")
-    monkeypatch.setattr(Encoder, "encode", lambda self, texts, **_: np.full((len(texts), 256), np.nan, np.float32))
+    monkeypatch.setattr(
+        Encoder, "encode", lambda self, texts, **_: np.full((len(texts), 256), np.nan, np.float32)
+    )
     for change in (lambda: built(tmp_path / "k", ["one two"]), lambda: index.add(["five six"])):
         with pytest.raises(ParagramError, match="NaN or infinite values"):
             change()
@@ -263,14 +363,30 @@ def test_threads_get_the_counts_of_their_additions(tmp_path):
 def test_one_text_is_one_query_and_never_a_list_of_letters(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     index = built(tmp_path, ["the train is late", "the cat sleeps"])
-    for search in (index, TextSearch(["the train is late", "the cat sleeps"], Encoder("p-sp-mini"))):
-        assert search.search("train") == search.search(["train"])[0] and len(search.search("train")) == 2
-        assert search.search(np.array(["train"])) == search.search(("train",)) == search.search(["train"])
+    for search in (
+        index,
+        TextSearch(["the train is late", "the cat sleeps"], Encoder("p-sp-mini")),
+    ):
+        assert (
+            search.search("train") == search.search(["train"])[0]
+            and len(search.search("train")) == 2
+        )
+        assert (
+            search.search(np.array(["train"]))
+            == search.search(("train",))
+            == search.search(["train"])
+        )
         with pytest.raises(SettingsError, match="text 1 of 2"):
             search.search(["train", None])
-    for change in (index.add, lambda text: index.delete(sentences=text), lambda text: TextSearch(text, None)):
+    for change in (
+        index.add,
+        lambda text: index.delete(sentences=text),
+        lambda text: TextSearch(text, None),
+    ):
         for text in ("a new sentence", "x" * 5000, "a\0b"):
-            with pytest.raises(TextError, match="no such file; give the name of a text, or sentences as a list"):
+            with pytest.raises(
+                TextError, match="no such file; give the name of a text, or sentences as a list"
+            ):
                 change(text)
     (tmp_path / "lines.txt").write_text("a new sentence\n")
     assert index.add("lines.txt") == 1 and index.delete(sentences="lines.txt") == 1
@@ -303,7 +419,9 @@ def test_the_rows_go_to_parquet_and_damage_is_told_in_a_line(tmp_path):
     index.delete(lines=[1])
     index.export(tmp_path / "o.parquet")
     table = parquet.read_table(tmp_path / "o.parquet")
-    assert table.drop_columns("vector").to_pylist() == [{"text": "three four", "line": 2, "lang": "en"}]
+    assert table.drop_columns("vector").to_pylist() == [
+        {"text": "three four", "line": 2, "lang": "en"}
+    ]
     assert np.linalg.norm(table["vector"].to_pylist()[0]) == pytest.approx(1, abs=1e-3)
     for path in (tmp_path / "i/sentences.lance/data").iterdir():
         path.unlink()
@@ -327,7 +445,9 @@ for number in range(int(sys.argv[3])):
 
 
 def child(folder, *words):
-    return subprocess.Popen([sys.executable, "-c", CHILD, str(folder), *words], stdout=subprocess.PIPE)
+    return subprocess.Popen(
+        [sys.executable, "-c", CHILD, str(folder), *words], stdout=subprocess.PIPE
+    )
 
 
 def test_two_processes_add_and_one_searches(tmp_path):
@@ -341,12 +461,15 @@ def test_two_processes_add_and_one_searches(tmp_path):
 
 
 def test_a_killed_writer_leaves_whole_additions(tmp_path):
-    """Of several versions of the table each, of which readers see the last one only, before and after the kill."""
+    """Of several versions of the table each, of which readers see the last one only, before and
+    after the kill.
+    """
     index, rng = built(tmp_path, ["the first one"], {"by": "me"}), random.Random(0)
 
     def groups(name):
         return [
-            hit.sentence.split()[2] for hit in index.search(["one"], 10**5, where=f"text like 'sentence {name} %'")[0]
+            hit.sentence.split()[2]
+            for hit in index.search(["one"], 10**5, where=f"text like 'sentence {name} %'")[0]
         ]
 
     for name in "ab":
@@ -358,7 +481,9 @@ def test_a_killed_writer_leaves_whole_additions(tmp_path):
         process.wait()
         for own in (while_alive, groups(name)):
             assert len(own) == 20 * len(set(own))
-        assert index.add([f"after {name}"]) == 1 and len(groups(name)) == 20 * len(set(groups(name)))
+        assert index.add([f"after {name}"]) == 1 and len(groups(name)) == 20 * len(
+            set(groups(name))
+        )
     index.compact()
 
 
@@ -387,19 +512,37 @@ def test_tables_and_tags_give_fields(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("text,lang,year,code\none,en,2020,007\ntwo,es,,1\n")
     rows = list(table_rows(str(path), "text", ["lang", "year", "code"], {"source": "x"}))
-    assert rows[0] == ("one", {"source": "x", "lang": "en", "year": 2020, "code": "007"}) and rows[1][1]["year"] == ""
-    tags = {"a": 1, "b": 1.5, "c": True, "d": "007", "e": "x=y", "f": "9" * 20, "g": "[1]", "h": "null"}
+    assert (
+        rows[0] == ("one", {"source": "x", "lang": "en", "year": 2020, "code": "007"})
+        and rows[1][1]["year"] == ""
+    )
+    tags = {
+        "a": 1,
+        "b": 1.5,
+        "c": True,
+        "d": "007",
+        "e": "x=y",
+        "f": "9" * 20,
+        "g": "[1]",
+        "h": "null",
+    }
     written = [f"{name}={str(value).replace('True', 'true')}" for name, value in tags.items()]
     assert tags_of(written) == tags
 
 
 def test_a_full_disk_names_the_index_in_one_line(tmp_path, monkeypatch):
     def full(*_):
-        raise RuntimeError("lance error: LanceError(IO): No space left on device (os error 28), /x/structural.rs:191:9")
+        raise RuntimeError(
+            "lance error: LanceError(IO): No space left on device (os error 28),"
+            " /x/structural.rs:191:9"
+        )
 
     index = SearchIndex.build(["one two"], tmp_path / "i", "p-sp-mini")
     monkeypatch.setattr(SearchIndex, "_fill", full)
-    for change, folder in ((lambda: index.add(["three four"]), "i"), (build_another(tmp_path), "j")):
+    for change, folder in (
+        (lambda: index.add(["three four"]), "i"),
+        (build_another(tmp_path), "j"),
+    ):
         with pytest.raises(OSError, match="No space left on device") as caught:
             change()
         assert caught.value.filename == str(tmp_path / folder)
@@ -425,13 +568,18 @@ def test_decimals_for_a_field_whose_temporary_name_is_taken(tmp_path):
     index = built(tmp_path, [("The train is late.", {"year": 1, "year as decimals": "q"})])
     index.add([("The cat sleeps here.", {"year": 2.5})])
     assert index.fields == {"year": "double", "year as decimals": "string"}
-    assert [hit.metadata for hit in index.search("train")] == [{"year": 1.0, "year as decimals": "q"}, {"year": 2.5}]
+    assert [hit.metadata for hit in index.search("train")] == [
+        {"year": 1.0, "year as decimals": "q"},
+        {"year": 2.5},
+    ]
 
 
 @pytest.mark.parametrize("value", [float("inf"), -np.float32("inf"), Decimal("1e400")])
 def test_infinite_values_are_refused(tmp_path, value):
     with pytest.raises(SettingsError, match="sentence 2: field 'z' is infinite or too large"):
-        built(tmp_path, [("The train is late.", {"z": 1.5}), ("The cat sleeps here.", {"z": value})])
+        built(
+            tmp_path, [("The train is late.", {"z": 1.5}), ("The cat sleeps here.", {"z": value})]
+        )
     with pytest.raises(SettingsError, match=r"sentence 1 is .*, which is not Unicode text"):
         built(tmp_path, ["The train is \ud800."])
 
@@ -457,5 +605,7 @@ def test_arguments_of_a_search_of_wrong_types_are_refused(tmp_path):
             index.search_vectors(vectors, seconds=seconds)
     with pytest.raises(MiningError, match="queries are not vectors"):
         index.search_vectors("train")
-    hits = index.search_vectors(vectors, np.int64(1), np.float32(-1), recall=np.float32(0.9), seconds=float("inf"))
+    hits = index.search_vectors(
+        vectors, np.int64(1), np.float32(-1), recall=np.float32(0.9), seconds=float("inf")
+    )
     assert [len(each) for each in hits] == [1]

@@ -13,7 +13,14 @@ from st_paragram.errors import SettingsError
 from st_paragram.tools.search import where as module
 from st_paragram.tools.search.where import rewritten
 
-KINDS = {"lang": "string", "a b": "string", "year": "int64", "price": "double", "ok": "bool", "日本": "int64"}
+KINDS = {
+    "lang": "string",
+    "a b": "string",
+    "year": "int64",
+    "price": "double",
+    "ok": "bool",
+    "日本": "int64",
+}
 KINDS |= {"text": "string", "line": "int64"}
 
 
@@ -48,13 +55,20 @@ def test_integers_are_compared_with_decimals_exactly(tmp_path):
     years = [2**63 - 1, -(2**63), 2020, None, 2021]
     rows = [(f"sentence number {number}", {"year": year}) for number, year in enumerate(years)]
     index = SearchIndex.build(rows, tmp_path / "i", "p-sp-mini")
-    decimals = ["9.223372036854776e+18", "9223372036854775806.5", "-9223372036854775808.0", "-9223372036854775807.5"]
+    decimals = [
+        "9.223372036854776e+18",
+        "9223372036854775806.5",
+        "-9223372036854775808.0",
+        "-9223372036854775807.5",
+    ]
     decimals += ["2020.5", "2021.0", "-1e300", "1e-9999999999999999999999"]
     for text in decimals:
         number = 0 if "e-" in text else Fraction(text)
         for sign, is_true in conditions.COMPARISONS.items():
             passing = [year for year in years if year is not None and is_true(year, number)]
-            assert {years[line - 1] for line in lines(index, f"year {sign} {text}")} == set(passing), (sign, text)
+            assert {years[line - 1] for line in lines(index, f"year {sign} {text}")} == set(
+                passing
+            ), (sign, text)
     assert lines(index, "not year between 2020.5 and 1e19") == {2, 3}
     assert lines(index, "not year in (2020.5, -9223372036854775808.0)") == {1, 3, 5}
 
@@ -91,7 +105,10 @@ def test_garbage_is_refused_in_a_line_or_is_a_condition(index):
         ("price in (1, 2.5, 1.0)", "`price` IN (1.0, 2.5)"),
         ("lang = 'O''Neil\\'", "`lang` = 'O''Neil\\'"),
         ("\"a b\" LIKE '\\%\\x%'", "`a b` LIKE '\\%\\\\x%'"),
-        ("not (not ok and year < 5 or lang is null)", "((`year` >= 5 OR `ok` = true) AND `lang` IS NOT NULL)"),
+        (
+            "not (not ok and year < 5 or lang is null)",
+            "((`year` >= 5 OR `ok` = true) AND `lang` IS NOT NULL)",
+        ),
         ("not `日本` not between 1 and 2", "`日本` BETWEEN 1 AND 2"),
         ("not (line in (1) and not text like 'x')", "(`text` LIKE 'x' OR `line` NOT IN (1))"),
         ("not true", "false"),
@@ -107,12 +124,18 @@ def test_the_sql_that_is_written(text, sql):
         ("", "it is empty"),
         ("lang = 'es'; drop table sentences", "unexpected ';' at character 12"),
         ("lang = 'es' -- comment", "unexpected '-' at character 13"),
-        ("lang = 'es' lang = 'en'", "unexpected 'lang' at character 13; connect conditions with and, or"),
+        (
+            "lang = 'es' lang = 'en'",
+            "unexpected 'lang' at character 13; connect conditions with and, or",
+        ),
         ("lang = $1", r"unexpected '\$' at character 8"),
         ("lang = 'es", "a quote is not closed at character 8"),
         (
             "langg = 'es'",
-            "unknown field 'langg' at character 1; fields are lang, a b, year, price, ok, 日本, text, line",
+            (
+                "unknown field 'langg' at character 1; fields are lang, a b, year, price, ok, 日本,"
+                " text, line"
+            ),
         ),
         ("_rowid > 3", "unknown field '_rowid'"),
         ("length(text) > 5", "unknown field 'length'"),
@@ -139,7 +162,8 @@ def test_the_sql_that_is_written(text, sql):
         ("year = 0x1F", "unexpected '0' at character 8"),
         ("year ＝ 1", "unexpected '＝'"),
         ("year = １", "unexpected '１'"),
-        ("lang li\u212ae 'x'", "unexpected 'li\u212ae'"),  # the sign of kelvin, whose lower case is k
+        # the sign of kelvin, whose lower case is k
+        ("lang li\u212ae 'x'", "unexpected 'li\u212ae'"),
         ("year = 1\u00a0", "unexpected"),
         ("lang = '\ud800'", "is not Unicode text"),
         ({"lang": "es"}, "where is {'lang': 'es'}; give a condition"),
@@ -174,7 +198,9 @@ def test_limits(text, message):
 def test_the_longest_conditions_work(index):
     index, fields = index
     terms = [f"year = {number + 2000}" for number in range(1000)]
-    assert len(lines(index, " or ".join(terms))) == sum(2000 <= row.get("year", 0) < 3000 for row in fields)
+    assert len(lines(index, " or ".join(terms))) == sum(
+        2000 <= row.get("year", 0) < 3000 for row in fields
+    )
     apart = [term.replace("=", "!=") for term in terms]
     assert len(lines(index, " AND ".join(apart))) == sum(
         "year" in row and not 2000 <= row["year"] < 3000 for row in fields
@@ -189,7 +215,11 @@ def test_the_longest_conditions_work(index):
     for number in range(9):
         halves = [f"not ({halves[0]} {('and', 'or')[number % 2]} {halves[0]})"]
     assert lines(index, halves[0]) == lines(index, "not ok")
-    assert lines(index, "(" * 20 + "ok" + ")" * 20) == lines(index, "not " * 20 + "ok") == lines(index, "ok")
+    assert (
+        lines(index, "(" * 20 + "ok" + ")" * 20)
+        == lines(index, "not " * 20 + "ok")
+        == lines(index, "ok")
+    )
 
 
 def test_many_fields_are_not_all_listed():

@@ -98,7 +98,9 @@ def test_embed_gives_lists_and_cuts_long_texts_if_asked(client, rows):
 
 def test_scores_are_cosines(client, rows):
     answer = client.post("/score", json={"pairs": [TEXTS[:2], TEXTS[1:]]}).json()
-    assert answer["scores"] == pytest.approx([float(rows[0] @ rows[1]), float(rows[1] @ rows[2])], abs=1e-5)
+    assert answer["scores"] == pytest.approx(
+        [float(rows[0] @ rows[1]), float(rows[1] @ rows[2])], abs=1e-5
+    )
 
 
 @pytest.mark.parametrize("path", ["/rerank", "/v1/rerank", "/v2/rerank"])
@@ -106,37 +108,62 @@ def test_documents_are_ranked_by_their_cosines(client, path):
     units = Encoder("p-sp-mini").encode([QUERY, *DOCUMENTS], normalize_embeddings=True)
     cosines = sorted((units[1:] @ units[0]).tolist())[::-1]
     documents = [DOCUMENTS[0], {"text": DOCUMENTS[1], "title": "ignored"}, DOCUMENTS[2]]
-    answer = client.post(path, json={"query": QUERY, "documents": documents, "max_tokens_per_doc": 9}).json()
+    answer = client.post(
+        path, json={"query": QUERY, "documents": documents, "max_tokens_per_doc": 9}
+    ).json()
     assert [each["index"] for each in answer["results"]] == [1, 2, 0]
-    assert [each["relevance_score"] for each in answer["results"]] == pytest.approx(cosines, abs=1e-5)
+    assert [each["relevance_score"] for each in answer["results"]] == pytest.approx(
+        cosines, abs=1e-5
+    )
     asked = {"query": QUERY, "documents": DOCUMENTS, "top_n": 1, "return_documents": True}
     (best,) = client.post(path, json=asked).json()["results"]
     assert (best["index"], best["document"]) == (1, {"text": DOCUMENTS[1]})
     raw = client.post(path, json={"query": QUERY, "texts": DOCUMENTS, "raw_scores": True}).json()
     assert [each["score"] for each in raw] == pytest.approx(cosines, abs=1e-5)
-    mapped = client.post(path, json={"query": QUERY, "texts": DOCUMENTS, "return_text": True}).json()
-    assert [each["score"] for each in mapped] == pytest.approx([(1 + each) / 2 for each in cosines], abs=1e-5)
+    mapped = client.post(
+        path, json={"query": QUERY, "texts": DOCUMENTS, "return_text": True}
+    ).json()
+    assert [each["score"] for each in mapped] == pytest.approx(
+        [(1 + each) / 2 for each in cosines], abs=1e-5
+    )
     assert [each["text"] for each in mapped] == [DOCUMENTS[each["index"]] for each in mapped]
-    order = [each["index"] for each in client.post(path, json={"query": "a", "texts": ["b", "c", "b"]}).json()]
+    order = [
+        each["index"]
+        for each in client.post(path, json={"query": "a", "texts": ["b", "c", "b"]}).json()
+    ]
     assert order.index(0) < order.index(2)  # equal documents stay in their order
 
 
 def test_what_there_is(client):
-    assert client.get("/health").json() == {"status": "ok", "model": "p-sp-mini", "dimensions": 256, "sentences": None}
+    assert client.get("/health").json() == {
+        "status": "ok",
+        "model": "p-sp-mini",
+        "dimensions": 256,
+        "sentences": None,
+    }
     assert [each["id"] for each in client.get("/v1/models").json()["data"]] == ["p-sp-mini"]
     assert client.get("/v1/models/p-sp-mini").json()["object"] == "model"
     info = client.get("/info").json()
-    assert (info["model_id"], info["max_client_batch_size"], info["max_input_length"]) == ("p-sp-mini", 6, 50)
+    assert (info["model_id"], info["max_client_batch_size"], info["max_input_length"]) == (
+        "p-sp-mini",
+        6,
+        50,
+    )
     message(client.get("/v1/models/other/one"), 404)
     assert "only the model p-sp-mini" in message(embed(client, input="a", model="x"), 404)
     message(client.get("/secret-of-somebody"), 404)
-    message(client.post("/score/", json={}), 404)  # no redirection to an address that the client named itself
+    # no redirection to an address that the client named itself
+    message(client.post("/score/", json={}), 404)
     message(client.get("/score"), 405)
     assert client.head("/health").status_code == 200
     embed(client, input=["one", "two"])
     text = client.get("/metrics").text
     assert 'st_paragram_requests_total{path="/v1/embeddings",status="200"}' in text
-    assert 'path="other",status="404"' in text and "secret" not in text and "st_paragram_batch_texts_count" in text
+    assert (
+        'path="other",status="404"' in text
+        and "secret" not in text
+        and "st_paragram_batch_texts_count" in text
+    )
 
 
 @pytest.mark.parametrize(
@@ -145,53 +172,92 @@ def test_what_there_is(client):
         ("/v1/embeddings", {"input": ["a", " "]}, "text 1 of input is empty"),
         ("/v1/embeddings", {"input": ["a", "\u200b\ufeff"]}, "text 1 of input is empty"),
         ("/v1/embeddings", {"input": UNKNOWN}, "text 0 of input has no token that p-sp-mini knows"),
-        ("/v1/embeddings", {"input": ["a", "\u0640"]}, "text 1 of input has no token that p-sp-mini knows"),
+        (
+            "/v1/embeddings",
+            {"input": ["a", "\u0640"]},
+            "text 1 of input has no token that p-sp-mini knows",
+        ),
         ("/embed", {"inputs": ["a", UNKNOWN], "normalize": False}, "text 1 of inputs has no token"),
         ("/score", {"pairs": [["a", "b"], ["c", UNKNOWN]]}, "text 1 of pairs[1] has no token"),
         ("/score", {"pairs": [["a", "b"], ["", "c"]]}, "text 0 of pairs[1] is empty"),
         ("/rerank", {"query": UNKNOWN, "documents": ["a"]}, "text 0 of query has no token"),
-        ("/rerank", {"query": "a", "documents": ["b", UNKNOWN]}, "text 1 of documents has no token"),
+        (
+            "/rerank",
+            {"query": "a", "documents": ["b", UNKNOWN]},
+            "text 1 of documents has no token",
+        ),
         ("/rerank", {"query": "a", "texts": ["\u200b"]}, "text 0 of texts is empty"),
         ("/v1/embeddings", {"input": ["a"] * 7}, "input has 7 texts; give 1 to 6"),
         ("/v1/embeddings", {"input": "a" * 51}, "text 0 of input has 51 characters; at most 50"),
         ("/v1/embeddings", {"input": ["a", 1]}, "input[1]: Input should be a valid string"),
-        ("/v1/embeddings", {"input": "a", "dimensions": 0}, "dimensions: Input should be greater than or equal to 1"),
-        ("/v1/embeddings", {"input": "a", "dimensions": 257}, "dimensions is 257; p-sp-mini has 256 dimensions"),
+        (
+            "/v1/embeddings",
+            {"input": "a", "dimensions": 0},
+            "dimensions: Input should be greater than or equal to 1",
+        ),
+        (
+            "/v1/embeddings",
+            {"input": "a", "dimensions": 257},
+            "dimensions is 257; p-sp-mini has 256 dimensions",
+        ),
         ("/v1/embeddings", {"texts": ["a"]}, "input: Field required"),
-        ("/embed", {"inputs": "a", "truncation_direction": "Left"}, "truncation_direction: Input should be 'Right' or"),
+        (
+            "/embed",
+            {"inputs": "a", "truncation_direction": "Left"},
+            "truncation_direction: Input should be 'Right' or",
+        ),
         ("/embed", {"inputs": "a", "prompt_name": "query"}, "prompt_name: Input should be null"),
         ("/score", {"pairs": [["a", "b"], ["c"]]}, "pairs[1][1]: Field required"),
         ("/rerank", {"query": "a"}, "documents has 0 texts"),
-        ("/rerank", {"query": "a", "documents": ["a", {"title": "b"}]}, "documents[1]: Input should be a valid string"),
+        (
+            "/rerank",
+            {"query": "a", "documents": ["a", {"title": "b"}]},
+            "documents[1]: Input should be a valid string",
+        ),
     ],
 )
 def test_a_wrong_request_is_told_why(client, path, asked, says):
     assert says in message(client.post(path, json=asked))
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"\xff", b"[" * 9000, b'{"input": "\\ud800"}', b"null", b"NaN"])
+@pytest.mark.parametrize(
+    "content", [b"", b"{", b"\xff", b"[" * 9000, b'{"input": "\\ud800"}', b"null", b"NaN"]
+)
 def test_bodies_that_are_no_request_or_have_no_header(client, content):
-    message(client.post("/v1/embeddings", content=content, headers={"Content-Type": "application/json"}))
+    message(
+        client.post("/v1/embeddings", content=content, headers={"Content-Type": "application/json"})
+    )
     assert "Content-Type" in message(client.post("/v1/embeddings", content=b'{"input": "a"}'))
 
 
 def test_bodies_that_are_too_large_are_refused_announced_or_not(client):
     large = json.dumps({"input": "a" * 10_000}).encode()
     head = {"Content-Type": "application/json"}
-    assert "larger than 10000 bytes" in message(client.post("/v1/embeddings", content=large, headers=head), 413)
+    assert "larger than 10000 bytes" in message(
+        client.post("/v1/embeddings", content=large, headers=head), 413
+    )
     parts = (large[at : at + 1000] for at in range(0, len(large), 1000))
-    assert "larger than 10000 bytes" in message(client.post("/v1/embeddings", content=parts, headers=head), 413)
+    assert "larger than 10000 bytes" in message(
+        client.post("/v1/embeddings", content=parts, headers=head), 413
+    )
 
 
 def test_a_key_is_needed_where_there_is_one():
     client = serving(key="sésame")
     assert "a key is needed" in message(embed(client, input="a"), 401)
     for wrong in ("Bearer x", b"Bearer \xff", "Bearer "):
-        assert "the key is wrong" in message(client.get("/metrics", headers={"Authorization": wrong}), 401)
+        assert "the key is wrong" in message(
+            client.get("/metrics", headers={"Authorization": wrong}), 401
+        )
     for other in ("Basic c8OpeA==", "sésame".encode()):
-        assert "has another form" in message(client.get("/metrics", headers={"Authorization": other}), 401)
+        assert "has another form" in message(
+            client.get("/metrics", headers={"Authorization": other}), 401
+        )
     assert client.get("/health").status_code == 200
-    assert client.get("/v1/models", headers={"Authorization": "Bearer sésame".encode()}).status_code == 200
+    assert (
+        client.get("/v1/models", headers={"Authorization": "Bearer sésame".encode()}).status_code
+        == 200
+    )
 
 
 def test_pages_of_other_origins_need_a_permission():
@@ -202,9 +268,15 @@ def test_pages_of_other_origins_need_a_permission():
     }
     assert serving().options("/score", headers=asks).status_code == 405
     client = serving(origins=(ORIGIN,), key="sesame")
-    for answer in (client.options("/score", headers=asks), client.post("/score", headers={"Origin": ORIGIN})):
+    for answer in (
+        client.options("/score", headers=asks),
+        client.post("/score", headers={"Origin": ORIGIN}),
+    ):
         assert answer.headers["Access-Control-Allow-Origin"] == ORIGIN
-    assert client.options("/score", headers=asks | {"Origin": "https://evil.example.org"}).status_code == 400
+    assert (
+        client.options("/score", headers=asks | {"Origin": "https://evil.example.org"}).status_code
+        == 400
+    )
     assert answer.status_code == 401  # errors can be read, too
 
 
@@ -220,7 +292,9 @@ def test_a_failing_model_is_told_without_its_texts(monkeypatch, caplog):
 
 
 def test_token_ids_are_read_where_the_vocabulary_is(client, tmp_path, monkeypatch):
-    """Here, tokens are the numbers of characters; the one that LangChain sends is in the test of its client."""
+    """Here, tokens are the numbers of characters; the one that LangChain sends is in the test of
+    its client.
+    """
     decoder = SimpleNamespace(decode=lambda tokens: "".join(map(chr, tokens)))
     monkeypatch.setitem(sys.modules, "tiktoken", SimpleNamespace(get_encoding=lambda name: decoder))
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
@@ -237,10 +311,18 @@ def test_questions_and_answers_go_through_their_towers(tmp_path, vocabulary):
     model = unlike_new(new_model(write_bitext(tmp_path / "bitext.h5", vocabulary, make_pairs(40))))
     model_directory.save(model, tmp_path / "muse", "")
     client, (text, _) = serving(str(tmp_path / "muse")), make_pairs(1)[0]
-    encode = {"sentence": model.encode, "query": model.encode_query, "document": model.encode_document}
+    encode = {
+        "sentence": model.encode,
+        "query": model.encode_query,
+        "document": model.encode_document,
+    }
     for kind, function in encode.items():
-        answer = client.post("/v1/embeddings", json={"input": [text, "x"], "input_type": kind}).json()
-        assert np.allclose(answer["data"][0]["embedding"], function(text, normalize_embeddings=True), atol=1e-5)
+        answer = client.post(
+            "/v1/embeddings", json={"input": [text, "x"], "input_type": kind}
+        ).json()
+        assert np.allclose(
+            answer["data"][0]["embedding"], function(text, normalize_embeddings=True), atol=1e-5
+        )
         tokens = sum(model.preprocess([each])["input_ids"].numel() for each in (text, "x"))
         assert answer["usage"]["prompt_tokens"] == tokens > 0
 
@@ -257,13 +339,25 @@ def test_an_index_is_searched_and_changed(folder):
         return [hit["sentence"] for hit in hits]
 
     (hits,) = ask("/search", queries=[TEXTS[2]], k=1).json()["results"]
-    assert hits == [{"score": pytest.approx(1, abs=1e-3), "line": 3, "sentence": TEXTS[2], "metadata": FIELDS[2]}]
-    assert found(where="lang in ('en', 'xx') and year >= 2020") == [TEXTS[0]] and found(threshold=0.5) == [TEXTS[2]]
+    assert hits == [
+        {
+            "score": pytest.approx(1, abs=1e-3),
+            "line": 3,
+            "sentence": TEXTS[2],
+            "metadata": FIELDS[2],
+        }
+    ]
+    assert found(where="lang in ('en', 'xx') and year >= 2020") == [TEXTS[0]] and found(
+        threshold=0.5
+    ) == [TEXTS[2]]
     assert "k is 5; at most 4" in message(ask("/search", queries=["a"], k=5))
     assert "nofield" in message(ask("/search", queries=["a"], k=1, where="nofield = 1"))
     asked = {"sentences": ["the bus is late", "a dog barks"], "metadata": [{"lang": "xx"}, {}]}
     assert ask("/index/add", **asked).json() == {"added": 2, "sentences": 5}
-    assert found(where="lang = 'xx'") == ["the bus is late"] and client.get("/health").json()["sentences"] == 5
+    assert (
+        found(where="lang = 'xx'") == ["the bus is late"]
+        and client.get("/health").json()["sentences"] == 5
+    )
     assert ask("/index/delete", where="year >= 2020").json() == {"deleted": 1, "sentences": 4}
     assert ask("/index/delete", sentences=["a dog barks"]).json()["deleted"] == 1
     assert ask("/index/delete", lines=[2]).json() == {"deleted": 1, "sentences": 2}
@@ -280,7 +374,9 @@ def test_the_recall_of_the_server_is_that_of_its_searches(folder, monkeypatch):
     wanted = []
     search = SearchIndex.search_vectors
     monkeypatch.setattr(
-        SearchIndex, "search_vectors", lambda *args, recall, **kw: wanted.append(recall) or search(*args, **kw)
+        SearchIndex,
+        "search_vectors",
+        lambda *args, recall, **kw: wanted.append(recall) or search(*args, **kw),
     )
     for recall in (None, 0.99):
         serving(index=folder, recall=recall).post("/search", json={"queries": ["a cat"], "k": 1})
@@ -301,7 +397,9 @@ REQUIRED = {
 @pytest.mark.parametrize("schema", REQUIRED)
 def test_null_is_as_good_as_no_field(schema):
     required = REQUIRED[schema]
-    assert {name for name, field in schema.model_fields.items() if field.is_required()} == set(required)
+    assert {name for name, field in schema.model_fields.items() if field.is_required()} == set(
+        required
+    )
     without = schema.model_validate_json(json.dumps(required))
     optional = set(schema.model_fields) - set(required)
     for names in [optional, *([name] for name in optional)]:
@@ -349,18 +447,26 @@ def test_searches_have_a_time_limit_and_count_as_waiting(folder, monkeypatch):
     monkeypatch.setattr(app, "SEARCH_SECONDS", 0.1)
     with monkeypatch.context() as patch:
         patch.setattr(SearchIndex, "search_vectors", slow)
-        assert "took longer than 0 seconds" in message(client.post("/search", json={"queries": ["a"], "k": 1}), 504)
+        assert "took longer than 0 seconds" in message(
+            client.post("/search", json={"queries": ["a"], "k": 1}), 504
+        )
     monkeypatch.setattr(app, "SEARCH_SECONDS", 0.0)  # LanceDB's limit
-    assert "took longer than" in message(client.post("/search", json={"queries": ["a"], "k": 1}), 504)
+    assert "took longer than" in message(
+        client.post("/search", json={"queries": ["a"], "k": 1}), 504
+    )
     monkeypatch.setattr(app, "SEARCH_SECONDS", 5.0)
     monkeypatch.setattr(Batcher.__init__, "__defaults__", (4096, 5))
     client = serving(index=folder)
     with monkeypatch.context() as patch:
         patch.setattr(SearchIndex, "search_vectors", slow)
         with ThreadPoolExecutor(5) as pool:
-            answers = list(pool.map(lambda _: client.post("/search", json={"queries": ["a", "b"], "k": 1}), range(5)))
+            answers = list(
+                pool.map(
+                    lambda _: client.post("/search", json={"queries": ["a", "b"], "k": 1}), range(5)
+                )
+            )
     assert {answer.status_code for answer in answers} == {200, 503}
-    (refused, *_) = (answer for answer in answers if answer.status_code == 503)
+    refused, *_ = (answer for answer in answers if answer.status_code == 503)
     assert refused.headers["Retry-After"] == "1" and "texts are waiting" in message(refused, 503)
     assert client.post("/search", json={"queries": ["a"], "k": 1}).status_code == 200
 
@@ -368,19 +474,36 @@ def test_searches_have_a_time_limit_and_count_as_waiting(folder, monkeypatch):
 def test_conditions_and_sentences_that_are_refused(folder):
     client = serving(index=folder, index_writable=True, key="sesame")
     client.headers.update(KEY)
-    for where in ("lang = 'en'; drop table sentences", "lang = $1", "length(repeat(text, 1000000)) > 5", "1+1>1", ""):
-        assert "filter " in message(client.post("/search", json={"queries": ["a"], "k": 1, "where": where}))
+    for where in (
+        "lang = 'en'; drop table sentences",
+        "lang = $1",
+        "length(repeat(text, 1000000)) > 5",
+        "1+1>1",
+        "",
+    ):
+        assert "filter " in message(
+            client.post("/search", json={"queries": ["a"], "k": 1, "where": where})
+        )
         assert "filter " in message(client.post("/index/delete", json={"where": where}))
-    for sentence, problem in ((UNKNOWN, "has no token"), ("!a", "has fewer than two letters or digits")):
+    for sentence, problem in (
+        (UNKNOWN, "has no token"),
+        ("!a", "has fewer than two letters or digits"),
+    ):
         asked = {"sentences": ["the bus is late", sentence]}
         assert f"text 1 of sentences {problem}" in message(client.post("/index/add", json=asked))
-    assert "text 1 of queries has no token" in message(client.post("/search", json={"queries": ["a", UNKNOWN], "k": 1}))
+    assert "text 1 of queries has no token" in message(
+        client.post("/search", json={"queries": ["a", UNKNOWN], "k": 1})
+    )
     assert client.get("/health").json()["sentences"] == 3
 
 
 def test_an_index_is_changed_only_where_that_is_wanted(folder):
-    assert "start it with --index" in message(serving().post("/search", json={"queries": ["a"]}), 404)
+    assert "start it with --index" in message(
+        serving().post("/search", json={"queries": ["a"]}), 404
+    )
     client = serving(index=folder)
-    assert "start it with --index-writable" in message(client.post("/index/delete", json={"lines": [1]}), 403)
+    assert "start it with --index-writable" in message(
+        client.post("/index/delete", json={"lines": [1]}), 403
+    )
     with pytest.raises(SettingsError, match="needs a key"):
         Job("p-sp-mini", index=folder, index_writable=True)

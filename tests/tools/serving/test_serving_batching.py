@@ -38,12 +38,17 @@ def run(work, encode, batch_texts=8, max_waiting=100, short=0):
     return asyncio.run(in_loop())
 
 
-@given(st.lists(st.lists(st.integers(0, 999), min_size=1, max_size=12), max_size=30), st.integers(1, 20))
+@given(
+    st.lists(st.lists(st.integers(0, 999), min_size=1, max_size=12), max_size=30),
+    st.integers(1, 20),
+)
 def test_answers_are_never_mixed(requests, batch_texts):
     async def work(batcher):
         return await asyncio.gather(*(batcher([str(n) for n in request]) for request in requests))
 
-    for request, found in zip(requests, run(work, Encode(), batch_texts, 10_000, short=9), strict=True):
+    for request, found in zip(
+        requests, run(work, Encode(), batch_texts, 10_000, short=9), strict=True
+    ):
         assert found.rows[:, 0].tolist() == found.tokens.tolist() == request
 
 
@@ -61,10 +66,17 @@ def test_what_comes_while_the_thread_is_busy_is_encoded_together_by_kind_or_refu
             await batcher(["4"] * 2)
         encode.go.set()
         await asyncio.gather(*jobs)
-        assert batcher.waiting == 0 and len((await batcher(["5"] * 50)).rows) == 50  # alone, it may be larger
+        # alone, it may be larger
+        assert batcher.waiting == 0 and len((await batcher(["5"] * 50)).rows) == 50
 
     run(work, encode, batch_texts=6, max_waiting=31)
-    assert encode.calls == [(1, "sentence"), (6, "sentence"), (4, "sentence"), (20, "query"), (50, "sentence")]
+    assert encode.calls == [
+        (1, "sentence"),
+        (6, "sentence"),
+        (4, "sentence"),
+        (20, "query"),
+        (50, "sentence"),
+    ]
 
 
 def test_a_failure_or_a_cancelled_request_does_not_touch_later_ones():

@@ -60,7 +60,9 @@ def test_openai(url, rows):
 
 
 def test_langchain_with_texts(url, rows):
-    langchain = pytest.importorskip("langchain_openai", reason="langchain-openai is in the extra examples")
+    langchain = pytest.importorskip(
+        "langchain_openai", reason="langchain-openai is in the extra examples"
+    )
     embeddings = langchain.OpenAIEmbeddings(
         base_url=f"{url}/v1", api_key="none", model=NAME, check_embedding_ctx_length=False
     )
@@ -69,7 +71,9 @@ def test_langchain_with_texts(url, rows):
 
 
 def test_langchain_with_token_numbers(url, rows, monkeypatch):
-    langchain = pytest.importorskip("langchain_openai", reason="langchain-openai is in the extra examples")
+    langchain = pytest.importorskip(
+        "langchain_openai", reason="langchain-openai is in the extra examples"
+    )
     if (vocabularies := _vocabularies()) is None:
         pytest.skip("tiktoken's vocabulary is taken from llama-index-core, which is not installed")
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(vocabularies))
@@ -79,7 +83,8 @@ def test_langchain_with_token_numbers(url, rows, monkeypatch):
 
 def test_llama_index_like_openai(url, rows):
     like = pytest.importorskip(
-        "llama_index.embeddings.openai_like", reason="llama-index-embeddings-openai-like is in the extra examples"
+        "llama_index.embeddings.openai_like",
+        reason="llama-index-embeddings-openai-like is in the extra examples",
     )
     embeddings = like.OpenAILikeEmbedding(model_name=NAME, api_base=f"{url}/v1", api_key="none")
     assert np.allclose(embeddings.get_text_embedding_batch(TEXTS), rows, atol=1e-6)
@@ -96,7 +101,8 @@ def test_llama_index_like_text_embeddings_inference(url, rows):
 
 def test_hugging_faces_client(url, rows, monkeypatch):
     hub = pytest.importorskip("huggingface_hub")
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)  # this machine is not the hub
+    # this machine is not the hub
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
     client = hub.InferenceClient(model=f"{url}/embed")
     assert np.allclose(client.feature_extraction(TEXTS[0], truncate=True), rows[:1], atol=1e-6)
 
@@ -107,4 +113,6 @@ def test_cohere(url, rows, version):
     client = getattr(cohere, version)(base_url=url, api_key="none")
     results = client.rerank(model=NAME, query=TEXTS[0], documents=TEXTS[1:], top_n=2).results
     assert [each.index for each in results] == [0, 1]
-    assert [each.relevance_score for each in results] == pytest.approx((rows[1:] @ rows[0]).tolist(), abs=1e-5)
+    assert [each.relevance_score for each in results] == pytest.approx(
+        (rows[1:] @ rows[0]).tolist(), abs=1e-5
+    )

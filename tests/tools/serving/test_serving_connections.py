@@ -43,7 +43,12 @@ def port():
         patch.setattr(protocol, "MAX_CONNECTIONS", 5)
         with socket.create_server(("127.0.0.1", 0)) as listening:
             config = Config(
-                application, http=protocol.LimitedProtocol, loop="asyncio", lifespan="off", ws="none", **QUIET
+                application,
+                http=protocol.LimitedProtocol,
+                loop="asyncio",
+                lifespan="off",
+                ws="none",
+                **QUIET,
             )
             server = Server(config)
             thread = threading.Thread(target=server.run, args=([listening],))
@@ -69,7 +74,9 @@ def connect(port):
 
 
 def answer(client):
-    """The status and the content of an answer, until the server closes the connection or the answer is complete."""
+    """The status and the content of an answer, until the server closes the connection or the answer
+    is complete.
+    """
     content = b""
     while b"\r\n\r\n" not in content or len(content.partition(b"\r\n\r\n")[2]) < length(content):
         part = client.recv(1 << 20)
@@ -127,7 +134,9 @@ HEADS = {
 }
 
 
-@pytest.mark.parametrize(("name", "parts"), [(name, 20) for name in HEADS] + [(name, 1) for name in list(HEADS)[:5]])
+@pytest.mark.parametrize(
+    ("name", "parts"), [(name, 20) for name in HEADS] + [(name, 1) for name in list(HEADS)[:5]]
+)
 def test_large_heads_are_refused_however_they_arrive(connect, name, parts):
     client = connect()
     size = -(-len(HEADS[name]) // parts)
@@ -136,7 +145,8 @@ def test_large_heads_are_refused_however_they_arrive(connect, name, parts):
             client.sendall(HEADS[name][begin : begin + size])
             time.sleep(0.002)
         status, body = answer(client)
-    except ConnectionError:  # the server closed the connection before all was sent, so its answer may be lost
+    # the server closed the connection before all was sent, so its answer may be lost
+    except ConnectionError:
         assert parts > 1
         return
     assert status == 431 and "larger than 65536 bytes" in message(body)

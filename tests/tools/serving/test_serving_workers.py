@@ -25,15 +25,33 @@ def server(tmp_path):
 
     SearchIndex.build(["the cat sleeps", "a dog barks"], tmp_path / "index", "p-sp-mini")
     (tmp_path / "key.txt").write_text("sesame\n")
-    options = ["--index", tmp_path / "index", "--index-writable", "--api-key-file", tmp_path / "key.txt"]
-    command = [sys.executable, "-m", "st_paragram.cli.main", "serve", "--port", "0", "--workers", "2", *options]
+    options = [
+        "--index",
+        tmp_path / "index",
+        "--index-writable",
+        "--api-key-file",
+        tmp_path / "key.txt",
+    ]
+    command = [
+        sys.executable,
+        "-m",
+        "st_paragram.cli.main",
+        "serve",
+        "--port",
+        "0",
+        "--workers",
+        "2",
+        *options,
+    ]
     process = subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, text=True)
     port = int(re.search(r":(\d+) until", process.stdout.readline())[1])
 
     def ask(path, **body):
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
         headers = {"Content-Type": "application/json", "Authorization": "Bearer sesame"}
-        connection.request("POST" if body else "GET", path, json.dumps(body) if body else None, headers)
+        connection.request(
+            "POST" if body else "GET", path, json.dumps(body) if body else None, headers
+        )
         answer = connection.getresponse()
         content = answer.read().decode()
         connection.close()
@@ -47,7 +65,11 @@ def server(tmp_path):
 
 def workers(process):
     """The worker processes that run."""
-    children = [each for each in psutil.Process(process.pid).children() if each.status() != psutil.STATUS_ZOMBIE]
+    children = [
+        each
+        for each in psutil.Process(process.pid).children()
+        if each.status() != psutil.STATUS_ZOMBIE
+    ]
     return [each for each in children if "resource_tracker" not in " ".join(each.cmdline())]
 
 
