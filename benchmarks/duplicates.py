@@ -20,8 +20,8 @@ from pathlib import Path
 import numpy as np
 
 from st_paragram.cli.main import run_reporting_errors
+from st_paragram.core.formatting import markdown_table
 from st_paragram.core.sample import LANGUAGES, held_out_pairs
-from st_paragram.core.words import markdown_table
 from st_paragram.tools.deduplication.dedupe import deduplicate
 
 # A filler word and a negation of each language.

@@ -26,11 +26,11 @@ from scipy.stats import pearsonr, permutation_test, spearmanr
 
 from st_paragram.cli.main import run_reporting_errors
 from st_paragram.core.encoding.models import load_encoder
+from st_paragram.core.formatting import markdown_table
 from st_paragram.core.pair_store import PairStore
 from st_paragram.core.text.parallel import parse_source, read_pairs
 from st_paragram.core.text.streams import read_lines
 from st_paragram.core.tokenizers.bilingual import BilingualTokenizer
-from st_paragram.core.words import markdown_table
 from st_paragram.errors import EvaluationError, TextError
 
 PREPARE = ["--character-coverage", "0.9995", "--no-checks"]

@@ -24,7 +24,7 @@ from harness.processes import Program, Run, in_turn, spread
 from harness.texts import write_distinct
 
 from st_paragram.cli.main import run_reporting_errors
-from st_paragram.core.words import markdown_table
+from st_paragram.core.formatting import markdown_table
 from st_paragram.tools.bitext_mining.miner import mine
 from st_paragram.tools.bitext_mining.settings import MiningSettings
 

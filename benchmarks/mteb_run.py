@@ -10,7 +10,7 @@ import sys
 import st_paragram
 from st_paragram.cli.main import run_reporting_errors
 from st_paragram.core.extras import require
-from st_paragram.core.words import hundredths, markdown_table
+from st_paragram.core.formatting import hundredths, markdown_table
 
 
 def main() -> int:

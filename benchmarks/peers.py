@@ -48,10 +48,10 @@ from harness.texts import sentences
 from speed import PARAGRAPH, table
 
 from st_paragram.cli.main import run_reporting_errors
-from st_paragram.core.encoding.find import find
+from st_paragram.core.formatting import hundredths
+from st_paragram.core.model_directory.find import find
 from st_paragram.core.sample import sample_pairs
 from st_paragram.core.text.streams import read_lines
-from st_paragram.core.words import hundredths
 from st_paragram.tools.evaluation import sts
 from st_paragram.tools.evaluation.benchmarks import Request
 from st_paragram.tools.evaluation.scores import correlation

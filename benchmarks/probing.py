@@ -28,8 +28,8 @@ from sklearn.preprocessing import StandardScaler
 
 from st_paragram.cli.main import run_reporting_errors
 from st_paragram.core.encoding.models import load_encoder
+from st_paragram.core.formatting import hundredths, markdown_table
 from st_paragram.core.text.streams import read_lines
-from st_paragram.core.words import hundredths, markdown_table
 from st_paragram.errors import EvaluationError, TextError
 
 Examples = list[tuple[str, str]]  # labels and texts

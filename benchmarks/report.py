@@ -25,7 +25,7 @@ from harness.output import new_file
 from st_paragram.cli.main import run_reporting_errors
 from st_paragram.core.extras import require
 from st_paragram.core.files import atomic, write_text
-from st_paragram.core.words import MISSING, hundredths, markdown_table
+from st_paragram.core.formatting import MISSING, hundredths, markdown_table
 from st_paragram.errors import EvaluationError
 
 # Okabe and Ito's palette for the color-blind.

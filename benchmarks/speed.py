@@ -29,8 +29,8 @@ from harness.processes import Program, command, in_turn, spread
 from harness.texts import sentences
 
 from st_paragram.cli.main import run_reporting_errors
+from st_paragram.core.formatting import markdown_table
 from st_paragram.core.sample import sample_pairs
-from st_paragram.core.words import markdown_table
 
 OURS, PLAIN = "st_paragram", "sentence-transformers"
 PARAGRAPH = 8  # sentences

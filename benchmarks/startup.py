@@ -17,7 +17,7 @@ from harness.processes import Program, command, in_turn, spread
 from harness.texts import sentences
 
 from st_paragram.cli.main import run_reporting_errors
-from st_paragram.core.words import markdown_table
+from st_paragram.core.formatting import markdown_table
 
 SENTENCE = "Where is the station?"
 _PEAK = r"""

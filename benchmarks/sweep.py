@@ -31,8 +31,8 @@ from typing import Any
 from harness.processes import command
 
 from st_paragram.cli.main import run_reporting_errors
+from st_paragram.core.formatting import MISSING, hundredths, markdown_table
 from st_paragram.core.settings import read_yaml
-from st_paragram.core.words import MISSING, hundredths, markdown_table
 from st_paragram.errors import SettingsError
 
 KEYS = {"train", "evaluate", "rows", "columns"}

@@ -22,8 +22,8 @@ import numpy as np
 from st_paragram.cli.main import run_reporting_errors
 from st_paragram.core.encoding.models import TextEncoder, load_encoder
 from st_paragram.core.encoding.unit_embeddings import unit_embeddings
+from st_paragram.core.formatting import hundredths, markdown_table
 from st_paragram.core.text.parallel import TextSource, read_pairs
-from st_paragram.core.words import hundredths, markdown_table
 from st_paragram.errors import EvaluationError
 from st_paragram.tools.neighbors.inexact import Index
 from st_paragram.tools.neighbors.settings import SearchSettings

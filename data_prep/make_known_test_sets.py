@@ -20,11 +20,11 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from st_paragram.cli.main import run_reporting_errors
-from st_paragram.core.files import check_new
+from st_paragram.core.outputs import check_new
 from st_paragram.core.text.parallel import TextSource, read_pairs
 from st_paragram.core.text.streams import open_stream, read_blocks
 from st_paragram.errors import EvaluationError
-from st_paragram.tools.cleaning.test_sentences import (
+from st_paragram.tools.cleaning.known_sentences import (
     KNOWN_TEST_SENTENCES,
     SetFamily,
     write_known_sentences,

@@ -17,7 +17,8 @@ from pathlib import Path
 
 from st_paragram.cli.main import run_reporting_errors
 from st_paragram.core.encoding.models import load_encoder
-from st_paragram.core.files import check_new, write_text
+from st_paragram.core.files import write_text
+from st_paragram.core.outputs import check_new
 from st_paragram.core.text.parallel import TextSource, read_pairs
 from st_paragram.errors import TextError
 from st_paragram.tools.neighbors.exact import nearest_neighbors

@@ -21,7 +21,8 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from st_paragram.cli.main import run_reporting_errors
-from st_paragram.core.files import check_new, write_text
+from st_paragram.core.files import write_text
+from st_paragram.core.outputs import check_new
 from st_paragram.errors import EvaluationError, TextError, short
 from st_paragram.tools.evaluation.files import read_cells
 

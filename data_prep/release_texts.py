@@ -36,10 +36,11 @@ from clones import BILINGUAL, LANGUAGES, Repository, open_repositories, path_pai
 
 from st_paragram.cli.main import run_reporting_errors
 from st_paragram.core.extras import require
-from st_paragram.core.files import check_new, write_text
+from st_paragram.core.files import write_text
+from st_paragram.core.outputs import check_new
 from st_paragram.core.settings import read_yaml
 from st_paragram.errors import MissingExtraError, SettingsError, one_line
-from st_paragram.tools.cleaning.test_sentences import DEFAULT_FAMILIES, KnownSentences
+from st_paragram.tools.cleaning.known_sentences import DEFAULT_FAMILIES, KnownSentences
 
 SCRIPTS = {"ar": r"[\u0621-\u064a]", "ru": r"[\u0400-\u04ff]", "zh": r"[\u4e00-\u9fff]"}
 #: The class in translate-toolkit of files with a suffix; the bilingual formats have the English

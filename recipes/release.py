@@ -25,17 +25,21 @@ from st_paragram.cli.main import main as st_paragram_command
 from st_paragram.cli.main import run_reporting_errors
 from st_paragram.conversion.languages import pieces_in, write_languages
 from st_paragram.conversion.use_import import import_use
-from st_paragram.core.encoding.directory import CONFIG_FILE, read_configuration, table_note
-from st_paragram.core.encoding.model_files import model_digest
-from st_paragram.core.encoding.record import read_training_record
 from st_paragram.core.files import write_text
+from st_paragram.core.formatting import markdown_table
+from st_paragram.core.model_directory.configuration import (
+    CONFIG_FILE,
+    read_configuration,
+    table_note,
+)
+from st_paragram.core.model_directory.model_files import model_digest
+from st_paragram.core.model_directory.record import read_training_record
 from st_paragram.core.settings import read_yaml
 from st_paragram.core.text.parallel import TextSource, read_pairs
 from st_paragram.core.tokenizers.base import Tokenizer
 from st_paragram.core.tokenizers.character_map import with_rules
 from st_paragram.core.tokenizers.characters import ARABIC, CHARACTERS, simplified_characters
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
-from st_paragram.core.words import markdown_table
 from st_paragram.errors import SettingsError
 from st_paragram.hub import add_scores, scores_of
 from st_paragram.learning.models.card import blocks, from_record, render

@@ -18,12 +18,17 @@ from st_paragram.families.muse.sentence_transformers_encoder import (
 )
 from st_paragram.families.muse.side_by_side import SideBySide as SideBySide
 from st_paragram.families.muse.use_encoder import UseEncoder as UseEncoder
-from st_paragram.hub import push as push
-from st_paragram.learning.losses.margin_hard_negative import (
+from st_paragram.families.psp.margin_hard_negative import (
     MarginHardNegativeLoss as MarginHardNegativeLoss,
 )
-from st_paragram.learning.models.directory import load as load
-from st_paragram.learning.models.directory import save as save
+from st_paragram.families.psp.mega_batch_trainer import MegaBatchTrainer as MegaBatchTrainer
+from st_paragram.families.psp.mega_batch_trainer import (
+    MegaBatchTrainingArguments as MegaBatchTrainingArguments,
+)
+from st_paragram.families.psp.settings import TrainingSettings as TrainingSettings
+from st_paragram.hub import push as push
+from st_paragram.learning.models.load_save import load as load
+from st_paragram.learning.models.load_save import save as save
 from st_paragram.learning.models.sentence_transformers_encoder import (
     ParagramEncoder as ParagramEncoder,
 )
@@ -33,13 +38,8 @@ from st_paragram.learning.modules.token_embedding import (
     SentencePieceEmbedding as SentencePieceEmbedding,
 )
 from st_paragram.learning.modules.token_embedding import TokenEmbedding as TokenEmbedding
-from st_paragram.learning.training.mega_batch_trainer import MegaBatchTrainer as MegaBatchTrainer
-from st_paragram.learning.training.mega_batch_trainer import (
-    MegaBatchTrainingArguments as MegaBatchTrainingArguments,
-)
 from st_paragram.learning.training.run import TrainingRun as TrainingRun
 from st_paragram.learning.training.run import run_training as run_training
-from st_paragram.learning.training.settings import TrainingSettings as TrainingSettings
 from st_paragram.tools.bitext_mining.miner import mine as mine
 from st_paragram.tools.bitext_mining.settings import MiningSettings as MiningSettings
 from st_paragram.tools.cleaning.config import default_cleaning as default_cleaning

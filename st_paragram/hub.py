@@ -17,18 +17,18 @@ import yaml
 from huggingface_hub import CommitOperationAdd, EvalResult, HfApi, ModelCard, constants
 from huggingface_hub.errors import HfHubHTTPError
 
-from st_paragram.core.encoding.directory import (
+from st_paragram.core.encoding.encoder import Encoder
+from st_paragram.core.files import names_of
+from st_paragram.core.formatting import counted, markdown_table
+from st_paragram.core.model_directory.configuration import (
     AVERAGING,
     MODULES_FILE,
     read_configuration,
     table_note,
 )
-from st_paragram.core.encoding.encoder import Encoder
-from st_paragram.core.encoding.find import find
-from st_paragram.core.encoding.model_files import model_digest
-from st_paragram.core.encoding.record import read_training_record, training_text
-from st_paragram.core.files import names_of
-from st_paragram.core.words import counted, markdown_table
+from st_paragram.core.model_directory.find import find
+from st_paragram.core.model_directory.model_files import model_digest
+from st_paragram.core.model_directory.record import read_training_record, training_text
 from st_paragram.errors import (
     EvaluationError,
     ModelDirectoryError,
@@ -38,7 +38,7 @@ from st_paragram.errors import (
     refused,
     short,
 )
-from st_paragram.learning.models import directory
+from st_paragram.learning.models import load_save
 from st_paragram.learning.models.card import (
     LICENSE,
     NO_LICENSE,
@@ -187,8 +187,8 @@ def _save_again(folder: Path, files: Path) -> int:
         encoder = Encoder(folder)
         encoder.save(files, training=training_text(folder))
         return encoder.dimension
-    model = directory.load(folder, device="cpu")
-    directory.save(model, files, training=read_training_record(folder))
+    model = load_save.load(folder, device="cpu")
+    load_save.save(model, files, training=read_training_record(folder))
     return int(model.get_embedding_dimension() or 0)
 
 

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 ROOT = Path(__file__).parents[1]
-SHIPPED = ROOT / "st_paragram/core/encoding/shipped"
+SHIPPED = ROOT / "st_paragram/core/model_directory/shipped"
 MODELS, RESULTS, MUSE, SPEED = "docs/models.md", "docs/results.md", "docs/muse.md", "docs/speed.md"
 LANGUAGES = ("de", "es", "fr", "ru", "tr", "ar", "zh")  # in the order of cells with several figures
 TRACKS = ("en-en", "es-es", "es-en", "ar-ar", "ar-en", "tr-en")

@@ -14,8 +14,8 @@ from sentence_transformers import SentenceTransformer
 import st_paragram
 from st_paragram import hub as hub_module
 from st_paragram.cli.main import main
-from st_paragram.core.encoding.model_files import model_digest
-from st_paragram.core.encoding.record import Correlation, Score, TrainingRecord
+from st_paragram.core.model_directory.model_files import model_digest
+from st_paragram.core.model_directory.record import Correlation, Score, TrainingRecord
 from st_paragram.errors import EvaluationError, ModelDirectoryError
 from st_paragram.hub import HubError, push
 from st_paragram.learning.models import directory as model_directory

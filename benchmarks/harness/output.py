@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from harness.machine import describe_machine
-from st_paragram.core.files import check_new, write_json
-from st_paragram.core.words import markdown_table
+from st_paragram.core.files import write_json
+from st_paragram.core.formatting import markdown_table
+from st_paragram.core.outputs import check_new
 from st_paragram.errors import ParagramError
 
 

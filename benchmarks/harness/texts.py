@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
-from st_paragram.core.files import atomic, temporary_folder
+from st_paragram.core.files import atomic
+from st_paragram.core.folders import temporary_folder
 from st_paragram.core.sample import LANGUAGES, sample_pairs
 from st_paragram.core.text.parallel import TextSource, read_pairs
 from st_paragram.core.text.streams import read_lines

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from contextlib import ExitStack
 
+from st_paragram.core.formatting import counted
 from st_paragram.core.settings import add_setting_options, given
-from st_paragram.core.words import counted
 from st_paragram.tools.alignment.settings import AlignmentSettings
 from st_paragram.tools.options.common import add_model_option, chosen_texts, model_name, say
 

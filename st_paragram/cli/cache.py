@@ -6,8 +6,9 @@ import argparse
 import re
 from pathlib import Path
 
-from st_paragram.core.files import cache_folder, is_own_folder, output_lock, remove_own_folder, size
-from st_paragram.core.words import size_in_words
+from st_paragram.core.folders import cache_folder, is_own_folder, remove_own_folder, size
+from st_paragram.core.formatting import size_in_words
+from st_paragram.core.outputs import output_lock
 from st_paragram.errors import one_line
 
 DESCRIPTION = (

@@ -7,7 +7,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import get_args
 
-from st_paragram.core.files import STDIN, atomic, check_different, output_files
+from st_paragram.core.files import STDIN, atomic
+from st_paragram.core.outputs import check_different, output_files
 from st_paragram.core.settings import add_setting_options, given
 from st_paragram.core.text.tables import check_plain
 from st_paragram.errors import SettingsError

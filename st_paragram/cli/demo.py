@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from st_paragram.core.encoding.find import SHIPPED
+from st_paragram.core.model_directory.find import SHIPPED
 from st_paragram.errors import SettingsError
 from st_paragram.tools.options.common import MODEL
 

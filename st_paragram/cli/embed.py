@@ -7,8 +7,8 @@ from __future__ import annotations
 import argparse
 from contextlib import nullcontext
 
+from st_paragram.core.formatting import counted
 from st_paragram.core.settings import add_setting_options, given
-from st_paragram.core.words import counted
 from st_paragram.tools.embed_files.rows import EmbeddingSettings
 from st_paragram.tools.options.common import (
     add_columns_option,

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from st_paragram.core.words import counted
+from st_paragram.core.formatting import counted
 from st_paragram.errors import EvaluationError, SettingsError
 from st_paragram.tools.options.common import MODEL, check_input
 
@@ -108,8 +108,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Score the models and print the tables; return the exit status."""
     _check(arguments)
-    from st_paragram.core.encoding.find import find
-    from st_paragram.core.files import output_files
+    from st_paragram.core.model_directory.find import find
+    from st_paragram.core.outputs import output_files
     from st_paragram.tools.evaluation.benchmarks import (
         ON_HUB,
         Request,
@@ -156,7 +156,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _check(arguments: argparse.Namespace) -> None:
     """Check the arguments before anything large is imported."""
-    from st_paragram.core.files import check_output
+    from st_paragram.core.outputs import check_output
     from st_paragram.core.text.tables import check_plain
 
     data, texts = arguments.data, [*arguments.translations, *arguments.graded]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from st_paragram.core.encoding.directory import check_free
-from st_paragram.core.encoding.find import find
-from st_paragram.core.words import counted
+from st_paragram.core.formatting import counted
+from st_paragram.core.model_directory.configuration import check_free
+from st_paragram.core.model_directory.find import find
 from st_paragram.tools.options.common import MODEL, say
 
 DESCRIPTION = (
@@ -52,10 +52,10 @@ def run(arguments: argparse.Namespace) -> int:
     check_free(output, arguments.overwrite)
     folder = find(arguments.model)
 
-    from st_paragram.core.encoding.directory import weights_size
     from st_paragram.core.encoding.encoder import Encoder
-    from st_paragram.core.encoding.model_files import check_components, table_type
-    from st_paragram.core.encoding.record import training_text
+    from st_paragram.core.model_directory.configuration import weights_size
+    from st_paragram.core.model_directory.model_files import check_components, table_type
+    from st_paragram.core.model_directory.record import training_text
 
     kind = arguments.dtype or table_type(folder).value  # refuses other models
     encoder, old_size, readme = Encoder(folder), weights_size(folder), folder / "README.md"

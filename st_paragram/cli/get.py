@@ -9,9 +9,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from st_paragram.core.encoding.directory import check_free
-from st_paragram.core.encoding.find import SHIPPED, SHIPPED_MODELS, shipped_folder
-from st_paragram.core.words import listed
+from st_paragram.core.formatting import listed
+from st_paragram.core.model_directory.configuration import check_free
+from st_paragram.core.model_directory.find import SHIPPED, SHIPPED_MODELS, shipped_folder
 from st_paragram.errors import SettingsError
 
 DESCRIPTION = (
@@ -67,9 +67,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Write the directory; return the exit status."""
     from st_paragram.conversion.languages import cut, read_languages
+    from st_paragram.core.embedding_table import for_any_reader
     from st_paragram.core.encoding.encoder import Encoder
-    from st_paragram.core.encoding.record import training_text
-    from st_paragram.core.encoding.table import for_any_reader
+    from st_paragram.core.model_directory.record import training_text
 
     output = arguments.output or arguments.name
     check_free(output, arguments.overwrite)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from st_paragram.core.encoding.directory import check_free
+from st_paragram.core.model_directory.configuration import check_free
 from st_paragram.errors import SettingsError
 from st_paragram.tools.options.common import check_input, say
 

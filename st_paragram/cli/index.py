@@ -6,8 +6,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from st_paragram.core.files import check_output_folder
-from st_paragram.core.words import counted
+from st_paragram.core.formatting import counted
+from st_paragram.core.outputs import check_output_folder
 from st_paragram.errors import MiningError, SettingsError
 from st_paragram.tools.options.common import (
     add_columns_option,

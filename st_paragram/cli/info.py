@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from st_paragram.core.words import MOST, are_counts, in_words
+from st_paragram.core.formatting import MOST, are_counts, in_words
 
 DESCRIPTION = (
     "Describe a model directory, a pair store, an index folder or a folder of embeddings:"
@@ -79,7 +79,7 @@ def _kind(name: str) -> tuple[str, Path, Callable[[Path], dict[str, Any]], Calla
         from st_paragram.tools.embed_files.reader import check_embeddings, describe_embeddings
 
         return "embeddings", path, describe_embeddings, check_embeddings
-    from st_paragram.core.encoding.find import find
+    from st_paragram.core.model_directory.find import find
     from st_paragram.learning.models.description import check_model, describe_model
 
     return "model", find(name), describe_model, check_model

@@ -8,8 +8,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from st_paragram.core.formatting import counted
 from st_paragram.core.settings import add_setting_options, given
-from st_paragram.core.words import counted
 from st_paragram.tools.bitext_mining.candidates import Candidates
 from st_paragram.tools.bitext_mining.settings import MiningSettings
 from st_paragram.tools.options.common import (

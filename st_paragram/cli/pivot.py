@@ -41,7 +41,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Extract the pairs and print the counts."""
-    from st_paragram.core.files import output_files, write_json
+    from st_paragram.core.files import write_json
+    from st_paragram.core.outputs import output_files
     from st_paragram.tools.preparation.pivot import PivotSettings, pivot, pivot_source
 
     settings = PivotSettings(**given(arguments, PivotSettings))

@@ -9,9 +9,10 @@ from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from st_paragram.core.files import check_output, output_files, temporary_folder
+from st_paragram.core.folders import temporary_folder
+from st_paragram.core.formatting import counted
+from st_paragram.core.outputs import check_output, output_files
 from st_paragram.core.settings import add_setting_options, given
-from st_paragram.core.words import counted
 from st_paragram.errors import SettingsError
 from st_paragram.tools.bitext_mining.margin import Margin
 from st_paragram.tools.bitext_mining.settings import MarginSettings

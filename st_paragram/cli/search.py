@@ -9,10 +9,11 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from st_paragram.core.files import check_output, is_pipe
+from st_paragram.core.files import is_pipe
+from st_paragram.core.formatting import counted
+from st_paragram.core.outputs import check_output
 from st_paragram.core.text.streams import stream_name
 from st_paragram.core.text.tables import check_plain
-from st_paragram.core.words import counted
 from st_paragram.errors import SettingsError
 from st_paragram.tools.options.common import (
     check_input,

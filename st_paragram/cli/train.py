@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from st_paragram.core.families import family_named, training_kinds
 
 if TYPE_CHECKING:
-    from st_paragram.core.encoding.record import TrainingRecord
+    from st_paragram.core.model_directory.record import TrainingRecord
     from st_paragram.learning.training.family import TrainingKind
     from st_paragram.learning.training.run import TrainingRun
 

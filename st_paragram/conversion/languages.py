@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from st_paragram.core.encoding.model_files import AveragingModel
-from st_paragram.core.encoding.table import Table
+from st_paragram.core.embedding_table import Table
+from st_paragram.core.model_directory.model_files import AveragingModel
 from st_paragram.core.tokenizers.base import Tokenizer
 from st_paragram.core.tokenizers.model_file import PIECE, fields
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer

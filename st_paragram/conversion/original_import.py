@@ -12,18 +12,18 @@ from pathlib import Path
 import numpy as np
 
 from st_paragram.conversion.original_checkpoint import UNKNOWN, OriginalCheckpoint, read_checkpoint
-from st_paragram.core.encoding.directory import check_free
-from st_paragram.core.encoding.model_files import opens_in_stock
 from st_paragram.core.extras import installed_version
+from st_paragram.core.formatting import counted, markdown_table
+from st_paragram.core.model_directory.configuration import check_free
+from st_paragram.core.model_directory.model_files import opens_in_stock
 from st_paragram.core.tokenizers.base import Tokenizer
 from st_paragram.core.tokenizers.character_trigrams import CharacterTrigramTokenizer
 from st_paragram.core.tokenizers.original import OriginalTokenizer, write_content
 from st_paragram.core.tokenizers.sentencepiece import Segmentation, SentencePieceTokenizer
 from st_paragram.core.tokenizers.string_lists import write_strings
 from st_paragram.core.tokenizers.words import Splitter, WordTokenizer
-from st_paragram.core.words import counted, markdown_table
 from st_paragram.errors import ModelDirectoryError, SettingsError, one_line, refused, short
-from st_paragram.learning.models import directory
+from st_paragram.learning.models import load_save
 from st_paragram.learning.models.card import Card, blocks, render
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.token_embedding import token_embedding
@@ -215,7 +215,7 @@ def import_checkpoint(
         source.digest,
     )
     card = _card(name or Path(output).name, report, source.path.name, opens_in_stock(tokenizer))
-    directory.save(encoder, output, card, overwrite)
+    load_save.save(encoder, output, card, overwrite)
     return report
 
 

@@ -31,13 +31,13 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Dense, Normalize
 from torch import Tensor, nn
 
-from st_paragram.core.encoding.directory import check_free
-from st_paragram.core.encoding.find import find
 from st_paragram.core.extras import installed_version
 from st_paragram.core.files import content_digest
+from st_paragram.core.formatting import markdown_table
+from st_paragram.core.model_directory.configuration import check_free
+from st_paragram.core.model_directory.find import find
 from st_paragram.core.text.streams import read_lines
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
-from st_paragram.core.words import markdown_table
 from st_paragram.errors import (
     MissingExtraError,
     ModelDirectoryError,
@@ -49,7 +49,7 @@ from st_paragram.errors import (
 from st_paragram.families.muse.published_network import Precision, PublishedNetwork
 from st_paragram.families.muse.side_by_side import SideBySide, averaging_part
 from st_paragram.families.muse.use_encoder import UseEncoder
-from st_paragram.learning.models import directory
+from st_paragram.learning.models import load_save
 from st_paragram.learning.models.card import Card, blocks, render
 
 # of the published network: best on development data, with p-sp-mini and with a larger P-SP
@@ -182,7 +182,7 @@ def import_use(
         languages=_LANGUAGES,
     )
     model = SentenceTransformer(modules=modules, device="cpu", similarity_fn_name="cosine")
-    directory.save(model, output, render(card), overwrite)
+    load_save.save(model, output, render(card), overwrite)
     return kept
 
 

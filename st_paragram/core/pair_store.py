@@ -41,7 +41,8 @@ import h5py
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from st_paragram.core.files import naming_full_disk, temporary_folder
+from st_paragram.core.files import naming_full_disk
+from st_paragram.core.folders import temporary_folder
 from st_paragram.core.native import kernels
 from st_paragram.core.tokenizers import flat_ids
 from st_paragram.core.tokenizers.base import Tokenizer, load_tokenizer

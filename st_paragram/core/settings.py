@@ -35,7 +35,7 @@ import pydantic.dataclasses
 from pydantic.fields import FieldInfo
 from typing_extensions import dataclass_transform
 
-from st_paragram.core.words import markdown_table
+from st_paragram.core.formatting import markdown_table
 from st_paragram.errors import SettingsError, one_line, short
 
 _Settings = TypeVar("_Settings")

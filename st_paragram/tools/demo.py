@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from st_paragram.core.encoding.find import find
 from st_paragram.core.encoding.models import TextEncoder, load_encoder
 from st_paragram.core.encoding.unit_embeddings import unit_embeddings
 from st_paragram.core.extras import require
+from st_paragram.core.model_directory.find import find
 from st_paragram.errors import ParagramError, SettingsError, TextError, short
 from st_paragram.tools.alignment.align import align
 from st_paragram.tools.alignment.settings import AlignmentSettings

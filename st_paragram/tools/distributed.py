@@ -132,7 +132,7 @@ class EmbedTexts(_STEP):
         """Check the settings and find the model, which is opened where it is used."""
         from datatrove.io import get_datafolder
 
-        from st_paragram.core.encoding.find import find
+        from st_paragram.core.model_directory.find import find
         from st_paragram.tools.embed_files.rows import EmbeddingSettings
 
         super().__init__()

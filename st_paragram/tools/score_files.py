@@ -17,7 +17,8 @@ from tqdm import tqdm
 
 from st_paragram.core.encoding.models import TextEncoder, batch_size
 from st_paragram.core.encoding.unit_embeddings import unit_embeddings
-from st_paragram.core.files import atomic, output_files
+from st_paragram.core.files import atomic
+from st_paragram.core.outputs import output_files
 from st_paragram.core.text.parallel import ReadCounts, TextSource, read_pairs
 from st_paragram.errors import MiningError, SettingsError, TextError, short
 

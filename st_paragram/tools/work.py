@@ -18,19 +18,9 @@ from pathlib import Path
 from threading import Thread
 from typing import Any, TypeVar
 
-from st_paragram.core.files import (
-    MARKER,
-    check_output,
-    digest,
-    is_full_disk,
-    locked,
-    make_own_folder,
-    naming_full_disk,
-    not_writable,
-    output_lock,
-    remove_own_folder,
-    remove_unfinished,
-)
+from st_paragram.core.files import digest, is_full_disk, naming_full_disk, not_writable
+from st_paragram.core.folders import MARKER, make_own_folder, remove_own_folder, remove_unfinished
+from st_paragram.core.outputs import check_output, locked, output_lock
 from st_paragram.errors import ParagramError, SettingsError, StoreError
 
 logger = logging.getLogger(__name__)

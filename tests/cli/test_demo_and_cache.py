@@ -11,7 +11,7 @@ import pytest
 from filelock import FileLock
 
 from st_paragram.cli.main import main
-from st_paragram.core.files import make_own_folder
+from st_paragram.core.folders import make_own_folder
 from st_paragram.learning.training.training_data import choose_data
 from st_paragram.tools import demo
 

@@ -9,7 +9,7 @@ from support.data import make_pairs
 
 import st_paragram
 from st_paragram.cli.main import main
-from st_paragram.core.encoding.directory import read_configuration
+from st_paragram.core.model_directory.configuration import read_configuration
 from st_paragram.core.pair_store import PairStore
 from st_paragram.core.tokenizers.bilingual import BilingualTokenizer
 from st_paragram.learning.models.averaging import embedding_of

@@ -13,7 +13,7 @@ import pytest
 import st_paragram
 from st_paragram import SearchIndex
 from st_paragram.cli.main import main
-from st_paragram.core.encoding.directory import TRAINING_FILE
+from st_paragram.core.model_directory.configuration import TRAINING_FILE
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding

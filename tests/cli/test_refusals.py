@@ -12,7 +12,7 @@ import sys
 import pytest
 
 from st_paragram import SearchIndex
-from st_paragram.core.encoding.find import shipped_folder
+from st_paragram.core.model_directory.find import shipped_folder
 
 HEAVY = (
     "torch",

@@ -13,15 +13,15 @@ import pytest
 from support.data import make_pairs
 
 from st_paragram.cli.main import main
-from st_paragram.core.encoding.record import read_training_record
 from st_paragram.core.families import family_named
+from st_paragram.core.model_directory.record import read_training_record
 from st_paragram.core.pair_store import PairStore
 from st_paragram.core.sample import held_out_pairs
 from st_paragram.core.settings import read
 from st_paragram.errors import SettingsError, TextError
+from st_paragram.families.psp.settings import TrainingSettings
 from st_paragram.learning.training.development import hold_out
 from st_paragram.learning.training.run import TrainingRun, run_training
-from st_paragram.learning.training.settings import TrainingSettings
 
 FAMILY = family_named("psp")
 HEAVY = (
@@ -273,7 +273,7 @@ def test_a_grid_keeps_the_best_and_is_gone_on_with_where_it_was_interrupted(
 ):
     """A grid of two points; the second is interrupted once."""
     from st_paragram.families.psp import tune
-    from st_paragram.learning.training.mega_batch_trainer import MegaBatchTrainer
+    from st_paragram.families.psp.mega_batch_trainer import MegaBatchTrainer
 
     monkeypatch.setattr(tune, "TUNED_DROPOUT", (0.0, 0.3))
     monkeypatch.setattr(tune, "TUNED_MEGABATCH_SIZE", (2,))

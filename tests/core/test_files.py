@@ -9,21 +9,21 @@ import time
 import pytest
 from filelock import FileLock
 
-from st_paragram.core.files import (
+from st_paragram.core.files import atomic, is_full_disk, write_text
+from st_paragram.core.folders import (
     _MARK,
     MARKER,
-    atomic,
     atomic_folder,
+    make_own_folder,
+    remove_own_folder,
+    remove_unfinished,
+)
+from st_paragram.core.outputs import (
     check_different,
     check_output,
     check_output_folder,
-    is_full_disk,
-    make_own_folder,
     output_files,
     output_lock,
-    remove_own_folder,
-    remove_unfinished,
-    write_text,
 )
 from st_paragram.errors import ParagramError
 

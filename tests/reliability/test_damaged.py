@@ -16,8 +16,8 @@ import pytest
 from support.data import make_pairs, write_store
 
 from st_paragram import Encoder, PairStore
-from st_paragram.core.encoding.model_files import AveragingModel
-from st_paragram.core.encoding.table import Table
+from st_paragram.core.embedding_table import Table
+from st_paragram.core.model_directory.model_files import AveragingModel
 from st_paragram.errors import ParagramError
 
 _KINDS = ("float32", "float16", "int8", "int4", "store.h5")

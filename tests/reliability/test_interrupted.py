@@ -18,7 +18,7 @@ import torch
 from support.data import make_pairs, write_store
 
 from st_paragram.cli.main import main
-from st_paragram.learning.models import directory
+from st_paragram.learning.models import load_save
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
 
@@ -68,7 +68,7 @@ def inputs(tmp_path_factory, vocabulary):
             "".join(f"{line}\n" for line in lines), encoding="utf-8", newline="\n"
         )
     torch.manual_seed(0)
-    directory.save(pipeline(SentencePieceEmbedding(vocabulary, 64), device="cpu"), folder / "model")
+    load_save.save(pipeline(SentencePieceEmbedding(vocabulary, 64), device="cpu"), folder / "model")
     write_store(folder / "store.h5", pairs[:400], vocabulary)
     return folder
 

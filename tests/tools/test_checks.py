@@ -12,8 +12,8 @@ from support.data import make_pairs
 
 from st_paragram.core.sample import LANGUAGES, held_out_pairs, sample_pairs
 from st_paragram.core.text.parallel import TextSource, parse_source
-from st_paragram.tools.checks import suspicions, take_sample, warn_of_suspicions
 from st_paragram.tools.cleaning import languages as language_codes
+from st_paragram.tools.suspicions import suspicions, take_sample, warn_of_suspicions
 
 OTHERS = LANGUAGES[1:]
 Pairs = list[tuple[str, str]]

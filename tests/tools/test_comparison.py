@@ -14,7 +14,7 @@ import st_paragram
 from st_paragram.core.tokenizers.bilingual import BilingualTokenizer, Sharing
 from st_paragram.errors import ParagramError, TextError
 from st_paragram.families.bgt.sentence_transformers_encoder import GenerativeEncoder
-from st_paragram.learning.models import directory
+from st_paragram.learning.models import load_save
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.token_embedding import token_embedding
 from st_paragram.tools.comparison import _readable, compare, languages_of, readers
@@ -108,7 +108,7 @@ def test_an_embedding_without_direction_is_refused(text, message):
 
 def test_each_of_two_vocabularies_reads_a_sentence(vocabulary, pairs, tmp_path):
     tokenizer = BilingualTokenizer.of(vocabulary, vocabulary, Sharing.DISJOINT, ("en", "xx"))
-    directory.save(pipeline(token_embedding(tokenizer, 8)), tmp_path / "both")
+    load_save.save(pipeline(token_embedding(tokenizer, 8)), tmp_path / "both")
     model = st_paragram.Encoder(tmp_path / "both")
     u, v = model.in_language("en").encode(pairs[0][0]), model.in_language("xx").encode(pairs[0][1])
     assert languages_of(model) == ("en", "xx") and len(set(readers(model))) == 2

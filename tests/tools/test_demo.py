@@ -11,7 +11,7 @@ import pytest
 import st_paragram
 from st_paragram.core.tokenizers.bilingual import BilingualTokenizer, Sharing
 from st_paragram.errors import ModelDirectoryError, ParagramError, SettingsError
-from st_paragram.learning.models import directory
+from st_paragram.learning.models import load_save
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.token_embedding import token_embedding
 from st_paragram.tools import demo
@@ -48,7 +48,7 @@ def test_texts_are_aligned_with_what_is_left_over(mini):
 
 def test_a_model_of_two_vocabularies_cannot_align(vocabulary, tmp_path):
     tokenizer = BilingualTokenizer.of(vocabulary, vocabulary, Sharing.DISJOINT, ("en", "xx"))
-    directory.save(pipeline(token_embedding(tokenizer, 8)), tmp_path / "both")
+    load_save.save(pipeline(token_embedding(tokenizer, 8)), tmp_path / "both")
     model = st_paragram.Encoder(tmp_path / "both")
     with pytest.raises(SettingsError, match="cannot align"):
         demo.aligned(model, "a", "b")

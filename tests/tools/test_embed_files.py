@@ -14,7 +14,7 @@ import torch
 from filelock import FileLock
 
 from st_paragram.core.encoding.encoder import Encoder
-from st_paragram.core.files import _MARK, MARKER
+from st_paragram.core.folders import _MARK, MARKER
 from st_paragram.errors import ParagramError, SettingsError, StoreError, TextError
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline

@@ -22,11 +22,11 @@ from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.mean_pool import MeanPool
 from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
-from st_paragram.tools.checks import Sample, Similarity, suspicions
 from st_paragram.tools.cleaning.paraphrases import ParaphraseScore
 from st_paragram.tools.comparison import compare
 from st_paragram.tools.demo import aligned, nearest
 from st_paragram.tools.search.embedding import TextSearch, embed_queries
+from st_paragram.tools.suspicions import Sample, Similarity, suspicions
 
 TATWEEL = "\u0640\u0640"
 SCRIPTS = ["გამარჯობა", "სად არის სადგური", "เมื่อวานฝนตก"]
@@ -299,7 +299,7 @@ def test_checks_count_pairs_without_a_known_token():
 
 
 def test_checks_warn_of_scripts_that_the_model_does_not_know(monkeypatch):
-    monkeypatch.setattr("st_paragram.tools.checks._probabilities", lambda _: {})
+    monkeypatch.setattr("st_paragram.tools.suspicions._probabilities", lambda _: {})
     bad = [(f"{SCRIPTS[0]} {SCRIPTS[number % 3]}", SCRIPTS[2]) for number in range(60)]
     warnings = suspicions(Sample([0], [bad]), ("en", "es"))
     assert warnings == [

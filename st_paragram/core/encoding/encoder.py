@@ -11,14 +11,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from st_paragram.core.encoding import directory, model_files
-from st_paragram.core.encoding.directory import AVERAGING, read_configuration
+from st_paragram.core.embedding_table import TableType, normalize
 from st_paragram.core.encoding.embed import BATCH_SIZE, embed, list_of_texts
-from st_paragram.core.encoding.find import SHIPPED, find
-from st_paragram.core.encoding.model_files import SIMILARITIES, AveragingModel
-from st_paragram.core.encoding.packing import PRECISIONS, Vectors, quantize
-from st_paragram.core.encoding.table import TableType, normalize
+from st_paragram.core.model_directory import model_files
+from st_paragram.core.model_directory.configuration import (
+    AVERAGING,
+    read_configuration,
+    save_directory,
+)
+from st_paragram.core.model_directory.find import SHIPPED, find
+from st_paragram.core.model_directory.model_files import SIMILARITIES, AveragingModel
 from st_paragram.core.native import usable_threads
+from st_paragram.core.quantization import PRECISIONS, Vectors, quantize
 from st_paragram.core.tokenizers.base import Tokenizer
 from st_paragram.core.tokenizers.bilingual import BilingualTokenizer
 from st_paragram.errors import ModelDirectoryError, SettingsError
@@ -228,7 +232,7 @@ class Encoder:
             self.model, settings=settings, unit_vectors=self.model.unit_vectors or normalize
         )
         write = partial(model_files.write, model, dtype=dtype, dim=truncate_dim)
-        return directory.save(path, write, card, training, overwrite)
+        return save_directory(path, write, card, training, overwrite)
 
     def __repr__(self) -> str:
         table = self.model.table

@@ -6,10 +6,10 @@ import importlib
 from pathlib import Path
 from typing import Any, Protocol, cast
 
-from st_paragram.core.encoding.directory import AVERAGING, read_configuration
 from st_paragram.core.encoding.embed import BATCH_SIZE
 from st_paragram.core.encoding.encoder import Encoder
-from st_paragram.core.encoding.find import find
+from st_paragram.core.model_directory.configuration import AVERAGING, read_configuration
+from st_paragram.core.model_directory.find import find
 
 _MODELS = "st_paragram.learning.models"  # imported only for models that need torch
 

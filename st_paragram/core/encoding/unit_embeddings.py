@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from st_paragram.core.encoding.embed import list_of_texts
 from st_paragram.core.encoding.models import TextEncoder
-from st_paragram.core.encoding.packing import Vectors
+from st_paragram.core.quantization import Vectors
 from st_paragram.core.tokenizers.base import LETTERS, NO_TEXT, has_letter, kind_of
 from st_paragram.errors import ModelDirectoryError
 

@@ -16,10 +16,10 @@ from dataclasses import dataclass, replace
 from itertools import chain, zip_longest
 from pathlib import PurePosixPath
 
+from st_paragram.core.formatting import counted
 from st_paragram.core.text import streams
 from st_paragram.core.text.streams import BYTE_ORDER_MARK, ByteStream, stream_name
 from st_paragram.core.text.tables import DAMAGED, check_plain, open_columns, translation_columns
-from st_paragram.core.words import counted
 from st_paragram.errors import SettingsError, TextError, one_line, short
 
 _CODE = r"[A-Za-z]{2,3}(?:_[A-Za-z]{2,4})?"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from st_paragram.core.encoding.record import TrainingRecord
-from st_paragram.learning.losses.paper import Paper
+from st_paragram.core.model_directory.record import TrainingRecord
 from st_paragram.learning.models.card import CardFacts
+from st_paragram.learning.papers import Paper
 
 _DESCRIPTION = """\
 {found}

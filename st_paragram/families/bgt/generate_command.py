@@ -9,10 +9,11 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from st_paragram.core.encoding.directory import read_configuration
-from st_paragram.core.encoding.find import find
 from st_paragram.core.families import FAMILIES
-from st_paragram.core.files import STDIN, check_output
+from st_paragram.core.files import STDIN
+from st_paragram.core.model_directory.configuration import read_configuration
+from st_paragram.core.model_directory.find import find
+from st_paragram.core.outputs import check_output
 from st_paragram.core.settings import add_setting_options, given
 from st_paragram.core.text.streams import read_lines
 from st_paragram.errors import ModelDirectoryError, SettingsError, TextError
@@ -95,7 +96,7 @@ def run(arguments: argparse.Namespace) -> int:
     from tqdm import tqdm
 
     from st_paragram.families.bgt.generate import generate
-    from st_paragram.learning.models.directory import load
+    from st_paragram.learning.models.load_save import load
 
     model = cast("GenerativeEncoder", load(folder))
     rows = _rows(arguments.file, arguments.style, arguments.styles)

@@ -21,8 +21,8 @@ from safetensors.torch import save_file
 from sentence_transformers import SentenceTransformer
 from torch import Tensor
 
-from st_paragram.core.encoding.directory import configured, file_of
-from st_paragram.core.encoding.model_files import tokenizer_file
+from st_paragram.core.model_directory.configuration import configured, file_of
+from st_paragram.core.model_directory.model_files import tokenizer_file
 from st_paragram.core.tokenizers.base import Tokenizer
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
 from st_paragram.errors import ModelDirectoryError, SettingsError, refused, short

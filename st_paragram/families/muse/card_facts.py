@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from st_paragram.core.encoding.record import TrainingRecord
 from st_paragram.core.extras import installed_version
-from st_paragram.core.words import listed, markdown_table
+from st_paragram.core.formatting import listed, markdown_table
+from st_paragram.core.model_directory.record import TrainingRecord
 from st_paragram.errors import one_line
-from st_paragram.learning.losses.paper import Paper
 from st_paragram.learning.models.card import Card, CardFacts, blocks, citation, render
+from st_paragram.learning.papers import Paper
 
 if TYPE_CHECKING:
     from st_paragram.families.muse.sentence_transformers_encoder import EncoderWithTowers

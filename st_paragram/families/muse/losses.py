@@ -16,8 +16,8 @@ from st_paragram.families.muse.card_facts import MUSE
 from st_paragram.families.muse.sentence_transformers_encoder import DualEncoder, tensors
 from st_paragram.families.muse.tasks import TaskBatch
 from st_paragram.families.muse.towers import DOCUMENT, QUERY, context_vectors, through
-from st_paragram.learning.losses.text_labels import text_labels
-from st_paragram.learning.training import mega_batch
+from st_paragram.families.psp import mega_batch
+from st_paragram.learning.text_labels import text_labels
 
 
 class DualEncoderRankingLoss(nn.Module):

@@ -23,7 +23,7 @@ from sentence_transformers.sentence_transformer.modules import Router
 from torch import Tensor, nn
 from typing_extensions import Self
 
-from st_paragram.core.encoding.directory import configured
+from st_paragram.core.model_directory.configuration import configured
 from st_paragram.core.tokenizers.base import FlatIds
 from st_paragram.core.tokenizers.flat_ids import starts
 from st_paragram.errors import ModelDirectoryError, SettingsError

@@ -13,8 +13,8 @@ import torch.nn.functional as F
 from sentence_transformers.base.modules import InputModule
 from torch import Tensor
 
-from st_paragram.core.encoding.directory import AVERAGING, file_of, read_configuration
 from st_paragram.core.files import read_json
+from st_paragram.core.model_directory.configuration import AVERAGING, file_of, read_configuration
 from st_paragram.errors import ModelDirectoryError, SettingsError, refused, short
 from st_paragram.families.muse.use_encoder import UseEncoder, module_folder
 from st_paragram.learning.models import averaging

@@ -14,21 +14,16 @@ from typing import IO, TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from st_paragram.core.files import (
-    atomic,
-    content_digest,
-    digest,
-    file_for_folder,
-    output_lock,
-    writable_cache,
-)
+from st_paragram.core.files import atomic, content_digest, digest, file_for_folder
+from st_paragram.core.folders import writable_cache
+from st_paragram.core.outputs import output_lock
 from st_paragram.core.pair_store import PairStore
 from st_paragram.core.text.streams import read_lines
 from st_paragram.core.tokenizers.base import FlatIds, Tokenizer
 from st_paragram.core.tokenizers.flat_ids import starts
 from st_paragram.errors import TextError, short
 from st_paragram.families.muse.settings import COLUMNS
-from st_paragram.tools.cleaning.test_sentences import KnownSentences
+from st_paragram.tools.cleaning.known_sentences import KnownSentences
 
 if TYPE_CHECKING:
     import pyarrow as pa

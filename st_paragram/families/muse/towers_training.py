@@ -26,9 +26,9 @@ from sentence_transformers.sentence_transformer.modules import Router
 from torch import Tensor, nn
 from tqdm import tqdm
 
-from st_paragram.core.encoding.directory import check_free, fingerprint
-from st_paragram.core.encoding.find import find
 from st_paragram.core.files import atomic, content_digest, digest
+from st_paragram.core.model_directory.configuration import check_free, fingerprint
+from st_paragram.core.model_directory.find import find
 from st_paragram.errors import SettingsError
 from st_paragram.families.muse.card_facts import towers_card
 from st_paragram.families.muse.losses import ranking_loss, sharing
@@ -36,7 +36,7 @@ from st_paragram.families.muse.sentence_transformers_encoder import EncoderWithT
 from st_paragram.families.muse.settings import TowersSettings
 from st_paragram.families.muse.tasks import read_texts, task_files
 from st_paragram.families.muse.towers import DOCUMENT, QUERY, through
-from st_paragram.learning.models import directory
+from st_paragram.learning.models import load_save
 from st_paragram.tools.embed_files import embed_files
 from st_paragram.tools.work import work_folder
 
@@ -133,7 +133,7 @@ def make_towers(
         for task, folder in folders.items()
         for file in task_files(folder, task).items()
     ]
-    encoder = directory.load(found)
+    encoder = load_save.load(found)
     torch.manual_seed(settings.seed)
     made = EncoderWithTowers.over(encoder)
     with work_folder(output, check=partial(check_free, output, overwrite)) as work:
@@ -142,7 +142,7 @@ def make_towers(
             made, rows, vectors_of(work / "texts.txt", encoder, fingerprint(found), work), settings
         )
         card = towers_card(output.name, name or found.name, made, rows, curves)
-        directory.save(made, output, card, overwrite)
+        load_save.save(made, output, card, overwrite)
     return curves
 
 

@@ -14,9 +14,9 @@ from safetensors.torch import load_file, save
 from sentence_transformers.base.modules import InputModule
 from torch import Tensor
 
-from st_paragram.core.encoding.directory import WEIGHTS_FILE, file_of
-from st_paragram.core.encoding.model_files import tokenizer_file
 from st_paragram.core.files import read_json
+from st_paragram.core.model_directory.configuration import WEIGHTS_FILE, file_of
+from st_paragram.core.model_directory.model_files import tokenizer_file
 from st_paragram.core.tokenizers.flat_ids import starts
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
 from st_paragram.errors import ModelDirectoryError, SettingsError, refused, short

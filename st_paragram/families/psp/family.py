@@ -8,6 +8,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from st_paragram.families.psp.settings import TrainingSettings
 from st_paragram.learning.training.family import Family, TrainingKind
 from st_paragram.learning.training.options import (
     PAIRS,
@@ -15,7 +16,6 @@ from st_paragram.learning.training.options import (
     add_training_options,
     training_run,
 )
-from st_paragram.learning.training.settings import TrainingSettings
 
 if TYPE_CHECKING:
     from st_paragram.learning.training.run import TrainingRun

@@ -14,16 +14,16 @@ from st_paragram.core.pair_store import PairStore
 from st_paragram.core.tokenizers.bilingual import BilingualTokenizer
 from st_paragram.errors import SettingsError
 from st_paragram.families.psp.bilstm import BiLSTM
-from st_paragram.learning.losses.margin_hard_negative import MarginHardNegativeLoss
+from st_paragram.families.psp.margin_hard_negative import MarginHardNegativeLoss
+from st_paragram.families.psp.mega_batch_trainer import (
+    MegaBatchTrainer,
+    MegaBatchTrainingArguments,
+)
+from st_paragram.families.psp.settings import RECURRENT, TOKENS_OF, TrainingSettings
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.mean_pool import MeanPool
 from st_paragram.learning.modules.token_embedding import token_embedding
 from st_paragram.learning.training.initial_rows import initial_rows
-from st_paragram.learning.training.mega_batch_trainer import (
-    MegaBatchTrainer,
-    MegaBatchTrainingArguments,
-)
-from st_paragram.learning.training.settings import RECURRENT, TOKENS_OF, TrainingSettings
 from st_paragram.learning.training.trainer import arguments_of
 
 

@@ -6,15 +6,10 @@ import logging
 from dataclasses import asdict, replace
 from itertools import product
 
-from st_paragram.core.encoding.record import TrainingRecord, read_training_record
-from st_paragram.core.files import (
-    is_own_folder,
-    make_own_folder,
-    output_lock,
-    read_json,
-    remove_own_folder,
-    write_json,
-)
+from st_paragram.core.files import read_json, write_json
+from st_paragram.core.folders import is_own_folder, make_own_folder, remove_own_folder
+from st_paragram.core.model_directory.record import TrainingRecord, read_training_record
+from st_paragram.core.outputs import output_lock
 from st_paragram.errors import SettingsError
 from st_paragram.learning.training.checkpoints import complete_checkpoints
 from st_paragram.learning.training.run import TrainingRun, run_training
@@ -68,12 +63,12 @@ def tune(run: TrainingRun) -> TrainingRecord:
                 f" {100 * record.scores[-1].correlation.pearson:.1f}"
             )
 
-        from st_paragram.learning.models import directory
+        from st_paragram.learning.models import load_save
         from st_paragram.learning.models.card import from_record, render
 
         best = replace(points[0][0], name=run.output.name)
-        model = directory.load(points[0][1], device="cpu")
-        directory.save(model, run.output, render(from_record(best)), run.overwrite, training=best)
+        model = load_save.load(points[0][1], device="cpu")
+        load_save.save(model, run.output, render(from_record(best)), run.overwrite, training=best)
         remove_own_folder(grid)
     return best
 

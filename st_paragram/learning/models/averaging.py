@@ -10,9 +10,9 @@ from typing import Any
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Normalize
 
-from st_paragram.core.encoding import model_files as files
-from st_paragram.core.encoding.model_files import PIPELINE_SETTINGS, AveragingModel
-from st_paragram.core.encoding.table import TableType
+from st_paragram.core.embedding_table import TableType
+from st_paragram.core.model_directory import model_files as files
+from st_paragram.core.model_directory.model_files import PIPELINE_SETTINGS, AveragingModel
 from st_paragram.errors import ModelDirectoryError
 from st_paragram.learning.modules.compact_embedding import in_numpy, in_torch
 from st_paragram.learning.modules.mean_pool import MeanPool

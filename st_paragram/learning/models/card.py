@@ -13,11 +13,11 @@ from pathlib import Path, PurePath
 
 from huggingface_hub import EvalResult, ModelCardData
 
-from st_paragram.core.encoding.record import Score, TrainingRecord, TranslationScore
 from st_paragram.core.extras import installed_version
 from st_paragram.core.families import entry_named
-from st_paragram.core.words import hundredths, in_words, listed, markdown_table
-from st_paragram.learning.losses.paper import Paper
+from st_paragram.core.formatting import hundredths, in_words, listed, markdown_table
+from st_paragram.core.model_directory.record import Score, TrainingRecord, TranslationScore
+from st_paragram.learning.papers import Paper
 
 AFTER = "after training"  # name of the saved model in a training record
 #: Follows the name of the model's own directory in code snippets.

@@ -10,11 +10,11 @@ from typing import Any
 import yaml
 from huggingface_hub import ModelCard
 
-from st_paragram.core.encoding.directory import read_configuration
 from st_paragram.core.encoding.encoder import Encoder
 from st_paragram.core.encoding.models import load_encoder
-from st_paragram.core.encoding.record import read_training_record
 from st_paragram.core.files import describe_files
+from st_paragram.core.model_directory.configuration import read_configuration
+from st_paragram.core.model_directory.record import read_training_record
 from st_paragram.errors import ModelDirectoryError
 
 

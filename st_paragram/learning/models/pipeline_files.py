@@ -26,15 +26,15 @@ from sentence_transformers.base.modules import Module
 from sentence_transformers.util import import_from_string
 from torch import Tensor
 
-from st_paragram.core.encoding.directory import (
+from st_paragram.core.files import read_json
+from st_paragram.core.model_directory.configuration import (
     MODULES_FILE,
     PIPELINE,
     Configuration,
     file_of,
     write_configuration,
 )
-from st_paragram.core.encoding.model_files import check_type, read_pipeline_settings
-from st_paragram.core.files import read_json
+from st_paragram.core.model_directory.model_files import check_type, read_pipeline_settings
 from st_paragram.errors import ModelDirectoryError, one_line, refused, short
 from st_paragram.learning.models.averaging import averaging_embedding
 from st_paragram.learning.models.sentence_transformers_encoder import ParagramEncoder, listed

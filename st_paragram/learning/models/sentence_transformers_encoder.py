@@ -22,8 +22,8 @@ from sentence_transformers.util import quantize_embeddings
 from torch import Tensor, nn
 from torch.nn.modules import module as torch_module
 
+from st_paragram.core.embedding_table import for_any_reader
 from st_paragram.core.encoding.embed import BATCH_SIZE, as_list, embed, list_of_texts
-from st_paragram.core.encoding.table import for_any_reader
 from st_paragram.core.tokenizers.base import Tokenizer
 from st_paragram.core.tokenizers.bilingual import BilingualTokenizer
 from st_paragram.errors import SettingsError

@@ -10,7 +10,7 @@ from sentence_transformers.sentence_transformer.modules import Transformer
 from torch import nn
 
 from st_paragram.learning.models.averaging import averaging_embedding
-from st_paragram.learning.models.directory import load
+from st_paragram.learning.models.load_save import load
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.token_embedding import token_embedding
 from st_paragram.learning.modules.transformer_encoder import SpecialIds, initialise

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from st_paragram.core.encoding.table import Table, TableType
+from st_paragram.core.embedding_table import Table, TableType
 from st_paragram.core.native import kernels
 from st_paragram.errors import SettingsError
 from st_paragram.learning.modules import huge_pages

@@ -14,9 +14,9 @@ from sentence_transformers.base.modules import InputModule
 from torch import Tensor, nn
 from typing_extensions import Self
 
-from st_paragram.core.encoding.directory import WEIGHTS_FILE
-from st_paragram.core.encoding.model_files import tokenizer_file
 from st_paragram.core.files import read_json
+from st_paragram.core.model_directory.configuration import WEIGHTS_FILE
+from st_paragram.core.model_directory.model_files import tokenizer_file
 from st_paragram.core.tokenizers.base import Tokenizer, load_tokenizer
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
 from st_paragram.errors import ModelDirectoryError, SettingsError

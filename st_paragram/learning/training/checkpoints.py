@@ -12,7 +12,8 @@ import shutil
 from contextlib import suppress
 from pathlib import Path
 
-from st_paragram.core.files import MARKER, file_for_folder, is_own_folder, make_own_folder
+from st_paragram.core.files import file_for_folder
+from st_paragram.core.folders import MARKER, is_own_folder, make_own_folder
 from st_paragram.errors import SettingsError
 
 #: Written last, so that a checkpoint with this file is complete; it records data, settings and time

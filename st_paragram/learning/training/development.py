@@ -22,10 +22,10 @@ from sentence_transformers.sentence_transformer.evaluation import (
 from sentence_transformers.util import cos_sim
 
 from st_paragram.core.encoding.unit_embeddings import known_texts
+from st_paragram.core.formatting import counted
 from st_paragram.core.pair_store import PairStore
 from st_paragram.core.sample import LANGUAGES, graded_pairs
 from st_paragram.core.text.parallel import TextSource
-from st_paragram.core.words import counted
 from st_paragram.errors import EvaluationError
 from st_paragram.tools.evaluation.files import (
     GradedPairs,

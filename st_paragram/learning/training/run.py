@@ -16,20 +16,25 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from st_paragram.core.encoding.directory import AVERAGING, CONFIG_FILE, read_configuration
 from st_paragram.core.encoding.encoder import Encoder
-from st_paragram.core.encoding.find import find
-from st_paragram.core.encoding.record import (
+from st_paragram.core.families import family_named
+from st_paragram.core.files import folder_for_file
+from st_paragram.core.formatting import counted, in_words
+from st_paragram.core.model_directory.configuration import (
+    AVERAGING,
+    CONFIG_FILE,
+    read_configuration,
+)
+from st_paragram.core.model_directory.find import find
+from st_paragram.core.model_directory.record import (
     Correlation,
     Score,
     TrainingRecord,
     TranslationScore,
     read_training_record,
 )
-from st_paragram.core.families import family_named
-from st_paragram.core.files import check_output_folder, folder_for_file, output_lock
+from st_paragram.core.outputs import check_output_folder, output_lock
 from st_paragram.core.pair_store import PairStore
-from st_paragram.core.words import counted, in_words
 from st_paragram.errors import ModelDirectoryError, SettingsError, TextError, refused
 from st_paragram.learning.training.checkpoints import (
     check_folder,
@@ -199,7 +204,7 @@ class TrainingRun:
                 raise TextError(f"{path}: no such file; check the path")
         self.kind.check(self)
         if self.checks and self.source.texts:
-            from st_paragram.tools.checks import warn_of_suspicions
+            from st_paragram.tools.suspicions import warn_of_suspicions
 
             warn_of_suspicions(self.source.texts)
         if self.settings.init:
@@ -332,7 +337,7 @@ def _train(run: TrainingRun) -> TrainingRecord:
     trainer.settings = asdict(settings)
     trainer.train(resume_from_checkpoint=run.resume)
 
-    from st_paragram.learning.models import directory
+    from st_paragram.learning.models import load_save
     from st_paragram.learning.models.card import AFTER, from_record, render
 
     measure(AFTER)
@@ -362,7 +367,7 @@ def _train(run: TrainingRun) -> TrainingRecord:
         discarded=discarded,
     )
     card = render(from_record(record, trained.get_embedding_dimension()))
-    directory.save(trained, run.output, card, run.overwrite, training=record)
+    load_save.save(trained, run.output, card, run.overwrite, training=record)
     if discarded:
         kept = ", ".join(map(str, complete_checkpoints(run.checkpoints))) or "none"
         outcome = f"the training was discarded, and {run.output} has the weights before training"

@@ -26,14 +26,14 @@ from transformers.trainer import TRAINER_STATE_NAME
 from st_paragram.core.files import naming_full_disk, read_json, write_json
 from st_paragram.core.pair_store import PairStore
 from st_paragram.errors import ParagramError, SettingsError, refused
-from st_paragram.learning.models.directory import check_savable
+from st_paragram.families.psp.settings import TrainingSettings
+from st_paragram.learning.models.load_save import check_savable
 from st_paragram.learning.training.callbacks import InterruptCallback, RateCallback
 from st_paragram.learning.training.checkpoints import (
     COMPLETE,
     newest_checkpoint,
     remove_old_checkpoints,
 )
-from st_paragram.learning.training.settings import TrainingSettings
 
 _DEFAULTS = TrainingSettings()
 _WEIGHTS = "weights.safetensors"

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from st_paragram.core.files import folder_for_file, is_pipe, names_of, writable_cache, write_text
+from st_paragram.core.files import folder_for_file, is_pipe, names_of, write_text
+from st_paragram.core.folders import writable_cache
 from st_paragram.core.pair_store import PairStore
 from st_paragram.core.sample import LANGUAGES, sample_pairs
 from st_paragram.core.text.parallel import TextSource, parse_source, read_pairs, with_columns

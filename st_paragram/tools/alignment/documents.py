@@ -11,12 +11,13 @@ from pathlib import Path
 import numpy as np
 from tqdm import tqdm
 
-from st_paragram.core.encoding.directory import fingerprint
-from st_paragram.core.encoding.find import find
 from st_paragram.core.encoding.models import TextEncoder, load_encoder
 from st_paragram.core.encoding.unit_embeddings import known_texts, unit_embeddings
 from st_paragram.core.extras import installed_version
-from st_paragram.core.files import atomic, check_output, digest, file_digest, is_pipe
+from st_paragram.core.files import atomic, digest, file_digest, is_pipe
+from st_paragram.core.model_directory.configuration import fingerprint
+from st_paragram.core.model_directory.find import find
+from st_paragram.core.outputs import check_output
 from st_paragram.core.text.streams import read_lines
 from st_paragram.core.text.tables import PLAIN_ONLY, check_plain
 from st_paragram.errors import MiningError, ParagramError

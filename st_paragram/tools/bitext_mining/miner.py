@@ -18,12 +18,12 @@ from zipfile import BadZipFile
 import numpy as np
 from tqdm import tqdm
 
-from st_paragram.core.encoding.directory import fingerprint
-from st_paragram.core.encoding.find import find
 from st_paragram.core.extras import installed_version
 from st_paragram.core.files import atomic, digest, file_digest, names_of
+from st_paragram.core.formatting import counted
+from st_paragram.core.model_directory.configuration import fingerprint
+from st_paragram.core.model_directory.find import find
 from st_paragram.core.text.tables import read_texts
-from st_paragram.core.words import counted
 from st_paragram.errors import MiningError, SettingsError, refused
 from st_paragram.tools.bitext_mining.candidates import (
     Candidates,

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from st_paragram.core.formatting import markdown_table
 from st_paragram.core.text.parallel import ReadCounts, TextSource, read_rows
-from st_paragram.core.words import markdown_table
 from st_paragram.errors import TextError
 from st_paragram.tools.bitext_mining.margin import Scores
 

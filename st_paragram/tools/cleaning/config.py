@@ -16,12 +16,12 @@ from pydantic_core import to_jsonable_python
 from st_paragram.core.settings import fields_of, setting
 from st_paragram.errors import ParagramError, SettingsError, one_line, short
 from st_paragram.tools.cleaning.base import AnyOf, RowStep, options
+from st_paragram.tools.cleaning.known_sentences import KnownTestSentences
 from st_paragram.tools.cleaning.languages import Language
 from st_paragram.tools.cleaning.markup import Markup
 from st_paragram.tools.cleaning.paraphrases import Label, Overlap, ParaphraseScore
 from st_paragram.tools.cleaning.repair_encoding import RepairEncoding
 from st_paragram.tools.cleaning.shape import Copied, Length, Ratio, Script
-from st_paragram.tools.cleaning.test_sentences import KnownTestSentences
 
 #: The included lists of filters.
 NAMED = ("default", "paper", "paranmt")

@@ -134,8 +134,8 @@ class ParaphraseScore(RowFilter):
         """Return the options, with the digest of the model's files instead of its name."""
         options = super().identity()
         if self.model is not None:
-            from st_paragram.core.encoding.directory import fingerprint
-            from st_paragram.core.encoding.find import find
+            from st_paragram.core.model_directory.configuration import fingerprint
+            from st_paragram.core.model_directory.find import find
 
             options.update(column=None, model=fingerprint(find(self.model)))
         return options

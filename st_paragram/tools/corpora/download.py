@@ -23,7 +23,8 @@ import requests
 import urllib3
 from tqdm import tqdm
 
-from st_paragram.core.files import check_output, content_digest, output_lock, read_json, write_json
+from st_paragram.core.files import content_digest, read_json, write_json
+from st_paragram.core.outputs import check_output, output_lock
 from st_paragram.errors import DownloadError, SettingsError, one_line, refused
 from st_paragram.tools.corpora.catalogue import CorpusFile
 from st_paragram.tools.corpora.transfer import (

@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
+from st_paragram.core.formatting import counted
 from st_paragram.core.text.parallel import unequal, wrong_columns
 from st_paragram.core.text.streams import BYTE_ORDER_MARK, decode, read_blocks, stream_name
 from st_paragram.core.text.tables import open_columns
-from st_paragram.core.words import counted
 from st_paragram.errors import TextError
 from st_paragram.tools.deduplication.keys import Hashes, form, keys
 from st_paragram.tools.deduplication.settings import DeduplicationSettings

@@ -22,8 +22,6 @@ from st_paragram.core.extras import require
 from st_paragram.core.files import (
     STDIN,
     atomic,
-    atomic_folder,
-    check_output_folder,
     content_digest,
     digest,
     file_digest,
@@ -31,6 +29,8 @@ from st_paragram.core.files import (
     names_of,
     write_json,
 )
+from st_paragram.core.folders import atomic_folder
+from st_paragram.core.outputs import check_output_folder
 from st_paragram.core.text.streams import stream_name, unchanged
 from st_paragram.core.text.tables import read_texts
 from st_paragram.errors import SettingsError, TextError

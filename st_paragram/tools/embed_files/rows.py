@@ -80,8 +80,8 @@ class RowEncoder:
 
     def __init__(self, model: TextEncoder, settings: EmbeddingSettings) -> None:
         """Use a model that has at least as many dimensions as are kept."""
-        from st_paragram.core.encoding.model_files import check_components
         from st_paragram.core.encoding.models import batch_size
+        from st_paragram.core.model_directory.model_files import check_components
 
         dimension = model.get_embedding_dimension()
         assert dimension is not None

@@ -101,9 +101,9 @@ def run_benchmark(name: str, request: Request) -> tuple[list[Score], Iterator[st
 
     Returns the scores with their differences, and the Markdown in parts.
     """
-    from st_paragram.core.encoding.find import find
-    from st_paragram.core.encoding.model_files import model_digest
     from st_paragram.core.encoding.models import load_encoder
+    from st_paragram.core.model_directory.find import find
+    from st_paragram.core.model_directory.model_files import model_digest
     from st_paragram.tools.evaluation.scores import differences
 
     if request.data is None and name != "own" and not (request.hub and name in ON_HUB):

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from st_paragram.core.encoding.models import TextEncoder
-from st_paragram.core.words import listed
+from st_paragram.core.formatting import listed
 from st_paragram.errors import SettingsError
 from st_paragram.tools.bitext_mining.candidates import ScoredPairs, candidate_pairs
 from st_paragram.tools.bitext_mining.margin import DEFAULT_K, Margin

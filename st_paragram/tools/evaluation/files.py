@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from st_paragram.core.extras import require
+from st_paragram.core.formatting import counted
 from st_paragram.core.text.parallel import TextSource, read_pairs
 from st_paragram.core.text.streams import read_lines
 from st_paragram.core.text.tables import TABBED, read_columns, table_form
-from st_paragram.core.words import counted
 from st_paragram.errors import EvaluationError, TextError, one_line, short
 
 logger = logging.getLogger(__name__)

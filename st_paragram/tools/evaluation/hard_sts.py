@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from st_paragram.core.encoding.models import TextEncoder
-from st_paragram.core.words import markdown_table
+from st_paragram.core.formatting import markdown_table
 from st_paragram.tools.evaluation import report, sts
 from st_paragram.tools.evaluation.benchmarks import Request
 from st_paragram.tools.evaluation.files import GradedPairs

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, get_args
 import langcodes
 from langcodes.data_dicts import LIKELY_SUBTAGS
 
-from st_paragram.core.encoding.directory import CONFIG_FILE
-from st_paragram.core.encoding.find import find
-from st_paragram.core.encoding.model_files import model_digest
 from st_paragram.core.extras import require
+from st_paragram.core.model_directory.configuration import CONFIG_FILE
+from st_paragram.core.model_directory.find import find
+from st_paragram.core.model_directory.model_files import model_digest
 
 if TYPE_CHECKING:
     from mteb.models import ModelMeta
@@ -122,4 +122,4 @@ def _mteb_license(license: Any) -> str | None:
 
 
 def _load(name: str) -> Any:
-    return importlib.import_module("st_paragram.learning.models.directory").load(name)
+    return importlib.import_module("st_paragram.learning.models.load_save").load(name)

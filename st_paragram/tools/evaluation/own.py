@@ -15,8 +15,8 @@ from unicodedata import normalize
 import numpy as np
 
 from st_paragram.core.encoding.models import TextEncoder
+from st_paragram.core.formatting import counted
 from st_paragram.core.text.parallel import TextSource
-from st_paragram.core.words import counted
 from st_paragram.errors import TextError
 from st_paragram.tools.evaluation import report
 from st_paragram.tools.evaluation.benchmarks import Request

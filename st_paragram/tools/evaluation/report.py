@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from st_paragram.core.words import MISSING, hundredths, listed, markdown_table
+from st_paragram.core.formatting import MISSING, hundredths, listed, markdown_table
 from st_paragram.tools.evaluation.scores import Score
 
 Label = Callable[[Score], str]

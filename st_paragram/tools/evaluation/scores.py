@@ -19,10 +19,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from st_paragram.core.encoding.models import TextEncoder, batch_size
-from st_paragram.core.encoding.record import Correlation
 from st_paragram.core.encoding.unit_embeddings import unit_embeddings
 from st_paragram.core.files import read_json, write_json
-from st_paragram.core.words import counted
+from st_paragram.core.formatting import counted
+from st_paragram.core.model_directory.record import Correlation
 from st_paragram.errors import EvaluationError, refused, short
 from st_paragram.tools.bitext_mining.candidates import best_neighbors
 from st_paragram.tools.bitext_mining.margin import Margin

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from st_paragram.core.extras import require
-from st_paragram.core.words import counted
+from st_paragram.core.formatting import counted
 from st_paragram.errors import MiningError, SettingsError, one_line
 from st_paragram.tools.neighbors.exact import exact, ranked
 from st_paragram.tools.neighbors.results import Neighbors, Vectors

@@ -10,16 +10,10 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import IO
 
-from st_paragram.core.encoding.directory import CONFIG_FILE
-from st_paragram.core.encoding.find import HUB_ID, SHIPPED_MODELS, default_model, find
-from st_paragram.core.files import (
-    STDIN,
-    atomic,
-    file_digest,
-    folder_for_file,
-    naming_full_disk,
-    output_files,
-)
+from st_paragram.core.files import STDIN, atomic, file_digest, folder_for_file, naming_full_disk
+from st_paragram.core.model_directory.configuration import CONFIG_FILE
+from st_paragram.core.model_directory.find import HUB_ID, SHIPPED_MODELS, default_model, find
+from st_paragram.core.outputs import output_files
 from st_paragram.core.text.tables import check_plain
 from st_paragram.errors import SettingsError, TextError
 

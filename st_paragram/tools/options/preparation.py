@@ -103,7 +103,7 @@ def work_from(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def check_texts(arguments: argparse.Namespace, sources: Sequence[TextSource]) -> None:
     """Warn of likely mistakes in texts, unless `--no-checks` is given."""
-    from st_paragram.tools.checks import warn_of_suspicions
+    from st_paragram.tools.suspicions import warn_of_suspicions
 
     if not arguments.no_checks:
         warn_of_suspicions(sources)

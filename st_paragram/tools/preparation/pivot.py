@@ -18,7 +18,8 @@ from hashlib import blake2b
 from itertools import combinations, groupby
 from pathlib import Path
 
-from st_paragram.core.files import output_files, temporary_folder
+from st_paragram.core.folders import temporary_folder
+from st_paragram.core.outputs import output_files
 from st_paragram.core.settings import setting, settings
 from st_paragram.core.text.parallel import ReadCounts, TextSource, parse_source, read_pairs
 from st_paragram.errors import SettingsError, TextError

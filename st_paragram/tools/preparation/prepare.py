@@ -25,17 +25,15 @@ from tqdm import tqdm
 from st_paragram.core.extras import require
 from st_paragram.core.files import (
     atomic,
-    check_output,
     content_digest,
     digest,
     folder_for_file,
-    is_own_folder,
     not_writable,
-    output_lock,
     read_json,
-    remove_unfinished,
     write_json,
 )
+from st_paragram.core.folders import is_own_folder, remove_unfinished
+from st_paragram.core.outputs import check_output, output_lock
 from st_paragram.core.pair_store import FORMAT_VERSION, SIDES, PairStore, PairStoreWriter
 from st_paragram.core.text.parallel import TextSource
 from st_paragram.core.tokenizers.bilingual import Sharing

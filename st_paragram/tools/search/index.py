@@ -26,22 +26,15 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from st_paragram.core.encoding.directory import fingerprint
 from st_paragram.core.encoding.embed import list_of_texts
-from st_paragram.core.encoding.find import find, with_commit
 from st_paragram.core.encoding.models import TextEncoder, has_towers, load_encoder
 from st_paragram.core.encoding.unit_embeddings import unit_embeddings
 from st_paragram.core.extras import require
-from st_paragram.core.files import (
-    atomic,
-    atomic_folder,
-    check_output,
-    check_output_folder,
-    is_full_disk,
-    locked,
-    naming_full_disk,
-    output_lock,
-)
+from st_paragram.core.files import atomic, is_full_disk, naming_full_disk
+from st_paragram.core.folders import atomic_folder
+from st_paragram.core.model_directory.configuration import fingerprint
+from st_paragram.core.model_directory.find import find, with_commit
+from st_paragram.core.outputs import check_output, check_output_folder, locked, output_lock
 from st_paragram.core.text.words import has_two_letters
 from st_paragram.errors import (
     MiningError,

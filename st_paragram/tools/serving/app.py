@@ -41,10 +41,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn import Config, Server
 
 from st_paragram.core.encoding.encoder import Encoder
-from st_paragram.core.encoding.find import find
 from st_paragram.core.encoding.models import batch_size, load_encoder
 from st_paragram.core.encoding.unit_embeddings import known_embeddings, scaled
 from st_paragram.core.extras import installed_version
+from st_paragram.core.model_directory.find import find
 from st_paragram.core.text.words import has_two_letters
 from st_paragram.errors import ParagramError, SettingsError, one_line
 from st_paragram.tools.serving import schemas

@@ -15,8 +15,8 @@ from support.without import run_without
 
 import st_paragram
 from st_paragram import Encoder
-from st_paragram.core.encoding.find import find
-from st_paragram.core.encoding.packing import PRECISIONS
+from st_paragram.core.model_directory.find import find
+from st_paragram.core.quantization import PRECISIONS
 from st_paragram.core.tokenizers.bilingual import BilingualTokenizer, Sharing
 from st_paragram.core.tokenizers.character_trigrams import CharacterTrigramTokenizer, train_trigrams
 from st_paragram.core.tokenizers.words import WordTokenizer, train_words

@@ -13,9 +13,9 @@ from safetensors.numpy import load_file, save_file
 
 import st_paragram
 from st_paragram import Encoder
-from st_paragram.core.encoding import model_files
-from st_paragram.core.encoding.find import find, shipped_folder
-from st_paragram.core.encoding.table import Table, TableType
+from st_paragram.core.embedding_table import Table, TableType
+from st_paragram.core.model_directory import model_files
+from st_paragram.core.model_directory.find import find, shipped_folder
 from st_paragram.errors import ModelDirectoryError
 
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from st_paragram.core.encoding.packing import from_int4, to_int4
-from st_paragram.core.encoding.table import Table, TableType
+from st_paragram.core.embedding_table import Table, TableType
+from st_paragram.core.quantization import from_int4, to_int4
 from st_paragram.errors import SettingsError
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from st_paragram.core.encoding.table import Table, TableType, normalize
+from st_paragram.core.embedding_table import Table, TableType, normalize
 from st_paragram.errors import SettingsError
 
 
@@ -64,7 +64,7 @@ def test_means_against_plain_arithmetic(texts, kind, normalized, dimension, nati
 @pytest.mark.parametrize("native", [True, False])
 def test_ids_outside_the_table_are_refused(ids, native, monkeypatch):
     if not native:
-        monkeypatch.setattr("st_paragram.core.encoding.table.kernels", lambda: None)
+        monkeypatch.setattr("st_paragram.core.embedding_table.kernels", lambda: None)
     table = Table(np.zeros((4, 2), np.float32))
     with pytest.raises(ValueError, match=r"ids? (from )?-?\d"):
         table.means(np.array(ids), np.array([0, len(ids)]))

@@ -15,7 +15,7 @@ import sentencepiece
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from st_paragram.core.encoding.find import shipped_folder
+from st_paragram.core.model_directory.find import shipped_folder
 from st_paragram.core.native import kernels
 from st_paragram.core.sample import LANGUAGES, sample_pairs
 from st_paragram.core.tokenizers import sentencepiece as module

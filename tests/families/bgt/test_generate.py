@@ -16,7 +16,7 @@ from st_paragram.families.bgt.beam_search import beam_search
 from st_paragram.families.bgt.generate import find_side, generate
 from st_paragram.families.bgt.sentence_transformers_encoder import GenerativeEncoder
 from st_paragram.families.bgt.settings import GenerationSettings
-from st_paragram.learning.models import directory
+from st_paragram.learning.models import load_save
 
 QUICK = GenerationSettings(beam=2, max_length=6)
 
@@ -130,7 +130,7 @@ def test_what_a_model_cannot_do_is_refused(vocabulary, objective, task, language
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory, model, pairs):
     folder = tmp_path_factory.mktemp("generate")
-    directory.save(model, folder / "bgt")
+    load_save.save(model, folder / "bgt")
     first, second = zip(*pairs[:5], strict=True)
     for name, lines in {"en.txt": first, "xx.txt": second, "short.txt": first[:3]}.items():
         (folder / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")

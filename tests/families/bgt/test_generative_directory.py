@@ -13,7 +13,7 @@ from sentence_transformers import SentenceTransformer
 from support.generative import LATENT, batch_of, new_generator
 
 import st_paragram
-from st_paragram.core.encoding.directory import fingerprint
+from st_paragram.core.model_directory.configuration import fingerprint
 from st_paragram.errors import ModelDirectoryError, SettingsError
 from st_paragram.families.bgt.sentence_transformers_encoder import GenerativeEncoder
 from st_paragram.families.bgt.settings import OBJECTIVES

@@ -11,7 +11,7 @@ from support.data import make_pairs
 import st_paragram
 from st_paragram.cli import train
 from st_paragram.cli.main import main
-from st_paragram.core.encoding.record import read_training_record
+from st_paragram.core.model_directory.record import read_training_record
 from st_paragram.families.bgt.family import FAMILY
 from st_paragram.families.bgt.settings import GenerativeSettings
 

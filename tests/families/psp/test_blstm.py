@@ -14,8 +14,8 @@ import st_paragram
 from st_paragram.core.pair_store import PairStore, PairStoreWriter
 from st_paragram.core.tokenizers.words import WordTokenizer, train_words
 from st_paragram.errors import SettingsError
+from st_paragram.families.psp.settings import TrainingSettings
 from st_paragram.families.psp.training import new_model
-from st_paragram.learning.training.settings import TrainingSettings
 
 LENGTHS = [3, 1, 7, 2, 7, 12, 1, 5]
 

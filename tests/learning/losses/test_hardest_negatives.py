@@ -7,7 +7,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from st_paragram.learning.losses.hardest_negatives import (
+from st_paragram.families.psp.hardest_negatives import (
     Precision,
     hardest_negatives,
     has_byte_products,
@@ -106,7 +106,7 @@ def test_auto_takes_what_the_device_has():
 
 
 def test_without_kernels_auto_does_without_bytes(monkeypatch):
-    monkeypatch.setattr("st_paragram.learning.losses.hardest_negatives.kernels", lambda: None)
+    monkeypatch.setattr("st_paragram.families.psp.hardest_negatives.kernels", lambda: None)
     assert Precision.AUTO.on(torch.device("cpu")) in (Precision.FLOAT32, Precision.BFLOAT16)
     check(*make(20, 8), False, Precision.AUTO, 0.012)
 

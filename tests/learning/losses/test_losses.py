@@ -9,11 +9,11 @@ from sentence_transformers import (
 from sentence_transformers.sentence_transformer.losses import MatryoshkaLoss
 
 from st_paragram.errors import SettingsError
-from st_paragram.learning.losses.hardest_negatives import hardest_negatives
-from st_paragram.learning.losses.margin_hard_negative import MarginHardNegativeLoss, margin_loss
-from st_paragram.learning.losses.text_labels import text_labels
+from st_paragram.families.psp.hardest_negatives import hardest_negatives
+from st_paragram.families.psp.margin_hard_negative import MarginHardNegativeLoss, margin_loss
 from st_paragram.learning.modules.mean_pool import MeanPool
 from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
+from st_paragram.learning.text_labels import text_labels
 
 
 def test_without_labels_a_duplicate_is_picked_and_with_labels_it_is_not():

@@ -7,7 +7,12 @@ from dataclasses import replace
 import pytest
 from huggingface_hub import ModelCard
 
-from st_paragram.core.encoding.record import Correlation, Score, TrainingRecord, TranslationScore
+from st_paragram.core.model_directory.record import (
+    Correlation,
+    Score,
+    TrainingRecord,
+    TranslationScore,
+)
 from st_paragram.learning.models.card import NO_LICENSE, from_record, render
 
 DROPPED = {"too short": 2, "duplicate": 0}

@@ -10,8 +10,8 @@ from sentencepiece import SentencePieceTrainer
 
 import st_paragram
 from st_paragram.cli.main import main
-from st_paragram.core.encoding.model_files import table_type
-from st_paragram.core.encoding.table import TableType
+from st_paragram.core.embedding_table import TableType
+from st_paragram.core.model_directory.model_files import table_type
 from st_paragram.core.native import kernels
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
 from st_paragram.errors import ModelDirectoryError, SettingsError

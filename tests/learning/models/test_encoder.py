@@ -12,8 +12,8 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import BoW, Normalize
 
 import st_paragram
+from st_paragram.core.embedding_table import Table, TableType
 from st_paragram.core.encoding.embed import BATCH_SIZE
-from st_paragram.core.encoding.table import Table, TableType
 from st_paragram.learning.models.sentence_transformers_encoder import (
     NETWORK_BATCH_SIZE,
     ParagramEncoder,

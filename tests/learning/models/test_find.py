@@ -10,7 +10,7 @@ from huggingface_hub.utils import filter_repo_objects
 from support.stock import lstm_pipeline
 
 import st_paragram
-from st_paragram.core.encoding.find import SHIPPED, default_model, find, with_commit
+from st_paragram.core.model_directory.find import SHIPPED, default_model, find, with_commit
 from st_paragram.errors import ModelDirectoryError
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline

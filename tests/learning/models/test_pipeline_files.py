@@ -10,8 +10,8 @@ from sentence_transformers.sentence_transformer.modules import LSTM, Normalize, 
 from support.stock import lstm_pipeline
 
 import st_paragram
-from st_paragram.core.encoding.directory import fingerprint
-from st_paragram.core.encoding.record import TrainingRecord, read_training_record
+from st_paragram.core.model_directory.configuration import fingerprint
+from st_paragram.core.model_directory.record import TrainingRecord, read_training_record
 from st_paragram.errors import ModelDirectoryError, SettingsError
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.untrained import random_model

@@ -6,7 +6,7 @@ import torch
 from sentence_transformers import SentenceTransformer
 
 import st_paragram
-from st_paragram.core.encoding.table import TableType
+from st_paragram.core.embedding_table import TableType
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.sentence_transformers_encoder import ParagramEncoder, pipeline
 from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding

@@ -9,8 +9,8 @@ from sentence_transformers import SentenceTransformer
 
 import st_paragram
 from st_paragram.cli.main import main
-from st_paragram.core.encoding.find import SHIPPED_MODELS, shipped_folder
-from st_paragram.core.encoding.record import read_training_record
+from st_paragram.core.model_directory.find import SHIPPED_MODELS, shipped_folder
+from st_paragram.core.model_directory.record import read_training_record
 from st_paragram.core.settings import read_yaml
 
 ROOT = Path(__file__).parents[3]

@@ -10,8 +10,8 @@ import torch
 from sentence_transformers import SentenceTransformer
 
 import st_paragram
-from st_paragram.core.encoding.directory import fingerprint
-from st_paragram.core.encoding.table import TableType
+from st_paragram.core.embedding_table import TableType
+from st_paragram.core.model_directory.configuration import fingerprint
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.averaging import gives_unit_vectors
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline, with_unit_vectors

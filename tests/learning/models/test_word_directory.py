@@ -5,7 +5,7 @@ import pytest
 from sentence_transformers import SentenceTransformer
 
 import st_paragram
-from st_paragram.core.encoding.record import TrainingRecord
+from st_paragram.core.model_directory.record import TrainingRecord
 from st_paragram.core.tokenizers.character_trigrams import CharacterTrigramTokenizer, train_trigrams
 from st_paragram.core.tokenizers.words import WordTokenizer, train_words
 from st_paragram.learning.models import directory as model_directory

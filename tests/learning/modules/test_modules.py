@@ -13,8 +13,8 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Pooling
 from sentencepiece import SentencePieceProcessor
 
-from st_paragram.core.encoding.model_files import tokenizer_file
-from st_paragram.core.encoding.table import Table, TableType
+from st_paragram.core.embedding_table import Table, TableType
+from st_paragram.core.model_directory.model_files import tokenizer_file
 from st_paragram.core.native import kernels
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
 from st_paragram.core.tokenizers.words import WordTokenizer

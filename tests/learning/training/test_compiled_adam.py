@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from st_paragram.core import native
 from st_paragram.core.native import kernels
 from st_paragram.errors import SettingsError
-from st_paragram.learning.losses.margin_hard_negative import MarginHardNegativeLoss, margin_loss
-from st_paragram.learning.training.compiled_adam import CompiledAdam
+from st_paragram.families.psp.compiled_adam import CompiledAdam
+from st_paragram.families.psp.margin_hard_negative import MarginHardNegativeLoss, margin_loss
 
 pytestmark = pytest.mark.skipif(kernels() is None, reason="the compiled kernels are not installed")
 
@@ -135,7 +135,7 @@ def test_follows_a_schedule_and_a_rate_of_zero():
 
 
 def test_all_rows_wake_now_and_then(monkeypatch):
-    monkeypatch.setattr("st_paragram.learning.training.compiled_adam._LONGEST_SLEEP", 40)
+    monkeypatch.setattr("st_paragram.families.psp.compiled_adam._LONGEST_SLEEP", 40)
     losses, tables, (_, compiled) = both(16, 170)
     assert int(compiled.state[tables[1]]["moves_from"]) == 160
     assert_same(losses, tables, compiled)

@@ -12,8 +12,8 @@ from sentence_transformers.sentence_transformer.evaluation import TranslationEva
 
 import st_paragram
 from st_paragram import Encoder, TrainingRun, run_training, sample_pairs
-from st_paragram.core.encoding.record import read_training_record
 from st_paragram.core.files import write_text
+from st_paragram.core.model_directory.record import read_training_record
 from st_paragram.errors import SettingsError
 from st_paragram.learning.training.checkpoints import (
     COMPLETE,

@@ -15,8 +15,8 @@ from st_paragram import (
     SentencePieceEmbedding,
 )
 from st_paragram.errors import SettingsError
-from st_paragram.learning.training import dataset_store
-from st_paragram.learning.training.dataset_store import store_of
+from st_paragram.families.psp import dataset_store
+from st_paragram.families.psp.dataset_store import store_of
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import pytest
 from support.data import make_pairs
 
 from st_paragram.cli.main import main
-from st_paragram.core.encoding.record import read_training_record
+from st_paragram.core.model_directory.record import read_training_record
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
 from st_paragram.errors import EvaluationError, TextError
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline

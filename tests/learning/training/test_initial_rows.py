@@ -10,13 +10,13 @@ from support.dual_encoder import write_bitext
 import st_paragram
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
 from st_paragram.errors import ModelDirectoryError, SettingsError
+from st_paragram.families.psp.settings import TrainingSettings
 from st_paragram.families.psp.training import new_model
 from st_paragram.learning.models import directory as model_directory
 from st_paragram.learning.models.averaging import embedding_of
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
 from st_paragram.learning.training.initial_rows import initial_rows, rows_of_pieces
-from st_paragram.learning.training.settings import TrainingSettings
 
 DIM = 16
 

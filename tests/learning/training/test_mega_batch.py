@@ -11,20 +11,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.data import make_pairs, write_store
 
-from st_paragram.families.psp.training import new_model
-from st_paragram.learning.training.batch_order import EpochPermutation
-from st_paragram.learning.training.mega_batch import (
+from st_paragram.families.psp.mega_batch import (
     MegaBatch,
     MegaBatchTexts,
     mega_batches,
     scrambled,
     text_labels,
 )
-from st_paragram.learning.training.mega_batch_trainer import (
+from st_paragram.families.psp.mega_batch_trainer import (
     MegaBatchTrainer,
     MegaBatchTrainingArguments,
 )
-from st_paragram.learning.training.settings import TrainingSettings
+from st_paragram.families.psp.settings import TrainingSettings
+from st_paragram.families.psp.training import new_model
+from st_paragram.learning.training.batch_order import EpochPermutation
 
 N = 4000
 NUMBERS = np.arange(N)

@@ -12,11 +12,11 @@ from torch import nn
 
 import st_paragram
 from st_paragram.errors import ModelDirectoryError, SettingsError
-from st_paragram.learning.training.checkpoints import newest_checkpoint
-from st_paragram.learning.training.mega_batch_trainer import (
+from st_paragram.families.psp.mega_batch_trainer import (
     MegaBatchTrainer,
     MegaBatchTrainingArguments,
 )
+from st_paragram.learning.training.checkpoints import newest_checkpoint
 from st_paragram.learning.training.trainer import StoreTrainingArguments
 
 STEPS = 9

@@ -23,17 +23,17 @@ from transformers import TrainerCallback
 from st_paragram.core.native import kernels
 from st_paragram.core.tokenizers.sentencepiece import train_vocabulary
 from st_paragram.errors import SettingsError, StoreError
-from st_paragram.learning.losses.margin_hard_negative import MarginHardNegativeLoss
+from st_paragram.families.psp.margin_hard_negative import MarginHardNegativeLoss
+from st_paragram.families.psp.mega_batch_trainer import (
+    MegaBatchTrainer,
+    MegaBatchTrainingArguments,
+)
+from st_paragram.families.psp.settings import TrainingSettings
+from st_paragram.families.psp.teacher import Teacher
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
 from st_paragram.learning.training.batch_order import EpochPermutation
 from st_paragram.learning.training.development import built_in_pairs, development_evaluator
-from st_paragram.learning.training.mega_batch_trainer import (
-    MegaBatchTrainer,
-    MegaBatchTrainingArguments,
-)
-from st_paragram.learning.training.settings import TrainingSettings
-from st_paragram.learning.training.teacher import Teacher
 from st_paragram.learning.training.trainer import arguments_of
 
 SETTINGS = {

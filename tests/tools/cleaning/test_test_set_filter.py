@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from st_paragram.errors import EvaluationError
-from st_paragram.tools.cleaning import test_sentences
-from st_paragram.tools.cleaning.test_sentences import (
+from st_paragram.tools.cleaning import known_sentences
+from st_paragram.tools.cleaning.known_sentences import (
     DEFAULT_FAMILIES,
     KNOWN_TEST_SENTENCES,
     KnownTestSentences,
@@ -26,7 +26,7 @@ ROOT = Path(__file__).parents[3]
 STS = "A zebra paints the harbour wall."
 TATOEBA = "My grandmother collects broken hourglasses these days."
 (TEST,) = KnownTestSentences.reasons
-known = test_sentences._known
+known = known_sentences._known
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def shipped(tmp_path, monkeypatch):
     path = tmp_path / "known.bin"
     sentences = {SetFamily.STS: [STS, "How old is he?"], SetFamily.TATOEBA: [TATOEBA]}
     assert write_known_sentences(sentences, path) == 2
-    monkeypatch.setattr(test_sentences, "_known", lambda families: known(families, path))
+    monkeypatch.setattr(known_sentences, "_known", lambda families: known(families, path))
     yield path
     known.cache_clear()
 
@@ -84,7 +84,7 @@ def test_another_vowel_sign_or_tone_mark_is_another_sentence(
 ):
     path = tmp_path / "known.bin"
     assert write_known_sentences({SetFamily.STS: [sentence], SetFamily.TATOEBA: []}, path) == 1
-    monkeypatch.setattr(test_sentences, "_known", lambda families: known(families, path))
+    monkeypatch.setattr(known_sentences, "_known", lambda families: known(families, path))
     assert verdicts(KnownTestSentences(), sentence, f"« {sentence} »", changed) == [
         TEST,
         TEST,

@@ -20,7 +20,7 @@ if importlib.util.find_spec("mteb") is None:
 
 from mteb.languages import check_language_code
 
-from st_paragram.core.encoding.find import shipped_folder
+from st_paragram.core.model_directory.find import shipped_folder
 from st_paragram.tools.evaluation.mteb_model import mteb_language
 
 

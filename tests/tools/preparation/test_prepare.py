@@ -27,7 +27,7 @@ from st_paragram.core.text.parallel import parse_source
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
 from st_paragram.errors import SettingsError, StoreError, TextError
 from st_paragram.tools.cleaning.config import parse_cleaning
-from st_paragram.tools.cleaning.test_sentences import KnownTestSentences
+from st_paragram.tools.cleaning.known_sentences import KnownTestSentences
 from st_paragram.tools.preparation import clean as cleaning_module
 from st_paragram.tools.preparation import order, vocabulary
 from st_paragram.tools.preparation import prepare as prepare_module

@@ -492,11 +492,11 @@ def test_questions_go_through_one_tower_and_answers_through_the_other(tmp_path, 
     from support.data import make_pairs
     from support.dual_encoder import new_model, unlike_new, write_bitext
 
-    from st_paragram.learning.models import directory
+    from st_paragram.learning.models import load_save
 
     pairs = make_pairs(40)
     model = unlike_new(new_model(write_bitext(tmp_path / "bitext.h5", vocabulary, pairs)))
-    folder = directory.save(model, tmp_path / "towers", "")
+    folder = load_save.save(model, tmp_path / "towers", "")
     lines = list(dict.fromkeys(text for text, _ in pairs[:8]))
     answers = SearchIndex.build([*lines, UNKNOWN], tmp_path / "answers", folder, answers=True)
     assert answers.answers and SearchIndex(tmp_path / "answers").answers

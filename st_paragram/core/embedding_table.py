@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from st_paragram.core.encoding import packing
-from st_paragram.core.encoding.packing import Vectors
+from st_paragram.core import quantization
 from st_paragram.core.native import kernels
+from st_paragram.core.quantization import Vectors
 from st_paragram.errors import SettingsError
 
 #: Rows converted at a time: they fit into the cache, and no second float32 matrix is needed in
@@ -86,7 +86,7 @@ class Table:
         """Look up rows, float32 (..., D), for ids of any shape (...)."""
         numbers = self.weight[ids]
         rows: Vectors = (
-            packing.from_int4(numbers) if self.kind is TableType.INT4 else numbers
+            quantization.from_int4(numbers) if self.kind is TableType.INT4 else numbers
         ).astype(np.float32)
         if self.scale is not None:
             rows *= np.asarray(self.scale[ids])[..., None]
@@ -115,9 +115,9 @@ class Table:
         if kind is self.kind:
             return self
         if self.kind is TableType.INT4:
-            return Table(packing.from_int4(self.weight), self.scale).converted(kind)
+            return Table(quantization.from_int4(self.weight), self.scale).converted(kind)
         if kind is TableType.INT4:
-            packing.check_even(self.dimension)
+            quantization.check_even(self.dimension)
         parts = [
             _stored(self.rows(slice(at, at + _BLOCK)), kind) for at in range(0, len(self), _BLOCK)
         ]
@@ -169,10 +169,10 @@ class Table:
 def _stored(rows: Vectors, kind: TableType) -> tuple[NDArray[Any], ...]:
     """Convert rows to stored numbers, with scales for integers."""
     if kind is TableType.INT4:
-        return packing.to_int4(rows)
+        return quantization.to_int4(rows)
     if kind is TableType.INT8:
-        scales = packing.int8_scales(rows)
-        return packing.to_int8(rows, scales), scales
+        scales = quantization.int8_scales(rows)
+        return quantization.to_int8(rows, scales), scales
     with np.errstate(over="ignore"):
         return (rows.astype(kind.value),)
 

@@ -33,7 +33,9 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from st_paragram.core.encoding.directory import (
+from st_paragram.core.embedding_table import Table, TableType
+from st_paragram.core.files import read_json, write_json
+from st_paragram.core.model_directory.configuration import (
     AVERAGING,
     MODULES_FILE,
     STOCK_CONFIG_FILE,
@@ -45,9 +47,7 @@ from st_paragram.core.encoding.directory import (
     read_configuration,
     write_configuration,
 )
-from st_paragram.core.encoding.packing import check_even, to_int8
-from st_paragram.core.encoding.table import Table, TableType
-from st_paragram.core.files import read_json, write_json
+from st_paragram.core.quantization import check_even, to_int8
 from st_paragram.core.tokenizers.base import KINDS, Tokenizer, load_tokenizer
 from st_paragram.errors import ModelDirectoryError, SettingsError, refused, short
 

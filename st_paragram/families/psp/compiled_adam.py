@@ -19,7 +19,7 @@ from transformers import TrainingArguments
 from st_paragram.core.native import kernels
 from st_paragram.core.native import obstacle as missing_kernels
 from st_paragram.errors import SettingsError
-from st_paragram.learning.losses.margin_hard_negative import MarginHardNegativeLoss
+from st_paragram.families.psp.margin_hard_negative import MarginHardNegativeLoss
 from st_paragram.learning.models.averaging import averaging_embedding
 from st_paragram.learning.modules import huge_pages
 

@@ -10,10 +10,10 @@ from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
 
 from st_paragram.errors import SettingsError
-from st_paragram.learning.losses.hardest_negatives import hardest_negatives
-from st_paragram.learning.losses.paper import P_SP
-from st_paragram.learning.losses.text_labels import text_labels
+from st_paragram.families.psp.hardest_negatives import hardest_negatives
 from st_paragram.learning.modules.flat_features import is_flat, join_features
+from st_paragram.learning.papers import P_SP
+from st_paragram.learning.text_labels import text_labels
 
 
 class MarginHardNegativeLoss(nn.Module):

@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from st_paragram.core.encoding.encoder import Encoder
-from st_paragram.core.encoding.find import shipped_folder
 from st_paragram.core.encoding.unit_embeddings import unit_embeddings
+from st_paragram.core.formatting import counted
+from st_paragram.core.model_directory.find import shipped_folder
 from st_paragram.core.text.parallel import TextSource, read_pairs
-from st_paragram.core.words import counted
 from st_paragram.errors import MissingExtraError, ParagramError
 from st_paragram.tools.cleaning.languages import identify, labels, long_code, short_code
 from st_paragram.tools.cleaning.text import normalized_key

@@ -8,17 +8,19 @@ from pathlib import Path
 
 from sentence_transformers import SentenceTransformer
 
-from st_paragram.core.encoding import directory, model_files
-from st_paragram.core.encoding.directory import (
+from st_paragram.core.embedding_table import TableType
+from st_paragram.core.families import entry_of_architecture
+from st_paragram.core.model_directory import model_files
+from st_paragram.core.model_directory.configuration import (
     AVERAGING,
     STOCK_CONFIG_FILE,
+    check_architecture,
     check_free,
     read_configuration,
+    save_directory,
 )
-from st_paragram.core.encoding.find import find
-from st_paragram.core.encoding.record import TrainingRecord
-from st_paragram.core.encoding.table import TableType
-from st_paragram.core.families import entry_of_architecture
+from st_paragram.core.model_directory.find import find
+from st_paragram.core.model_directory.record import TrainingRecord
 from st_paragram.core.tokenizers.bilingual import BilingualTokenizer
 from st_paragram.errors import ModelDirectoryError, SettingsError, refused
 from st_paragram.learning.models import averaging, pipeline_files
@@ -68,7 +70,7 @@ def save(
         raise SettingsError(
             "only averaging models can be made smaller; leave dtype and truncate_dim out"
         )
-    return directory.save(path, write, card, training.as_json() if training else None, overwrite)
+    return save_directory(path, write, card, training.as_json() if training else None, overwrite)
 
 
 def check_savable(model: SentenceTransformer) -> None:
@@ -103,7 +105,7 @@ def load(
     model_files.check_dimension(truncate_dim)
     folder = find(name)
     configuration = read_configuration(folder)
-    directory.check_architecture(configuration.architecture, folder)
+    check_architecture(configuration.architecture, folder)
     model: SentenceTransformer
     if configuration.architecture == AVERAGING:
         embedding, stored = averaging.read(folder, configuration.values, truncate_dim)

@@ -20,20 +20,20 @@ from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
 
+from st_paragram.core.formatting import counted
 from st_paragram.core.native import kernels
 from st_paragram.core.pair_store import PairStore
-from st_paragram.core.words import counted
 from st_paragram.errors import SettingsError, StoreError
-from st_paragram.learning.losses.hardest_negatives import Precision, hardest_negatives
-from st_paragram.learning.losses.margin_hard_negative import MarginHardNegativeLoss, margin_loss
+from st_paragram.families.psp.compiled_adam import CompiledAdam
+from st_paragram.families.psp.dataset_store import store_of
+from st_paragram.families.psp.hardest_negatives import Precision, hardest_negatives
+from st_paragram.families.psp.margin_hard_negative import MarginHardNegativeLoss, margin_loss
+from st_paragram.families.psp.mega_batch import MegaBatch, MegaBatchTexts, mega_batches
+from st_paragram.families.psp.settings import TrainingSettings
+from st_paragram.families.psp.teacher import Teacher
 from st_paragram.learning.models.averaging import averaging_embedding
 from st_paragram.learning.modules.flat_features import flat_features
 from st_paragram.learning.modules.token_embedding import TokenEmbedding
-from st_paragram.learning.training.compiled_adam import CompiledAdam
-from st_paragram.learning.training.dataset_store import store_of
-from st_paragram.learning.training.mega_batch import MegaBatch, MegaBatchTexts, mega_batches
-from st_paragram.learning.training.settings import TrainingSettings
-from st_paragram.learning.training.teacher import Teacher
 from st_paragram.learning.training.trainer import StoreTrainer, StoreTrainingArguments
 
 logger = logging.getLogger(__name__)

@@ -10,8 +10,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from st_paragram.core.encoding.directory import TRAINING_FILE
 from st_paragram.core.files import read_record
+from st_paragram.core.model_directory.configuration import TRAINING_FILE
 from st_paragram.errors import ModelDirectoryError, refused
 
 

@@ -8,7 +8,9 @@ from typing import Any
 from datasets import Dataset, DatasetDict, Value
 from tqdm.auto import tqdm
 
-from st_paragram.core.files import digest, output_lock, writable_cache
+from st_paragram.core.files import digest
+from st_paragram.core.folders import writable_cache
+from st_paragram.core.outputs import output_lock
 from st_paragram.core.pair_store import PairStore, PairStoreWriter
 from st_paragram.core.tokenizers.base import Tokenizer
 from st_paragram.errors import SettingsError

@@ -15,14 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from st_paragram.core.families import FAMILIES, entry_of_architecture
-from st_paragram.core.files import (
-    atomic_folder,
-    check_output_folder,
-    output_lock,
-    read_json,
-    write_json,
-    write_text,
-)
+from st_paragram.core.files import read_json, write_json, write_text
+from st_paragram.core.folders import atomic_folder
+from st_paragram.core.outputs import check_output_folder, output_lock
 from st_paragram.errors import ModelDirectoryError, one_line, refused, short
 
 CONFIG_FILE = "st_paragram.json"
@@ -143,7 +138,7 @@ def weights_size(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*.safetensors"))
 
 
-def save(
+def save_directory(
     path: str | Path,
     write: Callable[[Path], None],
     card: str,

@@ -6,7 +6,7 @@ import logging
 import re
 from pathlib import Path
 
-from st_paragram.core.encoding.directory import (
+from st_paragram.core.model_directory.configuration import (
     CONFIG_FILE,
     MODULES_FILE,
     STOCK_CONFIG_FILE,

@@ -1,0 +1,1 @@
+"""Model directories: their configuration, files, records and names."""

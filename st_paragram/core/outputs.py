@@ -1,0 +1,226 @@
+"""Outputs: early checks, and locks against concurrent runs."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from fnmatch import fnmatch
+from functools import partial
+from pathlib import Path
+
+from st_paragram.core.files import file_for_folder, folder_for_file, is_pipe, not_writable
+from st_paragram.core.folders import remove_unfinished
+from st_paragram.errors import InUseError, ParagramError, one_line
+
+logger = logging.getLogger(__name__)
+
+# folder of a part of a pipeline
+_PART = re.compile(r"((\w+_)?\d+_\w+|language-\w+|decoders)(/.*)?")
+#: Files of each kind of output folder, by the file or folder that marks the kind. A pattern without
+#: a slash is for names in the folder itself and in the folders of a pipeline's parts.
+_OUTPUT_FOLDERS = {
+    "st_paragram.json": (
+        *(
+            "st_paragram.json",
+            "training.json",
+            "modules.json",
+            "*config.json",
+            "config_sentence_transformers.json",
+            "*.safetensors",
+            "*.index.json",
+        ),
+        *(
+            "*.model",
+            "tokenizer.json",
+            "special_tokens_map.json",
+            "added_tokens.json",
+            "vocab.json",
+            "vocab.txt",
+        ),
+        *("merges.txt", "*.jinja", "README.md", ".gitattributes"),
+    ),
+    "embeddings.json": ("embeddings.json", "shard-*.npy"),
+    "sentences.lance": ("sentences.lance/*", "in-use.lock"),
+}
+
+
+def check_output(path: Path, overwrite: bool) -> None:
+    """Refuse an unusable output file before any work is done for it."""
+    if path.is_symlink() and not path.exists():
+        raise ParagramError(
+            f"{path} is a link to a file that does not exist; remove it or choose another name"
+        )
+    if path.exists():
+        if not path.is_file():
+            raise ParagramError(
+                f"{folder_for_file(path) or f'{path} is not a regular file'}; name a file"
+            )
+        if not overwrite:
+            raise ParagramError(f"{path} exists; choose another name or give --overwrite")
+    if refusal := not_writable(path):
+        raise ParagramError(refusal)
+
+
+def check_different(outputs: Sequence[Path], inputs: Sequence[str | Path] = ()) -> None:
+    """Refuse outputs that are the same file as another output or an input, also through links."""
+    names = {os.path.realpath(path): f"the input {path}" for path in inputs if not is_pipe(path)}
+    for path in outputs:
+        file = os.path.realpath(path)  # unlike `resolve`, it takes links in a circle
+        if file in names:
+            raise ParagramError(
+                f"{path} and {names[file]} are the same file; give them different names"
+            )
+        names[file] = f"the output {path}"
+
+
+def check_new(path: Path) -> None:
+    """Refuse an output that exists, for scripts that have no option to replace it."""
+    if path.exists() or path.is_symlink():
+        raise ParagramError(f"{path} exists; move it or choose another name")
+
+
+def check_output_folder(
+    path: Path, overwrite: bool, marker: str, kind: str, error: type[ParagramError] = ParagramError
+) -> None:
+    """Refuse an unusable output folder before any work is done for it.
+
+    Only a folder with the `marker` is replaced, and only if all its files are those of such a
+    folder.
+    """
+    if not path.name or path.name == "..":
+        raise error(f"{path}: the folder cannot be created; choose another place")
+    if path.is_symlink() and not path.exists():
+        raise error(
+            f"{path} is a link to a folder that does not exist; remove it or choose another name"
+        )
+    if refusal := not_writable(path):
+        raise error(refusal)
+    if not path.exists():
+        return
+    if wrong := file_for_folder(path):
+        raise error(f"{wrong}; choose another name")
+    if not (path / marker).exists():
+        raise error(f"{path} exists and is not a {kind}; choose another name")
+    if not overwrite:
+        raise error(f"{path} exists; choose another name or give --overwrite")
+    if foreign := _foreign_file(path, _OUTPUT_FOLDERS[marker]):
+        raise error(
+            f"{path} has files that are not of a {kind}, such as {foreign}; move them or choose"
+            " another name"
+        )
+
+
+def _foreign_file(folder: Path, patterns: Sequence[str]) -> str | None:
+    """Return a file, or an empty folder, that matches none of the patterns; None if there is none.
+
+    A pattern without a slash is for names in the folder itself and in the folders of a pipeline's
+    parts.
+    """
+    of_paths = [pattern for pattern in patterns if "/" in pattern]
+    of_names = [pattern for pattern in patterns if "/" not in pattern]
+    for path in sorted(folder.rglob("*")):
+        is_folder = path.is_dir() and not path.is_symlink()
+        if is_folder and any(path.iterdir()):
+            continue
+        name = path.relative_to(folder).as_posix()
+        parent = path.parent.relative_to(folder).as_posix()
+        is_own = any(fnmatch(name, pattern) for pattern in of_paths)
+        if is_folder:  # sentence-transformers makes empty folders for modules without files
+            is_own = is_own or _PART.fullmatch(name) is not None
+        elif parent == "." or _PART.fullmatch(parent):
+            is_own = is_own or any(fnmatch(path.name, pattern) for pattern in of_names)
+        if not is_own:
+            return one_line(name)
+    return None
+
+
+@contextmanager
+def locked(folder: Path, wait: bool = False) -> Iterator[None]:
+    """Create a folder and lock it for this run; the lock ends with the process, however it ends."""
+    folder.mkdir(parents=True, exist_ok=True)
+    refusal = f"{folder}: another run is using it; wait for it, or name another folder"
+    with _held(folder / "in-use.lock", wait, refusal, reentrant=False):
+        yield
+
+
+@contextmanager
+def output_lock(
+    output: Path, check: Callable[[], None] | None = None, wait: bool = False
+) -> Iterator[None]:
+    """Lock an output, a file or a folder, for this run; the lock ends with the process, however it
+    ends.
+
+    Leftovers of killed runs are removed first. The thread that has the lock may take it again.
+    `check` may refuse the output. It runs before anything is touched, and again under the lock,
+    since another run may have written meanwhile.
+    """
+    check = check or (lambda: None)
+    check()
+    output.parent.mkdir(parents=True, exist_ok=True)
+    path = output.parent.resolve() / f".{output.name}.lock"
+    refusal = f"another run is writing {output}; wait for it, or name another output"
+    with _held(path, wait, refusal, reentrant=True) as outermost:
+        if outermost:
+            remove_unfinished(output.parent, output.name)
+        try:
+            check()
+            yield
+        finally:
+            if outermost:
+                # under the lock: filelock ignores a file that is no longer there
+                path.unlink(missing_ok=True)
+
+
+@contextmanager
+def output_files(*paths: Path | None, overwrite: bool) -> Iterator[None]:
+    """Lock output files for this run, see `output_lock` and `check_output`; None stands for a file
+    that is not made.
+    """
+    check_different([path for path in paths if path is not None])
+    with ExitStack() as stack:
+        for path in paths:
+            if path is not None:
+                stack.enter_context(output_lock(path, partial(check_output, path, overwrite)))
+        yield
+
+
+@contextmanager
+def _held(path: Path, wait: bool, refusal: str, reentrant: bool) -> Iterator[bool]:
+    """Hold a lock; yield whether it was taken now: False if this thread has it already, or locks do
+    not work here.
+    """
+    from filelock import FileLock, Timeout
+
+    if path.is_symlink() or (path.exists() and not _is_lock(path)):
+        raise ParagramError(
+            f"{path} exists and is not a lock of st_paragram; move it, or choose another name"
+        )
+    lock = FileLock(path, timeout=0, is_singleton=reentrant)
+    outermost = not lock.is_locked
+    try:
+        try:
+            lock.acquire()
+        except Timeout as error:
+            if not wait:
+                raise InUseError(refusal) from error
+            logger.warning("waiting for another run: %s", refusal.partition(";")[0])
+            lock.acquire(timeout=-1)
+    except PermissionError:
+        raise
+    # on a file system without locks, nothing prevents a second run
+    except (NotImplementedError, OSError):
+        outermost = False
+    try:
+        yield outermost
+    finally:
+        lock.release()
+
+
+def _is_lock(path: Path) -> bool:
+    """Whether a file may be a lock: empty, or with a process id where the file system has no locks."""
+    return path.is_file() and (
+        not path.stat().st_size or path.read_bytes().split(b"\n")[0].isdigit()
+    )

@@ -1,1 +1,0 @@
-"""Losses, one per file."""
