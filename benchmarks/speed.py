@@ -116,7 +116,7 @@ def train_process(name: str, store: str, pairs: int) -> dict[str, float]:
 def _train_ours(store: str, pairs: int, folder: str) -> float:
     from st_paragram import TrainingRun
     from st_paragram.core.pair_store import PairStore
-    from st_paragram.learning.training.run import run_training
+    from st_paragram.runs.run import run_training
 
     data = PairStore(store)
     settings = {

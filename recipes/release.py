@@ -45,7 +45,7 @@ from st_paragram.hub import add_scores, scores_of
 from st_paragram.learning.models.card import blocks, from_record, render
 from st_paragram.learning.modules.token_embedding import TokenEmbedding
 from st_paragram.learning.training.checkpoints import complete_checkpoints
-from st_paragram.learning.training.run import TrainingRun, run_training
+from st_paragram.runs.run import TrainingRun, run_training
 from st_paragram.tools.evaluation.scores import read_scores
 from st_paragram.tools.preparation.prepare import prepare
 from st_paragram.tools.preparation.settings import PrepareSettings

@@ -21,8 +21,8 @@ from st_paragram.core.model_directory.find import find
 from st_paragram.core.model_directory.record import read_training_record
 from st_paragram.core.sample import held_out_pairs, sample_pairs
 from st_paragram.learning.models import load_save
-from st_paragram.learning.training.development import built_in_pairs
-from st_paragram.learning.training.training_data import BUILT_IN_PAIRS
+from st_paragram.runs.development import built_in_pairs
+from st_paragram.runs.training_data import BUILT_IN_PAIRS
 from st_paragram.tools.evaluation.files import GradedPairs
 from st_paragram.tools.evaluation.scores import correlation, cosines, embed
 from st_paragram.tools.evaluation.translations import ERROR, retrieval_errors

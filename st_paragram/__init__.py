@@ -31,7 +31,7 @@ _NAMES = {
     "learning.modules.mean_pool": ["MeanPool"],
     "learning.modules.token_embedding": ["SentencePieceEmbedding", "TokenEmbedding"],
     "families.psp.mega_batch_trainer": ["MegaBatchTrainer", "MegaBatchTrainingArguments"],
-    "learning.training.run": ["TrainingRun", "run_training"],
+    "runs.run": ["TrainingRun", "run_training"],
     "families.psp.settings": ["TrainingSettings"],
     "tools.bitext_mining.miner": ["mine"],
     "tools.bitext_mining.settings": ["MiningSettings"],

@@ -38,8 +38,8 @@ from st_paragram.learning.modules.token_embedding import (
     SentencePieceEmbedding as SentencePieceEmbedding,
 )
 from st_paragram.learning.modules.token_embedding import TokenEmbedding as TokenEmbedding
-from st_paragram.learning.training.run import TrainingRun as TrainingRun
-from st_paragram.learning.training.run import run_training as run_training
+from st_paragram.runs.run import TrainingRun as TrainingRun
+from st_paragram.runs.run import run_training as run_training
 from st_paragram.tools.bitext_mining.miner import mine as mine
 from st_paragram.tools.bitext_mining.settings import MiningSettings as MiningSettings
 from st_paragram.tools.cleaning.config import default_cleaning as default_cleaning

@@ -22,7 +22,7 @@ from support.doc_folder import PAIRS, copy_what_is_named, make_folder
 from support.doc_pages import PAGES, ROOT, Block, assert_alike, blocks
 
 from st_paragram.cli.main import build_parser, main
-from st_paragram.learning.training import training_data
+from st_paragram.runs import training_data
 
 #: Commands that take milliseconds on small files; on pages of recipes, whose text is small, some
 #: more.

@@ -10,15 +10,15 @@ import pytest
 from huggingface_hub import ModelCard
 from huggingface_hub.errors import HfHubHTTPError
 from sentence_transformers import SentenceTransformer
+from st_paragram.core.load_save.model_files import model_digest
+from st_paragram.core.load_save.record import Correlation, Score, TrainingRecord
 
 import st_paragram
 from st_paragram import hub as hub_module
 from st_paragram.cli.main import main
-from st_paragram.core.model_directory.model_files import model_digest
-from st_paragram.core.model_directory.record import Correlation, Score, TrainingRecord
 from st_paragram.errors import EvaluationError, ModelDirectoryError
 from st_paragram.hub import HubError, push
-from st_paragram.learning.models import directory as model_directory
+from st_paragram.learning.models import load_save
 from st_paragram.learning.models.card import from_record, render
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
@@ -83,7 +83,7 @@ def hub(monkeypatch, tmp_path):
 @pytest.fixture
 def folder(vocabulary, tmp_path):
     model = pipeline(SentencePieceEmbedding(vocabulary, 12), device="cpu", prompts={"query": "ba "})
-    return model_directory.save(model, tmp_path / "p-sp-xx", card=render(from_record(RECORD)))
+    return load_save.save(model, tmp_path / "p-sp-xx", card=render(from_record(RECORD)))
 
 
 def test_only_the_model_is_uploaded_private_and_opens_with_either_reader(
@@ -132,7 +132,7 @@ def test_the_card_names_repository_license_datasets_and_keeps_the_rest(hub, fold
 
 
 def test_a_model_without_a_card_gets_one(hub, folder):
-    model_directory.save(model_directory.load(folder), folder, "", True, "int4")
+    load_save.save(load_save.load(folder), folder, "", True, "int4")
     (folder / "README.md").unlink()
     push(folder, NAME, license="mit")
     text = hub.card().text
@@ -230,7 +230,7 @@ def test_evaluate_records_the_digest_that_push_needs(hub, folder, tmp_path, pair
     other = pipeline(
         SentencePieceEmbedding(st_paragram.Encoder("renamed").tokenizer, 12), device="cpu"
     )
-    model_directory.save(other, tmp_path / "p-sp-xx")
+    load_save.save(other, tmp_path / "p-sp-xx")
     with pytest.raises(
         EvaluationError, match=r"scores of p-sp-xx, but not of the weights and settings of p-sp-xx"
     ):

@@ -18,7 +18,7 @@ from sentence_transformers import SentenceTransformer
 from support.data import make_pairs
 from support.dual_encoder import new_model, unlike_new, write_bitext
 
-from st_paragram.learning.models import directory as model_directory
+from st_paragram.learning.models import load_save
 
 PAGE = Path(__file__).parents[1] / "docs" / "integrations.md"
 BLOCK = re.compile(r"```python\n(.*?)```", re.DOTALL)
@@ -143,7 +143,7 @@ def dual_encoder(tmp_path_factory, vocabulary):
     model = unlike_new(
         new_model(write_bitext(folder / "bitext.h5", vocabulary, make_pairs(40)), "transformer")
     )
-    model_directory.save(model, folder / "muse", "")
+    load_save.save(model, folder / "muse", "")
     return folder / "muse"
 
 

@@ -8,7 +8,7 @@ from st_paragram import Encoder, MiningSettings, embed_files, mine
 from st_paragram.core.encoding.unit_embeddings import unit_embeddings
 from st_paragram.core.files import names_of
 from st_paragram.errors import SettingsError
-from st_paragram.learning.training.training_data import choose_data
+from st_paragram.runs.training_data import choose_data
 from st_paragram.tools.alignment.align import align
 from st_paragram.tools.score_files import score_pairs
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 from contextlib import ExitStack
 
+from st_paragram.cli.options import add_model_option, chosen_texts, model_name, say
 from st_paragram.core.formatting import counted
 from st_paragram.core.settings import add_setting_options, given
 from st_paragram.tools.alignment.settings import AlignmentSettings
-from st_paragram.tools.options.common import add_model_option, chosen_texts, model_name, say
 
 DESCRIPTION = (
     "Align the sentences of a document with those of its translation. Both files have one sentence"

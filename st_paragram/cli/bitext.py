@@ -6,22 +6,20 @@ import argparse
 from pathlib import Path
 
 from st_paragram.cli.download import add_corpus_options
-from st_paragram.errors import SettingsError
-from st_paragram.tools.options.preparation import (
+from st_paragram.cli.store_options import (
+    add_cleaning_options,
     add_store_options,
+    add_text_options,
     add_work_options,
     check_texts,
+    cleaning_from,
     settings_from,
+    sources_from,
     vocabulary_from,
     work_from,
     write_report,
 )
-from st_paragram.tools.options.text import (
-    add_cleaning_options,
-    add_text_options,
-    cleaning_from,
-    sources_from,
-)
+from st_paragram.errors import SettingsError
 
 DESCRIPTION = (
     "Download parallel text, clean it, and turn it into a pair store for `st-paragram train"

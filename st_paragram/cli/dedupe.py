@@ -7,13 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import get_args
 
-from st_paragram.core.files import STDIN, atomic
-from st_paragram.core.outputs import check_different, output_files
-from st_paragram.core.settings import add_setting_options, given
-from st_paragram.core.text.tables import check_plain
-from st_paragram.errors import SettingsError
-from st_paragram.tools.deduplication.settings import DeduplicationSettings, Method
-from st_paragram.tools.options.common import (
+from st_paragram.cli.options import (
     STDOUT,
     add_columns_option,
     check_input,
@@ -22,6 +16,12 @@ from st_paragram.tools.options.common import (
     say,
     standard_output,
 )
+from st_paragram.core.files import STDIN, atomic
+from st_paragram.core.outputs import check_different, output_files
+from st_paragram.core.settings import add_setting_options, given
+from st_paragram.core.text.tables import check_plain
+from st_paragram.errors import SettingsError
+from st_paragram.tools.deduplication.settings import DeduplicationSettings, Method
 
 DESCRIPTION = (
     "Remove exact and near-duplicates from a text with one sentence per line, or from a parallel"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 
+from st_paragram.cli.options import MODEL
 from st_paragram.core.model_directory.find import SHIPPED
 from st_paragram.errors import SettingsError
-from st_paragram.tools.options.common import MODEL
 
 DESCRIPTION = (
     "Serve a web page that shows what models do: the cosine of two sentences and what each token"

@@ -7,10 +7,7 @@ from __future__ import annotations
 import argparse
 from contextlib import nullcontext
 
-from st_paragram.core.formatting import counted
-from st_paragram.core.settings import add_setting_options, given
-from st_paragram.tools.embed_files.rows import EmbeddingSettings
-from st_paragram.tools.options.common import (
+from st_paragram.cli.options import (
     add_columns_option,
     add_model_option,
     check_input,
@@ -21,6 +18,9 @@ from st_paragram.tools.options.common import (
     say,
     standard_output,
 )
+from st_paragram.core.formatting import counted
+from st_paragram.core.settings import add_setting_options, given
+from st_paragram.tools.embed_files.rows import EmbeddingSettings
 
 DESCRIPTION = (
     "Turn each line of the files (plain, gz, xz, bz2, or - for standard input) into a vector. The"

@@ -6,9 +6,9 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from st_paragram.cli.options import MODEL, check_input
 from st_paragram.core.formatting import counted
 from st_paragram.errors import EvaluationError, SettingsError
-from st_paragram.tools.options.common import MODEL, check_input
 
 DESCRIPTION = (
     "Score models on your own data, or on published benchmarks. The command prints Markdown tables."
@@ -45,8 +45,8 @@ Examples:
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
+    from st_paragram.cli.options import add_columns_option
     from st_paragram.tools.evaluation.benchmarks import BENCHMARKS
-    from st_paragram.tools.options.common import add_columns_option
 
     add = parser.add_argument
     add("models", nargs="+", metavar="MODEL", help=f"{MODEL}; any SentenceTransformer works")

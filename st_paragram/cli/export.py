@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from st_paragram.cli.options import MODEL, say
 from st_paragram.core.formatting import counted
 from st_paragram.core.model_directory.configuration import check_free
 from st_paragram.core.model_directory.find import find
-from st_paragram.tools.options.common import MODEL, say
 
 DESCRIPTION = (
     "Copy an averaging model with another number type for its embedding matrix, with fewer"

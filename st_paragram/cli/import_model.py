@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from st_paragram.cli.options import check_input, say
 from st_paragram.core.model_directory.configuration import check_free
 from st_paragram.errors import SettingsError
-from st_paragram.tools.options.common import check_input, say
 
 DESCRIPTION = (
     "Convert a checkpoint (.pt) of the original P-SP (EMNLP 2022) or SP (ACL 2019) code to a model"

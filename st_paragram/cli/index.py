@@ -6,10 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from st_paragram.core.formatting import counted
-from st_paragram.core.outputs import check_output_folder
-from st_paragram.errors import MiningError, SettingsError
-from st_paragram.tools.options.common import (
+from st_paragram.cli.options import (
     add_columns_option,
     add_model_option,
     check_input,
@@ -17,6 +14,9 @@ from st_paragram.tools.options.common import (
     model_name,
     say,
 )
+from st_paragram.core.formatting import counted
+from st_paragram.core.outputs import check_output_folder
+from st_paragram.errors import MiningError, SettingsError
 
 if TYPE_CHECKING:
     from st_paragram.tools.search.index import SearchIndex

@@ -67,7 +67,7 @@ class _Parser(argparse.ArgumentParser):
         ):
             words = [self.first_word, *words]
         if not (self._intermixed or self._subparsers):
-            from st_paragram.tools.options.common import with_model
+            from st_paragram.cli.options import with_model
 
             words = with_model(self, words)
         self._given = words

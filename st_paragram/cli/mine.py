@@ -8,11 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from st_paragram.core.formatting import counted
-from st_paragram.core.settings import add_setting_options, given
-from st_paragram.tools.bitext_mining.candidates import Candidates
-from st_paragram.tools.bitext_mining.settings import MiningSettings
-from st_paragram.tools.options.common import (
+from st_paragram.cli.options import (
     add_columns_option,
     add_model_option,
     chosen_texts,
@@ -23,6 +19,10 @@ from st_paragram.tools.options.common import (
     say,
     standard_output,
 )
+from st_paragram.core.formatting import counted
+from st_paragram.core.settings import add_setting_options, given
+from st_paragram.tools.bitext_mining.candidates import Candidates
+from st_paragram.tools.bitext_mining.settings import MiningSettings
 
 DESCRIPTION = (
     "Find the sentences of two texts that are translations of each other or, with --paraphrase, the"

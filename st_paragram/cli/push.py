@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from st_paragram.tools.options.common import MODEL, say
+from st_paragram.cli.options import MODEL, say
 
 DESCRIPTION = (
     "Upload a model to the Hugging Face hub, in one commit. The model is checked first; only its"

@@ -9,14 +9,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from st_paragram.core.folders import temporary_folder
-from st_paragram.core.formatting import counted
-from st_paragram.core.outputs import check_output, output_files
-from st_paragram.core.settings import add_setting_options, given
-from st_paragram.errors import SettingsError
-from st_paragram.tools.bitext_mining.margin import Margin
-from st_paragram.tools.bitext_mining.settings import MarginSettings
-from st_paragram.tools.options.common import (
+from st_paragram.cli.options import (
     add_model_option,
     check_input,
     is_standard_output,
@@ -25,6 +18,13 @@ from st_paragram.tools.options.common import (
     say,
     standard_output,
 )
+from st_paragram.core.folders import temporary_folder
+from st_paragram.core.formatting import counted
+from st_paragram.core.outputs import check_output, output_files
+from st_paragram.core.settings import add_setting_options, given
+from st_paragram.errors import SettingsError
+from st_paragram.tools.bitext_mining.margin import Margin
+from st_paragram.tools.bitext_mining.settings import MarginSettings
 
 DESCRIPTION = (
     "Score pairs of sentences. The file (plain, gz, xz, bz2, zip with one file inside, or - for"

@@ -9,19 +9,19 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from st_paragram.core.files import is_pipe
-from st_paragram.core.formatting import counted
-from st_paragram.core.outputs import check_output
-from st_paragram.core.text.streams import stream_name
-from st_paragram.core.text.tables import check_plain
-from st_paragram.errors import SettingsError
-from st_paragram.tools.options.common import (
+from st_paragram.cli.options import (
     check_input,
     is_standard_output,
     model_name,
     output_opened,
     say,
 )
+from st_paragram.core.files import is_pipe
+from st_paragram.core.formatting import counted
+from st_paragram.core.outputs import check_output
+from st_paragram.core.text.streams import stream_name
+from st_paragram.core.text.tables import check_plain
+from st_paragram.errors import SettingsError
 
 DESCRIPTION = (
     "Find the sentences nearest to a query, in an index (from st-paragram index) or in a text with"

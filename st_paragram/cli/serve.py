@@ -7,11 +7,11 @@ import os
 import re
 from pathlib import Path
 
+from st_paragram.cli.options import MODEL
 from st_paragram.core.extras import require
 from st_paragram.core.model_directory.find import SHIPPED
 from st_paragram.core.settings import add_setting_options, given
 from st_paragram.errors import SettingsError, one_line, short
-from st_paragram.tools.options.common import MODEL
 
 DESCRIPTION = (
     "Serve embeddings (for clients of OpenAI's API and of text-embeddings-inference), rankings (for"

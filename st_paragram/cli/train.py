@@ -9,8 +9,8 @@ from st_paragram.core.families import family_named, training_kinds
 
 if TYPE_CHECKING:
     from st_paragram.core.model_directory.record import TrainingRecord
-    from st_paragram.learning.training.family import TrainingKind
-    from st_paragram.learning.training.run import TrainingRun
+    from st_paragram.learning.family import TrainingKind
+    from st_paragram.runs.run import TrainingRun
 
 DESCRIPTION = (
     "Train a model. KIND is the kind of training (default: bitext). `st-paragram train KIND --help`"
@@ -64,9 +64,9 @@ def run(arguments: argparse.Namespace) -> int:
         print(run.shown())
         return 0
     if getattr(arguments, "tune", False):
-        from st_paragram.families.psp.tune import tune as train
+        from st_paragram.runs.tune import tune as train
     else:
-        from st_paragram.learning.training.run import run_training as train
+        from st_paragram.runs.run import run_training as train
     print(_summary(train(run), run))
     return 0
 

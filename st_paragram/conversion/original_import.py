@@ -137,8 +137,7 @@ def import_checkpoint(
 
     Example:
         >>> from st_paragram import import_checkpoint
-        >>> import_checkpoint("model.para.lc.100.pt", "p-sp-authors", "paranmt.model")  # doctest:
-        +SKIP
+        >>> import_checkpoint("model.pt", "p-sp-authors", "paranmt.model")  # doctest: +SKIP
     """
     settings = settings or ImportSettings()
     check_free(output, overwrite)

@@ -80,8 +80,7 @@ class PairStore:
         >>> from st_paragram import PairStore
         >>> store = PairStore("data/en-es.h5")
         >>> import numpy as np
-        >>> ids, offsets = store.take("a", np.array([0, 1]))  # flat ids of two sentences, and where
-        each begins
+        >>> ids, offsets = store.take("a", np.array([0, 1]))  # flat ids and where sentences begin
         >>> len(offsets)
         3
     """

@@ -66,8 +66,7 @@ def compare(model: TextEncoder, first: str, second: str) -> Comparison:
 
     Example:
         >>> import st_paragram
-        >>> found = st_paragram.compare(st_paragram.Encoder("p-sp-mini"), "the train is late", "el
-        tren llega tarde")
+        >>> found = st_paragram.compare(st_paragram.Encoder("p-sp-mini"), "a house", "una casa")
         >>> found.cosine > 0.5
         True
     """

@@ -113,7 +113,7 @@ class EmbedTexts(_STEP):
         >>> from datatrove.pipeline.readers import ParquetReader
         >>> from st_paragram import EmbedTexts
         >>> pipeline = [ParquetReader("pairs", text_key="en"), EmbedTexts("p-sp-mini", "vectors/en",
-        normalize=True)]
+        ...     normalize=True)]
     """
 
     type, name = "🔢 - EMBEDDINGS", "🔢 Parquet"

@@ -12,7 +12,7 @@ from filelock import FileLock
 
 from st_paragram.cli.main import main
 from st_paragram.core.folders import make_own_folder
-from st_paragram.learning.training.training_data import choose_data
+from st_paragram.runs.training_data import choose_data
 from st_paragram.tools import demo
 
 STORED = (

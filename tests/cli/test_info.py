@@ -9,12 +9,12 @@ import json
 
 import numpy as np
 import pytest
+from st_paragram.core.load_save.configuration import TRAINING_FILE
 
 import st_paragram
 from st_paragram import SearchIndex
 from st_paragram.cli.main import main
-from st_paragram.core.model_directory.configuration import TRAINING_FILE
-from st_paragram.learning.models import directory as model_directory
+from st_paragram.learning.models import load_save
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
 from st_paragram.tools.embed_files import embed_files
@@ -26,7 +26,7 @@ CARD = "---\nlanguage:\n- en\nlicense: cc-by-4.0\n---\n# p-sp-xx\n\nlicense: non
 def model(tmp_path, vocabulary, monkeypatch):
     monkeypatch.chdir(tmp_path)
     embedding = SentencePieceEmbedding(vocabulary, 12, dropout=0.1)
-    return model_directory.save(pipeline(embedding, device="cpu"), tmp_path / "p-sp-xx", card=CARD)
+    return load_save.save(pipeline(embedding, device="cpu"), tmp_path / "p-sp-xx", card=CARD)
 
 
 @pytest.fixture

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from st_paragram.cli.main import build_parser, main
+from st_paragram.cli.store_options import cleaning_from
 from st_paragram.core.pair_store import PairStore
 from st_paragram.core.sample import held_out_pairs
 from st_paragram.errors import SettingsError
 from st_paragram.tools.cleaning.config import default_cleaning, only_length
-from st_paragram.tools.options.text import cleaning_from
 
 
 @pytest.fixture(autouse=True)

@@ -20,8 +20,8 @@ from st_paragram.core.sample import held_out_pairs
 from st_paragram.core.settings import read
 from st_paragram.errors import SettingsError, TextError
 from st_paragram.families.psp.settings import TrainingSettings
-from st_paragram.learning.training.development import hold_out
-from st_paragram.learning.training.run import TrainingRun, run_training
+from st_paragram.runs.development import hold_out
+from st_paragram.runs.run import TrainingRun, run_training
 
 FAMILY = family_named("psp")
 HEAVY = (
@@ -272,8 +272,8 @@ def test_a_grid_keeps_the_best_and_is_gone_on_with_where_it_was_interrupted(
     folder, capsys, monkeypatch
 ):
     """A grid of two points; the second is interrupted once."""
-    from st_paragram.families.psp import tune
     from st_paragram.families.psp.mega_batch_trainer import MegaBatchTrainer
+    from st_paragram.runs import tune
 
     monkeypatch.setattr(tune, "TUNED_DROPOUT", (0.0, 0.3))
     monkeypatch.setattr(tune, "TUNED_MEGABATCH_SIZE", (2,))

@@ -13,8 +13,7 @@ from support.data import make_pairs
 
 import st_paragram
 from st_paragram.core.families import family_named
-from st_paragram.families.psp import tune
-from st_paragram.learning.training import training_data
+from st_paragram.runs import training_data, tune
 
 RECIPES = Path(__file__).parents[2] / "recipes"
 QUICK = [

@@ -12,7 +12,7 @@ from st_paragram.core.pair_store import PairStore, PairStoreWriter
 from st_paragram.families.muse import train as dual_encoder
 from st_paragram.families.muse.settings import DualEncoderSettings, MuseData
 from st_paragram.families.muse.tasks import LABELS
-from st_paragram.learning.training.run import TrainingRun
+from st_paragram.runs.run import TrainingRun
 from support.data import make_pairs
 
 ARCHITECTURES = ("cnn", "transformer")

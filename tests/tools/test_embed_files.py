@@ -16,7 +16,7 @@ from filelock import FileLock
 from st_paragram.core.encoding.encoder import Encoder
 from st_paragram.core.folders import _MARK, MARKER
 from st_paragram.errors import ParagramError, SettingsError, StoreError, TextError
-from st_paragram.learning.models import directory as model_directory
+from st_paragram.learning.models import load_save
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
 from st_paragram.tools.embed_files import embed, embed_files, read_embeddings, rows
@@ -32,7 +32,7 @@ def encoder(vocabulary):
 
 @pytest.fixture
 def model(encoder, tmp_path):
-    return str(model_directory.save(encoder, tmp_path / "m"))
+    return str(load_save.save(encoder, tmp_path / "m"))
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import pytest
 from st_paragram.cli.main import main
 from st_paragram.core.text.parallel import TextSource
 from st_paragram.errors import TextError
-from st_paragram.learning.models import directory as model_directory
+from st_paragram.learning.models import load_save
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
 from st_paragram.tools import score_files
@@ -43,7 +43,7 @@ def test_scores_are_cosines_in_order(model, tmp_path, pairs):
 
 
 def test_the_command(model, tmp_path, capsys):
-    model_directory.save(model, tmp_path / "m")
+    load_save.save(model, tmp_path / "m")
     pairs = tmp_path / "pairs.tsv"
     pairs.write_text("ba\tce\n")
     assert (

@@ -18,7 +18,7 @@ from st_paragram.core.encoding.models import load_encoder
 from st_paragram.core.encoding.unit_embeddings import known_texts, unit_embeddings
 from st_paragram.errors import SettingsError, TextError
 from st_paragram.families.psp.bilstm import BiLSTM
-from st_paragram.learning.models import directory as model_directory
+from st_paragram.learning.models import load_save
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.mean_pool import MeanPool
 from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
@@ -52,7 +52,7 @@ def model(request, vocabulary, tmp_path_factory) -> str:
     else:
         prompts = {"query": "ba ce ", "document": "di "} if request.param == "prompts" else {}
         made = pipeline(embedding, "cpu", prompts=prompts)
-    return str(model_directory.save(made, folder))
+    return str(load_save.save(made, folder))
 
 
 @pytest.fixture

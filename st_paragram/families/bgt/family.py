@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from st_paragram.families.bgt.settings import GenerativeSettings
-from st_paragram.learning.training.family import Family, TrainingKind
+from st_paragram.learning.family import Family, TrainingKind
 from st_paragram.learning.training.options import (
     PAIRS,
     add_language,
@@ -16,7 +16,7 @@ from st_paragram.learning.training.options import (
 )
 
 if TYPE_CHECKING:
-    from st_paragram.learning.training.run import TrainingRun
+    from st_paragram.runs.run import TrainingRun
 
 _EPILOG = """\
   st-paragram train bgt --lang es --data mine.tsv.xz               # makes the model directory bgt-es in about an hour

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from st_paragram.core.settings import given, read_yaml
 from st_paragram.errors import SettingsError, TextError
 from st_paragram.families.muse.settings import COLUMNS, DualEncoderSettings, MuseData
-from st_paragram.learning.training.family import Family, TrainingKind
+from st_paragram.learning.family import Family, TrainingKind
 from st_paragram.learning.training.options import add_training_options, training_run
 
 if TYPE_CHECKING:
-    from st_paragram.learning.training.run import TrainingRun
+    from st_paragram.runs.run import TrainingRun
 
 _EPILOG = """\
   st-paragram train muse --architecture cnn --langs es de --bitext data/en-de-es.h5 --init p-sp-mul --dim 1024

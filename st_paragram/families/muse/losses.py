@@ -35,7 +35,7 @@ class DualEncoderRankingLoss(nn.Module):
     Example:
         >>> import st_paragram
         >>> loss = st_paragram.DualEncoderRankingLoss(st_paragram.load("p-sp-mini"), scale=20.0,
-        margin=0.3)
+        ...     margin=0.3)
         >>> loss.get_config_dict()["margin"]
         0.3
     """

@@ -28,8 +28,8 @@ from st_paragram.learning.modules.token_embedding import token_embedding
 from st_paragram.learning.modules.transformer_encoder import TransformerShape, special_ids
 from st_paragram.learning.training.batch_order import seed_of
 from st_paragram.learning.training.initial_rows import initial_rows
-from st_paragram.learning.training.run import TrainingRun
 from st_paragram.learning.training.trainer import StoreTrainer, StoreTrainingArguments, arguments_of
+from st_paragram.runs.run import TrainingRun
 
 logger = logging.getLogger(__name__)
 

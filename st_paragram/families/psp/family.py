@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from st_paragram.families.psp.settings import TrainingSettings
-from st_paragram.learning.training.family import Family, TrainingKind
+from st_paragram.learning.family import Family, TrainingKind
 from st_paragram.learning.training.options import (
     PAIRS,
     add_language,
@@ -18,7 +18,7 @@ from st_paragram.learning.training.options import (
 )
 
 if TYPE_CHECKING:
-    from st_paragram.learning.training.run import TrainingRun
+    from st_paragram.runs.run import TrainingRun
 
 _BITEXT_EPILOG = """\
   st-paragram bitext --lang es                                     # makes data/en-es.h5 from public bitext

@@ -66,7 +66,8 @@ class MegaBatchTrainingArguments(StoreTrainingArguments):
     Example:
         >>> from st_paragram import MegaBatchTrainingArguments
         >>> MegaBatchTrainingArguments("checkpoints", num_train_epochs=10,
-        megabatch_size=20).megabatch_size 20
+        ...     megabatch_size=20).megabatch_size
+        20
     """
 
     megabatch_size: int = _DEFAULTS.megabatch_size
@@ -111,11 +112,11 @@ class MegaBatchTrainer(StoreTrainer):
         >>> from datasets import Dataset
         >>> from st_paragram import MegaBatchTrainer, MegaBatchTrainingArguments, load
         >>> pairs = Dataset.from_dict({"english": ["a house", "two cats"], "spanish": ["una casa",
-        "dos gatos"]})
+        ...     "dos gatos"]})
         >>> arguments = MegaBatchTrainingArguments("checkpoints", num_train_epochs=1, use_cpu=True,
-        disable_tqdm=True)
+        ...     disable_tqdm=True)
         >>> result = MegaBatchTrainer(load("p-sp-es", device="cpu"), arguments,
-        train_dataset=pairs).train()
+        ...     train_dataset=pairs).train()
     """
 
     training_args_class = MegaBatchTrainingArguments

@@ -92,7 +92,7 @@ def pipeline(
     Example:
         >>> from st_paragram import PairStore, SentencePieceEmbedding, pipeline
         >>> model = pipeline(SentencePieceEmbedding(PairStore("data/en-es.h5").tokenizer(), 64),
-        normalize=True)
+        ...     normalize=True)
         >>> len(model)
         3
     """

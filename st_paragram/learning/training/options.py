@@ -6,12 +6,12 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from st_paragram.cli.options import add_no_checks
 from st_paragram.core.settings import add_setting_options, given, read_yaml
-from st_paragram.tools.options.common import add_no_checks
 
 if TYPE_CHECKING:
-    from st_paragram.learning.training.family import Family
-    from st_paragram.learning.training.run import TrainingRun
+    from st_paragram.learning.family import Family
+    from st_paragram.runs.run import TrainingRun
 
 #: Help for the training data; {} is the language.
 PAIRS = (
@@ -121,7 +121,7 @@ def training_run(
     """Return the training run that the options describe; `data` replaces `--data`, `output` is the
     default output.
     """
-    from st_paragram.learning.training.run import TrainingRun
+    from st_paragram.runs.run import TrainingRun
 
     same = ["columns", "config", "default_config", "vocab_size", "drop_invalid", "workers"]
     same += ["force_test_set", "resume", "overwrite"]

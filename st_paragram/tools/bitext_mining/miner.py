@@ -143,7 +143,7 @@ def mine(
     Example:
         >>> from st_paragram import MiningSettings, mine
         >>> report = mine(["wiki.en", "wiki.es"], "mined.tsv", "p-sp-mini",
-        MiningSettings(threshold=0.0))
+        ...     MiningSettings(threshold=0.0))
     """
     settings, output = settings or MiningSettings(), Path(output)
     texts = names_of(texts)

@@ -121,7 +121,7 @@ class SearchIndex:
     Example:
         >>> from st_paragram import SearchIndex
         >>> index = SearchIndex.build(["Where is the station?", "We like cheese."], "lines.index",
-        "p-sp-mini")
+        ...     "p-sp-mini")
         >>> (hits,) = index.search(["¿Dónde está la estación?"], k=1)
         >>> hits[0].sentence
         'Where is the station?'

@@ -10,18 +10,18 @@ import pickle
 import numpy as np
 import pytest
 from sentence_transformers import SentenceTransformer
+from st_paragram.core.load_save.find import find
 from support.columns import columns, iterables
 from support.without import run_without
 
 import st_paragram
 from st_paragram import Encoder
-from st_paragram.core.model_directory.find import find
 from st_paragram.core.quantization import PRECISIONS
 from st_paragram.core.tokenizers.bilingual import BilingualTokenizer, Sharing
 from st_paragram.core.tokenizers.character_trigrams import CharacterTrigramTokenizer, train_trigrams
 from st_paragram.core.tokenizers.words import WordTokenizer, train_words
 from st_paragram.errors import ModelDirectoryError, SettingsError
-from st_paragram.learning.models import directory as model_directory
+from st_paragram.learning.models import load_save
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding, TokenEmbedding
 
@@ -59,7 +59,7 @@ def folders(tmp_path_factory, vocabulary, texts):
     for kind, tokenizer in tokenizers.items():
         model = pipeline(TokenEmbedding(tokenizer, 38), device="cpu", normalize=kind == "word")
         for dtype in ("float32", "float16", "int8", "int4"):
-            found[kind, dtype] = model_directory.save(model, root / f"{kind}-{dtype}", dtype=dtype)
+            found[kind, dtype] = load_save.save(model, root / f"{kind}-{dtype}", dtype=dtype)
     return found
 
 
@@ -175,7 +175,7 @@ def test_prompts_of_questions_and_documents(vocabulary, tmp_path, texts):
         prompts=prompts,
         default_prompt_name="query",
     )
-    folder = model_directory.save(model, tmp_path / "m")
+    folder = load_save.save(model, tmp_path / "m")
     light, full = Encoder(folder), st_paragram.load(folder, device="cpu")
     assert light.prompts == {"query": "question ", "document": "", "passage": "text "}
     for method in ("encode", "encode_query", "encode_document"):

@@ -10,14 +10,14 @@ import pytest
 import torch
 from safetensors.torch import load_file
 from sentence_transformers import SentenceTransformer
+from st_paragram.core.load_save.configuration import fingerprint
 from support.generative import LATENT, batch_of, new_generator
 
 import st_paragram
-from st_paragram.core.model_directory.configuration import fingerprint
 from st_paragram.errors import ModelDirectoryError, SettingsError
 from st_paragram.families.bgt.sentence_transformers_encoder import GenerativeEncoder
 from st_paragram.families.bgt.settings import OBJECTIVES
-from st_paragram.learning.models import directory as model_directory
+from st_paragram.learning.models import load_save
 from st_paragram.learning.modules.transformer_encoder import pooled_states
 
 DECODERS = "decoders/model.safetensors"
@@ -37,9 +37,7 @@ def model(vocabulary):
 
 @pytest.fixture(scope="module")
 def original(model, tmp_path_factory):
-    return model_directory.save(
-        model, tmp_path_factory.mktemp("generative") / "bgt", card="# bgt\n"
-    )
+    return load_save.save(model, tmp_path_factory.mktemp("generative") / "bgt", card="# bgt\n")
 
 
 @pytest.fixture
@@ -75,7 +73,7 @@ def test_both_readers_give_the_same_vectors(model, original, texts, vocabulary):
     ],
 )
 @pytest.mark.parametrize(
-    "save", [model_directory.save, lambda model, path: model.save_pretrained(str(path))]
+    "save", [load_save.save, lambda model, path: model.save_pretrained(str(path))]
 )
 def test_what_is_beside_is_read_back_to_the_bit(vocabulary, tmp_path, objective, ways, save):
     mine = made(vocabulary, objective, **ways)
@@ -97,10 +95,10 @@ def test_a_model_saved_again_is_the_same(original, texts, tmp_path):
     ours = st_paragram.load(original, device="cpu")
     assert ours.generator is ours.generator and ours.generator.semantic.pipeline[0] is ours[0]
     ours.encode(texts)  # the tokenizer is told to cut and to pad, which leaves no trace
-    assert fingerprint(model_directory.save(ours, tmp_path / "again")) == fingerprint(original)
+    assert fingerprint(load_save.save(ours, tmp_path / "again")) == fingerprint(original)
     assert not [name for name in load_file(original / DECODERS) if ".pipeline." in name]
     with pytest.raises(SettingsError, match="only averaging models"):
-        model_directory.save(ours, tmp_path / "x", dtype="float16")
+        load_save.save(ours, tmp_path / "x", dtype="float16")
 
 
 def values(change):

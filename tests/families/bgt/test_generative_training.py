@@ -17,7 +17,7 @@ from st_paragram.errors import SettingsError
 from st_paragram.families.bgt import training
 from st_paragram.families.bgt.settings import SIDES, other
 from st_paragram.families.bgt.translation_elbo import annealed
-from st_paragram.learning.models import directory as model_directory
+from st_paragram.learning.models import load_save
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.sentence_batch import SentenceBatch
 from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
@@ -223,7 +223,7 @@ def test_pairs_learnt_by_heart_are_written_again_and_translated(tmp_path, vocabu
 
 def test_a_model_to_begin_with(tmp_path, vocabulary, small):
     averaging = pipeline(SentencePieceEmbedding(vocabulary, 16), device="cpu")
-    model_directory.save(averaging, tmp_path / "averaging")
+    load_save.save(averaging, tmp_path / "averaging")
     model = training.new_model(small, tiny(init=str(tmp_path / "averaging")))
     table, rows = model[0].model.embed_tokens.weight, averaging[0].embedding.weight
     known = [row for row in range(len(vocabulary)) if vocabulary.piece(row)]

@@ -14,7 +14,7 @@ from support.dual_encoder import ARCHITECTURES, new_model, unlike_new
 import st_paragram
 from st_paragram.errors import ModelDirectoryError, SettingsError
 from st_paragram.families.muse.sentence_transformers_encoder import DualEncoder
-from st_paragram.learning.models import directory as model_directory
+from st_paragram.learning.models import load_save
 
 WAYS = ("encode", "encode_query", "encode_document")
 STRANGE = ["", " ", "\u2603\u2603 \u2603", "ba ce di " * 3334]
@@ -121,7 +121,7 @@ def test_what_is_refused(model, new, name):
 @pytest.mark.parametrize("changes", [{}, {"keep_bag": False, "layers": 1}])
 def test_both_readers_give_the_same_vectors(store, name, texts, changes, tmp_path):
     model = unlike_new(new_model(store, name, **changes))
-    folder = model_directory.save(model, tmp_path / "x")
+    folder = load_save.save(model, tmp_path / "x")
     ours, stock = (opened(folder, reader) for reader in ("ours", "stock"))
     assert isinstance(ours, DualEncoder) and type(stock) is SentenceTransformer
     assert ("st_paragram" in {type(module).__module__.partition(".")[0] for module in stock}) == (
@@ -155,7 +155,7 @@ def test_both_readers_give_the_same_vectors(store, name, texts, changes, tmp_pat
 
 @pytest.mark.parametrize("file", ["heads.safetensors", "sentencepiece.model", "modules.json"])
 def test_missing_and_damaged_files_are_named(models, tmp_path, file):
-    folder = model_directory.save(models["cnn"], tmp_path / "muse")
+    folder = load_save.save(models["cnn"], tmp_path / "muse")
     for damage in (lambda path: path.write_bytes(path.read_bytes()[:40]), Path.unlink):
         damage(folder / file)
         with pytest.raises(ModelDirectoryError, match=str(folder)) as caught:

@@ -18,7 +18,7 @@ from st_paragram.errors import SettingsError
 from st_paragram.families.muse.family import bitext_of_languages
 from st_paragram.families.muse.losses import DualEncoderTasks, ranking_loss
 from st_paragram.families.muse.tasks import TaskBatch, file_rows
-from st_paragram.learning.models import directory as model_directory
+from st_paragram.learning.models import load_save
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
 
@@ -151,7 +151,7 @@ def test_it_begins_near_the_bag_of_a_model(tmp_path, vocabulary, store, architec
     / sqrt(1.01).
     """
     averaging = pipeline(SentencePieceEmbedding(vocabulary, 16), device="cpu")
-    model_directory.save(averaging, tmp_path / "averaging")
+    load_save.save(averaging, tmp_path / "averaging")
     texts = [text for text, _ in pairs[:30]]
     model = new_model(store, architecture, init=str(tmp_path / "averaging"), gate=0.1)
     cosines = (model.encode(texts) * averaging.encode(texts, normalize_embeddings=True)).sum(1)

@@ -8,16 +8,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sentence_transformers import SentenceTransformer
+from st_paragram.core.load_save.record import read_training_record
 from support.data import make_pairs
 from support.dual_encoder import write_data
 
 import st_paragram
 from st_paragram.cli.main import main
 from st_paragram.core.families import family_named
-from st_paragram.core.model_directory.record import read_training_record
 from st_paragram.core.settings import read
 from st_paragram.families.muse.settings import DualEncoderSettings
-from st_paragram.learning.models import directory as model_directory
+from st_paragram.learning.models import load_save
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
 
@@ -112,9 +112,7 @@ def test_bad_input_is_told_in_one_line(folder, capsys, vocabulary, options):
     Path("other").mkdir()
     Path("other/de.tsv").touch()
     if "other-dim" in options:
-        model_directory.save(
-            pipeline(SentencePieceEmbedding(vocabulary, 12), device="cpu"), "other-dim"
-        )
+        load_save.save(pipeline(SentencePieceEmbedding(vocabulary, 12), device="cpu"), "other-dim")
     try:
         status = main(asked(*options.split()))
     except SystemExit as ended:

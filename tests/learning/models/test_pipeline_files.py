@@ -7,13 +7,13 @@ import pytest
 import torch
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import LSTM, Normalize, Pooling
+from st_paragram.core.load_save.configuration import fingerprint
+from st_paragram.core.load_save.record import TrainingRecord, read_training_record
 from support.stock import lstm_pipeline
 
 import st_paragram
-from st_paragram.core.model_directory.configuration import fingerprint
-from st_paragram.core.model_directory.record import TrainingRecord, read_training_record
 from st_paragram.errors import ModelDirectoryError, SettingsError
-from st_paragram.learning.models import directory as model_directory
+from st_paragram.learning.models import load_save
 from st_paragram.learning.models.untrained import random_model
 from st_paragram.learning.modules.mean_pool import MeanPool
 from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
@@ -49,7 +49,7 @@ def model(request, vocabulary, pairs):
 
 @pytest.fixture
 def saved(model, tmp_path):
-    return model_directory.save(model, tmp_path / "x", card="# x\n")
+    return load_save.save(model, tmp_path / "x", card="# x\n")
 
 
 @pytest.mark.parametrize("model", KINDS, indirect=True)
@@ -75,7 +75,7 @@ def test_what_sentence_transformers_has_written_opens_with_the_same_vectors(mode
     assert isinstance(loaded, st_paragram.ParagramEncoder) == averages
     with pytest.raises(ModelDirectoryError, match=r"needs torch; open it with st_paragram\.load"):
         st_paragram.Encoder(tmp_path / "plain")
-    again = model_directory.save(loaded, tmp_path / "ours")
+    again = load_save.save(loaded, tmp_path / "ours")
     np.testing.assert_allclose(
         st_paragram.load(again).encode(TEXTS), model.encode(TEXTS), rtol=1e-5, atol=1e-7
     )
@@ -89,17 +89,17 @@ def test_the_fingerprint_follows_the_weights_alone(model, saved, tmp_path):
     record = TrainingRecord(
         "x", ("en", "xx"), "x", 1, {}, "none", {"dim": 1}, 1.0, 1.0, [], translations=[]
     )
-    same = model_directory.save(model, tmp_path / "same", card="# other\n", training=record)
+    same = load_save.save(model, tmp_path / "same", card="# other\n", training=record)
     assert read_training_record(same) == record and fingerprint(same) == fingerprint(saved)
     with torch.no_grad():
         model[1].encoder.bias_hh_l0[0] += 1
-    assert fingerprint(model_directory.save(model, tmp_path / "other")) != fingerprint(saved)
+    assert fingerprint(load_save.save(model, tmp_path / "other")) != fingerprint(saved)
 
 
 @pytest.mark.parametrize("arguments", [{"dtype": "int8"}, {"truncate_dim": 3}])
 def test_there_is_no_table_to_make_smaller(model, tmp_path, arguments):
     with pytest.raises(SettingsError, match="only averaging models"):
-        model_directory.save(model, tmp_path / "y", **arguments)
+        load_save.save(model, tmp_path / "y", **arguments)
     assert not (tmp_path / "y").exists()
 
 

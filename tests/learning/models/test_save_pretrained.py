@@ -7,7 +7,7 @@ from sentence_transformers import SentenceTransformer
 
 import st_paragram
 from st_paragram.core.embedding_table import TableType
-from st_paragram.learning.models import directory as model_directory
+from st_paragram.learning.models import load_save
 from st_paragram.learning.models.sentence_transformers_encoder import ParagramEncoder, pipeline
 from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
 
@@ -19,7 +19,7 @@ def loaded(request, vocabulary, tmp_path):
     model = pipeline(
         SentencePieceEmbedding(vocabulary, 12), "cpu", prompts={"query": "ba ", "document": ""}
     )
-    model_directory.save(
+    load_save.save(
         model, tmp_path / "original", card="# original\n\nIts scores.\n", dtype=request.param
     )
     return st_paragram.load(tmp_path / "original", device="cpu")

@@ -9,12 +9,12 @@ from support.stock import lstm_pipeline
 
 import st_paragram
 from st_paragram.errors import ModelDirectoryError
-from st_paragram.learning.models import directory as model_directory
+from st_paragram.learning.models import load_save
 
 
 @pytest.fixture
 def folder(pairs, tmp_path):
-    return model_directory.save(lstm_pipeline([a for a, _ in pairs[:20]]), tmp_path / "model")
+    return load_save.save(lstm_pipeline([a for a, _ in pairs[:20]]), tmp_path / "model")
 
 
 def refused(folder, message):

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 import torch
 from sentence_transformers import SentenceTransformer
+from st_paragram.core.load_save.configuration import fingerprint
 
 import st_paragram
 from st_paragram.core.embedding_table import TableType
-from st_paragram.core.model_directory.configuration import fingerprint
-from st_paragram.learning.models import directory as model_directory
+from st_paragram.learning.models import load_save
 from st_paragram.learning.models.averaging import gives_unit_vectors
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline, with_unit_vectors
 from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
@@ -34,7 +34,7 @@ def model(vocabulary):
 
 @pytest.fixture
 def saved(model, tmp_path):
-    return model_directory.save(model, tmp_path / "unit", normalize=True)
+    return load_save.save(model, tmp_path / "unit", normalize=True)
 
 
 def lengths(rows):
@@ -65,7 +65,7 @@ def test_the_fast_path_gives_what_the_base_class_gives(model, monkeypatch, argum
 @pytest.mark.parametrize("settings", [{}, {"truncate_dim": 5}])
 def test_the_stock_reader_gives_unit_vectors(model, tmp_path, dtype, settings):
     """`truncate_dim` while loading cuts our table, but the stock reader's finished vectors."""
-    folder = model_directory.save(model, tmp_path / "unit", dtype=dtype, normalize=True)
+    folder = load_save.save(model, tmp_path / "unit", dtype=dtype, normalize=True)
     plugin = dtype is TableType.INT4
     stock = SentenceTransformer(str(folder), device="cpu", trust_remote_code=plugin, **settings)
     names = ["TokenEmbedding", "MeanPool"] if plugin else ["StaticEmbedding"]
@@ -82,14 +82,14 @@ def test_the_stock_reader_gives_unit_vectors(model, tmp_path, dtype, settings):
 
 
 def test_it_is_written_down_and_kept(model, saved, tmp_path):
-    plain = model_directory.save(model, tmp_path / "plain")
+    plain = load_save.save(model, tmp_path / "plain")
     stored = [
         json.loads((folder / "st_paragram.json").read_text())["normalize"]
         for folder in (saved, plain)
     ]
     assert stored == [True, False] and fingerprint(saved) != fingerprint(plain)
     st_paragram.load(saved).save_pretrained(str(tmp_path / "again"))
-    again = model_directory.save(st_paragram.load(tmp_path / "again"), tmp_path / "third")
+    again = load_save.save(st_paragram.load(tmp_path / "again"), tmp_path / "third")
     np.testing.assert_array_equal(
         st_paragram.load(again).encode(TEXTS), st_paragram.load(saved).encode(TEXTS)
     )

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 from sentence_transformers import SentenceTransformer
+from st_paragram.core.load_save.record import TrainingRecord
 
 import st_paragram
-from st_paragram.core.model_directory.record import TrainingRecord
 from st_paragram.core.tokenizers.character_trigrams import CharacterTrigramTokenizer, train_trigrams
 from st_paragram.core.tokenizers.words import WordTokenizer, train_words
-from st_paragram.learning.models import directory as model_directory
+from st_paragram.learning.models import load_save
 from st_paragram.learning.models.card import from_record, render
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.token_embedding import TokenEmbedding
@@ -42,7 +42,7 @@ def names(folder):
 @pytest.mark.parametrize("dtype", [None, "float16", "int8"])
 def test_stock_reader_gives_the_same_directions(words, pairs, tmp_path, dtype):
     model = model_of(words)
-    saved = model_directory.save(model, tmp_path / "word", dtype=dtype)
+    saved = load_save.save(model, tmp_path / "word", dtype=dtype)
     stock = SentenceTransformer(str(saved), device="cpu")
     assert [type(module).__name__ for module in stock] == ["StaticEmbedding"]
     texts = [*TEXTS, *(text for pair in pairs[:100] for text in pair)]
@@ -56,8 +56,8 @@ def test_stock_reader_gives_the_same_directions(words, pairs, tmp_path, dtype):
 
 def test_trigrams_are_read_by_the_plugin(trigrams, pairs, tmp_path):
     model = model_of(trigrams, prompts={"query": "ba "}, similarity_fn_name="dot")
-    model_directory.check_savable(model)
-    saved = model_directory.save(model, tmp_path / "trigram")
+    load_save.check_savable(model)
+    saved = load_save.save(model, tmp_path / "trigram")
     assert names(saved) == PLUGIN_ONLY | {"trigram.model"}
     loaded = st_paragram.load(saved, device="cpu")
     assert loaded[0].tokenizer == trigrams

@@ -12,7 +12,7 @@ from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer, tr
 from st_paragram.errors import ModelDirectoryError, SettingsError
 from st_paragram.families.psp.settings import TrainingSettings
 from st_paragram.families.psp.training import new_model
-from st_paragram.learning.models import directory as model_directory
+from st_paragram.learning.models import load_save
 from st_paragram.learning.models.averaging import embedding_of
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
@@ -33,7 +33,7 @@ def old(tmp_path_factory):
     tokenizer = vocabulary_of([text for pair in make_pairs(300) for text in pair], 150)
     torch.manual_seed(3)
     folder = tmp_path_factory.mktemp("models") / "old"
-    model_directory.save(pipeline(SentencePieceEmbedding(tokenizer, DIM), device="cpu"), folder)
+    load_save.save(pipeline(SentencePieceEmbedding(tokenizer, DIM), device="cpu"), folder)
     return folder
 
 
@@ -49,7 +49,7 @@ def other():
 
 
 def test_shared_pieces_have_the_models_rows_and_all_others_are_random(old, other):
-    embedding = embedding_of(model_directory.load(old, device="cpu"))
+    embedding = embedding_of(load_save.load(old, device="cpu"))
     torch.manual_seed(1)
     table = initial_rows(other, old, DIM)
     torch.manual_seed(1)
@@ -120,7 +120,7 @@ def test_a_pipeline_of_other_modules_is_asked_for_the_pieces(other, tmp_path):
     bitext = write_bitext(tmp_path / "bitext.h5", other, make_pairs(40))
     folder = st_paragram.save(new_dual_encoder(bitext), tmp_path / "other")
     table = initial_rows(other, folder, 8)
-    assert torch.equal(table, rows_of_pieces(other, model_directory.load(folder, device="cpu"), 8))
+    assert torch.equal(table, rows_of_pieces(other, load_save.load(folder, device="cpu"), 8))
     with pytest.raises(
         SettingsError,
         match=r"dim is 4096, but there are \d+ pieces, and the model has \d+ dimensions",

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from st_paragram.errors import ModelDirectoryError, SettingsError, TextError
-from st_paragram.learning.models import directory as model_directory
+from st_paragram.learning.models import load_save
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
 from st_paragram.tools.cleaning.paraphrases import Label, Overlap, ParaphraseScore, trigram_overlap
@@ -98,14 +98,12 @@ def test_scores_that_cannot_be() -> None:
 def model(vocabulary, tmp_path_factory) -> str:
     torch.manual_seed(1)
     model = pipeline(SentencePieceEmbedding(vocabulary, 12), device="cpu")
-    return str(model_directory.save(model, tmp_path_factory.mktemp("m") / "p-sp-xx"))
+    return str(load_save.save(model, tmp_path_factory.mktemp("m") / "p-sp-xx"))
 
 
 def test_scores_of_a_model(model, pairs) -> None:
     rows = [*pairs[:50], (pairs[0][0], pairs[0][0].upper())]
-    first, second = (
-        model_directory.load(model).encode([row[side] for row in rows]) for side in (0, 1)
-    )
+    first, second = (load_save.load(model).encode([row[side] for row in rows]) for side in (0, 1))
     cosines = (
         (first * second).sum(1) / np.linalg.norm(first, axis=1) / np.linalg.norm(second, axis=1)
     )
@@ -126,14 +124,14 @@ def test_scores_of_a_model(model, pairs) -> None:
 
 def test_identity_follows_the_model_not_its_place(model, tmp_path, vocabulary) -> None:
     copy = tmp_path / "copy"
-    model_directory.save(model_directory.load(model), copy)
+    load_save.save(load_save.load(model), copy)
     one, same = (
         ParaphraseScore(model=model).identity(),
         ParaphraseScore(column=5, model=str(copy)).identity(),
     )
     assert one == same and len(one["model"]) == 64
     other = pipeline(SentencePieceEmbedding(vocabulary, 12), device="cpu")
-    model_directory.save(other, copy, overwrite=True)
+    load_save.save(other, copy, overwrite=True)
     assert ParaphraseScore(model=str(copy)).identity() != one
     assert ParaphraseScore(0.5, column=2).identity() == {
         "low": 0.5,

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from st_paragram.cli.main import main
-from st_paragram.learning.models import directory as model_directory
+from st_paragram.learning.models import load_save
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
 from st_paragram.tools.evaluation.scores import read_scores
@@ -44,7 +44,7 @@ def named():
 def tiny(tmp_path_factory, vocabulary):
     torch.manual_seed(0)
     untrained = pipeline(SentencePieceEmbedding(vocabulary, 16), device="cpu")
-    return str(model_directory.save(untrained, tmp_path_factory.mktemp("models") / "tiny"))
+    return str(load_save.save(untrained, tmp_path_factory.mktemp("models") / "tiny"))
 
 
 @pytest.fixture(scope="package")

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import st_paragram
-from st_paragram.learning.models import directory as model_directory
+from st_paragram.learning.models import load_save
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
 
@@ -19,8 +19,8 @@ if importlib.util.find_spec("mteb") is None:
     pytest.skip("mteb is not installed", allow_module_level=True)
 
 from mteb.languages import check_language_code
+from st_paragram.core.load_save.find import shipped_folder
 
-from st_paragram.core.model_directory.find import shipped_folder
 from st_paragram.tools.evaluation.mteb_model import mteb_language
 
 
@@ -46,7 +46,7 @@ def test_other_weights_are_another_revision_and_models_of_others_not_ours(vocabu
     for seed in (1, 2):
         torch.manual_seed(seed)
         model = pipeline(SentencePieceEmbedding(vocabulary, 24), device="cpu")
-        model_directory.save(model, tmp_path / str(seed) / "p-sp-xx")
+        load_save.save(model, tmp_path / str(seed) / "p-sp-xx")
     ours, again = (st_paragram.model_meta(str(tmp_path / seed / "p-sp-xx")) for seed in ("1", "2"))
     assert ours.name == again.name and ours.revision != again.revision
     stock = SentenceTransformer(str(tmp_path / "1" / "p-sp-xx"), device="cpu")

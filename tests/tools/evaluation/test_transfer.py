@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from st_paragram.errors import TextError
-from st_paragram.families.muse import nli
-from st_paragram.tools.evaluation import transfer
+from st_paragram.tools.evaluation import nli, transfer
 from st_paragram.tools.evaluation.benchmarks import Request, benchmarks_in
 from st_paragram.tools.evaluation.transfer import accuracy, best_classifier, find, read, reference
 

@@ -17,7 +17,7 @@ from support.dual_encoder import new_model, unlike_new, write_bitext
 
 from st_paragram import Encoder
 from st_paragram.errors import SettingsError
-from st_paragram.learning.models import directory as model_directory
+from st_paragram.learning.models import load_save
 
 for package in ("httptools", "orjson", "prometheus_client", "uvicorn"):
     pytest.importorskip(package)
@@ -309,7 +309,7 @@ def test_token_ids_are_read_where_the_vocabulary_is(client, tmp_path, monkeypatc
 
 def test_questions_and_answers_go_through_their_towers(tmp_path, vocabulary):
     model = unlike_new(new_model(write_bitext(tmp_path / "bitext.h5", vocabulary, make_pairs(40))))
-    model_directory.save(model, tmp_path / "muse", "")
+    load_save.save(model, tmp_path / "muse", "")
     client, (text, _) = serving(str(tmp_path / "muse")), make_pairs(1)[0]
     encode = {
         "sentence": model.encode,

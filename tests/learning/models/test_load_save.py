@@ -7,15 +7,15 @@ import torch
 from safetensors.torch import load_file
 from sentence_transformers import SentenceTransformer
 from sentencepiece import SentencePieceTrainer
+from st_paragram.core.load_save.model_files import table_type
 
 import st_paragram
 from st_paragram.cli.main import main
 from st_paragram.core.embedding_table import TableType
-from st_paragram.core.model_directory.model_files import table_type
 from st_paragram.core.native import kernels
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
 from st_paragram.errors import ModelDirectoryError, SettingsError
-from st_paragram.learning.models import directory as model_directory
+from st_paragram.learning.models import load_save
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
 
@@ -27,7 +27,7 @@ def model(vocabulary):
 
 @pytest.fixture
 def saved(model, tmp_path):
-    return model_directory.save(model, tmp_path / "p-sp-xx", card="# p-sp-xx\n")
+    return load_save.save(model, tmp_path / "p-sp-xx", card="# p-sp-xx\n")
 
 
 def cosines(a, b):
@@ -56,15 +56,15 @@ def test_an_existing_directory_is_not_overwritten_unless_asked_and_a_foreign_one
     model, saved, tmp_path
 ):
     with pytest.raises(ModelDirectoryError, match="exists"):
-        model_directory.save(model, saved)
+        load_save.save(model, saved)
     with torch.no_grad():
         model[0].embedding.weight.mul_(2)
-    model_directory.save(model, saved, overwrite=True)
+    load_save.save(model, saved, overwrite=True)
     assert torch.equal(st_paragram.load(saved)[0].embedding.weight, model[0].embedding.weight)
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / "chapter1.txt").write_text("years of work")
     with pytest.raises(ModelDirectoryError, match="not a model directory"):
-        model_directory.save(model, tmp_path / "thesis", overwrite=True)
+        load_save.save(model, tmp_path / "thesis", overwrite=True)
     assert [path.name for path in (tmp_path / "thesis").iterdir()] == ["chapter1.txt"]
 
 
@@ -76,8 +76,8 @@ def test_unconvertible_vocabularies_are_refused_early(pairs, tmp_path):
         SentencePieceEmbedding(SentencePieceTokenizer(bpe.getvalue()), 4), device="cpu"
     )
     for refuse in (
-        model_directory.check_savable,
-        lambda model: model_directory.save(model, tmp_path / "x"),
+        load_save.check_savable,
+        lambda model: load_save.save(model, tmp_path / "x"),
     ):
         with pytest.raises(ModelDirectoryError, match="not a unigram model"):
             refuse(model)
@@ -126,9 +126,7 @@ def precision_of(kind, rows):
 @pytest.mark.parametrize("dimension", [None, 6, 100])
 @pytest.mark.parametrize("kind", list(TableType))
 def test_smaller_tables(model, tmp_path, kind, dimension):
-    folder = model_directory.save(
-        model, tmp_path / "small", dtype=kind.value, truncate_dim=dimension
-    )
+    folder = load_save.save(model, tmp_path / "small", dtype=kind.value, truncate_dim=dimension)
     expected = model.encode(TEXTS, truncate_dim=dimension)
     loaded = st_paragram.load(folder, device="cpu")
     rows = loaded.encode(TEXTS)
@@ -150,7 +148,7 @@ def test_smaller_tables(model, tmp_path, kind, dimension):
         cosines(stock.encode(TEXTS[:1] + TEXTS[3:]).astype(np.float32), rows[[0, 3, 4]]).min()
         > 0.9999
     )
-    again = model_directory.save(loaded, tmp_path / "again", dtype=kind)
+    again = load_save.save(loaded, tmp_path / "again", dtype=kind)
     tensors, repeated = (
         load_file(folder / "model.safetensors"),
         load_file(again / "model.safetensors"),
@@ -177,7 +175,7 @@ def test_a_table_of_int4_is_exported_as_another_type_with_the_same_numbers(saved
 
 
 def test_the_configuration_names_architecture_tokenizer_and_type(model, tmp_path):
-    folder = model_directory.save(model, tmp_path / "x", card="# x\n", dtype="int8")
+    folder = load_save.save(model, tmp_path / "x", card="# x\n", dtype="int8")
     assert json.loads((folder / "st_paragram.json").read_text()) == {
         "format_version": 3,
         "architecture": "averaging",
@@ -199,7 +197,7 @@ def test_what_a_pipeline_says_beside_its_modules_is_kept(vocabulary, tmp_path):
     model = pipeline(
         embedding, "cpu", prompts=prompts, default_prompt_name="query", similarity_fn_name="dot"
     )
-    folder = model_directory.save(model, tmp_path / "x")
+    folder = load_save.save(model, tmp_path / "x")
     for loaded in (
         st_paragram.load(folder, device="cpu"),
         SentenceTransformer(str(folder), device="cpu"),
@@ -221,5 +219,5 @@ def test_what_a_pipeline_says_beside_its_modules_is_kept(vocabulary, tmp_path):
 )
 def test_impossible_tables_are_refused(model, tmp_path, arguments):
     with pytest.raises(SettingsError):
-        model_directory.save(model, tmp_path / "x", **arguments)
+        load_save.save(model, tmp_path / "x", **arguments)
     assert not (tmp_path / "x").exists()

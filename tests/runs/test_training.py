@@ -33,8 +33,8 @@ from st_paragram.families.psp.teacher import Teacher
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
 from st_paragram.learning.training.batch_order import EpochPermutation
-from st_paragram.learning.training.development import built_in_pairs, development_evaluator
 from st_paragram.learning.training.trainer import arguments_of
+from st_paragram.runs.development import built_in_pairs, development_evaluator
 
 SETTINGS = {
     "per_device_train_batch_size": 8,

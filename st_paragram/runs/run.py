@@ -36,6 +36,7 @@ from st_paragram.core.model_directory.record import (
 from st_paragram.core.outputs import check_output_folder, output_lock
 from st_paragram.core.pair_store import PairStore
 from st_paragram.errors import ModelDirectoryError, SettingsError, TextError, refused
+from st_paragram.learning.family import Family
 from st_paragram.learning.training.checkpoints import (
     check_folder,
     complete_checkpoints,
@@ -43,8 +44,7 @@ from st_paragram.learning.training.checkpoints import (
     newest_checkpoint,
     remove_checkpoints,
 )
-from st_paragram.learning.training.family import Family
-from st_paragram.learning.training.training_data import TrainingData, choose_data
+from st_paragram.runs.training_data import TrainingData, choose_data
 
 if TYPE_CHECKING:
     from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
@@ -265,7 +265,7 @@ def run_training(run: TrainingRun) -> TrainingRecord:
         >>> from pathlib import Path
         >>> from st_paragram import TrainingRun, run_training
         >>> run = TrainingRun("es", Path("p-sp-new"), ["data/en-es.h5"], overrides={"dim": 16,
-        "epochs": 1})
+        ...     "epochs": 1})
         >>> before, after = run_training(run).scores  # of the development pairs
     """
     run.check()
@@ -285,7 +285,7 @@ def _train(run: TrainingRun) -> TrainingRecord:
     from transformers import set_seed
 
     from st_paragram.learning.models.sentence_transformers_encoder import batch_size
-    from st_paragram.learning.training import development
+    from st_paragram.runs import development
 
     settings = run.settings
     with refused(

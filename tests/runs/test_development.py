@@ -10,8 +10,8 @@ from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer, tr
 from st_paragram.errors import EvaluationError, TextError
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
-from st_paragram.learning.training import development
-from st_paragram.learning.training.development import (
+from st_paragram.runs import development
+from st_paragram.runs.development import (
     development_evaluator,
     development_pairs,
     development_translations,

@@ -9,6 +9,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from st_paragram.cli.options import MODEL, check_input, output_opened
 from st_paragram.core.families import FAMILIES
 from st_paragram.core.files import STDIN
 from st_paragram.core.model_directory.configuration import read_configuration
@@ -18,7 +19,6 @@ from st_paragram.core.settings import add_setting_options, given
 from st_paragram.core.text.streams import read_lines
 from st_paragram.errors import ModelDirectoryError, SettingsError, TextError
 from st_paragram.families.bgt.settings import NEEDED, TASKS, GenerationSettings
-from st_paragram.tools.options.common import MODEL, check_input, output_opened
 
 if TYPE_CHECKING:
     from st_paragram.families.bgt.sentence_transformers_encoder import GenerativeEncoder

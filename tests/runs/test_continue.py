@@ -22,7 +22,7 @@ from st_paragram.learning.training.checkpoints import (
     remove_checkpoints,
     remove_old_checkpoints,
 )
-from st_paragram.learning.training.development import TranslationHits, is_worse
+from st_paragram.runs.development import TranslationHits, is_worse
 
 
 @pytest.fixture

@@ -8,11 +8,11 @@ import argparse
 import sys
 from pathlib import Path
 
+from st_paragram.cli.options import MODEL
 from st_paragram.core.settings import add_setting_options, given
 from st_paragram.errors import SettingsError
 from st_paragram.families.muse.family import add_task_options, task_folders
 from st_paragram.families.muse.settings import TowersSettings
-from st_paragram.tools.options.common import MODEL
 
 DESCRIPTION = (
     "Train towers for questions and answers, and an inference classifier, on the embeddings of a"

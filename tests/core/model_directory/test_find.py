@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 import torch
 from huggingface_hub.utils import filter_repo_objects
+from st_paragram.core.load_save.find import SHIPPED, default_model, find, with_commit
 from support.stock import lstm_pipeline
 
 import st_paragram
-from st_paragram.core.model_directory.find import SHIPPED, default_model, find, with_commit
 from st_paragram.errors import ModelDirectoryError
-from st_paragram.learning.models import directory as model_directory
+from st_paragram.learning.models import load_save
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
 
@@ -24,7 +24,7 @@ def model(vocabulary):
 
 @pytest.fixture
 def saved(model, tmp_path):
-    return model_directory.save(model, tmp_path / "p-sp-xx", card="# p-sp-xx\n")
+    return load_save.save(model, tmp_path / "p-sp-xx", card="# p-sp-xx\n")
 
 
 def test_the_only_model_here_is_the_default(saved, tmp_path, monkeypatch):
@@ -88,7 +88,7 @@ def files(folder: Path) -> set[str]:
 def test_an_averaging_model_comes_from_the_hub_without_the_stock_readers_files(model, hub, pairs):
     there, here = hub
     model.prompts["query"] = "ba "
-    model_directory.save(model, there, card="# model\n")
+    load_save.save(model, there, card="# model\n")
     loaded = st_paragram.load("somebody/model", device="cpu")
     texts = [a for a, _ in pairs[:9]]
     np.testing.assert_array_equal(
@@ -104,7 +104,7 @@ def test_a_stock_model_comes_from_the_hub_with_all_of_its_files_but_nothing_pick
     there, here = hub
     texts = [text for pair in pairs for text in pair]
     model = lstm_pipeline(texts)
-    model_directory.save(model, there)
+    load_save.save(model, there)
     if of_others:
         (there / "st_paragram.json").unlink()
     (there / "pytorch_model.bin").write_bytes(b"pickled")
@@ -124,7 +124,7 @@ def cache(model, tmp_path, monkeypatch):
     """
     repository = tmp_path / "hub-cache" / "models--somebody--model"
     for commit in COMMITS:
-        model_directory.save(model, repository / "snapshots" / commit)
+        load_save.save(model, repository / "snapshots" / commit)
         with torch.no_grad():
             model[0].embedding.weight.mul_(2)
     (repository / "refs").mkdir()

@@ -13,7 +13,7 @@ from st_paragram.core.settings import read
 from st_paragram.errors import SettingsError
 
 if TYPE_CHECKING:
-    from st_paragram.learning.training.run import TrainingRun
+    from st_paragram.runs.run import TrainingRun
 
 _CONFIGS = Path(str(st_paragram.__file__)).with_name("configs")
 

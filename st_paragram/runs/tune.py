@@ -12,7 +12,7 @@ from st_paragram.core.model_directory.record import TrainingRecord, read_trainin
 from st_paragram.core.outputs import output_lock
 from st_paragram.errors import SettingsError
 from st_paragram.learning.training.checkpoints import complete_checkpoints
-from st_paragram.learning.training.run import TrainingRun, run_training
+from st_paragram.runs.run import TrainingRun, run_training
 
 logger = logging.getLogger(__name__)
 

@@ -1,0 +1,1 @@
+"""Training runs: their description, data, development data, and the families they train."""
