@@ -10,12 +10,12 @@ import pytest
 from huggingface_hub import ModelCard
 from huggingface_hub.errors import HfHubHTTPError
 from sentence_transformers import SentenceTransformer
-from st_paragram.core.load_save.model_files import model_digest
-from st_paragram.core.load_save.record import Correlation, Score, TrainingRecord
 
 import st_paragram
 from st_paragram import hub as hub_module
 from st_paragram.cli.main import main
+from st_paragram.core.model_directory.model_files import model_digest
+from st_paragram.core.model_directory.record import Correlation, Score, TrainingRecord
 from st_paragram.errors import EvaluationError, ModelDirectoryError
 from st_paragram.hub import HubError, push
 from st_paragram.learning.models import load_save

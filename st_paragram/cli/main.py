@@ -190,8 +190,6 @@ def run_reporting_errors(name: str, run: Callable[[], int]) -> int:
 
 
 def _module(command: str) -> ModuleType:
-    if command in _FAMILIES:
-        return _FAMILIES[command][0].module(f"{command}_command")
     return importlib.import_module(
         f"st_paragram.cli.{'import_model' if command == 'import' else command}"
     )

@@ -9,11 +9,11 @@ import json
 
 import numpy as np
 import pytest
-from st_paragram.core.load_save.configuration import TRAINING_FILE
 
 import st_paragram
 from st_paragram import SearchIndex
 from st_paragram.cli.main import main
+from st_paragram.core.model_directory.configuration import TRAINING_FILE
 from st_paragram.learning.models import load_save
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding

@@ -9,7 +9,7 @@ import pytest
 
 from st_paragram.families.muse.tasks import read_texts, task_files
 
-SCRIPT = Path(__file__).parents[3] / "data_prep" / "muse_data.py"
+SCRIPT = Path(__file__).parents[2] / "data_prep" / "muse_data.py"
 TEXT = "A zebra slept. It woke at 9.30\tand ran! 斑马跑了。真的吗？ Why?"
 
 

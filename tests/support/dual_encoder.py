@@ -11,8 +11,8 @@ import torch
 from st_paragram.core.pair_store import PairStore, PairStoreWriter
 from st_paragram.families.muse import train as dual_encoder
 from st_paragram.families.muse.settings import DualEncoderSettings, MuseData
-from st_paragram.families.muse.tasks import LABELS
 from st_paragram.runs.run import TrainingRun
+from st_paragram.tools.evaluation.nli import NLI_LABELS
 from support.data import make_pairs
 
 ARCHITECTURES = ("cnn", "transformer")
@@ -81,7 +81,9 @@ def write_data(folder, vocabulary, rows=40, few=1):
             language,
             [(*pair, context) for pair, context in zip(some, contexts_of(some), strict=True)],
         )
-        write("nli", language, [(LABELS[number % 3], *pair) for number, pair in enumerate(some)])
+        write(
+            "nli", language, [(NLI_LABELS[number % 3], *pair) for number, pair in enumerate(some)]
+        )
     write("response", "en", pairs[::-1])
     return Data(bitext, MuseData({task: folder / task for task in ("qa", "response", "nli")}))
 

@@ -30,7 +30,7 @@ def load_encoder(name: str | Path, num_threads: int | None = None) -> TextEncode
         return Encoder(folder, num_threads=num_threads)
     if num_threads is not None:
         importlib.import_module("torch").set_num_threads(num_threads)
-    return cast("TextEncoder", importlib.import_module(f"{_MODELS}.directory").load(folder))
+    return cast("TextEncoder", importlib.import_module(f"{_MODELS}.load_save").load(folder))
 
 
 def has_towers(model: TextEncoder) -> bool:

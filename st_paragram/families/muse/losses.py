@@ -16,8 +16,7 @@ from st_paragram.families.muse.card_facts import MUSE
 from st_paragram.families.muse.sentence_transformers_encoder import DualEncoder, tensors
 from st_paragram.families.muse.tasks import TaskBatch
 from st_paragram.families.muse.towers import DOCUMENT, QUERY, context_vectors, through
-from st_paragram.families.psp import mega_batch
-from st_paragram.learning.text_labels import text_labels
+from st_paragram.learning.training.text_labels import labels_of_features, text_labels
 
 
 class DualEncoderRankingLoss(nn.Module):
@@ -69,7 +68,7 @@ class DualEncoderRankingLoss(nn.Module):
             raise SettingsError(
                 f"DualEncoderRankingLoss got {len(columns)} columns of text; give 2"
             )
-        equal = sharing(*text_labels(columns)) if self.mask_equal else None
+        equal = sharing(*labels_of_features(columns)) if self.mask_equal else None
         x, y = (F.normalize(self.model(column)["sentence_embedding"], dim=1) for column in columns)
         return ranking_loss(x, y, self.scale, self.margin, equal, self.both_directions)
 
@@ -161,8 +160,7 @@ class DualEncoderTasks(nn.Module):
             logits = self.heads.logits(first, second)
             return F.cross_entropy(logits, labels), (logits.argmax(1) == labels).sum()
         numbers = (
-            torch.from_numpy(mega_batch.text_labels(*side)).to(device)
-            for side in (batch.first, batch.second)
+            torch.from_numpy(text_labels(*side)).to(device) for side in (batch.first, batch.second)
         )
         equal = sharing(*numbers)
         translations = batch.task == "translation"

@@ -24,6 +24,7 @@ from st_paragram.core.tokenizers.flat_ids import starts
 from st_paragram.errors import TextError, short
 from st_paragram.families.muse.settings import COLUMNS
 from st_paragram.tools.cleaning.known_sentences import KnownSentences
+from st_paragram.tools.evaluation.nli import NLI_LABELS
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,10 +35,11 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 #: The labels of inference; files may have their indices instead.
-LABELS = ("entailment", "neutral", "contradiction")
 
 _FILE = re.compile(r"([a-z]{2,3}(?:[_-][A-Za-z]{2,4})?)\.tsv(?:\.gz|\.xz)?")
-_NUMBERS = {name: number for number, label in enumerate(LABELS) for name in (label, str(number))}
+_NUMBERS = {
+    name: number for number, label in enumerate(NLI_LABELS) for name in (label, str(number))
+}
 _CHUNK = 4096  # rows read at a time
 _VERSION = 2  # version of the cached files
 
@@ -97,7 +99,9 @@ def _row(line: str, task: str, where: str) -> Row:
     if task != "nli":
         return cells[0], cells[1], cells[2] if len(cells) > 2 else "", -1
     if (label := _NUMBERS.get(cells[0].lower())) is None:
-        raise TextError(f"{where} has the label {short(cells[0])}; labels are {', '.join(LABELS)}")
+        raise TextError(
+            f"{where} has the label {short(cells[0])}; labels are {', '.join(NLI_LABELS)}"
+        )
     return cells[1], cells[2], "", label
 
 

@@ -15,10 +15,9 @@ import torch.nn.functional as F
 from sentence_transformers.sentence_transformer.modules import Dense, Normalize, Router
 from torch import Tensor, nn
 
-SENTENCE, QUERY, DOCUMENT = "sentence", "query", "document"
+from st_paragram.tools.evaluation.nli import NLI_LABELS
 
-#: The labels of the classifier, in the order of its outputs.
-NLI_LABELS = ("entailment", "neutral", "contradiction")
+SENTENCE, QUERY, DOCUMENT = "sentence", "query", "document"
 
 
 def towers(dim: int) -> Router:

@@ -13,7 +13,7 @@ from st_paragram.errors import SettingsError
 from st_paragram.families.psp.hardest_negatives import hardest_negatives
 from st_paragram.learning.modules.flat_features import is_flat, join_features
 from st_paragram.learning.papers import P_SP
-from st_paragram.learning.text_labels import text_labels
+from st_paragram.learning.training.text_labels import labels_of_features
 
 
 class MarginHardNegativeLoss(nn.Module):
@@ -63,7 +63,7 @@ class MarginHardNegativeLoss(nn.Module):
                 f"MarginHardNegativeLoss got {len(columns)} columns of text; it takes {expected}"
             )
         # Read before the model is applied, since it may replace the features.
-        texts = text_labels(columns) if self.mask_duplicates and len(columns) == 2 else None
+        texts = labels_of_features(columns) if self.mask_duplicates and len(columns) == 2 else None
         embeddings = self.embed(columns)
         if len(columns) == 2:
             s, t = embeddings

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import count
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,15 +12,16 @@ from numpy.typing import NDArray
 from st_paragram.core.pair_store import PairStore
 from st_paragram.core.tokenizers import flat_ids
 from st_paragram.learning.training.batch_order import EpochPermutation, mix
+from st_paragram.learning.training.text_labels import text_labels
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # the increment of SplitMix64
 
 
 @dataclass(frozen=True)
 class MegaBatch:
-    """Mini-batches `start` ..
+    """Mini-batches `start` to `stop - 1` of an epoch.
 
-    `stop` - 1 of an epoch; `size` is M, though `stop - start` is less at an epoch's end.
+    `size` is M, though `stop - start` is less at an epoch's end.
     """
 
     epoch: int
@@ -55,8 +55,9 @@ def mega_batches(
 
 @dataclass(frozen=True)
 class MegaBatchTexts:
-    """The n pairs of a mega-batch, read from the store: sentences 0 .. n - 1 are s, sentences n ..
-    2n - 1 are t.
+    """The n pairs of a mega-batch, read from the store.
+
+    Sentences 0 to n - 1 are s, sentences n to 2n - 1 are t.
 
     Both sides' ids are in one array, so both sides must use the same embedding matrix.
     """
@@ -99,19 +100,6 @@ class MegaBatchTexts:
         order.
         """
         return flat_ids.take(self.ids, self.offsets[sentences], np.diff(self.offsets)[sentences])
-
-
-def text_labels(ids: NDArray[np.integer[Any]], offsets: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Label texts, int64 (n,), with equal labels for equal ids (different texts share a label with
-    probability 2^-64).
-
-    `ids` are integers (total,), `offsets` int64 (n + 1,); no text is empty.
-    """
-    positions = np.arange(len(ids), dtype=np.uint64) - np.repeat(
-        offsets[:-1], np.diff(offsets)
-    ).astype(np.uint64)
-    words = mix(mix(positions + _GOLDEN) ^ ids.astype(np.uint64))
-    return np.add.reduceat(words, offsets[:-1]).view(np.int64)
 
 
 def scrambled(

@@ -104,10 +104,7 @@ class StoreTrainer(SentenceTransformerTrainer):
         loss: nn.Module,
         **kwargs: Any,
     ) -> None:
-        """Set up a run; `kwargs` are for `SentenceTransformerTrainer`, e.g.
-
-        `evaluator` and `callbacks`.
-        """
+        """Set up a run; `kwargs`, such as `evaluator`, are for `SentenceTransformerTrainer`."""
         check_savable(model)
         self.store = store
         self.settings: Mapping[str, Any] = {}

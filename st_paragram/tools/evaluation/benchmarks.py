@@ -17,7 +17,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from st_paragram.core.families import FAMILIES
 from st_paragram.errors import EvaluationError, SettingsError
 
 if TYPE_CHECKING:
@@ -36,7 +35,7 @@ BENCHMARKS = {
     "bucc": f"{_ROOM}.bucc",
     **dict.fromkeys(("semantic-retrieval", "answer-retrieval"), f"{_ROOM}.retrieval"),
     "transfer": f"{_ROOM}.transfer",
-    **{name: f"{entry.package}.{name}" for entry in FAMILIES.values() for name in entry.benchmarks},
+    "nli": f"{_ROOM}.nli",
 }
 #: Benchmarks whose data can be loaded from the Hugging Face hub.
 ON_HUB = ("sts", "hard-sts", "tatoeba", "ntrex", "flores")

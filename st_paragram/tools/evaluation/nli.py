@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from st_paragram.errors import TextError, short
-from st_paragram.families.muse.tasks import LABELS
 from st_paragram.tools.evaluation import report
 from st_paragram.tools.evaluation.benchmarks import Request
 from st_paragram.tools.evaluation.files import inner_folder, read_cells
@@ -24,7 +23,10 @@ from st_paragram.tools.evaluation.transfer import MAJORITY
 
 _FILE = re.compile(r"([^.]*nli[^.]*(?:\.[A-Za-z]{2,3})?)\.tsv(?:\.(?:xz|gz|bz2))?")
 
-Rows = list[tuple[int, str, str]]  # label as its index in `LABELS`, premise, hypothesis
+#: The labels, in the order of a classifier's outputs.
+NLI_LABELS = ("entailment", "neutral", "contradiction")
+
+Rows = list[tuple[int, str, str]]  # label as its index in `NLI_LABELS`, premise, hypothesis
 Sets = dict[str, Rows]
 
 logger = logging.getLogger(__name__)
@@ -53,15 +55,15 @@ def read_nli(path: Path) -> Rows:
     """Read one file."""
     rows = []
     for number, (label, premise, hypothesis) in read_cells(path, 3, 3):
-        if label not in LABELS:
+        if label not in NLI_LABELS:
             raise TextError(
-                f"{path}: row {number}: unknown label {short(label)}; use {', '.join(LABELS)}"
+                f"{path}: row {number}: unknown label {short(label)}; use {', '.join(NLI_LABELS)}"
             )
         if not (premise.strip() and hypothesis.strip()):
             raise TextError(
                 f"{path}: row {number}: an empty sentence; complete the row or remove it"
             )
-        rows.append((LABELS.index(label), premise, hypothesis))
+        rows.append((NLI_LABELS.index(label), premise, hypothesis))
     return rows
 
 

@@ -10,12 +10,12 @@ import pickle
 import numpy as np
 import pytest
 from sentence_transformers import SentenceTransformer
-from st_paragram.core.load_save.find import find
 from support.columns import columns, iterables
 from support.without import run_without
 
 import st_paragram
 from st_paragram import Encoder
+from st_paragram.core.model_directory.find import find
 from st_paragram.core.quantization import PRECISIONS
 from st_paragram.core.tokenizers.bilingual import BilingualTokenizer, Sharing
 from st_paragram.core.tokenizers.character_trigrams import CharacterTrigramTokenizer, train_trigrams

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 import torch
 from huggingface_hub.utils import filter_repo_objects
-from st_paragram.core.load_save.find import SHIPPED, default_model, find, with_commit
 from support.stock import lstm_pipeline
 
 import st_paragram
+from st_paragram.core.model_directory.find import SHIPPED, default_model, find, with_commit
 from st_paragram.errors import ModelDirectoryError
 from st_paragram.learning.models import load_save
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline

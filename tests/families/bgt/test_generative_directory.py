@@ -10,10 +10,10 @@ import pytest
 import torch
 from safetensors.torch import load_file
 from sentence_transformers import SentenceTransformer
-from st_paragram.core.load_save.configuration import fingerprint
 from support.generative import LATENT, batch_of, new_generator
 
 import st_paragram
+from st_paragram.core.model_directory.configuration import fingerprint
 from st_paragram.errors import ModelDirectoryError, SettingsError
 from st_paragram.families.bgt.sentence_transformers_encoder import GenerativeEncoder
 from st_paragram.families.bgt.settings import OBJECTIVES

@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sentence_transformers import SentenceTransformer
-from st_paragram.core.load_save.record import read_training_record
 from support.data import make_pairs
 from support.dual_encoder import write_data
 
 import st_paragram
 from st_paragram.cli.main import main
 from st_paragram.core.families import family_named
+from st_paragram.core.model_directory.record import read_training_record
 from st_paragram.core.settings import read
 from st_paragram.families.muse.settings import DualEncoderSettings
 from st_paragram.learning.models import load_save

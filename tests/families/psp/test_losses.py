@@ -13,7 +13,7 @@ from st_paragram.families.psp.hardest_negatives import hardest_negatives
 from st_paragram.families.psp.margin_hard_negative import MarginHardNegativeLoss, margin_loss
 from st_paragram.learning.modules.mean_pool import MeanPool
 from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
-from st_paragram.learning.text_labels import text_labels
+from st_paragram.learning.training.text_labels import labels_of_features
 
 
 def test_without_labels_a_duplicate_is_picked_and_with_labels_it_is_not():
@@ -61,7 +61,7 @@ def test_two_columns_mine_in_the_batch(model, pairs):
 def test_stock_matryoshka_loss_is_the_sum_of_the_losses_of_both_lengths(model, pairs):
     columns = [model.preprocess([pair[side] for pair in pairs[1:9]]) for side in (0, 1)]
     s, t = (model(dict(column))["sentence_embedding"] for column in columns)
-    texts = text_labels(columns)
+    texts = labels_of_features(columns)
     expected = 0
     for dim in (8, 3):
         of_s, of_t = hardest_negatives(s[:, :dim], t[:, :dim], texts)
@@ -88,7 +88,9 @@ def test_texts_are_compared_in_the_features_of_any_pipeline(form):
             "offsets": {"input_ids": ids, "offsets": ends[:-1]},
             "padded": {"input_ids": padded, "attention_mask": padded > 0},
         }[form])  # fmt: skip
-    assert [labels.tolist() for labels in text_labels(columns)] == [[0, 1, 2], [1, 3, 0]]
+    first, second = (labels.tolist() for labels in labels_of_features(columns))
+    assert len({*first, *second}) == 4
+    assert (second[0], second[2]) == (first[1], first[0])
 
 
 def test_a_stock_trainer_accepts_the_loss(model, pairs, tmp_path):

@@ -16,7 +16,6 @@ from st_paragram.families.psp.mega_batch import (
     MegaBatchTexts,
     mega_batches,
     scrambled,
-    text_labels,
 )
 from st_paragram.families.psp.mega_batch_trainer import (
     MegaBatchTrainer,
@@ -25,6 +24,7 @@ from st_paragram.families.psp.mega_batch_trainer import (
 from st_paragram.families.psp.settings import TrainingSettings
 from st_paragram.families.psp.training import new_model
 from st_paragram.learning.training.batch_order import EpochPermutation
+from st_paragram.learning.training.text_labels import text_labels
 
 N = 4000
 NUMBERS = np.arange(N)

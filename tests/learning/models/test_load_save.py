@@ -7,11 +7,11 @@ import torch
 from safetensors.torch import load_file
 from sentence_transformers import SentenceTransformer
 from sentencepiece import SentencePieceTrainer
-from st_paragram.core.load_save.model_files import table_type
 
 import st_paragram
 from st_paragram.cli.main import main
 from st_paragram.core.embedding_table import TableType
+from st_paragram.core.model_directory.model_files import table_type
 from st_paragram.core.native import kernels
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
 from st_paragram.errors import ModelDirectoryError, SettingsError

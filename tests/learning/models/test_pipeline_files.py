@@ -7,11 +7,11 @@ import pytest
 import torch
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import LSTM, Normalize, Pooling
-from st_paragram.core.load_save.configuration import fingerprint
-from st_paragram.core.load_save.record import TrainingRecord, read_training_record
 from support.stock import lstm_pipeline
 
 import st_paragram
+from st_paragram.core.model_directory.configuration import fingerprint
+from st_paragram.core.model_directory.record import TrainingRecord, read_training_record
 from st_paragram.errors import ModelDirectoryError, SettingsError
 from st_paragram.learning.models import load_save
 from st_paragram.learning.models.untrained import random_model

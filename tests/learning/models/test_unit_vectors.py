@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import torch
 from sentence_transformers import SentenceTransformer
-from st_paragram.core.load_save.configuration import fingerprint
 
 import st_paragram
 from st_paragram.core.embedding_table import TableType
+from st_paragram.core.model_directory.configuration import fingerprint
 from st_paragram.learning.models import load_save
 from st_paragram.learning.models.averaging import gives_unit_vectors
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline, with_unit_vectors

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 from sentence_transformers import SentenceTransformer
-from st_paragram.core.load_save.record import TrainingRecord
 
 import st_paragram
+from st_paragram.core.model_directory.record import TrainingRecord
 from st_paragram.core.tokenizers.character_trigrams import CharacterTrigramTokenizer, train_trigrams
 from st_paragram.core.tokenizers.words import WordTokenizer, train_words
 from st_paragram.learning.models import load_save

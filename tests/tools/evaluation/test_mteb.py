@@ -19,8 +19,8 @@ if importlib.util.find_spec("mteb") is None:
     pytest.skip("mteb is not installed", allow_module_level=True)
 
 from mteb.languages import check_language_code
-from st_paragram.core.load_save.find import shipped_folder
 
+from st_paragram.core.model_directory.find import shipped_folder
 from st_paragram.tools.evaluation.mteb_model import mteb_language
 
 
