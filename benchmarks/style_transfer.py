@@ -17,7 +17,7 @@ import sys
 from collections import Counter
 from typing import cast
 
-from st_paragram import GenerativeEncoder
+from st_paragram import GenerativeEncoder, load
 from st_paragram.cli.main import run_reporting_errors
 from st_paragram.core.formatting import markdown_table
 from st_paragram.core.model_directory.find import SHIPPED
@@ -25,7 +25,6 @@ from st_paragram.core.settings import add_setting_options, given
 from st_paragram.core.text.parallel import TextSource, read_pairs
 from st_paragram.families.bgt.generate import generate
 from st_paragram.families.bgt.settings import GenerationSettings
-from st_paragram.learning.models.load_save import load
 from st_paragram.tools.score_files import score_pairs
 
 COLUMNS = [

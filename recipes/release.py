@@ -45,6 +45,7 @@ from st_paragram.hub import add_scores, scores_of
 from st_paragram.learning.models.card import blocks, from_record, render
 from st_paragram.learning.modules.token_embedding import TokenEmbedding
 from st_paragram.learning.training.checkpoints import complete_checkpoints
+from st_paragram.runs.families import facts_of
 from st_paragram.runs.run import TrainingRun, run_training
 from st_paragram.tools.evaluation.scores import read_scores
 from st_paragram.tools.preparation.prepare import prepare
@@ -281,7 +282,9 @@ def describe(
         blocks(about, markdown_table(("source", "pairs", "license", "from"), rows), *notes),
     )
     record, license = replace(record, name=folder.name), model.get("license", "other")
-    card = from_record(record, values["embedding_dimension"], license, sources=False)
+    card = from_record(
+        record, facts_of(record), values["embedding_dimension"], license, sources=False
+    )
     copy = (
         ""
         if folder.name == original

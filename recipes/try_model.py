@@ -16,11 +16,11 @@ from itertools import islice
 import numpy as np
 from sentence_transformers import SentenceTransformer
 
+import st_paragram
 from st_paragram.cli.main import run_reporting_errors
 from st_paragram.core.model_directory.find import find
 from st_paragram.core.model_directory.record import read_training_record
 from st_paragram.core.sample import held_out_pairs, sample_pairs
-from st_paragram.learning.models import load_save
 from st_paragram.runs.development import built_in_pairs
 from st_paragram.runs.training_data import BUILT_IN_PAIRS
 from st_paragram.tools.evaluation.files import GradedPairs
@@ -100,7 +100,7 @@ def main() -> int:
     arguments = parser.parse_args()
 
     folder = find(arguments.model)
-    model = load_save.load(folder)
+    model = st_paragram.load(folder)
     record = read_training_record(folder)
     phrases = list(islice(sample_pairs(arguments.lang), BUILT_IN_PAIRS, BUILT_IN_PAIRS + 300))
     print(f"\n==== What {arguments.model} does ({model.get_embedding_dimension()} dimensions)")

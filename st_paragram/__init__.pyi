@@ -11,6 +11,7 @@ from st_paragram.core.tokenizers.sentencepiece import (
 from st_paragram.families.bgt.sentence_transformers_encoder import (
     GenerativeEncoder as GenerativeEncoder,
 )
+from st_paragram.families.loading import load as load
 from st_paragram.families.muse.losses import DualEncoderRankingLoss as DualEncoderRankingLoss
 from st_paragram.families.muse.sentence_transformers_encoder import DualEncoder as DualEncoder
 from st_paragram.families.muse.sentence_transformers_encoder import (
@@ -27,7 +28,6 @@ from st_paragram.families.psp.mega_batch_trainer import (
 )
 from st_paragram.families.psp.settings import TrainingSettings as TrainingSettings
 from st_paragram.hub import push as push
-from st_paragram.learning.models.load_save import load as load
 from st_paragram.learning.models.load_save import save as save
 from st_paragram.learning.models.sentence_transformers_encoder import (
     ParagramEncoder as ParagramEncoder,

@@ -38,6 +38,7 @@ from st_paragram.errors import (
     refused,
     short,
 )
+from st_paragram.families.loading import load
 from st_paragram.learning.models import load_save
 from st_paragram.learning.models.card import (
     LICENSE,
@@ -47,6 +48,7 @@ from st_paragram.learning.models.card import (
     render,
     score_entry,
 )
+from st_paragram.runs.families import facts_of
 from st_paragram.tools.evaluation.scores import Score, read_scores
 
 logger = logging.getLogger(__name__)
@@ -187,7 +189,7 @@ def _save_again(folder: Path, files: Path) -> int:
         encoder = Encoder(folder)
         encoder.save(files, training=training_text(folder))
         return encoder.dimension
-    model = load_save.load(folder, device="cpu")
+    model = load(folder, device="cpu")
     load_save.save(model, files, training=read_training_record(folder))
     return int(model.get_embedding_dimension() or 0)
 
@@ -209,7 +211,11 @@ def _card(folder: Path, files: Path, dimension: int, address: str, license: str 
             read_training_record(folder),
             f"Sentence embeddings with {dimension} dimensions.",
         )
-        new = from_record(record, dimension) if record else Card(name, summary, stock)
+        new = (
+            from_record(record, facts_of(record), dimension)
+            if record
+            else Card(name, summary, stock)
+        )
         new = replace(new, name=name, stock=new.stock and stock, address=address, license=license)
         card = ModelCard(
             render(new) + table_note(read_configuration(files).values.get("table_type"))

@@ -21,7 +21,7 @@ from support.doc_commands import problem
 from support.doc_folder import PAIRS, copy_what_is_named, make_folder
 from support.doc_pages import PAGES, ROOT, Block, assert_alike, blocks
 
-from st_paragram.cli.main import build_parser, main
+from st_paragram.cli.main import main, parse
 from st_paragram.runs import training_data
 
 #: Commands that take milliseconds on small files; on pages of recipes, whose text is small, some
@@ -84,7 +84,7 @@ def run_python(block: Block, names: dict[str, object]) -> None:
 
 def run_command(words: list[str], where: str, capsys) -> None:
     """Run a quick command as `st-paragram` would; an output of an earlier one is replaced."""
-    given = build_parser(words[1]).parse_args(words[1:])
+    given = parse(words[1:])
     changes = any(getattr(given, name, None) for name in ("add_to", "delete_from", "compact"))
     words = [*words, "--overwrite"] if hasattr(given, "overwrite") and not changes else words
     assert main(words[1:]) == 0, f"{where}: {' '.join(words)}: {capsys.readouterr().err}"

@@ -22,6 +22,7 @@ from st_paragram.learning.models import load_save
 from st_paragram.learning.models.card import from_record, render
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
+from st_paragram.runs.families import facts_of
 from st_paragram.tools.evaluation import scores
 
 NAME, TOKEN = "me/p-sp-xx", "hf_tokenoftests"
@@ -83,7 +84,9 @@ def hub(monkeypatch, tmp_path):
 @pytest.fixture
 def folder(vocabulary, tmp_path):
     model = pipeline(SentencePieceEmbedding(vocabulary, 12), device="cpu", prompts={"query": "ba "})
-    return load_save.save(model, tmp_path / "p-sp-xx", card=render(from_record(RECORD)))
+    return load_save.save(
+        model, tmp_path / "p-sp-xx", card=render(from_record(RECORD, facts_of(RECORD)))
+    )
 
 
 def test_only_the_model_is_uploaded_private_and_opens_with_either_reader(
@@ -132,7 +135,7 @@ def test_the_card_names_repository_license_datasets_and_keeps_the_rest(hub, fold
 
 
 def test_a_model_without_a_card_gets_one(hub, folder):
-    load_save.save(load_save.load(folder), folder, "", True, "int4")
+    load_save.save(st_paragram.load(folder), folder, "", True, "int4")
     (folder / "README.md").unlink()
     push(folder, NAME, license="mit")
     text = hub.card().text

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 from collections.abc import Iterator
 
@@ -10,33 +9,23 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
 from st_paragram.cli.main import COMMANDS, build_parser
+from st_paragram.cli.train import KINDS
 
 _INTRODUCTION = """# All commands
 
-`st-paragram COMMAND --help` prints the same in the terminal. A command ends with status 0 if all went well, 1 with one
-line on stderr if it refuses something, 2 if its options are wrong, and 130 after Ctrl-C.
-In every command, the model is the first argument or `--model NAME`: `embed p-sp-es lines.txt`, `serve --model p-sp-es`.
+`st-paragram COMMAND --help` prints the same in the terminal. A command ends with status 0 if all
+went well, 1 with one line on stderr if it refuses something, 2 if its options are wrong, and 130
+after Ctrl-C. In every command, the model is the first argument or `--model NAME`:
+`embed p-sp-es lines.txt`, `serve --model p-sp-es`.
 """
-
-
-def parsers_of(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
-    """Subcommands of a parser by name."""
-    nested = [
-        action.choices
-        for action in parser._actions
-        if isinstance(action, argparse._SubParsersAction)
-    ]
-    return {name: found for some in nested for name, found in some.items()}
 
 
 def helps() -> Iterator[tuple[str, str]]:
     """Each command, or kind of a command, and its help."""
     for name in COMMANDS:
-        parser = parsers_of(build_parser(name))[name]
-        yield name, parser.format_help()
-        yield from (
-            (f"{name} {kind}", inner.format_help()) for kind, inner in parsers_of(parser).items()
-        )
+        yield name, build_parser(name).format_help()
+    for kind in KINDS:
+        yield f"train {kind}", build_parser("train", kind).format_help()
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:

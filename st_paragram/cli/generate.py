@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from st_paragram.cli.options import MODEL, check_input, output_opened
-from st_paragram.core.families import FAMILIES
 from st_paragram.core.files import STDIN
-from st_paragram.core.model_directory.configuration import read_configuration
+from st_paragram.core.model_directory.configuration import GENERATIVE, read_configuration
 from st_paragram.core.model_directory.find import find
 from st_paragram.core.outputs import check_output
 from st_paragram.core.settings import add_setting_options, given
@@ -32,7 +31,7 @@ DESCRIPTION = (
 EPILOG = """\
   st-paragram generate bgt-es --task reconstruct --from es sentences.es
   st-paragram generate bgt-es --task translate --from en --to es --output out.es in.en
-  echo "We are late." | st-paragram generate bgt-es --task transfer --to en --style "Are you sure, my friend?" -
+  echo "We are late." | st-paragram generate bgt-es --task transfer --to en --style "Are you?" -
   st-paragram generate bgt-es --task transfer --to en --styles styles.en sentences.es
 """
 
@@ -82,13 +81,14 @@ def run(arguments: argparse.Namespace) -> int:
         raise SettingsError("the style is blank; give a sentence")
     if arguments.file == arguments.styles == STDIN:
         raise SettingsError("both files are standard input; give - for only one of them")
-    for path in filter(None, (arguments.file, arguments.styles)):
-        check_input(path)
+    check_input(arguments.file)
+    if arguments.styles:
+        check_input(arguments.styles)
     if arguments.output:
         check_output(arguments.output, arguments.overwrite)
     folder = find(arguments.model)
     architecture = read_configuration(folder).architecture
-    if architecture not in FAMILIES["bgt"].architectures:
+    if architecture != GENERATIVE:
         raise ModelDirectoryError(
             f"{folder}: a model of architecture {architecture!r} has no decoders; {NEEDED}"
         )
@@ -96,30 +96,35 @@ def run(arguments: argparse.Namespace) -> int:
     from tqdm import tqdm
 
     from st_paragram.families.bgt.generate import generate
-    from st_paragram.learning.models.load_save import load
+    from st_paragram.families.loading import load
 
     model = cast("GenerativeEncoder", load(folder))
     rows = _rows(arguments.file, arguments.style, arguments.styles)
     to_screen = arguments.output is None and sys.stdout.isatty()
     with tqdm(unit="sentence", unit_scale=True, disable=to_screen or None) as bar:
-        asked = (arguments.task, rows, arguments.source, arguments.target)
-        written = generate(model, *asked, settings, bar.update)
+        sentences = generate(
+            model,
+            arguments.task,
+            rows,
+            arguments.source,
+            arguments.target,
+            settings,
+            bar.update,
+        )
         with output_opened(arguments.output, arguments.overwrite) as handle:
-            handle.writelines(f"{text}\n" for text in written)
+            handle.writelines(f"{sentence}\n" for sentence in sentences)
     return 0
 
 
 def _rows(sources: str, style: str | None, styles: str | None) -> Iterator[tuple[str, str]]:
-    """Yield each sentence and the sentence whose style is used: the same sentence unless another is
-    given.
-    """
+    """Yield each sentence and the sentence whose style is used, by default the same."""
     number = 0
-    files = [sources] if styles is None else [sources, styles]
-    for number, lines in enumerate(zip_longest(*map(read_lines, files)), 1):
+    paths = [sources] if styles is None else [sources, styles]
+    for number, lines in enumerate(zip_longest(*map(read_lines, paths)), 1):
         if None in lines:
-            short = files[lines.index(None)]
+            path = paths[lines.index(None)]
             raise TextError(
-                f"{short}: ends after line {number - 1}, but the other file goes on; give a line"
+                f"{path}: ends after line {number - 1}, but the other file goes on; give a line"
                 " for each"
             )
         yield lines[0], style or lines[-1]

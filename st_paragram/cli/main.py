@@ -1,9 +1,8 @@
-"""The command `st-paragram`: a table of subcommands, each in a separate file that is imported when
-called.
+"""The command `st-paragram`: one file per command, imported when the command is called.
 
 A command's file has `DESCRIPTION`, `EPILOG` (examples; may be empty), `add_options(parser)` and
 `run(arguments)`, which returns the exit status. It imports nothing heavy at the top, so that
-`--help` is fast.
+`--help` is fast. `train` has `KINDS`, and sets the parser's description and epilog itself.
 """
 
 from __future__ import annotations
@@ -12,151 +11,164 @@ import argparse
 import importlib
 import logging
 import os
+import re
+import shutil
 import signal
 import sys
+import textwrap
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
+from functools import partial
 from types import ModuleType
-from typing import Any, NoReturn
+from typing import NoReturn
 
-from st_paragram.cli.overview import GROUPS, START, listed
+from st_paragram.cli.overview import GROUPS, START, overview
 from st_paragram.core.extras import installed_version, missing_from_light
-from st_paragram.core.families import commands
 from st_paragram.core.files import is_full_disk
 from st_paragram.errors import ParagramError, one_line
 
 # Settings need no pydantic plugin, and searching the installed packages for plugins takes 20 ms.
 os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 
-_FAMILIES = commands()
 #: Command -> one line of help.
 COMMANDS = {name: about for group in GROUPS.values() for name, about in group.items()}
-COMMANDS |= {name: about for name, (_, about) in _FAMILIES.items()}
+
+_HELP = ("-h", "--help")
+_CHATTY = ("faiss", "httpx", "httpx2", "sentence_transformers", "transformers", "accelerate")
 
 
-class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
-    """Wraps descriptions, which are one line each, at the width of the terminal; leaves the
-    examples as they are.
-    """
+class CommandParser(argparse.ArgumentParser):
+    """The parser of one command, which names the option that a misspelled one may mean."""
 
-    def _fill_text(self, text: str, width: int, indent: str) -> str:
-        formatter = (
-            argparse.RawDescriptionHelpFormatter if "\n" in text.strip() else argparse.HelpFormatter
-        )
-        return formatter._fill_text(self, text, width, indent)
+    words: Sequence[str] = ()  # those that are parsed
 
-
-class _Parser(argparse.ArgumentParser):
-    """Reports an unknown option with the usage of the subcommand, and suggests the option or
-    command that is meant.
-    """
-
-    first_word = ""  # inserted where the arguments begin with an option
-    # true while options may come between the values of one argument: `search INDEX -k 5 QUERY`
-    _intermixed = False
-
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
-        words = [str(word) for word in (sys.argv[1:] if args is None else args)]
-        if (
-            self.first_word
-            and words
-            and words[0].startswith("-")
-            and words[0] not in ("-h", "--help")
-        ):
-            words = [self.first_word, *words]
-        if not (self._intermixed or self._subparsers):
-            from st_paragram.cli.options import with_model
-
-            words = with_model(self, words)
-        self._given = words
-        known, unknown = super().parse_known_args(words, namespace)
-        several = any(action.nargs in ("*", "+") for action in self._get_positional_actions())
-        if unknown and several and not self._intermixed:
-            self._intermixed = True
-            known, unknown = self.parse_known_intermixed_args(words, namespace)
-            self._intermixed = False
-        if unknown and not self._intermixed:
-            self.error(f"unrecognized arguments: {' '.join(unknown)}")
-        return known, unknown
+    def plain_help(self) -> str:
+        """Return the help without colors."""
+        return re.sub(r"\x1b\[[\d;]*m", "", self.format_help())
 
     def error(self, message: str) -> NoReturn:
-        """End with usage and the message, which names a misspelled option."""
-        known = self._option_string_actions
-        options = [word.partition("=")[0] for word in self._given if word.startswith("--")]
-        unknown = [word for word in options if not any(option.startswith(word) for option in known)]
-        if unknown and not message.startswith("argument "):
-            message += _guess(f"; there is no {unknown[0]}", unknown[0], known)
+        """End with usage, the message and a suggestion."""
+        options = re.findall(r"--[\w-]+", self.plain_help())
+        for word in self.words:
+            name = word.partition("=")[0]
+            is_known = any(option.startswith(name) for option in options)
+            if name.startswith("--") and not is_known and not message.startswith("argument "):
+                message += _suggestion(f"; there is no {name}", name, options)
+                break
         super().error(message)
 
-    def _check_value(self, action: argparse.Action, value: Any) -> None:
-        if isinstance(action, argparse._SubParsersAction) and value not in action.choices:
-            seen = f"there is no {str(action.metavar).lower()} {value!r}"
-            self.error(
-                _guess(seen, value, action.choices) or f"{seen}; `{self.prog} --help` lists them"
-            )
-        super()._check_value(action, value)
 
-
-def _guess(seen: str, word: str, known: Iterable[str]) -> str:
-    like = get_close_matches(word, known, n=1)
-    return f"{seen}; did you mean {like[0]}?" if like else ""
-
-
-def build_parser(called: str | None = None) -> argparse.ArgumentParser:
-    """Build the parser with the options of the command that is called, and only the names of the
-    others.
-    """
-    parser = _Parser("st-paragram", description=listed(COMMANDS), formatter_class=_HelpFormatter)
-    parser.add_argument("--version", action="store_true", help="show the version and exit")
-    subparsers = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name in COMMANDS:
-        command = subparsers.add_parser(name, formatter_class=_HelpFormatter)
-        if name == called:
-            module = _module(name)
-            command.description, command.epilog = module.DESCRIPTION, module.EPILOG
-            command.first_word = getattr(module, "FIRST_WORD", "")
-            module.add_options(command)
+def build_parser(command: str, kind: str | None = None) -> CommandParser:
+    """Make the parser of a command; `kind` is the kind of training."""
+    module = _module(command)
+    program = " ".join(filter(None, ["st-paragram", command, kind]))
+    formatter = argparse.RawDescriptionHelpFormatter
+    parser = CommandParser(program, formatter_class=formatter)
+    parser.description = module.DESCRIPTION
+    parser.epilog = module.EPILOG
+    if kind is None:
+        module.add_options(parser)
+    else:
+        module.KINDS[kind].add_options(parser)
+        parser.set_defaults(kind=kind)
+    parser.set_defaults(command=command)
+    columns = shutil.get_terminal_size().columns
+    parser.description = textwrap.fill(str(parser.description), columns - 2)
     return parser
+
+
+def parse(words: Sequence[str]) -> argparse.Namespace:
+    """Parse a command and its options, which may stand between its arguments."""
+    command = words[0]
+    words = list(words[1:])
+    if command not in COMMANDS:
+        seen = f"there is no command {command!r}"
+        _overview_parser().error(
+            _suggestion(seen, command, COMMANDS) or f"{seen}; `st-paragram --help` lists them"
+        )
+    kinds = getattr(_module(command), "KINDS", None)
+    if kinds is None:
+        parser = build_parser(command)
+    else:
+        kind = _kind(command, words)
+        parser = build_parser(command, kind)
+    from st_paragram.cli.options import with_model_in_place
+
+    words = with_model_in_place(words, parser.plain_help())
+    parser.words = words
+    arguments, unknown = parser.parse_known_args(words)
+    if unknown:
+        arguments, unknown = parser.parse_known_intermixed_args(words)
+    if unknown:
+        parser.error(f"unrecognized arguments: {' '.join(unknown)}")
+    return arguments
+
+
+def _kind(command: str, words: list[str]) -> str:
+    """Take the kind from the words; without one, it is the first kind."""
+    kinds: dict[str, object] = _module(command).KINDS
+    if words and not words[0].startswith("-"):
+        kind = words.pop(0)
+        if kind not in kinds:
+            parser = build_parser(command)
+            seen = f"there is no kind {kind!r}"
+            parser.error(
+                _suggestion(seen, kind, kinds) or f"{seen}; `{parser.prog} --help` lists them"
+            )
+        return kind
+    if words and words[0] in _HELP:
+        build_parser(command).parse_args(words)
+    return next(iter(kinds))
+
+
+def _overview_parser() -> argparse.ArgumentParser:
+    usage = "st-paragram [-h] [--version] COMMAND ..."
+    formatter = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser("st-paragram", usage, overview(), formatter_class=formatter)
+    parser.add_argument("--version", action="store_true", help="show the version and exit")
+    return parser
+
+
+def _suggestion(message: str, word: str, known: Iterable[str]) -> str:
+    """Return the message with the known word that is like this one; empty if there is none."""
+    matches = get_close_matches(word, known, n=1)
+    return f"{message}; did you mean {matches[0]}?" if matches else ""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit status."""
-    given = list(sys.argv[1:] if argv is None else argv)
-    if not given:
+    words = list(sys.argv[1:] if argv is None else argv)
+    if not words:
         print(START, file=sys.stderr)
         return 2  # as for any wrong call, so that a script that lost its arguments stops
-    if given == ["--version"]:
+    if words == ["--version"]:
         print(f"st-paragram {installed_version()}")
         return 0
-    called = next((word for word in given if not word.startswith("-")), None)
+    if words[0].startswith("-"):
+        _overview_parser().parse_args(words)
+        return 2
+    return run_reporting_errors(f"st-paragram {words[0]}", partial(_run, words))
 
-    def run() -> int:  # also options need packages that the light installation lacks
-        arguments = build_parser(called).parse_args(given)
-        return int(_module(str(called)).run(arguments))
 
-    return run_reporting_errors(f"st-paragram {called}", run)
+def _run(words: Sequence[str]) -> int:
+    arguments = parse(words)
+    return int(_module(arguments.command).run(arguments))
 
 
 def run_reporting_errors(name: str, run: Callable[[], int]) -> int:
-    """Call `run`; turn errors raised on purpose into one line on stderr and status 1, and Ctrl-C
-    into status 130.
+    """Call `run`, and turn errors raised on purpose into one line on stderr.
+
+    The status is 1 after an error, and 130 after Ctrl-C.
     """
     # Waiting threads must sleep soon: with GNU OpenMP's default, a second busy process makes the
     # many small steps of training ten times slower. libgomp reads the variable when `run` imports
     # torch.
     os.environ.setdefault("GOMP_SPINCOUNT", "1000")
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
-    for chatty in (
-        "faiss",
-        "httpx",
-        "httpx2",
-        "sentence_transformers",
-        "transformers",
-        "accelerate",
-    ):
-        logging.getLogger(chatty).setLevel(logging.WARNING)
+    for library in _CHATTY:
+        logging.getLogger(library).setLevel(logging.WARNING)
     if threading.current_thread() is threading.main_thread():
         # batch systems send it: clean up as on Ctrl-C
         signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -178,7 +190,8 @@ def run_reporting_errors(name: str, run: Callable[[], int]) -> int:
     except MemoryError as error:
         reason = f"not enough memory ({error}); close other programs, or use a smaller batch"
     except ImportError as error:
-        if (advice := missing_from_light(error)) is None:
+        advice = missing_from_light(error)
+        if advice is None:
             raise
         reason = advice
     except Exception as error:
@@ -190,9 +203,9 @@ def run_reporting_errors(name: str, run: Callable[[], int]) -> int:
 
 
 def _module(command: str) -> ModuleType:
-    return importlib.import_module(
-        f"st_paragram.cli.{'import_model' if command == 'import' else command}"
-    )
+    """Import the file of a command; `import` is a keyword of Python."""
+    name = "import_model" if command == "import" else command
+    return importlib.import_module(f"st_paragram.cli.{name}")
 
 
 if __name__ == "__main__":

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from io import TextIOWrapper
 from pathlib import Path
-from typing import IO
+from typing import IO, Any, Protocol
 
 from st_paragram.core.files import STDIN, atomic, file_digest, folder_for_file, naming_full_disk
 from st_paragram.core.model_directory.configuration import CONFIG_FILE
@@ -21,38 +22,44 @@ from st_paragram.errors import SettingsError, TextError
 STDOUT = "-"
 _STANDARD_OUTPUT = Path("standard output")  # its name in messages
 
-Parser = argparse.ArgumentParser | argparse._ArgumentGroup
+
+class OptionGroup(Protocol):
+    """A parser or a group of its options."""
+
+    def add_argument(self, *names: str, **arguments: Any) -> Any: ...  # noqa: D102
+
 
 #: Help of the argument MODEL.
 MODEL = "model directory, name or hub id, here or as --model NAME"
 _COLUMN = "for a table (CSV, TSV, JSON lines or Parquet): name of the text column"
 
 
-def add_model_option(parser: Parser) -> None:
-    """Add `--model`; `with_model` also accepts the name as the first argument."""
+def add_model_option(parser: OptionGroup) -> None:
+    """Add `--model`; `with_model_in_place` also accepts the first argument."""
     about = "model directory, name or hub id, here or as the first argument"
     default = "default: ./p-sp-* if there is exactly one, otherwise p-sp-mini"
     parser.add_argument("--model", metavar="NAME", help=f"{about} ({default})")
 
 
-def with_model(parser: argparse.ArgumentParser, words: list[str]) -> list[str]:
-    """Move the model to where the parser of a command expects it: to `--model NAME`, or to the
-    argument MODEL.
+def with_model_in_place(words: list[str], help: str) -> list[str]:
+    """Move the model to where a command expects it: to `--model NAME`, or to the argument MODEL.
+
+    `help` is the help of the command. Every command takes the model in both ways.
     """
-    if "--model" in parser._option_string_actions:
-        named = any(word.partition("=")[0] == "--model" for word in words)
-        return (
-            words if named or len(words) < 2 or not _names_model(words[0]) else ["--model", *words]
-        )
-    if not any(
-        str(action.metavar).startswith("MODEL") for action in parser._get_positional_actions()
-    ):
+    if re.search(r"^  --model NAME", help, re.MULTILINE):
+        is_named = any(word.partition("=")[0] == "--model" for word in words)
+        if is_named or len(words) < 2 or not _names_model(words[0]):
+            return words
+        return ["--model", *words]
+    if not re.search(r"^  MODEL", help, re.MULTILINE):
         return words
-    models, others, left = list[str](), list[str](), iter(words)
-    for word in left:
-        name, _, value = word.partition("=")
-        if name == "--model":
-            models.append(value or next(left, word))
+    models = []
+    others = []
+    remaining = iter(words)
+    for word in remaining:
+        option, _, value = word.partition("=")
+        if option == "--model":
+            models.append(value or next(remaining, word))
         else:
             others.append(word)
     return [*models, *others]
@@ -79,13 +86,31 @@ def model_folder(arguments: argparse.Namespace) -> Path:
     return find(arguments.model or default_model())
 
 
-def add_no_checks(parser: Parser) -> None:
+def add_no_checks(parser: OptionGroup) -> None:
     """Add `--no-checks`."""
     about = (
         "skip the checks for headers, equal sides, wrong languages and shifted rows in a sample of"
         " each text"
     )
     parser.add_argument("--no-checks", action="store_true", help=about)
+
+
+def add_task_options(parser: OptionGroup) -> None:
+    """Add a folder option for each task other than translation; `task_folders` reads them."""
+    from st_paragram.families.muse.settings import COLUMNS
+
+    for task, columns in COLUMNS.items():
+        option = "--responses" if task == "response" else f"--{task}"
+        about = f"folder of files LANG.tsv with rows `{columns}`"
+        parser.add_argument(option, dest=f"task_{task}", type=Path, metavar="DIR", help=about)
+
+
+def task_folders(arguments: argparse.Namespace) -> dict[str, Path]:
+    """Return the given folders by task."""
+    from st_paragram.families.muse.settings import COLUMNS
+
+    folders = {task: getattr(arguments, f"task_{task}") for task in COLUMNS}
+    return {task: folder for task, folder in folders.items() if folder}
 
 
 def check_input(path: str) -> None:
@@ -115,7 +140,7 @@ def chosen_texts(
 
 
 def add_columns_option(
-    parser: Parser, what: str = _COLUMN, metavar: str | tuple[str, ...] = "NAME"
+    parser: OptionGroup, what: str = _COLUMN, metavar: str | tuple[str, ...] = "NAME"
 ) -> None:
     """Add `--columns`."""
     note = "; numbers from 1 for a CSV or TSV without a header"

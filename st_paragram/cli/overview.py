@@ -1,8 +1,4 @@
-"""The commands in groups, and what `st-paragram` shows without a command: common tasks and their
-commands.
-"""
-
-from collections.abc import Mapping
+"""The commands in groups, and what `st-paragram` shows without a command."""
 
 #: Group -> command -> one line of help.
 GROUPS = {
@@ -40,6 +36,8 @@ GROUPS = {
     },
     "other": {
         "cache": "list or clear the cache",
+        "generate": "reconstruct, translate or restyle sentences with a generative model",
+        "towers": ("add towers for questions and answers, and an inference classifier, to a model"),
     },
 }
 TASKS = """\
@@ -65,17 +63,12 @@ st-paragram --help            lists all commands
 st-paragram COMMAND --help    shows the options of a command"""
 
 
-def listed(commands: Mapping[str, str]) -> str:
-    """Return the tasks and all commands in groups; commands without a group come with the last
-    group.
-    """
-    others = {
-        name: about
-        for name, about in commands.items()
-        if not any(name in group for group in GROUPS.values())
-    }
+def overview() -> str:
+    """Return the tasks and all commands in groups."""
     lines = ["Efficient paraphrastic sentence embeddings.", "", TASKS]
     for title, group in GROUPS.items():
-        shown = {**group, **others} if title == "other" else group
-        lines += [f"{title}:", *(f"  {name:9} {about}" for name, about in shown.items()), ""]
-    return "\n".join([*lines, "st-paragram COMMAND --help shows the options of a command."])
+        lines.append(f"{title}:")
+        lines += [f"  {name:9} {about}" for name, about in group.items()]
+        lines.append("")
+    lines.append("st-paragram COMMAND --help shows the options of a command.")
+    return "\n".join(lines)

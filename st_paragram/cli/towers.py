@@ -5,13 +5,11 @@ finished model.
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 
-from st_paragram.cli.options import MODEL
+from st_paragram.cli.options import MODEL, add_task_options, task_folders
 from st_paragram.core.settings import add_setting_options, given
 from st_paragram.errors import SettingsError
-from st_paragram.families.muse.family import add_task_options, task_folders
 from st_paragram.families.muse.settings import TowersSettings
 
 DESCRIPTION = (
@@ -24,9 +22,10 @@ EPILOG = """\
   st-paragram towers p-sp-base --qa qa --nli nli --output p-sp-base-qa
   st-paragram evaluate use-psp-qa --data eval --benchmarks answer-retrieval nli
 
-The folders have files LANG.tsv (also .gz or .xz). The contexts of answers are not read. In the new model, `encode`
-gives MODEL's embeddings scaled to length 1, `encode_query` and `encode_document` embed questions and answers, and
-`classify` labels pairs. Some rows are held out, and the epoch that scores best on them is kept.
+The folders have files LANG.tsv (also .gz or .xz). The contexts of answers are not read. In the
+new model, `encode` gives MODEL's embeddings scaled to length 1, `encode_query` and
+`encode_document` embed questions and answers, and `classify` labels pairs. Some rows are held out,
+and the epoch that scores best on them is kept.
 """
 
 
@@ -45,16 +44,21 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Train and save; return the exit status."""
-    settings, folders = TowersSettings(**given(arguments, TowersSettings)), task_folders(arguments)
+    settings = TowersSettings(**given(arguments, TowersSettings))
+    folders = task_folders(arguments)
     if not folders:
         raise SettingsError("nothing to train on; give --qa, --responses or --nli")
     from st_paragram.families.muse.towers_training import make_towers
 
-    for curve in make_towers(
-        arguments.model, folders, arguments.output, settings, arguments.model, arguments.overwrite
-    ):
-        sys.stdout.write(
-            f"{curve.measure} ({curve.rows:,} rows), %: {curve}; epoch {curve.best} kept\n"
-        )
-    sys.stdout.write(f"{arguments.output}\n")
+    curves = make_towers(
+        arguments.model,
+        folders,
+        arguments.output,
+        settings,
+        arguments.model,
+        arguments.overwrite,
+    )
+    for curve in curves:
+        print(f"{curve.measure} ({curve.rows:,} rows), %: {curve}; epoch {curve.best} kept")
+    print(arguments.output)
     return 0

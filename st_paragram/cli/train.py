@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from st_paragram.core.families import family_named, training_kinds
+from st_paragram.cli.options import add_no_checks, add_task_options, task_folders
+from st_paragram.core.settings import add_setting_options, given, read_yaml
+from st_paragram.errors import SettingsError, TextError
 
 if TYPE_CHECKING:
     from st_paragram.core.model_directory.record import TrainingRecord
-    from st_paragram.learning.family import TrainingKind
+    from st_paragram.learning.family import Family
     from st_paragram.runs.run import TrainingRun
 
 DESCRIPTION = (
@@ -17,97 +22,398 @@ DESCRIPTION = (
     " shows the options of each kind."
 )
 EPILOG = ""
-FIRST_WORD = "bitext"
+
+_CONTINUE = "Ctrl-C saves a checkpoint, and the same command with --resume continues from it.\n"
+_BITEXT_EPILOG = f"""\
+  st-paragram bitext --lang es          # makes data/en-es.h5 from public bitext
+  st-paragram train bitext --lang es    # makes the model directory p-sp-es
+  st-paragram train bitext --lang es --data mine.tsv.xz --config small --dim 500
+  st-paragram train bitext --lang es --data mine.tsv.xz --encoder trigram --config sp2019
+  st-paragram embed p-sp-es lines.txt --output lines.npy
+
+{_CONTINUE}"""
+_PARAPHRASE_EPILOG = f"""\
+  st-paragram prepare --lang en --text paraphrases.tsv.xz --output data/en-en.h5
+  st-paragram train paraphrase          # makes the model directory p-sp-en
+  st-paragram embed p-sp-en lines.txt --output lines.npy
+
+{_CONTINUE}"""
+_BGT_EPILOG = f"""\
+  st-paragram train bgt --lang es --data mine.tsv.xz    # makes bgt-es in about an hour
+  st-paragram train bgt --lang fr --config bgt_paper    # the paper's sizes, for a GPU
+  st-paragram train bgt --lang es --objective bilingual-trans --output trans-es
+  st-paragram generate bgt-es --task translate --from en --to es FILE
+
+{_CONTINUE}"""
+_MUSE_EPILOG = f"""\
+  st-paragram train muse --langs es de --bitext data/en-de-es.h5 --init p-sp-mul --dim 1024
+  st-paragram train muse --architecture transformer --langs es --bitext texts --qa qa --nli nli
+  st-paragram evaluate muse-cnn --data eval --benchmarks answer-retrieval nli
+
+A folder for --bitext has files en-LANG.tsv. The folders of the other tasks have files LANG.tsv.
+All files may also end in .gz or .xz. `data_prep/muse_data.py` makes such files from public data
+sets.
+
+{_CONTINUE}"""
+
+_PAIRS = (
+    "a pair store (.h5), a two-column text (repeatable), or `built-in` (default: data/en-{}.h5, or"
+    " the built-in bitext if it does not exist)"
+)
+_BITEXT = (
+    "a pair store (.h5) of all languages, a folder of files en-LANG.tsv (also .gz, .xz), texts"
+    " LANG-LANG:FILE (repeatable), or `built-in` for one language (default: data/en-LANG.h5, or"
+    " the built-in bitext if it does not exist)"
+)
+
+
+# Kinds of training.
+
+
+def add_bitext_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of P-SP and SP on bitext."""
+    from st_paragram.runs.families import PSP
+
+    parser.description = (
+        "Train a model on English sentences and translations. It embeds a sentence as the mean of"
+        " its tokens."
+    )
+    parser.epilog = _BITEXT_EPILOG
+    _add_language(parser)
+    _add_data_options(
+        parser,
+        data=_PAIRS.format("LANG"),
+        output="p-sp-LANG; ENCODER-LANG with another --encoder",
+    )
+    settings = _add_settings(parser, PSP)
+    about = (
+        "train a model for each point of the paper's grid of dropout and M, and keep the best model"
+    )
+    settings.add_argument("--tune", action="store_true", help=about)
+
+
+def add_paraphrase_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of P-SP and SP on English paraphrases."""
+    from st_paragram.runs.families import PSP
+
+    parser.description = (
+        "Train a model on English sentences and paraphrases. It embeds a sentence as the mean of"
+        " its tokens."
+    )
+    parser.epilog = _PARAPHRASE_EPILOG
+    parser.set_defaults(lang="en")
+    _add_data_options(
+        parser,
+        data=_PAIRS.format("en"),
+        output="p-sp-en; ENCODER-en with another --encoder",
+    )
+    _add_settings(parser, PSP, default_config="paraphrase")
+
+
+def paraphrastic_run(arguments: argparse.Namespace) -> TrainingRun:
+    """Return the run of P-SP or SP that the options describe."""
+    from st_paragram.runs.families import PSP
+
+    encoder = getattr(arguments, "encoder", "sp")
+    name = "p-sp" if encoder == "sp" else encoder
+    return _training_run(arguments, PSP, output=f"{name}-{arguments.lang}")
+
+
+def add_bgt_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of BGT."""
+    from st_paragram.runs.families import BGT
+
+    parser.description = (
+        "Train a bilingual generative transformer. It learns the meaning of a sentence by"
+        " generating the sentence and its translation."
+    )
+    parser.epilog = _BGT_EPILOG
+    _add_language(parser)
+    _add_data_options(
+        parser,
+        data=_PAIRS.format("LANG"),
+        output="bgt-LANG; OBJECTIVE-LANG with another --objective",
+    )
+    _add_settings(parser, BGT)
+
+
+def bgt_run(arguments: argparse.Namespace) -> TrainingRun:
+    """Return the run of BGT that the options describe."""
+    from st_paragram.runs.families import BGT
+
+    name = getattr(arguments, "objective", "bgt")
+    return _training_run(arguments, BGT, output=f"{name}-{arguments.lang}")
+
+
+def add_muse_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of mUSE."""
+    from st_paragram.runs.families import MUSE
+
+    parser.description = (
+        "Train a multilingual sentence encoder on several tasks. Questions and answers get separate"
+        " towers."
+    )
+    parser.epilog = _MUSE_EPILOG
+    about = "languages other than English, e.g. es de"
+    parser.add_argument("--langs", nargs="+", required=True, metavar="LANG", help=about)
+    add_task_options(parser.add_argument_group("tasks other than translation"))
+    _add_data_options(
+        parser, data=_BITEXT, output="muse-cnn or muse-transformer", option="--bitext"
+    )
+    _add_settings(parser, MUSE)
+
+
+def muse_run(arguments: argparse.Namespace) -> TrainingRun:
+    """Return the run of mUSE that the options describe."""
+    from st_paragram.families.muse.settings import MuseData
+    from st_paragram.runs.families import MUSE
+
+    arguments.lang, arguments.data = bitext_of_languages(arguments.langs, arguments.data)
+    configured = read_yaml(MUSE.config_path(arguments.config or MUSE.default_config))
+    architecture = configured.get("architecture", "cnn")  # checked later
+    architecture = getattr(arguments, "architecture", architecture)
+    tasks = MuseData(task_folders(arguments), tuple(arguments.langs))
+    return _training_run(arguments, MUSE, output=f"muse-{architecture}", more=tasks)
+
+
+def bitext_of_languages(
+    languages: Sequence[str], data: Sequence[str] = ()
+) -> tuple[str, list[str]]:
+    """Return the languages in one word ("de-es") and the translations to train on.
+
+    `data` is one pair store that covers the languages; or folders with `en-LANG.tsv` (or `.gz`,
+    `.xz`); or texts as `LANG-LANG:FILE`; or empty, for the default store or the built-in bitext of
+    one language.
+    """
+    from st_paragram.core.pair_store import PairStore
+
+    texts: list[str] = []
+    for item in data:
+        if Path(item).is_dir():
+            texts += [f"en-{language}:{_text_in(Path(item), language)}" for language in languages]
+        else:
+            texts.append(item)
+    if len(texts) != 1 or not texts[0].endswith((".h5", ".hdf5")):
+        return "-".join(sorted({*languages})), texts
+    store = PairStore(texts[0])
+    stored = {language for _, language in store.language_pairs}
+    missing = sorted({*languages} - stored)
+    if missing:
+        raise SettingsError(
+            f"{texts[0]}: no translations for {', '.join(missing)}, only for"
+            f" {', '.join(sorted(stored))}; prepare them, or leave the language out of --langs"
+        )
+    return store.languages[1], texts
+
+
+def _text_in(folder: Path, language: str) -> Path:
+    for ending in ("", ".gz", ".xz"):
+        path = folder / f"en-{language}.tsv{ending}"
+        if path.is_file():
+            return path
+    raise TextError(
+        f"{folder}: no translations for {language} (en-{language}.tsv, also .gz or .xz); add the"
+        " file"
+    )
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of training."""
+
+    about: str  # one line of help
+    add_options: Callable[[argparse.ArgumentParser], None]
+    run: Callable[[argparse.Namespace], TrainingRun]  # makes the run from given options
+
+
+#: The kinds of training; the first is the default.
+KINDS = {
+    "bitext": Kind(
+        "an averaging model (P-SP, SP) on sentences and their translations (EMNLP 2022, ACL 2019)",
+        add_bitext_options,
+        paraphrastic_run,
+    ),
+    "paraphrase": Kind(
+        "an averaging model on English paraphrases (EMNLP 2022)",
+        add_paraphrase_options,
+        paraphrastic_run,
+    ),
+    "bgt": Kind(
+        "a bilingual generative transformer, which can also generate sentences (EMNLP 2020)",
+        add_bgt_options,
+        bgt_run,
+    ),
+    "muse": Kind(
+        "a multilingual dual encoder on translations, questions, responses and inference"
+        " (ACL 2020)",
+        add_muse_options,
+        muse_run,
+    ),
+}
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add a subcommand for each kind of training; only the family of the kind that is called is
-    imported.
+    """List the kinds; each has its own options."""
+    parser.usage = "st-paragram train [-h] [KIND] ..."
+    lines = [f"  {name:10}  {kind.about}" for name, kind in KINDS.items()]
+    parser.epilog = "\n".join(["kinds:", *lines])
+
+
+# Options of all kinds.
+
+
+def _add_language(parser: argparse.ArgumentParser) -> None:
+    about = "language other than English, e.g. es"
+    parser.add_argument("--lang", required=True, metavar="LANG", help=about)
+
+
+def _add_data_options(
+    parser: argparse.ArgumentParser, *, data: str, output: str, option: str = "--data"
+) -> None:
+    """Add the options for data and output.
+
+    `data` and `output` are the help of their options, and `option` is the name of the data option.
     """
-
-    class KindParser(type(parser)):  # type: ignore[misc]
-        """Gets the options of its kind when it is first used."""
-
-        kind = ""
-
-        def fill(self) -> None:
-            if self.kind:
-                kind, self.kind = _kind(self.kind), ""
-                self.description, self.epilog = kind.description, kind.epilog
-                kind.add_options(self)
-
-        def format_help(self) -> str:
-            self.fill()
-            return str(super().format_help())
-
-        def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-            self.fill()
-            return super().parse_known_args(args, namespace)
-
-    kinds = parser.add_subparsers(
-        dest="kind", required=True, metavar="KIND", parser_class=KindParser
+    group = parser.add_argument_group("data and output")
+    add = group.add_argument
+    about = f"training data: {data}"
+    add(option, dest="data", action="append", default=[], metavar="FILE", help=about)
+    about = (
+        "for tables (CSV, JSON lines, Parquet, or TSV with a header): columns of the two languages,"
+        " once for all texts or once per text"
     )
-    for name, (_, about) in training_kinds().items():
-        kinds.add_parser(name, help=about, formatter_class=parser.formatter_class).kind = name
+    add("--columns", action="append", default=[], nargs=2, metavar="NAME", help=about)
+    about = (
+        "vocabulary size for text data (default: 8,000 to 50,000, depending on the number of pairs)"
+    )
+    add("--vocab-size", type=int, metavar="N", help=about)
+    about = (
+        "drop and count rows that are not UTF-8 or have a wrong number of columns, instead of"
+        " refusing the text"
+    )
+    add("--drop-invalid", action="store_true", help=about)
+    about = "processes for text preparation (default: %(default)s)"
+    add("--workers", type=int, default=1, metavar="N", help=about)
+    about = (
+        "graded pairs to score during training, rows `grade TAB sentence TAB sentence` (default:"
+        " built-in pairs)"
+    )
+    add("--dev", type=Path, metavar="FILE.tsv", help=about)
+    about = "held-out translations, rows `english TAB other`; training reports the share found"
+    add("--dev-bitext", type=Path, metavar="FILE.tsv", help=about)
+    about = "allow --dev or --dev-bitext to be a known test set"
+    add("--force-test-set", action="store_true", help=about)
+    about = f"output model directory (default: {output})"
+    add("--output", type=Path, metavar="DIR", help=about)
+    add("--overwrite", action="store_true", help="replace an existing model directory")
+    add("--resume", action="store_true", help="continue from the last checkpoint")
+    add_no_checks(group)
+    about = "print the inputs, outputs and settings, and stop"
+    parser.add_argument("--plan", action="store_true", help=about)
 
 
-def _kind(name: str) -> TrainingKind:
-    kind: TrainingKind = family_named(training_kinds()[name][0]).kinds[name]
-    return kind
+def _add_settings(
+    parser: argparse.ArgumentParser, family: Family, default_config: str | None = None
+) -> Any:
+    """Add the options for settings, and return their group."""
+    config = default_config or family.default_config
+    about = f"Each option overrides the configuration. Defaults shown are from `{config}`."
+    settings = parser.add_argument_group("settings", about)
+    default = config
+    if family.built_in_config != config:
+        default += f"; {family.built_in_config} for the built-in bitext"
+    names = ", ".join(family.configs)
+    about = f"configuration: {names}, or a YAML file of settings (default: {default})"
+    settings.add_argument("--config", metavar="NAME|FILE.yaml", help=about)
+    defaults = read_yaml(family.config_path(config))
+    add_setting_options(settings, family.settings, defaults=defaults)
+    parser.set_defaults(default_config=config)
+    return settings
+
+
+def _training_run(
+    arguments: argparse.Namespace, family: Family, output: str, more: Any = None
+) -> TrainingRun:
+    from st_paragram.runs.run import TrainingRun
+
+    return TrainingRun(
+        language=arguments.lang,
+        output=arguments.output or Path(output),
+        data=arguments.data,
+        config=arguments.config,
+        default_config=arguments.default_config,
+        family=family.name,
+        more=more,
+        overrides=given(arguments, family.settings),
+        vocab_size=arguments.vocab_size,
+        drop_invalid=arguments.drop_invalid,
+        workers=arguments.workers,
+        checks=not arguments.no_checks,
+        development=arguments.dev,
+        translations=arguments.dev_bitext,
+        force_test_set=arguments.force_test_set,
+        resume=arguments.resume,
+        overwrite=arguments.overwrite,
+        columns=arguments.columns,
+    )
+
+
+# Running.
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Train, or print the plan; return the exit status."""
-    run = _kind(arguments.kind).run(arguments)
+    training = KINDS[arguments.kind].run(arguments)
     if arguments.plan:
-        run.check()
-        print(run.shown())
+        training.check()
+        print(training.shown())
         return 0
     if getattr(arguments, "tune", False):
-        from st_paragram.runs.tune import tune as train
+        from st_paragram.runs.tune import tune
+
+        record = tune(training)
     else:
-        from st_paragram.runs.run import run_training as train
-    print(_summary(train(run), run))
+        from st_paragram.runs.run import run_training
+
+        record = run_training(training)
+    print(_summary(record, training))
     return 0
 
 
-def _summary(record: TrainingRecord, run: TrainingRun) -> str:
-    """Summarize a run: translations found (with held-out pairs) or a correlation, or its failure;
-    and the rate.
-    """
-    if record.discarded:
-        lines = [
-            f"the training was discarded: {record.discarded}; the model has its weights before"
-            " training"
-        ]
-    elif record.translations:
-        before, after = (100 * score.accuracy for score in record.translations)
-        held_out, kind = (
-            record.translations[0],
-            ("paraphrases" if run.language == "en" else "translations"),
-        )
-        what = f"{held_out.pairs:,} " + (
-            f"pairs of {held_out.data}" if run.translations else "held-out pairs"
-        )
-        lines = [f"{kind} found among {what}: {before:.1f} % before training, {after:.1f} % after"]
-    else:
-        before, after = (100 * score.correlation.pearson for score in record.scores)
-        hint = (
-            ""
-            if run.development
-            else " (rough built-in pairs, to show that it learns; use your own with --dev)"
-        )
-        lines = [
-            f"{record.scores[0].data}, Pearson x 100: {before:.1f} before training, {after:.1f}"
-            f" after{hint}"
-        ]
-    rate = f"{record.pairs_per_second:,.0f} pairs/s while training"
+def _summary(record: TrainingRecord, training: TrainingRun) -> str:
+    """Say what training has changed, and how long it took."""
+    lines = [_outcome(record, training)]
     lines.append(
-        f"{record.seconds:.0f} s including evaluation and checkpoints, {rate}; model in"
-        f" {run.output}"
+        f"{record.seconds:.0f} s including evaluation and checkpoints,"
+        f" {record.pairs_per_second:,.0f} pairs/s while training; model in {training.output}"
     )
-    if run.source.built_in:
+    if training.source.built_in:
         lines.append(
             "The model was trained on the built-in bitext: a demonstration, not a usable model."
         )
     return "\n".join(lines)
+
+
+def _outcome(record: TrainingRecord, training: TrainingRun) -> str:
+    if record.discarded:
+        return (
+            f"the training was discarded: {record.discarded}; the model has its weights before"
+            " training"
+        )
+    if record.translations:
+        before, after = (100 * score.accuracy for score in record.translations)
+        held_out = record.translations[0]
+        kind = "paraphrases" if training.language == "en" else "translations"
+        origin = f"pairs of {held_out.data}" if training.translations else "held-out pairs"
+        return (
+            f"{kind} found among {held_out.pairs:,} {origin}: {before:.1f} % before training,"
+            f" {after:.1f} % after"
+        )
+    before, after = (100 * score.correlation.pearson for score in record.scores)
+    hint = ""
+    if not training.development:
+        hint = " (rough built-in pairs, to show that it learns; use your own with --dev)"
+    return (
+        f"{record.scores[0].data}, Pearson x 100: {before:.1f} before training,"
+        f" {after:.1f} after{hint}"
+    )

@@ -1,58 +1,54 @@
-"""The interface of a model family: its settings and its training. Does not need torch."""
+"""The base class of model families: their settings, presets, early checks and training."""
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import st_paragram
 from st_paragram.core.settings import read
 from st_paragram.errors import SettingsError
 
 if TYPE_CHECKING:
-    from st_paragram.runs.run import TrainingRun
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.base.evaluation import BaseEvaluator
 
-_CONFIGS = Path(str(st_paragram.__file__)).with_name("configs")
+    from st_paragram.core.encoding.encoder import Encoder
+    from st_paragram.core.model_directory.record import TrainingRecord
+    from st_paragram.core.pair_store import PairStore
+    from st_paragram.learning.models.card import CardFacts
+    from st_paragram.learning.training.trainer import StoreTrainer
 
-
-@dataclass(frozen=True)
-class TrainingKind:
-    """A kind of `st-paragram train`."""
-
-    description: str  # above the options
-    epilog: str  # examples, below the options
-    add_options: Callable[[argparse.ArgumentParser], None]
-    run: Callable[[argparse.Namespace], TrainingRun]  # makes the run from given options
+_PRESETS = Path(str(st_paragram.__file__)).with_name("configs")
 
 
-@dataclass(frozen=True)
 class Family:
     """A family of models.
 
-    `module` is the training module, imported when training starts, with `new_model(store,
-    settings)`, and `trainer(model, store, settings, folder, evaluator, run)`, which returns a
-    `StoreTrainer`.
+    Nothing needs torch before `new_model`.
+
+    Attributes:
+        name: Name of the family, and of its folder of presets.
+        settings: Class of the training settings.
+        default_config: Preset used by default.
+        built_in_config: Preset for the built-in bitext.
+        holds_out: Whether the last pairs of a store are held out as development translations.
     """
 
-    name: str  # name in `core.families`, and of its folder in `configs/`
-    settings: type[Any]  # class of the settings
-    default_config: str  # configuration used by default
-    built_in_config: str  # configuration for the built-in bitext
-    kinds: Mapping[str, TrainingKind]  # kinds of `st-paragram train`
-    module: str
-    # early checks of this family, without torch
-    check: Callable[[TrainingRun], None] = lambda _: None
+    name: ClassVar[str]
+    settings: ClassVar[type[Any]]
+    default_config: ClassVar[str]
+    built_in_config: ClassVar[str]
+    holds_out: ClassVar[bool] = False
 
     @property
     def configs(self) -> dict[str, Path]:
-        """The included configurations by name: YAML files of settings."""
-        return {path.stem: path for path in sorted((_CONFIGS / self.name).glob("*.yaml"))}
+        """The presets by name: YAML files of settings."""
+        return {path.stem: path for path in sorted((_PRESETS / self.name).glob("*.yaml"))}
 
     def config_path(self, config: str | Path) -> Path:
-        """Return the YAML file of a configuration, given by name or as a file."""
+        """Return the YAML file of a preset, given by name or as a file."""
         configs = self.configs
         if str(config) in configs:
             return configs[str(config)]
@@ -63,5 +59,33 @@ class Family:
         return Path(config)
 
     def read_settings(self, config: str | Path, overrides: Mapping[str, Any]) -> Any:
-        """Read the settings of a configuration; `overrides` take precedence."""
+        """Read the settings of a preset; `overrides` take precedence."""
         return read(self.settings, self.config_path(config), overrides)
+
+    def check_data(self, data: Any) -> None:
+        """Refuse additional data of this family that cannot be used, before training starts."""
+
+    def encoder_to_continue(self, settings: Any) -> Encoder | None:
+        """Return the model whose vocabulary and dimension a run continues with, if there is one."""
+        return None
+
+    def new_model(self, store: PairStore, settings: Any) -> SentenceTransformer:
+        """Make the initial model over a store's tokenizer."""
+        raise NotImplementedError
+
+    def trainer(
+        self,
+        model: Any,
+        store: PairStore,
+        settings: Any,
+        *,
+        folder: Path,
+        evaluator: BaseEvaluator,
+        data: Any,
+    ) -> StoreTrainer:
+        """Make the trainer of a run, with checkpoints in `folder` and additional `data`."""
+        raise NotImplementedError
+
+    def card_facts(self, record: TrainingRecord) -> CardFacts:
+        """Return what the cards of this family's models say."""
+        raise NotImplementedError

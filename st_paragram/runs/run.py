@@ -6,7 +6,6 @@ Nothing here needs torch, which takes seconds to import, before training starts.
 
 from __future__ import annotations
 
-import importlib
 import logging
 import os
 import platform
@@ -16,15 +15,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from st_paragram.core.encoding.encoder import Encoder
-from st_paragram.core.families import family_named
 from st_paragram.core.files import folder_for_file
 from st_paragram.core.formatting import counted, in_words
-from st_paragram.core.model_directory.configuration import (
-    AVERAGING,
-    CONFIG_FILE,
-    read_configuration,
-)
+from st_paragram.core.model_directory.configuration import check_free
 from st_paragram.core.model_directory.find import find
 from st_paragram.core.model_directory.record import (
     Correlation,
@@ -33,9 +26,9 @@ from st_paragram.core.model_directory.record import (
     TranslationScore,
     read_training_record,
 )
-from st_paragram.core.outputs import check_output_folder, output_lock
+from st_paragram.core.outputs import output_lock
 from st_paragram.core.pair_store import PairStore
-from st_paragram.errors import ModelDirectoryError, SettingsError, TextError, refused
+from st_paragram.errors import SettingsError, TextError, refused
 from st_paragram.learning.family import Family
 from st_paragram.learning.training.checkpoints import (
     check_folder,
@@ -44,10 +37,17 @@ from st_paragram.learning.training.checkpoints import (
     newest_checkpoint,
     remove_checkpoints,
 )
+from st_paragram.runs.families import facts_of, family_named
 from st_paragram.runs.training_data import TrainingData, choose_data
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.base.evaluation import BaseEvaluator
+
     from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
+    from st_paragram.learning.training.trainer import StoreTrainer
+    from st_paragram.tools.evaluation.files import GradedPairs, Translations
     from st_paragram.tools.preparation.settings import PrepareSettings
 
 logger = logging.getLogger(__name__)
@@ -71,7 +71,7 @@ class TrainingRun:
         config: Name of a configuration, or a YAML file; None: `default_config`, or the one for the
             built-in bitext.
         default_config: Configuration used by default; None: the family's.
-        family: Name of the model family, as in `core.families`.
+        family: Name of the model family: psp, bgt or muse.
         more: Additional data for this family.
         overrides: Settings that take precedence over the configuration.
         vocab_size: Vocabulary size for text data; None: as chosen by `PrepareSettings`.
@@ -132,77 +132,78 @@ class TrainingRun:
     @cached_property
     def chosen_config(self) -> str:
         """The name or file of the configuration that applies."""
-        default = self.default_config or self.kind.default_config
-        return str(self.config or (self.kind.built_in_config if self.source.built_in else default))
+        if self.config:
+            return str(self.config)
+        if self.source.built_in:
+            return self.kind.built_in_config
+        return self.default_config or self.kind.default_config
 
     @cached_property
     def settings(self) -> Any:
-        """The training settings, with configuration and overrides; a model to continue from sets
-        the dimension.
+        """The training settings: configuration and overrides.
+
+        A model to continue from sets the dimension, unless it is given.
         """
         settings = self.kind.read_settings(self.chosen_config, self.overrides)
-        start = self._start(settings)
-        if start and "dim" not in self.overrides and self.chosen_config in self.kind.configs:
-            settings = self.kind.read_settings(
-                self.chosen_config, {**self.overrides, "dim": start.dimension}
-            )
-        return settings
+        is_given = "dim" in self.overrides or self.chosen_config not in self.kind.configs
+        encoder = self.kind.encoder_to_continue(settings)
+        if encoder is None or is_given:
+            return settings
+        overrides = {**self.overrides, "dim": encoder.dimension}
+        return self.kind.read_settings(self.chosen_config, overrides)
 
     @cached_property
     def vocabulary(self) -> SentencePieceTokenizer | None:
-        """The vocabulary of the model to continue from, if it knows the language and no vocabulary
-        size is given.
-        """
-        start = (
-            None if self.source.store or self.vocab_size is not None else self._start(self.settings)
-        )
-        record = read_training_record(find(self.settings.init)) if start else None
-        known = record is not None and self.language in record.languages[1].split("-")
-        return cast("SentencePieceTokenizer", start.tokenizer) if start and known else None
+        """The vocabulary of the model to continue from.
 
-    def _start(self, settings: Any) -> Encoder | None:
-        """Return the model of sentencepiece embeddings from which P-SP continues."""
-        if self.family != "psp" or not settings.init or settings.tokens != "sentencepiece":
+        None if it does not know the language, or a vocabulary size is given.
+        """
+        if self.source.store or self.vocab_size is not None:
             return None
-        if read_configuration(find(settings.init)).architecture != AVERAGING:
+        encoder = self.kind.encoder_to_continue(self.settings)
+        if encoder is None:
             return None
-        encoder = Encoder(settings.init)
-        return encoder if encoder.tokenizer.kind == "sentencepiece" else None
+        record = read_training_record(find(self.settings.init))
+        if record is None or self.language not in record.languages[1].split("-"):
+            return None
+        return cast("SentencePieceTokenizer", encoder.tokenizer)
 
     @cached_property
     def preparation(self) -> PrepareSettings:
         """The settings for text preparation."""
         from st_paragram.tools.preparation.settings import PrepareSettings
 
-        about = {
+        options = {
             "tokens": self.settings.tokens,
             "vocab_size": self.vocab_size,
             "drop_invalid": self.drop_invalid,
         }
         if self.vocabulary:
-            about |= self.vocabulary.options
-        return PrepareSettings(("en", self.language), **about)
+            options |= self.vocabulary.options
+        return PrepareSettings(("en", self.language), **options)
 
     def store(self) -> PairStore:
         """Return the pairs, after preparation if they are texts."""
-        return PairStore(
-            self.source.store
-            or self.source.prepared(self.preparation, self.workers, self.vocabulary)
-        )
+        if self.source.store:
+            return PairStore(self.source.store)
+        return PairStore(self.source.prepared(self.preparation, self.workers, self.vocabulary))
 
     def check(self) -> None:
         """Check everything that can be checked without torch and before text is prepared."""
-        if (count := os.environ.get("WORLD_SIZE", "1")) not in ("", "1"):
+        processes = os.environ.get("WORLD_SIZE", "1")
+        if processes not in ("", "1"):
             raise SettingsError(
-                f"{count} processes, but training uses only one; start without torchrun"
+                f"{processes} processes, but training uses only one; start without torchrun"
             )
         self.check_free()
-        for path in filter(None, (self.development, self.translations)):
+        for path in (self.development, self.translations):
+            if path is None:
+                continue
             if wrong := folder_for_file(path):
                 raise TextError(f"{wrong}; name a file")
             if not path.exists():
                 raise TextError(f"{path}: no such file; check the path")
-        self.kind.check(self)
+        self.kind.check_data(self.more)
         if self.checks and self.source.texts:
             from st_paragram.tools.suspicions import warn_of_suspicions
 
@@ -215,13 +216,10 @@ class TrainingRun:
 
     def check_free(self) -> None:
         """Refuse an existing output that must not or cannot be replaced."""
-        kind = "model directory of st_paragram"
-        check_output_folder(self.output, self.overwrite, CONFIG_FILE, kind, ModelDirectoryError)
+        check_free(self.output, self.overwrite)
 
     def check_checkpoints(self) -> None:
-        """Refuse to resume without a checkpoint, and to start where checkpoints or other files
-        already are.
-        """
+        """Refuse to resume without a checkpoint, and to start beside checkpoints or other files."""
         if self.resume:
             newest_checkpoint(self.checkpoints)
         else:
@@ -229,27 +227,28 @@ class TrainingRun:
 
     def shown(self) -> str:
         """Format the plan of the run: inputs, outputs and settings."""
-        about = {"teacher": "teacher vectors to learn from", "init": "model to start from"}
-        rows = [("reads", str(self.source))]
-        rows += [
-            ("", f"{path}: development data")
-            for path in (self.development, self.translations)
-            if path
+        inputs = [str(self.source)]
+        inputs += [
+            f"{path}: development data" for path in (self.development, self.translations) if path
         ]
-        rows += [
-            ("", f"{path}: {why}")
-            for name, why in about.items()
-            if (path := getattr(self.settings, name, ""))
+        teacher = getattr(self.settings, "teacher", "")
+        if teacher:
+            inputs.append(f"{teacher}: teacher vectors to learn from")
+        if self.settings.init:
+            inputs.append(f"{self.settings.init}: model to start from")
+        outputs = [
+            f"{self.output}: the model directory",
+            f"{self.checkpoints}: checkpoints, removed when the model is saved",
         ]
-        rows += [("makes", f"{self.output}: the model directory")]
-        rows += [("", f"{self.checkpoints}: checkpoints, removed when the model is saved")]
-        rows += [("with", f"configuration {self.chosen_config}, {self.settings.extent}")]
+        options = [f"configuration {self.chosen_config}, {self.settings.extent}"]
         if self.overrides:
-            rows += [
-                ("", ", ".join(f"{name} {value}" for name, value in sorted(self.overrides.items())))
-            ]
-        head = f"train a model of the family {self.kind.name} ({self.language})"
-        return "\n".join([head, *(f"{name:7}{line}" for name, line in rows)])
+            given = sorted(self.overrides.items())
+            options.append(", ".join(f"{name} {value}" for name, value in given))
+        lines = [f"train a model of the family {self.family} ({self.language})"]
+        for title, entries in (("reads", inputs), ("makes", outputs), ("with", options)):
+            for number, entry in enumerate(entries):
+                lines.append(f"{'' if number else title:7}{entry}")
+        return "\n".join(lines)
 
 
 def run_training(run: TrainingRun) -> TrainingRecord:
@@ -280,18 +279,98 @@ def run_training(run: TrainingRun) -> TrainingRecord:
             raise
 
 
+@dataclass
+class _Measurements:
+    """Scores on the development data before and after training."""
+
+    pairs: GradedPairs
+    translations: Translations | None
+    evaluator: BaseEvaluator
+    scores: list[Score] = field(default_factory=list)
+    accuracies: list[TranslationScore] = field(default_factory=list)
+    hits: list[NDArray[Any]] = field(default_factory=list)
+
+    def measure(self, model: SentenceTransformer, when: str) -> None:
+        """Score a model."""
+        from st_paragram.runs.development import hits_of
+
+        values: Any = self.evaluator(model)
+        pearson = float(values[f"{self.pairs.name}_pearson_cosine"])
+        spearman = float(values[f"{self.pairs.name}_spearman_cosine"])
+        correlation = Correlation(pearson, spearman)
+        self.scores.append(Score(self.pairs.name, len(self.pairs), when, correlation))
+        if self.translations:
+            name = self.translations.name
+            accuracy = float(values[f"{name}_mean_accuracy"])
+            self.accuracies.append(TranslationScore(name, len(self.translations), when, accuracy))
+            self.hits.append(hits_of(self.evaluator))
+
+    @property
+    def loss_of_translations(self) -> str:
+        """What training made worse, in words; empty if it did not."""
+        from st_paragram.runs.development import is_worse
+
+        if not self.translations or not is_worse(*self.hits):
+            return ""
+        before = f"{100 * self.accuracies[0].accuracy:.1f} %"
+        after = f"{100 * self.accuracies[1].accuracy:.1f} %"
+        return f"translations found fell from {before} to {after}"
+
+
 def _train(run: TrainingRun) -> TrainingRecord:
     import torch
     from transformers import set_seed
 
-    from st_paragram.learning.models.sentence_transformers_encoder import batch_size
-    from st_paragram.runs import development
+    from st_paragram.learning.models import load_save
+    from st_paragram.learning.models.card import AFTER, from_record, render
 
     settings = run.settings
     with refused(
         SettingsError, f"device {settings.device}", "not available", "try cpu", AssertionError
     ):
         torch.empty(0, device=None if settings.device == "auto" else settings.device)
+    store, pairs, translations = _data(run)
+    set_seed(settings.seed)
+    model = run.kind.new_model(store, settings)
+    measurements = _measurements(model, pairs, translations)
+    measurements.measure(model, "before training")
+
+    create_folder(run.checkpoints)
+    trainer = run.kind.trainer(
+        model,
+        store,
+        settings,
+        folder=run.checkpoints,
+        evaluator=measurements.evaluator,
+        data=run.more,
+    )
+    trainer.settings = asdict(settings)
+    trainer.train(resume_from_checkpoint=run.resume)
+    measurements.measure(model, AFTER)
+
+    trained = trainer.trained
+    discarded = measurements.loss_of_translations if settings.init else ""
+    if discarded:
+        set_seed(settings.seed)
+        trained = run.kind.new_model(store, settings)
+    record = _record(run, trainer, measurements, discarded)
+    card = from_record(record, facts_of(record), trained.get_embedding_dimension())
+    load_save.save(trained, run.output, render(card), run.overwrite, training=record)
+    if discarded:
+        kept = ", ".join(map(str, complete_checkpoints(run.checkpoints))) or "none"
+        logger.warning(
+            f"{discarded}: the training was discarded, and {run.output} has the weights before"
+            f" training; checkpoints kept: {kept}"
+        )
+    else:
+        remove_checkpoints(run.checkpoints)
+    return record
+
+
+def _data(run: TrainingRun) -> tuple[PairStore, GradedPairs, Translations | None]:
+    """Return the pairs to train on, and the development data."""
+    from st_paragram.runs import development
+
     pairs = development.development_pairs(run.development, run.language, run.force_test_set)
     translations = None
     if run.translations:
@@ -300,56 +379,44 @@ def _train(run: TrainingRun) -> TrainingRecord:
         )
     store = run.store()
     store.check()
-    if run.family == "psp" and not (translations or run.source.built_in or settings.teacher):
+    teacher = getattr(run.settings, "teacher", "")  # has vectors for all pairs of the store
+    if run.kind.holds_out and not (translations or run.source.built_in or teacher):
         store, translations = development.hold_out(store)
     left_out = f" (left out: {in_words(store.dropped)})" if any(store.dropped.values()) else ""
     logger.info(
-        f"training on {run.source.description}: {len(store):,} pairs{left_out}, {settings.extent}"
+        f"training on {run.source.description}: {len(store):,} pairs{left_out},"
+        f" {run.settings.extent}"
     )
     if len(store) < _FEW and not run.source.built_in:
         logger.warning(_TOO_FEW.format(len(store)))
+    return store, pairs, translations
 
-    set_seed(settings.seed)
-    training = importlib.import_module(run.kind.module)
-    model = training.new_model(store, settings)
+
+def _measurements(
+    model: SentenceTransformer, pairs: GradedPairs, translations: Translations | None
+) -> _Measurements:
+    from st_paragram.learning.models.sentence_transformers_encoder import batch_size
+    from st_paragram.runs import development
+
     pairs = development.with_known_tokens(pairs, model)
     if translations:
         translations = development.with_known_tokens(translations, model)
     evaluator = development.development_evaluator(pairs, translations, batch_size(model))
-    scores, accuracies, hits = [], [], []
+    return _Measurements(pairs, translations, evaluator)
 
-    def measure(when: str) -> None:
-        values: Any = evaluator(model)
-        pearson, spearman = (
-            float(values[f"{pairs.name}_{kind}_cosine"]) for kind in ("pearson", "spearman")
-        )
-        scores.append(Score(pairs.name, len(pairs), when, Correlation(pearson, spearman)))
-        if translations:
-            accuracy = float(values[f"{translations.name}_mean_accuracy"])
-            accuracies.append(
-                TranslationScore(translations.name, len(translations), when, accuracy)
-            )
-            hits.append(development.hits_of(evaluator))
 
-    measure("before training")
-    create_folder(run.checkpoints)
-    trainer = training.trainer(model, store, settings, run.checkpoints, evaluator, run)
-    trainer.settings = asdict(settings)
-    trainer.train(resume_from_checkpoint=run.resume)
+def _record(
+    run: TrainingRun, trainer: StoreTrainer, measurements: _Measurements, discarded: str
+) -> TrainingRecord:
+    import torch
 
-    from st_paragram.learning.models import load_save
-    from st_paragram.learning.models.card import AFTER, from_record, render
-
-    measure(AFTER)
-    trained = trainer.trained
-    discarded = ""
-    if settings.init and translations and development.is_worse(*hits):
-        before, after = (f"{100 * score.accuracy:.1f} %" for score in accuracies)
-        discarded = f"translations found fell from {before} to {after}"
-        set_seed(settings.seed)
-        trained = training.new_model(store, settings)
-        scores, accuracies = scores[:1], accuracies[:1]  # those of the weights that are saved
-    record = TrainingRecord(
+    store = trainer.store
+    scores = measurements.scores
+    accuracies = measurements.accuracies
+    if discarded:  # the scores are those of the weights that are saved
+        scores = scores[:1]
+        accuracies = accuracies[:1]
+    return TrainingRecord(
         name=run.output.name,
         languages=store.languages,
         data=run.description or run.source.description,
@@ -357,7 +424,7 @@ def _train(run: TrainingRun) -> TrainingRecord:
         preparation=store.settings,
         segmentation=store.tokenizer().options.get("segmentation", "none"),
         machine=f"{platform.machine()}, {counted(torch.get_num_threads(), 'thread')}",
-        settings={"family": run.family, **asdict(settings)},
+        settings={"family": run.family, **asdict(run.settings)},
         seconds=trainer.rate.wall_seconds,
         pairs_per_second=trainer.rate.pairs_per_second,
         scores=scores,
@@ -366,12 +433,3 @@ def _train(run: TrainingRun) -> TrainingRecord:
         tasks=trainer.task_sizes,
         discarded=discarded,
     )
-    card = render(from_record(record, trained.get_embedding_dimension()))
-    load_save.save(trained, run.output, card, run.overwrite, training=record)
-    if discarded:
-        kept = ", ".join(map(str, complete_checkpoints(run.checkpoints))) or "none"
-        outcome = f"the training was discarded, and {run.output} has the weights before training"
-        logger.warning(f"{discarded}: {outcome}; checkpoints kept: {kept}")
-    else:
-        remove_checkpoints(run.checkpoints)
-    return record

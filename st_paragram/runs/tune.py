@@ -5,13 +5,16 @@ from __future__ import annotations
 import logging
 from dataclasses import asdict, replace
 from itertools import product
+from pathlib import Path
 
 from st_paragram.core.files import read_json, write_json
 from st_paragram.core.folders import is_own_folder, make_own_folder, remove_own_folder
 from st_paragram.core.model_directory.record import TrainingRecord, read_training_record
 from st_paragram.core.outputs import output_lock
+from st_paragram.core.pair_store import PairStore
 from st_paragram.errors import SettingsError
 from st_paragram.learning.training.checkpoints import complete_checkpoints
+from st_paragram.runs.families import facts_of
 from st_paragram.runs.run import TrainingRun, run_training
 
 logger = logging.getLogger(__name__)
@@ -28,57 +31,69 @@ def tune(run: TrainingRun) -> TrainingRecord:
     Each point of the grid is a separate training run in the folder `OUTPUT.grid`, which is removed
     at the end. Resuming keeps finished points and continues the interrupted point.
     """
-    checked = replace(run, resume=False)
-    checked.check()
+    replace(run, resume=False).check()
     grid = run.output.with_name(f"{run.output.name}.grid")
-    begun_before = is_own_folder(grid)
-    if begun_before and not run.resume:
+    has_begun = is_own_folder(grid)
+    if has_begun and not run.resume:
         raise SettingsError(
             f"{grid}: left by an earlier search; resume it with --resume, or remove it"
         )
-    if run.resume and not begun_before:
+    if run.resume and not has_begun:
         raise SettingsError(f"{grid}: not a search to resume; tune without --resume")
     with output_lock(run.output):
         make_own_folder(grid)  # refuses a folder that is not ours
-        store, begun = checked.store(), grid / "data.json"
-        if not begun.is_file():
-            write_json(begun, store.digest)
-        if read_json(begun) != store.digest:
-            raise SettingsError(
-                f"{grid}: started with other data than {store.path}; resume with the same or"
-                " remove it"
-            )
-        points = []
+        _check_same_data(grid, replace(run, resume=False).store())
+        folders = {}
+        records = []
         for dropout, size in product(TUNED_DROPOUT, TUNED_MEGABATCH_SIZE):
             logger.info(f"tuning: dropout {dropout}, M {size}")
+            folder = grid / f"dropout-{dropout}-m-{size}"
             overrides = {**run.overrides, "dropout": dropout, "megabatch_size": size}
-            point = replace(
-                run, output=grid / f"dropout-{dropout}-m-{size}", overrides=overrides, checks=False
-            )
-            points.append((_record(point), point.output))
-        points.sort(key=lambda found: found[0].scores[-1].correlation.pearson, reverse=True)
-        for record, _ in points:
-            logger.info(
-                f"{record.name}: {record.scores[-1].data}"
-                f" {100 * record.scores[-1].correlation.pearson:.1f}"
-            )
-
-        from st_paragram.learning.models import load_save
-        from st_paragram.learning.models.card import from_record, render
-
-        best = replace(points[0][0], name=run.output.name)
-        model = load_save.load(points[0][1], device="cpu")
-        load_save.save(model, run.output, render(from_record(best)), run.overwrite, training=best)
+            record = _record(replace(run, output=folder, overrides=overrides, checks=False))
+            folders[record.name] = folder
+            records.append(record)
+        records.sort(key=_correlation, reverse=True)
+        for record in records:
+            logger.info(f"{record.name}: {record.scores[-1].data} {100 * _correlation(record):.1f}")
+        best = replace(records[0], name=run.output.name)
+        _save(best, folders[records[0].name], run)
         remove_own_folder(grid)
     return best
 
 
+def _correlation(record: TrainingRecord) -> float:
+    return record.scores[-1].correlation.pearson
+
+
+def _check_same_data(grid: Path, store: PairStore) -> None:
+    """Refuse to resume a search with other data."""
+    path = grid / "data.json"
+    if not path.is_file():
+        write_json(path, store.digest)
+    if read_json(path) != store.digest:
+        raise SettingsError(
+            f"{grid}: started with other data than {store.path}; resume with the same or remove it"
+        )
+
+
+def _save(record: TrainingRecord, folder: Path, run: TrainingRun) -> None:
+    """Save the best model under the name of the output."""
+    from st_paragram.families.loading import load
+    from st_paragram.learning.models.card import from_record, render
+    from st_paragram.learning.models.load_save import save
+
+    model = load(folder, device="cpu")
+    card = render(from_record(record, facts_of(record)))
+    save(model, run.output, card, run.overwrite, training=record)
+
+
 def _record(point: TrainingRun) -> TrainingRecord:
     """Return the record of a point of the grid, after training it unless it is finished."""
-    if (found := read_training_record(point.output)) is None:
+    record = read_training_record(point.output)
+    if record is None:
         return run_training(replace(point, resume=bool(complete_checkpoints(point.checkpoints))))
-    if found.settings != {"family": point.family, **asdict(point.settings)}:
+    if record.settings != {"family": point.family, **asdict(point.settings)}:
         raise SettingsError(
             f"{point.output}: other settings; resume with the same, or remove {point.output.parent}"
         )
-    return found
+    return record

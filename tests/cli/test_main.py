@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from st_paragram.cli.main import COMMANDS, build_parser, main
+from st_paragram.cli.main import COMMANDS, main, parse
 from st_paragram.cli.overview import START, TASKS
 
 HEAVY = (
@@ -68,10 +68,7 @@ def test_without_a_command_the_tasks_are_shown_and_can_be_typed(capsys):
     shown = capsys.readouterr()
     assert shown.out == "" and shown.err.strip() == START
     for words in (shlex.split(line) for line in TASKS.splitlines() if line.startswith("    ")):
-        assert (
-            words[0] == "st-paragram"
-            and build_parser(words[1]).parse_args(words[1:]).command == words[1]
-        )
+        assert words[0] == "st-paragram" and parse(words[1:]).command == words[1]
 
 
 @pytest.mark.parametrize(
@@ -88,7 +85,7 @@ def test_without_a_command_the_tasks_are_shown_and_can_be_typed(capsys):
     ],
 )
 def test_options_may_come_between_arguments(words, expected):
-    found = vars(build_parser(words.split()[0]).parse_args(words.split()))
+    found = vars(parse(words.split()))
     assert {name: found[name] for name in expected} == expected
 
 
@@ -114,7 +111,7 @@ def test_a_model_is_named_by_a_word_or_by_an_option(words, tmp_path, monkeypatch
             [command, "--model", name, *rest],
             [command, *rest, f"--model={name}"],
         ]
-        found = [vars(build_parser(command).parse_args(way)) for way in ways]
+        found = [vars(parse(way)) for way in ways]
         model = next(
             found[0][option] for option in ("model", "models", "names") if option in found[0]
         )

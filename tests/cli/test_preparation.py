@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from st_paragram.cli.main import build_parser, main
+from st_paragram.cli.main import main, parse
 from st_paragram.cli.store_options import cleaning_from
 from st_paragram.core.pair_store import PairStore
 from st_paragram.core.sample import held_out_pairs
@@ -32,9 +32,7 @@ def command(options, *more):
 
 def test_filters_follow_the_lengths_or_a_list():
     def filters(words, otherwise=None):
-        return cleaning_from(
-            build_parser("bitext").parse_args(["bitext", "--lang", "es", *words.split()]), otherwise
-        )
+        return cleaning_from(parse(["bitext", "--lang", "es", *words.split()]), otherwise)
 
     assert filters("") == only_length()
     assert filters("", "default") == filters("--cleaning default") == default_cleaning()

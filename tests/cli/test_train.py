@@ -13,7 +13,6 @@ import pytest
 from support.data import make_pairs
 
 from st_paragram.cli.main import main
-from st_paragram.core.families import family_named
 from st_paragram.core.model_directory.record import read_training_record
 from st_paragram.core.pair_store import PairStore
 from st_paragram.core.sample import held_out_pairs
@@ -21,6 +20,7 @@ from st_paragram.core.settings import read
 from st_paragram.errors import SettingsError, TextError
 from st_paragram.families.psp.settings import TrainingSettings
 from st_paragram.runs.development import hold_out
+from st_paragram.runs.families import family_named
 from st_paragram.runs.run import TrainingRun, run_training
 
 FAMILY = family_named("psp")

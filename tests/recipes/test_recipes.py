@@ -12,8 +12,8 @@ from sentence_transformers import SentenceTransformer
 from support.data import make_pairs
 
 import st_paragram
-from st_paragram.core.families import family_named
 from st_paragram.runs import training_data, tune
+from st_paragram.runs.families import family_named
 
 RECIPES = Path(__file__).parents[2] / "recipes"
 QUICK = [

@@ -14,10 +14,10 @@ from support.data import make_pairs
 
 import st_paragram
 from st_paragram.conversion.languages import read_languages
-from st_paragram.core.families import family_named
 from st_paragram.core.model_directory.model_files import table_type
 from st_paragram.core.settings import read_yaml
 from st_paragram.core.tokenizers.character_map import rules_of
+from st_paragram.runs.families import family_named
 from st_paragram.tools.preparation.settings import PrepareSettings
 
 RECIPE = Path(__file__).parents[2] / "recipes" / "release.py"

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from unittest import mock
 
-from st_paragram.cli.main import COMMANDS, build_parser
+from st_paragram.cli.main import COMMANDS, parse
 
 ROOT = Path(__file__).parents[2]
 
@@ -29,18 +29,19 @@ def problem(words: list[str]) -> str | None:
 
 
 def _command(words: list[str]) -> str | None:
-    called = next((word for word in words if not word.startswith("-")), None)
-    if called not in COMMANDS and words not in (["--help"], ["--version"]):
-        return f"no command {called}"
-    return _errors_of(lambda: build_parser(called).parse_args(words))
+    if words in (["--help"], ["--version"]):
+        return None
+    if words[0] not in COMMANDS:
+        return f"no command {words[0]}"
+    return _errors_of(lambda: parse(words))
 
 
-def _errors_of(parse: Callable[[], object]) -> str | None:
+def _errors_of(read: Callable[[], object]) -> str | None:
     """What a parser complains about; `--help` and `--version` end it without a complaint."""
     said = io.StringIO()
     with contextlib.redirect_stderr(said), contextlib.redirect_stdout(io.StringIO()):
         try:
-            parse()
+            read()
         except SystemExit as ended:
             return said.getvalue().strip().split("\n")[-1] if ended.code else None
         except _AcceptedError:
@@ -56,16 +57,21 @@ def _python(words: list[str]) -> str | None:
         return None
     if not (ROOT / words[0]).is_file():
         return f"no script {words[0]}"
-    parse = argparse.ArgumentParser.parse_args
+    read_options = argparse.ArgumentParser.parse_args
 
     def parse_args(self: argparse.ArgumentParser, *given: object, **named: object) -> None:
-        parse(self, *given, **named)  # type: ignore[call-overload]
+        read_options(self, *given, **named)  # type: ignore[call-overload]
         raise _AcceptedError  # nothing of a script runs behind its options
+
+    def parse_command(words: list[str]) -> None:
+        parse(words)
+        raise _AcceptedError
 
     path = ROOT / words[0]
     with (
         mock.patch.object(sys, "argv", [str(path), *words[1:]]),
         mock.patch.object(sys, "path", [str(path.parent), *sys.path]),
         mock.patch.object(argparse.ArgumentParser, "parse_args", parse_args),
+        mock.patch("st_paragram.cli.main.parse", parse_command),
     ):
         return _errors_of(lambda: runpy.run_path(str(path), run_name="__main__"))

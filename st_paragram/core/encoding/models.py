@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 from st_paragram.core.encoding.embed import BATCH_SIZE
 from st_paragram.core.encoding.encoder import Encoder
 from st_paragram.core.model_directory.configuration import AVERAGING, read_configuration
 from st_paragram.core.model_directory.find import find
-
-_MODELS = "st_paragram.learning.models"  # imported only for models that need torch
 
 
 class TextEncoder(Protocol):
@@ -28,28 +25,27 @@ def load_encoder(name: str | Path, num_threads: int | None = None) -> TextEncode
     folder = find(name)
     if read_configuration(folder).architecture == AVERAGING:
         return Encoder(folder, num_threads=num_threads)
-    if num_threads is not None:
-        importlib.import_module("torch").set_num_threads(num_threads)
-    return cast("TextEncoder", importlib.import_module(f"{_MODELS}.load_save").load(folder))
+    from st_paragram.families.loading import load_network
+
+    return load_network(folder, num_threads)
 
 
 def has_towers(model: TextEncoder) -> bool:
-    """Whether a model embeds questions and answers differently: its `Router` has routes "query" and
-    "document".
-    """
-    # a SentenceTransformer is a sequence of modules
-    modules: Any = () if isinstance(model, Encoder) else model
-    return any(
-        set(getattr(module, "sub_modules", ())) >= {"query", "document"} for module in modules
-    )
+    """Whether a model has different towers for questions and answers."""
+    if isinstance(model, Encoder):
+        return False
+    modules: Any = model  # a SentenceTransformer is a sequence of modules
+    for module in modules:
+        routes = getattr(module, "sub_modules", ())  # of a `Router`
+        if "query" in routes and "document" in routes:
+            return True
+    return False
 
 
 def batch_size(model: TextEncoder) -> int:
-    """Return how many texts a model embeds at a time: many for a mean of embeddings, fewer for a
-    network.
-    """
+    """Return how many texts a model embeds at a time: fewer for a network than for a mean."""
     if isinstance(model, Encoder):
         return BATCH_SIZE
-    return int(
-        importlib.import_module(f"{_MODELS}.sentence_transformers_encoder").batch_size(model)
-    )
+    from st_paragram.learning.models import sentence_transformers_encoder
+
+    return sentence_transformers_encoder.batch_size(model)

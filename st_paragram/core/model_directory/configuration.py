@@ -14,7 +14,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from st_paragram.core.families import FAMILIES, entry_of_architecture
 from st_paragram.core.files import read_json, write_json, write_text
 from st_paragram.core.folders import atomic_folder
 from st_paragram.core.outputs import check_output_folder, output_lock
@@ -27,13 +26,19 @@ MODULES_FILE = "modules.json"  # modules of a pipeline
 WEIGHTS_FILE = "model.safetensors"
 TRAINING_FILE = "training.json"  # the record of the training run
 FORMAT_VERSION = 3
-AVERAGING, PIPELINE = "averaging", "modules"
+# Architectures.
+AVERAGING = "averaging"
+PIPELINE = "modules"
+GENERATIVE = "generative"
+DUAL_ENCODER = "dual-encoder"
 
+_PIPELINE_FILES = ("*.json", "*.txt", "*.model", "*.safetensors")
 #: Patterns of the files that make a model, in the order in which its fingerprint is computed.
 FILES = {
     AVERAGING: (CONFIG_FILE, "*.model", WEIGHTS_FILE),
-    # and of the architectures of families
-    PIPELINE: ("*.json", "*.txt", "*.model", "*.safetensors"),
+    PIPELINE: _PIPELINE_FILES,
+    GENERATIVE: _PIPELINE_FILES,
+    DUAL_ENCODER: _PIPELINE_FILES,
 }
 
 _TABLE_NOTES = {
@@ -56,9 +61,7 @@ error about tensors that "can require gradients"."""
 
 @dataclass(frozen=True)
 class Configuration:
-    """The content of `st_paragram.json`: an architecture, from `FILES` or of a family, and its JSON
-    values.
-    """
+    """The content of `st_paragram.json`: an architecture of `FILES`, and its JSON values."""
 
     architecture: str
     values: dict[str, Any]
@@ -105,15 +108,12 @@ def file_of(folder: Path, name: str) -> Path:
 
 def check_architecture(name: str, folder: Path) -> tuple[str, ...]:
     """Return the file patterns of an architecture; refuse an unknown one."""
-    if name in FILES:
-        return FILES[name]
-    if entry_of_architecture(name):
-        return FILES[PIPELINE]
-    known = ", ".join(
-        [*FILES, *(known for entry in FAMILIES.values() for known in entry.architectures)]
-    )
-    seen = f"unknown architecture {short(name)} (this version knows {known})"
-    raise ModelDirectoryError(f"{folder}: {seen}; update st_paragram")
+    if name not in FILES:
+        raise ModelDirectoryError(
+            f"{folder}: unknown architecture {short(name)} (this version knows"
+            f" {', '.join(FILES)}); update st_paragram"
+        )
+    return FILES[name]
 
 
 def files_of(folder: Path) -> tuple[str, ...]:

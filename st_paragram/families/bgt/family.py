@@ -2,57 +2,53 @@
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from st_paragram.families.bgt.settings import GenerativeSettings
-from st_paragram.learning.family import Family, TrainingKind
-from st_paragram.learning.training.options import (
-    PAIRS,
-    add_language,
-    add_training_options,
-    training_run,
-)
+from st_paragram.learning.family import Family
 
 if TYPE_CHECKING:
-    from st_paragram.runs.run import TrainingRun
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.base.evaluation import BaseEvaluator
 
-_EPILOG = """\
-  st-paragram train bgt --lang es --data mine.tsv.xz               # makes the model directory bgt-es in about an hour
-  st-paragram train bgt --lang fr --config bgt_paper               # the paper's sizes, for a GPU
-  st-paragram train bgt --lang es --objective bilingual-trans --output trans-es
-  st-paragram generate bgt-es --task translate --from en --to es FILE
-
-Ctrl-C saves a checkpoint, and the same command with --resume continues from it.
-"""
+    from st_paragram.core.model_directory.record import TrainingRecord
+    from st_paragram.core.pair_store import PairStore
+    from st_paragram.families.bgt.training import GenerativeTrainer
+    from st_paragram.learning.models.card import CardFacts
 
 
-def _add_options(parser: argparse.ArgumentParser) -> None:
-    add_language(parser)
-    add_training_options(
-        parser, FAMILY, PAIRS.format("LANG"), "bgt-LANG; OBJECTIVE-LANG with another --objective"
-    )
+class GenerativeFamily(Family):
+    """Transformers that learn the meaning of a sentence by generating it and its translation."""
 
+    name = "bgt"
+    settings = GenerativeSettings
+    default_config = "bgt_small"
+    built_in_config = "bgt_small"
 
-def _run(arguments: argparse.Namespace) -> TrainingRun:
-    name = getattr(arguments, "objective", "bgt")
-    return training_run(arguments, FAMILY, arguments.lang, Path(f"{name}-{arguments.lang}"))
+    def new_model(self, store: PairStore, settings: GenerativeSettings) -> SentenceTransformer:
+        """Make the initial semantic encoder."""
+        from st_paragram.families.bgt.training import new_model
 
+        return new_model(store, settings)
 
-FAMILY = Family(
-    name="bgt",
-    settings=GenerativeSettings,
-    default_config="bgt_small",
-    built_in_config="bgt_small",
-    kinds={
-        "bgt": TrainingKind(
-            "Train a bilingual generative transformer. It learns the meaning of a sentence by"
-            " generating the sentence and its translation.",
-            _EPILOG,
-            _add_options,
-            _run,
-        )
-    },
-    module="st_paragram.families.bgt.training",
-)
+    def trainer(
+        self,
+        model: SentenceTransformer,
+        store: PairStore,
+        settings: GenerativeSettings,
+        *,
+        folder: Path,
+        evaluator: BaseEvaluator,
+        data: Any = None,
+    ) -> GenerativeTrainer:
+        """Make the trainer of a run; there is no additional data."""
+        from st_paragram.families.bgt.training import trainer
+
+        return trainer(model, store, settings, folder, evaluator)
+
+    def card_facts(self, record: TrainingRecord) -> CardFacts:
+        """Return the facts of a generative model's encoder."""
+        from st_paragram.families.bgt.card_facts import card_facts
+
+        return card_facts(record)

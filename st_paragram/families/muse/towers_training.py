@@ -26,6 +26,7 @@ from sentence_transformers.sentence_transformer.modules import Router
 from torch import Tensor, nn
 from tqdm import tqdm
 
+import st_paragram
 from st_paragram.core.files import atomic, content_digest, digest
 from st_paragram.core.model_directory.configuration import check_free, fingerprint
 from st_paragram.core.model_directory.find import find
@@ -133,7 +134,7 @@ def make_towers(
         for task, folder in folders.items()
         for file in task_files(folder, task).items()
     ]
-    encoder = load_save.load(found)
+    encoder = st_paragram.load(found)
     torch.manual_seed(settings.seed)
     made = EncoderWithTowers.over(encoder)
     with work_folder(output, check=partial(check_free, output, overwrite)) as work:

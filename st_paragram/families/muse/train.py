@@ -29,7 +29,6 @@ from st_paragram.learning.modules.transformer_encoder import TransformerShape, s
 from st_paragram.learning.training.batch_order import seed_of
 from st_paragram.learning.training.initial_rows import initial_rows
 from st_paragram.learning.training.trainer import StoreTrainer, StoreTrainingArguments, arguments_of
-from st_paragram.runs.run import TrainingRun
 
 logger = logging.getLogger(__name__)
 
@@ -112,9 +111,9 @@ def trainer(
     settings: DualEncoderSettings,
     folder: Path,
     evaluator: BaseEvaluator | None,
-    run: TrainingRun,
+    data: MuseData | None,
 ) -> DualEncoderTrainer:
-    """Make the trainer of a run on a store of translations and the data of `run.more`."""
+    """Make the trainer of a run on a store of translations and `data`."""
     every, evaluate = settings.evaluate_steps or -(-settings.steps // _LOOKS), evaluator is not None
     arguments = arguments_of(
         StoreTrainingArguments,
@@ -134,7 +133,7 @@ def trainer(
         save_steps=every,
     )
     return DualEncoderTrainer(
-        model, arguments, store, settings, run.more or MuseData(), evaluator=evaluator
+        model, arguments, store, settings, data or MuseData(), evaluator=evaluator
     )
 
 

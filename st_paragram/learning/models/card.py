@@ -14,7 +14,6 @@ from pathlib import Path, PurePath
 from huggingface_hub import EvalResult, ModelCardData
 
 from st_paragram.core.extras import installed_version
-from st_paragram.core.families import entry_named
 from st_paragram.core.formatting import hundredths, in_words, listed, markdown_table
 from st_paragram.core.model_directory.record import Score, TrainingRecord, TranslationScore
 from st_paragram.learning.papers import Paper
@@ -136,17 +135,13 @@ def score_entry(task: str, name: str, metric: str, share: float | None) -> list[
 
 def from_record(
     record: TrainingRecord,
+    facts: CardFacts,
     dim: int | None = None,  # dimensions of the model, if they are fewer than were trained
     license: str | None = None,
     address: str | None = None,
     sources: bool = True,  # list the texts of the pairs, if the record has them
 ) -> Card:
     """Make the card of a trained model: data, settings, scores, citations."""
-    facts: CardFacts = (
-        entry_named(str(record.settings.get("family", "psp")))
-        .module("card_facts")
-        .card_facts(record)
-    )
     codes = dict.fromkeys(code for side in record.languages for code in side.split("-"))
     bare = dict.fromkeys(code.partition("_")[0] for code in codes)  # without scripts and countries
     init = str(record.settings.get("init") or "")

@@ -1,30 +1,30 @@
-"""Model directories as SentenceTransformers: averaging models, and pipelines with additional files."""
+"""Save and load averaging models and pipelines as model directories."""
 
 from __future__ import annotations
 
 import logging
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from sentence_transformers import SentenceTransformer
 
 from st_paragram.core.embedding_table import TableType
-from st_paragram.core.families import entry_of_architecture
 from st_paragram.core.model_directory import model_files
 from st_paragram.core.model_directory.configuration import (
-    AVERAGING,
     STOCK_CONFIG_FILE,
-    check_architecture,
     check_free,
-    read_configuration,
     save_directory,
 )
-from st_paragram.core.model_directory.find import find
 from st_paragram.core.model_directory.record import TrainingRecord
 from st_paragram.core.tokenizers.bilingual import BilingualTokenizer
 from st_paragram.errors import ModelDirectoryError, SettingsError, refused
 from st_paragram.learning.models import averaging, pipeline_files
-from st_paragram.learning.models.sentence_transformers_encoder import pipeline, with_unit_vectors
+from st_paragram.learning.models.sentence_transformers_encoder import (
+    ParagramEncoder,
+    pipeline,
+    with_unit_vectors,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -80,51 +80,27 @@ def check_savable(model: SentenceTransformer) -> None:
     pipeline_files.check(model)
 
 
-def load(
-    name: str | Path, device: str | None = None, truncate_dim: int | None = None
-) -> SentenceTransformer:
-    """Load a model directory, or any folder written by `save_pretrained` with
-    sentence-transformers' or our modules.
-
-    Averaging models become a `ParagramEncoder`, other models the SentenceTransformer that was
-    saved. A table of float16, int8 or int4 keeps its type; it becomes float32 only in an
-    installation without compiled kernels.
-
-    Args:
-        name: A path, `p-sp-mini`, `p-sp-base`, or a hub id `owner/name` or `owner/name@revision`.
-        device: Torch device; None: chosen by sentence-transformers.
-        truncate_dim: Number of first dimensions to keep; None: all. An averaging model loads only
-            these: it is smaller, faster and less accurate.
-
-    Example:
-        >>> import st_paragram
-        >>> model = st_paragram.load("p-sp-mini", device="cpu", truncate_dim=64)
-        >>> model.encode(["a sentence"]).shape
-        (1, 64)
-    """
-    model_files.check_dimension(truncate_dim)
-    folder = find(name)
-    configuration = read_configuration(folder)
-    check_architecture(configuration.architecture, folder)
-    model: SentenceTransformer
-    if configuration.architecture == AVERAGING:
-        embedding, stored = averaging.read(folder, configuration.values, truncate_dim)
-        with refused(
-            ModelDirectoryError, folder / STOCK_CONFIG_FILE, "not readable", "save the model again"
-        ):
-            model = pipeline(embedding, device, stored.unit_vectors, **stored.settings)
-        if isinstance(tokenizer := stored.tokenizer, BilingualTokenizer):
-            both, read = " and ".join(tokenizer.languages), tokenizer.language
-            logger.warning(
-                f"{folder}: separate vocabularies for {both}; texts are read as {read} by default"
-            )
-    else:
-        model = pipeline_files.read(folder, device, truncate_dim)
-    if entry := entry_of_architecture(configuration.architecture):
-        model = entry.module("sentence_transformers_encoder").read_beside(
-            model, folder, configuration.values
+def load_averaging(
+    folder: Path, values: dict[str, Any], device: str | None, truncate_dim: int | None
+) -> ParagramEncoder:
+    """Load an averaging model, with the `values` of its configuration."""
+    embedding, stored = averaging.read(folder, values, truncate_dim)
+    with refused(
+        ModelDirectoryError, folder / STOCK_CONFIG_FILE, "not readable", "save the model again"
+    ):
+        model = pipeline(embedding, device, stored.unit_vectors, **stored.settings)
+    tokenizer = stored.tokenizer
+    if isinstance(tokenizer, BilingualTokenizer):
+        languages = " and ".join(tokenizer.languages)
+        logger.warning(
+            f"{folder}: separate vocabularies for {languages}; texts are read as"
+            f" {tokenizer.language} by default"
         )
-    # as in sentence-transformers, so that saving the model keeps its card
-    if (card := folder / "README.md").is_file():
-        model._model_card_text = card.read_text(encoding="utf-8", errors="replace")  # type: ignore[assignment]
-    return model.eval()
+    return model
+
+
+def load_pipeline(
+    folder: Path, device: str | None, truncate_dim: int | None
+) -> SentenceTransformer:
+    """Load a pipeline of sentence-transformers' or our modules."""
+    return pipeline_files.read(folder, device, truncate_dim)

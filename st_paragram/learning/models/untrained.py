@@ -9,8 +9,8 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Transformer
 from torch import nn
 
+from st_paragram import load
 from st_paragram.learning.models.averaging import averaging_embedding
-from st_paragram.learning.models.load_save import load
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.token_embedding import token_embedding
 from st_paragram.learning.modules.transformer_encoder import SpecialIds, initialise

@@ -10,9 +10,9 @@ import torch
 from sentence_transformers import SentenceTransformer
 from torch import Tensor
 
+import st_paragram
 from st_paragram.core.tokenizers.base import Tokenizer
 from st_paragram.errors import SettingsError
-from st_paragram.learning.models import load_save
 from st_paragram.learning.models.averaging import averaging_embedding
 
 logger = logging.getLogger(__name__)
@@ -29,7 +29,7 @@ def initial_rows(tokenizer: Tokenizer, model: str | Path, dim: int) -> Tensor:
     row of the unknown id is zeros. A non-averaging model with at least D dimensions has no rows;
     its embeddings of the pieces are used instead (see `rows_of_pieces`).
     """
-    loaded = load_save.load(model, device="cpu")
+    loaded = st_paragram.load(model, device="cpu")
     embedding = averaging_embedding(loaded)
     if embedding is None:
         logger.info(f"all pieces start with their embeddings by {model}")

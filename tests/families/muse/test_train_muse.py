@@ -13,13 +13,13 @@ from support.dual_encoder import write_data
 
 import st_paragram
 from st_paragram.cli.main import main
-from st_paragram.core.families import family_named
 from st_paragram.core.model_directory.record import read_training_record
 from st_paragram.core.settings import read
 from st_paragram.families.muse.settings import DualEncoderSettings
 from st_paragram.learning.models import load_save
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
+from st_paragram.runs.families import family_named
 
 QUICK = (
     "--dim 16 --filters 4 --heads 2 --ffn-dim 16 --max-length 30 --batch-size 8 --steps 8"

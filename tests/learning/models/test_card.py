@@ -14,6 +14,7 @@ from st_paragram.core.model_directory.record import (
     TranslationScore,
 )
 from st_paragram.learning.models.card import NO_LICENSE, from_record, render
+from st_paragram.runs.families import facts_of
 
 DROPPED = {"too short": 2, "duplicate": 0}
 SOURCES = [
@@ -45,7 +46,7 @@ RECORD = TrainingRecord(
 
 
 def card_of(record=RECORD, **ways):
-    return ModelCard(render(from_record(record, **ways)))
+    return ModelCard(render(from_record(record, facts_of(record), **ways)))
 
 
 def test_the_metadata_says_what_the_hub_shows():

@@ -12,6 +12,7 @@ from st_paragram.learning.models import load_save
 from st_paragram.learning.models.card import from_record, render
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.token_embedding import TokenEmbedding
+from st_paragram.runs.families import facts_of
 
 TEXTS = ["BA Ce", "ba Ω ce", " ba \t ce.  ", "ba, zzz", "ba 😀 ce"]
 PLUGIN_ONLY = {"config_sentence_transformers.json", "model.safetensors", "st_paragram.json"}
@@ -83,6 +84,6 @@ def test_the_card_says_how_a_model_opens(encoder, preparation, said):
     record = TrainingRecord(
         "m", ("en", "tr"), "a text", 3, preparation, "none", settings, 1.0, 3.0, []
     )
-    card = render(from_record(record))
+    card = render(from_record(record, facts_of(record)))
     assert all(part in card for part in said)
     assert ("cannot read" in card) == ("import SentenceTransformer" not in card)

@@ -49,7 +49,7 @@ def other():
 
 
 def test_shared_pieces_have_the_models_rows_and_all_others_are_random(old, other):
-    embedding = embedding_of(load_save.load(old, device="cpu"))
+    embedding = embedding_of(st_paragram.load(old, device="cpu"))
     torch.manual_seed(1)
     table = initial_rows(other, old, DIM)
     torch.manual_seed(1)
@@ -120,7 +120,7 @@ def test_a_pipeline_of_other_modules_is_asked_for_the_pieces(other, tmp_path):
     bitext = write_bitext(tmp_path / "bitext.h5", other, make_pairs(40))
     folder = st_paragram.save(new_dual_encoder(bitext), tmp_path / "other")
     table = initial_rows(other, folder, 8)
-    assert torch.equal(table, rows_of_pieces(other, load_save.load(folder, device="cpu"), 8))
+    assert torch.equal(table, rows_of_pieces(other, st_paragram.load(folder, device="cpu"), 8))
     with pytest.raises(
         SettingsError,
         match=r"dim is 4096, but there are \d+ pieces, and the model has \d+ dimensions",

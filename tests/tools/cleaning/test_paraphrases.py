@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+import st_paragram
 from st_paragram.errors import ModelDirectoryError, SettingsError, TextError
 from st_paragram.learning.models import load_save
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
@@ -103,7 +104,7 @@ def model(vocabulary, tmp_path_factory) -> str:
 
 def test_scores_of_a_model(model, pairs) -> None:
     rows = [*pairs[:50], (pairs[0][0], pairs[0][0].upper())]
-    first, second = (load_save.load(model).encode([row[side] for row in rows]) for side in (0, 1))
+    first, second = (st_paragram.load(model).encode([row[side] for row in rows]) for side in (0, 1))
     cosines = (
         (first * second).sum(1) / np.linalg.norm(first, axis=1) / np.linalg.norm(second, axis=1)
     )
@@ -124,7 +125,7 @@ def test_scores_of_a_model(model, pairs) -> None:
 
 def test_identity_follows_the_model_not_its_place(model, tmp_path, vocabulary) -> None:
     copy = tmp_path / "copy"
-    load_save.save(load_save.load(model), copy)
+    load_save.save(st_paragram.load(model), copy)
     one, same = (
         ParaphraseScore(model=model).identity(),
         ParaphraseScore(column=5, model=str(copy)).identity(),
