@@ -44,19 +44,30 @@ MOST_TRANSLATIONS = 10_000  # the evaluator keeps all cosines in memory: 400 MB
 def development_evaluator(
     pairs: GradedPairs, translations: Translations | None = None, at_once: int = 128
 ) -> SentenceEvaluator:
-    """Make sentence-transformers' evaluator for development data; its main score is Spearman's
-    correlation of cosines.
+    """Make sentence-transformers' evaluator for development data.
 
-    With translations, `TranslationHits` also reports the share found by nearest neighbor. `at_once`
-    is the number of texts encoded in one forward pass.
+    Its main score is Spearman's correlation of cosines. With translations, `TranslationHits` also
+    reports the share found by nearest neighbor. `at_once` is the number of texts encoded in one
+    forward pass.
     """
-    same: dict[str, Any] = {"batch_size": at_once, "write_csv": False}
     graded = EmbeddingSimilarityEvaluator(
-        pairs.first, pairs.second, pairs.grades, main_similarity="cosine", name=pairs.name, **same
+        pairs.first,
+        pairs.second,
+        pairs.grades,
+        main_similarity="cosine",
+        name=pairs.name,
+        batch_size=at_once,
+        write_csv=False,
     )
     if translations is None:
         return graded
-    hits = TranslationHits(translations.first, translations.second, name=translations.name, **same)
+    hits = TranslationHits(
+        translations.first,
+        translations.second,
+        name=translations.name,
+        batch_size=at_once,
+        write_csv=False,
+    )
     return SequentialEvaluator([graded, hits], main_score_function=lambda scores: scores[0])
 
 
@@ -161,55 +172,56 @@ def development_translations(path: str | Path, language: str, force: bool = Fals
 
 
 def with_known_tokens(data: Pairs, model: SentenceTransformer) -> Pairs:
-    """Leave out pairs with a side in which the model knows no token, unless no pair remains; log
-    their number.
+    """Leave out pairs with a side in which the model knows no token, and log their number.
+
+    If no pair would remain, all remain.
     """
-    known = known_texts(model, data.first) & known_texts(model, data.second)  # type: ignore[arg-type]
+    first_known = known_texts(model, data.first)  # type: ignore[arg-type]
+    known = first_known & known_texts(model, data.second)  # type: ignore[arg-type]
     if known.all() or not known.any():
         return data
-    logger.warning(
-        f"{data.name}: {counted(int((~known).sum()), 'pair')} left out, since the model knows no"
-        " token of a side"
-    )
-    first = list(compress(data.first, known))
-    second = list(compress(data.second, known))
+    left_out = counted(int((~known).sum()), "pair")
+    logger.warning(f"{data.name}: {left_out} left out, since the model knows no token of a side")
+    kept: dict[str, Any] = {
+        "first": list(compress(data.first, known)),
+        "second": list(compress(data.second, known)),
+    }
     if isinstance(data, GradedPairs):
-        grades = list(compress(data.grades, known))
-        return replace(data, first=first, second=second, grades=grades)  # type: ignore[call-arg] # mypy tries both
-    return replace(data, first=first, second=second)
+        kept["grades"] = list(compress(data.grades, known))
+    return replace(data, **kept)
 
 
 def hold_out(store: PairStore) -> tuple[PairStore, Translations | None]:
     """Split off the last pairs of a store as translations: at most 1,000, and none if there are
     fewer than 1,000.
     """
-    count = min(len(store) // 20, HELD_OUT)
     if len(store) < HELD_OUT:
         return store, None
-    rows = np.arange(len(store) - count, len(store))
-    first, second = (list(store.texts(side, rows)) for side in "ab")
-    rest = PairStore(store.path, len(store) - count)
-    rest.is_checked = store.is_checked  # of the same file
-    return rest, Translations("held-out", first, second)
+    count = min(len(store) // 20, HELD_OUT)
+    remaining = len(store) - count
+    rows = np.arange(remaining, len(store))
+    first = list(store.texts("a", rows))
+    second = list(store.texts("b", rows))
+    training = PairStore(store.path, remaining)
+    training.is_checked = store.is_checked  # of the same file
+    return training, Translations("held-out", first, second)
 
 
 def _refuse_test_set(
     path: str | Path, data: GradedPairs | Translations, remedy: str, force: bool
 ) -> None:
+    """Refuse development data that are a known test set; only warn with `force`."""
     from st_paragram.tools.evaluation.known_test_sets import known_test_set_in
 
-    if (match := known_test_set_in(data.first, data.second)) is None:
+    match = known_test_set_in(data.first, data.second)
+    if match is None:
         return
     seen = (
         f"{path}: holds about {match.share:.0%} of the {match.pairs:,} pairs of {match.name}, a"
-        " test set"
+        " test set; development scores select the model, so they no longer measure its quality"
     )
-    reason = "development scores select the model, so they no longer measure its quality"
     if not force:
-        raise EvaluationError(
-            f"{seen}; {reason}; give {remedy}, or --force-test-set to use it anyway"
-        )
+        raise EvaluationError(f"{seen}; give {remedy}, or --force-test-set to use it anyway")
     logger.warning(
-        f"{seen}; {reason}; used anyway because of --force-test-set: do not report this model's"
-        " score on it"
+        f"{seen}; used anyway because of --force-test-set: do not report this model's score on it"
     )

@@ -40,8 +40,9 @@ _STORES = "stores"  # folder in the cache for stores of texts
 
 @dataclass(frozen=True)
 class TrainingData:
-    """The training data, checked but not read yet: a pair store, or texts, or the built-in pairs if
-    neither.
+    """The training data, checked but not read yet.
+
+    A pair store, or texts, or the built-in pairs if neither.
     """
 
     language: str
@@ -67,10 +68,8 @@ class TrainingData:
         if self.store:
             return f"{self.store}: {len(PairStore(self.store)):,} pairs in a store"
         if self.texts:
-            return (
-                f"{', '.join(text.name for text in self.texts)}: text, prepared once into a store"
-                " of the cache"
-            )
+            names = ", ".join(text.name for text in self.texts)
+            return f"{names}: text, prepared once into a store of the cache"
         return f"the built-in bitext of {self.language}: {BUILT_IN_PAIRS:,} pairs, a demonstration"
 
     def prepared(
@@ -89,18 +88,14 @@ class TrainingData:
         if self.built_in:
             texts = (self._built_in_text(),)
             if settings.tokens == "sentencepiece":
-                settings = replace(
-                    settings,
-                    vocab_size=min(settings.vocab_size or _BUILT_IN_PIECES, _BUILT_IN_PIECES),
-                )
+                size = min(settings.vocab_size or _BUILT_IN_PIECES, _BUILT_IN_PIECES)
+                settings = replace(settings, vocab_size=size)
         return prepare_cached(texts, settings, writable_cache(_STORES), vocabulary, workers)
 
     def _built_in_text(self) -> TextSource:
         path = writable_cache() / f"built-in-{BUILT_IN_PAIRS}.en-{self.language}.tsv"
-        text = "".join(
-            f"{english}\t{other}\n"
-            for english, other in sample_pairs(self.language, BUILT_IN_PAIRS)
-        )
+        pairs = sample_pairs(self.language, BUILT_IN_PAIRS)
+        text = "".join(f"{english}\t{translation}\n" for english, translation in pairs)
         if not path.is_file() or path.read_bytes() != text.encode("utf-8"):
             write_text(path, text)
         return TextSource((str(path),), ("en", self.language))
@@ -123,45 +118,67 @@ def choose_data(
     """
     if not _LANGUAGE.fullmatch(language):
         raise SettingsError(f"unknown language code {language!r}; use a code such as es or zh_cn")
-    standard = Path("data") / f"en-{language}.h5"
-    chosen = names_of(data) or ([str(standard)] if standard.exists() else [BUILT_IN])
-    stores = [path for path in chosen if path.endswith((".h5", ".hdf5"))]
-    if columns and (chosen == [BUILT_IN] or stores):
+    default_store = Path("data") / f"en-{language}.h5"
+    names = names_of(data)
+    if not names:
+        names = [str(default_store)] if default_store.exists() else [BUILT_IN]
+    stores = [name for name in names if name.endswith((".h5", ".hdf5"))]
+    if columns and (names == [BUILT_IN] or stores):
         raise SettingsError(
-            f"--columns needs a table, but {', '.join(chosen)} is not a table; leave it out"
+            f"--columns needs a table, but {', '.join(names)} is not a table; leave it out"
         )
     if stores:
-        if len(chosen) > 1:
-            raise SettingsError(
-                f"{len(chosen)} data files, including a pair store; give one store, or only texts"
-            )
-        languages = PairStore(chosen[0]).languages
-        if languages[1] != language:
-            seen = f"pairs of {languages[0]} and {languages[1]}, not of {language}"
-            raise SettingsError(f"{chosen[0]}: {seen}; choose the language or the data")
-        return TrainingData(language, store=chosen[0])
+        return _store_data(language, names)
     writable_cache(_STORES)
-    if chosen == [BUILT_IN]:
-        if language not in LANGUAGES:
-            seen = (
-                f"no {standard}, and no built-in bitext for {language!r} (only for"
-                f" {', '.join(LANGUAGES)})"
-            )
-            raise SettingsError(f"{seen}; make a store with `{_FROM_TEXT.format(language)}`")
-        if not data:
-            command = _FROM_TEXT if language == "en" else _FROM_THE_WEB
-            logger.warning(_NO_DATA.format(standard, command.format(language)))
+    if names == [BUILT_IN]:
+        _check_built_in(language, default_store, is_asked_for=bool(data))
         return TrainingData(language)
-    texts = tuple(with_columns([parse_source(spec, ("en", language)) for spec in chosen], columns))
+    texts = [parse_source(name, ("en", language)) for name in names]
+    texts = with_columns(texts, columns)
     for text in texts:
-        for path in text.paths:
-            if wrong := folder_for_file(path):
-                raise TextError(f"{wrong}; name a file")
-            if is_pipe(path):
-                seen = "training reads its text more than once"
-                raise TextError(f"{stream_name(path)}: {seen}; save it to a file first")
-            if not Path(path).is_file():
-                raise TextError(f"{path}: no such file; check the path")
-        if not drop_invalid:
-            next(read_pairs(text, drop_invalid=False), None)
-    return TrainingData(language, texts=texts)
+        _check_text(text, drop_invalid)
+    return TrainingData(language, texts=tuple(texts))
+
+
+def _store_data(language: str, names: list[str]) -> TrainingData:
+    """Return the data of one pair store, which must be of the language."""
+    if len(names) > 1:
+        raise SettingsError(
+            f"{len(names)} data files, including a pair store; give one store, or only texts"
+        )
+    path = names[0]
+    first, second = PairStore(path).languages
+    if second != language:
+        raise SettingsError(
+            f"{path}: pairs of {first} and {second}, not of {language}; choose the language or the"
+            " data"
+        )
+    return TrainingData(language, store=path)
+
+
+def _check_built_in(language: str, default_store: Path, is_asked_for: bool) -> None:
+    """Refuse a language without built-in bitext; warn if nobody asked for it."""
+    if language not in LANGUAGES:
+        raise SettingsError(
+            f"no {default_store}, and no built-in bitext for {language!r} (only for"
+            f" {', '.join(LANGUAGES)}); make a store with `{_FROM_TEXT.format(language)}`"
+        )
+    if not is_asked_for:
+        command = _FROM_TEXT if language == "en" else _FROM_THE_WEB
+        logger.warning(_NO_DATA.format(default_store, command.format(language)))
+
+
+def _check_text(text: TextSource, drop_invalid: bool) -> None:
+    """Refuse files that cannot be read, and an unreadable first row."""
+    for path in text.paths:
+        if wrong := folder_for_file(path):
+            raise TextError(f"{wrong}; name a file")
+        if is_pipe(path):
+            raise TextError(
+                f"{stream_name(path)}: training reads its text more than once; save it to a file"
+                " first"
+            )
+        if not Path(path).is_file():
+            raise TextError(f"{path}: no such file; check the path")
+    if not drop_invalid:
+        next(read_pairs(text, drop_invalid=False), None)

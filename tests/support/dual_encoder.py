@@ -11,7 +11,6 @@ import torch
 from st_paragram.core.pair_store import PairStore, PairStoreWriter
 from st_paragram.families.muse import train as dual_encoder
 from st_paragram.families.muse.settings import DualEncoderSettings, MuseData
-from st_paragram.runs.run import TrainingRun
 from st_paragram.tools.evaluation.nli import NLI_LABELS
 from support.data import make_pairs
 
@@ -117,9 +116,7 @@ def new_trainer(data, settings, folder, **arguments):
     """
     torch.manual_seed(settings.seed)
     model = dual_encoder.new_model(data.bitext, settings)
-    trainer = dual_encoder.trainer(
-        model, data.bitext, settings, folder, None, TrainingRun("xx-yy", folder, more=data.more)
-    )
+    trainer = dual_encoder.trainer(model, data.bitext, settings, folder, None, data.more)
     for name, value in ({"save_strategy": "no"} | arguments).items():
         setattr(trainer.args, name, value)
     return trainer

@@ -122,4 +122,4 @@ def _mteb_license(license: Any) -> str | None:
 
 
 def _load(name: str) -> Any:
-    return importlib.import_module("st_paragram.learning.models.load_save").load(name)
+    return importlib.import_module("st_paragram.families.loading").load(name)

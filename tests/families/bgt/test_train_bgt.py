@@ -1,6 +1,5 @@
 """`st-paragram train bgt` and its configurations: from text to a directory that every reader opens."""
 
-import argparse
 from pathlib import Path
 
 import numpy as np
@@ -9,11 +8,10 @@ from sentence_transformers import SentenceTransformer
 from support.data import make_pairs
 
 import st_paragram
-from st_paragram.cli import train
-from st_paragram.cli.main import main
+from st_paragram.cli.main import main, parse
 from st_paragram.core.model_directory.record import read_training_record
-from st_paragram.families.bgt.family import FAMILY
 from st_paragram.families.bgt.settings import GenerativeSettings
+from st_paragram.runs.families import BGT
 
 QUICK = (
     "--dim 16 --ffn-dim 16 --heads 2 --latent-dim 8 --batch-tokens 300 --candidates 20 --epochs 1"
@@ -94,13 +92,11 @@ def test_bad_input_is_told_in_one_line(run, capsys, options):
 
 
 def test_configurations_and_the_commands_in_their_headers():
-    assert list(FAMILY.configs) == ["bgt_paper", "bgt_small"]
+    assert list(BGT.configs) == ["bgt_paper", "bgt_small"]
     # the defaults are the paper's
-    assert FAMILY.read_settings("bgt_paper", {}) == GenerativeSettings()
-    for name, path in FAMILY.configs.items():
+    assert BGT.read_settings("bgt_paper", {}) == GenerativeSettings()
+    for name, path in BGT.configs.items():
         lines = path.read_text(encoding="utf-8").split("\n")
         (words,) = (line[1:].split() for line in lines if line.startswith("#   st-paragram"))
-        parser = argparse.ArgumentParser()
-        train.add_options(parser)
-        chosen = parser.parse_args(words[2:])
+        chosen = parse(words[1:])
         assert (words[:2], chosen.kind, chosen.config) == (["st-paragram", "train"], "bgt", name)

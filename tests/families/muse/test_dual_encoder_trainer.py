@@ -14,8 +14,8 @@ from support.dual_encoder import (
     write_data,
 )
 
+from st_paragram.cli.train import bitext_of_languages
 from st_paragram.errors import SettingsError
-from st_paragram.families.muse.family import bitext_of_languages
 from st_paragram.families.muse.losses import DualEncoderTasks, ranking_loss
 from st_paragram.families.muse.tasks import TaskBatch, file_rows
 from st_paragram.learning.models import load_save
