@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import torch
 from sentence_transformers import SentenceTransformer
 
 from st_paragram.core.model_directory.configuration import (
@@ -63,10 +62,3 @@ def load(
         text = card.read_text(encoding="utf-8", errors="replace")
         model._model_card_text = text  # type: ignore[assignment]
     return model.eval()
-
-
-def load_network(folder: Path, num_threads: int | None) -> SentenceTransformer:
-    """Load a model that needs torch, which computes with `num_threads` threads."""
-    if num_threads is not None:
-        torch.set_num_threads(num_threads)
-    return load(folder)

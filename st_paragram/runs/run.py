@@ -15,6 +15,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from st_paragram.core.encoding.models import batch_size
 from st_paragram.core.files import folder_for_file
 from st_paragram.core.formatting import counted, in_words
 from st_paragram.core.model_directory.configuration import check_free
@@ -395,7 +396,6 @@ def _data(run: TrainingRun) -> tuple[PairStore, GradedPairs, Translations | None
 def _measurements(
     model: SentenceTransformer, pairs: GradedPairs, translations: Translations | None
 ) -> _Measurements:
-    from st_paragram.learning.models.sentence_transformers_encoder import batch_size
     from st_paragram.runs import development
 
     pairs = development.with_known_tokens(pairs, model)

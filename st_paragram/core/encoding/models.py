@@ -5,10 +5,22 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Protocol
 
+import st_paragram
 from st_paragram.core.encoding.embed import BATCH_SIZE
 from st_paragram.core.encoding.encoder import Encoder
 from st_paragram.core.model_directory.configuration import AVERAGING, read_configuration
 from st_paragram.core.model_directory.find import find
+
+#: The results of a network's layers for so many texts fit in the cache.
+NETWORK_BATCH_SIZE = 128
+#: Names of the modules of a mean of embeddings; their classes need torch.
+_OF_A_MEAN = {
+    "SentencePieceEmbedding",
+    "TokenEmbedding",
+    "StaticEmbedding",
+    "MeanPool",
+    "Normalize",
+}
 
 
 class TextEncoder(Protocol):
@@ -21,13 +33,19 @@ class TextEncoder(Protocol):
 
 
 def load_encoder(name: str | Path, num_threads: int | None = None) -> TextEncoder:
-    """Open an averaging model as an `Encoder`, any other model as a `SentenceTransformer`."""
+    """Open an averaging model as an `Encoder`, any other model as a `SentenceTransformer`.
+
+    `num_threads` limits the threads of a process that has no other work.
+    """
     folder = find(name)
     if read_configuration(folder).architecture == AVERAGING:
         return Encoder(folder, num_threads=num_threads)
-    from st_paragram.families.loading import load_network
+    model = st_paragram.load(folder)
+    if num_threads is not None:
+        from threadpoolctl import threadpool_limits
 
-    return load_network(folder, num_threads)
+        threadpool_limits(num_threads)  # those of torch, too
+    return model
 
 
 def has_towers(model: TextEncoder) -> bool:
@@ -46,6 +64,7 @@ def batch_size(model: TextEncoder) -> int:
     """Return how many texts a model embeds at a time: fewer for a network than for a mean."""
     if isinstance(model, Encoder):
         return BATCH_SIZE
-    from st_paragram.learning.models import sentence_transformers_encoder
-
-    return sentence_transformers_encoder.batch_size(model)
+    modules: Any = model
+    if {type(module).__name__ for module in modules} <= _OF_A_MEAN:
+        return BATCH_SIZE
+    return getattr(modules[0], "texts_at_once", NETWORK_BATCH_SIZE)

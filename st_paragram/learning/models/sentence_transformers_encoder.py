@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import numpy as np
 import torch
 from sentence_transformers import SentenceTransformer
-from sentence_transformers.sentence_transformer.modules import Normalize, StaticEmbedding
+from sentence_transformers.sentence_transformer.modules import Normalize
 from sentence_transformers.util import quantize_embeddings
 from torch import Tensor, nn
 from torch.nn.modules import module as torch_module
@@ -32,8 +32,6 @@ from st_paragram.learning.modules.compact_embedding import CompactEmbedding, in_
 from st_paragram.learning.modules.mean_pool import MeanPool, is_plain
 from st_paragram.learning.modules.token_embedding import TokenEmbedding
 
-NETWORK_BATCH_SIZE = 128  # results of a network's layers for so many texts fit in the cache
-
 _host_logger = logging.getLogger(SentenceTransformer.__module__)
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 # Attributes that change what a module does: hooks, and replaced methods.
@@ -44,16 +42,6 @@ _GLOBAL_HOOKS = [
     for name, hooks in vars(torch_module).items()
     if name.startswith("_global_") and isinstance(hooks, dict)
 ]
-
-
-def batch_size(model: object) -> int:
-    """Return the texts per forward pass: many for a mean of embeddings, which only reads memory,
-    fewer for others.
-    """
-    if not isinstance(model, SentenceTransformer):
-        return NETWORK_BATCH_SIZE
-    mean = averaging.averaging_embedding(model) is not None or isinstance(model[0], StaticEmbedding)
-    return BATCH_SIZE if mean else getattr(model[0], "texts_at_once", NETWORK_BATCH_SIZE)
 
 
 def listed(inputs: Any) -> tuple[Any, bool]:

@@ -16,11 +16,11 @@ from support.published_use import DIM, embed_plainly, make_weights
 import st_paragram
 from st_paragram.cli.main import main
 from st_paragram.conversion.use_import import UseFiles, import_use, read_use
+from st_paragram.core.encoding.models import batch_size
 from st_paragram.core.native import kernels
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
 from st_paragram.errors import ModelDirectoryError
 from st_paragram.families.muse import published_network
-from st_paragram.learning.models.sentence_transformers_encoder import batch_size
 
 
 @pytest.fixture(scope="module")

@@ -14,10 +14,9 @@ from sentence_transformers.sentence_transformer.modules import BoW, Normalize
 import st_paragram
 from st_paragram.core.embedding_table import Table, TableType
 from st_paragram.core.encoding.embed import BATCH_SIZE
+from st_paragram.core.encoding.models import NETWORK_BATCH_SIZE, batch_size
 from st_paragram.learning.models.sentence_transformers_encoder import (
-    NETWORK_BATCH_SIZE,
     ParagramEncoder,
-    batch_size,
     pipeline,
 )
 from st_paragram.learning.modules.compact_embedding import in_torch
