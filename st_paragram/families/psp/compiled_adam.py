@@ -1,4 +1,4 @@
-"""The training step of an averaging model as one compiled call: embedding, loss, gradients, Adam."""
+"""The training step of an averaging model as one compiled call: embedding, loss, Adam."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from st_paragram.core.native import kernels
 from st_paragram.core.native import obstacle as missing_kernels
 from st_paragram.errors import SettingsError
 from st_paragram.families.psp.margin_hard_negative import MarginHardNegativeLoss
+from st_paragram.families.psp.mega_batch import Ids, Rows
 from st_paragram.learning.models.averaging import averaging_embedding
 from st_paragram.learning.modules import huge_pages
 
@@ -122,15 +123,15 @@ class CompiledAdam(torch.optim.Optimizer):
 
     def make_step(
         self,
-        ids: NDArray[np.int32],
-        offsets: NDArray[np.int64],
-        columns: NDArray[np.int64],
+        ids: Ids,
+        offsets: Rows,
+        columns: Rows,
         margin: float,
         dropout: float = 0.0,
         seed: int = 0,
         further: Callable[[NDArray[np.float32]], NDArray[np.float32]] | None = None,
     ) -> float:
-        """Make a step on `columns`, int64 (4, B), sentences of a mega-batch; return the margin loss.
+        """Make a step on `columns` of sentences, int64 (4, B); return the margin loss.
 
         `ids`, `offsets` and `columns` are as in `MegaBatchTexts`; `dropout` is the probability, in
         [0, 1), of dropping a component of a token's embedding. `further` returns the gradient of an
@@ -147,7 +148,7 @@ class CompiledAdam(torch.optim.Optimizer):
             row.zero_()
         return loss
 
-    def embed(self, ids: NDArray[np.int32], offsets: NDArray[np.int64]) -> Tensor:
+    def embed(self, ids: Ids, offsets: Rows) -> Tensor:
         """Embed sentences with dense Adam's weights, float32 (n, D), without dropout."""
         threads = torch.get_num_threads()
         self._kernel.catch_up(ids, threads)
@@ -177,7 +178,7 @@ class CompiledAdam(torch.optim.Optimizer):
         return {"table": self.table.detach(), **self.state[self.table]}
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the state, including the table, whose sleeping rows differ from a saved model's."""
+        """Return the state, with the table, whose sleeping rows differ from a saved model's."""
         return super().state_dict() | {"table": self.table.detach()}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:

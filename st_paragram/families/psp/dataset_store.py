@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from typing import Any
 
 from datasets import Dataset, DatasetDict, Value
 from tqdm.auto import tqdm
@@ -40,7 +41,7 @@ def store_of(data: object, tokenizer: Tokenizer) -> PairStore:
     return PairStore(path)
 
 
-def _two_columns(data: object) -> Dataset:
+def _two_columns(data: Any) -> Dataset:
     """Return a data set with one text column for each language; refuse other data."""
     if not isinstance(data, Dataset):
         raise SettingsError(

@@ -55,7 +55,8 @@ class MarginHardNegativeLoss(nn.Module):
         """Compute the loss of a batch from two or four columns; labels are not used."""
         columns = list(sentence_features)
         if len(columns) == 4:
-            return margin_loss(*self.embed(columns), self.margin)
+            s, t, negative_of_s, negative_of_t = self.embed(columns)
+            return margin_loss(s, t, negative_of_s, negative_of_t, margin=self.margin)
         if len(columns) != 2:
             raise SettingsError(
                 f"MarginHardNegativeLoss got {len(columns)} columns of text; it takes 2 (s, t) or"
@@ -65,7 +66,7 @@ class MarginHardNegativeLoss(nn.Module):
         texts = labels_of_features(columns) if self.mask_duplicates else None
         s, t = self.embed(columns)
         of_s, of_t = hardest_negatives(s.detach(), t.detach(), texts)
-        return margin_loss(s, t, t[of_s], s[of_t], self.margin)
+        return margin_loss(s, t, t[of_s], s[of_t], margin=self.margin)
 
     def embed(self, columns: list[dict[str, Tensor]]) -> list[Tensor]:
         """Embed columns of B texts each, float (B, D)."""

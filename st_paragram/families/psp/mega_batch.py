@@ -14,6 +14,9 @@ from st_paragram.core.tokenizers import flat_ids
 from st_paragram.learning.training.batch_order import GOLDEN, EpochPermutation, mix
 from st_paragram.learning.training.text_labels import text_labels
 
+Ids = NDArray[np.int32]
+Rows = NDArray[np.int64]
+
 
 @dataclass(frozen=True)
 class MegaBatch:
@@ -61,13 +64,13 @@ class MegaBatchTexts:
     """
 
     mega: MegaBatch
-    ids: NDArray[np.int32]  # (total,)
-    offsets: NDArray[np.int64]  # (2n + 1,): sentence i is ids[offsets[i]:offsets[i + 1]]
-    rows: NDArray[np.int64]  # (n,), rows of the store
+    ids: Ids  # (total,)
+    offsets: Rows  # (2n + 1,): sentence i is ids[offsets[i]:offsets[i + 1]]
+    rows: Rows  # (n,), rows of the store
     # (2, n), for s and t, equal for equal texts, even if they are scrambled
-    labels: NDArray[np.int64]
+    labels: Rows
     # (4, n), sentences: s, t, negative of s, negative of t; empty before mining
-    columns: NDArray[np.int64]
+    columns: Rows
 
     @classmethod
     def read(
@@ -90,20 +93,20 @@ class MegaBatchTexts:
             ids = scrambled(ids, offsets, sentences, scramble, seed=seed, epoch=mega.epoch)
         return cls(mega, ids, offsets, rows, labels, columns=np.empty((4, 0), np.int64))
 
-    def take(self, sentences: NDArray[np.int64]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    def take(self, sentences: Rows) -> tuple[Ids, Rows]:
         """Return ids, int32 (total,), and offsets, int64 (B + 1,), of B sentences in any order."""
         counts = np.diff(self.offsets)[sentences]
         return flat_ids.take(self.ids, self.offsets[sentences], counts)
 
 
 def scrambled(
-    ids: NDArray[np.int32],
-    offsets: NDArray[np.int64],
-    sentences: NDArray[np.int64],
+    ids: Ids,
+    offsets: Rows,
+    sentences: Rows,
     probability: float,
     seed: int,
     epoch: int,
-) -> NDArray[np.int32]:
+) -> Ids:
     """Shuffle the ids of some sentences: the scrambling of ACL 2019.
 
     The authors' code draws the order once per sentence. Here, each epoch has a new order, a pure

@@ -25,7 +25,7 @@ from st_paragram.families.psp.compiled_adam import CompiledAdam
 from st_paragram.families.psp.dataset_store import store_of
 from st_paragram.families.psp.hardest_negatives import Precision, hardest_negatives
 from st_paragram.families.psp.margin_hard_negative import MarginHardNegativeLoss, margin_loss
-from st_paragram.families.psp.mega_batch import MegaBatch, MegaBatchTexts, mega_batches
+from st_paragram.families.psp.mega_batch import MegaBatch, MegaBatchTexts, Rows, mega_batches
 from st_paragram.families.psp.settings import TrainingSettings
 from st_paragram.families.psp.teacher import Teacher
 from st_paragram.learning.models.averaging import averaging_embedding
@@ -294,15 +294,13 @@ class MegaBatchTrainer(StoreTrainer):
         embeddings = torch.cat(parts)
         return embeddings[torch.from_numpy(np.argsort(order)).to(embeddings.device)]
 
-    def _features(self, texts: MegaBatchTexts, sentences: NDArray[np.int64]) -> dict[str, Any]:
+    def _features(self, texts: MegaBatchTexts, sentences: Rows) -> dict[str, Any]:
         features = flat_features(*texts.take(sentences))
         return {name: tensor.to(self.args.device) for name, tensor in features.items()}
 
     # The two kinds of steps.
 
-    def _torch_step(
-        self, texts: MegaBatchTexts, columns: NDArray[np.int64], rows: NDArray[np.int64]
-    ) -> Tensor:
+    def _torch_step(self, texts: MegaBatchTexts, columns: Rows, rows: Rows) -> Tensor:
         self.model.train()
         features = [self._features(texts, column) for column in columns]
         if self._teacher is None:
@@ -320,8 +318,8 @@ class MegaBatchTrainer(StoreTrainer):
         self,
         compiled: CompiledAdam,
         texts: MegaBatchTexts,
-        columns: NDArray[np.int64],
-        rows: NDArray[np.int64],
+        columns: Rows,
+        rows: Rows,
     ) -> Tensor:
         teacher: Any = self._teacher
         teacher_loss = 0.0

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from st_paragram.core.pair_store import PairStore
 from st_paragram.errors import SettingsError, refused
+from st_paragram.families.psp.mega_batch import Rows
 
 _FILE = "teacher.pt"
 # learning rate of Adam for the map; the cosine ignores its scale, so one rate works for all
@@ -67,8 +68,8 @@ class Teacher:
         self._optimizer = torch.optim.Adam([self.projection], _RATE, fused=True)
         self.distances: list[float] = []
 
-    def targets(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Return the vectors for the first sides of rows of the store, then for their second sides."""
+    def targets(self, rows: Rows) -> NDArray[np.float32]:
+        """Return the vectors for the first sides of rows, then for their second sides."""
         places = np.concatenate([rows, rows + self._pairs]) % len(self._vectors)
         vectors = self._vectors[places].astype(np.float32)
         is_finite = np.isfinite(vectors).all(axis=1)
@@ -80,7 +81,7 @@ class Teacher:
         return vectors
 
     @torch.no_grad()
-    def learn(self, embeddings: Tensor, rows: NDArray[np.int64]) -> tuple[float, Tensor]:
+    def learn(self, embeddings: Tensor, rows: Rows) -> tuple[float, Tensor]:
         """Update the map; return the term and its gradient for B rows, embedded as (2B, D)."""
         projection = self.projection.detach()
         targets = torch.from_numpy(self.targets(rows)).to(projection.device)

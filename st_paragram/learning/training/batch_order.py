@@ -45,7 +45,7 @@ class EpochPermutation:
 
 
 def mix(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Apply SplitMix64's finalizer (Steele, Lea and Flood, 2014), so that all bits depend on all."""
+    """Apply SplitMix64's finalizer (Steele, Lea and Flood, 2014): each bit affects all bits."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return x ^ (x >> np.uint64(31))
