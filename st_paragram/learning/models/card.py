@@ -27,22 +27,28 @@ NO_LICENSE = (
     " licenses of the training text\nallow; `st-paragram push --license` puts it here."
 )
 
-_OPENING = """\
-With {library}:
+_STOCK_OPENING = """\
+With [sentence-transformers](https://sbert.net) alone:
 
 ```python
-{imports}
+from sentence_transformers import SentenceTransformer
 
-model = {load}("{address}"){path}
+model = SentenceTransformer("{address}"){comment}
+embeddings = model.encode(["a first sentence", "a second one"])
+print(model.similarity(embeddings, embeddings))
+```
+
+`st_paragram.load("{address}")` also opens it."""
+_PLUGIN_OPENING = """\
+With st_paragram:
+
+```python
+import st_paragram
+
+model = st_paragram.load("{address}"){comment}
 embeddings = model.encode(["a first sentence", "a second one"])
 print(model.similarity(embeddings, embeddings))
 ```"""
-_STOCK = {
-    "library": "[sentence-transformers](https://sbert.net) alone",
-    "imports": "from sentence_transformers import SentenceTransformer",
-    "load": "SentenceTransformer",
-}
-_PLUGIN = {"library": "st_paragram", "imports": "import st_paragram", "load": "st_paragram.load"}
 _JIEBA = """\
 This model segments Chinese with jieba before sentencepiece, as in the paper. `st_paragram.load`
 does this; plain sentence-transformers does not, so its embeddings of Chinese text DIFFER unless you
@@ -102,14 +108,9 @@ def render(card: Card) -> str:
         )
     else:
         terms = LICENSE.format(card.license) if card.license else NO_LICENSE
-    address = card.address or card.name
-    opening = _OPENING.format(
-        **(_STOCK if card.stock else _PLUGIN),
-        address=address,
-        path="" if card.address else PATH_COMMENT,
-    )
-    if card.stock:
-        opening += f'\n\n`st_paragram.load("{address}")` also opens it.'
+    template = _STOCK_OPENING if card.stock else _PLUGIN_OPENING
+    comment = "" if card.address else PATH_COMMENT
+    opening = template.format(address=card.address or card.name, comment=comment)
     sections = [f"## {title}\n\n{text}" for title, text in [("License", terms), *card.sections]]
     text = blocks(f"# {card.name}", card.summary, opening, card.note, *sections)
     return f"---\n{metadata.to_yaml()}\n---\n\n{text}\n"

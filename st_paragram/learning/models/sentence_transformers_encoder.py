@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable, KeysView, Mapping, Set
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -33,7 +33,6 @@ from st_paragram.learning.modules.token_embedding import TokenEmbedding
 NETWORK_BATCH_SIZE = 128  # results of a network's layers for so many texts fit in the cache
 
 _host_logger = logging.getLogger(SentenceTransformer.__module__)
-_Method = TypeVar("_Method", bound=Callable[..., Any])
 # Attributes that change what a module does: hooks, and replaced methods.
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_compiled_call_impl", "forward", "preprocess")
 
@@ -146,7 +145,7 @@ class _Call:
         return result[0] if isinstance(self.inputs, str) else result
 
 
-def _in_larger_batches(method: _Method) -> _Method:
+def _in_larger_batches(method: Callable[..., Any]) -> Callable[..., Any]:
     """Return the method with BATCH_SIZE as the default of its argument `batch_size`."""
 
     @functools.wraps(method)
@@ -155,7 +154,7 @@ def _in_larger_batches(method: _Method) -> _Method:
             kwargs.setdefault("batch_size", BATCH_SIZE)
         return method(*args, **kwargs)
 
-    return cast("_Method", in_larger_batches)
+    return in_larger_batches
 
 
 def _in_language(tokenizer: Tokenizer, language: str) -> BilingualTokenizer:
@@ -182,10 +181,9 @@ class ParagramEncoder(SentenceTransformer):
         (2, 256)
     """
 
-    encode_query = _in_larger_batches(SentenceTransformer.encode_query)
-    encode_document = _in_larger_batches(SentenceTransformer.encode_document)
-
     if not TYPE_CHECKING:  # type checkers see the overloads of the base class
+        encode_query = _in_larger_batches(SentenceTransformer.encode_query)
+        encode_document = _in_larger_batches(SentenceTransformer.encode_document)
 
         @_in_larger_batches
         @functools.wraps(SentenceTransformer.encode)
