@@ -117,10 +117,13 @@ def test_the_best_model_is_loaded_at_the_end(tmp_path, small):
     }
     every = {"save_strategy": "steps", "save_steps": 3, "eval_strategy": "steps", "eval_steps": 3}
     trainer = mega_batches(tmp_path, small, evaluator=watched, save_total_limit=1, **best, **every)
+    (tmp_path / "checkpoint-1").mkdir()  # not a checkpoint of ours
     trainer.train()
     assert len(watched.seen) == 3
     assert torch.equal(trainer.model[0].embedding.weight, watched.seen[0])
-    assert (tmp_path / "checkpoint-3").is_dir()
+    folders = {path.name for path in tmp_path.glob("checkpoint-*")}
+    assert folders == {"checkpoint-1", "checkpoint-3", "checkpoint-9"}  # best, and newest
+    assert trainer.args.save_total_limit == 1
 
 
 def test_a_model_that_cannot_be_saved_is_refused_before_it_is_trained(tmp_path, small):
