@@ -136,9 +136,9 @@ def hardest_negatives(
     if both_sides:
         row_argmax = torch.where(best_of_column > best_of_row, column_argmax, row_argmax)
         best_of_row = torch.maximum(best_of_row, best_of_column)
-        negatives = torch.where(best_of_row.isneginf(), partners, row_argmax)
-        return negatives[:n], negatives[n:]
     of_first = torch.where(best_of_row.isneginf(), partners, row_argmax)
+    if both_sides:
+        return of_first[:n], of_first[n:]
     of_second = torch.where(best_of_column.isneginf(), partners, column_argmax)
     return of_first, of_second
 

@@ -30,7 +30,8 @@ from st_paragram.errors import SettingsError
 # limit for model files from elsewhere; more layers would be built before an error
 MOST_LAYERS = 1000
 # Noncharacters of Unicode, which no text contains, stand for padding and end in `tokenizer.json`.
-_PAD, _END = "\ufdd2", "\ufdd3"
+_PAD = "\ufdd2"
+_END = "\ufdd3"
 
 
 @dataclass(frozen=True)
