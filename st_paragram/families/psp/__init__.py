@@ -1,3 +1,1 @@
-"""P-SP: the mean of sentencepiece embeddings, trained with a margin loss and mined negatives (EMNLP
-2022).
-"""
+"""P-SP (EMNLP 2022): the mean of sentencepiece embeddings, trained with mined negatives."""

@@ -1,6 +1,4 @@
-"""The whole training step of an averaging model as one compiled call: embedding, loss, gradients,
-Adam.
-"""
+"""The training step of an averaging model as one compiled call: embedding, loss, Adam."""
 
 from __future__ import annotations
 
@@ -20,6 +18,7 @@ from st_paragram.core.native import kernels
 from st_paragram.core.native import obstacle as missing_kernels
 from st_paragram.errors import SettingsError
 from st_paragram.families.psp.margin_hard_negative import MarginHardNegativeLoss
+from st_paragram.families.psp.mega_batch import Ids, Rows
 from st_paragram.learning.models.averaging import averaging_embedding
 from st_paragram.learning.modules import huge_pages
 
@@ -30,8 +29,7 @@ _SMALLEST_BETA = 1e-3
 
 
 class CompiledAdam(torch.optim.Optimizer):
-    """Dense Adam (Kingma and Ba, 2015) on an embedding table at the cost of the rows that a batch
-    touches.
+    """Dense Adam (Kingma and Ba, 2015) on a table at the cost of the rows that a batch touches.
 
     `make_step` is a whole step, equal to `TokenEmbedding`, `MeanPool`, `MarginHardNegativeLoss` and
     dense Adam, up to float32 rounding. No tensor of all tokens is made, and a row's gradient stays
@@ -70,7 +68,9 @@ class CompiledAdam(torch.optim.Optimizer):
         Rows of `unknown_ids` that are zeros stay zeros: texts without a known token have no
         direction.
         """
-        decay = max(betas[0], _SMALLEST_BETA) / betas[1] ** 0.5 if betas[1] > 0 else math.inf
+        decay = math.inf
+        if betas[1] > 0:
+            decay = max(betas[0], _SMALLEST_BETA) / betas[1] ** 0.5
         if not (lr >= 0 and eps > 0 and 0 <= betas[0] < 1 and betas[1] < 1 and decay < 1):
             raise SettingsError(
                 f"lr {lr}, betas {betas}, eps {eps}: Adam does not converge with these; change them"
@@ -78,21 +78,22 @@ class CompiledAdam(torch.optim.Optimizer):
         super().__init__([table], {"lr": lr, "betas": betas, "eps": eps})
         table.data = huge_pages.copy_of(table.data)
         self.table = table
-        shape = (table.shape[0], table.shape[1])
+        first_moments = huge_pages.empty(tuple(table.shape)).zero_()
+        second_moments = huge_pages.empty(tuple(table.shape)).zero_()
         self.state[table] = {
-            "exp_avg": huge_pages.empty(shape).zero_(),
-            "exp_avg_sq": huge_pages.empty(shape).zero_(),
+            "exp_avg": first_moments,
+            "exp_avg_sq": second_moments,
             # last step with a gradient for each row; 0: never
             "last_step": torch.zeros(len(table), dtype=torch.long),
             "step": torch.zeros((), dtype=torch.long),
             "moves": torch.zeros(4, _LONGEST_SLEEP, dtype=torch.float64),
             "moves_from": torch.zeros((), dtype=torch.long),  # the step of the first column
         }
-        zero_ids = [row for row in unknown_ids if not table.data[row].any()]
-        moments = [self.state[table][name] for name in ("exp_avg", "exp_avg_sq")]
-        by_row = [tensor.numpy() for tensor in (table.data, *moments)]
-        self._rows_of_zeros = [array[row] for array in by_row for row in zero_ids]
-        # then momentum is below float32's resolution
+        self._rows_of_zeros = []
+        for row in unknown_ids:
+            if not table.data[row].any():
+                self._rows_of_zeros += [table.data[row], first_moments[row], second_moments[row]]
+        # After so many steps, momentum is below float32's resolution.
         window = math.ceil(math.log(_LEFT) / math.log(decay))
         arrays = [array.numpy() for array in self._arrays().values()]
         self._kernel = kernels().TrainingStep(*arrays, *betas, eps, window)
@@ -105,56 +106,55 @@ class CompiledAdam(torch.optim.Optimizer):
     def obstacle(
         model: SentenceTransformer, loss: nn.Module, args: TrainingArguments
     ) -> str | None:
-        """Return why a training run cannot use the compiled step, in a few words; None if it can."""
+        """Return why a training run cannot use the compiled step, in a few words, or None."""
         if missing := missing_kernels():
             return missing
-        if (embedding := averaging_embedding(model)) is None:
+        embedding = averaging_embedding(model)
+        if embedding is None:
             return "other modules than TokenEmbedding and MeanPool"
         table = embedding.embedding.weight
         if table.device.type != "cpu" or table.dtype != torch.float32:
             return f"a table of {str(table.dtype).removeprefix('torch.')} on {table.device.type}"
         if type(loss) is not MarginHardNegativeLoss:
             return f"the loss {type(loss).__name__}"
-        return (
-            "weight decay" if args.weight_decay else "clipping" if args.max_grad_norm > 0 else None
-        )
+        if args.weight_decay:
+            return "weight decay"
+        return "clipping" if args.max_grad_norm > 0 else None
 
     def make_step(
         self,
-        ids: NDArray[np.int32],
-        offsets: NDArray[np.int64],
-        columns: NDArray[np.int64],
+        ids: Ids,
+        offsets: Rows,
+        columns: Rows,
         margin: float,
         dropout: float = 0.0,
         seed: int = 0,
         further: Callable[[NDArray[np.float32]], NDArray[np.float32]] | None = None,
     ) -> float:
-        """Make a step on `columns`, int64 (4, B), of the sentences of a mega-batch; return the
-        margin loss.
+        """Make a step on `columns` of sentences, int64 (4, B); return the margin loss.
 
         `ids`, `offsets` and `columns` are as in `MegaBatchTexts`; `dropout` is the probability, in
         [0, 1), of dropping a component of a token's embedding. `further` returns the gradient of an
         additional loss term, float32 (2B, D), for the embeddings of all s and then all t.
         """
-        rate, threads = float(self.param_groups[0]["lr"]), torch.get_num_threads()
-        columns, seed = np.ascontiguousarray(columns), seed % 2**64
+        rate = float(self.param_groups[0]["lr"])
+        threads = torch.get_num_threads()
+        columns = np.ascontiguousarray(columns)
+        seed %= 2**64
         loss: float = self._kernel.train(
             ids, offsets, columns, margin, rate, threads, dropout, seed, further
         )
         for row in self._rows_of_zeros:
-            row.fill(0)
+            row.zero_()
         return loss
 
-    def embed(self, ids: NDArray[np.int32], offsets: NDArray[np.int64]) -> Tensor:
-        """Embed sentences, float32 (n, D), without dropout, with the weights that dense Adam would
-        have.
-        """
+    def embed(self, ids: Ids, offsets: Rows) -> Tensor:
+        """Embed sentences with dense Adam's weights, float32 (n, D), without dropout."""
         threads = torch.get_num_threads()
         self._kernel.catch_up(ids, threads)
         result = torch.empty(len(offsets) - 1, self.table.shape[1])
-        kernels().mean_rows(
-            self.table.detach().numpy(), ids, offsets, result.numpy(), False, threads
-        )
+        table = self.table.detach().numpy()
+        kernels().mean_rows(table, ids, offsets, result.numpy(), False, threads)
         return result
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
@@ -166,9 +166,7 @@ class CompiledAdam(torch.optim.Optimizer):
 
     @contextmanager
     def caught_up(self) -> Iterator[None]:
-        """Give the table the state of dense Adam within the block, and restore it exactly
-        afterwards.
-        """
+        """Give the table the state of dense Adam within the block, and then restore it exactly."""
         before = self.table.detach().clone()
         self._kernel.move_all(torch.get_num_threads())
         try:
@@ -180,25 +178,18 @@ class CompiledAdam(torch.optim.Optimizer):
         return {"table": self.table.detach(), **self.state[self.table]}
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the state, including the table, whose sleeping rows are not up to date as in a
-        saved model.
-        """
+        """Return the state, with the table, whose sleeping rows differ from a saved model's."""
         return super().state_dict() | {"table": self.table.detach()}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Load state and table, in place, so that training resumes with identical results."""
-        given, own = {"table": state_dict["table"], **state_dict["state"][0]}, self._arrays()
-        kinds = [
-            {name: (tensor.shape, tensor.dtype) for name, tensor in each.items()}
-            for each in (given, own)
-        ]
-        if kinds[0] != kinds[1]:
-            raise SettingsError(
-                "the optimizer's state belongs to another table; resume with the same settings"
-            )
-        for name, tensor in own.items():
-            tensor.copy_(given[name])
+        loaded = {"table": state_dict.get("table"), **state_dict["state"][0]}
+        for name, tensor in self._arrays().items():
+            stored = loaded.get(name)
+            if stored is None or stored.shape != tensor.shape or stored.dtype != tensor.dtype:
+                raise SettingsError(
+                    "the optimizer's state belongs to another table; resume with the same settings"
+                )
+            tensor.copy_(stored)
         (group,) = state_dict["param_groups"]
-        self.param_groups[0].update(
-            {name: value for name, value in group.items() if name != "params"}
-        )
+        self.param_groups[0].update({**group, "params": [self.table]})

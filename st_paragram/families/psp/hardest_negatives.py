@@ -1,4 +1,4 @@
-"""The most similar sentence that is not a translation, for every sentence of a batch or mega-batch."""
+"""The most similar sentence that is not a translation, for each sentence of a (mega-)batch."""
 
 from __future__ import annotations
 
@@ -15,13 +15,12 @@ from st_paragram.core.native import kernels
 
 
 class Precision(str, Enum):
-    """Number types for similarities in the search for negatives: FLOAT32 (exact), or AUTO, the
-    device's fastest type.
+    """Number types for similarities in the search for negatives.
 
-    AUTO stands for TF32 (GPUs) or BFLOAT16, which round the embeddings to 10 and 7 bits of
-    fraction, or INT8, which rounds them to 6 and 7 bits in all, with one scale per sentence. The
-    cosines of negatives found with INT8 were lower than those of the hardest negatives by 0.0001 on
-    average, and by at most 0.007.
+    FLOAT32 is exact. AUTO stands for the device's fastest type: TF32 (GPUs) or BFLOAT16, which
+    round the embeddings to 10 and 7 bits of fraction, or INT8, which rounds them to 6 and 7 bits in
+    all, with one scale per sentence. The cosines of negatives found with INT8 were lower than those
+    of the hardest negatives by 0.0001 on average, and by at most 0.007.
     """
 
     AUTO = "auto"
@@ -46,7 +45,7 @@ class Precision(str, Enum):
 
 
 def has_byte_products() -> bool:
-    """Whether INT8 can be used here: the compiled kernels are installed and the processor has AVX2."""
+    """Whether INT8 can be used: with the compiled kernels, on a processor with AVX2."""
     return kernels() is not None and bool(kernels().has_byte_products())
 
 
@@ -82,40 +81,55 @@ def hardest_negatives(
         index `second` and `first`; otherwise the 2n sentences `cat(first, second)`. A sentence
         without candidates gets its own partner, whose equal cosines give no gradient.
     """
-    precision = precision.on(first.device)
-    n, labels, shares = len(first), torch.stack(list(texts)) if texts else None, None
-    if labels is not None:  # pairs that share a text with another pair; only these need masking
+    n = len(first)
+    labels = first.new_empty((2, 0), dtype=torch.long)
+    shares = first.new_zeros(n, dtype=torch.bool)
+    if texts:
+        labels = torch.stack(list(texts))
+        # Pairs that share a text with another pair; only these need masking.
         _, inverse, counts = labels.unique(return_inverse=True, return_counts=True)
-        shares = (counts[inverse] > 1 + (labels[0] == labels[1]).long()).any(0)
-    # one compiled pass that keeps all similarities in the processor's caches
+        own = 1 + (labels[0] == labels[1]).long()
+        shares = (counts[inverse] > own).any(0)
+
+    precision = precision.on(first.device)
     if precision is Precision.INT8:
-        sharing = [np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.uint8)]
-        if labels is not None and shares is not None:
-            sharing = [*labels.numpy(), shares.numpy().view(np.uint8)]
-        vectors = [side.float().contiguous().numpy() for side in (first, second)]
-        of_first, of_second = found = torch.empty(2, n, dtype=torch.long)
+        # One compiled pass that keeps all similarities in the processor's caches.
+        negatives = torch.empty(2, n, dtype=torch.long)
         kernels().hardest_negatives(
-            *vectors, *sharing, both_sides, torch.get_num_threads(), *found.numpy()
+            first.float().contiguous().numpy(),
+            second.float().contiguous().numpy(),
+            labels[0].numpy(),
+            labels[1].numpy(),
+            (shares if texts else shares[:0]).numpy().view(np.uint8),
+            both_sides,
+            torch.get_num_threads(),
+            *negatives.numpy(),
         )
-        return of_first, of_second
+        return negatives[0], negatives[1]
+
     rows = F.normalize(first, dim=1, eps=1e-8)
     columns = F.normalize(second, dim=1, eps=1e-8)
-    partners = pairs = torch.arange(n, device=first.device)
+    pairs = torch.arange(n, device=first.device)
+    partners = pairs
     if both_sides:
-        rows = columns = torch.cat([rows, columns])
-        pairs, partners = pairs.repeat(2), torch.arange(2 * n, device=first.device).roll(n)
+        rows = torch.cat([rows, columns])
+        columns = rows
+        pairs = pairs.repeat(2)
+        partners = torch.arange(2 * n, device=first.device).roll(n)
     if precision is Precision.BFLOAT16:
-        rows, columns = rows.bfloat16(), columns.bfloat16()
+        rows = rows.bfloat16()
+        columns = columns.bfloat16()
 
     best_of_row, best_of_column = rows.new_full((2, len(rows)), -torch.inf)
     row_argmax, column_argmax = partners.new_zeros(2, len(rows))
     for start in range(0, len(rows), block):
-        # With both sides the product is symmetric: the columns before the block were already
+        stop = start + block
+        # With both sides, the product is symmetric: the columns before the block were already
         # processed as rows.
-        skip, stop = start if both_sides else 0, start + block
+        skip = start if both_sides else 0
         similarity = _product(rows[start:stop], columns[skip:], precision)
         _mask_own_pair(similarity, pairs[start:stop], skip, n)
-        if labels is not None and shares is not None:
+        if texts:
             _mask_shared_texts(similarity, labels, pairs[start:stop], pairs[skip:], shares)
         _update(best_of_row[start:stop], row_argmax[start:stop], *similarity.max(1), skip)
         _update(best_of_column[skip:], column_argmax[skip:], *similarity.max(0), start)
@@ -125,25 +139,15 @@ def hardest_negatives(
     of_first = torch.where(best_of_row.isneginf(), partners, row_argmax)
     if both_sides:
         return of_first[:n], of_first[n:]
-    return of_first, torch.where(best_of_column.isneginf(), partners, column_argmax)
-
-
-def _mask_shared_texts(
-    similarity: Tensor, labels: Tensor, row_pairs: Tensor, column_pairs: Tensor, shares: Tensor
-) -> None:
-    """Set similarities to -inf if the pairs of row and column share a text; `labels` are int64 (2,
-    n).
-    """
-    rows = shares[row_pairs].nonzero().view(-1)
-    equal = torch.zeros(len(rows), len(column_pairs), dtype=torch.bool, device=similarity.device)
-    for row_labels, column_labels in itertools.product(labels, labels):
-        equal |= row_labels[row_pairs[rows], None] == column_labels[column_pairs][None]
-    similarity[rows] = similarity[rows].masked_fill_(equal, -torch.inf)
+    of_second = torch.where(best_of_column.isneginf(), partners, column_argmax)
+    return of_first, of_second
 
 
 def _product(rows: Tensor, columns: Tensor, precision: Precision) -> Tensor:
+    if precision is not Precision.TF32:
+        return rows @ columns.T
     before = torch.get_float32_matmul_precision()
-    torch.set_float32_matmul_precision("high" if precision is Precision.TF32 else before)
+    torch.set_float32_matmul_precision("high")
     try:
         return rows @ columns.T
     finally:
@@ -151,12 +155,21 @@ def _product(rows: Tensor, columns: Tensor, precision: Precision) -> Tensor:
 
 
 def _mask_own_pair(similarity: Tensor, row_pairs: Tensor, skip: int, n: int) -> None:
-    """Set similarities to -inf if row and column belong to the same pair; `skip` is the block's
-    first column.
-    """
+    """Set similarities within a pair to -inf; `skip` is the block's first column."""
     for columns in (row_pairs - skip, row_pairs + n - skip):
         inside = (columns >= 0) & (columns < similarity.shape[1])
         similarity[inside.nonzero().view(-1), columns[inside]] = -torch.inf
+
+
+def _mask_shared_texts(
+    similarity: Tensor, labels: Tensor, row_pairs: Tensor, column_pairs: Tensor, shares: Tensor
+) -> None:
+    """Set similarities of pairs that share a text to -inf; `labels` are int64 (2, n)."""
+    rows = shares[row_pairs].nonzero().view(-1)
+    equal = torch.zeros(len(rows), len(column_pairs), dtype=torch.bool, device=similarity.device)
+    for row_labels, column_labels in itertools.product(labels, labels):
+        equal |= row_labels[row_pairs[rows], None] == column_labels[column_pairs][None]
+    similarity[rows] = similarity[rows].masked_fill_(equal, -torch.inf)
 
 
 def _update(best: Tensor, argmax: Tensor, value: Tensor, where: Tensor, shift: int) -> None:

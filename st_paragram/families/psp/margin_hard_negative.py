@@ -17,8 +17,7 @@ from st_paragram.learning.training.text_labels import labels_of_features
 
 
 class MarginHardNegativeLoss(nn.Module):
-    """Hinge loss: mean of [margin - cos(s, t) + cos(s, t')]+ plus mean of [margin - cos(s, t) +
-    cos(t, s')]+.
+    """Mean of [margin - cos(s, t) + cos(s, t')]+ plus mean of [margin - cos(s, t) + cos(t, s')]+.
 
     Source: EMNLP 2022 ("Paraphrastic Representations at Scale"), equation 1, in both directions
     like the authors' code. Columns of the data set: (s, t), where negatives are the hardest
@@ -53,33 +52,31 @@ class MarginHardNegativeLoss(nn.Module):
     def forward(
         self, sentence_features: Iterable[dict[str, Tensor]], labels: Tensor | None = None
     ) -> Tensor:
-        """Compute the loss of a batch, a scalar, from the features of two or four columns; labels
-        are not used.
-        """
+        """Compute the loss of a batch from two or four columns; labels are not used."""
         columns = list(sentence_features)
-        if len(columns) not in (2, 4):
-            expected = "2 (s, t) or 4 (s, t, negative of s, negative of t)"
+        if len(columns) == 4:
+            s, t, negative_of_s, negative_of_t = self.embed(columns)
+            return margin_loss(s, t, negative_of_s, negative_of_t, margin=self.margin)
+        if len(columns) != 2:
             raise SettingsError(
-                f"MarginHardNegativeLoss got {len(columns)} columns of text; it takes {expected}"
+                f"MarginHardNegativeLoss got {len(columns)} columns of text; it takes 2 (s, t) or"
+                " 4 (s, t, negative of s, negative of t)"
             )
         # Read before the model is applied, since it may replace the features.
-        texts = labels_of_features(columns) if self.mask_duplicates and len(columns) == 2 else None
-        embeddings = self.embed(columns)
-        if len(columns) == 2:
-            s, t = embeddings
-            of_s, of_t = hardest_negatives(s.detach(), t.detach(), texts)
-            embeddings = [s, t, t[of_s], s[of_t]]
-        s, t, negative_of_s, negative_of_t = embeddings
-        return margin_loss(s, t, negative_of_s, negative_of_t, self.margin)
+        texts = labels_of_features(columns) if self.mask_duplicates else None
+        s, t = self.embed(columns)
+        of_s, of_t = hardest_negatives(s.detach(), t.detach(), texts)
+        return margin_loss(s, t, t[of_s], s[of_t], margin=self.margin)
 
     def embed(self, columns: list[dict[str, Tensor]]) -> list[Tensor]:
         """Embed columns of B texts each, float (B, D)."""
-        if all(map(is_flat, columns)):
-            # One forward pass for all columns: each backward pass through the table costs as much
-            # as a whole step.
-            counts = [len(column["cu_seq_lens_q"]) - 1 for column in columns]
-            return list(self.model(join_features(columns))["sentence_embedding"].split(counts))
-        return [self.model(column)["sentence_embedding"] for column in columns]
+        if not all(is_flat(column) for column in columns):
+            return [self.model(column)["sentence_embedding"] for column in columns]
+        # One forward pass for all columns: each backward pass through the table costs as much as a
+        # whole step.
+        embeddings = self.model(join_features(columns))["sentence_embedding"]
+        counts = [len(column["cu_seq_lens_q"]) - 1 for column in columns]
+        return list(embeddings.split(counts))
 
     def get_config_dict(self) -> dict[str, Any]:
         """Return the settings for the model card."""

@@ -1,4 +1,4 @@
-"""Mega-batches: the schedule of their sizes, their texts, and the negatives mined in them."""
+"""Mega-batches: the schedule of their sizes, and their texts."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 
 from st_paragram.core.pair_store import PairStore
 from st_paragram.core.tokenizers import flat_ids
-from st_paragram.learning.training.batch_order import EpochPermutation, mix
+from st_paragram.learning.training.batch_order import GOLDEN, EpochPermutation, mix
 from st_paragram.learning.training.text_labels import text_labels
 
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # the increment of SplitMix64
+Ids = NDArray[np.int32]
+Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -36,20 +37,21 @@ def mega_batches(
     """Yield the annealed mega-batches of a training run without end (EMNLP 2022, section 3).
 
     M starts at 1. When a mega-batch is formed, M grows by one if another `anneal_interval`
-    mini-batches, counted over all epochs, have been seen, up to `maximum`. With an interval of 0, M
+    mini-batches, counted over all epochs, have been used, up to `maximum`. With an interval of 0, M
     is `maximum` from the start. A mega-batch ends with its epoch.
     """
     size = 1 if anneal_interval else maximum
-    seen = grown_at = 0
+    used = 0
+    intervals = 0
     for epoch in count():
         start = 0
         while start < batches_per_epoch:
-            if anneal_interval and size < maximum and seen // anneal_interval > grown_at:
+            if anneal_interval and size < maximum and used // anneal_interval > intervals:
                 size += 1
-                grown_at = seen // anneal_interval
+                intervals = used // anneal_interval
             stop = min(start + size, batches_per_epoch)
             yield MegaBatch(epoch, start, stop, size)
-            seen += stop - start
+            used += stop - start
             start = stop
 
 
@@ -57,19 +59,18 @@ def mega_batches(
 class MegaBatchTexts:
     """The n pairs of a mega-batch, read from the store.
 
-    Sentences 0 to n - 1 are s, sentences n to 2n - 1 are t.
-
-    Both sides' ids are in one array, so both sides must use the same embedding matrix.
+    Sentences 0 to n - 1 are s, sentences n to 2n - 1 are t. The ids of both sides are in one array,
+    so both sides must use the same embedding matrix.
     """
 
     mega: MegaBatch
-    ids: NDArray[np.int32]  # (total,)
-    offsets: NDArray[np.int64]  # (2n + 1,): sentence i is ids[offsets[i]:offsets[i + 1]]
-    rows: NDArray[np.int64]  # (n,), rows of the store
+    ids: Ids  # (total,)
+    offsets: Rows  # (2n + 1,): sentence i is ids[offsets[i]:offsets[i + 1]]
+    rows: Rows  # (n,), rows of the store
     # (2, n), for s and t, equal for equal texts, even if they are scrambled
-    labels: NDArray[np.int64]
+    labels: Rows
     # (4, n), sentences: s, t, negative of s, negative of t; empty before mining
-    columns: NDArray[np.int64]
+    columns: Rows
 
     @classmethod
     def read(
@@ -80,36 +81,32 @@ class MegaBatchTexts:
         `batch_size` is the mini-batch size, `seed` the seed of permutation and scrambling, and
         `scramble` the probability of shuffling a sentence's ids, with a new order in each epoch.
         """
-        n = len(store)
-        permutation = EpochPermutation(n, seed, mega.epoch)
-        rows = permutation[mega.start * batch_size : min(mega.stop * batch_size, n)]
-        (first, first_offsets), (second, second_offsets) = (
-            store.take(side, rows, np.int32) for side in "ab"
-        )
-        offsets = np.concatenate([first_offsets, second_offsets[1:] + first_offsets[-1]])
+        permutation = EpochPermutation(len(store), seed, mega.epoch)
+        rows = permutation[mega.start * batch_size : mega.stop * batch_size]
+        first, first_offsets = store.take("a", rows, np.int32)
+        second, second_offsets = store.take("b", rows, np.int32)
         ids = np.concatenate([first, second])
+        offsets = np.concatenate([first_offsets, second_offsets[1:] + first_offsets[-1]])
         labels = text_labels(ids, offsets).reshape(2, -1)
         if scramble:
-            ids = scrambled(
-                ids, offsets, np.concatenate([2 * rows, 2 * rows + 1]), scramble, seed, mega.epoch
-            )
-        return cls(mega, ids, offsets, rows, labels, np.empty((4, 0), np.int64))
+            sentences = np.concatenate([2 * rows, 2 * rows + 1])
+            ids = scrambled(ids, offsets, sentences, scramble, seed=seed, epoch=mega.epoch)
+        return cls(mega, ids, offsets, rows, labels, columns=np.empty((4, 0), np.int64))
 
-    def take(self, sentences: NDArray[np.int64]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-        """Return ids, int32 (total,), and offsets, int64 (B + 1,), of B sentences in the given
-        order.
-        """
-        return flat_ids.take(self.ids, self.offsets[sentences], np.diff(self.offsets)[sentences])
+    def take(self, sentences: Rows) -> tuple[Ids, Rows]:
+        """Return ids, int32 (total,), and offsets, int64 (B + 1,), of B sentences in any order."""
+        counts = np.diff(self.offsets)[sentences]
+        return flat_ids.take(self.ids, self.offsets[sentences], counts)
 
 
 def scrambled(
-    ids: NDArray[np.int32],
-    offsets: NDArray[np.int64],
-    sentences: NDArray[np.int64],
+    ids: Ids,
+    offsets: Rows,
+    sentences: Rows,
     probability: float,
     seed: int,
     epoch: int,
-) -> NDArray[np.int32]:
+) -> Ids:
     """Shuffle the ids of some sentences: the scrambling of ACL 2019.
 
     The authors' code draws the order once per sentence. Here, each epoch has a new order, a pure
@@ -125,11 +122,11 @@ def scrambled(
         epoch: Epoch, from 0.
     """
     key = np.random.SeedSequence([seed, epoch, 1]).generate_state(1, np.uint64)
-    drawn = mix(mix(sentences.astype(np.uint64) + _GOLDEN) ^ key)
-    chosen = (drawn >> np.uint64(11)) * 2.0**-53 < probability
+    random = mix(mix(sentences.astype(np.uint64) + GOLDEN) ^ key)
+    is_scrambled = (random >> np.uint64(11)) * 2.0**-53 < probability
     counts = np.diff(offsets)
     texts = np.repeat(np.arange(len(counts)), counts)
-    places = np.arange(len(ids)) - np.repeat(offsets[:-1], counts)
-    order = mix(drawn[texts] + _GOLDEN * (places + 1).astype(np.uint64))
-    order = np.where(chosen[texts], order, places.astype(np.uint64))
-    return ids[np.lexsort((order, texts))]
+    places = (np.arange(len(ids)) - np.repeat(offsets[:-1], counts)).astype(np.uint64)
+    random_places = mix(random[texts] + GOLDEN * (places + np.uint64(1)))
+    places = np.where(is_scrambled[texts], random_places, places)
+    return ids[np.lexsort((places, texts))]

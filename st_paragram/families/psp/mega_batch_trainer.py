@@ -1,6 +1,4 @@
-"""Mega-batch training (EMNLP 2022): negatives are mined with frozen parameters, then used in
-training steps.
-"""
+"""Mega-batch training (EMNLP 2022): mine negatives with frozen parameters, then train on them."""
 
 from __future__ import annotations
 
@@ -8,10 +6,9 @@ import logging
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import astuple, dataclass, replace
-from itertools import pairwise
 from pathlib import Path
 from statistics import fmean
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import torch
@@ -28,7 +25,7 @@ from st_paragram.families.psp.compiled_adam import CompiledAdam
 from st_paragram.families.psp.dataset_store import store_of
 from st_paragram.families.psp.hardest_negatives import Precision, hardest_negatives
 from st_paragram.families.psp.margin_hard_negative import MarginHardNegativeLoss, margin_loss
-from st_paragram.families.psp.mega_batch import MegaBatch, MegaBatchTexts, mega_batches
+from st_paragram.families.psp.mega_batch import MegaBatch, MegaBatchTexts, Rows, mega_batches
 from st_paragram.families.psp.settings import TrainingSettings
 from st_paragram.families.psp.teacher import Teacher
 from st_paragram.learning.models.averaging import averaging_embedding
@@ -45,8 +42,9 @@ _FILE = "mega_batch.npz"  # in a checkpoint
 
 @dataclass
 class MegaBatchTrainingArguments(StoreTrainingArguments):
-    """sentence-transformers' training arguments with those of the mega-batch procedure; defaults as
-    in EMNLP 2022.
+    """sentence-transformers' training arguments with those of the mega-batch procedure.
+
+    Defaults are as in EMNLP 2022.
 
     Args:
         megabatch_size: Maximum M, in mini-batches; the paper tunes over 60, 100, 140.
@@ -70,35 +68,35 @@ class MegaBatchTrainingArguments(StoreTrainingArguments):
         20
     """
 
+    per_device_train_batch_size: int = _DEFAULTS.batch_size
+    num_train_epochs: float = _DEFAULTS.epochs
+    learning_rate: float = _DEFAULTS.learning_rate
     megabatch_size: int = _DEFAULTS.megabatch_size
     anneal_interval: int = _DEFAULTS.anneal_interval
-    negatives_from_both_sides: bool = _DEFAULTS.negatives == "both"
-    mask_duplicates: bool = _DEFAULTS.mask_duplicates
+    negatives_from_both_sides: bool = False
+    mask_duplicates: bool = True
     scramble: float = 0.0
     compiled_step: bool = True
     mining_precision: str = _DEFAULTS.mining_precision
-    teacher: str = _DEFAULTS.teacher
+    teacher: str = ""
     teacher_weight: float = _DEFAULTS.teacher_weight
 
     def __post_init__(self) -> None:
-        """Check values like the settings of the same names; `scramble` needs an encoder that uses
-        token order.
-        """
-        checked = (
-            "megabatch_size",
-            "anneal_interval",
-            "scramble",
-            "mining_precision",
-            "teacher",
-            "teacher_weight",
-        )
-        TrainingSettings(encoder="blstm", **{name: getattr(self, name) for name in checked})
+        """Check values like the settings of the same names."""
+        values: Any = {
+            "megabatch_size": self.megabatch_size,
+            "anneal_interval": self.anneal_interval,
+            "scramble": self.scramble,
+            "mining_precision": self.mining_precision,
+            "teacher": self.teacher,
+            "teacher_weight": self.teacher_weight,
+        }
+        TrainingSettings(encoder="blstm", **values)  # an encoder that can be scrambled
         super().__post_init__()
 
 
 class MegaBatchTrainer(StoreTrainer):
-    """Train on pairs: mine a mega-batch's negatives with frozen parameters, then make its optimizer
-    steps.
+    """Train on pairs: mine a mega-batch's negatives with frozen parameters, then make its steps.
 
     Source: EMNLP 2022, sections 2 and 3. The mini-batches, the mega-batches and the permutation of
     an epoch depend only on the settings and the seed. Mining happens in the first step of a
@@ -121,8 +119,11 @@ class MegaBatchTrainer(StoreTrainer):
 
     training_args_class = MegaBatchTrainingArguments
     args: MegaBatchTrainingArguments
+    loss: Any
     _current: MegaBatchTexts | None = None
+    _next: Future[MegaBatchTexts] | None = None
     _compiled: CompiledAdam | None = None
+    _teacher: Teacher | None = None
 
     def __init__(
         self,
@@ -146,34 +147,33 @@ class MegaBatchTrainer(StoreTrainer):
                 `callbacks`.
         """
         args = args or MegaBatchTrainingArguments("checkpoints")
+        loss = loss or MarginHardNegativeLoss(model)
         if not isinstance(model[0], TokenEmbedding):
-            seen = (
-                "MegaBatchTrainer trains models that begin with TokenEmbedding, not"
-                f" {type(model[0]).__name__}"
-            )
             raise SettingsError(
-                f"{seen}; use MarginHardNegativeLoss with SentenceTransformerTrainer"
+                "MegaBatchTrainer trains models that begin with TokenEmbedding, not"
+                f" {type(model[0]).__name__}; use MarginHardNegativeLoss with"
+                " SentenceTransformerTrainer"
             )
         self.embedding: TokenEmbedding = model[0]
-        tokenizer = self.embedding.tokenizer
-        store = (
-            train_dataset
-            if isinstance(train_dataset, PairStore)
-            else store_of(train_dataset, tokenizer)
-        )
-        _check(store, self.embedding)
-        loss = loss or MarginHardNegativeLoss(model)
-        self._teacher: Teacher | None = None
+        if isinstance(train_dataset, PairStore):
+            store = train_dataset
+        else:
+            store = store_of(train_dataset, self.embedding.tokenizer)
+        _check_store(store, self.embedding)
         if args.teacher:
             if type(loss) is not MarginHardNegativeLoss:
                 raise SettingsError(
                     f"a teacher needs MarginHardNegativeLoss, not {type(loss).__name__}"
                 )
-            dim = model.get_embedding_dimension() or 0
             self._teacher = Teacher(
-                args.teacher, store, args.teacher_weight, dim, args.seed, args.device
+                args.teacher,
+                store,
+                args.teacher_weight,
+                dim=model.get_embedding_dimension() or 0,
+                seed=args.seed,
+                device=args.device,
             )
-        super().__init__(model, args, store, loss, **kwargs)
+        super().__init__(model, args, store, loss=loss, **kwargs)
         self.precision = Precision(args.mining_precision).on(args.device)
 
     @property
@@ -183,15 +183,13 @@ class MegaBatchTrainer(StoreTrainer):
 
     def train(self, *args: Any, **kwargs: Any) -> Any:
         """Train like `StoreTrainer`."""
-        # Iterated from the start, so that resuming needs no state; each mega-batch with the next,
-        # which is read ahead.
-        schedule = mega_batches(
+        # Iterated from the start, so that resuming needs no state.
+        self._schedule = mega_batches(
             self.batches_per_epoch, self.args.megabatch_size, self.args.anneal_interval
         )
-        self._schedule = pairwise(schedule)
-        self._scheduled, self._following = next(self._schedule)
-        self._current, self._compiled = None, None
-        self._read_ahead: Future[MegaBatchTexts] | None = None
+        self._current = None
+        self._next = None
+        self._compiled = None
         with ThreadPoolExecutor(1, "next mega-batch") as self._reader:
             try:
                 return super().train(*args, **kwargs)
@@ -199,133 +197,148 @@ class MegaBatchTrainer(StoreTrainer):
                 if self._compiled is not None:
                     self._compiled.catch_up()
 
-    def create_optimizer(self, *given: Any) -> torch.optim.Optimizer:
+    def create_optimizer(self, *model: Any) -> torch.optim.Optimizer:
         """Make the compiled step, or the optimizer named by `args.optim`."""
         args = self.args
-        obstacle = (
-            CompiledAdam.obstacle(self.model, self.loss, args)
-            if args.compiled_step
-            else "compiled_step is False"
-        )
-        how = f"torch ({obstacle})" if obstacle else f"compiled ({kernels().instructions()})"
+        obstacle = CompiledAdam.obstacle(self.model, self.loss, args)
+        if not args.compiled_step:
+            obstacle = "compiled_step is False"
+        step = f"torch ({obstacle})" if obstacle else f"compiled ({kernels().instructions()})"
         threads = counted(torch.get_num_threads(), "thread")
         logger.info(
-            f"step: {how}; mining: {self.precision.value}; device: {args.device}, {threads}"
+            f"step: {step}; mining: {self.precision.value}; device: {args.device}, {threads}"
         )
         if obstacle:
-            return super().create_optimizer(*given)
+            return super().create_optimizer(*model)
         table: Any = self.embedding.embedding.weight
-        betas = args.adam_beta1, args.adam_beta2
-        unknown_ids = self.embedding.tokenizer.unknown_ids
         self._compiled = CompiledAdam(
-            table, args.learning_rate, betas, eps=args.adam_epsilon, unknown_ids=unknown_ids
+            table,
+            args.learning_rate,
+            betas=(args.adam_beta1, args.adam_beta2),
+            eps=args.adam_epsilon,
+            unknown_ids=self.embedding.tokenizer.unknown_ids,
         )
         self.optimizer = self._compiled
         return self._compiled
 
-    # Steps.
-
     def make_step(self, step: int) -> tuple[Tensor, int]:
         """Mine if the step begins a mega-batch, then make the step on its pairs and negatives."""
-        texts, size = self._mined(*divmod(step, self.batches_per_epoch)), self.args.train_batch_size
-        start = (step % self.batches_per_epoch - texts.mega.start) * size
-        part = slice(start, start + size)
-        make = self._torch_step if self._compiled is None else self._compiled_step
-        return make(texts, texts.columns[:, part], texts.rows[part]), len(texts.rows[part])
-
-    def _compiled_step(
-        self, texts: MegaBatchTexts, columns: NDArray[np.int64], rows: NDArray[np.int64]
-    ) -> Tensor:
-        taught = 0.0
-
-        def learn(embeddings: NDArray[np.float32]) -> NDArray[np.float32]:
-            nonlocal taught
-            taught, gradient = cast("Teacher", self._teacher).learn(
-                torch.from_numpy(embeddings), rows
-            )
-            return gradient.numpy()
-
-        settings = (cast("Any", self.loss).margin, self.embedding.dropout, self.args.seed)
-        make, further = (
-            cast("CompiledAdam", self._compiled).make_step,
-            (learn if self._teacher else None),
-        )
-        return torch.tensor(make(texts.ids, texts.offsets, columns, *settings, further) + taught)
-
-    def _torch_step(
-        self, texts: MegaBatchTexts, columns: NDArray[np.int64], rows: NDArray[np.int64]
-    ) -> Tensor:
-        self.model.train()
-        margin_hard_negative, features = (
-            cast("Any", self.loss),
-            [self._features(texts, column) for column in columns],
-        )
-        if self._teacher is None:
-            loss = margin_hard_negative(features)
-            loss.backward()
-            return loss.detach()
-        s, t, of_s, of_t = margin_hard_negative.embed(features)
-        loss, embeddings = (
-            margin_loss(s, t, of_s, of_t, margin_hard_negative.margin),
-            torch.cat([s, t]),
-        )
-        taught, gradient = self._teacher.learn(embeddings.detach(), rows)
-        (loss + (embeddings * gradient).sum()).backward()
-        return loss.detach() + taught
-
-    def _features(self, texts: MegaBatchTexts, sentences: NDArray[np.int64]) -> dict[str, Any]:
-        return dict(self._prepare_inputs(flat_features(*texts.take(sentences))))
+        epoch, batch = divmod(step, self.batches_per_epoch)
+        texts = self._mined(epoch, batch)
+        size = self.args.train_batch_size
+        start = (batch - texts.mega.start) * size
+        columns = texts.columns[:, start : start + size]
+        rows = texts.rows[start : start + size]
+        if self._compiled is None:
+            loss = self._torch_step(texts, columns, rows)
+        else:
+            loss = self._compiled_step(self._compiled, texts, columns, rows)
+        return loss, len(rows)
 
     # Mining.
 
     def _mined(self, epoch: int, batch: int) -> MegaBatchTexts:
-        """Return the mega-batch of a mini-batch, mined in its first step, while the next texts are
-        read.
-        """
-        while (self._scheduled.epoch, self._scheduled.stop) <= (epoch, batch):
-            self._scheduled, self._following = next(self._schedule)
-        if self._current is None or self._current.mega != self._scheduled:
-            texts = self._read_ahead.result() if self._read_ahead else self._read(self._scheduled)
-            self._current = self._mine(texts)
-            self._read_ahead = self._reader.submit(self._read, self._following)
+        """Return the mined mega-batch of a mini-batch, while the texts of the next are read."""
+        position = (epoch, batch)
+        current = self._current
+        if current is not None and (current.mega.epoch, current.mega.stop) > position:
+            return current
+        if self._next is not None:
+            texts = self._next.result()
+        else:
+            mega = next(self._schedule)
+            while (mega.epoch, mega.stop) <= position:
+                mega = next(self._schedule)
+            texts = self._read(mega)
+        self._current = self._mine(texts)
+        self._next = self._reader.submit(self._read, next(self._schedule))
         return self._current
 
     def _read(self, mega: MegaBatch) -> MegaBatchTexts:
         args = self.args
         return MegaBatchTexts.read(
-            self.store, mega, args.train_batch_size, args.seed, args.scramble
+            self.store, mega, args.train_batch_size, seed=args.seed, scramble=args.scramble
         )
 
     @torch.no_grad()
     def _mine(self, texts: MegaBatchTexts) -> MegaBatchTexts:
         """Choose the negatives of a mega-batch with the current parameters, without dropout."""
-        n, both = len(texts.rows), self.args.negatives_from_both_sides
+        n = len(texts.rows)
+        both_sides = self.args.negatives_from_both_sides
         first, second = self._embed(texts).split(n)
-        labels = (
-            torch.from_numpy(texts.labels).to(first.device).unbind()
-            if self.args.mask_duplicates
-            else None
+        labels = None
+        if self.args.mask_duplicates:
+            labels = torch.from_numpy(texts.labels).to(first.device).unbind()
+        of_s, of_t = hardest_negatives(
+            first, second, labels, both_sides=both_sides, precision=self.precision
         )
-        found = hardest_negatives(first, second, labels, both_sides=both, precision=self.precision)
-        of_s, of_t = (negatives.cpu().numpy() for negatives in found)
-        columns = np.stack([np.arange(n), np.arange(n, 2 * n), of_s if both else of_s + n, of_t])
-        return replace(texts, columns=columns)
+        if not both_sides:
+            of_s += n  # the sentences t follow those of s
+        columns = [np.arange(n), np.arange(n, 2 * n), of_s.cpu().numpy(), of_t.cpu().numpy()]
+        return replace(texts, columns=np.stack(columns))
 
     def _embed(self, texts: MegaBatchTexts) -> Tensor:
         """Embed all sentences, float (2n, D)."""
         if self._compiled is not None:
             return self._compiled.embed(texts.ids, texts.offsets)
         self.model.eval()
-        # Models that do not average pad texts: embed texts of similar length together, as many as
-        # in a step.
-        averaging = averaging_embedding(self.model) is not None
-        size = _MINING_BATCH if averaging else 4 * self.args.train_batch_size
+        size = _MINING_BATCH
+        if averaging_embedding(self.model) is None:
+            # The model pads texts: few at a time, of similar length.
+            size = 4 * self.args.train_batch_size
         order = np.argsort(np.diff(texts.offsets), kind="stable")
-        parts = [order[start : start + size] for start in range(0, len(order), size)]
-        vectors = torch.cat(
-            [self.model(self._features(texts, part))["sentence_embedding"] for part in parts]
+        parts = []
+        for start in range(0, len(order), size):
+            features = self._features(texts, order[start : start + size])
+            parts.append(self.model(features)["sentence_embedding"])
+        embeddings = torch.cat(parts)
+        return embeddings[torch.from_numpy(np.argsort(order)).to(embeddings.device)]
+
+    def _features(self, texts: MegaBatchTexts, sentences: Rows) -> dict[str, Any]:
+        features = flat_features(*texts.take(sentences))
+        return {name: tensor.to(self.args.device) for name, tensor in features.items()}
+
+    # The two kinds of steps.
+
+    def _torch_step(self, texts: MegaBatchTexts, columns: Rows, rows: Rows) -> Tensor:
+        self.model.train()
+        features = [self._features(texts, column) for column in columns]
+        if self._teacher is None:
+            loss: Tensor = self.loss(features)
+            loss.backward()
+            return loss.detach()
+        s, t, of_s, of_t = self.loss.embed(features)
+        loss = margin_loss(s, t, of_s, of_t, margin=self.loss.margin)
+        embeddings = torch.cat([s, t])
+        teacher_loss, gradient = self._teacher.learn(embeddings.detach(), rows)
+        (loss + (embeddings * gradient).sum()).backward()
+        return loss.detach() + teacher_loss
+
+    def _compiled_step(
+        self,
+        compiled: CompiledAdam,
+        texts: MegaBatchTexts,
+        columns: Rows,
+        rows: Rows,
+    ) -> Tensor:
+        teacher: Any = self._teacher
+        teacher_loss = 0.0
+
+        def learn(embeddings: NDArray[np.float32]) -> NDArray[np.float32]:
+            nonlocal teacher_loss
+            teacher_loss, gradient = teacher.learn(torch.from_numpy(embeddings), rows)
+            return gradient.numpy()
+
+        loss = compiled.make_step(
+            texts.ids,
+            texts.offsets,
+            columns,
+            margin=self.loss.margin,
+            dropout=self.embedding.dropout,
+            seed=self.args.seed,
+            further=learn if teacher else None,
         )
-        return vectors[torch.from_numpy(np.argsort(order)).to(vectors.device)]
+        return torch.tensor(loss + teacher_loss)
 
     # Logging, evaluation and checkpoints.
 
@@ -342,16 +355,8 @@ class MegaBatchTrainer(StoreTrainer):
         """Give the weights the state of dense Adam within the block."""
         return nullcontext() if self._compiled is None else self._compiled.caught_up()
 
-    def _load_best_model(self) -> None:
-        if self._compiled is not None:
-            # otherwise rows that sleep at the last step would change the best rows later
-            self._compiled.catch_up()
-        super()._load_best_model()
-
     def save_state(self, folder: Path) -> None:
-        """Write the mined rows of the current mega-batch, whose texts are in the store, and the
-        teacher's map.
-        """
+        """Write the mined rows of the current mega-batch, and the teacher's map."""
         if self._current is not None:
             mega = np.array(astuple(self._current.mega))
             np.savez(folder / _FILE, mega=mega, columns=self._current.columns)
@@ -360,24 +365,29 @@ class MegaBatchTrainer(StoreTrainer):
 
     def load_state(self, folder: Path) -> None:
         """Load what `save_state` wrote."""
+        # After training, the loaded weights are those of the best model, and none sleeps.
+        self._compiled = None
         with np.load(folder / _FILE) as file:
-            self._current = replace(
-                self._read(MegaBatch(*file["mega"].tolist())), columns=file["columns"]
-            )
-        if self._current.columns.shape != (4, len(self._current.rows)):
+            texts = self._read(MegaBatch(*file["mega"].tolist()))
+            self._current = replace(texts, columns=file["columns"])
+        if self._current.columns.shape != (4, len(texts.rows)):
             raise ValueError(f"{_FILE} was mined with another batch size")
         if self._teacher is not None:
             self._teacher.load(folder)
 
 
-def _check(store: PairStore, embedding: TokenEmbedding) -> None:
+def _check_store(store: PairStore, embedding: TokenEmbedding) -> None:
     """Refuse a store that cannot be mined, or that has another vocabulary than the model."""
     if len(store) < 2:
         raise StoreError(f"{store.path}: {len(store)} pair; negatives need at least two pairs")
     first, second = store.tokenizers
     if not first.shares_rows(second):
-        seen = "the sides have separate vocabularies, but mega-batches need a joint vocabulary"
-        raise StoreError(f"{store.path}: {seen}; prepare the pairs again")
+        raise StoreError(
+            f"{store.path}: the sides have separate vocabularies, but mega-batches need a joint"
+            " vocabulary; prepare the pairs again"
+        )
     if not first.shares_rows(embedding.tokenizer):
-        seen = "the model's tokenizer differs from the store's"
-        raise SettingsError(f"{store.path}: {seen}; build the model with store.tokenizer()")
+        raise SettingsError(
+            f"{store.path}: the model's tokenizer differs from the store's; build the model with"
+            " store.tokenizer()"
+        )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from st_paragram.core.files import folder_for_file
 from st_paragram.core.settings import setting, settings
 from st_paragram.errors import SettingsError
 
@@ -132,14 +131,14 @@ class TrainingSettings:
     def __post_init__(self) -> None:
         """Check combinations of settings, and files."""
         if self.scramble and self.encoder not in RECURRENT:
-            seen = f"scramble is {self.scramble:g}, but the encoder {self.encoder} ignores order"
-            raise SettingsError(f"{seen}; use it with {' or '.join(RECURRENT)}")
+            raise SettingsError(
+                f"scramble is {self.scramble:g}, but the encoder {self.encoder} ignores order; use"
+                f" it with {' or '.join(RECURRENT)}"
+            )
         if self.init and self.encoder in RECURRENT:
             raise SettingsError(
                 f"init is {self.init!r}, but only averaging models start from another; leave it out"
             )
-        if self.teacher and (wrong := folder_for_file(self.teacher, "a .npy file")):
-            raise SettingsError(f"{wrong}; name a file")
         if self.teacher and not Path(self.teacher).is_file():
             raise SettingsError(f"{self.teacher}: no such file of teacher vectors; check the path")
 

@@ -1,6 +1,4 @@
-"""The teacher loss, which compares a student with a teacher's vectors of the pairs, in addition to
-the margin loss.
-"""
+"""The teacher loss, which compares a student with a teacher's vectors of the pairs."""
 
 from __future__ import annotations
 
@@ -14,6 +12,7 @@ from torch import Tensor
 
 from st_paragram.core.pair_store import PairStore
 from st_paragram.errors import SettingsError, refused
+from st_paragram.families.psp.mega_batch import Rows
 
 _FILE = "teacher.pt"
 # learning rate of Adam for the map; the cosine ignores its scale, so one rate works for all
@@ -22,12 +21,11 @@ _SHORTEST = 1e-8  # minimum length of vectors, as in torch's cosine
 
 
 class Teacher:
-    """A loss term: weight * mean(1 - cos(P v, t)) over sentences, with the student's v and the
-    teacher's t.
+    """A loss term: weight * mean(1 - cos(P v, t)) over sentences, for the teacher's vectors t.
 
-    P is a linear map with random initialization. It is learned with the student, by dense Adam with
-    a fixed rate, and is not part of the model: the student learns how sentences relate to each
-    other, but is free to rotate and scale the space.
+    v are the student's embeddings. P is a linear map with random initialization. It is learned with
+    the student, by dense Adam with a fixed rate, and is not part of the model: the student learns
+    how sentences relate to each other, but is free to rotate and scale the space.
 
     Attributes:
         projection: P, float32 (teacher's dimensions, student's dimensions).
@@ -43,67 +41,63 @@ class Teacher:
         seed: int,
         device: torch.device,
     ) -> None:
-        """Teach the vectors in a file to a student with `dim` dimensions on `device`; `seed`
-        initializes the map.
+        """Teach the vectors in a file to a student with `dim` dimensions on `device`.
 
-        The .npy file has float16 or float32 (n or 2n, dimensions) for the store's n pairs. n rows
-        are for the first sides and are also used for the second sides, so that a translation gets
-        the vector of its source. 2n rows are for the first sides, then for the second sides.
-        `prepare --keep-text` writes the sentences in the order of the store.
+        `seed` initializes the map. The .npy file has float16 or float32 (n or 2n, dimensions) for
+        the store's n pairs. n rows are for the first sides and are also used for the second sides,
+        so that a translation gets the vector of its source. 2n rows are for the first sides, then
+        for the second sides. `prepare --keep-text` writes the sentences in the order of the store.
         """
-        with refused(
-            SettingsError,
-            path,
-            "not a .npy file of teacher vectors",
-            "make it with st-paragram embed",
-        ):
+        what = "not a .npy file of teacher vectors"
+        with refused(SettingsError, path, what, "make it with st-paragram embed"):
             vectors: NDArray[np.floating] = np.load(path, mmap_mode="r", allow_pickle=False)
         pairs = len(store)
         if vectors.ndim != 2 or vectors.dtype.kind != "f" or len(vectors) not in (pairs, 2 * pairs):
-            seen = (
-                f"{path}: {vectors.dtype} of shape {vectors.shape}, but {store.path} has {pairs:,}"
-                " pairs"
-            )
             raise SettingsError(
-                f"{seen}; embed a.txt, or a.txt and b.txt, of prepare --keep-text with this store"
+                f"{path}: {vectors.dtype} of shape {vectors.shape}, but {store.path} has"
+                f" {pairs:,} pairs; embed a.txt, or a.txt and b.txt, of prepare --keep-text with"
+                " this store"
             )
-        self.weight, self._pairs, self._vectors = weight, pairs, vectors
+        self.weight = weight
+        self._pairs = pairs
+        self._vectors = vectors
         random = torch.Generator().manual_seed(seed)
-        drawn = torch.randn(vectors.shape[1], dim, generator=random) / dim**0.5
-        self.projection = drawn.to(device).requires_grad_()
+        projection = torch.randn(vectors.shape[1], dim, generator=random) / dim**0.5
+        self.projection = projection.to(device).requires_grad_()
         self.projection.grad = torch.zeros_like(self.projection)
         self._optimizer = torch.optim.Adam([self.projection], _RATE, fused=True)
         self.distances: list[float] = []
 
-    def targets(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Return the teacher's vectors for rows of the store: for their first sides, then for their
-        second.
-        """
-        wanted = np.concatenate([rows, rows + self._pairs]) % len(self._vectors)
-        found = self._vectors[wanted].astype(np.float32)
-        if not (finite := np.isfinite(found).all(axis=1)).all():
-            row = wanted[np.argmin(finite)]
-            raise SettingsError(f"the teacher's vector {row:,} is infinite or NaN; embed it again")
-        return found
+    def targets(self, rows: Rows) -> NDArray[np.float32]:
+        """Return the vectors for the first sides of rows, then for their second sides."""
+        places = np.concatenate([rows, rows + self._pairs]) % len(self._vectors)
+        vectors = self._vectors[places].astype(np.float32)
+        is_finite = np.isfinite(vectors).all(axis=1)
+        if not is_finite.all():
+            place = places[np.argmin(is_finite)]
+            raise SettingsError(
+                f"the teacher's vector {place:,} is infinite or NaN; embed it again"
+            )
+        return vectors
 
     @torch.no_grad()
-    def learn(self, embeddings: Tensor, rows: NDArray[np.int64]) -> tuple[float, Tensor]:
-        """Compute the term and its gradient for B rows with embeddings float32 (2B, D), and update
-        the map.
-        """
+    def learn(self, embeddings: Tensor, rows: Rows) -> tuple[float, Tensor]:
+        """Update the map; return the term and its gradient for B rows, embedded as (2B, D)."""
         projection = self.projection.detach()
         targets = torch.from_numpy(self.targets(rows)).to(projection.device)
-        aims = F.normalize(targets, dim=1, eps=_SHORTEST)
+        targets = F.normalize(targets, dim=1, eps=_SHORTEST)
         mapped = embeddings @ projection.T
         lengths = mapped.norm(dim=1, keepdim=True).clamp_(min=_SHORTEST)
-        cosines = (mapped.div_(lengths) * aims).sum(1, keepdim=True)
-        self.distances.append((1 - cosines.mean()).item())
+        cosines = (mapped.div_(lengths) * targets).sum(1, keepdim=True)
+        distance = (1 - cosines.mean()).item()
+        self.distances.append(distance)
         # d(1 - cos(u, t)) / du = (cos(u, t) u / |u| - t / |t|) / |u|
-        slopes = mapped.mul_(cosines).sub_(aims).div_(lengths).mul_(self.weight / len(embeddings))
+        slopes = mapped.mul_(cosines).sub_(targets).div_(lengths)
+        slopes.mul_(self.weight / len(embeddings))
         torch.mm(slopes.T, embeddings, out=self.projection.grad)
         gradient = slopes @ projection
         self._optimizer.step()
-        return self.weight * self.distances[-1], gradient
+        return self.weight * distance, gradient
 
     def save(self, folder: Path) -> None:
         """Write the map and its optimizer's state to a checkpoint."""

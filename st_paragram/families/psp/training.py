@@ -1,6 +1,4 @@
-"""Training of SP and P-SP: the margin loss, with negatives mined in mega-batches (ACL 2019, EMNLP
-2022).
-"""
+"""Training of SP and P-SP: the margin loss, with negatives mined in mega-batches."""
 
 from __future__ import annotations
 
@@ -28,15 +26,16 @@ from st_paragram.learning.training.trainer import arguments_of
 
 
 def new_model(store: PairStore, settings: TrainingSettings) -> SentenceTransformer:
-    """Make the initial model over the store's tokenizer; refuse tokens that do not fit the encoder."""
-    tokenizer, encoder = store.tokenizer(), settings.encoder
+    """Make the initial model over the store's tokenizer, whose tokens must fit the encoder."""
+    tokenizer = store.tokenizer()
+    encoder = settings.encoder
     kind = getattr(tokenizer, "inner_kind", tokenizer.kind)
-    if kind != TOKENS_OF[encoder]:
-        fitting = " or ".join(name for name, tokens in TOKENS_OF.items() if tokens == kind)
+    if kind != settings.tokens:
+        encoders = " or ".join(name for name, tokens in TOKENS_OF.items() if tokens == kind)
         raise SettingsError(
             f"{store.path}: a store of {kind} ids, but the encoder {encoder} reads"
-            f" {TOKENS_OF[encoder]} ids; choose the encoder {fitting}, or prepare the text with"
-            f" tokens {TOKENS_OF[encoder]}"
+            f" {settings.tokens} ids; choose the encoder {encoders}, or prepare the text with"
+            f" tokens {settings.tokens}"
         )
     if encoder in RECURRENT and isinstance(tokenizer, BilingualTokenizer):
         raise SettingsError(
@@ -44,10 +43,11 @@ def new_model(store: PairStore, settings: TrainingSettings) -> SentenceTransform
             f" vocabulary for {encoder}"
         )
     device = None if settings.device == "auto" else settings.device
-    weights = initial_rows(tokenizer, settings.init, settings.dim) if settings.init else None
-    embedding = token_embedding(
-        tokenizer, None if settings.init else settings.dim, weights, settings.dropout
-    )
+    if settings.init:
+        weights = initial_rows(tokenizer, settings.init, settings.dim)
+        embedding = token_embedding(tokenizer, weights=weights, dropout=settings.dropout)
+    else:
+        embedding = token_embedding(tokenizer, settings.dim, dropout=settings.dropout)
     if encoder not in RECURRENT:
         return pipeline(embedding, device)
     lstm = BiLSTM(embedding.embedding_dimension, settings.hidden_dim)
@@ -63,26 +63,16 @@ def trainer(
     evaluator: BaseEvaluator | None = None,
     _: object = None,
 ) -> MegaBatchTrainer:
-    """Make the trainer of a run with checkpoints in `folder`, which evaluates regularly if there is
-    an evaluator.
-    """
-    loss = MarginHardNegativeLoss(model, settings.margin)
-    return MegaBatchTrainer(
-        model, arguments(settings, folder, evaluator is not None), store, loss, evaluator=evaluator
-    )
-
-
-def arguments(
-    settings: TrainingSettings, folder: Path, evaluate: bool = True
-) -> MegaBatchTrainingArguments:
-    """Return the trainer's arguments for these settings; with `evaluate`, it evaluates regularly."""
-    return arguments_of(
+    """Make the trainer of a run with checkpoints in `folder`; an evaluator is applied regularly."""
+    arguments = arguments_of(
         MegaBatchTrainingArguments,
         settings,
         folder,
-        settings.warmup,
-        evaluate,
+        warmup=settings.warmup,
+        evaluate=evaluator is not None,
         num_train_epochs=settings.epochs,
         per_device_train_batch_size=settings.batch_size,
         negatives_from_both_sides=settings.negatives == "both",
     )
+    loss = MarginHardNegativeLoss(model, settings.margin)
+    return MegaBatchTrainer(model, arguments, store, loss=loss, evaluator=evaluator)

@@ -1,6 +1,4 @@
-"""Averaging models as pipelines of `TokenEmbedding`, `MeanPool` and optionally `Normalize`; `core`
-has their files.
-"""
+"""Averaging models as pipelines of `TokenEmbedding`, `MeanPool` and optionally `Normalize`."""
 
 from __future__ import annotations
 
@@ -20,22 +18,22 @@ from st_paragram.learning.modules.token_embedding import TokenEmbedding, token_e
 
 
 def averaging_embedding(model: SentenceTransformer) -> TokenEmbedding | None:
-    """Return the first module if the pipeline only averages token embeddings (and may normalize);
-    otherwise None.
-    """
-    first, *others = model._modules.values() or [None]
-    if not isinstance(first, TokenEmbedding) or not others or type(others[0]) is not MeanPool:
+    """Return the first module if the pipeline only averages embeddings (and may normalize)."""
+    modules = list(model._modules.values())
+    if len(modules) not in (2, 3):
         return None
-    inherited = all(
-        getattr(type(first), name) is getattr(TokenEmbedding, name)
-        for name in ("forward", "preprocess")
-    )
-    in_place = all(
-        type(last) is Normalize
-        and last.module_input_name == last.module_output_name == "sentence_embedding"
-        for last in others[1:]
-    )
-    return first if inherited and in_place and len(others) <= 2 else None
+    first = modules[0]
+    if not isinstance(first, TokenEmbedding) or type(modules[1]) is not MeanPool:
+        return None
+    kind = type(first)
+    if (kind.forward, kind.preprocess) != (TokenEmbedding.forward, TokenEmbedding.preprocess):
+        return None
+    for last in modules[2:]:
+        if type(last) is not Normalize:
+            return None
+        if {last.module_input_name, last.module_output_name} != {"sentence_embedding"}:
+            return None
+    return first
 
 
 def gives_unit_vectors(model: SentenceTransformer) -> bool:
@@ -44,9 +42,7 @@ def gives_unit_vectors(model: SentenceTransformer) -> bool:
 
 
 def embedding_of(model: SentenceTransformer) -> TokenEmbedding:
-    """Return the first module of an averaging model, which holds its embedding matrix; refuse other
-    pipelines.
-    """
+    """Return the first module of an averaging model; refuse other pipelines."""
     embedding = averaging_embedding(model)
     if embedding is None:
         kinds = " and ".join(type(module).__name__ for module in model)
@@ -67,12 +63,15 @@ def write(
     dtype: TableType | str | None = None,
     truncate_dim: int | None = None,
 ) -> None:
-    """Write the files for both readers, or only for the plugin, without a model card; see
-    `model_files.write`.
-    """
-    first, unit_vectors = embedding_of(model), gives_unit_vectors(model)
-    table, settings = in_numpy(first.embedding), pipeline_settings(model)
-    parts = AveragingModel(first.tokenizer, table, unit_vectors, settings, first.dropout)
+    """Write an averaging model's files without a model card; see `model_files.write`."""
+    embedding = embedding_of(model)
+    parts = AveragingModel(
+        embedding.tokenizer,
+        in_numpy(embedding.embedding),
+        gives_unit_vectors(model),
+        pipeline_settings(model),
+        embedding.dropout,
+    )
     files.write(parts, folder, dtype, truncate_dim)
 
 
@@ -81,7 +80,5 @@ def read(
 ) -> tuple[TokenEmbedding, AveragingModel]:
     """Read the first module and the model of a folder whose `st_paragram.json` has `values`."""
     model = files.read(folder, values, truncate_dim)
-    return (
-        token_embedding(model.tokenizer, weights=in_torch(model.table), dropout=model.dropout),
-        model,
-    )
+    weights = in_torch(model.table)
+    return token_embedding(model.tokenizer, weights=weights, dropout=model.dropout), model

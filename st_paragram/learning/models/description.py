@@ -19,14 +19,13 @@ from st_paragram.errors import ModelDirectoryError
 
 
 def describe_model(folder: Path) -> dict[str, Any]:
-    """Return name, architecture and its properties, license, training record and files of a model
-    directory.
-    """
-    configuration, record, license = read_configuration(folder), read_training_record(folder), None
+    """Describe a model directory: architecture, properties, license, training and files."""
+    configuration = read_configuration(folder)
+    record = read_training_record(folder)
+    license = None
     with suppress(OSError, ValueError, TypeError, yaml.YAMLError):  # no card, or not a valid card
-        license = ModelCard(
-            (folder / "README.md").read_text(encoding="utf-8", errors="replace")
-        ).data.get("license")
+        text = (folder / "README.md").read_text(encoding="utf-8", errors="replace")
+        license = ModelCard(text).data.get("license")
     return {
         "name": folder.resolve().name,
         "architecture": configuration.architecture,
@@ -38,10 +37,9 @@ def describe_model(folder: Path) -> dict[str, Any]:
 
 
 def check_model(folder: Path) -> str:
-    """Load a model and check all of its numbers, as loading other architectures does; return the
-    result in words.
-    """
+    """Load a model and check all of its numbers; return the result in words."""
     model = load_encoder(folder)
+    # Loading other architectures checks them.
     if isinstance(model, Encoder) and not model.model.table.is_finite():
         raise ModelDirectoryError(
             f"{folder}: NaN or infinite values; download or save the model again"

@@ -45,9 +45,7 @@ _PACKAGES = ("sentence_transformers.", "st_paragram.")
 
 
 class PipelineWithMore(SentenceTransformer):
-    """A pipeline and a family's additional files; `save_pretrained` and `push_to_hub` write all of
-    them.
-    """
+    """A pipeline and a family's additional files; `save_pretrained` writes all of them."""
 
     architecture: ClassVar[str]
 
@@ -62,38 +60,35 @@ class PipelineWithMore(SentenceTransformer):
             return super().encode(*args, **kwargs)
 
     def write_beside(self, folder: Path) -> dict[str, Any]:
-        """Write the additional files into the pipeline's folder; return the entries of
-        `st_paragram.json`.
-        """
+        """Write the additional files; return the entries of `st_paragram.json`."""
         raise NotImplementedError
 
     def save(self, path: str, *args: Any, **kwargs: Any) -> None:
         """Save the pipeline like `SentenceTransformer`, and the additional files."""
         super().save(path, *args, **kwargs)
         if path is not None:
-            write_configuration(
-                Path(path), Configuration(self.architecture, self.write_beside(Path(path)))
-            )
+            values = self.write_beside(Path(path))
+            write_configuration(Path(path), Configuration(self.architecture, values))
 
 
 def check(model: SentenceTransformer) -> None:
     """Refuse modules of other packages: reading them would import whatever class the files name."""
-    for kind in map(type, model):
+    for module in model:
+        kind = type(module)
         if not f"{kind.__module__}.".startswith(_PACKAGES):
-            seen = (
+            raise ModelDirectoryError(
                 f"{kind.__module__}.{kind.__name__} is not a module of st_paragram or"
-                " sentence-transformers"
+                " sentence-transformers; use only modules of these"
             )
-            raise ModelDirectoryError(f"{seen}; use only modules of these")
 
 
 def write(model: SentenceTransformer, folder: Path) -> None:
     """Write a pipeline and its additional files, without a model card."""
     check(model)
-    for module in model:  # tokenizers would save their last truncation and padding
-        if (
-            backend := getattr(getattr(module, "tokenizer", None), "backend_tokenizer", None)
-        ) is not None:
+    for module in model:
+        tokenizer = getattr(module, "tokenizer", None)
+        if backend := getattr(tokenizer, "backend_tokenizer", None):
+            # Tokenizers would save their last truncation and padding.
             backend.no_truncation()
             backend.no_padding()
     with no_progress_bars():
@@ -105,40 +100,14 @@ def write(model: SentenceTransformer, folder: Path) -> None:
 def read(
     folder: Path, device: str | None = None, truncate_dim: int | None = None
 ) -> SentenceTransformer:
-    """Read a pipeline and its additional files; if it averages token embeddings, it becomes a
-    `ParagramEncoder`.
-    """
-    settings = read_pipeline_settings(folder) | (
-        {} if truncate_dim is None else {"truncate_dim": truncate_dim}
-    )
+    """Read a pipeline; if it averages token embeddings, it becomes a `ParagramEncoder`."""
+    settings = read_pipeline_settings(folder)
+    if truncate_dim is not None:
+        settings["truncate_dim"] = truncate_dim
     entries_file = file_of(folder, MODULES_FILE)
     try:
         entries = read_json(entries_file)
-        _check_entries(entries)
-        kinds = [_checked(folder, entry["type"], entry["path"]) for entry in entries]
-        for path in folder.rglob("pytorch_model*.bin"):
-            if not (path.parent / "model.safetensors").is_file():
-                raise ValueError(
-                    f"{path.relative_to(folder)} is pickled, but only safetensors are read"
-                )
-        for path in folder.rglob("*config.json"):
-            with refused(
-                ModelDirectoryError, path, "not settings of a module", "save the model again"
-            ):
-                values = dict(read_json(path))
-            layers = [
-                count
-                for name, count in values.items()
-                if "layers" in name and isinstance(count, int)
-            ]
-            if max(layers, default=0) > MOST_LAYERS:
-                raise ValueError(f"{path.relative_to(folder)} names {max(layers)} layers")
-        modules: Any = OrderedDict()
-        with no_progress_bars():
-            for kind, entry in zip(kinds, entries, strict=True):
-                modules[entry["name"]] = kind.load(
-                    str(folder), subfolder=entry["path"], local_files_only=True
-                )
+        modules = _read_modules(folder, entries)
         model = SentenceTransformer(modules=modules, device=device, **settings)
         if averaging_embedding(model) is not None:
             model = ParagramEncoder(modules=modules, device=device, **settings)
@@ -152,7 +121,7 @@ def read(
         raise
     # modules raise any error, and the Rust library tokenizers panics
     except BaseException as error:
-        if not (isinstance(error, Exception) or type(error).__name__ == "PanicException"):
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
         raise ModelDirectoryError(
             f"{folder}: its modules cannot be read ({one_line(error)}); save it again"
@@ -160,45 +129,58 @@ def read(
     return model
 
 
-def _check_entries(entries: Any) -> None:
-    """Raise ValueError if the content of `modules.json` is not a list of modules."""
+def _read_modules(folder: Path, entries: Any) -> Any:
+    """Read the modules of `modules.json` after checking everything that reading them relies on."""
     if not isinstance(entries, list) or not entries:
         raise ValueError(f"{MODULES_FILE} has {short(entries)}, not a list of modules")
-    for entry in entries:
-        check_type(f"an entry of {MODULES_FILE}", entry, (dict,))
-        for name in ("name", "path", "type"):
-            check_type(f"{name} of a module", entry.get(name), (str,))
+    kinds = [_checked_kind(folder, entry) for entry in entries]
+    for path in folder.rglob("pytorch_model*.bin"):
+        if not path.with_name("model.safetensors").is_file():
+            name = path.relative_to(folder)
+            raise ValueError(f"{name} is pickled, but only safetensors are read")
+    for path in folder.rglob("*config.json"):
+        with refused(ModelDirectoryError, path, "not settings of a module", "save the model again"):
+            values = dict(read_json(path))
+        for name, value in values.items():
+            if "layers" in name and isinstance(value, int) and value > MOST_LAYERS:
+                raise ValueError(f"{path.relative_to(folder)} names {value} layers")
+    modules = OrderedDict[str, Any]()
+    with no_progress_bars():
+        for kind, entry in zip(kinds, entries, strict=True):
+            modules[entry["name"]] = kind.load(
+                str(folder), subfolder=entry["path"], local_files_only=True
+            )
+    return modules
 
 
-def _checked(folder: Path, name: str, path: str) -> type[Module]:
-    """Return the class of a module that `modules.json` names, after checking it and its folder."""
-    if not name.startswith(_PACKAGES):
-        raise ValueError(
-            f"{one_line(name, 80)} is not a module of st_paragram or sentence-transformers"
-        )
-    kind = import_from_string(name)
+def _checked_kind(folder: Path, entry: Any) -> type[Module]:
+    """Return the class that an entry of `modules.json` names, after checking it and its folder."""
+    check_type(f"an entry of {MODULES_FILE}", entry, (dict,))
+    for key in ("name", "path", "type"):
+        check_type(f"{key} of a module", entry.get(key), (str,))
+    name = one_line(entry["type"], 80)
+    if not entry["type"].startswith(_PACKAGES):
+        raise ValueError(f"{name} is not a module of st_paragram or sentence-transformers")
+    kind = import_from_string(entry["type"])
     if not (isinstance(kind, type) and issubclass(kind, Module)):
-        raise ValueError(f"{one_line(name, 80)} is not a pipeline module")
-    if not (folder / path).resolve().is_relative_to(folder.resolve()):
-        raise ValueError(f"the folder {one_line(path, 80)} is outside the model's folder")
+        raise ValueError(f"{name} is not a pipeline module")
+    if not (folder / entry["path"]).resolve().is_relative_to(folder.resolve()):
+        path = one_line(entry["path"], 80)
+        raise ValueError(f"the folder {path} is outside the model's folder")
     return kind
 
 
 def read_tensors(folder: Path, name: str, like: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Read the tensors of an additional file; they must be finite and have the names, types and
-    shapes of `like`.
-    """
+    """Read an additional file's tensors, which have the names, types and shapes of `like`."""
     path = file_of(folder, name)
-    with refused(
-        ModelDirectoryError, path, "not the weights of this model", "save it again", SafetensorError
-    ):
+    what = "not the weights of this model"
+    with refused(ModelDirectoryError, path, what, "save it again", SafetensorError):
         tensors = load_file(path)
-        found, wanted = (
-            {name: (each.shape, each.dtype) for name, each in some.items()}
-            for some in (tensors, like)
-        )
-        if found != wanted:
+        if tensors.keys() != like.keys():
             raise ValueError("its tensors do not fit this model")
-        if not all(map(is_finite, tensors.values())):
-            raise ValueError("NaN or infinite numbers")
-        return tensors
+        for key, tensor in tensors.items():
+            if tensor.shape != like[key].shape or tensor.dtype != like[key].dtype:
+                raise ValueError("its tensors do not fit this model")
+            if not is_finite(tensor):
+                raise ValueError("NaN or infinite numbers")
+    return tensors

@@ -1,5 +1,4 @@
-"""Averaging models as SentenceTransformers with a fast `encode`; conversion of inputs to lists of
-texts.
+"""Averaging models as SentenceTransformers with a fast `encode`.
 
 The name of this file matters: KeyBERT and BERTopic recognize a SentenceTransformer by
 "sentence_transformers" in the path of its class, and otherwise silently load another model.
@@ -12,7 +11,7 @@ import logging
 from collections.abc import Callable, KeysView, Mapping, Set
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -20,7 +19,6 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Normalize
 from sentence_transformers.util import quantize_embeddings
 from torch import Tensor, nn
-from torch.nn.modules import module as torch_module
 
 from st_paragram.core.embedding_table import for_any_reader
 from st_paragram.core.encoding.embed import BATCH_SIZE, as_list, embed, list_of_texts
@@ -33,36 +31,29 @@ from st_paragram.learning.modules.mean_pool import MeanPool, is_plain
 from st_paragram.learning.modules.token_embedding import TokenEmbedding
 
 _host_logger = logging.getLogger(SentenceTransformer.__module__)
-_Method = TypeVar("_Method", bound=Callable[..., Any])
 # Attributes that change what a module does: hooks, and replaced methods.
-_EXTRAS = ("_forward_hooks", "_forward_pre_hooks", "_compiled_call_impl", "forward", "preprocess")
-# Hooks on all modules; torch 2.6 has no function to list them.
-_GLOBAL_HOOKS = [
-    hooks
-    for name, hooks in vars(torch_module).items()
-    if name.startswith("_global_") and isinstance(hooks, dict)
-]
+_HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_compiled_call_impl", "forward", "preprocess")
 
 
 def listed(inputs: Any) -> tuple[Any, bool]:
-    """Convert columns, arrays and other iterables to a list, keep other inputs; also return whether
-    all are strings.
+    """Convert columns, arrays and other iterables to a list; return whether all are strings.
 
-    A row that is None, NaN, a number, bytes or the like is refused with its position from 0, and so
-    is a whole table.
+    Other inputs are kept. A row that is None, NaN, a number, bytes or the like is refused with its
+    position from 0, and so is a whole table.
     """
     if isinstance(inputs, np.ndarray) and (inputs.ndim != 1 or inputs.dtype.kind not in "UO"):
         return inputs, False
-    unordered = isinstance(inputs, Mapping | Set) and not isinstance(inputs, KeysView)
-    if unordered or isinstance(inputs, str | bytes | Tensor) or not hasattr(inputs, "__iter__"):
+    is_unordered = isinstance(inputs, Mapping | Set) and not isinstance(inputs, KeysView)
+    if is_unordered or isinstance(inputs, str | bytes | Tensor) or not hasattr(inputs, "__iter__"):
         return inputs, False
     rows = as_list(inputs)
-    # ids, messages, other modalities
-    kinds, others = set(map(type, rows)), (list, tuple, Mapping, np.ndarray, Tensor)
-    texts = all(issubclass(kind, str) for kind in kinds)
-    if texts or not all(issubclass(kind, (str, *others)) for kind in kinds):
+    kinds = {type(row) for row in rows}
+    are_texts = all(issubclass(kind, str) for kind in kinds)
+    # Others are ids, messages, and other modalities.
+    accepted = (str, list, tuple, Mapping, np.ndarray, Tensor)
+    if are_texts or not all(issubclass(kind, accepted) for kind in kinds):
         rows = list_of_texts(rows)  # names the row that is not a string
-    return rows, texts and bool(rows)
+    return rows, are_texts and bool(rows)
 
 
 def pipeline(
@@ -71,8 +62,7 @@ def pipeline(
     normalize: bool = False,
     **settings: Any,
 ) -> ParagramEncoder:
-    """Make an averaging model: `embedding`, then `MeanPool`, and with `normalize` a `Normalize`
-    module.
+    """Make an averaging model: `embedding`, `MeanPool`, and with `normalize` a `Normalize` module.
 
     `settings` are further arguments of `SentenceTransformer`, e.g. `prompts`; the default
     similarity is cosine.
@@ -85,29 +75,24 @@ def pipeline(
         3
     """
     modules: list[nn.Module] = [embedding, MeanPool(embedding.embedding_dimension)]
-    modules += [Normalize()] if normalize else []
-    return ParagramEncoder(
-        modules=modules, device=device, **({"similarity_fn_name": "cosine"} | settings)
-    )
+    if normalize:
+        modules.append(Normalize())
+    settings.setdefault("similarity_fn_name", "cosine")
+    return ParagramEncoder(modules=modules, device=device, **settings)
 
 
 def with_unit_vectors(model: SentenceTransformer) -> SentenceTransformer:
-    """Return an averaging model that shares all of `model` and scales every embedding to length 1;
-    refuse others.
-    """
+    """Return an averaging model whose embeddings have length 1, with the weights of `model`."""
     embedding = averaging.embedding_of(model)
     if averaging.gives_unit_vectors(model):
         return model
-    return pipeline(
-        embedding, str(model.device), normalize=True, **averaging.pipeline_settings(model)
-    )
+    settings = averaging.pipeline_settings(model)
+    return pipeline(embedding, str(model.device), normalize=True, **settings)
 
 
 @dataclass
 class _Call:
-    """Arguments of `SentenceTransformer.encode`, in order, with the two that `encode_query` may
-    add.
-    """
+    """Arguments of `SentenceTransformer.encode`, in order; `encode_query` adds the last two."""
 
     inputs: Any
     prompt_name: str | None = None
@@ -127,9 +112,7 @@ class _Call:
     processing_kwargs: Any = None
 
     def is_plain(self, prompts: Mapping[str, str]) -> bool:
-        """Whether plain embeddings are requested: on the CPU, in this process, with a known prompt
-        or none.
-        """
+        """Whether plain embeddings are requested, in this process, with a known prompt or none."""
         return (
             self.output_value == "sentence_embedding"
             and self.pool is None
@@ -144,23 +127,23 @@ class _Call:
         """Convert embeddings (N, D) to the requested precision and container."""
         result: Any = rows
         if self.precision not in (None, "float32"):
-            result = torch.from_numpy(
-                quantize_embeddings(rows, precision=cast("Any", self.precision))
-            )
+            precision: Any = self.precision
+            result = torch.from_numpy(quantize_embeddings(rows, precision=precision))
         if not self.convert_to_tensor:
             result = result.numpy() if self.convert_to_numpy else list(result)
         return result[0] if isinstance(self.inputs, str) else result
 
 
-def _in_larger_batches(method: _Method) -> _Method:
+def _in_larger_batches(method: Callable[..., Any]) -> Callable[..., Any]:
     """Return the method with BATCH_SIZE as the default of its argument `batch_size`."""
 
     @functools.wraps(method)
     def in_larger_batches(*args: Any, **kwargs: Any) -> Any:
-        given = len(args) > 4  # self, inputs, prompt_name, prompt, batch_size
-        return method(*args, **(kwargs if given else {"batch_size": BATCH_SIZE} | kwargs))
+        if len(args) < 5:  # self, inputs, prompt_name, prompt, batch_size
+            kwargs.setdefault("batch_size", BATCH_SIZE)
+        return method(*args, **kwargs)
 
-    return cast("_Method", in_larger_batches)
+    return in_larger_batches
 
 
 def _in_language(tokenizer: Tokenizer, language: str) -> BilingualTokenizer:
@@ -173,8 +156,7 @@ def _in_language(tokenizer: Tokenizer, language: str) -> BilingualTokenizer:
 
 
 class ParagramEncoder(SentenceTransformer):
-    """A SentenceTransformer of `TokenEmbedding`, `MeanPool` and optionally `Normalize` with a fast
-    `encode`.
+    """An averaging model as a SentenceTransformer with a fast `encode`.
 
     `encode` takes and returns the same as `SentenceTransformer.encode`. Texts become ids and ids
     become rows of the result, batch by batch, in order, on all threads that torch uses. The base
@@ -188,10 +170,9 @@ class ParagramEncoder(SentenceTransformer):
         (2, 256)
     """
 
-    encode_query = _in_larger_batches(SentenceTransformer.encode_query)
-    encode_document = _in_larger_batches(SentenceTransformer.encode_document)
-
     if not TYPE_CHECKING:  # type checkers see the overloads of the base class
+        encode_query = _in_larger_batches(SentenceTransformer.encode_query)
+        encode_document = _in_larger_batches(SentenceTransformer.encode_document)
 
         @_in_larger_batches
         @functools.wraps(SentenceTransformer.encode)
@@ -201,42 +182,43 @@ class ParagramEncoder(SentenceTransformer):
             except TypeError:  # an unknown or wrong argument: leave it to the base class
                 return super().encode(*args, **kwargs)
             call.inputs, are_texts = listed(call.inputs)
-            tokens = self._plain_embedding() if are_texts or isinstance(call.inputs, str) else None
-            if tokens is None or not call.is_plain(self.prompts):
+            embedding = self._plain_embedding()
+            is_text = isinstance(call.inputs, str)
+            if not (are_texts or is_text) or embedding is None or not call.is_plain(self.prompts):
                 kwargs.pop("inputs", None)
                 if language is not None:
                     return self.in_language(language).encode(call.inputs, *args[1:], **kwargs)
                 return super().encode(call.inputs, *args[1:], **kwargs)
-            tokenizer = (
-                tokens.tokenizer if language is None else _in_language(tokens.tokenizer, language)
-            )
+            tokenizer = embedding.tokenizer
+            if language is not None:
+                tokenizer = _in_language(tokenizer, language)
+            prompt = call.prompt
+            if prompt is None:
+                name = call.prompt_name
+                prompt = self.prompts.get(self.default_prompt_name if name is None else name)
+            truncate_dim = self.truncate_dim if call.truncate_dim is None else call.truncate_dim
+            progress = call.show_progress_bar
+            if progress is None:
+                progress = _host_logger.getEffectiveLevel() in (logging.INFO, logging.DEBUG)
             if any(module.training for module in (self, *self.children())):
                 self.eval()
-            bar = call.show_progress_bar
-            name = self.default_prompt_name if call.prompt_name is None else call.prompt_name
             with torch.inference_mode():
                 rows = embed(
-                    [call.inputs] if isinstance(call.inputs, str) else call.inputs,
+                    [call.inputs] if is_text else call.inputs,
                     tokenizer,
-                    in_numpy(tokens.embedding),
-                    averaging.gives_unit_vectors(self),
-                    call.normalize_embeddings,
-                    self.truncate_dim if call.truncate_dim is None else call.truncate_dim,
-                    self.prompts.get(name) if call.prompt is None else call.prompt,
-                    call.batch_size,
-                    tokens.num_threads or torch.get_num_threads(),
-                    (
-                        _host_logger.getEffectiveLevel() in (logging.INFO, logging.DEBUG)
-                        if bar is None
-                        else bar
-                    ),
+                    in_numpy(embedding.embedding),
+                    unit_vectors=averaging.gives_unit_vectors(self),
+                    normalized=call.normalize_embeddings,
+                    truncate_dim=truncate_dim,
+                    prompt=prompt,
+                    batch_size=call.batch_size,
+                    threads=embedding.num_threads or torch.get_num_threads(),
+                    progress=progress,
                 )
                 return call.converted(torch.from_numpy(rows))
 
     def in_language(self, language: str) -> ParagramEncoder:
-        """Return the model for one of its languages with separate vocabularies; it shares the
-        embedding matrix.
-        """
+        """Return the model for one of its languages, with the same embedding matrix."""
         embedding = averaging.embedding_of(self)
         tokenizer = _in_language(embedding.tokenizer, language)
         table = embedding.embedding
@@ -255,34 +237,31 @@ class ParagramEncoder(SentenceTransformer):
         train_datasets: list[str] | None = None,
         safe_serialization: bool = True,
     ) -> None:
-        """Save for plain sentence-transformers and `st_paragram.load`; `save_pretrained` and
-        `push_to_hub` call it.
+        """Save for plain sentence-transformers and `st_paragram.load`.
 
-        Weights are always safetensors. An int4 table is saved as int8 with the same numbers, which
-        plain sentence-transformers can read; `st_paragram.save` keeps int4. The base class saves
-        pipelines of other modules.
+        `save_pretrained` and `push_to_hub` call it. Weights are always safetensors. An int4 table
+        is saved as int8 with the same numbers, which plain sentence-transformers can read;
+        `st_paragram.save` keeps int4. The base class saves pipelines of other modules.
         """
         embedding = averaging.averaging_embedding(self)
         if path is None or embedding is None:
-            return super().save(
-                path, model_name, create_model_card, train_datasets, safe_serialization
-            )
-        averaging.write(self, Path(path), for_any_reader(in_numpy(embedding.embedding).kind))
+            super().save(path, model_name, create_model_card, train_datasets, safe_serialization)
+            return
+        kind = in_numpy(embedding.embedding).kind
+        averaging.write(self, Path(path), for_any_reader(kind))
         if create_model_card:
             self._create_model_card(path, model_name, train_datasets)
 
     def _plain_embedding(self) -> TokenEmbedding | None:
-        """Return the first module if this is a model made by `pipeline`, on the CPU and without
-        changes.
-        """
+        """Return the first module if kernels can read it, and nothing changes what modules do."""
         embedding = averaging.averaging_embedding(self)
         if embedding is None or not is_plain(embedding.embedding):
             return None
-        inherited = all(
-            getattr(type(self), each) is getattr(SentenceTransformer, each) for each in _EXTRAS[-2:]
-        )
-        extras = any(
-            module.__dict__.get(name) for module in (self, *self.children()) for name in _EXTRAS
-        )
-        elsewhere = getattr(self, "_distributed_inference", None) is not None
-        return embedding if inherited and not (extras or elsewhere or any(_GLOBAL_HOOKS)) else None
+        for name in ("forward", "preprocess"):
+            if getattr(type(self), name) is not getattr(SentenceTransformer, name):
+                return None
+        for module in (self, *self.children()):
+            if any(module.__dict__.get(name) for name in _HOOKS):
+                return None
+        is_distributed = getattr(self, "_distributed_inference", None) is not None
+        return None if is_distributed else embedding

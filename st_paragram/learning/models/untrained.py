@@ -17,20 +17,19 @@ from st_paragram.learning.modules.transformer_encoder import SpecialIds, initial
 
 
 def random_model(like: SentenceTransformer | str, seed: int = 0) -> SentenceTransformer:
-    """Give a model (or the model of this name) new random weights; its architecture and tokenizer
-    stay.
-    """
+    """Give a model (or the model of this name) new random weights, but keep its architecture."""
     model = load(like) if isinstance(like, str) else like
     torch.manual_seed(seed)
-    if (embedding := averaging_embedding(model)) is not None:
+    embedding = averaging_embedding(model)
+    if embedding is not None:
         return pipeline(token_embedding(embedding.tokenizer, embedding.embedding_dimension))
     for module in model.modules():
         if "Positional" in type(module).__name__:
             module.requires_grad_(False)  # so that `initialise` leaves it unchanged
         elif callable(reset := getattr(module, "reset_parameters", None)):
             reset()
-        # norms of transformers, weights of their layers, and other parameters of a module itself
         else:
+            # norms of transformers, weights of their layers, and other parameters of a module
             for name, parameter in module.named_parameters(recurse=False):
                 if parameter.ndim > 1:
                     nn.init.xavier_uniform_(parameter)
@@ -39,7 +38,6 @@ def random_model(like: SentenceTransformer | str, seed: int = 0) -> SentenceTran
     for module in model.modules():
         if isinstance(module, Transformer):
             encoder: Any = module.model
-            initialise(
-                encoder, SpecialIds(encoder.config.pad_token_id, encoder.config.eos_token_id)
-            )
+            config = encoder.config
+            initialise(encoder, SpecialIds(config.pad_token_id, config.eos_token_id))
     return model.eval()

@@ -1,4 +1,4 @@
-"""Smaller embedding matrices, only for encoding: float16, or int8 or int4 with one scale per row."""
+"""Smaller embedding matrices, only for encoding: float16, or int8 or int4 with scales of rows."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ from st_paragram.core.native import kernels
 from st_paragram.errors import SettingsError
 from st_paragram.learning.modules import huge_pages
 
-#: Types of the weights of tables with scales; uint8 holds two components per byte.
-INTEGERS = {torch.int8, torch.uint8}
+#: Types of weights that cannot be trained; uint8 holds two int4 components per byte.
+COMPACT_TYPES = {torch.float16, torch.int8, torch.uint8}
 
 
 class CompactEmbedding(nn.Module):
-    """A table that cannot be trained: `weight`, float16 or int8 (V, D), and for int8 `scale`,
-    float32 (V,).
+    """A table that cannot be trained: `weight`, (V, D), and for integers `scale`, float32 (V,).
 
     Row i stands for `weight[i]` or `weight[i] * scale[i]`. Results are float32. For int4, `weight`
     is uint8 (V, D / 2): the lower four bits of byte j are component 2j, the upper four 2j + 1, both
@@ -25,28 +24,23 @@ class CompactEmbedding(nn.Module):
 
     weight: Tensor
     scale: Tensor | None
-    kind: TableType
-    embedding_dim: int
 
     def __init__(self, weight: Tensor, scale: Tensor | None = None) -> None:
         """Take the table."""
         super().__init__()
-        types = {torch.float16} if scale is None else INTEGERS
-        if (
-            weight.ndim != 2
-            or weight.dtype not in types
-            or (scale is not None and scale.shape != weight.shape[:1])
-        ):
-            scales = "no scales" if scale is None else f"scales of shape {tuple(scale.shape)}"
-            seen = f"a table of {weight.dtype}, shape {tuple(weight.shape)}, with {scales}"
+        scales = None if scale is None else scale.shape
+        expected_scales = None if weight.dtype == torch.float16 else weight.shape[:1]
+        if weight.ndim != 2 or weight.dtype not in COMPACT_TYPES or scales != expected_scales:
             raise SettingsError(
-                f"{seen}; give float16 without, or int8 or int4 (as uint8) with one scale per row"
+                f"a table of {weight.dtype}, shape {tuple(weight.shape)}, with scales of shape"
+                f" {scales}; give float16 without scales, or int8 or int4 (as uint8) with one scale"
+                " per row"
             )
         self.register_buffer("weight", weight)
         self.register_buffer("scale", scale)
-        integers = TableType.INT8 if weight.dtype == torch.int8 else TableType.INT4
-        self.kind = TableType.FLOAT16 if scale is None else integers
-        self.embedding_dim = weight.shape[1] * (2 if self.kind is TableType.INT4 else 1)
+        table = in_numpy(self)
+        self.kind = table.kind
+        self.embedding_dim = table.dimension
 
     def forward(self, ids: Tensor) -> Tensor:
         """Look up rows as float32 (..., D) for ids, int64 of any shape (...)."""
@@ -69,23 +63,15 @@ def in_torch(table: Table) -> Tensor | CompactEmbedding:
 
 
 def in_numpy(embedding: nn.Embedding | CompactEmbedding) -> Table:
-    """Convert a table to NumPy arrays, which share its memory on the CPU; other floats become
-    float32.
-    """
-    weight, scale = embedding.weight.detach().cpu(), None
-    if isinstance(embedding, CompactEmbedding):
-        scale = (
-            None
-            if embedding.scale is None
-            else embedding.scale.detach().cpu().float().contiguous().numpy()
-        )
-    else:
-        weight = weight.float()
-    return Table(weight.contiguous().numpy(), scale)
+    """Convert a table to NumPy arrays, which share its memory on the CPU; bfloat16 is widened."""
+    weight = embedding.weight.detach().cpu().contiguous()
+    if not isinstance(embedding, CompactEmbedding):
+        return Table(weight.float().numpy())
+    if embedding.scale is None:
+        return Table(weight.numpy())
+    return Table(weight.numpy(), embedding.scale.detach().cpu().float().contiguous().numpy())
 
 
 def is_finite(table: Tensor) -> bool:
-    """Whether all values are finite: their sum shows it 20 times as fast and without a second
-    table.
-    """
+    """Whether all values are finite: their sum shows it 20 times as fast without a second table."""
     return bool(torch.isfinite(table.sum(dtype=torch.float32)) or torch.isfinite(table).all())

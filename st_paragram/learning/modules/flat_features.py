@@ -32,6 +32,7 @@ class FlatFeatures(dict[str, Any]):
         embedding: nn.Embedding | CompactEmbedding,
         dropout: float = 0.0,
     ) -> None:
+        """Attach an embedding table; `dropout` is a probability."""
         super().__init__(features)
         self.embedding = embedding
         self.dropout = dropout
@@ -60,8 +61,9 @@ class FlatFeatures(dict[str, Any]):
 
 
 def flat_features(ids: NDArray[np.integer[Any]], offsets: NDArray[np.int64]) -> dict[str, Tensor]:
-    """Make features of B texts, with transformers' names: `input_ids`, int64 (1, total),
-    `cu_seq_lens_q`, (B + 1,).
+    """Make features of B texts with transformers' names.
+
+    These are `input_ids`, int64 (1, total), and `cu_seq_lens_q`, int64 (B + 1,).
 
     Args:
         ids: Integers (total,).
@@ -74,8 +76,7 @@ def flat_features(ids: NDArray[np.integer[Any]], offsets: NDArray[np.int64]) -> 
 
 
 def is_flat(features: Mapping[str, Any]) -> bool:
-    """Whether features have exactly the keys of `flat_features`, so that joining them loses
-    nothing.
+    """Whether features have exactly the keys of `flat_features`, so that joining loses nothing.
 
     Features that sentence-transformers makes for flash attention have further keys, such as
     `position_ids`.

@@ -18,9 +18,7 @@ _PAGE = 1 << 21  # bytes of a huge page
 
 
 def empty(shape: tuple[int, ...], dtype: torch.dtype = torch.float32) -> Tensor:
-    """Like `torch.empty` on the CPU, in huge pages if the tensor is large and the platform has
-    them.
-    """
+    """Like `torch.empty` on the CPU; large tensors are in huge pages if the platform has them."""
     count = math.prod(shape)
     size = count * dtype.itemsize
     if size < 2 * _PAGE or not hasattr(mmap, "MADV_HUGEPAGE"):

@@ -10,13 +10,12 @@ from sentence_transformers.base.modules import Module
 from torch import Tensor, nn
 
 from st_paragram.core.native import kernels
-from st_paragram.learning.modules.compact_embedding import INTEGERS, CompactEmbedding, in_numpy
+from st_paragram.learning.modules.compact_embedding import COMPACT_TYPES, CompactEmbedding, in_numpy
 from st_paragram.learning.modules.flat_features import FlatFeatures
 
 
 class MeanPool(Module):
-    """Mean pooling: one pass over the embedding matrix after `TokenEmbedding`, a masked mean after
-    other modules.
+    """Mean pooling, in one pass over the embedding matrix if it follows `TokenEmbedding`.
 
     Example:
         >>> import torch
@@ -38,7 +37,7 @@ class MeanPool(Module):
         self.embedding_dimension = embedding_dimension
 
     def get_embedding_dimension(self) -> int:
-        """D."""
+        """Dimension of the embeddings."""
         return self.embedding_dimension
 
     def forward(self, features: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
@@ -51,13 +50,20 @@ class MeanPool(Module):
             mask = features["attention_mask"].unsqueeze(-1).to(tokens.dtype)
             features["sentence_embedding"] = (tokens * mask).sum(1) / mask.sum(1).clamp(min=1e-9)
             return features
-        ids, offsets = features["input_ids"].view(-1), features["cu_seq_lens_q"]
-        # each token has its own mask, so the tokens' embeddings must be computed
+        ids = features["input_ids"].view(-1)
+        offsets = features["cu_seq_lens_q"]
         if features.dropout:
-            means = _means(features.flat_token_embeddings(), offsets)
+            # Each token has its own mask, so the tokens' embeddings must be computed.
+            tokens = features.flat_token_embeddings()
+            means = _means(tokens, torch.arange(len(ids), device=ids.device), offsets)
         else:
             means = row_means(features.embedding, ids, offsets)
-        features["sentence_embedding"] = _without_gradient_at_zero(means)
+        if means.requires_grad:
+            # Means of zeros, of texts without a known token, have no direction. The gradient of
+            # their cosine would be huge, and would change the row of the unknown id.
+            is_known = means.detach().any(dim=1, keepdim=True)
+            means = torch.where(is_known, means, means.detach())
+        features["sentence_embedding"] = means
         return features
 
     def save(
@@ -68,50 +74,41 @@ class MeanPool(Module):
 
 
 def row_means(embedding: nn.Embedding | CompactEmbedding, ids: Tensor, offsets: Tensor) -> Tensor:
-    """Average the rows of each text, (N, D), with the compiled kernel if it can be used and no
-    gradient is needed.
+    """Average the rows of each text, (N, D), with the compiled kernel if no gradient is needed.
 
     Text i is ids[offsets[i]:offsets[i + 1]]; without ids its mean is zero. Means of compact tables
     are float32.
     """
-    trained = torch.is_grad_enabled() and embedding.weight.requires_grad
-    if not trained and kernels() is not None and is_plain(embedding):
-        arrays = ids.contiguous().numpy(), offsets.contiguous().numpy()
-        return torch.from_numpy(in_numpy(embedding).means(*arrays, threads=torch.get_num_threads()))
+    needs_gradient = torch.is_grad_enabled() and embedding.weight.requires_grad
+    if not needs_gradient and kernels() is not None and is_plain(embedding):
+        means = in_numpy(embedding).means(
+            ids.contiguous().numpy(),
+            offsets.contiguous().numpy(),
+            threads=torch.get_num_threads(),
+        )
+        return torch.from_numpy(means)
     if isinstance(embedding, CompactEmbedding):
-        return _means(embedding(ids), offsets)
-    return _means(embedding.weight, offsets, ids)
+        return _means(embedding(ids), torch.arange(len(ids), device=ids.device), offsets)
+    return _means(embedding.weight, ids, offsets)
 
 
-def _means(table: Tensor, offsets: Tensor, ids: Tensor | None = None) -> Tensor:
-    """Average consecutive rows of the table, or the rows given by `ids`."""
-    ids = torch.arange(len(table), device=table.device) if ids is None else ids
+def _means(table: Tensor, ids: Tensor, offsets: Tensor) -> Tensor:
     return F.embedding_bag(ids, table, offsets, mode="mean", include_last_offset=True)
 
 
-def _without_gradient_at_zero(means: Tensor) -> Tensor:
-    """Return the means with no gradient for means of zeros, of texts without a known token.
-
-    Such a mean has no direction. The gradient of its cosine would be huge, and would change the row
-    of the unknown id.
-    """
-    if not means.requires_grad:
-        return means
-    return torch.where(means.detach().any(dim=1, keepdim=True), means, means.detach())
-
-
 def is_plain(embedding: nn.Embedding | CompactEmbedding) -> bool:
-    """Whether kernels can read a table directly: on the CPU, of a type that `Table` has, not
-    wrapped.
-    """
+    """Whether kernels can read a table directly: on the CPU, of a type that `Table` has."""
     table = embedding.weight
-    compact = isinstance(embedding, CompactEmbedding)
+    if isinstance(embedding, CompactEmbedding):
+        scale = embedding.scale
+        has_type = table.dtype in COMPACT_TYPES and (scale is None or scale.dtype == torch.float32)
+    else:
+        has_type = table.dtype == torch.float32
     return (
-        type(table) in (Tensor, nn.Parameter)  # no wrapper, such as those of distributed training
+        has_type
+        and type(table) in (Tensor, nn.Parameter)  # no wrapper for distributed training
         and table.device.type == "cpu"
-        and table.dtype in ({torch.float16, *INTEGERS} if compact else {torch.float32})
         and table.is_contiguous()
-        and (not compact or embedding.scale is None or embedding.scale.dtype == torch.float32)
         and not torch.compiler.is_compiling()
         and table.data_ptr() % table.element_size() == 0  # some memory-mapped files are not aligned
     )

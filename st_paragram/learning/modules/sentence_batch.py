@@ -30,8 +30,9 @@ class SentenceBatch:
         special: SpecialIds,
         max_length: int,
     ) -> SentenceBatch:
-        """Make a batch from flat ids: sentence i is ids[offsets[i]:offsets[i + 1]], `max_length`
-        includes its end.
+        """Make a batch from flat ids: sentence i is ids[offsets[i]:offsets[i + 1]].
+
+        Longer sentences are truncated to `max_length`, including the end id.
         """
         counts = np.minimum(np.diff(offsets), max_length - 1)
         columns = np.arange(int(counts.max(initial=0)) + 1)[None]
@@ -57,9 +58,7 @@ class SentenceBatch:
 
     @cached_property
     def targets(self) -> Tensor:
-        """The decoder's targets, int64 (N,): the concatenated ids of all sentences, including end
-        ids.
-        """
+        """The decoder's targets, int64 (N,): the ids of all sentences, including end ids."""
         return self.ids[self.mask]
 
     @cached_property

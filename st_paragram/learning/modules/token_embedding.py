@@ -1,6 +1,4 @@
-"""First module of a pipeline: converts text (or ids) to flat ids with any tokenizer, and holds the
-embedding matrix.
-"""
+"""First module of a pipeline: a tokenizer, which converts text to ids, and the embedding matrix."""
 
 from __future__ import annotations
 
@@ -20,7 +18,7 @@ from st_paragram.core.model_directory.model_files import tokenizer_file
 from st_paragram.core.tokenizers.base import Tokenizer, load_tokenizer
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
 from st_paragram.errors import ModelDirectoryError, SettingsError
-from st_paragram.learning.modules.compact_embedding import INTEGERS, CompactEmbedding
+from st_paragram.learning.modules.compact_embedding import COMPACT_TYPES, CompactEmbedding
 from st_paragram.learning.modules.flat_features import FlatFeatures, flat_features
 
 if TYPE_CHECKING:
@@ -57,16 +55,17 @@ class TokenEmbedding(InputModule):
         weights: Tensor | CompactEmbedding | None = None,
         dropout: float = 0.0,
     ) -> None:
-        """Create the embedding matrix, or use `weights`, float (len(tokenizer), D); a compact
-        matrix can only encode.
+        """Create the embedding matrix, or use `weights`, float (len(tokenizer), D).
 
-        `dropout` is the probability with which each component of a token's embedding is dropped in
-        training.
+        A compact matrix can only encode. `dropout` is the probability with which each component of
+        a token's embedding is dropped in training.
         """
         super().__init__()
         if not hasattr(tokenizer, "pack"):
-            seen = f"a tokenizer is expected, not {type(tokenizer).__name__}"
-            raise SettingsError(f"{seen}; for a sentencepiece model, use SentencePieceEmbedding")
+            raise SettingsError(
+                f"a tokenizer is expected, not {type(tokenizer).__name__}; for a sentencepiece"
+                " model, use SentencePieceEmbedding"
+            )
         if (embedding_dimension is None) == (weights is None):
             raise SettingsError("give either embedding_dimension or weights")
         if not 0 <= dropout < 1:
@@ -74,20 +73,19 @@ class TokenEmbedding(InputModule):
         if weights is None:
             weights = torch.randn(len(tokenizer), embedding_dimension or 0)
             weights[list(tokenizer.unknown_ids)] = 0
-        self.training = isinstance(weights, Tensor)
         if isinstance(weights, Tensor):
             self.embedding = nn.Embedding.from_pretrained(weights, freeze=False)
         else:
             self.embedding = weights
-        if len(table := self.embedding.weight) != len(tokenizer):
+            self.training = False
+        table = self.embedding.weight
+        if len(table) != len(tokenizer):
             raise SettingsError(
                 f"a table of shape {tuple(table.shape)} for a tokenizer of {len(tokenizer)} ids"
             )
-        self.tokenizer, self.dropout, self.embedding_dimension = (
-            tokenizer,
-            dropout,
-            self.embedding.embedding_dim,
-        )
+        self.tokenizer = tokenizer
+        self.dropout = dropout
+        self.embedding_dimension = self.embedding.embedding_dim
         #: Number of threads for tokenization; None: as many as torch uses.
         self.num_threads: int | None = None
 
@@ -97,37 +95,31 @@ class TokenEmbedding(InputModule):
         return None
 
     def get_embedding_dimension(self) -> int:
-        """D."""
+        """Dimension of the embeddings."""
         return self.embedding_dimension
 
     def get_config_dict(self) -> dict[str, Any]:
         """Return the settings that `save` writes in addition to tokenizer and embedding matrix."""
-        tokenizer = {
-            "tokenizer_kind": self.tokenizer.kind,
-            "tokenizer_options": self.tokenizer.options,
-        }
         return {
             "embedding_dimension": self.embedding_dimension,
-            **tokenizer,
+            "tokenizer_kind": self.tokenizer.kind,
+            "tokenizer_options": self.tokenizer.options,
             "dropout": self.dropout,
         }
 
     def train(self, mode: bool = True) -> Self:
         """Switch dropout on or off; refuse to train a compact table."""
         if mode and isinstance(self.embedding, CompactEmbedding):
-            kind = self.embedding.kind.value
             raise SettingsError(
-                f"a table of {kind} cannot be trained; train a copy made by `st-paragram export"
-                " --dtype float32`"
+                f"a table of {self.embedding.kind.value} cannot be trained; train a copy made by"
+                " `st-paragram export --dtype float32`"
             )
         return super().train(mode)
 
     def preprocess(
         self, inputs: Sequence[Any], prompt: str | None = None, **kwargs: Any
     ) -> dict[str, Tensor]:
-        """Make flat features of B strings, each after the prompt, or of B lists of the tokenizer's
-        ids.
-        """
+        """Make flat features of B strings, each after the prompt, or of B lists of ids."""
         if all(isinstance(text, str) for text in inputs):
             texts = [prompt + text for text in inputs] if prompt else inputs
             threads = self.num_threads or torch.get_num_threads()
@@ -150,42 +142,32 @@ class TokenEmbedding(InputModule):
     ) -> None:
         """Write configuration, tokenizer and embedding matrix (always as safetensors)."""
         self.save_config(output_path)
-        (Path(output_path) / tokenizer_file(self.tokenizer.kind)).write_bytes(
-            self.tokenizer.content
-        )
-        tensors = {
-            f"embedding.{name}": tensor for name, tensor in self.embedding.state_dict().items()
-        }
-        (Path(output_path) / WEIGHTS_FILE).write_bytes(save(tensors))
+        folder = Path(output_path)
+        (folder / tokenizer_file(self.tokenizer.kind)).write_bytes(self.tokenizer.content)
+        (folder / WEIGHTS_FILE).write_bytes(save(self.state_dict()))
 
     @classmethod
     def load(cls, model_name_or_path: str, **kwargs: Any) -> Self:  # type: ignore[override]
-        """Load a saved module from a directory or (with sentence-transformers' hub arguments) the
-        hub.
-        """
+        """Load a saved module from a directory or the hub."""
         hub = {name: kwargs[name] for name in _HUB_ARGUMENTS if name in kwargs}
 
         def path(name: str) -> Path:
-            found = cls.load_file_path(model_name_or_path, filename=name, **hub)
-            if found is None:
+            path = cls.load_file_path(model_name_or_path, filename=name, **hub)
+            if path is None:
                 raise ModelDirectoryError(
                     f"{model_name_or_path}: {name} is missing; save the model again"
                 )
-            return Path(found)
+            return Path(path)
 
         config = read_json(path(cls.config_file_name))
         kind = config["tokenizer_kind"]
-        tokenizer = load_tokenizer(
-            kind, path(tokenizer_file(kind)).read_bytes(), config["tokenizer_options"]
-        )
+        content = path(tokenizer_file(kind)).read_bytes()
+        tokenizer = load_tokenizer(kind, content, config["tokenizer_options"])
         tensors = load_file(path(WEIGHTS_FILE))
-        table, scale = tensors["embedding.weight"], tensors.get("embedding.scale")
-        compact = table.dtype in {torch.float16, *INTEGERS}
-        return cls(
-            tokenizer,
-            weights=CompactEmbedding(table, scale) if compact else table,
-            dropout=config["dropout"],
-        )
+        weights: Any = tensors["embedding.weight"]
+        if weights.dtype in COMPACT_TYPES:
+            weights = CompactEmbedding(weights, tensors.get("embedding.scale"))
+        return cls(tokenizer, weights=weights, dropout=config["dropout"])
 
 
 class SentencePieceEmbedding(TokenEmbedding):
@@ -211,23 +193,19 @@ class SentencePieceEmbedding(TokenEmbedding):
         weights: Tensor | CompactEmbedding | None = None,
         dropout: float = 0.0,
     ) -> None:
-        """Create the embedding matrix, or use `weights`; see `TokenEmbedding` for the arguments
-        except `vocabulary`.
+        """Create the embedding matrix, or use `weights`; see `TokenEmbedding`.
 
         `vocabulary` is a tokenizer, or an argument of `SentencePieceTokenizer`: the path of a
         `.model` file, its bytes, or a loaded `SentencePieceProcessor`. In these cases, texts are
         lower-cased.
         """
-        made = (
-            vocabulary
-            if isinstance(vocabulary, SentencePieceTokenizer)
-            else SentencePieceTokenizer(vocabulary)
-        )
-        super().__init__(made, embedding_dimension, weights, dropout)
+        if not isinstance(vocabulary, SentencePieceTokenizer):
+            vocabulary = SentencePieceTokenizer(vocabulary)
+        super().__init__(vocabulary, embedding_dimension, weights, dropout=dropout)
 
 
 def token_embedding(tokenizer: Tokenizer, *args: Any, **kwargs: Any) -> TokenEmbedding:
-    """Make a `SentencePieceEmbedding` for a sentencepiece tokenizer, otherwise a `TokenEmbedding`."""
+    """Make a `SentencePieceEmbedding` for a sentencepiece tokenizer, or a `TokenEmbedding`."""
     if isinstance(tokenizer, SentencePieceTokenizer):
         return SentencePieceEmbedding(tokenizer, *args, **kwargs)
     return TokenEmbedding(tokenizer, *args, **kwargs)

@@ -1,5 +1,4 @@
-"""A transformer sentence encoder from stock parts: MarianEncoder, the mean of its states, a linear
-map.
+"""A transformer sentence encoder from stock parts: MarianEncoder, mean of states, linear map.
 
 Its layers are those of EMNLP 2020: post-norm, ReLU, sinusoidal positions, embeddings times the root
 of their dimension. A sentence is its pieces and an end-of-sentence id, whose state is part of the
@@ -31,7 +30,8 @@ from st_paragram.errors import SettingsError
 # limit for model files from elsewhere; more layers would be built before an error
 MOST_LAYERS = 1000
 # Noncharacters of Unicode, which no text contains, stand for padding and end in `tokenizer.json`.
-_PAD, _END = "\ufdd2", "\ufdd3"
+_PAD = "\ufdd2"
+_END = "\ufdd3"
 
 
 @dataclass(frozen=True)
@@ -49,36 +49,31 @@ class TransformerShape:
 
 @dataclass(frozen=True)
 class SpecialIds:
-    """The ids that are not text: `pad` for padding, `end` for the end of a sentence and the
-    decoder's first input.
-    """
+    """The ids that are not text."""
 
-    pad: int
-    end: int
+    pad: int  # padding
+    end: int  # the end of a sentence, and the decoder's first input
 
 
 def special_ids(tokenizer: Tokenizer) -> SpecialIds:
-    """Return the control pieces of a sentencepiece vocabulary: `<s>`, used as padding, and `</s>`,
-    the end.
-    """
+    """Return the ids of sentencepiece's `<s>`, used as padding, and of `</s>`, the end."""
     if not isinstance(tokenizer, SentencePieceTokenizer):
         raise SettingsError(
             f"a transformer reads sentencepiece ids, not {tokenizer.kind} ids; prepare the text"
             " again"
         )
-    pad, end = tokenizer.processor.bos_id(), tokenizer.processor.eos_id()
-    if min(pad, end) < 0:
+    special = SpecialIds(tokenizer.processor.bos_id(), tokenizer.processor.eos_id())
+    if special.pad < 0 or special.end < 0:
         raise SettingsError(
             "the vocabulary lacks <s> or </s>; train it with sentencepiece's defaults for them"
         )
-    return SpecialIds(pad, end)
+    return special
 
 
 def transformer_pipeline(
     tokenizer: Tokenizer, shape: TransformerShape, latent_dim: int, device: str | None = None
 ) -> SentenceTransformer:
-    """Make a new encoder of sentence-transformers' modules `Transformer`, `Pooling` (mean) and
-    `Dense` (no bias).
+    """Make a new encoder of the modules `Transformer`, `Pooling` (mean) and `Dense` (no bias).
 
     Linear maps are initialized with Xavier's uniform distribution and biases of 0, embeddings with
     N(0, 1 / dim). The tokenizer is sentencepiece with `<s>` and `</s>`; `latent_dim` is the
@@ -136,8 +131,9 @@ def stock_tokenizer(tokenizer: Tokenizer, special: SpecialIds, max_length: int) 
         )
     converted = convert_tokenizer(tokenizer)  # type: ignore[arg-type] # as `special_ids` found
     values = json.loads(converted.to_str())
-    for name, index in ((_PAD, special.pad), (_END, special.end)):
-        values["model"]["vocab"][index][0] = name
+    vocabulary = values["model"]["vocab"]
+    vocabulary[special.pad][0] = _PAD
+    vocabulary[special.end][0] = _END
     stock = StockTokenizer.from_str(json.dumps(values))
     stock.post_processor = TemplateProcessing(
         single=f"$A {_END}", pair=f"$A {_END} $B {_END}", special_tokens=[(_END, special.end)]
@@ -152,12 +148,12 @@ def stock_tokenizer(tokenizer: Tokenizer, special: SpecialIds, max_length: int) 
 
 
 def initialise(module: nn.Module, special: SpecialIds) -> None:
-    """Initialize a transformer: linear maps with Xavier's uniform distribution, embeddings with
-    N(0, 1 / dim).
+    """Initialize a transformer.
 
-    Queries, keys and values are initialized like one joint matrix, as in fairseq: its fan-out is
-    three times as large, so the range is smaller by the root of 2. The row of `pad` becomes zero.
-    Position tables, which are not trained, are not changed.
+    Linear maps get Xavier's uniform distribution, embeddings N(0, 1 / dim). Queries, keys and
+    values are initialized like one joint matrix, as in fairseq: its fan-out is three times as
+    large, so the range is smaller by the root of 2. The row of `pad` becomes zero. Position tables,
+    which are not trained, are not changed.
     """
     for name, part in module.named_modules():
         if isinstance(part, nn.Linear):
@@ -172,9 +168,7 @@ def initialise(module: nn.Module, special: SpecialIds) -> None:
 
 
 def pooled_states(pipeline: SentenceTransformer, ids: Tensor, mask: Tensor) -> Tensor:
-    """Return the mean of a pipeline's states, float (B, dim), before its linear map; for a
-    `SentenceBatch`.
-    """
+    """Return the mean states of a `SentenceBatch`, float (B, dim), before the linear map."""
     encoder: Any = pipeline[0].model
     states = encoder(input_ids=ids, attention_mask=mask).last_hidden_state
     weights = mask.to(states.dtype)

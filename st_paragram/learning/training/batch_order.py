@@ -1,11 +1,11 @@
-"""The order of the pairs in an epoch: a pure function of their number, the seed and the epoch;
-derived seeds.
-"""
+"""The order of the pairs in an epoch, a pure function of seed and epoch; derived seeds."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # the increment of SplitMix64
 
 
 class EpochPermutation:
@@ -35,16 +35,17 @@ class EpochPermutation:
         return values.astype(np.int64)
 
     def _encrypt(self, values: NDArray[np.uint64]) -> NDArray[np.uint64]:
-        left, right = values >> self._half, values & self._mask
+        left = values >> self._half
+        right = values & self._mask
         for key in self._keys:
-            left, right = right, left ^ (mix(right ^ key) & self._mask)
+            encrypted = left ^ (mix(right ^ key) & self._mask)
+            left = right
+            right = encrypted
         return (left << self._half) | right
 
 
 def mix(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Apply SplitMix64's finalizer (Steele, Lea and Flood, 2014): every input bit affects every
-    output bit.
-    """
+    """Apply SplitMix64's finalizer (Steele, Lea and Flood, 2014): each bit affects all bits."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return x ^ (x >> np.uint64(31))
@@ -52,7 +53,5 @@ def mix(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 def seed_of(*parts: int) -> int:
     """Derive a seed of 63 bits from numbers of at least -1."""
-    return int(
-        np.random.SeedSequence([part + 1 for part in parts]).generate_state(1, np.uint64)[0]
-        >> np.uint64(1)
-    )
+    entropy = np.random.SeedSequence([part + 1 for part in parts])
+    return int(entropy.generate_state(1, np.uint64)[0] >> np.uint64(1))

@@ -17,13 +17,17 @@ from transformers import TrainerCallback
 
 logger = logging.getLogger(__name__)
 
-_NOT_SHOWN = (
+# Entries of the log that its lines leave out, or name in another way.
+_NOT_SHOWN = {
     "eval_runtime",
     "eval_samples_per_second",
     "eval_steps_per_second",
     "eval_sequential_score",
-)
-_TRAINERS_OWN = ("loss", "grad_norm", "learning_rate", "epoch")
+    "loss",
+    "grad_norm",
+    "learning_rate",
+    "epoch",
+}
 
 
 class RateCallback(TrainerCallback):
@@ -40,9 +44,11 @@ class RateCallback(TrainerCallback):
 
     def begin_with(self, wall_seconds: float = 0.0, seconds: float = 0.0, pairs: int = 0) -> None:
         """Begin a run, or continue counting from its earlier parts."""
-        self.seconds = self._logged_seconds = seconds
-        self.pairs = self._logged_pairs = pairs
         self._started = time.perf_counter() - wall_seconds
+        self.seconds = seconds
+        self.pairs = pairs
+        self._logged_seconds = seconds
+        self._logged_pairs = pairs
 
     @property
     def wall_seconds(self) -> float:
@@ -56,9 +62,13 @@ class RateCallback(TrainerCallback):
 
     def on_train_begin(self, args: Any, state: Any, *_: Any, **__: Any) -> None:
         """Show the bar."""
-        hidden = args.disable_tqdm or not sys.stderr.isatty()
-        total, done = state.max_steps, state.global_step
-        self.bar = tqdm(total=total, initial=done, unit="step", dynamic_ncols=True, disable=hidden)
+        self.bar = tqdm(
+            total=state.max_steps,
+            initial=state.global_step,
+            unit="step",
+            dynamic_ncols=True,
+            disable=args.disable_tqdm or not sys.stderr.isatty(),
+        )
 
     def on_step_begin(self, *_: Any, **__: Any) -> None:
         """Start the clock."""
@@ -70,26 +80,27 @@ class RateCallback(TrainerCallback):
         self.bar.update(1)
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
-        """Write a line with the loss and the rate; evaluation results get a separate line."""
+        """Write a line with loss and rate, or with the results of an evaluation."""
+        names = [name for name in logs if name not in _NOT_SHOWN]
         if "loss" in logs:
-            rate = (self.pairs - self._logged_pairs) / max(
-                self.seconds - self._logged_seconds, 1e-9
-            )
-            self._logged_pairs, self._logged_seconds = self.pairs, self.seconds
-            names = {name: name.replace("megabatch_size", "M").replace("_", " ") for name in logs}
-            more = "".join(
-                f"  {names[name]} {logs[name]:.4g}" for name in logs if name not in _TRAINERS_OWN
-            )
-            line = (
-                f"epoch {state.epoch or 0:.2f}  loss {logs['loss']:.4f}{more}  {rate:.0f} pairs/s"
-            )
+            parts = [f"epoch {state.epoch or 0:.2f}", f"loss {logs['loss']:.4f}"]
+            for name in names:
+                label = name.replace("megabatch_size", "M").replace("_", " ")
+                parts.append(f"{label} {logs[name]:.4g}")
+            seconds = self.seconds - self._logged_seconds
+            pairs = self.pairs - self._logged_pairs
+            parts.append(f"{pairs / max(seconds, 1e-9):.0f} pairs/s")
+            self._logged_seconds = self.seconds
+            self._logged_pairs = self.pairs
         else:
-            scores = [key for key in logs if key.startswith("eval_") and key not in _NOT_SHOWN]
-            line = "  ".join(f"{key[5:]} {logs[key]:.4f}" for key in scores)
-        line = line and f"step {state.global_step}/{state.max_steps}  {line}"
-        if line and self.bar.disable:
+            scores = [name for name in names if name.startswith("eval_")]
+            parts = [f"{name.removeprefix('eval_')} {logs[name]:.4f}" for name in scores]
+        if not parts:
+            return
+        line = "  ".join([f"step {state.global_step}/{state.max_steps}", *parts])
+        if self.bar.disable:
             logger.info(line)
-        elif line:
+        else:
             self.bar.write(line, file=sys.stderr)
 
     def on_train_end(self, *_: Any, **__: Any) -> None:
@@ -101,25 +112,23 @@ class RateCallback(TrainerCallback):
 
 
 class InterruptCallback(TrainerCallback):
-    """Ctrl-C or SIGTERM ends the run after the current step, with a checkpoint; a second signal
-    ends it at once.
-    """
+    """Ends a run after the current step on Ctrl-C or SIGTERM; a second signal ends it at once."""
 
     interrupted = False
 
     @contextmanager
     def listening(self) -> Iterator[None]:
-        """Handle the signals within the block, in the main thread (Python does not allow it in
-        other threads).
-        """
-        self.interrupted, previous = False, {}
+        """Handle the signals within the block; Python allows it only in the main thread."""
+        self.interrupted = False
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        signals = (signal.SIGINT, signal.SIGTERM)
+        handlers = [signal.signal(number, self._handle) for number in signals]
         try:
-            if threading.current_thread() is threading.main_thread():
-                for number in (signal.SIGINT, signal.SIGTERM):
-                    previous[number] = signal.signal(number, self._handle)
             yield
         finally:
-            for number, handler in previous.items():
+            for number, handler in zip(signals, handlers, strict=True):
                 signal.signal(number, handler)
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
@@ -134,11 +143,11 @@ class InterruptCallback(TrainerCallback):
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Request the checkpoint."""
         if self.interrupted:
-            control.should_save = control.should_training_stop = True
+            control.should_save = True
+            control.should_training_stop = True
 
     def on_epoch_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Do nothing more: the epoch has not really ended, and the checkpoint was saved after the
-        step.
-        """
+        """Save nothing more: the epoch has not really ended."""
         if self.interrupted:
-            control.should_evaluate = control.should_save = False
+            control.should_evaluate = False
+            control.should_save = False

@@ -22,41 +22,41 @@ _FREQUENT = 1e-3  # the constant a of smooth inverse frequency, a / (a + p)
 
 
 def initial_rows(tokenizer: Tokenizer, model: str | Path, dim: int) -> Tensor:
-    """Make a table for a tokenizer of V ids, float32 (V, D): the model's rows for shared pieces,
-    N(0, 1) for others.
+    """Make a table for a tokenizer of V ids, float32 (V, D), with a model's rows of shared pieces.
 
-    The model's own rows were also initialized from N(0, 1), so both kinds of rows fit together. The
-    row of the unknown id is zeros. A non-averaging model with at least D dimensions has no rows;
-    its embeddings of the pieces are used instead (see `rows_of_pieces`).
+    Other rows are from N(0, 1), like the initial rows of the model, so both kinds of rows fit
+    together. The row of the unknown id is zeros. A non-averaging model with at least D dimensions
+    has no rows; its embeddings of the pieces are used instead (see `rows_of_pieces`).
     """
     loaded = st_paragram.load(model, device="cpu")
     embedding = averaging_embedding(loaded)
     if embedding is None:
         logger.info(f"all pieces start with their embeddings by {model}")
         return rows_of_pieces(tokenizer, loaded, dim)
-    own = embedding.embedding_dimension
-    if own != dim:
-        raise SettingsError(f"dim is {dim}, but {model} has {own} dimensions; set --dim {own}")
-    known = {
-        piece: row
-        for row in range(len(embedding.tokenizer))
-        if (piece := embedding.tokenizer.piece(row))
-    }
-    found = [
-        (row, known[piece])
-        for row in range(len(tokenizer))
-        if (piece := tokenizer.piece(row)) and piece in known
-    ]
-    rows = embedding.embedding
+    model_dim = embedding.embedding_dimension
+    if model_dim != dim:
+        raise SettingsError(
+            f"dim is {dim}, but {model} has {model_dim} dimensions; set --dim {model_dim}"
+        )
+    model_rows = {piece: row for row, piece in _pieces(embedding.tokenizer).items()}
+    shared = {}
+    for row, piece in _pieces(tokenizer).items():
+        if piece in model_rows:
+            shared[row] = model_rows[piece]
     table = torch.randn(len(tokenizer), dim)
-    if found:
-        into, out_of = torch.tensor(found).T
-        table[into] = rows(out_of).detach().float()
+    rows = torch.tensor(list(shared.values()), dtype=torch.long)
+    table[list(shared)] = embedding.embedding(rows).detach().float()
     table[list(tokenizer.unknown_ids)] = 0
     logger.info(
-        f"{len(found):,} of {len(tokenizer):,} pieces start with their embeddings in {model}"
+        f"{len(shared):,} of {len(tokenizer):,} pieces start with their embeddings in {model}"
     )
     return table
+
+
+def _pieces(tokenizer: Tokenizer) -> dict[int, str]:
+    """Return the pieces of a vocabulary by their ids, without control symbols."""
+    pieces = {row: tokenizer.piece(row) for row in range(len(tokenizer))}
+    return {row: piece for row, piece in pieces.items() if piece}
 
 
 def rows_of_pieces(tokenizer: Tokenizer, model: SentenceTransformer, dim: int) -> Tensor:
@@ -68,20 +68,21 @@ def rows_of_pieces(tokenizer: Tokenizer, model: SentenceTransformer, dim: int) -
     Their standard deviation is 1, as for random rows. The frequency of a piece is estimated from
     its rank in the vocabulary, which is ordered by frequency (Zipf's law).
     """
-    pieces = {row: piece for row in range(len(tokenizer)) if (piece := tokenizer.piece(row))}
+    pieces = _pieces(tokenizer)
     texts = [piece.replace(_SPACE, " ").strip() or piece for piece in pieces.values()]
     vectors = model.encode(texts, show_progress_bar=False, convert_to_numpy=True).astype(np.float32)
-    if dim > min(vectors.shape):
-        seen = (
+    largest = min(vectors.shape)
+    if dim > largest:
+        raise SettingsError(
             f"dim is {dim}, but there are {len(texts):,} pieces, and the model has"
-            f" {vectors.shape[1]} dimensions"
+            f" {vectors.shape[1]} dimensions; choose at most {largest}"
         )
-        raise SettingsError(f"{seen}; choose at most {min(vectors.shape)}")
     shares = 1 / np.arange(1, len(vectors) + 1)
     shares /= shares.sum()
-    weighted = (vectors - shares @ vectors) * (_FREQUENT / (_FREQUENT + shares))[:, None]
+    weights = _FREQUENT / (_FREQUENT + shares)
+    weighted = (vectors - shares @ vectors) * weights[:, None]
     _, directions = np.linalg.eigh(np.cov(weighted.T))
-    turned = weighted @ directions[:, ::-1][:, :dim]
+    components = weighted @ directions[:, ::-1][:, :dim]
     table = np.zeros((len(tokenizer), dim), np.float32)
-    table[list(pieces)] = turned / turned.std()
+    table[list(pieces)] = components / components.std()
     return torch.from_numpy(table)

@@ -1,6 +1,4 @@
-"""Training on a pair store with sentence-transformers' trainer; resumed runs give identical
-results.
-"""
+"""Training on a pair store with sentence-transformers' trainer; resumed runs give equal results."""
 
 from __future__ import annotations
 
@@ -11,7 +9,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any, ClassVar, TypeVar
-from zipfile import BadZipFile
+from zipfile import BadZipFile, ZipFile
 
 import torch
 from safetensors import SafetensorError
@@ -20,13 +18,12 @@ from sentence_transformers import SentenceTransformer, SentenceTransformerTraine
 from sentence_transformers import SentenceTransformerTrainingArguments as TrainingArguments
 from torch import Tensor, nn
 from torch.utils.data import DataLoader
-from transformers import PrinterCallback, ProgressCallback, TrainerState
+from transformers import PrinterCallback, ProgressCallback, TrainerCallback, TrainerState
 from transformers.trainer import TRAINER_STATE_NAME
 
 from st_paragram.core.files import naming_full_disk, read_json, write_json
 from st_paragram.core.pair_store import PairStore
-from st_paragram.errors import ParagramError, SettingsError, refused
-from st_paragram.families.psp.settings import TrainingSettings
+from st_paragram.errors import SettingsError, refused
 from st_paragram.learning.models.load_save import check_savable
 from st_paragram.learning.training.callbacks import InterruptCallback, RateCallback
 from st_paragram.learning.training.checkpoints import (
@@ -35,19 +32,15 @@ from st_paragram.learning.training.checkpoints import (
     remove_old_checkpoints,
 )
 
-_DEFAULTS = TrainingSettings()
 _WEIGHTS = "weights.safetensors"
 _MAY_CHANGE = ("device", "evaluate_steps")
 
 
 @dataclass
 class StoreTrainingArguments(TrainingArguments):
-    """sentence-transformers' arguments for `StoreTrainer`; defaults as in EMNLP 2022."""
+    """sentence-transformers' arguments for `StoreTrainer`, with a constant learning rate."""
 
     in_bfloat16: bool = False  # multiply matrices in bfloat16, if the procedure has any
-    per_device_train_batch_size: int = _DEFAULTS.batch_size
-    num_train_epochs: float = _DEFAULTS.epochs
-    learning_rate: float = _DEFAULTS.learning_rate
     lr_scheduler_type: str = "constant"
     weight_decay: float = 0.0
     max_grad_norm: float = 0.0
@@ -61,24 +54,71 @@ class StoreTrainingArguments(TrainingArguments):
 
     def __post_init__(self) -> None:
         """Refuse arguments that this trainer does not support."""
-        if (count := self.gradient_accumulation_steps) != 1:
-            seen = f"gradient_accumulation_steps is {count}, but it is not supported"
-            raise SettingsError(f"{seen}; set it to 1 and choose per_device_train_batch_size")
+        if self.gradient_accumulation_steps != 1:
+            raise SettingsError(
+                f"gradient_accumulation_steps is {self.gradient_accumulation_steps}, but it is not"
+                " supported; set it to 1 and choose per_device_train_batch_size"
+            )
         if self.prompts:
             raise SettingsError(
                 f"prompts are {self.prompts!r}, but stored texts are used without prompts; set none"
             )
         super().__post_init__()
-        if (count := max(self.world_size, self.n_gpu)) > 1:
-            seen = f"{count} processes or devices, but training uses only one"
+        devices = max(self.world_size, self.n_gpu)
+        if devices > 1:
             raise SettingsError(
-                f"{seen}; start without torchrun, with one visible device (CUDA_VISIBLE_DEVICES=0)"
+                f"{devices} processes or devices, but training uses only one; start without"
+                " torchrun, with one visible device (CUDA_VISIBLE_DEVICES=0)"
             )
 
 
+Arguments = TypeVar("Arguments", bound=StoreTrainingArguments)
+
+
+def arguments_of(
+    kind: type[Arguments],
+    settings: Any,
+    folder: Path,
+    warmup: float,
+    evaluate: bool,
+    **others: Any,
+) -> Arguments:
+    """Make a trainer's arguments from the settings of a run, which have fields of the same names.
+
+    `folder` is for checkpoints, `warmup` the number of warm-up steps (below 1: their share of all
+    steps), `evaluate` whether the model is evaluated regularly, and `others` override the rest.
+    """
+    values: dict[str, Any] = {}
+    for argument in fields(kind):
+        if hasattr(settings, argument.name):
+            values[argument.name] = getattr(settings, argument.name)
+    values["lr_scheduler_type"] = settings.schedule
+    if settings.schedule == "constant" and warmup > 0:
+        values["lr_scheduler_type"] = "constant_with_warmup"
+    values["warmup_steps"] = warmup
+    values["eval_strategy"] = "no"
+    if evaluate:
+        values["eval_strategy"] = "steps" if settings.evaluate_steps else "epoch"
+    values["eval_steps"] = settings.evaluate_steps or None
+    has_gpu = torch.cuda.is_available()
+    values["use_cpu"] = settings.device == "cpu" or (settings.device == "auto" and not has_gpu)
+    arguments = kind(str(folder), **(values | others))
+
+    precision = getattr(settings, "precision", "float32")
+    on_gpu = arguments.device.type == "cuda"
+    if precision == "bfloat16" and on_gpu and not torch.cuda.is_bf16_supported():
+        raise SettingsError(
+            "precision is bfloat16, but this GPU does not support it; set it to float32"
+        )
+    if precision == "auto":
+        arguments.in_bfloat16 = on_gpu and torch.cuda.is_bf16_supported()
+    else:
+        arguments.in_bfloat16 = precision == "bfloat16"
+    return arguments
+
+
 class StoreTrainer(SentenceTransformerTrainer):
-    """Train a pipeline on a pair store with a subclass's procedure: the base class of this
-    package's trainers.
+    """Train a pipeline on a pair store with a subclass's procedure.
 
     The data of a step depend only on its number, the store and the seed, so a run can be resumed at
     any step with identical results. A checkpoint holds the weights of model and loss (safetensors),
@@ -102,6 +142,7 @@ class StoreTrainer(SentenceTransformerTrainer):
         args: StoreTrainingArguments,
         store: PairStore,
         loss: nn.Module,
+        callbacks: list[TrainerCallback] | None = None,
         **kwargs: Any,
     ) -> None:
         """Set up a run; `kwargs`, such as `evaluator`, are for `SentenceTransformerTrainer`."""
@@ -109,13 +150,15 @@ class StoreTrainer(SentenceTransformerTrainer):
         self.store = store
         self.settings: Mapping[str, Any] = {}
         self.task_sizes: dict[str, int] = {}
-        super().__init__(model=model, args=args, loss=loss, **kwargs)
-        self._whole = nn.ModuleList([model, loss])
-        self.remove_callback(ProgressCallback)
-        self.remove_callback(PrinterCallback)
-        self.rate, self._interrupt = RateCallback(), InterruptCallback()
+        callbacks = [_CheckpointCallback(self), *(callbacks or [])]
+        super().__init__(model=model, args=args, loss=loss, callbacks=callbacks, **kwargs)
+        self._model_and_loss = nn.ModuleList([model, loss])
+        self.rate = RateCallback()
+        self._interrupt = InterruptCallback()
         self.add_callback(self.rate)
         self.add_callback(self._interrupt)
+        self.remove_callback(ProgressCallback)
+        self.remove_callback(PrinterCallback)
 
     # Methods that subclasses define.
 
@@ -126,9 +169,7 @@ class StoreTrainer(SentenceTransformerTrainer):
 
     @abstractmethod
     def make_step(self, step: int) -> tuple[Tensor, int]:
-        """Run the forward and backward pass of a step, counted from 0; return the detached loss and
-        number of pairs.
-        """
+        """Run forward and backward pass of a step, from 0; return detached loss and pairs."""
 
     def save_state(self, folder: Path) -> None:
         """Write additional state for resuming to a checkpoint."""
@@ -155,54 +196,56 @@ class StoreTrainer(SentenceTransformerTrainer):
     def train(
         self, resume_from_checkpoint: str | bool | None = None, *args: Any, **kwargs: Any
     ) -> Any:
-        """Train like sentence-transformers' trainer; Ctrl-C raises `KeyboardInterrupt` after a
-        checkpoint.
+        """Train like sentence-transformers' trainer.
 
-        A run can be resumed from a checkpoint with the same data and settings; True: the newest
-        complete checkpoint.
+        After Ctrl-C, a checkpoint is saved, and `KeyboardInterrupt` is raised. A run can be resumed
+        from a checkpoint with the same data and settings; True: the newest complete checkpoint.
         """
         if not self.store.is_checked:
             self.store.check()
         self.rate.begin_with()
+        folder = Path(str(self.args.output_dir))
         checkpoint = None
-        if resume_from_checkpoint:
-            named = None if resume_from_checkpoint is True else Path(resume_from_checkpoint)
-            checkpoint = str(self._checked(named or newest_checkpoint(str(self.args.output_dir))))
+        if resume_from_checkpoint is True:
+            checkpoint = str(newest_checkpoint(folder))
+        elif resume_from_checkpoint:
+            checkpoint = str(resume_from_checkpoint)
+        if checkpoint:
+            self._check_checkpoint(Path(checkpoint))
+        # The base class would also remove folders that are not checkpoints of ours.
+        self.checkpoint_limit = self.args.save_total_limit
+        self.args.save_total_limit = None
         try:
-            with self._interrupt.listening():
+            with self._interrupt.listening(), naming_full_disk(folder):
                 output = super().train(checkpoint, *args, **kwargs)
         finally:
+            self.args.save_total_limit = self.checkpoint_limit
             self.rate.bar.close()
         if self._interrupt.interrupted:
             raise KeyboardInterrupt
         return output
 
     def get_train_dataloader(self) -> DataLoader[Any]:
-        """Return an empty batch for each step of an epoch, without accelerate, which has nothing to
-        move here.
-        """
+        """Return an empty batch for each step, without accelerate, which has nothing to move."""
         return DataLoader(range(self.batches_per_epoch), collate_fn=lambda _: {})  # type: ignore[arg-type]
 
     def training_step(
         self, model: nn.Module, inputs: dict[str, Any], *args: Any, **kwargs: Any
     ) -> Tensor:
         """Make the current step; raise an error if the loss is not a number."""
-        loss, pairs = self.make_step(self.state.global_step)
+        step = self.state.global_step
+        loss, pairs = self.make_step(step)
         if not torch.isfinite(loss):
-            raise SettingsError(
-                f"loss is {loss.item()} at step {self.state.global_step}; lower the learning rate"
-            )
+            raise SettingsError(f"loss is {loss.item()} at step {step}; lower the learning rate")
         self.rate.pairs += pairs
         return loss
 
     def _clip_grad_norm(self, model: nn.Module) -> Tensor:
         """Clip the gradients of model and loss together."""
-        return super()._clip_grad_norm(self._whole)
+        return super()._clip_grad_norm(self._model_and_loss)
 
     def _get_grad_norm(self, model: nn.Module, grad_norm: Any = None) -> Any:
-        """Return the norm for the log only if clipping has computed it, to save a pass over the
-        gradients.
-        """
+        """Return the norm only if clipping has computed it, to save a pass over the gradients."""
         return grad_norm
 
     def evaluate(self, *args: Any, **kwargs: Any) -> Any:
@@ -213,136 +256,83 @@ class StoreTrainer(SentenceTransformerTrainer):
     # Checkpoints.
 
     def save_model(self, output_dir: str | None = None, _internal_call: bool = False) -> None:
-        """Save the model with its `save_pretrained`; a checkpoint has the weights of model and loss
-        in one file.
-        """
+        """Save the model with its `save_pretrained`, or begin a checkpoint with all weights."""
         folder = Path(output_dir or str(self.args.output_dir))
         folder.mkdir(parents=True, exist_ok=True)
         with self.up_to_date():
             if not _internal_call:
-                return self.model.save_pretrained(str(folder))
-            with refused(
-                ParagramError, folder / _WEIGHTS, "not written", "free disk space", SafetensorError
-            ):
-                save_model(self._whole, str(folder / _WEIGHTS))
+                self.model.save_pretrained(str(folder))
+                return
+            # A run that was resumed at an earlier step replaces its later checkpoints.
+            (folder / COMPLETE).unlink(missing_ok=True)
+            save_model(self._model_and_loss, str(folder / _WEIGHTS))
 
-    def _save_checkpoint(self, model: nn.Module, trial: Any) -> None:
-        checkpoint = Path(str(self.args.output_dir)) / f"checkpoint-{self.state.global_step}"
-        # from a run that was resumed at an earlier step
-        (checkpoint / COMPLETE).unlink(missing_ok=True)
-        limit, self.args.save_total_limit = self.args.save_total_limit, None
-        with naming_full_disk(checkpoint):
-            try:
-                super()._save_checkpoint(model, trial)
-            finally:
-                self.args.save_total_limit = limit
-            self.save_state(checkpoint)
+    def complete_checkpoint(self) -> None:
+        """Add our files to the current step's checkpoint, and remove old checkpoints."""
+        folder = Path(str(self.args.output_dir))
+        checkpoint = folder / f"checkpoint-{self.state.global_step}"
+        self.save_state(checkpoint)
         spent = {
             "wall_seconds": self.rate.wall_seconds,
             "seconds": self.rate.seconds,
             "pairs": self.rate.pairs,
         }
-        write_json(
-            checkpoint / COMPLETE,
-            {"contents": self.contents, "settings": dict(self.settings), "spent": spent},
-        )
-        remove_old_checkpoints(checkpoint.parent, limit, self.state.best_model_checkpoint)
+        values = {"contents": self.contents, "settings": dict(self.settings), "spent": spent}
+        write_json(checkpoint / COMPLETE, values)
+        remove_old_checkpoints(folder, self.checkpoint_limit, self.state.best_model_checkpoint)
 
-    def _checked(self, checkpoint: Path) -> Path:
-        """Return a complete checkpoint with the same data and settings, and continue counting its
-        time.
-        """
+    def _check_checkpoint(self, checkpoint: Path) -> None:
+        """Refuse a damaged checkpoint, or other data or settings; continue to count its time."""
         if not (checkpoint / COMPLETE).is_file():
             raise SettingsError(
                 f"{checkpoint}: not a complete checkpoint; resume from another, or train again"
             )
         with _reading(checkpoint):
-            # transformers does not check it
+            # transformers does not check its files
             TrainerState.load_from_json(str(checkpoint / TRAINER_STATE_NAME))
-            marks = read_json(checkpoint / COMPLETE)
-            contents, settings = marks["contents"], marks["settings"]
-            self.rate.begin_with(**marks["spent"])
+            for path in checkpoint.glob("*.pt*"):
+                with ZipFile(path) as file:
+                    if file.testzip():
+                        raise ValueError(f"{path.name} is damaged")
+            values = read_json(checkpoint / COMPLETE)
+            contents = values["contents"]
+            settings = values["settings"]
+            self.rate.begin_with(**values["spent"])
         for name in {**settings, **self.settings}:
-            was, now = settings.get(name), self.settings.get(name)
-            if name not in _MAY_CHANGE and was != now:
+            before = settings.get(name)
+            now = self.settings.get(name)
+            if name not in _MAY_CHANGE and before != now:
                 raise SettingsError(
-                    f"{checkpoint}: started with {name} {was}, not {now}; resume with the same"
+                    f"{checkpoint}: started with {name} {before}, not {now}; resume with the same"
                 )
         if contents != self.contents:
             raise SettingsError(
                 f"{checkpoint}: started with other data than {self.store.path}; resume with the"
                 " same"
             )
-        return checkpoint
 
     def _load_from_checkpoint(
         self, resume_from_checkpoint: str, model: nn.Module | None = None
     ) -> None:
+        """Load a checkpoint to resume from, or at the end the best model."""
         with _reading(resume_from_checkpoint):
-            load_model(self._whole, Path(resume_from_checkpoint) / _WEIGHTS)
+            load_model(self._model_and_loss, Path(resume_from_checkpoint) / _WEIGHTS)
             self.load_state(Path(resume_from_checkpoint))
 
-    def _load_optimizer_and_scheduler(self, checkpoint: str | None) -> None:
-        with _reading(checkpoint):
-            super()._load_optimizer_and_scheduler(checkpoint)
 
-    def _load_rng_state(self, checkpoint: str | None) -> None:
-        with _reading(checkpoint):
-            super()._load_rng_state(checkpoint)
+class _CheckpointCallback(TrainerCallback):
+    """Completes a checkpoint after transformers has written its files."""
 
-    def _load_best_model(self) -> None:
-        load_model(self._whole, Path(str(self.state.best_model_checkpoint)) / _WEIGHTS)
+    def __init__(self, trainer: StoreTrainer) -> None:
+        self.trainer = trainer
+
+    def on_save(self, *_: Any, **__: Any) -> None:
+        self.trainer.complete_checkpoint()
 
 
-def _reading(checkpoint: str | Path | None) -> AbstractContextManager[None]:
+def _reading(checkpoint: str | Path) -> AbstractContextManager[None]:
     """Turn errors of reading a checkpoint into one line that names the checkpoint."""
     damaged = (SafetensorError, UnpicklingError, BadZipFile)
     return refused(
         SettingsError, str(checkpoint), "cannot be resumed from", "train again", *damaged
     )
-
-
-Arguments = TypeVar("Arguments", bound=StoreTrainingArguments)
-
-
-def arguments_of(
-    kind: type[Arguments],
-    settings: Any,
-    folder: Path,
-    warmup: float,
-    evaluate: bool,
-    **others: Any,
-) -> Arguments:
-    """Make the arguments of a trainer from the settings of a run: fields with the name of a setting
-    get its value.
-
-    `folder` is for checkpoints, `warmup` the number of warm-up steps (below 1: their share of all
-    steps), `evaluate` whether the model is evaluated regularly, and `others` override the rest.
-    """
-    values = {
-        each.name: getattr(settings, each.name)
-        for each in fields(kind)
-        if hasattr(settings, each.name)
-    }
-    warmed = settings.schedule == "constant" and warmup > 0
-    values |= {
-        "lr_scheduler_type": "constant_with_warmup" if warmed else settings.schedule,
-        "warmup_steps": warmup,
-        "eval_strategy": ("steps" if settings.evaluate_steps else "epoch") if evaluate else "no",
-        "eval_steps": settings.evaluate_steps or None,
-        "use_cpu": (
-            settings.device == "cpu"
-            or (settings.device == "auto" and not torch.cuda.is_available())
-        ),
-    }
-    made = kind(str(folder), **(values | others))
-    precision = getattr(settings, "precision", "float32")
-    has_it = made.device.type != "cuda" or torch.cuda.is_bf16_supported()
-    if precision == "bfloat16" and not has_it:
-        raise SettingsError(
-            "precision is bfloat16, but this GPU does not support it; set it to float32"
-        )
-    made.in_bfloat16 = precision == "bfloat16" or (
-        precision == "auto" and made.device.type == "cuda" and has_it
-    )
-    return made

@@ -51,7 +51,7 @@ def hand_loop(layer, tokens):
 def test_states_means_and_gradients_are_those_of_loops_over_cells_and_of_stock_modules(
     store, monkeypatch, texts_a_run
 ):
-    monkeypatch.setattr("st_paragram.families.psp.bilstm._TEXTS_A_RUN", texts_a_run)
+    monkeypatch.setattr("st_paragram.families.psp.bilstm._TEXTS_PER_RUN", texts_a_run)
     model = new_model(store, TrainingSettings(encoder="blstm", dim=12, hidden_dim=5, device="cpu"))
     generator = torch.Generator().manual_seed(3)
     texts = [

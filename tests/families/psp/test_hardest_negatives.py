@@ -119,7 +119,7 @@ def test_tensor_float_leaves_torchs_setting_as_it_was():
 
 @pytest.mark.skipif(not has_byte_products(), reason="no 8-bit products here")
 def test_a_forked_process_can_search(tmp_path):
-    """The threads of the compiled loops do not exist in a forked child, which must start its own."""
+    """A forked child has none of the threads of the compiled loops, and must start new threads."""
     if not hasattr(os, "fork"):
         pytest.skip("no fork here")
     s, t, _ = make(300, 32)

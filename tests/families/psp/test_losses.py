@@ -75,19 +75,17 @@ def test_texts_are_compared_in_the_features_of_any_pipeline(form):
     rows = [[[5, 6], [7], [5]], [[7], [8, 5, 6], [5, 6]]]
     columns = []
     for side in rows:
-        ids, ends = (
-            torch.tensor([i for row in side for i in row]),
-            torch.tensor([0, *map(len, side)]).cumsum(0),
-        )
-        padded = torch.nn.utils.rnn.pad_sequence(
-            [torch.tensor(row) for row in side], batch_first=True
-        )
-        columns.append({
+        texts = [torch.tensor(row) for row in side]
+        ids = torch.cat(texts)
+        ends = torch.tensor([0, *map(len, side)]).cumsum(0)
+        padded = torch.nn.utils.rnn.pad_sequence(texts, batch_first=True)
+        forms = {
             "ours": {"input_ids": ids[None], "cu_seq_lens_q": ends},
-            "flash": {"input_ids": ids[None], "cu_seq_lens_q": ends.int(), "position_ids": ids[None]},
+            "flash": {"input_ids": ids[None], "cu_seq_lens_q": ends.int(), "position_ids": ids},
             "offsets": {"input_ids": ids, "offsets": ends[:-1]},
             "padded": {"input_ids": padded, "attention_mask": padded > 0},
-        }[form])  # fmt: skip
+        }
+        columns.append(forms[form])
     first, second = (labels.tolist() for labels in labels_of_features(columns))
     assert len({*first, *second}) == 4
     assert (second[0], second[2]) == (first[1], first[0])
@@ -96,9 +94,16 @@ def test_texts_are_compared_in_the_features_of_any_pipeline(form):
 def test_a_stock_trainer_accepts_the_loss(model, pairs, tmp_path):
     data = Dataset.from_dict({"s": [a for a, _ in pairs[:64]], "t": [b for _, b in pairs[:64]]})
     arguments = SentenceTransformerTrainingArguments(
-        str(tmp_path), per_device_train_batch_size=16, max_steps=8, learning_rate=0.05, report_to="none",
-        save_strategy="no", logging_steps=1, use_cpu=True, disable_tqdm=True,
-    )  # fmt: skip
+        str(tmp_path),
+        per_device_train_batch_size=16,
+        max_steps=8,
+        learning_rate=0.05,
+        report_to="none",
+        save_strategy="no",
+        logging_steps=1,
+        use_cpu=True,
+        disable_tqdm=True,
+    )
     loss = MarginHardNegativeLoss(model)
     trainer = SentenceTransformerTrainer(model, arguments, train_dataset=data, loss=loss)
     trainer.train()

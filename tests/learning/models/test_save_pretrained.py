@@ -1,4 +1,4 @@
-"""`save_pretrained` and `push_to_hub` of an averaging model write the directory with two readers."""
+"""`save_pretrained` and `push_to_hub` of an averaging model write files for both readers."""
 
 import numpy as np
 import pytest

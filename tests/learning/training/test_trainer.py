@@ -1,7 +1,6 @@
-"""Checkpoints of a run: complete or not, refused in one line where they are damaged or of another
-run.
-"""
+"""Checkpoints of a run: which are complete, and which are refused in one line."""
 
+import inspect
 import shutil
 
 import pytest
@@ -9,6 +8,7 @@ import torch
 from sentence_transformers.sentence_transformer.evaluation import SentenceEvaluator
 from support.data import write_store
 from torch import nn
+from transformers import Trainer
 
 import st_paragram
 from st_paragram.errors import ModelDirectoryError, SettingsError
@@ -17,7 +17,7 @@ from st_paragram.families.psp.mega_batch_trainer import (
     MegaBatchTrainingArguments,
 )
 from st_paragram.learning.training.checkpoints import newest_checkpoint
-from st_paragram.learning.training.trainer import StoreTrainingArguments
+from st_paragram.learning.training.trainer import StoreTrainer, StoreTrainingArguments
 
 STEPS = 9
 
@@ -117,10 +117,13 @@ def test_the_best_model_is_loaded_at_the_end(tmp_path, small):
     }
     every = {"save_strategy": "steps", "save_steps": 3, "eval_strategy": "steps", "eval_steps": 3}
     trainer = mega_batches(tmp_path, small, evaluator=watched, save_total_limit=1, **best, **every)
+    (tmp_path / "checkpoint-1").mkdir()  # not a checkpoint of ours
     trainer.train()
     assert len(watched.seen) == 3
     assert torch.equal(trainer.model[0].embedding.weight, watched.seen[0])
-    assert (tmp_path / "checkpoint-3").is_dir()
+    folders = {path.name for path in tmp_path.glob("checkpoint-*")}
+    assert folders == {"checkpoint-1", "checkpoint-3", "checkpoint-9"}  # best, and newest
+    assert trainer.args.save_total_limit == 1
 
 
 def test_a_model_that_cannot_be_saved_is_refused_before_it_is_trained(tmp_path, small):
@@ -144,3 +147,39 @@ def test_what_the_steps_of_a_store_do_not_do_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(StoreTrainingArguments, "world_size", property(lambda self: 2))
     with pytest.raises(SettingsError, match="2 processes or devices, but training uses only one"):
         StoreTrainingArguments(str(tmp_path), use_cpu=True)
+
+
+def test_each_private_method_of_transformers_is_as_its_override_expects():
+    """They have no public counterpart, so a release of transformers may change them."""
+    expected = {
+        "_clip_grad_norm": (
+            "(self, model)",
+            "called before each optimizer step if max_grad_norm is positive, and returns the norm",
+        ),
+        "_get_grad_norm": (
+            "(self, model, grad_norm=None)",
+            "called before each optimizer step, with the result of _clip_grad_norm or None",
+        ),
+        "_load_from_checkpoint": (
+            "(self, resume_from_checkpoint: str, model: torch.nn.modules.module.Module | None ="
+            " None) -> None",
+            "called by train before the optimizer is made, and by _load_best_model at the end",
+        ),
+    }
+    own = {name for name in vars(StoreTrainer) if callable(getattr(Trainer, name, None))}
+    private = {name for name in own if name.startswith("_") and not name.startswith("__")}
+    assert private == set(expected), "StoreTrainer overrides other private methods: list them here"
+    for name, (signature, use) in expected.items():
+        found = str(inspect.signature(getattr(Trainer, name)))
+        assert found == signature, f"transformers changed Trainer.{name}; check that it is {use}"
+        calls = inspect.getsource(inspect.getmodule(Trainer)).count(f"self.{name}(")
+        assert calls, f"transformers no longer calls Trainer.{name}; check what is {use}"
+    assert "self.save_model(output_dir, _internal_call=True)" in (
+        inspect.getsource(Trainer._save_checkpoint)
+    ), "transformers saves a checkpoint's weights in another way; check StoreTrainer.save_model"
+    begin, complete = "self._save_checkpoint(", "self.callback_handler.on_save("
+    steps = inspect.getsource(Trainer._maybe_log_save_evaluate)
+    assert 0 < steps.find(begin) < steps.find(complete), (
+        "transformers no longer calls on_save after Trainer._save_checkpoint; check that"
+        " StoreTrainer.complete_checkpoint runs after all other files of a checkpoint are written"
+    )
