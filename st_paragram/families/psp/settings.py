@@ -7,21 +7,16 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from st_paragram.core.settings import setting, settings
 from st_paragram.errors import SettingsError
+from st_paragram.families.psp.encoders import (
+    AVERAGING_EMBEDDINGS,
+    ENCODERS,
+    HELP,
+    USING_ORDER,
+    Encoder,
+)
 
 if TYPE_CHECKING:
     from st_paragram.tools.preparation.settings import Tokens
-
-Encoder = Literal["sp", "word", "trigram", "blstm", "blstm-word"]
-#: Encoder -> the kind of its tokenizer.
-TOKENS_OF: dict[Encoder, Tokens] = {
-    "sp": "sentencepiece",
-    "word": "word",
-    "trigram": "trigram",
-    "blstm": "sentencepiece",
-    "blstm-word": "word",
-}
-#: The encoders that use the order of tokens.
-RECURRENT: tuple[Encoder, ...] = ("blstm", "blstm-word")
 
 
 @settings
@@ -38,9 +33,7 @@ class TrainingSettings:
 
     encoder: Encoder = setting(
         "sp",
-        "encoder: the mean of sentencepiece embeddings (sp), word embeddings (word) or character"
-        " trigram embeddings (trigram), or the mean of the states of a bidirectional LSTM over"
-        " sentencepiece pieces (blstm) or words (blstm-word)",
+        f"encoder: the mean of {HELP}",
     )
     dim: int = setting(1024, "dimensions of an embedding", ge=1)
     hidden_dim: int = setting(
@@ -52,7 +45,7 @@ class TrainingSettings:
     scramble: float = setting(
         0.0,
         "probability of shuffling a sentence's tokens in training, with a new order in each epoch;"
-        " only for blstm and blstm-word, because a mean ignores order",
+        f" only for {' and '.join(USING_ORDER)}, because a mean ignores order",
         ge=0,
         le=1,
     )
@@ -130,12 +123,12 @@ class TrainingSettings:
 
     def __post_init__(self) -> None:
         """Check combinations of settings, and files."""
-        if self.scramble and self.encoder not in RECURRENT:
+        if self.scramble and self.encoder not in USING_ORDER:
             raise SettingsError(
                 f"scramble is {self.scramble:g}, but the encoder {self.encoder} ignores order; use"
-                f" it with {' or '.join(RECURRENT)}"
+                f" it with {' or '.join(USING_ORDER)}"
             )
-        if self.init and self.encoder in RECURRENT:
+        if self.init and self.encoder not in AVERAGING_EMBEDDINGS:
             raise SettingsError(
                 f"init is {self.init!r}, but only averaging models start from another; leave it out"
             )
@@ -150,4 +143,4 @@ class TrainingSettings:
     @property
     def tokens(self) -> Tokens:
         """The kind of tokens that the encoder reads."""
-        return TOKENS_OF[self.encoder]
+        return ENCODERS[self.encoder].tokens

@@ -6,20 +6,18 @@ from pathlib import Path
 
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.evaluation import BaseEvaluator
-from torch import nn
 
 from st_paragram.core.pair_store import PairStore
 from st_paragram.core.tokenizers.bilingual import BilingualTokenizer
 from st_paragram.errors import SettingsError
-from st_paragram.families.psp.bilstm import BiLSTM
+from st_paragram.families.psp.encoders import ENCODERS
 from st_paragram.families.psp.margin_hard_negative import MarginHardNegativeLoss
 from st_paragram.families.psp.mega_batch_trainer import (
     MegaBatchTrainer,
     MegaBatchTrainingArguments,
 )
-from st_paragram.families.psp.settings import RECURRENT, TOKENS_OF, TrainingSettings
+from st_paragram.families.psp.settings import TrainingSettings
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
-from st_paragram.learning.modules.mean_pool import MeanPool
 from st_paragram.learning.modules.token_embedding import token_embedding
 from st_paragram.learning.training.initial_rows import initial_rows
 from st_paragram.learning.training.trainer import arguments_of
@@ -28,19 +26,19 @@ from st_paragram.learning.training.trainer import arguments_of
 def new_model(store: PairStore, settings: TrainingSettings) -> SentenceTransformer:
     """Make the initial model over the store's tokenizer, whose tokens must fit the encoder."""
     tokenizer = store.tokenizer()
-    encoder = settings.encoder
+    encoder = ENCODERS[settings.encoder]
     kind = getattr(tokenizer, "inner_kind", tokenizer.kind)
     if kind != settings.tokens:
-        encoders = " or ".join(name for name, tokens in TOKENS_OF.items() if tokens == kind)
+        encoders = [name for name, other in ENCODERS.items() if other.tokens == kind]
         raise SettingsError(
-            f"{store.path}: a store of {kind} ids, but the encoder {encoder} reads"
-            f" {settings.tokens} ids; choose the encoder {encoders}, or prepare the text with"
-            f" tokens {settings.tokens}"
+            f"{store.path}: a store of {kind} ids, but the encoder {settings.encoder} reads"
+            f" {settings.tokens} ids; choose the encoder {' or '.join(encoders)}, or prepare the"
+            f" text with tokens {settings.tokens}"
         )
-    if encoder in RECURRENT and isinstance(tokenizer, BilingualTokenizer):
+    if encoder.modules and isinstance(tokenizer, BilingualTokenizer):
         raise SettingsError(
             f"{store.path}: separate vocabularies per language; prepare the text with a joint"
-            f" vocabulary for {encoder}"
+            f" vocabulary for {settings.encoder}"
         )
     device = None if settings.device == "auto" else settings.device
     if settings.init:
@@ -48,10 +46,9 @@ def new_model(store: PairStore, settings: TrainingSettings) -> SentenceTransform
         embedding = token_embedding(tokenizer, weights=weights, dropout=settings.dropout)
     else:
         embedding = token_embedding(tokenizer, settings.dim, dropout=settings.dropout)
-    if encoder not in RECURRENT:
+    if encoder.modules is None:
         return pipeline(embedding, device)
-    lstm = BiLSTM(embedding.embedding_dimension, settings.hidden_dim)
-    modules: list[nn.Module] = [embedding, lstm, MeanPool(lstm.get_embedding_dimension())]
+    modules = [embedding, *encoder.modules(embedding.embedding_dimension, settings)]
     return SentenceTransformer(modules=modules, device=device, similarity_fn_name="cosine")
 
 
