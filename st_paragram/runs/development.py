@@ -196,7 +196,7 @@ def hold_out(store: PairStore) -> tuple[PairStore, Translations | None]:
 def _refuse_test_set(
     path: str | Path, data: GradedPairs | Translations, remedy: str, force: bool
 ) -> None:
-    from st_paragram.tools.evaluation.known_test_sets import known_test_set_in
+    from st_paragram.tools.cleaning.known_sentences import known_test_set_in
 
     if (match := known_test_set_in(data.first, data.second)) is None:
         return

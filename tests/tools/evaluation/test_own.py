@@ -9,8 +9,14 @@ import pytest
 from support.without import HEAVY, run_without
 
 from st_paragram.cli.main import main
-from st_paragram.tools.evaluation.files import RetrievalSet, Translations
-from st_paragram.tools.evaluation.own import found_documents, found_translations, score
+from st_paragram.tools.evaluation.files import Translations
+from st_paragram.tools.evaluation.own import (
+    OwnData,
+    found_documents,
+    found_translations,
+    score,
+)
+from st_paragram.tools.evaluation.retrieval_sets import RetrievalSet
 from st_paragram.tools.evaluation.scores import read_scores
 
 COMMAND = "from st_paragram.cli.main import main\nraise SystemExit(main(sys.argv[1:]))"
@@ -28,7 +34,10 @@ def test_translations_by_hand(named):
     data = Translations("x", ["a", "b", "c"], ["A", "B", "C"])
     found = found_translations(model, data)
     assert [of.tolist() for of in found.values()] == [[1, 0, 1], [1, 1, 1], [1, 0.5, 1]]
-    values = {one.measure: (one.value, one.items) for one in score("m", model, {"x": data})}
+    values = {
+        one.measure: (one.value, one.items)
+        for one in score("m", model, OwnData({"x": data}, {}, {}))
+    }
     means = {"P@1 to second": 2 / 3, "P@1 to first": 1, "P@1": 5 / 6}
     assert values == {measure: (pytest.approx(mean), 3) for measure, mean in means.items()}
 
