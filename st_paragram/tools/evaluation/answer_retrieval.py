@@ -38,8 +38,8 @@ Scores = NDArray[np.floating]  # type: ignore[type-arg]
 #: Returns the scores of a slice of the questions for all candidates, (b, m).
 Scorer = Callable[[slice], Scores]
 
-# questions and sentences of SQuAD 1.1, split by ReQA
-_PUBLISHED_SIZES = {"dev": (11_425, 10_248), "train": (87_599, 91_703)}
+#: Numbers of questions and sentences of SQuAD 1.1, split by ReQA -> P@1 x 100 of the sentence.
+_PUBLISHED = {(11_425, 10_248): "53.2", (87_599, 91_703): "43.3"}
 _BLOCK = 512  # questions ranked at a time
 _UNKNOWN = -2  # score of a candidate without a known token, below all cosines
 
@@ -225,31 +225,28 @@ def bm25(documents: Sequence[str], questions: Sequence[str]) -> Scorer:
 
 
 def tables(scores: list[Score], tasks: list[AnswerTask]) -> Iterator[str]:
-    """Yield a table for each set, and published figures."""
+    """Yield a table for each set, with published figures of sets of the same size."""
     yield (
         "P@1 is the share of questions whose first result is a correct sentence or is in a correct"
         " paragraph.\n"
     )
-    sizes = set()
+    by_set = report.grouped(scores, report.SET)
     for task in tasks:
-        own = [score for score in scores if score.set == task.name]
-        count = len(set(task.questions))
-        sizes.add((count, len(task.sentences)))
+        size = (len(set(task.questions)), len(task.sentences))
+        note = ""
+        if size in _PUBLISHED:
+            note = (
+                f"USE_QA Trans+Cxt (published, TF-Hub) has a P@1 of {_PUBLISHED[size]} for the"
+                " sentence, with contexts."
+            )
         yield from report.section(
-            f"Answer retrieval x 100, {task.name}: {count:,} questions,"
-            f" {len(task.sentences):,} sentences",
-            own,
+            f"Answer retrieval x 100, {task.name}: {size[0]:,} questions, {size[1]:,} sentences",
+            by_set.get(task.name, []),
             column=report.MEASURE,
+            note=note,
         )
     if not _has_bm25():
         yield (
             "The row BM25 is missing because bm25s is not installed: pip install"
             ' "st_paragram[retrieval]".\n'
         )
-    headings = [name for name, size in _PUBLISHED_SIZES.items() if size in sizes]
-    if headings:
-        yield (
-            "Published figures, measured as P@1 of the sentence on ReQA's version of SQuAD 1.1,"
-            " with contexts:\n"
-        )
-        yield report.pivot([], published_table=ANSWER, headings=headings)

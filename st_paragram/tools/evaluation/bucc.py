@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from st_paragram.core.encoding.models import TextEncoder
-from st_paragram.core.formatting import listed
 from st_paragram.errors import EvaluationError, SettingsError
 from st_paragram.tools.bitext_mining.candidates import ScoredPairs, candidate_pairs
 from st_paragram.tools.bitext_mining.margin import DEFAULT_K, Margin
@@ -105,15 +104,13 @@ def read_comparable_texts(prefix: str | Path, pair: str) -> ComparableTexts:
         if ending != "gold":
             sides.append(TextFile(path, read_texts(path)))
     source, target = sides
-    source_rows = {key: row for row, key in enumerate(source.texts)}
-    target_rows = {key: row for row, key in enumerate(target.texts)}
     gold = []
     for judgment in read_judgments(Path(f"{prefix}.gold"), source, target):
-        gold.append((source_rows[judgment.query], target_rows[judgment.document]))
+        gold.append((judgment.query, judgment.document))
     return ComparableTexts(
         name=Path(prefix).name,
-        source=dict(source.texts),
-        target=dict(target.texts),
+        source=source.texts,
+        target=target.texts,
         gold=np.array(gold, np.int64).reshape(-1, 2),
     )
 
@@ -212,7 +209,7 @@ def by_halves(
 
 def tables(scores: list[Score], data: BuccData) -> Iterator[str]:
     """Yield a table for each pair of texts and each way to choose thresholds."""
-    for name in dict.fromkeys(score.set for score in scores):
+    for name, of_set in report.grouped(scores, report.SET).items():
         if data.training is not None:
             threshold = f"threshold chosen on {data.training.name}"
         elif name.endswith(_HALF):
@@ -222,15 +219,9 @@ def tables(scores: list[Score], data: BuccData) -> Iterator[str]:
         texts = data.texts[name.removesuffix(_HALF)]
         yield from report.section(
             f"BUCC {texts.name}: {threshold}; x 100 except thresholds",
-            [score for score in scores if score.set == name],
+            of_set,
             column=_figure,
             row=_model_and_margin,
-        )
-    published = [pair for pair in report.published_columns("bucc") if pair in data.texts]
-    if published:
-        yield (
-            f"Published figures for {listed(published)} are omitted, since they are on test texts"
-            " that are not public."
         )
 
 

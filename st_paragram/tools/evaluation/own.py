@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from unicodedata import normalize
 
 import numpy as np
@@ -49,7 +50,6 @@ _TITLES = {
         "Your queries: relevant documents among the first results (cosine), mean over queries"
     ),
 }
-_PUBLISHED_PAIRS = ("en-es", "en-fr", "en-ru", "en-zh")  # of the UN corpus
 _RANKS = 100  # that count in retrieval
 
 Measures = dict[str, Floats]  # measure -> value of each item
@@ -181,29 +181,16 @@ def found_documents(model: TextEncoder, data: RetrievalSet) -> Measures:
 
 def tables(scores: Sequence[Score], data: OwnData) -> Iterator[str]:
     """Yield a table for each file, and the differences from the first model."""
-    for benchmark in _TITLES:
-        own = [score for score in scores if score.benchmark == benchmark]
-        for file in dict.fromkeys(score.set for score in own):
-            yield from _table([score for score in own if score.set == file and not score.against])
-            published = [pair for pair in _PUBLISHED_PAIRS if f"UNv1.0.{pair}" in file]
-            if published and benchmark == TRANSLATIONS:
-                yield (
-                    "Published figures, for comparison: P@1 from English among 11.3 million"
-                    " sentences (UN corpus).\n"
-                )
-                yield f"{report.pivot([], published_table=benchmark, headings=published)}\n"
+    for benchmark, own in report.grouped(scores, attrgetter("benchmark")).items():
+        plain = [score for score in own if not score.against]
+        for file, of_file in report.grouped(plain, report.SET).items():
+            items = counted(of_file[0].items, "pair")
+            if benchmark == RETRIEVAL:
+                items = items.replace("pairs", "queries").replace("pair", "query")
+            heading = f"{_TITLES[benchmark]}, x 100 [95% interval]: {file}, {items}"
+            yield from report.section(heading, of_file, column=report.MEASURE)
         yield from report.differences(own)
     yield (
         "The intervals are percentiles of 10,000 bootstrap resamples, or fewer for more than 2,000"
         " items."
     )
-
-
-def _table(scores: list[Score]) -> Iterator[str]:
-    """Yield the table of a file."""
-    first = scores[0]
-    items = counted(first.items, "pair")
-    if first.benchmark == RETRIEVAL:
-        items = "1 query" if first.items == 1 else f"{first.items:,} queries"
-    heading = f"{_TITLES[first.benchmark]}, x 100 [95% interval]: {first.set}, {items}"
-    yield from report.section(heading, scores, column=report.MEASURE)

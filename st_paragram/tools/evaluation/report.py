@@ -50,19 +50,33 @@ def published_columns(table: str) -> list[str]:
     return list(published()[table][0].figures)
 
 
-def pivot(
-    scores: Iterable[Score],
+def grouped(scores: Iterable[Score], label: Label) -> dict[str, list[Score]]:
+    """Return label -> its scores, in their order."""
+    groups: dict[str, list[Score]] = {}
+    for score in scores:
+        groups.setdefault(label(score), []).append(score)
+    return groups
+
+
+def section(
+    title: str,
+    scores: Sequence[Score],
     *,
+    note: str = "",
     column: Label = SET,
     row: Label = MODEL,
     published_table: str = "",
     corner: str = "model",
     headings: Iterable[str] = (),
-) -> str:
-    """Return a table of scores x 100; scores in the same cell are joined by a backslash.
+) -> Iterator[str]:
+    """Yield a table of scores x 100 with a heading, or nothing without scores.
+
+    Scores in the same cell are joined by a backslash.
 
     Args:
+        title: Heading of the section.
         scores: The scores.
+        note: Text after the table.
         column: Returns the heading of a score's column.
         row: Returns the label of a score's row.
         published_table: A table of published rows, which has sets as columns; rows with a figure in
@@ -70,47 +84,22 @@ def pivot(
         corner: Heading of the row labels.
         headings: Names of sets that are always columns.
     """
-    rows: dict[str, dict[str, list[Score]]] = {}
+    if not scores:
+        return
     sets = {heading: heading for heading in headings}
     for score in scores:
-        cells = rows.setdefault(row(score), {})
-        cells.setdefault(column(score), []).append(score)
         sets[column(score)] = score.set
     lines = []
-    for label, cells in rows.items():
+    for label, row_scores in grouped(scores, row).items():
+        cells = grouped(row_scores, column)
         lines.append([label, *(_cell(cells.get(heading, [])) for heading in sets)])
     if published_table:
         for published_row in published()[published_table]:
             figures = [published_row.figures.get(name, MISSING) for name in sets.values()]
             if set(figures) != {MISSING}:
                 lines.append([published_row.label, *figures])
-    return markdown_table([corner, *sets], lines)
-
-
-def section(
-    title: str,
-    scores: Sequence[Score],
-    *,
-    column: Label = SET,
-    row: Label = MODEL,
-    published_table: str = "",
-    corner: str = "model",
-    headings: Iterable[str] = (),
-    note: str = "",
-) -> Iterator[str]:
-    """Yield a table with a heading (see `pivot`) and a note, or nothing without scores."""
-    if not scores:
-        return
-    table = pivot(
-        scores,
-        column=column,
-        row=row,
-        published_table=published_table,
-        corner=corner,
-        headings=headings,
-    )
     end = f"\n{note}\n" if note else ""
-    yield f"### {title}\n\n{table}\n{end}"
+    yield f"### {title}\n\n{markdown_table([corner, *sets], lines)}\n{end}"
 
 
 def differences(scores: Iterable[Score]) -> Iterator[str]:

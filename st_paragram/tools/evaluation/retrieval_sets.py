@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from pathlib import Path
 
 from st_paragram.core.text.streams import read_lines
@@ -26,20 +27,35 @@ class RetrievalSet:
     relevant: list[dict[int, int]]  # for each query, row of a document -> grade, 1 or more
 
 
-@dataclass(frozen=True)
 class TextFile:
-    """The texts of a file by their ids."""
+    """The texts of a file by their ids.
 
-    path: Path
-    texts: Mapping[str, str]
+    Attributes:
+        texts: Id -> text.
+        rows: Id -> number of the text, from 0.
+    """
+
+    def __init__(self, path: Path, texts: dict[str, str]) -> None:
+        """Number the texts."""
+        self.texts = texts
+        self.rows = {key: row for row, key in enumerate(texts)}
+        self._path = path
+
+    def row(self, key: str, place: str) -> int:
+        """Return the row of an id in a judgment at some place."""
+        if key not in self.rows:
+            raise TextError(
+                f"{place}: id {short(key)} is not in {self._path}; correct one of the files"
+            )
+        return self.rows[key]
 
 
 @dataclass(frozen=True)
 class Judgment:
     """The grade of a document for a query; a grade below 1 means that it is irrelevant."""
 
-    query: str  # id
-    document: str  # id
+    query: int  # row
+    document: int  # row
     grade: int
 
 
@@ -53,17 +69,15 @@ def read_retrieval_set(queries: Path, corpus: Path, qrels: Path, name: str = "")
     """
     texts = read_texts(queries)
     documents, contexts = _read_documents(corpus)
-    rows = {key: row for row, key in enumerate(documents)}
-    relevant: dict[str, dict[int, int]] = {}
+    relevant: list[dict[int, int]] = [{} for _ in texts]
     for judgment in read_judgments(qrels, TextFile(queries, texts), TextFile(corpus, documents)):
         if judgment.grade > 0:
-            relevant.setdefault(judgment.query, {})[rows[judgment.document]] = judgment.grade
-    if not relevant:
+            relevant[judgment.query][judgment.document] = judgment.grade
+    if not any(relevant):
         raise TextError(
             f"{qrels}: no query has a document with grade 1 or more; add judgments with such grades"
         )
-    judged = {key: text for key, text in texts.items() if key in relevant}
-    without_documents = len(texts) - len(judged)
+    without_documents = relevant.count({})
     if without_documents:
         logger.warning(
             f"{queries}: {without_documents:,} of {len(texts):,} queries have no relevant document"
@@ -71,10 +85,10 @@ def read_retrieval_set(queries: Path, corpus: Path, qrels: Path, name: str = "")
         )
     return RetrievalSet(
         name=name or str(queries),
-        queries=judged,
+        queries=dict(compress(texts.items(), relevant)),
         corpus=documents,
         contexts=contexts,
-        relevant=[relevant[key] for key in judged],
+        relevant=[grades for grades in relevant if grades],
     )
 
 
@@ -144,16 +158,11 @@ def read_judgments(path: Path, queries: TextFile, documents: TextFile) -> Iterat
             continue
         if grade is None or not grade.is_integer():
             raise TextError(f"{place}: the grade is {short(cells[-1])}; give a whole number")
-        _check_id(place, query, queries)
-        _check_id(place, document, documents)
-        if (query, document) in judged:
+        judgment = Judgment(queries.row(query, place), documents.row(document, place), int(grade))
+        pair = (judgment.query, judgment.document)
+        if pair in judged:
             raise TextError(
                 f"{place} repeats the pair {short(query)}, {short(document)}; remove one row"
             )
-        judged.add((query, document))
-        yield Judgment(query, document, int(grade))
-
-
-def _check_id(place: str, key: str, file: TextFile) -> None:
-    if key not in file.texts:
-        raise TextError(f"{place}: id {short(key)} is not in {file.path}; correct one of the files")
+        judged.add(pair)
+        yield judgment

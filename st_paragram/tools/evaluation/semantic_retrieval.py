@@ -29,7 +29,6 @@ from st_paragram.tools.neighbors.results import Vectors
 __all__ = ["find", "read", "score", "tables"]
 
 CUT = 100  # ranks that count
-_PUBLISHED_SETS = ("Quora", "AskUbuntu")
 
 
 @dataclass(frozen=True)
@@ -99,16 +98,10 @@ def score(name: str, model: TextEncoder, tasks: list[SemanticTask]) -> Iterator[
 
 
 def tables(scores: list[Score], tasks: list[SemanticTask]) -> Iterator[str]:
-    """Yield one table, and published figures."""
+    """Yield one table."""
     sizes = []
-    names = set()
     for task in tasks:
         counts = f"{len(task.queries):,} queries and {len(task.corpus):,} documents"
         sizes.append(f"{task.name} has {counts}.")
-        names.add(task.name.partition("/")[0].partition("_")[0])
     title = f"Semantic retrieval: mean average precision (MAP@{CUT}) x 100"
     yield from report.section(title, scores, note=" ".join(sizes))
-    headings = [name for name in _PUBLISHED_SETS if name.lower() in names]
-    if headings:
-        yield "Published figures, measured with other candidates:\n"
-        yield report.pivot([], published_table=SEMANTIC, headings=headings)

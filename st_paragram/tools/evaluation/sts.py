@@ -17,6 +17,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import chain
 
 import numpy as np
 
@@ -117,21 +118,21 @@ def papers_means(figures: Mapping[str, Floats]) -> dict[str, Floats]:
     if YEAR_OF_SMT in years:
         keys = [key for key in years[YEAR_OF_SMT] if key != SMT]
         years[YEAR_OF_SMT + WITHOUT_SMT] = keys
-    means = {}
-    for label in sorted(years):
-        means[label] = np.mean([figures[key] for key in years[label]], axis=0)
+    means = {label: _mean(figures, years[label]) for label in sorted(years)}
     averages = {}
     means_of_sets = {}
     for suffix in ("", WITHOUT_SMT):
-        labels = [year + suffix if year == YEAR_OF_SMT else year for year in YEARS]
-        if not set(labels).issubset(means):
-            continue
-        averages[AVERAGE + suffix] = np.mean([means[label] for label in labels], axis=0)
-        keys = []
-        for label in labels:
-            keys += years[label]
-        means_of_sets[ALL_SETS + suffix] = np.mean([figures[key] for key in keys], axis=0)
+        labels = [year.replace(YEAR_OF_SMT, YEAR_OF_SMT + suffix) for year in YEARS]
+        if set(labels).issubset(means):
+            keys = list(chain.from_iterable(years[label] for label in labels))
+            averages[AVERAGE + suffix] = _mean(means, labels)
+            means_of_sets[ALL_SETS + suffix] = _mean(figures, keys)
     return means | averages | means_of_sets
+
+
+def _mean(figures: Mapping[str, Floats], keys: Iterable[str]) -> Floats:
+    mean: Floats = np.mean([figures[key] for key in keys], axis=0)
+    return mean
 
 
 def pooled_spearman(sets: Mapping[str, SetScores]) -> dict[str, float]:
@@ -194,27 +195,49 @@ def tables(scores: list[Score], data: StsData) -> Iterator[str]:
     Each heading names the protocol.
     """
     plain = [score for score in scores if not score.against]
+    by_measure = report.grouped(plain, report.MEASURE)
+    pearson_and_spearman = report.grouped(
+        [score for score in plain if score.measure in (PEARSON, SPEARMAN)], _benchmark
+    )
     altered = {key.partition("/")[0] for key in data.altered}
-    yield from _tables_of_years(plain, is_altered=not altered.isdisjoint(YEARS))
+    are_years_altered = not altered.isdisjoint(YEARS)
+    yield from _tables_of_years(plain)
+    means = by_measure.get(MEAN_PEARSON, [])
+    labels = {score.set for score in means if score.set[:4] in YEARS}
+    yield from report.section(
+        "STS 2012-2016, the papers' protocol: Pearson x 100 per set, mean over a year, mean over"
+        " the years or all sets",
+        means,
+        note=_NOTE,
+        published_table="" if are_years_altered else "sts",
+        headings=[*sorted(labels.union(YEARS)), AVERAGE, ALL_SETS],
+    )
+    yield from report.section(
+        "STS 2012-2016, Sentence-BERT's protocol: Spearman x 100 over all pairs of a year, without"
+        " SMT",
+        by_measure.get(POOLED_SPEARMAN, []),
+        published_table="" if are_years_altered else "sts-pooled",
+        headings=[*YEARS, AVERAGE],
+    )
     yield from report.section(
         "mteb's protocol: Spearman x 100 of cosines over all pairs of a task",
-        [score for score in plain if score.measure == MTEB_SPEARMAN],
+        by_measure.get(MTEB_SPEARMAN, []),
         published_table="" if altered else "mteb",
     )
     both = f"the papers' protocol: Pearson\\Spearman x 100 {_INTERVALS}"
     yield from report.section(
         f"STS 2017, {both}",
-        _scores_of("2017/", plain),
+        pearson_and_spearman.get("2017", []),
         note=_TRACKS,
         column=_set_label,
         published_table="" if "2017" in altered else "sts-2017",
     )
     yield from report.section(
-        f"STS Benchmark, {both}", _scores_of("stsb/", plain), column=_set_label
+        f"STS Benchmark, {both}", pearson_and_spearman.get("stsb", []), column=_set_label
     )
     yield from report.section(
         "STS Benchmark, mUSE's similarity: Pearson x 100 of -arccos of the cosine",
-        [score for score in plain if score.measure == ANGLE],
+        by_measure.get(ANGLE, []),
         column=_set_label,
         published_table="" if "stsb" in altered else "sts-angle",
     )
@@ -225,44 +248,20 @@ def tables(scores: list[Score], data: StsData) -> Iterator[str]:
         yield f"- {note}"
 
 
-def _tables_of_years(scores: list[Score], is_altered: bool) -> Iterator[str]:
-    """Yield the tables of STS 2012-2016, by the papers' protocol and by Sentence-BERT's."""
+def _tables_of_years(scores: list[Score]) -> Iterator[str]:
+    """Yield a table of the sets and the mean of each year."""
+    pearson = [score for score in scores if score.measure in (PEARSON, MEAN_PEARSON)]
+    by_year = report.grouped(pearson, lambda score: score.set[:4])
     for year in YEARS:
         yield from report.section(
             f"STS {year}, the papers' protocol: Pearson x 100 {_INTERVALS}, mean over the sets",
-            [
-                score
-                for score in scores
-                if score.set.startswith(year) and score.measure in (PEARSON, MEAN_PEARSON)
-            ],
+            by_year.get(year, []),
             column=_set_label,
         )
-    means = [score for score in scores if score.measure == MEAN_PEARSON]
-    labels = {score.set for score in means if score.set[:4] in YEARS}
-    yield from report.section(
-        "STS 2012-2016, the papers' protocol: Pearson x 100 per set, mean over a year, mean over"
-        " the years or all sets",
-        means,
-        note=_NOTE,
-        published_table="" if is_altered else "sts",
-        headings=[*sorted(labels.union(YEARS)), AVERAGE, ALL_SETS],
-    )
-    yield from report.section(
-        "STS 2012-2016, Sentence-BERT's protocol: Spearman x 100 over all pairs of a year, without"
-        " SMT",
-        [score for score in scores if score.measure == POOLED_SPEARMAN],
-        published_table="" if is_altered else "sts-pooled",
-        headings=[*YEARS, AVERAGE],
-    )
 
 
-def _scores_of(benchmark: str, scores: list[Score]) -> list[Score]:
-    """Return Pearson and Spearman of the sets whose keys begin with a benchmark."""
-    return [
-        score
-        for score in scores
-        if score.set.startswith(benchmark) and score.measure in (PEARSON, SPEARMAN)
-    ]
+def _benchmark(score: Score) -> str:
+    return score.set.partition("/")[0]
 
 
 def _set_label(score: Score) -> str:

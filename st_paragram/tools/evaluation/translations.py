@@ -223,11 +223,14 @@ def _error(nearest: Rows) -> float:
 def tables(scores: list[Score], data: TranslationData) -> Iterator[str]:
     """Yield a table for each model, and a table of all models with published rows."""
     title = data.test_set.title
-    for model in dict.fromkeys(score.model for score in scores):
-        own = [score for score in scores if score.model == model]
+    for model, own in report.grouped(scores, report.MODEL).items():
+        means = []
+        for of_measure in report.grouped(own, report.MEASURE).values():
+            if len(of_measure) > 1:
+                means.append(_mean(of_measure))
         yield from report.section(
             f"{title}, {model}: retrieval of translations by nearest neighbor, x 100",
-            [*own, *_means(own)],
+            own + means,
             column=report.MEASURE,
             row=_pairs_label,
             corner="pairs",
@@ -251,10 +254,9 @@ def _published_table(scores: list[Score], test_set: ParallelSet) -> Iterator[str
     if altered:
         yield report.not_comparable(list(altered))
         return
-    for model in dict.fromkeys(score.model for score in scores):
-        own = [score for score in shown if score.model == model]
+    for own in report.grouped(shown, report.MODEL).values():
         if len(own) == len(languages):
-            shown += [replace(mean, set=average) for mean in _means(own)]
+            shown.append(replace(_mean(own), set=average))
     yield from report.section(
         f"{test_set.title}: {title}, with published rows", shown, published_table=test_set.name
     )
@@ -264,11 +266,8 @@ def _pairs_label(score: Score) -> str:
     return f"{score.set} ({score.items})"
 
 
-def _means(scores: list[Score]) -> Iterator[Score]:
-    """Yield the mean of each measure over all languages, if there are several."""
-    for measure in dict.fromkeys(score.measure for score in scores):
-        own = [score for score in scores if score.measure == measure]
-        if len(own) > 1:
-            mean = fmean(score.value or 0 for score in own)
-            items = sum(score.items for score in own)
-            yield replace(own[0], set=f"mean of {len(own)}", value=mean, items=items)
+def _mean(scores: list[Score]) -> Score:
+    """Return the mean of a measure over languages."""
+    mean = fmean(score.value or 0 for score in scores)
+    items = sum(score.items for score in scores)
+    return replace(scores[0], set=f"mean of {len(scores)}", value=mean, items=items)
