@@ -217,8 +217,8 @@ def pair_hashes(first: Iterable[str], second: Iterable[str]) -> set[int]:
     quotation marks hide a pair.
     """
     hashes = set()
-    for one, other in zip(first, second, strict=True):
-        keys = sorted([normalized_key(one), normalized_key(other)])
+    for pair in zip(first, second, strict=True):
+        keys = sorted([normalized_key(sentence) for sentence in pair])
         digest = hashlib.blake2b("\n".join(keys).encode(), digest_size=8).digest()
         hashes.add(int.from_bytes(digest, "big"))
     return hashes

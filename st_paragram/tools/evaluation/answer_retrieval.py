@@ -67,8 +67,11 @@ def make_task(sets: SetPair) -> AnswerTask:
     Repeated sentences in one context are merged, and all copies of a correct sentence are correct.
     """
     texts = list(sets.answered.corpus.values())
-    candidates = list(dict.fromkeys(zip(texts, sets.answered.contexts, strict=True)))
-    sentences = [text for text, _ in candidates]
+    sentences = []
+    contexts = []
+    for sentence, context in dict.fromkeys(zip(texts, sets.answered.contexts, strict=True)):
+        sentences.append(sentence)
+        contexts.append(context)
     same_text = rows_by_text(sentences)
     judgments = sets.relevant
     relevant = []
@@ -82,7 +85,7 @@ def make_task(sets: SetPair) -> AnswerTask:
         is_crosslingual=sets.is_crosslingual,
         questions=tuple(sets.queries.values()),
         sentences=tuple(sentences),
-        contexts=tuple(context for _, context in candidates),
+        contexts=tuple(contexts),
         relevant=relevant,
     )
 

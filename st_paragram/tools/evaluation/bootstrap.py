@@ -89,19 +89,20 @@ def differences(scores: Iterable[Score]) -> list[Score]:
     compared = []
     for score in scores:
         first = firsts.setdefault((score.benchmark, score.set, score.measure), score)
-        if first is score or first.draws is None or score.draws is None:
-            continue
-        compared.append(_difference(first, score))
+        if first is not score and first.draws is not None and score.draws is not None:
+            compared.append(_difference(first, score, score.draws - first.draws))
     return compared
 
 
-def _difference(first: Score, score: Score) -> Score:
-    """Return the difference of a score from that of the first model, with interval and p-value."""
+def _difference(first: Score, score: Score, draws: Floats) -> Score:
+    """Return the difference of a score from that of the first model, with interval and p-value.
+
+    `draws` has the differences of the resamples, (R,).
+    """
     difference = replace(score, value=None, low=None, high=None, against=first.model, draws=None)
-    if score.value is None or first.value is None or score.draws is None or first.draws is None:
+    if score.value is None or first.value is None:
         return difference
     difference = replace(difference, value=score.value - first.value)
-    draws = score.draws - first.draws
     draws = draws[np.isfinite(draws)]
     if not len(draws):
         return difference

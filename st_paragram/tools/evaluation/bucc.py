@@ -195,8 +195,7 @@ def by_halves(
     Candidates and gold pairs belong to the half of their source sentence: one bit of a hash of its
     id and the seed.
     """
-    hashes = [hashlib.sha256(f"{seed} {key}".encode()).digest() for key in texts.source]
-    half = np.array([digest[0] & 1 for digest in hashes])
+    half = np.array([_half(key, seed) for key in texts.source])
     half_of_gold = half[texts.gold[:, 0]]
     half_of_pairs = half[pairs.source]
     first = half_of_pairs == 0
@@ -205,6 +204,11 @@ def by_halves(
     second = half_of_pairs == 1
     second_gold = int((half_of_gold == 1).sum())
     return extract(pairs.scores[second], is_gold[second], second_gold, threshold=threshold)
+
+
+def _half(key: str, seed: int) -> int:
+    digest = hashlib.sha256(f"{seed} {key}".encode()).digest()
+    return digest[0] & 1
 
 
 def tables(scores: list[Score], data: BuccData) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,6 +50,16 @@ def inner_folder(data: str | Path, name: str) -> Path:
     """Return the subfolder of evaluation data with this name, or else the folder itself."""
     inner = Path(data) / name
     return inner if inner.is_dir() else Path(data)
+
+
+def matching_files(folder: Path, pattern: str) -> dict[str, Path]:
+    """Return the files of a folder whose names match a pattern, by the pattern's first group."""
+    files = {}
+    for path in sorted(folder.iterdir()):
+        match = re.fullmatch(pattern, path.name)
+        if match and path.is_file():
+            files[match[1]] = path
+    return files
 
 
 def packed(path: Path) -> Path | None:

@@ -9,7 +9,6 @@ first dot.
 from __future__ import annotations
 
 import logging
-import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,11 +17,16 @@ from typing import Any
 
 from st_paragram.errors import TextError, short
 from st_paragram.tools.evaluation import report
-from st_paragram.tools.evaluation.files import check_filled, inner_folder, read_cells
+from st_paragram.tools.evaluation.files import (
+    check_filled,
+    inner_folder,
+    matching_files,
+    read_cells,
+)
 from st_paragram.tools.evaluation.request import Request
 from st_paragram.tools.evaluation.scores import Score
 
-_FILE = re.compile(r"([^.]*nli[^.]*(?:\.[A-Za-z]{2,3})?)\.tsv(?:\.(?:xz|gz|bz2))?")
+_FILE = r"([^.]*nli[^.]*(?:\.[A-Za-z]{2,3})?)\.tsv(?:\.(?:xz|gz|bz2))?"
 
 #: The labels, in the order of a classifier's outputs.
 NLI_LABELS = ("entailment", "neutral", "contradiction")
@@ -44,12 +48,7 @@ Sets = dict[str, InferenceSet]  # by name
 
 def find(data: Path, benchmark: str) -> dict[str, Path]:
     """Return the test sets of a folder of evaluation data or its subfolder `nli`: name -> file."""
-    files = {}
-    for path in sorted(inner_folder(data, "nli").iterdir()):
-        match = _FILE.fullmatch(path.name)
-        if match and path.is_file():
-            files[match[1]] = path
-    return files
+    return matching_files(inner_folder(data, "nli"), _FILE)
 
 
 def read(request: Request) -> Sets:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain
 
 from st_paragram.tools.evaluation.hub_data import HubData
 
@@ -85,9 +86,15 @@ _ENTRIES = (
 PARALLEL_SETS = {entry.name: entry for entry in _ENTRIES}
 
 
+def is_known_language(code: str) -> bool:
+    """Whether a code such as "zho-CN" or "zho_Hans" belongs to a language in `ISO_639_3`."""
+    return _without_script(code) in chain.from_iterable(ISO_639_3.values())
+
+
 def is_language(code: str, language: str) -> bool:
     """Whether a code such as "zho-CN" or "zho_Hans" belongs to a language as the user named it."""
-    if code == language:
-        return True
-    without_script = code.replace("-", "_").partition("_")[0]
-    return without_script in ISO_639_3.get(language, (language,))
+    return code == language or _without_script(code) in ISO_639_3.get(language, (language,))
+
+
+def _without_script(code: str) -> str:
+    return code.replace("-", "_").partition("_")[0]

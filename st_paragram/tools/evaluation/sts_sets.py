@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -67,10 +68,9 @@ _PAIRS = {
     },
 }
 #: Benchmark -> its sets, in the official order.
-SETS = {
-    year: [SetInfo(year, name, count, stem=name) for name, count in counts.items()]
-    for year, counts in _PAIRS.items()
-}
+SETS: dict[str, list[SetInfo]] = {}
+for _year, _counts in _PAIRS.items():
+    SETS[_year] = [SetInfo(_year, name, count, stem=name) for name, count in _counts.items()]
 SETS["2017"] = [
     SetInfo("2017", "ar-ar", 250, stem="track1.ar-ar", mteb="STS17/ar-ar"),
     SetInfo("2017", "ar-en", 250, stem="track2.ar-en", mteb="STS17/en-ar"),
@@ -86,7 +86,7 @@ SETS["stsb"] = [
     SetInfo("stsb", "dev", 1500, stem="en-dev", split="validation"),
     SetInfo("stsb", "test", 1379, stem="en-test", mteb="STSBenchmark"),
 ]
-INFOS = {info.key: info for infos in SETS.values() for info in infos}
+INFOS = {info.key: info for info in chain.from_iterable(SETS.values())}
 YEARS = tuple(_PAIRS)
 SMT = "2013/SMT"
 NOT_SCORED = "stsb/train"  # unless requested by its key

@@ -102,7 +102,7 @@ def find(data: Path, benchmark: str) -> dict[str, Path]:
     folder = inner_folder(data, "transfer")
     tasks = {}
     for name, files in TASKS.items():
-        names = [file for file in (files.train, files.dev, files.test) if file]
+        names = {files.train, files.dev, files.test} - {""}
         if all(packed(folder / file) for file in names):
             tasks[name] = folder / files.train
     return tasks

@@ -8,7 +8,6 @@ Hugging Face hub.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,11 +21,17 @@ from st_paragram.core.text.parallel import TextSource
 from st_paragram.errors import EvaluationError
 from st_paragram.tools.bitext_mining.margin import DEFAULT_K, Margin
 from st_paragram.tools.evaluation import report
-from st_paragram.tools.evaluation.files import Translations, inner_folder, read_translations
+from st_paragram.tools.evaluation.files import (
+    Translations,
+    inner_folder,
+    matching_files,
+    read_translations,
+)
 from st_paragram.tools.evaluation.parallel_sets import (
     ISO_639_3,
     PARALLEL_SETS,
     ParallelSet,
+    is_known_language,
     is_language,
 )
 from st_paragram.tools.evaluation.request import Request
@@ -49,12 +54,7 @@ class TranslationData:
 
 def find(data: Path, benchmark: str) -> dict[str, Path]:
     """Return language -> file in the subfolder with the benchmark's name, or in the data folder."""
-    files = {}
-    for path in sorted(inner_folder(data, benchmark).iterdir()):
-        match = re.fullmatch(PARALLEL_SETS[benchmark].file_name, path.name)
-        if match:
-            files[match[1]] = path
-    return files
+    return matching_files(inner_folder(data, benchmark), PARALLEL_SETS[benchmark].file_name)
 
 
 def read(request: Request) -> TranslationData:
@@ -83,10 +83,10 @@ def read(request: Request) -> TranslationData:
 
 def _read_hub_pairs(test_set: ParallelSet, languages: Sequence[str]) -> list[Translations]:
     """Load a data set whose subsets are pairs with English."""
-    known = [codes[0] for codes in ISO_639_3.values()]
-    codes = [*known, *(code for code in languages if code not in ISO_639_3)]
+    default = [codes[0] for codes in ISO_639_3.values()]
+    codes = default + [code for code in languages if code not in ISO_639_3]
     pairs = []
-    for code, _ in _language_pairs(test_set, languages, codes, default=known):
+    for code, _ in _language_pairs(test_set, languages, codes, default=default):
         rows = test_set.hub.load(f"{code}-{ENGLISH}")
         pairs.append(Translations(code, list(rows["sentence1"]), list(rows["sentence2"])))
     return pairs
@@ -96,9 +96,9 @@ def _read_hub_text(test_set: ParallelSet, languages: Sequence[str]) -> list[Tran
     """Load a data set with a column per language."""
     texts = test_set.hub.load()
     codes = texts.column_names
-    known = [code for code in codes if any(is_language(code, name) for name in ISO_639_3)]
+    default = [code for code in codes if is_known_language(code)]
     pairs = []
-    for first, second in _language_pairs(test_set, languages, codes, default=known):
+    for first, second in _language_pairs(test_set, languages, codes, default=default):
         label = _label(first, second)
         pairs.append(Translations(label, list(texts[first]), list(texts[second])))
     return pairs
@@ -108,13 +108,15 @@ def _language_pairs(
     test_set: ParallelSet, languages: Sequence[str], codes: Sequence[str], default: Sequence[str]
 ) -> list[tuple[str, str]]:
     """Return the pairs of codes for languages, or for the default languages if none is given."""
-    wanted = [language for language in languages if not is_language(language, "en")]
-    if not wanted:
-        wanted = [code for code in default if not is_language(code, "en")]
+    foreign = _without_english(languages) or _without_english(default)
     pairs: dict[tuple[str, str], None] = {}
-    for language in wanted:
+    for language in foreign:
         pairs.update(dict.fromkeys(_pairs_of_language(test_set, language, codes)))
     return list(pairs)
+
+
+def _without_english(languages: Iterable[str]) -> list[str]:
+    return [language for language in languages if not is_language(language, "en")]
 
 
 def _pairs_of_language(
@@ -223,14 +225,14 @@ def _error(nearest: Rows) -> float:
 def tables(scores: list[Score], data: TranslationData) -> Iterator[str]:
     """Yield a table for each model, and a table of all models with published rows."""
     title = data.test_set.title
-    for model, own in report.grouped(scores, report.MODEL).items():
+    for model, of_model in report.grouped(scores, report.MODEL).items():
         means = []
-        for of_measure in report.grouped(own, report.MEASURE).values():
+        for of_measure in report.grouped(of_model, report.MEASURE).values():
             if len(of_measure) > 1:
                 means.append(_mean(of_measure))
         yield from report.section(
             f"{title}, {model}: retrieval of translations by nearest neighbor, x 100",
-            own + means,
+            of_model + means,
             column=report.MEASURE,
             row=_pairs_label,
             corner="pairs",
@@ -254,9 +256,9 @@ def _published_table(scores: list[Score], test_set: ParallelSet) -> Iterator[str
     if altered:
         yield report.not_comparable(list(altered))
         return
-    for own in report.grouped(shown, report.MODEL).values():
-        if len(own) == len(languages):
-            shown.append(replace(_mean(own), set=average))
+    for of_model in report.grouped(shown, report.MODEL).values():
+        if len(of_model) == len(languages):
+            shown.append(replace(_mean(of_model), set=average))
     yield from report.section(
         f"{test_set.title}: {title}, with published rows", shown, published_table=test_set.name
     )
