@@ -122,8 +122,7 @@ def score(name: str, model: TextEncoder, tasks: list[AnswerTask]) -> Iterator[Sc
 
     @cache
     def answers(texts: tuple[str, ...], contexts: tuple[str, ...]) -> Vectors:
-        encoded: Vectors = answer_tower(list(texts), list(contexts))
-        return encoded
+        return answer_tower(list(texts), list(contexts))
 
     for task in tasks:
         scorer = _cosine_scorer(vectors(task.questions), vectors(task.sentences))
@@ -194,8 +193,7 @@ def right_ranks(scores: Scores, right: Sequence[Rows]) -> Floats:
         best[row] = scores[row, candidates].max()
     better = (scores > best).sum(axis=1)
     equal = (scores == best).sum(axis=1)
-    ranks: Floats = better + (equal + 1) / 2
-    return ranks
+    return np.asarray(better + (equal + 1) / 2)
 
 
 def _best_ranks(questions: Sequence[str], ranks: Floats) -> Floats:
@@ -221,8 +219,7 @@ def bm25(documents: Sequence[str], questions: Sequence[str]) -> Scorer:
 
     def scores_of(question: str) -> Scores:
         known = [word for word in split_words(question.lower()) if word in index.vocab_dict]
-        scores: Scores = index.get_scores(known) if known else np.zeros(len(documents))
-        return scores
+        return index.get_scores(known) if known else np.zeros(len(documents))
 
     return lambda block: np.stack([scores_of(question) for question in questions[block]])
 

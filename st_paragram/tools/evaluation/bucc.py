@@ -94,18 +94,13 @@ def read(request: Request) -> BuccData:
 def read_comparable_texts(prefix: str | Path, pair: str) -> ComparableTexts:
     """Read PREFIX.zh and PREFIX.en, rows `id TAB sentence`, and PREFIX.gold, `zh id TAB en id`."""
     first, second = pair.split("-")
-    sides = []
-    for ending in (first, second, "gold"):
-        path = Path(f"{prefix}.{ending}")
-        if not path.is_file():
-            raise EvaluationError(
-                f"{path}: no such file; BUCC's files are named like zh-en.sample.zh, .en and .gold"
-            )
-        if ending != "gold":
-            sides.append(TextFile(path, read_texts(path)))
-    source, target = sides
+    source_path = _path(prefix, first)
+    target_path = _path(prefix, second)
+    gold_path = _path(prefix, "gold")
+    source = TextFile(source_path, read_texts(source_path))
+    target = TextFile(target_path, read_texts(target_path))
     gold = []
-    for judgment in read_judgments(Path(f"{prefix}.gold"), source, target):
+    for judgment in read_judgments(gold_path, source, target):
         gold.append((judgment.query, judgment.document))
     return ComparableTexts(
         name=Path(prefix).name,
@@ -113,6 +108,15 @@ def read_comparable_texts(prefix: str | Path, pair: str) -> ComparableTexts:
         target=target.texts,
         gold=np.array(gold, np.int64).reshape(-1, 2),
     )
+
+
+def _path(prefix: str | Path, ending: str) -> Path:
+    path = Path(f"{prefix}.{ending}")
+    if not path.is_file():
+        raise EvaluationError(
+            f"{path}: no such file; BUCC's files are named like zh-en.sample.zh, .en and .gold"
+        )
+    return path
 
 
 def score(name: str, model: TextEncoder, data: BuccData) -> Iterator[Score]:
@@ -183,8 +187,7 @@ def in_gold(pairs: ScoredPairs, texts: ComparableTexts) -> NDArray[np.bool_]:
     width = len(texts.target)
     keys = pairs.source * width + pairs.target
     gold_keys = texts.gold[:, 0] * width + texts.gold[:, 1]
-    is_gold: NDArray[np.bool_] = np.isin(keys, gold_keys)
-    return is_gold
+    return np.isin(keys, gold_keys)
 
 
 def by_halves(

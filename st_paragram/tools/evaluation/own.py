@@ -9,12 +9,11 @@ see `bucc`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import attrgetter
 from unicodedata import normalize
 
 import numpy as np
-from numpy.typing import NDArray
 
 from st_paragram.core.encoding.models import TextEncoder
 from st_paragram.core.formatting import counted
@@ -118,9 +117,9 @@ def score(name: str, model: TextEncoder, data: OwnData) -> Iterator[Score]:
     for file, pairs in data.graded.items():
         values = cosines(model, pairs)
         grades = np.array(pairs.grades)
-        plain = Score(name, GRADED, file, measure="Pearson", items=len(pairs))
-        yield with_interval(plain, resampled_pearson(values, grades))
-        spearman = Score(name, GRADED, file, measure="Spearman", items=len(pairs))
+        pearson = Score(name, GRADED, file, measure="Pearson", items=len(pairs))
+        yield with_interval(pearson, resampled_pearson(values, grades))
+        spearman = replace(pearson, measure="Spearman")
         yield with_interval(spearman, resampled_pearson(values, grades, form=ranks))
     for file, queries in data.retrieval.items():
         yield from _mean_scores(name, RETRIEVAL, file, found_documents(model, queries))
@@ -129,16 +128,13 @@ def score(name: str, model: TextEncoder, data: OwnData) -> Iterator[Score]:
 def _mean_scores(name: str, benchmark: str, file: str, measures: Measures) -> Iterator[Score]:
     """Yield the mean of each measure over the items."""
     for measure, values in measures.items():
-        plain = Score(name, benchmark, file, measure=measure, items=len(values))
-        yield with_interval(plain, _resampled_mean(values))
+        mean = Score(name, benchmark, file, measure=measure, items=len(values))
+        yield with_interval(mean, _resampled_mean(values))
 
 
 def _resampled_mean(values: Floats) -> Floats:
-    def mean(rows: NDArray[np.int64]) -> Floats:
-        means: Floats = values[rows].mean(axis=-1)
-        return means
-
-    return resampled(mean, len(values))
+    """Return the mean of values, followed by those of resamples."""
+    return resampled(lambda rows: values[rows].mean(axis=-1), len(values))
 
 
 def found_translations(model: TextEncoder, data: Translations) -> Measures:

@@ -131,8 +131,7 @@ def papers_means(figures: Mapping[str, Floats]) -> dict[str, Floats]:
 
 
 def _mean(figures: Mapping[str, Floats], keys: Iterable[str]) -> Floats:
-    mean: Floats = np.mean([figures[key] for key in keys], axis=0)
-    return mean
+    return np.mean([figures[key] for key in keys], axis=0)
 
 
 def pooled_spearman(sets: Mapping[str, SetScores]) -> dict[str, float]:

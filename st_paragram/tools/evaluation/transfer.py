@@ -112,6 +112,7 @@ def read(request: Request) -> Tasks:
     """Read the tasks in a folder."""
     tasks = find(request.folder, "transfer")
     request.check_found(tasks, "files are named like MR.tsv and TREC.train.tsv")
+    require("sklearn", "probing", "transfer")
     return {name: _read_task(path.parent, TASKS[name]) for name, path in tasks.items()}
 
 
@@ -220,9 +221,10 @@ def cross_validated_accuracy(examples: Examples) -> float:
 
 def _folds(examples: Examples) -> NDArray[np.int64]:
     """Return the fold of each example, (n,)."""
-    selection = require("sklearn.model_selection", "probing", "transfer")
+    from sklearn.model_selection import StratifiedKFold
+
     folds = np.empty(len(examples.labels), np.int64)
-    splitter = selection.StratifiedKFold(FOLDS, shuffle=True, random_state=0)
+    splitter = StratifiedKFold(FOLDS, shuffle=True, random_state=0)
     for number, (_, rows) in enumerate(splitter.split(examples.vectors, examples.labels)):
         folds[rows] = number
     return folds
@@ -233,7 +235,6 @@ def best_classifier(examples: Examples, held_out: NDArray[np.bool_], refit: bool
 
     It is trained on all rows or, without `refit`, on the rows that are not held out.
     """
-    require("sklearn.model_selection", "probing", "transfer")
     from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import GridSearchCV
     from sklearn.pipeline import make_pipeline
