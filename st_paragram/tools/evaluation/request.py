@@ -28,7 +28,7 @@ class Request:
     languages: Sequence[str] = ()
     # gives the model of this name random weights, to score them, too; None: not scored
     random_model: Callable[[str], TextEncoder] | None = None
-    limit: int | None = None  # score only the first queries of each semantic-retrieval set
+    limit: int | None = None  # score only the first queries of each retrieval set
     # STS benchmarks ("2012", "stsb") and sets ("2017/en-en"); empty: all in the data
     sets: Sequence[str] = ()
     # BUCC gold file, next to its two texts, on which to choose the thresholds
