@@ -53,7 +53,7 @@ from st_paragram.core.model_directory.find import find
 from st_paragram.core.sample import sample_pairs
 from st_paragram.core.text.streams import read_lines
 from st_paragram.tools.evaluation import sts
-from st_paragram.tools.evaluation.benchmarks import Request
+from st_paragram.tools.evaluation.request import Request
 from st_paragram.tools.evaluation.scores import correlation
 from st_paragram.tools.evaluation.translations import retrieval_errors
 

@@ -6,9 +6,9 @@ DIR holds sts2012 .. sts2017/*.tsv and stsb/en-{train,dev,test}.tsv (`grade TAB 
 sentence`, see docs/evaluation.md) and tatoeba/*.tsv (`foreign TAB english`, the files of version
 1). RETRIEVAL (default: DIR) holds {reqa_squad_dev,quora_sr,xquad_r/LANG}/{queries,corpus}.tsv (`id
 TAB text`) and nli/*.tsv (`label TAB premise TAB hypothesis`), also as .gz or .xz. Run it when a
-test set is added. st_paragram/tools/evaluation/known_test_sets.json separates test sets from
-development sets; with st_paragram/tools/cleaning/known_test_sentences.bin the sentences of all of
-them are kept out of training data.
+test set is added. The files are in st_paragram/tools/cleaning: known_test_sets.json separates test
+sets from development sets; with known_test_sentences.bin the sentences of all of them are kept out
+of training data.
 """
 
 from __future__ import annotations
@@ -26,16 +26,14 @@ from st_paragram.core.text.streams import open_stream, read_blocks
 from st_paragram.errors import EvaluationError
 from st_paragram.tools.cleaning.known_sentences import (
     KNOWN_TEST_SENTENCES,
-    SetFamily,
-    write_known_sentences,
-)
-from st_paragram.tools.evaluation.files import read_graded_pairs
-from st_paragram.tools.evaluation.known_test_sets import (
     KNOWN_TEST_SETS,
+    SetFamily,
     pair_hashes,
     sketch,
+    write_known_sentences,
     write_known_test_sets,
 )
+from st_paragram.tools.evaluation.files import read_graded_pairs
 
 # Files of each family in a folder, which may be compressed with gzip or xz. In queries and corpora,
 # the second column is the sentence; in all others, the last two columns are sentences.
@@ -44,11 +42,12 @@ PATTERNS = {
     SetFamily.STS: ("sts20[0-9][0-9]/*.tsv", "stsb/*.tsv"),
     SetFamily.TATOEBA: ("tatoeba/*.tsv",),
     SetFamily.RETRIEVAL: (
-        *(
-            f"{name}/{part}.tsv"
-            for name in ("reqa_squad_dev", "quora_sr", "xquad_r/*")
-            for part in ID_AND_TEXT
-        ),
+        "reqa_squad_dev/queries.tsv",
+        "reqa_squad_dev/corpus.tsv",
+        "quora_sr/queries.tsv",
+        "quora_sr/corpus.tsv",
+        "xquad_r/*/queries.tsv",
+        "xquad_r/*/corpus.tsv",
         "nli/*.tsv",
     ),
 }
@@ -73,49 +72,78 @@ def main() -> int:
         sentences = arguments.output.with_name(KNOWN_TEST_SENTENCES.name)
         check_new(arguments.output)
         check_new(sentences)
-    developments = {name: _graded(arguments.data / path) for name, path in DEVELOPMENT.items()}
-    union = set().union(*developments.values())
-    tests = [sketch(name, pairs, union) for name, pairs in _test_sets(arguments.data)]
-    if not tests:
-        raise EvaluationError(
-            f"{arguments.data}: no sts20XX/*.tsv and no tatoeba/*.tsv; see docs/evaluation.md"
-        )
-    write_known_test_sets(tests, developments, arguments.output)
-    sys.stdout.write(
-        f"{len(tests)} test sets, {len(developments)} development sets: {arguments.output}\n"
-    )
-    folders = {SetFamily.RETRIEVAL: arguments.retrieval or arguments.data}
-    found = {kind: _sentences(folders.get(kind, arguments.data), kind) for kind in SetFamily}
-    count = write_known_sentences(found, sentences)
-    sys.stdout.write(f"{count} sentences: {sentences}\n")
+    _write_sets(arguments.data, arguments.output)
+    _write_sentences(arguments.data, arguments.retrieval or arguments.data, sentences)
     return 0
 
 
-def _sentences(folder: Path, kind: SetFamily) -> Iterator[str]:
-    """Yield the sentences of all files of a family."""
-    patterns = [f"{each}{end}" for each in PATTERNS[kind] for end in ("", ".gz", ".xz")]
-    for path in sorted(path for each in patterns for path in folder.glob(each)):
-        columns = slice(1, 2) if path.name.partition(".")[0] in ID_AND_TEXT else slice(-2, None)
-        with ExitStack() as stack:
-            for block in read_blocks(path.name, open_stream(str(path), stack)):
-                for row in filter(str.strip, block.decode("utf-8-sig").split("\n")):
-                    yield from row.rstrip("\r").split("\t")[columns]
+def _write_sets(folder: Path, output: Path) -> None:
+    """Write the file of test sets and development sets."""
+    developments = {}
+    for name, file in DEVELOPMENT.items():
+        developments[name] = _graded_hashes(folder / file)
+    in_development = set().union(*developments.values())
+    tests = [sketch(name, pairs, in_development) for name, pairs in _test_sets(folder)]
+    if not tests:
+        raise EvaluationError(
+            f"{folder}: no sts20XX/*.tsv and no tatoeba/*.tsv; see docs/evaluation.md"
+        )
+    write_known_test_sets(tests, developments, output)
+    sys.stdout.write(f"{len(tests)} test sets, {len(developments)} development sets: {output}\n")
 
 
 def _test_sets(folder: Path) -> Iterator[tuple[str, set[int]]]:
+    """Yield the name and the hashes of the pairs of each test set."""
     for path in sorted(folder.glob("sts20??/*.tsv")):
         if folder / DEVELOPMENT["STS 2017 en-en"] != path:
-            yield f"STS {path.parent.name[3:]} {path.stem}", _graded(path)
-    if (folder / "stsb" / "en-test.tsv").is_file():
-        yield "STS Benchmark test", _graded(folder / "stsb" / "en-test.tsv")
+            yield f"STS {path.parent.name[3:]} {path.stem}", _graded_hashes(path)
+    benchmark = folder / "stsb" / "en-test.tsv"
+    if benchmark.is_file():
+        yield "STS Benchmark test", _graded_hashes(benchmark)
     for path in sorted(folder.glob("tatoeba/*.tsv")):
         rows = list(read_pairs(TextSource((str(path),), ("xx", "en"))))
-        yield f"Tatoeba {path.stem}", pair_hashes(*zip(*rows, strict=True))
+        hashes = pair_hashes([first for first, _ in rows], [second for _, second in rows])
+        yield f"Tatoeba {path.stem}", hashes
 
 
-def _graded(path: Path) -> set[int]:
+def _graded_hashes(path: Path) -> set[int]:
     pairs = read_graded_pairs(path)
     return pair_hashes(pairs.first, pairs.second)
+
+
+def _write_sentences(folder: Path, retrieval_folder: Path, output: Path) -> None:
+    """Write the file of sentences."""
+    sentences = {
+        SetFamily.STS: _sentences(folder, SetFamily.STS),
+        SetFamily.TATOEBA: _sentences(folder, SetFamily.TATOEBA),
+        SetFamily.RETRIEVAL: _sentences(retrieval_folder, SetFamily.RETRIEVAL),
+    }
+    count = write_known_sentences(sentences, output)
+    sys.stdout.write(f"{count} sentences: {output}\n")
+
+
+def _sentences(folder: Path, family: SetFamily) -> Iterator[str]:
+    """Yield the sentences of all files of a family."""
+    paths: list[Path] = []
+    for pattern in PATTERNS[family]:
+        for ending in ("", ".gz", ".xz"):
+            paths += folder.glob(f"{pattern}{ending}")
+    for path in sorted(paths):
+        has_ids = path.name.partition(".")[0] in ID_AND_TEXT
+        for cells in _rows(path):
+            if has_ids:
+                yield from cells[1:2]
+            else:
+                yield from cells[-2:]
+
+
+def _rows(path: Path) -> Iterator[list[str]]:
+    """Yield the cells of each row that is not blank."""
+    with ExitStack() as stack:
+        for block in read_blocks(path.name, open_stream(str(path), stack)):
+            for row in block.decode("utf-8-sig").split("\n"):
+                if row.strip():
+                    yield row.rstrip("\r").split("\t")
 
 
 if __name__ == "__main__":

@@ -211,7 +211,7 @@ def _refuse_test_set(
     path: str | Path, data: GradedPairs | Translations, remedy: str, force: bool
 ) -> None:
     """Refuse development data that are a known test set; only warn with `force`."""
-    from st_paragram.tools.evaluation.known_test_sets import known_test_set_in
+    from st_paragram.tools.cleaning.known_sentences import known_test_set_in
 
     match = known_test_set_in(data.first, data.second)
     if match is None:

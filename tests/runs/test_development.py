@@ -16,9 +16,9 @@ from st_paragram.runs.development import (
     development_pairs,
     development_translations,
 )
-from st_paragram.tools.evaluation import known_test_sets
+from st_paragram.tools.cleaning import known_sentences
+from st_paragram.tools.cleaning.known_sentences import KnownSets, pair_hashes, sketch
 from st_paragram.tools.evaluation.files import GradedPairs, Translations
-from st_paragram.tools.evaluation.known_test_sets import pair_hashes, sketch
 from st_paragram.tools.evaluation.scores import correlation, cosines
 
 QUICK = [
@@ -44,8 +44,8 @@ def folder(tmp_path, monkeypatch):
     translations.
     """
     monkeypatch.chdir(tmp_path)
-    known = [sketch("Invented test", pair_hashes(*zip(*TEST_SET, strict=True)))], []
-    monkeypatch.setattr(known_test_sets, "_known", lambda: known)
+    test_set = sketch("Invented test", pair_hashes(*zip(*TEST_SET, strict=True)))
+    monkeypatch.setattr(known_sentences, "_known_sets", lambda: KnownSets([test_set], []))
     Path("graded.tsv").write_text(
         "".join(f"{i % 6}\t{a}\t{b}\n" for i, (a, b) in enumerate(TEST_SET))
     )

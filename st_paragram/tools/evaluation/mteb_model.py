@@ -1,13 +1,11 @@
-"""Describe a model to mteb, so that mteb stores its results under the model's name and the version
-of its weights.
-"""
+"""Describe a model to mteb, which stores its results by the model's name and version."""
 
 from __future__ import annotations
 
-import importlib
 import math
 import re
 from datetime import date
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 import langcodes
@@ -27,15 +25,14 @@ _NO_LANGUAGES = ("mul", "zxx", "und", "mis")
 _TATOEBA = re.compile(r"^\| (pivot_)?tatoeba", re.MULTILINE)
 
 
-def model_meta(name: str, **known: Any) -> ModelMeta:
-    """Return mteb's metadata of any model that `st_paragram.load` reads, with the loader that
-    `mteb.evaluate` calls.
+def model_meta(name: str, **fields: Any) -> ModelMeta:
+    """Return mteb's metadata of any model that `st_paragram.load` reads, with a loader for mteb.
 
     Our models are named `st-paragram/<directory>`, other directories `local/<directory>`. Models
     from the hub keep their names. The revision is the start of the SHA-256 of everything that
     determines the embeddings, so other weights count as another model, and copies as the same
     model. The model card gives languages and license, as far as mteb knows them; the date of the
-    weights is the release date. Fields in `known`, such as `reference` (a URL) or
+    weights is the release date. Further arguments, such as `reference` (a URL) or
     `training_datasets` (mteb's task names), replace these values.
 
     Example:
@@ -44,33 +41,38 @@ def model_meta(name: str, **known: Any) -> ModelMeta:
         'st-paragram/p-sp-es'
     """
     require("mteb", "eval")
+    from mteb.models import ModelMeta
+
+    return ModelMeta(**{**_fields(name), **fields})
+
+
+def _fields(name: str) -> dict[str, Any]:
+    """Return mteb's metadata of a model."""
     from huggingface_hub import ModelCard
-    from mteb.models import ModelMeta, SentenceTransformerEncoderWrapper
+    from mteb.models import SentenceTransformerEncoderWrapper
     from mteb.models.model_meta import ScoringFunction
 
-    folder, model = find(name), _load(name)
-    ours = (folder / CONFIG_FILE).is_file()
+    import st_paragram
+
+    folder = find(name)
+    model = st_paragram.load(name)
     weights = list(model.state_dict().values())
-    local_name = f"{'st-paragram' if ours else 'local'}/{folder.absolute().name}"
+    size = sum(tensor.numel() * tensor.element_size() for tensor in weights)
+    written = max(path.stat().st_mtime for path in folder.rglob("*.safetensors"))
     card = folder / "README.md"
     text = card.read_text(encoding="utf-8") if card.is_file() else ""
     data: Any = ModelCard(text).data
-    codes = data.language if isinstance(data.language, list) else [data.language]
-    length = model.max_seq_length
-    written = max(path.stat().st_mtime for path in folder.rglob("*.safetensors"))
-    fields: dict[str, Any] = {
-        "loader": lambda *_, **__: SentenceTransformerEncoderWrapper(_load(name)),
-        # hub cache
-        "name": name.partition("@")[0] if folder.parent.name == "snapshots" else local_name,
+    max_tokens = model.max_seq_length
+    return {
+        "loader": lambda *_, **__: SentenceTransformerEncoderWrapper(st_paragram.load(name)),
+        "name": _mteb_name(name, folder),
         "revision": model_digest(folder)[:12],
         "release_date": date.fromtimestamp(written).isoformat(),
-        "languages": sorted(set(filter(None, map(mteb_language, codes)))) or None,
+        "languages": _mteb_languages(data.language),
         "license": _mteb_license(data.license),
         "n_parameters": sum(tensor.numel() for tensor in weights),
-        "memory_usage_mb": round(
-            sum(tensor.numel() * tensor.element_size() for tensor in weights) / 2**20, 1
-        ),
-        "max_tokens": math.inf if length is None else length,
+        "memory_usage_mb": round(size / 2**20, 1),
+        "max_tokens": math.inf if max_tokens is None else max_tokens,
         "embed_dim": model.get_embedding_dimension(),
         "open_weights": True,
         "public_training_code": None,
@@ -78,17 +80,45 @@ def model_meta(name: str, **known: Any) -> ModelMeta:
         "framework": ["Sentence Transformers", "PyTorch", "safetensors"],
         "similarity_fn_name": ScoringFunction.COSINE,
         "use_instructions": False,
-        "training_datasets": {"Tatoeba"} if _TATOEBA.search(text) else set() if ours else None,
+        "training_datasets": _training_datasets(folder, text),
     }
-    return ModelMeta(**{**fields, **known})
+
+
+def _is_ours(folder: Path) -> bool:
+    return (folder / CONFIG_FILE).is_file()
+
+
+def _mteb_name(name: str, folder: Path) -> str:
+    """Return the name of a model: its hub id, or that of its folder with an owner."""
+    if folder.parent.name == "snapshots":  # hub cache
+        return name.partition("@")[0]
+    owner = "st-paragram" if _is_ours(folder) else "local"
+    return f"{owner}/{folder.absolute().name}"
+
+
+def _training_datasets(folder: Path, card: str) -> set[str] | None:
+    """Return mteb's names of the training data; None if they are unknown."""
+    if _TATOEBA.search(card):
+        return {"Tatoeba"}
+    return set() if _is_ours(folder) else None
+
+
+def _mteb_languages(codes: Any) -> list[str] | None:
+    """Return the languages of a model card as mteb names them; None if it knows none."""
+    names = set()
+    for code in codes if isinstance(codes, list) else [codes]:
+        language = mteb_language(code)
+        if language is not None:
+            names.add(language)
+    return sorted(names) or None
 
 
 def mteb_language(code: Any) -> str | None:
-    """Return a language of a model card as mteb names it, ISO 639-3 with the script in ISO 15924:
-    "hin-Deva" for hi.
+    """Return a language of a model card as mteb names it: "hin-Deva" for hi.
 
-    Without a script in the code, it is the language's most likely script, or none if Unicode does
-    not know one. None for codes that are not languages, and for private and unknown codes.
+    These are codes of ISO 639-3 and, for scripts, of ISO 15924. A code without a script gets the
+    language's most likely script, or none if Unicode does not know one. None is returned for codes
+    that are not languages, and for private and unknown codes.
     """
     from mteb.languages import ISO_TO_LANGUAGE, ISO_TO_SCRIPT
 
@@ -115,11 +145,7 @@ def _mteb_license(license: Any) -> str | None:
     """Return a license that mteb accepts, one that it knows or an address, or None."""
     from mteb.types import Licenses
 
-    is_accepted = isinstance(license, str) and (
-        license in get_args(Licenses) or license.startswith("https://")
-    )
+    if not isinstance(license, str):
+        return None
+    is_accepted = license in get_args(Licenses) or license.startswith("https://")
     return license if is_accepted else None
-
-
-def _load(name: str) -> Any:
-    return importlib.import_module("st_paragram.families.loading").load(name)

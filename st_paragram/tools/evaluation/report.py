@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache
 from operator import attrgetter
 from pathlib import Path
-from typing import Any
 
 import yaml
 
@@ -14,75 +14,109 @@ from st_paragram.core.formatting import MISSING, hundredths, listed, markdown_ta
 from st_paragram.tools.evaluation.scores import Score
 
 Label = Callable[[Score], str]
+MODEL: Label = attrgetter("model")
+SET: Label = attrgetter("set")
 MEASURE: Label = attrgetter("measure")
+MAJORITY = "majority"  # in place of a model
+MAJORITY_NOTE = "The row *majority* is the accuracy of always choosing the most frequent label."
+
+
+@dataclass(frozen=True)
+class PublishedRow:
+    """The figures of a model in a paper."""
+
+    label: str  # model and venue
+    figures: dict[str, str]  # by column, x 100, as printed
 
 
 @cache
-def published() -> Mapping[str, Mapping[str, Mapping[str, str]]]:
-    """Return the papers' figures x 100: table -> row label -> column -> cell, as printed."""
+def published() -> dict[str, list[PublishedRow]]:
+    """Return the rows of each table in `published.yaml`."""
     text = Path(__file__).with_name("published.yaml").read_text(encoding="utf-8")
-    tables: dict[str, dict[str, dict[str, str]]] = {}
+    tables = {}
     for table, groups in yaml.load(text, yaml.BaseLoader).items():
-        rows = tables.setdefault(table, {})
+        rows = []
         for group in groups:
-            columns = [name.replace("all_sets", "all sets") for name in group["columns"].split()]
             venue = group["source"].rpartition(", ")[2].removesuffix(" (demo)")
             for model, cells in group["rows"].items():
-                rows[f"{model} (published, {venue})"] = dict(
-                    zip(columns, cells.split(), strict=True)
-                )
+                figures = dict(zip(group["columns"], cells.split(), strict=True))
+                rows.append(PublishedRow(f"{model} (published, {venue})", figures))
+        tables[table] = rows
     return tables
 
 
-def pivot(
-    scores: Iterable[Score],
-    column: Label = lambda score: score.set,
-    row: Label = lambda score: score.model,
-    known: str = "",
-    first: str = "model",
-    headings: Iterable[str] = (),
-) -> str:
-    """Return a table of scores x 100; scores in the same cell are joined by a backslash.
+def published_columns(table: str) -> list[str]:
+    """Return the columns of the first row of a table in `published.yaml`."""
+    return list(published()[table][0].figures)
 
-    `known` names a table of published rows with sets as columns; rows with a figure in one of our
-    columns are added. `first` is the heading of the row labels. `headings` are names of sets that
-    are always columns.
+
+def grouped(scores: Iterable[Score], label: Label) -> dict[str, list[Score]]:
+    """Return label -> its scores, in their order."""
+    groups: dict[str, list[Score]] = {}
+    for score in scores:
+        groups.setdefault(label(score), []).append(score)
+    return groups
+
+
+def section(
+    title: str,
+    scores: Sequence[Score],
+    *,
+    note: str = "",
+    column: Label = SET,
+    row: Label = MODEL,
+    published_table: str = "",
+    corner: str = "model",
+    headings: Iterable[str] = (),
+) -> Iterator[str]:
+    """Yield a table of scores x 100 with a heading, or nothing without scores.
+
+    Scores in the same cell are joined by a backslash.
+
+    Args:
+        title: Heading of the section.
+        scores: The scores.
+        note: Text after the table.
+        column: Returns the heading of a score's column.
+        row: Returns the label of a score's row.
+        published_table: A table of published rows, which has sets as columns; rows with a figure in
+            one of our columns are added.
+        corner: Heading of the row labels.
+        headings: Names of sets that are always columns.
     """
-    cells: dict[str, dict[str, list[Score]]] = {}
+    if not scores:
+        return
     sets = {heading: heading for heading in headings}
     for score in scores:
-        cells.setdefault(row(score), {}).setdefault(column(score), []).append(score)
         sets[column(score)] = score.set
-    rows = [
-        [label, *(_cell(row_cells.get(heading, ())) for heading in sets)]
-        for label, row_cells in cells.items()
-    ]
-    for label, figures in published()[known].items() if known else ():
-        shown = [figures.get(name, MISSING) for name in sets.values()]
-        rows += [[label, *shown]] if set(shown) != {MISSING} else []
-    return markdown_table([first, *sets], rows)
-
-
-def section(title: str, scores: Sequence[Score], note: str = "", **layout: Any) -> Iterator[str]:
-    """Yield a table with a heading (see `pivot` for its layout), or nothing without scores."""
-    if scores:
-        yield f"### {title}\n\n{pivot(scores, **layout)}\n" + (f"\n{note}\n" if note else "")
+    lines = []
+    for label, row_scores in grouped(scores, row).items():
+        cells = grouped(row_scores, column)
+        lines.append([label, *(_cell(cells.get(heading, [])) for heading in sets)])
+    if published_table:
+        for published_row in published()[published_table]:
+            figures = [published_row.figures.get(name, MISSING) for name in sets.values()]
+            if set(figures) != {MISSING}:
+                lines.append([published_row.label, *figures])
+    end = f"\n{note}\n" if note else ""
+    yield f"### {title}\n\n{markdown_table([corner, *sets], lines)}\n{end}"
 
 
 def differences(scores: Iterable[Score]) -> Iterator[str]:
     """Yield a table of the comparisons among the scores, if there are any."""
-    compared = [score for score in scores if score.against]
-    if not compared:
-        return
     rows = []
-    for score in compared:
-        ends = f"{_signed(score.low)} .. {_signed(score.high)}"
+    first_model = ""
+    for score in scores:
+        if not score.against:
+            continue
+        first_model = first_model or score.against
+        interval = f"{_signed(score.low)} .. {_signed(score.high)}"
         p = "undefined" if score.p_value is None else f"{score.p_value:.4f}"
-        rows.append([score.set, score.model, score.measure, _signed(score.value), ends, p])
-    table = markdown_table(
-        ["set", "model", "measure", "difference", "95% interval", "p"], rows, left=3
-    )
-    yield f"### Differences from {compared[0].against} x 100: paired bootstrap\n\n{table}\n"
+        rows.append([score.set, score.model, score.measure, _signed(score.value), interval, p])
+    if rows:
+        head = ["set", "model", "measure", "difference", "95% interval", "p"]
+        table = markdown_table(head, rows, left=3)
+        yield f"### Differences from {first_model} x 100: paired bootstrap\n\n{table}\n"
 
 
 def not_comparable(names: Sequence[str]) -> str:
@@ -99,10 +133,12 @@ def _cell(scores: Sequence[Score]) -> str:
     if all(score.value is None for score in scores):
         return "undefined"
     first = scores[0]
-    ends = "" if first.low is None else f" [{hundredths(first.low)}, {hundredths(first.high)}]"
     if first.measure.endswith("threshold"):
         return f"{first.value:.4f}"
-    return "\\".join(hundredths(score.value) for score in scores) + ends
+    figures = "\\".join([hundredths(score.value) for score in scores])
+    if first.low is None:
+        return figures
+    return f"{figures} [{hundredths(first.low)}, {hundredths(first.high)}]"
 
 
 def _signed(value: float | None) -> str:

@@ -1,17 +1,11 @@
-"""Scores: the row type of all benchmarks, embeddings, correlations, and bootstrap intervals.
-
-Efron & Tibshirani (1993), An Introduction to the Bootstrap, chapters 13 and 16. Koehn (2004),
-Statistical Significance Tests for Machine Translation Evaluation, compares two systems on the same
-resamples.
-"""
+"""Scores, the rows that all benchmarks yield, and the similarities that they are computed from."""
 
 from __future__ import annotations
 
 import logging
 import math
-import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -33,10 +27,7 @@ from st_paragram.tools.neighbors.results import Vectors
 logger = logging.getLogger(__name__)
 
 DECIMALS = 6  # of a cosine; later digits are float32 rounding errors, which must not rank pairs
-RESAMPLES = 10_000
-_FEWEST, _DRAWS = 1000, 20_000_000  # minimum number of resamples; items to draw in total
-_BATCH = 250_000  # items drawn at a time
-_ROUNDING = 1e-12  # smaller differences count as 0, so that two equal systems do not differ
+_CONSTANT = 1e-20  # sum of squares at or below which values are constant
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
@@ -51,7 +42,7 @@ class Score:
     set: str  # a data set or a mean over several, such as "2012/MSRpar" or "average"
     measure: str  # such as "Pearson" or "error"
     # a share in 0 .. 1, or a correlation in -1 .. 1; None if undefined (constant cosines)
-    value: float | None
+    value: float | None = None
     items: int = 0  # number of scored pairs, queries or sentences
     low: float | None = None  # lower end of the 95% interval
     high: float | None = None
@@ -70,21 +61,18 @@ class Score:
 
 def write_scores(scores: Iterable[Score], path: str | Path) -> None:
     """Write scores atomically, as a JSON list of objects."""
-    rows = [asdict(score) for score in scores]
-    write_json(
-        Path(path),
-        [{name: value for name, value in row.items() if name != "draws"} for row in rows],
-    )
+    rows = []
+    for score in scores:
+        row = asdict(score)
+        del row["draws"]
+        rows.append(row)
+    write_json(Path(path), rows)
 
 
 def read_scores(path: str | Path) -> list[Score]:
     """Read scores from a file that `write_scores` wrote."""
-    with refused(
-        EvaluationError,
-        path,
-        "not a list of scores",
-        "create it with `st-paragram evaluate --json`",
-    ):
+    advice = "create it with `st-paragram evaluate --json`"
+    with refused(EvaluationError, path, "not a list of scores", advice):
         rows = read_json(path)
         if not isinstance(rows, list):
             raise TypeError(f"it is {short(rows)}")
@@ -109,8 +97,9 @@ def embed(model: TextEncoder, texts: Sequence[str], method: str = "encode") -> V
     A text without a known token has no similarity: its embedding is zeros. The number of such texts
     is logged.
     """
-    options = {"batch_size": batch_size(model), "normalize_embeddings": True}
-    vectors, known = unit_embeddings(model, texts, method, **options)
+    vectors, known = unit_embeddings(
+        model, texts, method, batch_size=batch_size(model), normalize_embeddings=True
+    )
     if not known.all():
         count = len(known) - int(known.sum())
         logger.warning(
@@ -123,40 +112,43 @@ def embed(model: TextEncoder, texts: Sequence[str], method: str = "encode") -> V
 def cosines(model: TextEncoder, pairs: GradedPairs) -> Floats:
     """Return the cosine of each pair, (n,), rounded to 6 decimals."""
     vectors = embed(model, pairs.first + pairs.second).astype(np.float64)
-    return np.einsum("nd,nd->n", vectors[: len(pairs)], vectors[len(pairs) :]).round(DECIMALS)
+    first = vectors[: len(pairs)]
+    second = vectors[len(pairs) :]
+    return np.einsum("nd,nd->n", first, second).round(DECIMALS)
 
 
 def nearest_both_ways_of_known(
-    first: Vectors, second: Vectors, k: int, margins: Sequence[Margin] = (Margin.ABSOLUTE,)
-) -> list[tuple[Rows, Rows]]:
-    """Find the best of the k nearest neighbors by each margin, for rows of both sides, float32 (n,
-    D) and (m, D).
+    first: Vectors, second: Vectors, k: int, margin: Margin = Margin.ABSOLUTE
+) -> tuple[Rows, Rows]:
+    """Find the best by a margin of the k nearest neighbors on the other side, for both sides.
 
-    Rows have length 1, or are zeros, which have no neighbors and are not neighbors.
+    Args:
+        first: Vectors of length 1, float32 (n, D), or zeros, which have and are no neighbors.
+        second: The same for the other side, (m, D).
+        k: Number of neighbors.
+        margin: How neighbors are compared; by default by cosine.
 
     Returns:
-        For each margin, rows of `second`, int64 (n,), and rows of `first`, (m,); -1 for none.
+        Rows of `second`, int64 (n,), and rows of `first`, (m,); -1 for none.
     """
-    firsts = np.flatnonzero(first.any(axis=1))
-    seconds = np.flatnonzero(second.any(axis=1))
-    if not (len(firsts) and len(seconds)):
-        return [(np.full(len(first), -1), np.full(len(second), -1)) for _ in margins]
-    forward, backward = nearest_both_ways(first[firsts], second[seconds], k)
-    results = []
-    for margin in margins:
-        ahead = np.full(len(first), -1)
-        ahead[firsts] = seconds[best_neighbors(forward, backward, margin)[0]]
-        back = np.full(len(second), -1)
-        back[seconds] = firsts[best_neighbors(backward, forward, margin)[0]]
-        results.append((ahead, back))
-    return results
+    first_rows = np.flatnonzero(first.any(axis=1))
+    second_rows = np.flatnonzero(second.any(axis=1))
+    to_second = np.full(len(first), -1)
+    to_first = np.full(len(second), -1)
+    if len(first_rows) and len(second_rows):
+        forward, backward = nearest_both_ways(first[first_rows], second[second_rows], k)
+        to_second[first_rows] = second_rows[best_neighbors(forward, backward, margin)[0]]
+        to_first[second_rows] = first_rows[best_neighbors(backward, forward, margin)[0]]
+    return to_second, to_first
 
 
 def correlation(scores: ArrayLike, grades: ArrayLike) -> Correlation:
-    """Return Pearson's and Spearman's correlation; NaN if scores or grades are constant, or for a
-    single pair.
+    """Return Pearson's and Spearman's correlation.
+
+    They are NaN if scores or grades are constant, or for a single pair.
     """
-    x, y = np.asarray(scores, np.float64), np.asarray(grades, np.float64)
+    x = np.asarray(scores, np.float64)
+    y = np.asarray(grades, np.float64)
     if len(x) < 2:
         return Correlation(math.nan, math.nan)
     return Correlation(float(pearson(x, y)), float(pearson(ranks(x), ranks(y))))
@@ -164,13 +156,14 @@ def correlation(scores: ArrayLike, grades: ArrayLike) -> Correlation:
 
 def pearson(x: Floats, y: Floats) -> Floats:
     """Return Pearson's correlation along the last axis; NaN where either side is constant."""
-    x, y = (side - side.mean(axis=-1, keepdims=True) for side in (x, y))
-    squares = [np.einsum("...n,...n", side, side) for side in (x, y)]
-    constant = (squares[0] <= 1e-20) | (squares[1] <= 1e-20)
+    x = x - x.mean(axis=-1, keepdims=True)
+    y = y - y.mean(axis=-1, keepdims=True)
+    products = np.einsum("...n,...n", x, y)
+    x_squares = np.einsum("...n,...n", x, x)
+    y_squares = np.einsum("...n,...n", y, y)
+    is_constant = (x_squares <= _CONSTANT) | (y_squares <= _CONSTANT)
     with np.errstate(invalid="ignore", divide="ignore"):
-        return np.where(
-            constant, math.nan, np.einsum("...n,...n", x, y) / np.sqrt(squares[0] * squares[1])
-        )
+        return np.where(is_constant, math.nan, products / np.sqrt(x_squares * y_squares))
 
 
 def ranks(values: Floats) -> Floats:
@@ -178,91 +171,3 @@ def ranks(values: Floats) -> Floats:
     from scipy.stats import rankdata
 
     return np.asarray(rankdata(values, axis=-1))
-
-
-def resampled(
-    statistic: Callable[[NDArray[np.int64]], Floats], items: int, seed: int | tuple[int, ...] = 0
-) -> Floats:
-    """Return a statistic of all n items, followed by the same statistic of R resamples, float64 (1
-    + R,).
-
-    R is 10,000, or less for more than 2,000 items, but at least 1,000. The statistic takes rows of
-    items, int64 (b, n), and returns b figures. The same seed draws the same items, so that models
-    can be compared. A single item has no resamples: their figures are NaN.
-    """
-    from scipy.stats import bootstrap
-
-    whole = statistic(np.arange(items)[None])
-    if items < 2:
-        return np.concatenate([whole, np.full(RESAMPLES, math.nan)])
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # resamples whose correlation is undefined
-        result = bootstrap(
-            (np.arange(items),),
-            lambda rows, axis: statistic(rows.reshape(-1, items)),
-            n_resamples=min(RESAMPLES, max(_FEWEST, _DRAWS // items)),
-            batch=max(1, _BATCH // items),
-            vectorized=True,
-            method="percentile",
-            rng=np.random.default_rng(seed),
-        )
-    return np.concatenate([whole, result.bootstrap_distribution])
-
-
-def resampled_pearson(
-    scores: Floats,
-    grades: Floats,
-    seed: int | tuple[int, ...] = 0,
-    form: Callable[[Floats], Floats] = np.asarray,
-) -> Floats:
-    """Return Pearson's correlation as in `resampled`, or Spearman's if `form` is `ranks`."""
-    return resampled(
-        lambda rows: pearson(form(scores[rows]), form(grades[rows])), len(grades), seed
-    )
-
-
-def score_of(
-    model: str, benchmark: str, name: str, measure: str, figures: Floats, items: int
-) -> Score:
-    """Return the score and its interval for figures from `resampled`, (1 + R,)."""
-    low, high = interval(figures[1:])
-    return Score(
-        model, benchmark, name, measure, float(figures[0]), items, low, high, draws=figures[1:]
-    )
-
-
-def interval(draws: Floats) -> tuple[float | None, float | None]:
-    """Return the ends of the 95% percentile interval; undefined resamples are ignored."""
-    if not np.isfinite(draws).any():
-        return None, None
-    low, high = np.nanquantile(draws, [0.025, 0.975])
-    return float(low), float(high)
-
-
-def differences(scores: Iterable[Score]) -> Iterator[Score]:
-    """Yield the differences of further models from the first, with interval and p-value, for scores
-    with resamples.
-    """
-    firsts: dict[tuple[str, str, str], Score] = {}
-    for score in scores:
-        first = firsts.setdefault((score.benchmark, score.set, score.measure), score)
-        if first is score or first.draws is None or score.draws is None:
-            continue
-        between = score.draws - first.draws
-        between = between[np.isfinite(between)]
-        compared = replace(score, value=None, low=None, high=None, against=first.model, draws=None)
-        if score.value is not None and first.value is not None:
-            compared = replace(compared, value=score.value - first.value)
-            if len(between):
-                low, high = interval(between)
-                compared = replace(compared, low=low, high=high, p_value=p_value(between))
-        yield compared
-
-
-def p_value(differences: Floats) -> float:
-    """Return twice the share of resamples on the rarer side of 0; it is never 0, since 1 is added
-    to both counts.
-    """
-    differences = np.where(np.abs(differences) < _ROUNDING, 0.0, differences)
-    rarer = min(int((differences <= 0).sum()), int((differences >= 0).sum()))
-    return min(1.0, 2 * (rarer + 1) / (len(differences) + 1))

@@ -1,11 +1,11 @@
-"""English transfer tasks (SentEval, Conneau and Kiela 2018): a linear classifier on frozen
-embeddings.
+"""English transfer tasks: a linear classifier on frozen embeddings.
 
-The classifier is logistic regression on standardized embeddings. MR, CR, SUBJ and MPQA are
-cross-validated: each of ten folds is scored by a classifier trained on the other nine, with a
-regularization chosen by training on eight of them and scoring the ninth. TREC chooses it on a tenth
-of its training sentences, then trains on all. SST2 has a development set. SentEval uses an inner
-cross-validation with nine folds instead, on embeddings that are not standardized.
+SentEval (Conneau and Kiela, LREC 2018). The classifier is logistic regression on standardized
+embeddings. MR, CR, SUBJ and MPQA are cross-validated: each of ten folds is scored by a classifier
+trained on the other nine, with a regularization chosen by training on eight of them and scoring the
+ninth. TREC chooses it on a tenth of its training sentences, then trains on all. SST2 has a
+development set. SentEval uses an inner cross-validation with nine folds instead, on embeddings that
+are not standardized.
 
 Files have rows `label TAB text`: MR.tsv, CR.tsv, SUBJ.tsv and MPQA.tsv; TREC.train.tsv and
 .test.tsv; SST2.train.tsv, .dev.tsv and .test.tsv, plain or compressed. A text may be empty, as in
@@ -16,7 +16,8 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,148 +28,210 @@ from st_paragram.core.encoding.models import TextEncoder
 from st_paragram.core.extras import require
 from st_paragram.errors import TextError
 from st_paragram.tools.evaluation import report
-from st_paragram.tools.evaluation.benchmarks import Request
 from st_paragram.tools.evaluation.files import inner_folder, packed, read_cells
+from st_paragram.tools.evaluation.request import Request
 from st_paragram.tools.evaluation.scores import Score, embed
+from st_paragram.tools.neighbors.results import Vectors
 
-#: Task -> its files ("": the only file, cross-validated), and the number of scored sentences in the
-#: published task.
-TASKS = {
-    "MR": (("",), 10_662),
-    "CR": (("",), 3_775),
-    "SUBJ": (("",), 10_000),
-    "MPQA": (("",), 10_606),
-    "TREC": (("train", "test"), 500),
-    "SST2": (("train", "dev", "test"), 1_821),
-}
 FOLDS = 10  # of cross-validation; TREC holds out one of them
 #: Values of C to try. SentEval's values, 2^-2 ... 2^3, are for embeddings that are not
 #: standardized.
 STRENGTHS = [2.0**power for power in range(-12, 0, 2)]
-MAJORITY = "The row *majority* is the accuracy of always choosing the most frequent label."
 
-Texts = tuple[list[str], list[str]]  # sentences and their labels
-Examples = tuple[NDArray[np.float32], NDArray[np.str_]]  # embeddings (n, D) and labels (n,)
-Tasks = dict[str, dict[str, Texts]]  # task -> split -> sentences and labels
+Labels = NDArray[np.str_]
 
 
-def find(data: Path, name: str) -> dict[str, dict[str, Path]]:
-    """Return task -> split -> file, for the tasks with all files in a folder (its subfolder
-    `transfer`, or itself).
+@dataclass(frozen=True)
+class TaskFiles:
+    """The files of a task."""
+
+    train: str  # all sentences of a task that is cross-validated
+    dev: str = ""
+    test: str = ""
+    scored: int = 0  # number of scored sentences in the published task
+
+
+TASKS = {
+    "MR": TaskFiles("MR.tsv", scored=10_662),
+    "CR": TaskFiles("CR.tsv", scored=3_775),
+    "SUBJ": TaskFiles("SUBJ.tsv", scored=10_000),
+    "MPQA": TaskFiles("MPQA.tsv", scored=10_606),
+    "TREC": TaskFiles("TREC.train.tsv", test="TREC.test.tsv", scored=500),
+    "SST2": TaskFiles("SST2.train.tsv", dev="SST2.dev.tsv", test="SST2.test.tsv", scored=1_821),
+}
+
+
+@dataclass(frozen=True)
+class Sentences:
+    """Sentences and their labels."""
+
+    texts: list[str]
+    labels: list[str]
+
+
+@dataclass(frozen=True)
+class Task:
+    """The sentences of a task."""
+
+    train: Sentences
+    dev: Sentences | None = None
+    test: Sentences | None = None
+
+    @property
+    def scored(self) -> Sentences:
+        """The sentences that are scored: all, if the task is cross-validated."""
+        return self.test or self.train
+
+
+@dataclass(frozen=True)
+class Examples:
+    """Embeddings, (n, D), and labels, (n,)."""
+
+    vectors: Vectors
+    labels: Labels
+
+
+Tasks = dict[str, Task]  # by name
+
+
+def find(data: Path, benchmark: str) -> dict[str, Path]:
+    """Return task -> file of its training sentences, for the tasks with all files in a folder.
+
+    The files are in the subfolder `transfer` or in the data folder itself.
     """
     folder = inner_folder(data, "transfer")
-    files = {
-        task: {
-            split or "train": packed(folder / f"{task}{split and '.'}{split}.tsv")
-            for split in splits
-        }
-        for task, (splits, _) in TASKS.items()
-    }
-    return {
-        task: {s: p for s, p in paths.items() if p}
-        for task, paths in files.items()
-        if all(paths.values())
-    }
+    tasks = {}
+    for name, files in TASKS.items():
+        names = {files.train, files.dev, files.test} - {""}
+        if all(packed(folder / file) for file in names):
+            tasks[name] = folder / files.train
+    return tasks
 
 
 def read(request: Request) -> Tasks:
     """Read the tasks in a folder."""
-    tasks = request.choose(
-        find(request.data or Path(), ""), "files are named like MR.tsv and TREC.train.tsv"
+    tasks = find(request.folder, "transfer")
+    request.check_found(tasks, "files are named like MR.tsv and TREC.train.tsv")
+    require("sklearn", "probing", "transfer")
+    return {name: _read_task(path.parent, TASKS[name]) for name, path in tasks.items()}
+
+
+def _read_task(folder: Path, files: TaskFiles) -> Task:
+    return Task(
+        _read_sentences(folder, files.train, minimum=1 if files.dev else FOLDS),
+        dev=_read_sentences(folder, files.dev) if files.dev else None,
+        test=_read_sentences(folder, files.test) if files.test else None,
     )
-    return {
-        task: {split: _read(path, task, split) for split, path in files.items()}
-        for task, files in tasks.items()
-    }
 
 
-def _read(path: Path, task: str, split: str) -> Texts:
-    labels, texts = [], []
+def _read_sentences(folder: Path, file: str, minimum: int = 0) -> Sentences:
+    """Read a file; with a minimum, it must have two labels, each with so many sentences."""
+    path = packed(folder / file)
+    assert path is not None  # `find` checks it
+    sentences = Sentences([], [])
     for number, (label, text) in read_cells(path, 2, 2):
         if not label.strip():
             raise TextError(f"{path}: row {number}: an empty label; write `label TAB text`")
-        labels.append(label.strip())
-        texts.append(text)
-    counts = Counter(labels)
-    least = FOLDS if "dev" not in TASKS[task][0] else 1
-    if split == "train" and (len(counts) < 2 or min(counts.values()) < least):
-        seen = ", ".join(f"{count} of label {label}" for label, count in sorted(counts.items()))
+        sentences.labels.append(label.strip())
+        sentences.texts.append(text)
+    counts = Counter(sentences.labels)
+    if minimum and (len(counts) < 2 or min(counts.values()) < minimum):
+        shown = ", ".join(f"{count} of label {label}" for label, count in sorted(counts.items()))
         raise TextError(
-            f"{path}: {seen}; give two or more labels, each with {least} or more sentences"
+            f"{path}: {shown}; give two or more labels, each with {minimum} or more sentences"
         )
-    return texts, labels
+    return sentences
 
 
 def reference(tasks: Tasks) -> Iterator[Score]:
-    """Yield the accuracy of the most frequent training label; ties go to the label that is first in
-    order.
+    """Yield the accuracy of the most frequent training label.
+
+    Of equally frequent labels, it is the first in alphabetical order.
     """
-    for task, splits in tasks.items():
-        scored, counts = _scored(splits), Counter(splits["train"][1])
-        most = min(counts, key=lambda label: (-counts[label], label))
-        yield Score(
-            "majority", "transfer", task, "accuracy", scored.count(most) / len(scored), len(scored)
-        )
-
-
-def _scored(splits: Mapping[str, Texts]) -> list[str]:
-    return splits.get("test", splits["train"])[1]
+    for name, task in tasks.items():
+        counts = Counter(sorted(task.train.labels))
+        ((label, _),) = counts.most_common(1)
+        labels = task.scored.labels
+        yield _accuracy(report.MAJORITY, name, labels.count(label) / len(labels), len(labels))
 
 
 def score(name: str, model: TextEncoder, tasks: Tasks) -> Iterator[Score]:
     """Yield the accuracy of a model on each task."""
-    for task, splits in tasks.items():
-        examples = {
-            split: (embed(model, texts), np.array(labels))
-            for split, (texts, labels) in splits.items()
-        }
-        yield Score(name, "transfer", task, "accuracy", accuracy(examples), len(_scored(splits)))
+    for task_name, task in tasks.items():
+        train = _embed(model, task.train)
+        if task.test is None:
+            value = cross_validated_accuracy(train)
+        else:
+            dev = _embed(model, task.dev) if task.dev else None
+            value = held_out_accuracy(train, dev, _embed(model, task.test))
+        yield _accuracy(name, task_name, value, len(task.scored.labels))
+
+
+def _embed(model: TextEncoder, sentences: Sentences) -> Examples:
+    return Examples(embed(model, sentences.texts), np.array(sentences.labels))
+
+
+def _accuracy(model: str, task: str, value: float, items: int) -> Score:
+    return Score(model, "transfer", task, measure="accuracy", value=value, items=items)
 
 
 def tables(scores: list[Score], tasks: Tasks) -> Iterator[str]:
     """Yield one table, and a note on altered data."""
-    altered = [task for task, splits in tasks.items() if len(_scored(splits)) != TASKS[task][1]]
-    title = "Transfer: accuracy x 100 of a logistic regression on frozen embeddings"
-    yield from report.section(title, scores, MAJORITY, known="" if altered else "transfer")
+    altered = []
+    for name, task in tasks.items():
+        if len(task.scored.labels) != TASKS[name].scored:
+            altered.append(name)
+    yield from report.section(
+        "Transfer: accuracy x 100 of a logistic regression on frozen embeddings",
+        scores,
+        note=report.MAJORITY_NOTE,
+        published_table="" if altered else "transfer",
+    )
     if altered:
         yield report.not_comparable(altered)
 
 
-def accuracy(splits: Mapping[str, Examples]) -> float:
-    """Choose the regularization, train and score; with only `train`, by cross-validation."""
-    StratifiedKFold = require("sklearn.model_selection", "probing", "transfer").StratifiedKFold
-    vectors, labels = splits["train"]
-    if "dev" in splits:
-        both, gold = (
-            np.concatenate(sides) for sides in zip(splits["train"], splits["dev"], strict=True)
+def held_out_accuracy(train: Examples, dev: Examples | None, test: Examples) -> float:
+    """Choose the regularization on `dev`, or on a tenth of `train`; train, and score `test`."""
+    if dev is None:
+        classifier = best_classifier(train, _folds(train) == 0)
+    else:
+        both = Examples(
+            np.concatenate([train.vectors, dev.vectors]),
+            np.concatenate([train.labels, dev.labels]),
         )
-        classifier = best_classifier(both, gold, np.arange(len(gold)) >= len(labels), refit=False)
-        return float(classifier.score(*splits["test"]))
-    fold = np.empty(len(labels), np.int64)
-    for number, (_, rows) in enumerate(
-        StratifiedKFold(FOLDS, shuffle=True, random_state=0).split(vectors, labels)
-    ):
-        fold[rows] = number
-    if "test" in splits:
-        return float(best_classifier(vectors, labels, fold == 0).score(*splits["test"]))
+        is_dev = np.arange(len(both.labels)) >= len(train.labels)
+        classifier = best_classifier(both, is_dev, refit=False)
+    return float(classifier.score(test.vectors, test.labels))
+
+
+def cross_validated_accuracy(examples: Examples) -> float:
+    """Score each fold with a classifier of the others; the next fold chooses the regularization."""
+    folds = _folds(examples)
     right = 0
-    for number in range(FOLDS):
-        test, rest = fold == number, fold != number
-        classifier = best_classifier(
-            vectors[rest], labels[rest], fold[rest] == (number + 1) % FOLDS
-        )
-        right += int((classifier.predict(vectors[test]) == labels[test]).sum())
-    return right / len(labels)
+    for fold in range(FOLDS):
+        is_test = folds == fold
+        is_next = folds == (fold + 1) % FOLDS
+        rest = Examples(examples.vectors[~is_test], examples.labels[~is_test])
+        classifier = best_classifier(rest, is_next[~is_test])
+        predicted = classifier.predict(examples.vectors[is_test])
+        right += int((predicted == examples.labels[is_test]).sum())
+    return right / len(examples.labels)
 
 
-def best_classifier(
-    vectors: NDArray[np.float32],
-    labels: NDArray[np.str_],
-    held_out: NDArray[np.bool_],
-    refit: bool = True,
-) -> Any:
-    """Train a logistic regression on standardized features, with the C that is best on the held-out
-    rows.
+def _folds(examples: Examples) -> NDArray[np.int64]:
+    """Return the fold of each example, (n,)."""
+    from sklearn.model_selection import StratifiedKFold
+
+    folds = np.empty(len(examples.labels), np.int64)
+    splitter = StratifiedKFold(FOLDS, shuffle=True, random_state=0)
+    for number, (_, rows) in enumerate(splitter.split(examples.vectors, examples.labels)):
+        folds[rows] = number
+    return folds
+
+
+def best_classifier(examples: Examples, held_out: NDArray[np.bool_], refit: bool = True) -> Any:
+    """Train a logistic regression on standardized features, with the best C on held-out rows.
 
     It is trained on all rows or, without `refit`, on the rows that are not held out.
     """
@@ -178,11 +241,16 @@ def best_classifier(
     from sklearn.preprocessing import StandardScaler
 
     pipeline = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
-    split = [(np.flatnonzero(~held_out), np.flatnonzero(held_out))]
-    search = GridSearchCV(pipeline, {"logisticregression__C": STRENGTHS}, refit=False, cv=split)
+    search = GridSearchCV(
+        pipeline,
+        {"logisticregression__C": STRENGTHS},
+        refit=False,
+        cv=[(np.flatnonzero(~held_out), np.flatnonzero(held_out))],
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about convergence: the last steps change almost nothing
-        best = pipeline.set_params(**search.fit(vectors, labels).best_params_)
-        return (
-            best.fit(vectors, labels) if refit else best.fit(vectors[~held_out], labels[~held_out])
-        )
+        search.fit(examples.vectors, examples.labels)
+        pipeline.set_params(**search.best_params_)
+        if refit:
+            return pipeline.fit(examples.vectors, examples.labels)
+        return pipeline.fit(examples.vectors[~held_out], examples.labels[~held_out])

@@ -1,19 +1,17 @@
 """Retrieval of translations by nearest neighbor: Tatoeba, NTREX-128 and FLORES-200.
 
-Tatoeba (Artetxe and Schwenk, TACL 2019) has files `xxx-eng.tsv` with rows `foreign TAB English`.
-NTREX-128 (Federmann et al. 2022) and FLORES (Goyal et al. 2022; NLLB Team 2022) are texts in many
-languages, parallel by line, in files such as `newstest2019-ref.deu.txt` and `deu_Latn.devtest`. All
-are read from a folder or from the Hugging Face hub.
+Two protocols. The papers' error rate (Wieting et al., EMNLP 2022, table of Tatoeba; Artetxe and
+Schwenk, TACL 2019): sentences whose nearest neighbor is not their translation, in both directions.
+mteb's F1 and accuracy. `parallel_sets` has the test sets; all are read from a folder or from the
+Hugging Face hub.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,145 +21,171 @@ from st_paragram.core.text.parallel import TextSource
 from st_paragram.errors import EvaluationError
 from st_paragram.tools.bitext_mining.margin import DEFAULT_K, Margin
 from st_paragram.tools.evaluation import report
-from st_paragram.tools.evaluation.benchmarks import Request
-from st_paragram.tools.evaluation.files import Translations, fetch, inner_folder, read_translations
+from st_paragram.tools.evaluation.files import (
+    Translations,
+    inner_folder,
+    matching_files,
+    read_translations,
+)
+from st_paragram.tools.evaluation.parallel_sets import (
+    ISO_639_3,
+    PARALLEL_SETS,
+    ParallelSet,
+    is_known_language,
+    is_language,
+)
+from st_paragram.tools.evaluation.request import Request
 from st_paragram.tools.evaluation.scores import Score, embed, nearest_both_ways_of_known
 from st_paragram.tools.neighbors.results import Vectors
 
 Rows = NDArray[np.int64]
 
-#: Two-letter code -> ISO 639-3 codes. The sets use ISO 639-3 codes, some with a script or region.
-CODES = {
-    "ar": ("ara", "arb"),
-    "de": ("deu",),
-    "es": ("spa",),
-    "fr": ("fra",),
-    "ru": ("rus",),
-    "tr": ("tur",),
-}
-CODES |= {"zh": ("cmn", "zho"), "en": ("eng",)}
+ENGLISH = "eng"
 ERROR = "error"  # of nearest neighbors by cosine, mean of both directions, as in the papers
-_SIZES = {"tatoeba": 1000, "ntrex": 1997}  # sentences per test set with published figures
-
-#: Benchmark -> title in tables, pattern of its file names (the group is the language), and an
-#: example of these names.
-_NAMES = {
-    "tatoeba": ("Tatoeba", r"([a-z]{3})-eng\.tsv", "spa-eng.tsv"),
-    "ntrex": ("NTREX-128", r"newstest2019-(?:src|ref)\.([\w-]+)\.txt", "newstest2019-ref.spa.txt"),
-    "flores": ("FLORES-200", r"(\w+)\.devtest", "spa_Latn.devtest"),
-}
-#: Benchmark -> data set on the hub, and the revision that mteb uses.
-_HUB = {
-    "tatoeba": ("mteb/tatoeba-bitext-mining", "69e8f12da6e31d59addadda9a9c8a2e601a0e282"),
-    "ntrex": ("mteb/NTREXBitextMining", "66b8b27efc99658903127730575e9fa0cb9f075c"),
-    "flores": ("mteb/FloresBitextMining", "2144d16cc15edd22d4a9237d12bff5f31f5c07fc"),
-}
-Data = tuple[str, list[Translations]]  # name of the benchmark, language pairs
 
 
-def find(data: Path, name: str) -> dict[str, Path]:
-    """Return language -> file in a folder of evaluation data (its subfolder with the benchmark's
-    name, or itself).
+@dataclass(frozen=True)
+class TranslationData:
+    """The language pairs of a parallel test set."""
+
+    test_set: ParallelSet
+    pairs: list[Translations]
+
+
+def find(data: Path, benchmark: str) -> dict[str, Path]:
+    """Return language -> file in the subfolder with the benchmark's name, or in the data folder."""
+    return matching_files(inner_folder(data, benchmark), PARALLEL_SETS[benchmark].file_name)
+
+
+def read(request: Request) -> TranslationData:
+    """Read the language pairs of a test set from a folder or from the hub.
+
+    Languages are ISO 639-3 codes, two-letter codes in `ISO_639_3`, or two languages of a text that
+    is parallel by line ("es-de"). Single languages are paired with English. By default, all
+    languages of the folder are read, or those in `ISO_639_3` of the hub.
     """
-    matches = (
-        (re.fullmatch(_NAMES[name][1], path.name), path)
-        for path in sorted(inner_folder(data, name).iterdir())
-    )
-    return {match[1]: path for match, path in matches if match}
+    test_set = PARALLEL_SETS[request.benchmark]
+    files = find(request.data, test_set.name) if request.data else {}
+    if request.hub and not files:
+        read_pairs = _read_hub_text if test_set.is_one_text else _read_hub_pairs
+        return TranslationData(test_set, read_pairs(test_set, request.languages))
+    request.check_found(files, f"files are named like {test_set.example}")
+    pairs = []
+    codes = list(files)
+    for first, second in _language_pairs(test_set, request.languages, codes, default=codes):
+        paths = [str(files[first])]
+        if test_set.is_one_text:
+            paths.append(str(files[second]))
+        source = TextSource(tuple(paths), (first, second))
+        pairs.append(read_translations(source, _label(first, second)))
+    return TranslationData(test_set, pairs)
 
 
-def read(request: Request) -> Data:
-    """Read the data of a benchmark from a folder or from the hub.
-
-    Languages are ISO 639-3 codes, two-letter codes in `CODES`, or two languages of a parallel text
-    ("es-de"). Single languages are paired with English. By default, all languages of the folder are
-    read, or those in `CODES` of the hub.
-    """
-    name = request.benchmark
-    texts: dict[str, Any] = {**find(request.data, name)} if request.data else {}
-    known = list(texts)
-    if request.hub and not texts and name == "tatoeba":
-        known = [codes[0] for codes in CODES.values()]
-        texts = dict.fromkeys([*known, *(code for code in request.languages if code not in CODES)])
-    elif request.hub and not texts:
-        dataset = fetch(name, *_HUB[name], None, "devtest" if name == "flores" else "test")
-        texts = {code: dataset[code] for code in dataset.column_names}
-        known = [code for code in texts if any(_is(code, language) for language in CODES)]
-    request.choose(texts, f"files are named like {_NAMES[name][2]}")
-    wanted = [language for language in request.languages if not _is(language, "en")]
-    wanted = wanted or [code for code in known if not _is(code, "en")]
-    pairs = [pair for language in wanted for pair in _pairs(name, language, texts)]
-    return name, [_translations(name, texts, *pair) for pair in dict.fromkeys(pairs)]
+def _read_hub_pairs(test_set: ParallelSet, languages: Sequence[str]) -> list[Translations]:
+    """Load a data set whose subsets are pairs with English."""
+    default = [codes[0] for codes in ISO_639_3.values()]
+    codes = default + [code for code in languages if code not in ISO_639_3]
+    pairs = []
+    for code, _ in _language_pairs(test_set, languages, codes, default=default):
+        rows = test_set.hub.load(f"{code}-{ENGLISH}")
+        pairs.append(Translations(code, list(rows["sentence1"]), list(rows["sentence2"])))
+    return pairs
 
 
-def _is(code: str, language: str) -> bool:
-    """Return whether a code such as "zho-CN" or "zho_Hans" belongs to a language as the user named
-    it.
-    """
-    return code == language or re.split("[-_]", code)[0] in CODES.get(language, (language,))
+def _read_hub_text(test_set: ParallelSet, languages: Sequence[str]) -> list[Translations]:
+    """Load a data set with a column per language."""
+    texts = test_set.hub.load()
+    codes = texts.column_names
+    default = [code for code in codes if is_known_language(code)]
+    pairs = []
+    for first, second in _language_pairs(test_set, languages, codes, default=default):
+        label = _label(first, second)
+        pairs.append(Translations(label, list(texts[first]), list(texts[second])))
+    return pairs
 
 
-def _pairs(name: str, language: str, texts: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return the pairs of codes for "es" (with English) or for "es-de" (in parallel texts)."""
-    first, second = language, next((code for code in sorted(texts) if _is(code, "en")), "eng")
-    if "-" in language and name != "tatoeba" and not any(_is(code, language) for code in texts):
-        first, second = language.split("-", 1)
-    firsts, seconds = ([code for code in texts if _is(code, side)] for side in (first, second))
-    if not firsts or (not seconds and second != "eng"):
+def _language_pairs(
+    test_set: ParallelSet, languages: Sequence[str], codes: Sequence[str], default: Sequence[str]
+) -> list[tuple[str, str]]:
+    """Return the pairs of codes for languages, or for the default languages if none is given."""
+    foreign = _without_english(languages) or _without_english(default)
+    pairs: dict[tuple[str, str], None] = {}
+    for language in foreign:
+        pairs.update(dict.fromkeys(_pairs_of_language(test_set, language, codes)))
+    return list(pairs)
+
+
+def _without_english(languages: Iterable[str]) -> list[str]:
+    return [language for language in languages if not is_language(language, "en")]
+
+
+def _pairs_of_language(
+    test_set: ParallelSet, language: str, codes: Sequence[str]
+) -> list[tuple[str, str]]:
+    """Return the pairs of codes for "es" (with English), or for "es-de" in a parallel text."""
+    firsts = _codes_of(language, codes)
+    seconds = [ENGLISH]
+    if test_set.is_one_text:
+        second = "en"
+        if "-" in language and not firsts:
+            first, second = language.split("-", 1)
+            firsts = _codes_of(first, codes)
+        seconds = sorted(_codes_of(second, codes))
+    if not firsts or not seconds:
         raise EvaluationError(
-            f"{name}: no test set for {language}; choose from these {len(texts)}: {' '.join(texts)}"
+            f"{test_set.name}: no test set for {language}; choose from these {len(codes)}:"
+            f" {' '.join(codes)}"
         )
-    return [(code, other) for code in firsts for other in seconds[:1] or ["eng"]]
+    return [(code, seconds[0]) for code in firsts]
 
 
-def _translations(name: str, texts: Mapping[str, Any], code: str, other: str) -> Translations:
-    """Return the texts of two languages, from one or two files or from columns on the hub."""
-    label = code if _is(other, "en") else f"{code}-{other}"
-    if isinstance(texts[code], Path):
-        paths = dict.fromkeys((str(texts[code]), str(texts.get(other, texts[code]))))
-        return read_translations(TextSource(tuple(paths), (code, other)), label)
-    if name == "tatoeba":
-        texts, code, other = (
-            fetch(name, *_HUB[name], f"{code}-eng", "test"),
-            "sentence1",
-            "sentence2",
-        )
-    return Translations(label, list(texts[code]), list(texts[other]))
+def _codes_of(language: str, codes: Iterable[str]) -> list[str]:
+    return [code for code in codes if is_language(code, language)]
 
 
-def score(name: str, model: TextEncoder, data: Data) -> Iterator[Score]:
+def _label(first: str, second: str) -> str:
+    """Return the name of a pair of languages, without English."""
+    return first if is_language(second, "en") else f"{first}-{second}"
+
+
+def score(name: str, model: TextEncoder, data: TranslationData) -> Iterator[Score]:
     """Yield all measures of a model on each language pair."""
-    benchmark, sets = data
-    measures = retrieval_errors if benchmark == "tatoeba" else mteb_measures
-    for pairs in sets:
-        for measure, value in measures(
-            embed(model, pairs.first), embed(model, pairs.second)
-        ).items():
-            yield Score(name, benchmark, pairs.name, measure, value, len(pairs))
+    measures = mteb_measures if data.test_set.is_one_text else retrieval_errors
+    for pairs in data.pairs:
+        figures = measures(embed(model, pairs.first), embed(model, pairs.second))
+        for measure, value in figures.items():
+            yield Score(
+                model=name,
+                benchmark=data.test_set.name,
+                set=pairs.name,
+                measure=measure,
+                value=value,
+                items=len(pairs),
+            )
 
 
 def retrieval_errors(first: Vectors, second: Vectors) -> dict[str, float]:
-    """Score the retrieval of translations in both directions by cosine and by margin (ratio), and
-    as mteb does.
+    """Return the papers' error rates of retrieval, by cosine and by margin, and mteb's measures.
 
-    Embeddings of sentences and of their translations, in the same order, are float32 (n, D) with
-    rows of length 1, or of zeros for texts without a known token, which are always misses.
+    The margin is the ratio of Artetxe and Schwenk, ACL 2019. Embeddings of sentences and of their
+    translations, in the same order, are float32 (n, D) with rows of length 1, or of zeros for texts
+    without a known token, which are always misses.
     """
-    by_cosine, by_margin = nearest_both_ways_of_known(
-        first, second, DEFAULT_K, (Margin.ABSOLUTE, Margin.RATIO)
-    )
-    cosine = [_misses(rows) for rows in by_cosine]
-    margin = [_misses(rows) for rows in by_margin]
-    nearest = by_cosine[0]
+    to_english, from_english = nearest_both_ways_of_known(first, second, DEFAULT_K)
+    error_to = _error(to_english)
+    error_from = _error(from_english)
+    by_margin = nearest_both_ways_of_known(first, second, DEFAULT_K, margin=Margin.RATIO)
+    margin_error_to = _error(by_margin[0])
+    margin_error_from = _error(by_margin[1])
     return {
-        f"{ERROR} to English": cosine[0],
-        f"{ERROR} from English": cosine[1],
-        ERROR: fmean(cosine),
-        "margin error to English": margin[0],
-        "margin error from English": margin[1],
-        "margin error": fmean(margin),
-        "accuracy": 1 - _misses(nearest),
-        "F1": weighted_f1(nearest),
+        f"{ERROR} to English": error_to,
+        f"{ERROR} from English": error_from,
+        ERROR: (error_to + error_from) / 2,
+        "margin error to English": margin_error_to,
+        "margin error from English": margin_error_from,
+        "margin error": (margin_error_to + margin_error_from) / 2,
+        "accuracy": 1 - error_to,
+        "F1": weighted_f1(to_english),
     }
 
 
@@ -172,72 +196,80 @@ def mteb_measures(first: Vectors, second: Vectors) -> dict[str, float]:
     nearest. mteb takes the sentence that the rounding of its matrix product prefers, so its figures
     can differ between machines.
     """
-    forward, backward = nearest_both_ways_of_known(first, second, 1)[0]
-    shares = {"F1": weighted_f1(forward), "F1 back": weighted_f1(backward)}
-    return shares | {"accuracy": 1 - _misses(forward), "accuracy back": 1 - _misses(backward)}
+    forward, backward = nearest_both_ways_of_known(first, second, 1)
+    return {
+        "F1": weighted_f1(forward),
+        "F1 back": weighted_f1(backward),
+        "accuracy": 1 - _error(forward),
+        "accuracy back": 1 - _error(backward),
+    }
 
 
-def weighted_f1(found: Rows) -> float:
-    """Return F1 as mteb computes it: each sentence is a class with one member, and F1 is averaged
-    over classes.
+def weighted_f1(nearest: Rows) -> float:
+    """Return F1 as mteb computes it: each sentence is a class with one member, and F1 is averaged.
 
-    A class whose member was found has recall 1 and, if c queries in total chose it, precision 1 /
-    c.
+    If the nearest neighbor of a sentence is right, its class has recall 1 and, if c sentences in
+    total have this neighbor, precision 1 / c.
     """
-    hits = found == np.arange(len(found))
-    times = np.bincount(found[found >= 0], minlength=len(found))[: len(found)]
-    return float(np.where(hits, 2 / (1 + times), 0.0).mean())
+    count = len(nearest)
+    choices = np.bincount(nearest[nearest >= 0], minlength=count)[:count]
+    is_right = nearest == np.arange(count)
+    return float(np.where(is_right, 2 / (1 + choices), 0.0).mean())
 
 
-def _misses(found: Rows) -> float:
-    return float((found != np.arange(len(found))).mean())
+def _error(nearest: Rows) -> float:
+    """Return the share of sentences whose nearest neighbor is not their translation."""
+    return float((nearest != np.arange(len(nearest))).mean())
 
 
-def tables(scores: list[Score], data: Data) -> Iterator[str]:
+def tables(scores: list[Score], data: TranslationData) -> Iterator[str]:
     """Yield a table for each model, and a table of all models with published rows."""
-    benchmark, _ = data
-    heading, models = _NAMES[benchmark][0], dict.fromkeys(score.model for score in scores)
-    for model in models:
-        own = [score for score in scores if score.model == model]
-        title = f"{heading}, {model}: retrieval of translations by nearest neighbor, x 100"
+    title = data.test_set.title
+    for model, of_model in report.grouped(scores, report.MODEL).items():
+        means = []
+        for of_measure in report.grouped(of_model, report.MEASURE).values():
+            if len(of_measure) > 1:
+                means.append(_mean(of_measure))
         yield from report.section(
-            title, [*own, *_means(own)], column=report.MEASURE, row=_pairs_label, first="pairs"
+            f"{title}, {model}: retrieval of translations by nearest neighbor, x 100",
+            of_model + means,
+            column=report.MEASURE,
+            row=_pairs_label,
+            corner="pairs",
         )
     yield (
         "F1 and accuracy follow mteb: from the language to English (or to the second language), and"
         " back.\n"
     )
-    if benchmark not in _SIZES:
-        return
-    *languages, average = next(iter(report.published()[benchmark].values()))
-    measure, title = (
-        (ERROR, "mean error x 100 by cosine")
-        if benchmark == "tatoeba"
-        else ("F1", "F1 x 100 to English")
-    )
+    if data.test_set.sentences:
+        yield from _published_table(scores, data.test_set)
+
+
+def _published_table(scores: list[Score], test_set: ParallelSet) -> Iterator[str]:
+    """Yield a table of all models with published rows, or why there is none."""
+    measure, title = ERROR, "mean error x 100 by cosine"
+    if test_set.is_one_text:
+        measure, title = "F1", "F1 x 100 to English"
+    *languages, average = report.published_columns(test_set.name)
     shown = [score for score in scores if score.measure == measure and score.set in languages]
-    if altered := list(
-        dict.fromkeys(score.set for score in shown if score.items != _SIZES[benchmark])
-    ):
-        yield report.not_comparable(altered)
+    altered = {score.set: None for score in shown if score.items != test_set.sentences}
+    if altered:
+        yield report.not_comparable(list(altered))
         return
-    for model in models:
-        own = [score for score in shown if score.model == model]
-        shown += [replace(mean, set=average) for mean in _means(own) if len(own) == len(languages)]
-    yield from report.section(f"{heading}: {title}, with published rows", shown, known=benchmark)
+    for of_model in report.grouped(shown, report.MODEL).values():
+        if len(of_model) == len(languages):
+            shown.append(replace(_mean(of_model), set=average))
+    yield from report.section(
+        f"{test_set.title}: {title}, with published rows", shown, published_table=test_set.name
+    )
 
 
 def _pairs_label(score: Score) -> str:
     return f"{score.set} ({score.items})"
 
 
-def _means(scores: list[Score]) -> Iterator[Score]:
-    """Yield the mean of each measure over all languages, if there are several."""
-    for measure in dict.fromkeys(score.measure for score in scores):
-        own = [score for score in scores if score.measure == measure]
-        if len(own) > 1:
-            mean, items = (
-                fmean(score.value or 0 for score in own),
-                sum(score.items for score in own),
-            )
-            yield replace(own[0], set=f"mean of {len(own)}", value=mean, items=items)
+def _mean(scores: list[Score]) -> Score:
+    """Return the mean of a measure over languages."""
+    mean = fmean(score.value or 0 for score in scores)
+    items = sum(score.items for score in scores)
+    return replace(scores[0], set=f"mean of {len(scores)}", value=mean, items=items)

@@ -1,4 +1,4 @@
-"""A tiny model directory, different texts, files of rows, the command, and a stand-in for models."""
+"""A tiny model directory, texts, files of rows, the command, and a stand-in for models."""
 
 import numpy as np
 import pytest

@@ -8,8 +8,14 @@ from hypothesis import strategies as st
 from st_paragram.tools.bitext_mining.candidates import ScoredPairs
 from st_paragram.tools.bitext_mining.margin import Margin
 from st_paragram.tools.bitext_mining.threshold import best_threshold, extract
-from st_paragram.tools.evaluation.bucc import by_halves, find, in_gold, score
-from st_paragram.tools.evaluation.files import ComparableTexts
+from st_paragram.tools.evaluation.bucc import (
+    BuccData,
+    ComparableTexts,
+    by_halves,
+    find,
+    in_gold,
+    score,
+)
 
 
 def test_a_folder_gives_its_test_set_first(tmp_path, write):
@@ -105,13 +111,14 @@ def test_planted_pairs_are_found_by_every_margin_and_thresholds_may_be_learned_e
         f"en{row}": of for row, of in enumerate(target)
     }
     found = {
-        (s.set, s.measure): s.value for s in score("m", named(vectors), ({"zh-en": known}, None))
+        (s.set, s.measure): s.value for s in score("m", named(vectors), BuccData({"zh-en": known}))
     }
     f1 = {name: value for name, value in found.items() if name[1].endswith(" F1")}
     # half of the candidates decide as well as all do
     assert len(f1) == 2 * len(Margin) and set(f1.values()) == {1}
     learned = {
-        (s.set, s.measure): s.value for s in score("m", named(vectors), ({"zh-en": known}, known))
+        (s.set, s.measure): s.value
+        for s in score("m", named(vectors), BuccData({"zh-en": known}, known))
     }
     assert learned == {name: value for name, value in found.items() if name[0] == "zh-en"}
 

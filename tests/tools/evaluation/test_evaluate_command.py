@@ -9,8 +9,9 @@ import weakref
 import pytest
 
 from st_paragram.core.encoding import models
-from st_paragram.tools.evaluation.benchmarks import Request, benchmarks_in, run_benchmark
-from st_paragram.tools.evaluation.sts import select_sets
+from st_paragram.tools.evaluation.benchmarks import benchmarks_in, run_benchmark
+from st_paragram.tools.evaluation.request import Request
+from st_paragram.tools.evaluation.sts_sets import select_sets
 
 
 def graded(pairs, start):

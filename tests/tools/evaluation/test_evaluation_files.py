@@ -6,15 +6,15 @@ import pytest
 
 from st_paragram.core.text.parallel import TextSource
 from st_paragram.errors import EvaluationError, TextError
+from st_paragram.tools.evaluation.bucc import read_comparable_texts
 from st_paragram.tools.evaluation.files import (
     GradedPairs,
     Translations,
-    read_comparable_texts,
     read_graded_pairs,
-    read_retrieval_set,
-    read_senteval_pairs,
     read_translations,
 )
+from st_paragram.tools.evaluation.retrieval_sets import read_retrieval_set
+from st_paragram.tools.evaluation.sts_sets import read_senteval_pairs
 
 # --- graded pairs
 

@@ -9,15 +9,15 @@ from st_paragram.tools.evaluation.files import GradedPairs
 from st_paragram.tools.evaluation.hard_sts import (
     SPLITS,
     HardPairs,
-    chosen,
-    different_pairs,
+    Split,
+    distinct_pairs,
     score,
     split_rows,
     symmetric_word_error_rate,
     tokens,
 )
 from st_paragram.tools.evaluation.report import published
-from st_paragram.tools.evaluation.sts import StsData
+from st_paragram.tools.evaluation.sts_sets import StsData
 
 SOME_TOKENS = st.lists(st.sampled_from("abcd"), min_size=1, max_size=8)
 
@@ -60,7 +60,7 @@ def test_rate_is_symmetric_and_zero_only_for_equals(first, second):
 
 def test_pairs_are_taken_once_unless_their_grades_differ():
     one = GradedPairs("x", ["a", "a", "a", "b"], ["b", "b", "b", "a"], [1.0, 1.0, 2.0, 1.0])
-    got = different_pairs([one, GradedPairs("y", ["a", "c"], ["b", "d"], [2.0, 5.0])])
+    got = distinct_pairs([one, GradedPairs("y", ["a", "c"], ["b", "d"], [2.0, 5.0])])
     assert (got.first, got.second, got.grades) == (
         ["a", "a", "b", "c"],
         ["b", "b", "a", "d"],
@@ -73,7 +73,8 @@ def test_splits_by_hand():
     grades = np.array([1.0, 0.0, 5.0, 3.0, 2.0, 2.0, 2.0, 2.0, 4.0, 1.5])
 
     def rows(share, low=0, high=5):
-        return np.flatnonzero(chosen(rates, grades, share, low, high)).tolist()
+        split = Split("x", "-", share, low, high)
+        return np.flatnonzero(split.mask(rates, grades, np.zeros(10, bool))).tolist()
 
     assert rows(0) == list(range(10)) and rows(0.1) == [0]
     assert rows(0.2) == [0, 1, 2]  # pair 2 ties with the last of the fifth
@@ -129,8 +130,9 @@ def test_the_benchmark_prints_its_splits_and_leaves_out_what_is_not_comparable(
         "(published, EMNLP 2020)" not in printed
         and "not the published test set: 2015/belief." in printed
     )
-    assert [s.set for s in scores if s.measure == "Pearson"] == list(SPLITS)
+    names = [split.name for split in SPLITS]
+    assert [s.set for s in scores if s.measure == "Pearson"] == names
     assert (scores[0].benchmark, scores[0].items) == ("hard-sts", 120) and -1 <= scores[
         0
     ].value <= 1
-    assert all(row.keys() == SPLITS.keys() for row in published()["hard-sts"].values())
+    assert all(sorted(row.figures) == sorted(names) for row in published()["hard-sts"])

@@ -29,8 +29,16 @@ def test_the_metadata_are_complete_and_load_the_model():
     assert (
         meta.name == "st-paragram/p-sp-mini" and meta.embed_dim == 256 and len(meta.revision) == 12
     )
-    assert meta.languages == ["ara-Arab", "deu-Latn", "eng-Latn", "fra-Latn", "rus-Cyrl", "spa-Latn", "tur-Latn",
-                              "zho-Hans"]  # fmt: skip
+    assert meta.languages == [
+        "ara-Arab",
+        "deu-Latn",
+        "eng-Latn",
+        "fra-Latn",
+        "rus-Cyrl",
+        "spa-Latn",
+        "tur-Latn",
+        "zho-Hans",
+    ]
     assert (meta.license, meta.training_datasets) == ("cc-by-sa-4.0", {"Tatoeba"})
     assert meta.release_date.startswith("20") and meta.reference.endswith("p-sp-mini")
     loaded, texts = meta.load_model(), ["a cat", "ein Hund"]
@@ -64,12 +72,35 @@ def test_other_weights_are_another_revision_and_models_of_others_not_ours(vocabu
 
 def test_any_language_of_a_card_is_named_as_mteb_names_it(tmp_path):
     names = {
-        "hi": "hin-Deva", "fa": "fas-Arab", "no": "nor-Latn", "nb": "nob-Latn", False: "nor-Latn", "sr": "srp-Cyrl",
-        "sr_Latn": "srp-Latn", "zh": "zho-Hans", "zh_tw": "zho-Hant", "zh-Hant": "zho-Hant", "cmn": "cmn-Hans",
-        "arb": "arb-Arab", "yue": "yue-Hant", "pt-BR": "por-Latn", "ja": "jpn-Jpan", "ko": "kor-Kore", "iw": "heb-Hebr",
-        "spa": "spa-Latn", "ang": "ang", "und": None, "mul": None, "qaa": None, "xx": None, "x-private": None, "": None,
-        "multilingual": None, None: None, 3: None,
-    }  # fmt: skip
+        "hi": "hin-Deva",
+        "fa": "fas-Arab",
+        "no": "nor-Latn",
+        "nb": "nob-Latn",
+        False: "nor-Latn",
+        "sr": "srp-Cyrl",
+        "sr_Latn": "srp-Latn",
+        "zh": "zho-Hans",
+        "zh_tw": "zho-Hant",
+        "zh-Hant": "zho-Hant",
+        "cmn": "cmn-Hans",
+        "arb": "arb-Arab",
+        "yue": "yue-Hant",
+        "pt-BR": "por-Latn",
+        "ja": "jpn-Jpan",
+        "ko": "kor-Kore",
+        "iw": "heb-Hebr",
+        "spa": "spa-Latn",
+        "ang": "ang",
+        "und": None,
+        "mul": None,
+        "qaa": None,
+        "xx": None,
+        "x-private": None,
+        "": None,
+        "multilingual": None,
+        None: None,
+        3: None,
+    }
     assert {code: mteb_language(code) for code in names} == names
     for name in filter(None, names.values()):
         check_language_code(name)

@@ -11,25 +11,17 @@ import numpy as np
 import pytest
 
 from st_paragram.errors import EvaluationError
-from st_paragram.tools.evaluation import retrieval
-from st_paragram.tools.evaluation.benchmarks import Request
-from st_paragram.tools.evaluation.files import RetrievalSet
-from st_paragram.tools.evaluation.retrieval import (
-    ANSWER,
-    SEMANTIC,
-    Task,
+from st_paragram.tools.evaluation import answer_retrieval, semantic_retrieval
+from st_paragram.tools.evaluation.answer_retrieval import (
+    AnswerTask,
     answer_measures,
-    average_precision,
     bm25,
-    find,
-    make_task,
-    ranking_measures,
-    read,
     right_ranks,
-    score,
-    search,
-    words,
 )
+from st_paragram.tools.evaluation.ranking import average_precision, ranking_measures, search
+from st_paragram.tools.evaluation.request import Request
+from st_paragram.tools.evaluation.retrieval_sets import RetrievalSet
+from st_paragram.tools.evaluation.retrieval_tasks import ANSWER, SEMANTIC, SetPair, find
 
 SCRIPT = Path(__file__).parents[3] / "data_prep" / "make_retrieval_set.py"
 
@@ -97,12 +89,11 @@ def test_ranking_measures_by_hand(ranked, relevant, figures):
 def test_a_query_is_known_by_its_id_or_its_text():
     corpus = {"a": "one", "b": "two", "c": "one", "d": "three"}
     asked = RetrievalSet("x", {"a": "one", "q": "two"}, corpus, [""] * 4, [{1: 1, 2: 1}, {3: 1}])
-    found = make_task(asked, asked, SEMANTIC)
+    found = semantic_retrieval.make_task(SetPair(asked, asked))
     assert (found.itself, found.relevant) == ([{0, 2}, {1}], [{1}, {3}])
+    alone = RetrievalSet("x", {"a": "one"}, corpus, [""] * 4, [{2: 1}])
     with pytest.raises(EvaluationError, match="query 'a' is its only relevant document"):
-        make_task(
-            alone := RetrievalSet("x", {"a": "one"}, corpus, [""] * 4, [{2: 1}]), alone, SEMANTIC
-        )
+        semantic_retrieval.make_task(SetPair(alone, alone))
 
 
 def test_sets_are_found_and_told_apart(tmp_path, make_set):
@@ -174,7 +165,7 @@ def test_queries_in_another_language_look_among_the_english_sentences(
     make_set(tmp_path / "quora" / "en", english, {**english, "c": "dog"}, [("a", "b"), ("b", "a")])
     write(tmp_path / "quora" / "es" / "queries.tsv", [("a", "gato"), ("b", "gatito")])
     assert find(tmp_path, ANSWER) == {}
-    _, tasks = data = read(Request([], SEMANTIC, tmp_path))
+    tasks = semantic_retrieval.read(Request([], SEMANTIC, tmp_path))
     assert [each.name for each in tasks] == ["quora/en", "quora/es-en"]
     assert (tasks[1].queries, tasks[1].itself, tasks[1].relevant) == (
         ("gato", "gatito"),
@@ -185,23 +176,16 @@ def test_queries_in_another_language_look_among_the_english_sentences(
         {"cat": [1, 0], "kitty": [0.9, 0.1], "dog": [0, 1], "gato": [1, 0.1], "gatito": [0.1, 1]}
     )
     # "gatito" finds "dog" before "cat"
-    assert [one.value for one in score("m", model, data)] == [1, (1 + 1 / 2) / 2]
+    scores = semantic_retrieval.score("m", model, tasks)
+    assert [score.value for score in scores] == [1, (1 + 1 / 2) / 2]
 
 
 # --- answer retrieval
 
 
 def task(questions, answers, right, contexts=None):
-    none = [set() for _ in questions]
-    return Task(
-        "t",
-        False,
-        tuple(questions),
-        tuple(answers),
-        tuple(contexts or [""] * len(answers)),
-        right,
-        none,
-    )
+    contexts = tuple(contexts or [""] * len(answers))
+    return AnswerTask("t", False, tuple(questions), tuple(answers), contexts, right)
 
 
 def scored(made, scores):
@@ -263,34 +247,29 @@ def test_equal_sentences_are_right_alike():
     asked = made_set(
         "s", {"q": "who"}, ["yes", "no", "yes", "yes"], [0], ["one", "one", "two", "one"]
     )
-    found = make_task(asked, asked, ANSWER)
+    found = answer_retrieval.make_task(SetPair(asked, asked))
     # the last row is the first one again; "yes" of the other paragraph is right as well
-    assert found.corpus == ("yes", "no", "yes") and found.contexts == ("one", "one", "two")
+    assert found.sentences == ("yes", "no", "yes") and found.contexts == ("one", "one", "two")
     assert found.relevant == [{0, 2}]
     assert scored(found, [[0.1, 0.5, 0.9]]) == {"P@1 sentence": 1, "P@1 paragraph": 1, "MRR": 1}
 
 
 def test_questions_of_one_language_are_put_to_answers_of_another():
     spanish = made_set("x/es", {"1": "quien", "2": "donde"}, ["da", "lo", "ba"], [1, 0])
-    found = make_task(
-        spanish, made_set("x/en", {"2": "where", "1": "who"}, ["there", "she"], [0, 1]), ANSWER
-    )
-    assert (found.name, found.queries, found.corpus) == (
-        "x/es-en",
-        ("quien", "donde"),
-        ("there", "she"),
-    )
-    assert found.relevant == [{1}, {0}]
+    english = made_set("x/en", {"2": "where", "1": "who"}, ["there", "she"], [0, 1])
+    found = answer_retrieval.make_task(SetPair(spanish, english))
+    assert (found.name, found.questions) == ("x/es-en", ("quien", "donde"))
+    assert (found.sentences, found.relevant) == (("there", "she"), [{1}, {0}])
     with pytest.raises(
         EvaluationError, match=r"query '2' of x/es is missing from x/de; give parallel sets"
     ):
-        make_task(spanish, made_set("x/de", {"1": "wer"}, ["sie"], [0]), ANSWER)
+        SetPair(spanish, made_set("x/de", {"1": "wer"}, ["sie"], [0]))
 
 
 def test_models_with_towers_are_scored_both_ways(named):
     vectors = {"who": [1, 0], "she": [0, 1], "there": [0.9, 0.1]}
     made, plain = task(["who"], ["she", "there"], [{0}], ["right", "wrong"]), named(vectors)
-    assert {one.model for one in score("m", plain, (ANSWER, [made, made]))} == {"m"}
+    assert {one.model for one in answer_retrieval.score("m", plain, [made, made])} == {"m"}
     # once, whatever the tasks
     assert [call for call in plain.calls if "" not in call] == [["who"], ["she", "there"]]
     towers = named(vectors)
@@ -302,15 +281,13 @@ def test_models_with_towers_are_scored_both_ways(named):
     )
     found = {
         one.model: one.value
-        for one in score("m", towers, (ANSWER, [made]))
+        for one in answer_retrieval.score("m", towers, [made])
         if one.measure == "P@1 sentence"
     }
     assert found == {"m, shared": 0, "m, towers": 1}
 
 
 def test_bm25_finds_rare_words():
-    assert words("Who's Müller-4?") == ["who", "s", "müller", "4"]
-    assert words("北京is 大") == ["北", "京", "is", "大"] and words("!?") == []
     pytest.importorskip("bm25s")
     answers, questions = ["the moon is old", "the sun", "the moon"], ["old moon", "Sun!", "qqq"]
     found = answer_measures(task(questions, answers, [{0}, {1}, {2}]), bm25(answers, questions))
@@ -345,7 +322,7 @@ def test_the_command_prints_and_writes(tmp_path, tiny, texts, make_set, evaluate
     sets = ["alone", "x/en", "x/es", "x/es-en"]
     assert list(dict.fromkeys(score.set for score in scores if score.model == tiny)) == sets
     assert list(dict.fromkeys(score.set for score in scores if score.model == "BM25")) == sets[:-1]
-    monkeypatch.setattr(retrieval.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(answer_retrieval, "_has_bm25", lambda: False)
     printed, scores = evaluate(*command, "--languages", "es")
     assert list(dict.fromkeys(score.set for score in scores)) == ["alone", "x/es", "x/es-en"]
     assert "| BM25 |" not in printed and "bm25s is not installed" in printed

@@ -7,19 +7,21 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from st_paragram.errors import EvaluationError, ModelDirectoryError
+from st_paragram.tools.evaluation.bootstrap import (
+    differences,
+    interval,
+    p_value,
+    resampled,
+    with_interval,
+)
 from st_paragram.tools.evaluation.files import GradedPairs
 from st_paragram.tools.evaluation.scores import (
     Score,
     correlation,
     cosines,
-    differences,
-    interval,
-    p_value,
     pearson,
     ranks,
     read_scores,
-    resampled,
-    score_of,
     write_scores,
 )
 
@@ -121,13 +123,9 @@ def test_models_are_compared_on_the_same_resamples():
         "flat": np.ones(300),
     }
     scores = [
-        score_of(
-            name,
-            "b",
-            "s",
-            "Pearson",
+        with_interval(
+            Score(name, "b", "s", "Pearson", items=300),
             resampled(lambda rows, x=x: pearson(x[rows], grades[rows]), 300),
-            300,
         )
         for name, x in found.items()
     ]
@@ -157,7 +155,7 @@ def test_one_item_has_no_interval():
     scores = []
     for name, value in (("a", 0.5), ("b", 0.75)):
         figures = resampled(lambda rows, value=value: np.full(len(rows), value), 1)
-        scores.append(score_of(name, "b", "s", "m", figures, 1))
+        scores.append(with_interval(Score(name, "b", "s", "m", items=1), figures))
     assert [(score.value, score.low, score.high) for score in scores] == [
         (0.5, None, None),
         (0.75, None, None),

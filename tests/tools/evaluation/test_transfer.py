@@ -5,10 +5,23 @@ import pytest
 
 from st_paragram.errors import TextError
 from st_paragram.tools.evaluation import nli, transfer
-from st_paragram.tools.evaluation.benchmarks import Request, benchmarks_in
-from st_paragram.tools.evaluation.transfer import accuracy, best_classifier, find, read, reference
+from st_paragram.tools.evaluation.benchmarks import benchmarks_in
+from st_paragram.tools.evaluation.request import Request
+from st_paragram.tools.evaluation.transfer import (
+    Examples,
+    Sentences,
+    Task,
+    best_classifier,
+    cross_validated_accuracy,
+    find,
+    held_out_accuracy,
+    read,
+    reference,
+)
 
 PAIRS = "neutral\tda\tba\nentailment\tda lo\tda\ncontradiction\tda\tlo\nneutral\tba\tlo\n"
+
+INFERENCE = nli.InferenceSet([1, 0, 2, 1], ["da", "da lo", "da", "ba"], ["ba", "da", "lo", "lo"])
 
 
 def labelled(count, labels=2, noise=0.0, seed=0):
@@ -33,31 +46,33 @@ def test_the_strength_is_the_best_on_examples_held_out(monkeypatch):
     vectors, both = np.concatenate([train, other]), np.concatenate([labels, gold])
     held_out = np.arange(260) >= 60
     for refit, learned_from in ((False, 60), (True, 260)):
-        found = best_classifier(vectors, both, held_out, refit)
+        found = best_classifier(Examples(vectors, both), held_out, refit)
         assert max(alone, key=alone.get) == found[-1].C
         assert found[0].n_samples_seen_ == learned_from
 
 
 def test_tasks_are_scored_as_their_splits_allow():
     pytest.importorskip("sklearn")
-    assert accuracy({"train": labelled(120)}) == accuracy({"train": labelled(120)}) > 0.9
-    halves = {"train": labelled(120, 3), "test": labelled(60, 3, seed=1)}
-    assert accuracy(halves) > 0.9 and accuracy({**halves, "dev": labelled(60, 3, seed=2)}) > 0.9
+    examples = Examples(*labelled(120))
+    assert cross_validated_accuracy(examples) == cross_validated_accuracy(examples) > 0.9
+    train, dev, test = [
+        Examples(*labelled(count, 3, seed=seed)) for seed, count in enumerate((120, 60, 60))
+    ]
+    assert held_out_accuracy(train, None, test) > 0.9
+    assert held_out_accuracy(train, dev, test) > 0.9
     generator = np.random.default_rng(5)  # labels without meaning are not found
-    noise = (
+    noise = Examples(
         generator.normal(size=(400, 6)).astype(np.float32),
         generator.integers(0, 2, 400).astype(str),
     )
-    assert 0.4 < accuracy({"train": noise}) < 0.6
+    assert 0.4 < cross_validated_accuracy(noise) < 0.6
 
 
 def test_the_majority_by_hand():
-    three, test = (["a", "b", "c"], ["1", "0", "1"]), (["d", "e"], ["0", "1"])
-    found = [
-        one.value
-        for one in reference({"MR": {"train": three}, "TREC": {"train": three, "test": test}})
-    ]
-    assert found == [pytest.approx(2 / 3), 0.5]
+    three = Sentences(["a", "b", "c"], ["1", "0", "1"])
+    test = Sentences(["d", "e"], ["0", "1"])
+    scores = reference({"MR": Task(three), "TREC": Task(three, test=test)})
+    assert [score.value for score in scores] == [pytest.approx(2 / 3), 0.5]
 
 
 @pytest.fixture
@@ -74,17 +89,10 @@ def test_tasks_are_read(folder, texts):
     assert list(find(folder, "transfer")) == ["MR", "TREC"] and benchmarks_in(folder) == [
         "transfer"
     ]
-    found = read(Request([], data=folder))
-    assert {task: list(splits) for task, splits in found.items()} == {
-        "MR": ["train"],
-        "TREC": ["train", "test"],
-    }
-    sentences, labels = found["MR"]["train"]
-    assert sentences[:2] == [f"{text} {text}" for text in texts[:2]] and labels[:3] == [
-        "0",
-        "1",
-        "0",
-    ]
+    tasks = read(Request([], data=folder))
+    assert tasks["MR"].test is None and tasks["TREC"].dev is None and tasks["TREC"].test
+    assert tasks["MR"].train.texts[:2] == [f"{text} {text}" for text in texts[:2]]
+    assert tasks["MR"].train.labels[:3] == ["0", "1", "0"]
 
 
 @pytest.mark.parametrize(
@@ -144,13 +152,12 @@ def test_sets_of_inference_are_found_by_name(tmp_path, write):
     assert list(nli.find(tmp_path, "nli")) == ["snli_test.en", "xnli_held.es"] and benchmarks_in(
         tmp_path
     ) == ["nli"]
-    rows = [(1, "da", "ba"), (0, "da lo", "da"), (2, "da", "lo"), (1, "ba", "lo")]
-    assert nli.read(Request([], data=tmp_path, languages=["es"])) == {"xnli_held.es": rows}
+    assert nli.read(Request([], data=tmp_path, languages=["es"])) == {"xnli_held.es": INFERENCE}
 
 
 def test_accuracy_of_a_classifier_by_hand():
-    sets = {"snli": [(1, "da", "ba"), (0, "da lo", "da"), (2, "da", "lo"), (1, "ba", "lo")]}
-    assert [one.value for one in nli.score("m", Classifier(), sets)] == [0.75]
+    scores = nli.score("m", Classifier(), {"snli": INFERENCE})
+    assert [score.value for score in scores] == [0.75]
 
 
 def test_models_without_a_classifier_are_left_out(tmp_path, tiny, write, evaluate, caplog):

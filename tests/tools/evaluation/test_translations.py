@@ -6,8 +6,8 @@ import pytest
 from sentence_transformers.util import cos_sim
 
 from st_paragram.errors import EvaluationError, TextError
-from st_paragram.tools.evaluation.benchmarks import Request
 from st_paragram.tools.evaluation.files import Translations
+from st_paragram.tools.evaluation.request import Request
 from st_paragram.tools.evaluation.translations import (
     ERROR,
     mteb_measures,
@@ -107,7 +107,7 @@ def test_texts_of_zeros_find_nothing_right():
 
 
 def sets(name, data=None, *languages, hub=False):
-    return read(Request([], name, data, hub, languages))[1]
+    return read(Request([], name, data, hub, languages)).pairs
 
 
 def test_pairs_of_tatoeba_are_found_by_language(tmp_path, write):

@@ -1,0 +1,248 @@
+"""The sets of STS 2012-2017 and of the STS Benchmark, in a folder or on the Hugging Face hub.
+
+Numbers of pairs are those of the published gold: Agirre et al. 2012-2016 (SemEval task 6, *SEM
+shared task, tasks 10, 2, 1), Cer et al. 2017.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from st_paragram.core.text.streams import read_lines
+from st_paragram.errors import EvaluationError, SettingsError, TextError
+from st_paragram.tools.evaluation.files import (
+    GradedPairs,
+    graded_pairs,
+    read_cells,
+    read_graded_pairs,
+)
+from st_paragram.tools.evaluation.hub_data import HubData
+from st_paragram.tools.evaluation.request import Request
+
+
+@dataclass(frozen=True)
+class SetInfo:
+    """One data set."""
+
+    benchmark: str  # a year or "stsb"
+    name: str  # such as "MSRpar", "es-en" or "dev"
+    pairs: int  # official number of graded pairs
+    stem: str  # stem of the file name
+    mteb: str = ""  # mteb's name of the set, if mteb scores it separately
+    split: str = "test"  # split of the data set on the hub; empty if the set is not there
+
+    @property
+    def key(self) -> str:
+        """Benchmark and name, such as "2012/MSRpar"."""
+        return f"{self.benchmark}/{self.name}"
+
+
+_PAIRS = {
+    "2012": {"MSRpar": 750, "MSRvid": 750, "SMTeuroparl": 459, "OnWN": 750, "SMTnews": 399},
+    "2013": {"FNWN": 189, "headlines": 750, "OnWN": 561, "SMT": 750},
+    "2014": {
+        "deft-forum": 450,
+        "deft-news": 300,
+        "headlines": 750,
+        "images": 750,
+        "OnWN": 750,
+        "tweet-news": 750,
+    },
+    "2015": {
+        "answers-forums": 375,
+        "answers-students": 750,
+        "belief": 375,
+        "headlines": 750,
+        "images": 750,
+    },
+    "2016": {
+        "answer-answer": 254,
+        "headlines": 249,
+        "plagiarism": 230,
+        "postediting": 244,
+        "question-question": 209,
+    },
+}
+#: Benchmark -> its sets, in the official order.
+SETS: dict[str, list[SetInfo]] = {}
+for _year, _counts in _PAIRS.items():
+    SETS[_year] = [SetInfo(_year, name, count, stem=name) for name, count in _counts.items()]
+SETS["2017"] = [
+    SetInfo("2017", "ar-ar", 250, stem="track1.ar-ar", mteb="STS17/ar-ar"),
+    SetInfo("2017", "ar-en", 250, stem="track2.ar-en", mteb="STS17/en-ar"),
+    SetInfo("2017", "es-es", 250, stem="track3.es-es", mteb="STS17/es-es"),
+    SetInfo("2017", "es-en", 250, stem="track4a.es-en", mteb="STS17/es-en"),
+    # sentences from WMT's quality estimation; not in mteb
+    SetInfo("2017", "es-en-4b", 250, stem="track4b.es-en", split=""),
+    SetInfo("2017", "en-en", 250, stem="track5.en-en", mteb="STS17/en-en"),
+    SetInfo("2017", "tr-en", 250, stem="track6.tr-en", mteb="STS17/en-tr"),
+]
+SETS["stsb"] = [
+    SetInfo("stsb", "train", 5749, stem="en-train", split="train"),
+    SetInfo("stsb", "dev", 1500, stem="en-dev", split="validation"),
+    SetInfo("stsb", "test", 1379, stem="en-test", mteb="STSBenchmark"),
+]
+INFOS = {info.key: info for info in chain.from_iterable(SETS.values())}
+YEARS = tuple(_PAIRS)
+SMT = "2013/SMT"
+NOT_SCORED = "stsb/train"  # unless requested by its key
+#: Benchmark -> data set on the hub; the sets of a year are combined there, without their names.
+_HUB = {
+    "2012": HubData("mteb/sts12-sts", "a0d554a64d88156834ff5ae9920b964011b16384"),
+    "2013": HubData("mteb/sts13-sts", "7e90230a92c190f1bf69ae9002b8cea547a64cca"),
+    "2014": HubData("mteb/sts14-sts", "6031580fec1f6af667f0bd2da0a551cf4f0b2375"),
+    "2015": HubData("mteb/sts15-sts", "ae752c7c21bf194d8b67fd573edf7ae58183cbe3"),
+    "2016": HubData("mteb/sts16-sts", "4d8694f8f0e0100860b497b999b3dbed754a0513"),
+    "2017": HubData("mteb/sts17-crosslingual-sts", "faeb762787bd10488a50c8b5be4a3b82e411949c"),
+    "stsb": HubData("mteb/stsbenchmark-sts", "b0fddb56ed78048fa8b90373c8a3cfc37b684831"),
+}
+
+
+def select_sets(names: Sequence[str] = ()) -> list[SetInfo]:
+    """Return sets by names of benchmarks ("2012", "stsb") and sets ("2017/en-en", "stsb/dev").
+
+    They are in the official order. Without names, return all sets except the training part of the
+    STS Benchmark.
+    """
+    for name in names:
+        benchmark = name.partition("/")[0]
+        if benchmark not in SETS:
+            raise SettingsError(f"{name!r} is not an STS benchmark; choose from {', '.join(SETS)}")
+        if name != benchmark and name not in INFOS:
+            keys = [info.key for info in SETS[benchmark]]
+            raise SettingsError(
+                f"{name!r} is not a set of STS {benchmark}; choose from {', '.join(keys)}"
+            )
+    benchmarks = names or tuple(SETS)
+    selected = []
+    for key, info in INFOS.items():
+        if key in names or (info.benchmark in benchmarks and key != NOT_SCORED):
+            selected.append(info)
+    return selected
+
+
+@dataclass(frozen=True)
+class StsData:
+    """The available STS sets."""
+
+    #: Key ("2012/MSRpar") -> pairs, in the official order; a year from the hub, without names of
+    #: sets, is "2012".
+    sets: dict[str, GradedPairs]
+    notes: Sequence[str] = ()  # one line for each missing item
+
+    @property
+    def altered(self) -> list[str]:
+        """Return the sets and years that do not have the published number of pairs."""
+        return [key for key, pairs in self.sets.items() if len(pairs) != _published_pairs(key)]
+
+
+def _published_pairs(key: str) -> int:
+    if key in INFOS:
+        return INFOS[key].pairs
+    return sum(info.pairs for info in SETS[key] if info.key != SMT)
+
+
+def find(data: Path, benchmark: str) -> list[Path]:
+    """Return the subfolders of evaluation data that have STS files."""
+    return list(sts_folders(data, SETS))
+
+
+def sts_folders(data: Path, benchmarks: Iterable[str]) -> Iterator[Path]:
+    """Yield the nonempty folders of some benchmarks in `SETS`."""
+    for benchmark in benchmarks:
+        for name in (f"sts{benchmark}", f"STS{benchmark[2:]}-en-test", benchmark):
+            folder = data / name
+            if folder.is_dir() and any(folder.iterdir()):
+                yield folder
+
+
+def read(request: Request) -> StsData:
+    """Read the requested STS benchmarks and sets (default: all) from a folder or from the hub.
+
+    A folder has `sts2012/MSRpar.tsv`, ..., `sts2017/track5.en-en.tsv` and `stsb/en-test.tsv` (a
+    grade and two sentences), or SentEval's folders, `STS12-en-test/STS.input.MSRpar.txt` and
+    `STS.gs.MSRpar.txt`. If the request allows the hub, benchmarks that are missing from the folder
+    are loaded from the hub.
+    """
+    place = request.data or "the hub"
+    selected = select_sets(request.sets)
+    available: dict[str, GradedPairs] = {}
+    notes: list[str] = []
+    for benchmark in dict.fromkeys(info.benchmark for info in selected):
+        infos = [info for info in selected if info.benchmark == benchmark]
+        sets = _read_folder(request.data, infos) if request.data else {}
+        if request.hub and not sets:
+            sets = _load(benchmark, infos)
+        available |= sets
+        if not sets:
+            notes.append(f"{benchmark}: no data in {place}")
+        elif benchmark in sets:
+            notes.append(
+                f"{benchmark}: the hub combines the sets of a year, so the papers' protocol is not"
+                " available"
+            )
+        else:
+            notes += [f"{info.key} is missing" for info in infos if info.key not in sets]
+    if not available:
+        raise EvaluationError(
+            f"{place}: no STS data for {', '.join(request.sets) or 'any set'}; name files like"
+            " sts2012/MSRpar.tsv, STS12-en-test/STS.input.MSRpar.txt or stsb/en-test.tsv"
+        )
+    return StsData(available, notes)
+
+
+def _read_folder(data: Path, infos: Iterable[SetInfo]) -> dict[str, GradedPairs]:
+    sets = {}
+    for info in infos:
+        for folder in sts_folders(data, [info.benchmark]):
+            table = folder / f"{info.stem}.tsv"
+            sentences = folder / f"STS.input.{info.stem}.txt"
+            if table.is_file():
+                sets[info.key] = read_graded_pairs(table)
+                break
+            if sentences.is_file():
+                gold = folder / f"STS.gs.{info.stem}.txt"
+                sets[info.key] = read_senteval_pairs(sentences, gold)
+                break
+    return sets
+
+
+def read_senteval_pairs(sentences: Path, gold: Path) -> GradedPairs:
+    """Read the format of the STS tasks, `STS.input.X.txt` and `STS.gs.X.txt`.
+
+    Rows that were never graded are skipped.
+    """
+    rows = list(read_cells(sentences, 2, 9))
+    grades = list(read_lines(str(gold)))
+    if len(rows) != len(grades):
+        raise TextError(
+            f"{sentences} has {len(rows)} rows, {gold} has {len(grades)}; give files of the same"
+            " task"
+        )
+    graded = []
+    for (number, cells), grade in zip(rows, grades, strict=True):
+        if grade.strip():
+            graded.append((number, (grade, cells[0], cells[1])))
+    return graded_pairs(str(sentences), graded)
+
+
+def _load(benchmark: str, infos: Iterable[SetInfo]) -> dict[str, GradedPairs]:
+    """Load sets from the hub, or a year in one piece."""
+    if benchmark in YEARS:
+        return {benchmark: _graded(benchmark, _HUB[benchmark].load())}
+    sets = {}
+    for info in infos:
+        if info.split:
+            subset = info.mteb.partition("/")[2] or None
+            rows = _HUB[benchmark].load(subset, info.split)
+            sets[info.key] = _graded(info.key, rows)
+    return sets
+
+
+def _graded(name: str, dataset: Any) -> GradedPairs:
+    columns = zip(dataset["score"], dataset["sentence1"], dataset["sentence2"], strict=True)
+    return graded_pairs(name, enumerate(columns, 1))
