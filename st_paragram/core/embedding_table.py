@@ -48,7 +48,7 @@ _KERNELS = {
 
 
 def for_any_reader(kind: TableType) -> TableType:
-    """Return the type that plain sentence-transformers can read: int8, with equal numbers, for int4."""
+    """Return the type with equal numbers that plain sentence-transformers can read."""
     return TableType.INT8 if kind is TableType.INT4 else kind
 
 
@@ -143,9 +143,9 @@ class Table:
     def fill_means(
         self, ids: Ids, offsets: Offsets, out: Vectors, normalized: bool, threads: int
     ) -> bool:
-        """Write the mean of each text's rows into `out`, C-contiguous; return whether all are finite.
+        """Write the mean of each text's rows into `out`; return whether all are finite.
 
-        Text i is ids[offsets[i]:offsets[i + 1]]; its mean is zero if it has no ids. `normalized`
+        `out` is C-contiguous. Text i is ids[offsets[i]:offsets[i + 1]]; its mean is zero if it has no ids. `normalized`
         means have length 1.
         """
         native = kernels()

@@ -1,4 +1,4 @@
-"""Optional dependencies: imported when they are needed, with one kind of error if they are missing."""
+"""Optional dependencies: imported when needed, with one kind of error if they are missing."""
 
 from __future__ import annotations
 

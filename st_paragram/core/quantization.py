@@ -55,8 +55,8 @@ def to_int4(rows: Vectors) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
     """Round rows (n, D), finite, D even: uint8 (n, D / 2), and scales (n,).
 
     For given integers q, the best scale of a row x is xq / qq. The squared error is then
-    xx - (xq)^2 / qq. Scales have 20 bits of precision: their products with 4-bit integers are exact, so that
-    means are the same on every processor.
+    xx - (xq)^2 / qq. Scales have 20 bits of precision: their products with 4-bit integers are
+    exact, so that means are the same on every processor.
     """
     steps = np.abs(rows).max(axis=1, initial=0) / np.float32(_LARGEST_INT4)
     steps[steps < _SMALLEST] = 0

@@ -231,13 +231,15 @@ class ParagramEncoder(SentenceTransformer):
                     [call.inputs] if isinstance(call.inputs, str) else call.inputs,
                     tokenizer,
                     in_numpy(tokens.embedding),
-                    averaging.gives_unit_vectors(self),
-                    call.normalize_embeddings,
-                    self.truncate_dim if call.truncate_dim is None else call.truncate_dim,
-                    self.prompts.get(name) if call.prompt is None else call.prompt,
-                    call.batch_size,
-                    tokens.num_threads or torch.get_num_threads(),
-                    (
+                    unit_vectors=averaging.gives_unit_vectors(self),
+                    normalized=call.normalize_embeddings,
+                    truncate_dim=(
+                        self.truncate_dim if call.truncate_dim is None else call.truncate_dim
+                    ),
+                    prompt=self.prompts.get(name) if call.prompt is None else call.prompt,
+                    batch_size=call.batch_size,
+                    threads=tokens.num_threads or torch.get_num_threads(),
+                    progress=(
                         _host_logger.getEffectiveLevel() in (logging.INFO, logging.DEBUG)
                         if bar is None
                         else bar

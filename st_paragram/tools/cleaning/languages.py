@@ -56,7 +56,7 @@ def scripts(code: str) -> tuple[str, ...]:
 
 @cache
 def short_code(code: str) -> str:
-    """Return the two-letter code, or else the first part of the code: `zh_cn` -> zh, `spa` -> es."""
+    """Return the two-letter code, or the first part of the code: `zh_cn` -> zh, `spa` -> es."""
     language = _language(code)
     if language is not None and language.language:
         return language.language
@@ -82,7 +82,7 @@ def _language(code: str) -> langcodes.Language | None:
 
 
 def identify(text: str, most: int = 5) -> list[tuple[str, float]]:
-    """Return the most probable languages of a text, by code, and their probabilities, best first."""
+    """Return the most probable languages of a text and their probabilities, best first."""
     clean = text.encode("utf-8", "ignore").decode("utf-8")  # lone surrogates cannot be encoded
     matches = _detector().detect(clean, model="lite", k=most)
     return [(match["lang"], match["score"]) for match in matches]
