@@ -125,12 +125,13 @@ def _foreign_file(folder: Path, patterns: Sequence[str]) -> str | None:
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
         parent = path.parent.relative_to(folder).as_posix()
+        is_ours = _matches(name, paths)
         if path.is_dir() and not path.is_symlink():
             # sentence-transformers makes empty folders for modules without files
-            is_ours = any(path.iterdir()) or _PART.fullmatch(name) or _matches(name, paths)
-        else:
-            is_in_part = parent == "." or _PART.fullmatch(parent)
-            is_ours = _matches(name, paths) or (is_in_part and _matches(path.name, names))
+            if any(path.iterdir()) or _PART.fullmatch(name):
+                is_ours = True
+        elif parent == "." or _PART.fullmatch(parent):
+            is_ours = is_ours or _matches(path.name, names)
         if not is_ours:
             return one_line(name)
     return None

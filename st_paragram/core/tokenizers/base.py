@@ -78,7 +78,7 @@ class Tokenizer(ABC):
 
     @property
     def unknown_ids(self) -> tuple[int, ...]:
-        """Rows of the embedding matrix for texts without a known token: one, or one per language."""
+        """Rows of the embedding matrix for texts without a known token, one or two."""
         return (self.unknown_id,)
 
     @abstractmethod
@@ -182,7 +182,7 @@ class Tokenizer(ABC):
 
 
 def load_tokenizer(kind: str, content: bytes, options: Mapping[str, Any]) -> Tokenizer:
-    """Create a tokenizer from its content and options; raise `SettingsError` if they are refused."""
+    """Create a tokenizer from its content and options; refuse those that do not fit."""
     if kind not in KINDS:
         raise SettingsError(
             f"no tokenizer of kind {kind!r}; this version knows {', '.join(KINDS)}; update"

@@ -191,7 +191,7 @@ class BilingualTokenizer(Tokenizer):
 
 
 def _rows_by_string(first: Tokenizer, second: Tokenizer) -> Rows:
-    """Return the row of each id of the second language; equal pieces and unknown ids share a row."""
+    """Return the row of each id of the second language; rows of equal pieces are shared."""
     rows_of_pieces = {}
     for number in range(len(first)):
         piece = first.piece(number)
