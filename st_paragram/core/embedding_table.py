@@ -145,8 +145,8 @@ class Table:
     ) -> bool:
         """Write the mean of each text's rows into `out`; return whether all are finite.
 
-        `out` is C-contiguous. Text i is ids[offsets[i]:offsets[i + 1]]; its mean is zero if it has no ids. `normalized`
-        means have length 1.
+        `out` is C-contiguous. Text i is ids[offsets[i]:offsets[i + 1]]; its mean is zero if it has
+        no ids. `normalized` means have length 1.
         """
         native = kernels()
         if native is None or not (self.weight.flags.c_contiguous and self.weight.flags.aligned):

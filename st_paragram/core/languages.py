@@ -125,7 +125,6 @@ _TABLE = (
     Language("sv", "Swedish", "svenska"),
     Language("th", "Thai", "ไทย", in_use=True),
     Language("tk", "Turkmen", scripts=_LATIN_OR_CYRILLIC),
-    Language("tl", "Tagalog", labels=("tl",)),
     Language("tt", "Tatar", scripts=_LATIN_OR_CYRILLIC),
     Language("tzl", "Talossan", scripts=("Latn",)),
     Language("uk", "Ukrainian", "українська"),

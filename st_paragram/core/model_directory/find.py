@@ -52,7 +52,7 @@ def shipped_folder(name: str = SHIPPED) -> Path:
 
 
 def default_model() -> str:
-    """Return the only model directory `p-sp-*` in the current folder, or else the included model."""
+    """Return the only model directory `p-sp-*` in the current folder, or the included model."""
     names = sorted(path.parent.name for path in Path().glob(f"p-sp-*/{CONFIG_FILE}"))
     if len(names) > 1:
         raise ModelDirectoryError(
