@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from st_paragram.core.settings import table
+from support.settings_table import table
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGES = [

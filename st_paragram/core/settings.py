@@ -1,4 +1,4 @@
-"""Settings, each defined once for Python, YAML files, command lines and the tables in the docs.
+"""Settings, each defined once for Python, YAML files and command lines.
 
     @settings
     class Example:
@@ -12,11 +12,10 @@
     read(Example, "example.yaml", {"dim": 100})  # the values of a file, with overrides
     add_setting_options(parser, Example)         # --dim N, --side {left,right}, --keep-case
     Example(**given(arguments, Example))         # values given on the command line
-    table(Example)                               # a Markdown table
 
 Combinations of settings are checked in `__post_init__`, which raises `SettingsError`. A value in a
 special form, such as 4G, has the type `Annotated[int, pydantic.BeforeValidator(parse)]`. A field
-that is not made by `setting` gets neither an option nor a row in the table.
+that is not made by `setting` gets no option.
 """
 
 from __future__ import annotations
@@ -34,14 +33,12 @@ import pydantic.dataclasses
 from pydantic.fields import FieldInfo
 from typing_extensions import dataclass_transform
 
-from st_paragram.core.formatting import markdown_table
 from st_paragram.errors import SettingsError, one_line, short
 
 _Settings = TypeVar("_Settings")
 _CONFIG = pydantic.ConfigDict(extra="forbid", allow_inf_nan=False, validate_default=True)
-_KINDS = {bool: "yes or no", int: "whole number", float: "number", Path: "path", str: "text"}
+_KINDS = (bool, int, float, Path, str)
 _METAVARS = {int: "N", float: "X", Path: "PATH", str: "NAME"}
-_LIMITS = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
 
 
 def setting(
@@ -163,7 +160,7 @@ def add_setting_options(
     command line are left to `read`.
     """
     shown_defaults = defaults or {}
-    for name, field in _described_fields(cls).items():
+    for name, field in described_fields(cls).items():
         if name in leave_out or (only is not None and name not in only):
             continue
         default = shown_defaults.get(name, _default(field))
@@ -176,17 +173,7 @@ def add_setting_options(
 def given(arguments: argparse.Namespace, cls: type) -> dict[str, Any]:
     """Return the settings that were given on the command line, by name."""
     values = vars(arguments)
-    return {name: values[name] for name in _described_fields(cls) if name in values}
-
-
-def table(cls: type) -> str:
-    """Format the settings as a Markdown table."""
-    rows = []
-    for name, field in _described_fields(cls).items():
-        option = _options(name, field)[0]
-        default = "must be given" if field.is_required() else _in_words(_default(field))
-        rows.append([f"`{name}`", f"`{option}`", default, _allowed(field), str(field.description)])
-    return markdown_table(["setting", "option", "default", "allowed", "what it is"], rows, left=5)
+    return {name: values[name] for name in described_fields(cls) if name in values}
 
 
 def fields_of(cls: Any) -> dict[str, FieldInfo]:
@@ -194,7 +181,7 @@ def fields_of(cls: Any) -> dict[str, FieldInfo]:
     return cls.__pydantic_fields__
 
 
-def _described_fields(cls: Any) -> dict[str, FieldInfo]:
+def described_fields(cls: Any) -> dict[str, FieldInfo]:
     """Return the fields made by `setting`, which have options."""
     return {name: field for name, field in fields_of(cls).items() if field.description is not None}
 
@@ -256,21 +243,6 @@ def _argument(field: FieldInfo, default: object) -> dict[str, Any]:
         if kind in (int, float):
             argument["type"] = kind
     return argument
-
-
-def _allowed(field: FieldInfo) -> str:
-    """Describe the allowed values."""
-    choices = _choices(field)
-    if choices:
-        return ", ".join(choices)
-    limits = []
-    for constraint in field.metadata:
-        for sign, words in _LIMITS.items():
-            limit = getattr(constraint, sign, None)
-            if limit is not None:
-                limits.append(f"{words} {_in_words(limit)}")
-    kinds = " or ".join(_KINDS[kind] for kind in _kinds(field))
-    return ", ".join(part for part in (kinds, " and ".join(limits)) if part)
 
 
 def _default(field: FieldInfo) -> object:

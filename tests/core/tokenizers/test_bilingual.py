@@ -1,4 +1,4 @@
-"""Vocabularies of two languages over one table: rows by hand, sharing by string and none."""
+"""Vocabularies of two languages with one embedding matrix: rows by hand, both kinds of sharing."""
 
 import pickle
 from concurrent.futures import ThreadPoolExecutor
@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from st_paragram.core.tokenizers.base import load_tokenizer
+from st_paragram.core.tokenizers.base import LETTERS, NO_TEXT, load_tokenizer
 from st_paragram.core.tokenizers.bilingual import BilingualTokenizer, Sharing
 from st_paragram.core.tokenizers.words import WordTokenizer, train_words
 from st_paragram.errors import SettingsError
@@ -57,6 +57,18 @@ def test_the_two_share_rows_and_differ():
     again = pickle.loads(pickle.dumps(other))
     assert again == other and np.array_equal(again.encode(OTHER)[0], other.encode(OTHER)[0])
     assert load_tokenizer("bilingual", other.content, other.options) == other
+
+
+def test_kinds_of_tokens_are_those_of_the_language():
+    english = made(Sharing.DISJOINT)
+    assert set(english.kinds_of(np.full(30_000, 6))) == {NO_TEXT}  # x of the other language
+    other = english.in_language("xx")
+    assert set(other.kinds_of(np.full(30_000, 6))) == {LETTERS}
+
+
+def test_other_languages_do_not_share_rows():
+    english_to_x = made(Sharing.STRING).in_language("xx")
+    assert not english_to_x.shares_rows(made(Sharing.STRING, ("en", "yy")))
 
 
 def test_tokenizers_of_two_kinds_are_refused():
