@@ -15,7 +15,6 @@ import sys
 from pathlib import Path
 
 import pytest
-
 from support.settings_table import table
 
 DOCS = Path(__file__).parents[1] / "docs"

@@ -29,7 +29,7 @@ def ids(tokenizer, text):
 
 
 def test_rows_by_string():
-    """Five words and the unknown one of English, then x and z, the two that English does not have."""
+    """Five words and the unknown id of English, then x and z, which English does not have."""
     english = made(Sharing.STRING)
     other = english.in_language("xx")
     assert len(english) == len(other) == 8

@@ -106,7 +106,9 @@ def test_letters_with_a_rule_keep_their_vowel_signs_in_every_reader(trained, let
 
 
 WORDS = {
-    "zusammenarbeit": "zusammen\u00adarbeit", "2024": "٢٠٢٤", "كتاب": "کتاب", "the cat": "the\u2800cat", "❤": "❤\ufe0f"
+    "zusammenarbeit": "zusammen\u00adarbeit", "2024": "٢٠٢٤", "كتاب": "کتاب",
+    "the cat": "the\u2800cat",
+    "❤": "❤\ufe0f",
 }  # fmt: skip
 
 
