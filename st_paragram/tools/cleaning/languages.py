@@ -29,10 +29,9 @@ _PARTS = {
 
 @cache
 def scripts(code: str) -> tuple[str, ...]:
-    """Return the scripts of a language, in ISO 15924: ("Hani", "Hira", "Kana") for ja; empty for an
-    unknown code.
+    """Return the scripts of a language, in ISO 15924; empty for an unknown code.
 
-    `code` is from ISO 639-1 or 639-3; a region is ignored (`zh_cn`, `pt-BR`), but a script is used
+    They are ("Hani", "Hira", "Kana") for ja. `code` is from ISO 639-1 or 639-3; a region is ignored (`zh_cn`, `pt-BR`), but a script is used
     (`sr_Latn`).
     """
     language = _language(code)

@@ -1,6 +1,4 @@
-"""The protocol of tokenizers: made from kind, content and options, equal by them, and refused in
-one line.
-"""
+"""The base class of tokenizers: creation from kind, content and options, equality, refusals."""
 
 import copy
 import pickle

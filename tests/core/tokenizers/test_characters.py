@@ -1,6 +1,4 @@
-"""Characters that are read as others, or left out: the same ids in every reader, in included and in
-new models.
-"""
+"""Characters that are read as others or left out: the same ids in every reader and model."""
 
 from __future__ import annotations
 
