@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 from enum import Enum
+from itertools import chain
 from typing import ClassVar
 
 import regex
@@ -88,10 +89,10 @@ def train_words(
 ) -> bytes:
     """Return the most frequent words as the content of a `WordTokenizer` with the same options."""
     split = splitting(splitter, language)
-    counts = Counter[str]()
-    for text in texts:
-        counts.update(split(text.lower() if lower_case else text))
-    return most_frequent(counts, size, "words")
+    if lower_case:
+        texts = map(str.lower, texts)
+    words = chain.from_iterable(map(split, texts))
+    return most_frequent(Counter(words), size, "words")
 
 
 def splitting(splitter: str, language: str) -> Callable[[str], list[str]]:
