@@ -31,8 +31,8 @@ _PARTS = {
 def scripts(code: str) -> tuple[str, ...]:
     """Return the scripts of a language, in ISO 15924; empty for an unknown code.
 
-    They are ("Hani", "Hira", "Kana") for ja. `code` is from ISO 639-1 or 639-3; a region is ignored (`zh_cn`, `pt-BR`), but a script is used
-    (`sr_Latn`).
+    They are ("Hani", "Hira", "Kana") for ja. `code` is from ISO 639-1 or 639-3; a region is ignored
+    (`zh_cn`, `pt-BR`), but a script is used (`sr_Latn`).
     """
     language = _language(code)
     if language is None:
