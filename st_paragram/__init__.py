@@ -65,21 +65,21 @@ def __getattr__(name: str) -> Any:
     from st_paragram.errors import MissingExtraError, MissingNameError
 
     try:
-        return getattr(importlib.import_module(f"st_paragram.{_MODULES[name]}"), name)
+        module = importlib.import_module(f"st_paragram.{_MODULES[name]}")
+        return getattr(module, name)
     except MissingExtraError as error:
         raise MissingNameError(f"st_paragram.{name}: {error}") from error
     except ImportError as error:
         from st_paragram.core.extras import missing_from_light
 
-        if reason := missing_from_light(error):
-            raise MissingNameError(f"st_paragram.{name}: {reason}") from error
-        raise
+        advice = missing_from_light(error)
+        if advice is None:
+            raise
+        raise MissingNameError(f"st_paragram.{name}: {advice}") from error
 
 
 def _available() -> list[str]:
-    """Return the public names that are installed, for `from st_paragram import *`, which imports
-    them anyway.
-    """
+    """Return the public names that are installed, for `from st_paragram import *`."""
     module = sys.modules[__name__]
     return [name for name in _PUBLIC if hasattr(module, name)]
 
@@ -90,8 +90,7 @@ def __dir__() -> list[str]:
 
 
 class _MissingNames:
-    """A last finder of modules: it gives `from st_paragram import NAME` the error of a missing
-    extra.
+    """Give `from st_paragram import NAME` the error of a missing extra, as the last module finder.
 
     Otherwise Python replaces an AttributeError by "cannot import name".
     """

@@ -1,15 +1,16 @@
-"""The project's exceptions, with a common base class to catch all errors that are raised on
-purpose.
+"""The project's exceptions, with one base class for all errors that are raised on purpose.
 
-ParagramError ├── TextError             parallel text that cannot be read: unequal files, wrong
-columns, broken encoding ├── StoreError            a pair store that is incomplete, damaged or too
-small ├── ModelDirectoryError   a model directory that is missing, incomplete, or would be
-overwritten ├── SettingsError         settings or arguments that contradict each other or the
-procedure ├── MissingExtraError     an optional dependency is not installed │   └── MissingNameError
-a public name needs it; also an AttributeError ├── EvaluationError       evaluation data is missing,
-or a score is not a number ├── DownloadError         a file could not be downloaded, or its content
-is wrong ├── InUseError            another run is writing the same output or folder └── MiningError
-sentences, vectors or an index that cannot be used for mining or search
+ParagramError
+├── TextError             parallel text that cannot be read: unequal files, wrong columns
+├── StoreError            a pair store that is incomplete, damaged or too small
+├── ModelDirectoryError   a model directory that is missing, incomplete or would be overwritten
+├── SettingsError         settings or arguments that contradict each other or the procedure
+├── MissingExtraError     an optional dependency is not installed
+│   └── MissingNameError  a public name needs it; also an AttributeError
+├── EvaluationError       evaluation data is missing, or a score is not a number
+├── DownloadError         a file could not be downloaded, or its content is wrong
+├── InUseError            another run is writing the same output or folder
+└── MiningError           sentences, vectors or an index that cannot be mined or searched
 """
 
 from __future__ import annotations
@@ -21,8 +22,9 @@ from pathlib import Path
 
 
 class ParagramError(Exception):
-    """Base class of all errors raised on purpose; the message is one line: the problem, its place,
-    and what to do.
+    """Base class of all errors raised on purpose.
+
+    The message is one line: the problem, its place, and what to do.
     """
 
 
@@ -63,9 +65,7 @@ class InUseError(ParagramError):
 
 
 class MiningError(ParagramError):
-    """Sentences, vectors or an index that cannot be used for mining or search, or do not fit
-    together.
-    """
+    """Sentences, vectors or an index that cannot be used for mining or search."""
 
 
 #: Errors of libraries for files with unexpected content; this package's errors are not among them.
@@ -85,8 +85,9 @@ DAMAGED = (
 def refused(
     error: type[ParagramError], where: str | Path, what: str, advice: str, *others: type[Exception]
 ) -> Iterator[None]:
-    """Turn the errors of libraries for a damaged file, `DAMAGED` or `others`, into `WHERE: WHAT
-    (REASON); ADVICE`.
+    """Turn the errors of libraries for a damaged file into `WHERE: WHAT (REASON); ADVICE`.
+
+    These errors are `DAMAGED` and `others`.
     """
     try:
         yield
@@ -97,26 +98,24 @@ def refused(
 
 
 def one_line(message: object, most: int = 200, about: str | Path | None = None) -> str:
-    """Format an error or a text in one line of at most `most` characters; an error without text by
-    its type.
+    """Format an error or a text in one line; an error without text by its type.
 
     Args:
-        message: The error or text.
+        message: Error or text.
         most: Maximum number of characters.
-        about: A file that the surrounding message already names, so that an `OSError` does not name
+        about: File that the surrounding message already names, so that an `OSError` does not name
             it again.
     """
-    if (
-        isinstance(message, OSError)
-        and message.errno
-        and about
-        and message.filename in (None, about, str(about))
-    ):
-        return os.strerror(message.errno)
-    words = " ".join(str(message).split()) or type(message).__name__
+    if isinstance(message, OSError) and message.errno and about is not None:
+        is_named = message.filename not in (None, about, str(about))
+        if not is_named:
+            return os.strerror(message.errno)
+    line = " ".join(str(message).split()) or type(message).__name__
     # other characters may control a terminal
-    line = "".join(sign if sign.isprintable() else "?" for sign in words)
-    return line if len(line) <= most else f"{line[: most - 3]}..."
+    line = "".join(character if character.isprintable() else "?" for character in line)
+    if len(line) > most:
+        return f"{line[: most - 3]}..."
+    return line
 
 
 def short(value: object, most: int = 80) -> str:

@@ -15,8 +15,7 @@ import sys
 from pathlib import Path
 
 import pytest
-
-from st_paragram.core.settings import table
+from support.settings_table import table
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGES = [

@@ -1,5 +1,4 @@
-"""The languages of a multilingual vocabulary, and models cut down to some of them, without
-training.
+"""The languages of a multilingual vocabulary, and models cut down to some of them.
 
 `languages.safetensors` of an included model has bits for each language, uint8 (ceil(V / 8),), in
 the order of `numpy.packbits`: they mark which of the V pieces occur in the training text of this
@@ -31,19 +30,19 @@ Pieces = NDArray[np.bool_]
 
 def pieces_in(texts: Iterable[str], tokenizer: Tokenizer, num_threads: int = 1) -> Pieces:
     """Return which pieces occur in texts, bool (V,)."""
-    found, remaining = np.zeros(len(tokenizer), np.bool_), iter(texts)
+    pieces = np.zeros(len(tokenizer), np.bool_)
+    remaining = iter(texts)
     while block := list(islice(remaining, _BLOCK)):
-        found[tokenizer.encode(block, None, num_threads)[0]] = True
-    return found
+        ids, _ = tokenizer.encode(block, None, num_threads)
+        pieces[ids] = True
+    return pieces
 
 
 def write_languages(folder: Path, pieces: Mapping[str, Pieces]) -> None:
-    """Write `languages.safetensors` into a model directory; `pieces` marks the pieces (V,) of each
-    language.
-    """
+    """Write `languages.safetensors`; `pieces` marks the pieces of each language, (V,)."""
     from safetensors.numpy import save
 
-    packed = {language: np.packbits(found) for language, found in sorted(pieces.items())}
+    packed = {language: np.packbits(pieces[language]) for language in sorted(pieces)}
     (folder / FILE).write_bytes(save(packed))
 
 
@@ -51,7 +50,9 @@ def read_languages(folder: Path) -> dict[str, NDArray[np.uint8]]:
     """Read the packed bits of each language; empty for a model without `languages.safetensors`."""
     from safetensors.numpy import load_file
 
-    return load_file(folder / FILE) if (folder / FILE).is_file() else {}
+    if not (folder / FILE).is_file():
+        return {}
+    return load_file(folder / FILE)
 
 
 def cut(model: AveragingModel, folder: Path, languages: Sequence[str]) -> AveragingModel:
@@ -60,33 +61,40 @@ def cut(model: AveragingModel, folder: Path, languages: Sequence[str]) -> Averag
     Texts in these languages keep their embeddings, except for rare pieces that the training text
     lacked.
     """
-    known = read_languages(folder)
-    if unknown := [language for language in languages if language not in known]:
-        has = (
-            f"it knows {', '.join(known)}"
-            if known
-            else "its folder does not say which pieces a language uses"
-        )
-        raise SettingsError(f"{folder.name} has no pieces of language {unknown[0]!r}; {has}")
+    pieces = read_languages(folder)
+    for language in languages:
+        if language not in pieces:
+            advice = "its folder does not say which pieces a language uses"
+            if pieces:
+                advice = f"it knows {', '.join(pieces)}"
+            raise SettingsError(f"{folder.name} has no pieces of language {language!r}; {advice}")
     tokenizer = model.tokenizer
     assert isinstance(tokenizer, SentencePieceTokenizer)  # only such models have the file
     kept = np.zeros(len(tokenizer), np.bool_)
     for language in languages:
-        kept |= np.unpackbits(known[language], count=len(kept)).astype(np.bool_)
+        kept |= np.unpackbits(pieces[language], count=len(kept)).astype(np.bool_)
     # the unknown id and control symbols
-    kept |= [tokenizer.piece(each) is None for each in range(len(kept))]
-    content, table = _cut_pieces(tokenizer.content, kept), model.table
-    table = Table(table.weight[kept], None if table.scale is None else table.scale[kept])
+    kept |= [tokenizer.piece(number) is None for number in range(len(kept))]
+    content = _cut_pieces(tokenizer.content, kept)
+    scale = model.table.scale
+    if scale is not None:
+        scale = scale[kept]
     return replace(
-        model, tokenizer=SentencePieceTokenizer(content, **tokenizer.options), table=table
+        model,
+        tokenizer=SentencePieceTokenizer(content, **tokenizer.options),
+        table=Table(model.table.weight[kept], scale),
     )
 
 
 def _cut_pieces(model: bytes, kept: Pieces) -> bytes:
     """Remove the pieces that are not `kept`, (V,), from a model; all other bytes stay unchanged."""
-    result, end, number = bytearray(), 0, 0
+    result = bytearray()
+    end = 0
+    number = 0
     for message, _, stop in fields(model):
         if message != PIECE or kept[number]:
             result += model[end:stop]
-        number, end = number + (message == PIECE), stop
+        if message == PIECE:
+            number += 1
+        end = stop
     return bytes(result)

@@ -1,5 +1,4 @@
-"""Encoding without torch: reading model directories, tables of embeddings, and the encoder.
+"""What everything else needs: the encoder, model directories, tokenizers, stores, settings, files.
 
-Nothing here, and nothing that these modules import, imports torch, sentence-transformers or
-transformers.
+Nothing here imports torch, sentence-transformers or transformers.
 """

@@ -15,9 +15,7 @@ from st_paragram.core.native import kernels
 from st_paragram.core.quantization import Vectors
 from st_paragram.errors import SettingsError
 
-#: Rows converted at a time: they fit into the cache, and no second float32 matrix is needed in
-#: memory.
-_BLOCK = 1 << 10
+_BLOCK = 1 << 10  # rows converted at a time, so that they fit into the cache
 _SHORTEST = 1e-12  # vectors are divided by at least this length
 
 Ids = NDArray[np.integer[Any]]
@@ -35,22 +33,22 @@ class TableType(str, Enum):
     @classmethod
     def of(cls, name: str) -> TableType:
         """Return the type of this name; refuse an unknown name."""
-        if name not in list(cls):
-            raise SettingsError(
-                f"unknown number type {name!r}; choose {', '.join(kind.value for kind in cls)}"
-            )
+        names = [kind.value for kind in cls]
+        if name not in names:
+            raise SettingsError(f"unknown number type {name!r}; choose {', '.join(names)}")
         return cls(name)
 
 
-_KERNELS = dict(
-    zip(TableType, ("mean_rows", "mean_rows_f16", "mean_rows_i8", "mean_rows_i4"), strict=True)
-)
+_KERNELS = {
+    TableType.FLOAT32: "mean_rows",
+    TableType.FLOAT16: "mean_rows_f16",
+    TableType.INT8: "mean_rows_i8",
+    TableType.INT4: "mean_rows_i4",
+}
 
 
 def for_any_reader(kind: TableType) -> TableType:
-    """Return the type that plain sentence-transformers can read: int8 for int4, with the same
-    numbers.
-    """
+    """Return the type with equal numbers that plain sentence-transformers can read."""
     return TableType.INT8 if kind is TableType.INT4 else kind
 
 
@@ -65,17 +63,18 @@ class Table:
     @cached_property
     def kind(self) -> TableType:
         """The number type of the table."""
-        return (
-            TableType.INT4 if self.weight.dtype == np.uint8 else TableType(self.weight.dtype.name)
-        )
+        if self.weight.dtype == np.uint8:
+            return TableType.INT4
+        return TableType(self.weight.dtype.name)
 
     @cached_property
     def dimension(self) -> int:
-        """D."""
-        return int(self.weight.shape[1]) * (2 if self.kind is TableType.INT4 else 1)
+        """Dimension D of the embeddings."""
+        columns = int(self.weight.shape[1])
+        return 2 * columns if self.kind is TableType.INT4 else columns
 
     def __len__(self) -> int:
-        """V."""
+        """Number of rows, V."""
         return len(self.weight)
 
     def __deepcopy__(self, memo: object) -> Table:
@@ -85,20 +84,22 @@ class Table:
     def rows(self, ids: Any) -> Vectors:
         """Look up rows, float32 (..., D), for ids of any shape (...)."""
         numbers = self.weight[ids]
-        rows: Vectors = (
-            quantization.from_int4(numbers) if self.kind is TableType.INT4 else numbers
-        ).astype(np.float32)
+        if self.kind is TableType.INT4:
+            numbers = quantization.from_int4(numbers)
+        rows: Vectors = numbers.astype(np.float32)
         if self.scale is not None:
             rows *= np.asarray(self.scale[ids])[..., None]
         return rows
 
     def is_finite(self) -> bool:
         """Whether no component is infinite or NaN."""
-        return bool(np.isfinite(self.weight if self.scale is None else self.scale).all())
+        numbers = self.weight if self.scale is None else self.scale
+        return bool(np.isfinite(numbers).all())
 
     def truncated(self, dimension: int | None) -> Table:
-        """Copy the first dimensions of all rows; an odd number of int4 dimensions becomes int8,
-        with equal numbers.
+        """Copy the first dimensions of all rows.
+
+        An odd number of int4 dimensions becomes int8, with equal numbers.
         """
         if dimension is None or dimension >= self.dimension:
             return self
@@ -109,8 +110,9 @@ class Table:
         return Table(np.ascontiguousarray(self.weight[:, :dimension]), self.scale)
 
     def converted(self, kind: TableType) -> Table:
-        """Convert to another number type; int4 becomes int8 without rounding, with the same
-        integers and scales.
+        """Convert to another number type.
+
+        int4 becomes int8 without rounding, with the same integers and scales.
         """
         if kind is self.kind:
             return self
@@ -118,10 +120,14 @@ class Table:
             return Table(quantization.from_int4(self.weight), self.scale).converted(kind)
         if kind is TableType.INT4:
             quantization.check_even(self.dimension)
-        parts = [
-            _stored(self.rows(slice(at, at + _BLOCK)), kind) for at in range(0, len(self), _BLOCK)
-        ]
-        table = Table(*map(np.concatenate, zip(*parts, strict=True)))
+        weights = []
+        scales = []
+        for begin in range(0, len(self), _BLOCK):
+            weight, scale = _stored(self.rows(slice(begin, begin + _BLOCK)), kind)
+            weights.append(weight)
+            if scale is not None:
+                scales.append(scale)
+        table = Table(np.concatenate(weights), np.concatenate(scales) if scales else None)
         if kind is TableType.FLOAT16 and not table.is_finite():
             raise SettingsError("values above 65,504 do not fit in float16; choose int8 or float32")
         return table
@@ -137,36 +143,40 @@ class Table:
     def fill_means(
         self, ids: Ids, offsets: Offsets, out: Vectors, normalized: bool, threads: int
     ) -> bool:
-        """Write the mean of each text's rows into `out`, C-contiguous; return whether all are
-        finite.
+        """Write the mean of each text's rows into `out`; return whether all are finite.
 
-        Text i is ids[offsets[i]:offsets[i + 1]]; its mean is zero if it has no ids. `normalized`
-        means have length 1.
+        `out` is C-contiguous. Text i is ids[offsets[i]:offsets[i + 1]]; its mean is zero if it has
+        no ids. `normalized` means have length 1.
         """
         native = kernels()
         if native is None or not (self.weight.flags.c_contiguous and self.weight.flags.aligned):
             self._means_in_numpy(ids, offsets, out)
-            return bool(np.isfinite(normalize(out) if normalized else out).all())
+            if normalized:
+                normalize(out)
+            return bool(np.isfinite(out).all())
         mean_rows = getattr(native, _KERNELS[self.kind])
         weight = self.weight.view(np.uint16) if self.kind is TableType.FLOAT16 else self.weight
-        scales = () if self.scale is None else (self.scale,)
-        return bool(mean_rows(weight, *scales, _narrow(ids), offsets, out, normalized, threads))
+        ids = _narrow(ids)
+        if self.scale is None:
+            return bool(mean_rows(weight, ids, offsets, out, normalized, threads))
+        return bool(mean_rows(weight, self.scale, ids, offsets, out, normalized, threads))
 
     def _means_in_numpy(self, ids: Ids, offsets: Offsets, out: Vectors) -> None:
-        """Convert each row that occurs only once, and average texts of the same length together."""
+        """Convert each distinct row once, and average texts of the same length together."""
         distinct, places = np.unique(ids, return_inverse=True)
         if len(ids) and not 0 <= distinct[0] <= distinct[-1] < len(self):
             raise ValueError(
                 f"ids from {distinct[0]} to {distinct[-1]}, but a table of {len(self)} rows"
             )
-        rows, counts = self.rows(distinct), np.diff(offsets)
+        rows = self.rows(distinct)
+        counts = np.diff(offsets)
         out[counts == 0] = 0
         for count in np.unique(counts[counts > 0]):
             texts = np.flatnonzero(counts == count)
             out[texts] = rows[places[offsets[texts, None] + np.arange(count)]].mean(axis=1)
 
 
-def _stored(rows: Vectors, kind: TableType) -> tuple[NDArray[Any], ...]:
+def _stored(rows: Vectors, kind: TableType) -> tuple[NDArray[Any], NDArray[np.float32] | None]:
     """Convert rows to stored numbers, with scales for integers."""
     if kind is TableType.INT4:
         return quantization.to_int4(rows)
@@ -174,7 +184,7 @@ def _stored(rows: Vectors, kind: TableType) -> tuple[NDArray[Any], ...]:
         scales = quantization.int8_scales(rows)
         return quantization.to_int8(rows, scales), scales
     with np.errstate(over="ignore"):
-        return (rows.astype(kind.value),)
+        return rows.astype(kind.value), None
 
 
 def normalize(vectors: Vectors) -> Vectors:
@@ -185,7 +195,7 @@ def normalize(vectors: Vectors) -> Vectors:
 
 
 def _narrow(ids: Ids) -> NDArray[np.int32]:
-    """Convert ids to the kernels' type; refuse ids that do not fit, which would become other ids."""
+    """Convert ids to the kernels' type; refuse ids that do not fit."""
     narrow = ids.astype(np.int32, copy=False)
     if narrow is not ids and ids.dtype != np.uint16 and not np.array_equal(narrow, ids):
         raise ValueError(f"ids from {ids.min()} to {ids.max()}; no table has so many rows")

@@ -1,4 +1,4 @@
-"""Optional dependencies: imported when they are needed, with one kind of error if they are missing."""
+"""Optional dependencies: imported when needed, with one kind of error if they are missing."""
 
 from __future__ import annotations
 
@@ -11,39 +11,51 @@ from st_paragram.errors import MissingExtraError
 
 # Packages of the full installation that the light installation lacks.
 _FULL = (
-    "torch", "transformers", "sentence_transformers", "h5py", "scipy", "datasets", "accelerate", "huggingface_hub",
+    "torch",
+    "transformers",
+    "sentence_transformers",
+    "h5py",
+    "scipy",
+    "datasets",
+    "accelerate",
+    "huggingface_hub",
     "langcodes",
-)  # fmt: skip
+)
 
 
 def missing_from_light(error: ImportError) -> str | None:
-    """Return advice if the light installation lacks a package, in one line; None for any other
-    error.
-    """
+    """Return advice if the light installation lacks a package; None for any other error."""
     package = (error.name or "").partition(".")[0]
     if package not in _FULL:
         return None
-    seen = f"{package.replace('_', '-')} is not installed (the light installation leaves it out)"
-    return f"{seen}; for a full installation in a clone, run: pip install -e ."
+    return (
+        f"{package.replace('_', '-')} is not installed (the light installation leaves it out);"
+        " for a full installation in a clone, run: pip install -e ."
+    )
 
 
 def require(package: str, extra: str, purpose: str = "") -> ModuleType:
-    """Import an optional package or one of its modules, which an `extra` of setup.cfg installs;
-    `purpose` needs it.
+    """Import an optional package or one of its modules.
+
+    Args:
+        package: Name of the package or module.
+        extra: Extra of setup.cfg that installs it.
+        purpose: What needs it, for the error.
     """
     try:
         return importlib.import_module(package)
     except ImportError as error:
         missing = (error.name or package).partition(".")[0]
-        needs = f"{purpose} needs {missing}" if purpose else f"{missing} is needed"
+        problem = f"{purpose} needs {missing}" if purpose else f"{missing} is needed"
         raise MissingExtraError(
-            f"{needs}, which cannot be imported ({error}); {_advice(extra)}"
+            f"{problem}, which cannot be imported ({error}); {_advice(extra)}"
         ) from error
 
 
 def _advice(extra: str) -> str:
-    """How to install an extra: without torch, by naming its packages, since `st_paragram[...]`
-    would install torch.
+    """Return how to install an extra.
+
+    Without torch, its packages are named, since `st_paragram[...]` would install torch.
     """
     if find_spec("torch") is not None:
         return f'pip install "st_paragram[{extra}]"'
@@ -51,10 +63,14 @@ def _advice(extra: str) -> str:
 
     from packaging.requirements import Requirement
 
+    names = []
     with suppress(PackageNotFoundError):
-        needed = map(Requirement, requires("st_paragram") or ())
-        if names := [each.name for each in needed if f'extra == "{extra}"' in str(each.marker)]:
-            return f"pip install {' '.join(names)} (extra {extra})"
+        for line in requires("st_paragram") or ():
+            requirement = Requirement(line)
+            if f'extra == "{extra}"' in str(requirement.marker):
+                names.append(requirement.name)
+    if names:
+        return f"pip install {' '.join(names)} (extra {extra})"
     return f"install the packages of the extra {extra} in setup.cfg"
 
 

@@ -21,7 +21,7 @@ STDIN = "-"  # stands for standard input in place of a file
 UNFINISHED = re.compile(r"\.(.+)\.[0-9a-f]{12}\.part")
 # a full disk, a used-up quota, a limit of the system
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-#: Words of libraries in errors for a full disk: of Rust, numpy, torch.
+#: Words in the errors of Rust, numpy and torch for a full disk.
 _FULL_TEXT = re.compile(
     r"(?i)no space left|storagefull|\d+ requested and \d+ written|streamwriter failed"
     r" writing|unexpected pos \d+ vs \d+"
@@ -30,7 +30,7 @@ _FULL_TEXT = re.compile(
 
 @contextmanager
 def atomic(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file for writing that takes its name only when the `with` block ends without an error."""
+    """Open a file for writing that takes its name only when the block ends without an error."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = unfinished_name(path)
     try:
@@ -48,9 +48,7 @@ def unfinished_name(path: Path) -> Path:
 
 
 def is_full_disk(error: BaseException | None) -> bool:
-    """Whether an error, or the error that it was raised from, is that of a full disk; libraries
-    have many forms.
-    """
+    """Whether an error, or an error that it was raised from, is that of a full disk."""
     while error is not None:
         if isinstance(error, OSError) and error.errno in _FULL:
             return True
@@ -62,20 +60,19 @@ def is_full_disk(error: BaseException | None) -> bool:
 
 @contextmanager
 def naming_full_disk(path: Path) -> Iterator[None]:
-    """Turn any library's error for a full disk into an `OSError` that names the path, unless it
-    names a file.
-    """
+    """Turn any error for a full disk that does not name a file into an `OSError` with the path."""
     try:
         yield
     except Exception as error:
-        named = isinstance(error, OSError) and error.filename is not None
-        if named or isinstance(error, ParagramError) or not is_full_disk(error):
+        has_name = isinstance(error, OSError) and error.filename is not None
+        if has_name or isinstance(error, ParagramError) or not is_full_disk(error):
             raise
-        number = (
-            error.errno if isinstance(error, OSError) and error.errno in _FULL else errno.ENOSPC
-        )
-        # a temporary folder, whose output the user knows
-        if match := UNFINISHED.fullmatch(path.parent.name):
+        number = errno.ENOSPC
+        if isinstance(error, OSError) and error.errno in _FULL:
+            number = error.errno
+        # in a temporary folder, name the output that the user knows
+        match = UNFINISHED.fullmatch(path.parent.name)
+        if match:
             path = path.parent.with_name(match[1])
         raise OSError(number, os.strerror(number), str(path)) from error
 
@@ -97,8 +94,9 @@ def read_json(path: str | Path) -> Any:
 
 
 def read_record(path: str | Path, kind: type[_Record]) -> _Record:
-    """Read a dataclass from a JSON file with its fields; a `ValueError` of one line says what does
-    not fit.
+    """Read a dataclass from a JSON file with its fields.
+
+    A `ValueError` of one line shows which value does not fit.
     """
     import pydantic  # slow to import, and many runs read no record
 
@@ -106,31 +104,34 @@ def read_record(path: str | Path, kind: type[_Record]) -> _Record:
         return pydantic.TypeAdapter(kind).validate_json(Path(path).read_bytes(), strict=True)
     except pydantic.ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
-        place = ".".join(map(str, first["loc"]))
+        place = ".".join(str(part) for part in first["loc"])
         raise ValueError(f"{place}: {first['msg']}" if place else first["msg"]) from error
 
 
 def file_for_folder(path: str | Path, folder: str = "a folder") -> str | None:
-    """Return an error text if a path is a file where a folder is expected; None if it is not a
-    file.
-    """
-    return f"{path} is a file, but {folder} is expected" if Path(path).is_file() else None
+    """Return an error text if a path is a file where a folder is expected."""
+    if Path(path).is_file():
+        return f"{path} is a file, but {folder} is expected"
+    return None
 
 
 def folder_for_file(path: str | Path, file: str = "a file") -> str | None:
-    """Return an error text if a path is a folder where a file is expected; None if it is not a
-    folder.
-    """
-    return f"{path} is a folder, but {file} is expected" if Path(path).is_dir() else None
+    """Return an error text if a path is a folder where a file is expected."""
+    if Path(path).is_dir():
+        return f"{path} is a folder, but {file} is expected"
+    return None
 
 
 def not_writable(path: Path) -> str | None:
     """Return an error text if nothing can be created at a path; None if it can."""
-    folder = next((place for place in path.parents if place.exists()), path.parent)
-    if wrong := file_for_folder(folder):
-        return f"{wrong}; choose another place for {path.name}"
+    folder = path.parent
+    while not folder.exists() and folder != folder.parent:
+        folder = folder.parent
+    advice = f"choose another place for {path.name}"
+    if folder.is_file():
+        return f"{file_for_folder(folder)}; {advice}"
     if not folder.is_dir() or not os.access(folder, os.W_OK):
-        return f"{folder} is not writable; choose another place for {path.name}"
+        return f"{folder} is not writable; {advice}"
     return None
 
 
@@ -141,9 +142,7 @@ def digest(*parts: Any) -> str:
 
 
 def file_digest(path: str | Path) -> str:
-    """Identify a file by absolute path, size and modification time; a pipe gets a new digest each
-    time.
-    """
+    """Identify a file by absolute path, size and modification time; a pipe is always new."""
     if is_pipe(path):
         return digest(str(path), uuid.uuid4().hex)
     try:
@@ -168,8 +167,10 @@ def is_pipe(path: str | Path) -> bool:
 
 
 def names_of(names: str | Path | Sequence[Any]) -> list[Any]:
-    """Return names as a list, and one name as a list of one: a str is a sequence too, of letters."""
-    return [names] if isinstance(names, str | Path) else list(names)
+    """Return names as a list, also a single name, since a str is a sequence of letters."""
+    if isinstance(names, str | Path):
+        return [names]
+    return list(names)
 
 
 @dataclass(frozen=True)
@@ -182,9 +183,11 @@ class FileDescription:
 
 def describe_files(path: Path) -> dict[str, FileDescription]:
     """Describe a file by its name, or all files of a folder by their paths within it."""
-    files = [path] if path.is_file() else sorted(file for file in path.rglob("*") if file.is_file())
     root = path.parent if path.is_file() else path
-    return {
-        str(file.relative_to(root)): FileDescription(file.stat().st_size, content_digest(file))
-        for file in files
-    }
+    paths = [path] if path.is_file() else sorted(path.rglob("*"))
+    descriptions = {}
+    for file in paths:
+        if file.is_file():
+            name = str(file.relative_to(root))
+            descriptions[name] = FileDescription(file.stat().st_size, content_digest(file))
+    return descriptions

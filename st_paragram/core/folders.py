@@ -25,7 +25,8 @@ _OLD = "old"  # name of a folder while it is being replaced
 def cache_folder() -> Path:
     """Return `$ST_PARAGRAM_CACHE`, or `$XDG_CACHE_HOME/st_paragram`, or `~/.cache/st_paragram`."""
     try:
-        if named := os.environ.get(CACHE_VARIABLE):
+        named = os.environ.get(CACHE_VARIABLE)
+        if named:
             return Path(named).expanduser().absolute()
         return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "st_paragram"
     except RuntimeError as error:  # as in a container, for a user without an entry in /etc/passwd
@@ -35,9 +36,7 @@ def cache_folder() -> Path:
 
 
 def writable_cache(folder: str = "") -> Path:
-    """Return the cache, or a folder in it, and check that it can be written; nothing is created
-    yet.
-    """
+    """Return the cache, or a folder in it, if it can be written; nothing is created yet."""
     path = cache_folder() / folder
     if not_writable(path / "file"):
         raise ParagramError(
@@ -48,14 +47,14 @@ def writable_cache(folder: str = "") -> Path:
 
 @contextmanager
 def atomic_folder(path: Path) -> Iterator[Path]:
-    """Give the path of a folder to create, which takes its name only when the `with` block ends
-    without an error.
+    """Give a path for a new folder that takes its name only when the block ends without an error.
 
     A folder of that name is replaced. If the process is killed meanwhile, `output_lock` restores
     the old folder.
     """
     with temporary_folder(path) as folder:
-        new, old = folder / "new", folder / _OLD
+        new = folder / "new"
+        old = folder / _OLD
         yield new
         try:
             if path.exists():
@@ -87,9 +86,7 @@ def is_own_folder(path: Path) -> bool:
 
 
 def make_own_folder(path: Path) -> None:
-    """Create a folder that this package may remove; accept such a folder of an earlier run, and
-    refuse any other.
-    """
+    """Create a folder that this package may remove, or accept such a folder of an earlier run."""
     if is_own_folder(path):
         return
     if path.exists() or path.is_symlink():
@@ -123,27 +120,32 @@ def _remove(folder: Path) -> None:
                 shutil.rmtree(path, ignore_errors=True)
             elif path.name != MARKER:
                 path.unlink()
-        if {path.name for path in folder.iterdir()} <= {MARKER}:
+        if _is_empty(folder):
             (folder / MARKER).unlink(missing_ok=True)
             folder.rmdir()
 
 
+def _is_empty(folder: Path) -> bool:
+    """Whether a folder has no file except a marker."""
+    return all(path.name == MARKER for path in folder.iterdir())
+
+
 def remove_unfinished(folder: Path, name: str | None = None) -> None:
-    """Remove leftovers of killed runs in a folder, for one output or for all; no other run may be
-    writing there.
+    """Remove leftovers of killed runs in a folder, for one output or for all.
+
+    No other run may be writing there.
     """
-    for left in list(folder.glob(".*.part")):
-        match = UNFINISHED.fullmatch(left.name)
-        if match is None or name not in (None, match[1]) or left.is_symlink():
+    for path in list(folder.glob(".*.part")):
+        match = UNFINISHED.fullmatch(path.name)
+        if match is None or name not in (None, match[1]) or path.is_symlink():
             continue
-        if left.is_dir():
-            _bring_back(left / _OLD, folder / match[1])
+        if path.is_dir():
+            _bring_back(path / _OLD, folder / match[1])
         with suppress(OSError):  # another user's
-            if not left.is_dir():
-                left.unlink()
-            # killed at once
-            elif is_own_folder(left) or {path.name for path in left.iterdir()} <= {MARKER}:
-                _remove(left)
+            if not path.is_dir():
+                path.unlink()
+            elif is_own_folder(path) or _is_empty(path):  # empty if killed before it had a marker
+                _remove(path)
 
 
 def _bring_back(old: Path, path: Path) -> None:

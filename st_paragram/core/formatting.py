@@ -17,32 +17,37 @@ def are_counts(values: Mapping[str, Any]) -> bool:
 
 
 def in_words(value: Any) -> str:
-    """Format a JSON value in one line: nested parts in brackets, without counts of zero, long lists
-    truncated.
+    """Format a JSON value in one line.
+
+    Nested values are in brackets, counts of zero are left out, and long lists are truncated.
     """
     if value is None or value in ({}, [], (), ""):
         return "none"
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if isinstance(value, int | float):
-        return f"{value:,}" if isinstance(value, int) else f"{value:.6g}"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:.6g}"
     if isinstance(value, Mapping):
-        shown = {name: part for name, part in value.items() if part != 0 or not are_counts(value)}
-        return (
-            ", ".join(
-                f"{name.replace('_', ' ')} {_in_brackets(part)}" for name, part in shown.items()
-            )
-            or "none"
-        )
+        return _mapping_in_words(value)
     if isinstance(value, Sequence) and not isinstance(value, str):
-        more = f", ... ({len(value)} in all)" if len(value) > MOST else ""
-        return ", ".join(map(in_words, value[:MOST])) + more
+        items = ", ".join(in_words(item) for item in value[:MOST])
+        return f"{items}, ... ({len(value)} in all)" if len(value) > MOST else items
     return " ".join(str(value).split())
 
 
-def _in_brackets(value: Any) -> str:
-    nested = value and isinstance(value, Mapping | Sequence) and not isinstance(value, str)
-    return f"({in_words(value)})" if nested else in_words(value)
+def _mapping_in_words(values: Mapping[str, Any]) -> str:
+    leave_out_zeros = are_counts(values)
+    items = []
+    for name, value in values.items():
+        if leave_out_zeros and value == 0:
+            continue
+        text = in_words(value)
+        if value and isinstance(value, Mapping | list | tuple):
+            text = f"({text})"
+        items.append(f"{name.replace('_', ' ')} {text}")
+    return ", ".join(items) or "none"
 
 
 def counted(count: int, thing: str) -> str:
@@ -52,37 +57,41 @@ def counted(count: int, thing: str) -> str:
 
 def size_in_words(count: float) -> str:
     """Format a number of bytes: "1.2 GB"."""
-    for unit in ("bytes", "kB", "MB"):
-        if count < 1000:
-            return (
-                f"{count:.0f} {unit}" if count >= 10 or unit == "bytes" else f"{count:.1f} {unit}"
-            )
+    if count < 1000:
+        return f"{count:.0f} bytes"
+    for unit in ("kB", "MB"):
         count /= 1000
-    return f"{count:.1f} GB"
+        if count < 1000:
+            return f"{count:.0f} {unit}" if count >= 10 else f"{count:.1f} {unit}"
+    return f"{count / 1000:.1f} GB"
 
 
 def listed(names: Sequence[str]) -> str:
     """Join names for a sentence: "a, b and c"."""
-    return " and ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)
+    if len(names) < 2:
+        return "".join(names)
+    return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> str:
-    r"""Format a Markdown table without a final newline; the first `left` columns are left-aligned,
-    the rest right.
+    r"""Format a Markdown table without a final newline.
 
-    A `|` inside a cell is escaped and a line break becomes a space, so that neither can shift the
-    columns.
+    The first `left` columns are left-aligned, the rest right. A `|` inside a cell is escaped and a
+    line break becomes a space, so that neither can shift the columns.
     """
-    rule = "| --- " * left + "| ---: " * (len(head) - left) + "|"
-    return "\n".join([_line(head), rule, *map(_line, rows)])
+    lines = [_line(head), "| --- " * left + "| ---: " * (len(head) - left) + "|"]
+    for row in rows:
+        lines.append(_line(row))
+    return "\n".join(lines)
 
 
 def hundredths(value: float | None, digits: int = 1) -> str:
     """Format a share times 100, as in the papers; `-` for None or NaN."""
-    return MISSING if value is None or not math.isfinite(value) else f"{100 * value:.{digits}f}"
+    if value is None or not math.isfinite(value):
+        return MISSING
+    return f"{100 * value:.{digits}f}"
 
 
 def _line(cells: Sequence[str]) -> str:
-    return (
-        "| " + " | ".join(str(cell).replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
-    )
+    texts = [str(cell).replace("|", "\\|").replace("\n", " ") for cell in cells]
+    return f"| {' | '.join(texts)} |"

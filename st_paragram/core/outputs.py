@@ -23,24 +23,23 @@ _PART = re.compile(r"((\w+_)?\d+_\w+|language-\w+|decoders)(/.*)?")
 #: a slash is for names in the folder itself and in the folders of a pipeline's parts.
 _OUTPUT_FOLDERS = {
     "st_paragram.json": (
-        *(
-            "st_paragram.json",
-            "training.json",
-            "modules.json",
-            "*config.json",
-            "config_sentence_transformers.json",
-            "*.safetensors",
-            "*.index.json",
-        ),
-        *(
-            "*.model",
-            "tokenizer.json",
-            "special_tokens_map.json",
-            "added_tokens.json",
-            "vocab.json",
-            "vocab.txt",
-        ),
-        *("merges.txt", "*.jinja", "README.md", ".gitattributes"),
+        "st_paragram.json",
+        "training.json",
+        "modules.json",
+        "*config.json",
+        "config_sentence_transformers.json",
+        "*.safetensors",
+        "*.index.json",
+        "*.model",
+        "tokenizer.json",
+        "special_tokens_map.json",
+        "added_tokens.json",
+        "vocab.json",
+        "vocab.txt",
+        "merges.txt",
+        "*.jinja",
+        "README.md",
+        ".gitattributes",
     ),
     "embeddings.json": ("embeddings.json", "shard-*.npy"),
     "sentences.lance": ("sentences.lance/*", "in-use.lock"),
@@ -49,19 +48,14 @@ _OUTPUT_FOLDERS = {
 
 def check_output(path: Path, overwrite: bool) -> None:
     """Refuse an unusable output file before any work is done for it."""
-    if path.is_symlink() and not path.exists():
-        raise ParagramError(
-            f"{path} is a link to a file that does not exist; remove it or choose another name"
-        )
-    if path.exists():
-        if not path.is_file():
-            raise ParagramError(
-                f"{folder_for_file(path) or f'{path} is not a regular file'}; name a file"
-            )
-        if not overwrite:
-            raise ParagramError(f"{path} exists; choose another name or give --overwrite")
-    if refusal := not_writable(path):
-        raise ParagramError(refusal)
+    _check_place(path, "file", ParagramError)
+    if not path.exists():
+        return
+    if not path.is_file():
+        problem = folder_for_file(path) or f"{path} is not a regular file"
+        raise ParagramError(f"{problem}; name a file")
+    if not overwrite:
+        raise ParagramError(f"{path} exists; choose another name or give --overwrite")
 
 
 def check_different(outputs: Sequence[Path], inputs: Sequence[str | Path] = ()) -> None:
@@ -92,25 +86,32 @@ def check_output_folder(
     """
     if not path.name or path.name == "..":
         raise error(f"{path}: the folder cannot be created; choose another place")
-    if path.is_symlink() and not path.exists():
-        raise error(
-            f"{path} is a link to a folder that does not exist; remove it or choose another name"
-        )
-    if refusal := not_writable(path):
-        raise error(refusal)
+    _check_place(path, "folder", error)
     if not path.exists():
         return
-    if wrong := file_for_folder(path):
-        raise error(f"{wrong}; choose another name")
+    if path.is_file():
+        raise error(f"{file_for_folder(path)}; choose another name")
     if not (path / marker).exists():
         raise error(f"{path} exists and is not a {kind}; choose another name")
     if not overwrite:
         raise error(f"{path} exists; choose another name or give --overwrite")
-    if foreign := _foreign_file(path, _OUTPUT_FOLDERS[marker]):
+    foreign = _foreign_file(path, _OUTPUT_FOLDERS[marker])
+    if foreign is not None:
         raise error(
             f"{path} has files that are not of a {kind}, such as {foreign}; move them or choose"
             " another name"
         )
+
+
+def _check_place(path: Path, kind: str, error: type[ParagramError]) -> None:
+    """Refuse a place where no output can be created."""
+    if path.is_symlink() and not path.exists():
+        raise error(
+            f"{path} is a link to a {kind} that does not exist; remove it or choose another name"
+        )
+    refusal = not_writable(path)
+    if refusal:
+        raise error(refusal)
 
 
 def _foreign_file(folder: Path, patterns: Sequence[str]) -> str | None:
@@ -119,22 +120,25 @@ def _foreign_file(folder: Path, patterns: Sequence[str]) -> str | None:
     A pattern without a slash is for names in the folder itself and in the folders of a pipeline's
     parts.
     """
-    of_paths = [pattern for pattern in patterns if "/" in pattern]
-    of_names = [pattern for pattern in patterns if "/" not in pattern]
+    paths = [pattern for pattern in patterns if "/" in pattern]
+    names = [pattern for pattern in patterns if "/" not in pattern]
     for path in sorted(folder.rglob("*")):
-        is_folder = path.is_dir() and not path.is_symlink()
-        if is_folder and any(path.iterdir()):
-            continue
         name = path.relative_to(folder).as_posix()
         parent = path.parent.relative_to(folder).as_posix()
-        is_own = any(fnmatch(name, pattern) for pattern in of_paths)
-        if is_folder:  # sentence-transformers makes empty folders for modules without files
-            is_own = is_own or _PART.fullmatch(name) is not None
+        is_ours = _matches(name, paths)
+        if path.is_dir() and not path.is_symlink():
+            # sentence-transformers makes empty folders for modules without files
+            if any(path.iterdir()) or _PART.fullmatch(name):
+                is_ours = True
         elif parent == "." or _PART.fullmatch(parent):
-            is_own = is_own or any(fnmatch(path.name, pattern) for pattern in of_names)
-        if not is_own:
+            is_ours = is_ours or _matches(path.name, names)
+        if not is_ours:
             return one_line(name)
     return None
+
+
+def _matches(name: str, patterns: Sequence[str]) -> bool:
+    return any(fnmatch(name, pattern) for pattern in patterns)
 
 
 @contextmanager
@@ -150,47 +154,49 @@ def locked(folder: Path, wait: bool = False) -> Iterator[None]:
 def output_lock(
     output: Path, check: Callable[[], None] | None = None, wait: bool = False
 ) -> Iterator[None]:
-    """Lock an output, a file or a folder, for this run; the lock ends with the process, however it
-    ends.
+    """Lock an output, a file or a folder, for this run; the lock ends with the process.
 
     Leftovers of killed runs are removed first. The thread that has the lock may take it again.
     `check` may refuse the output. It runs before anything is touched, and again under the lock,
     since another run may have written meanwhile.
     """
-    check = check or (lambda: None)
-    check()
+    if check is not None:
+        check()
     output.parent.mkdir(parents=True, exist_ok=True)
     path = output.parent.resolve() / f".{output.name}.lock"
     refusal = f"another run is writing {output}; wait for it, or name another output"
-    with _held(path, wait, refusal, reentrant=True) as outermost:
-        if outermost:
+    with _held(path, wait, refusal, reentrant=True) as is_outermost:
+        if is_outermost:
             remove_unfinished(output.parent, output.name)
         try:
-            check()
+            if check is not None:
+                check()
             yield
         finally:
-            if outermost:
+            if is_outermost:
                 # under the lock: filelock ignores a file that is no longer there
                 path.unlink(missing_ok=True)
 
 
 @contextmanager
 def output_files(*paths: Path | None, overwrite: bool) -> Iterator[None]:
-    """Lock output files for this run, see `output_lock` and `check_output`; None stands for a file
-    that is not made.
+    """Lock output files for this run, see `output_lock` and `check_output`.
+
+    None stands for a file that is not made.
     """
-    check_different([path for path in paths if path is not None])
+    files = [path for path in paths if path is not None]
+    check_different(files)
     with ExitStack() as stack:
-        for path in paths:
-            if path is not None:
-                stack.enter_context(output_lock(path, partial(check_output, path, overwrite)))
+        for path in files:
+            stack.enter_context(output_lock(path, partial(check_output, path, overwrite)))
         yield
 
 
 @contextmanager
-def _held(path: Path, wait: bool, refusal: str, reentrant: bool) -> Iterator[bool]:
-    """Hold a lock; yield whether it was taken now: False if this thread has it already, or locks do
-    not work here.
+def _held(path: Path, wait: bool, refusal: str, *, reentrant: bool) -> Iterator[bool]:
+    """Hold a lock; yield whether it was taken now.
+
+    It was not if this thread has it already, or if locks do not work on this file system.
     """
     from filelock import FileLock, Timeout
 
@@ -199,7 +205,7 @@ def _held(path: Path, wait: bool, refusal: str, reentrant: bool) -> Iterator[boo
             f"{path} exists and is not a lock of st_paragram; move it, or choose another name"
         )
     lock = FileLock(path, timeout=0, is_singleton=reentrant)
-    outermost = not lock.is_locked
+    is_outermost = not lock.is_locked
     try:
         try:
             lock.acquire()
@@ -212,15 +218,15 @@ def _held(path: Path, wait: bool, refusal: str, reentrant: bool) -> Iterator[boo
         raise
     # on a file system without locks, nothing prevents a second run
     except (NotImplementedError, OSError):
-        outermost = False
+        is_outermost = False
     try:
-        yield outermost
+        yield is_outermost
     finally:
         lock.release()
 
 
 def _is_lock(path: Path) -> bool:
-    """Whether a file may be a lock: empty, or with a process id where the file system has no locks."""
-    return path.is_file() and (
-        not path.stat().st_size or path.read_bytes().split(b"\n")[0].isdigit()
-    )
+    """Whether a file may be a lock: empty, or with a process id where locks do not work."""
+    if not path.is_file():
+        return False
+    return path.stat().st_size == 0 or path.read_bytes().split(b"\n")[0].isdigit()

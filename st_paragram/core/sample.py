@@ -1,5 +1,4 @@
-"""Built-in text in eight languages, to try things without a network: a demonstration, not a
-benchmark.
+"""Built-in text in eight languages, to try things without a network; not a benchmark.
 
 `sample_data/pairs.tsv.xz` holds 10,000 simple sentences in each language, one per row, and English
 paraphrases of them in the column `en2`. A phrase grammar generated them: templates such as
@@ -19,25 +18,29 @@ from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
 
+from st_paragram.core.languages import MODEL_LANGUAGES
 from st_paragram.errors import SettingsError
 
-LANGUAGES = ("en", "ar", "de", "es", "fr", "ru", "tr", "zh")
+LANGUAGES = MODEL_LANGUAGES
+_PAIRS = "pairs.tsv.xz"
+_TUPLES = "tuples.tsv"
 
 
 def sample_pairs(language: str, count: int | None = None) -> Iterator[tuple[str, str]]:
-    """Yield simple English sentences and their translations into one of `LANGUAGES`; for English,
-    their paraphrases.
+    """Yield simple English sentences and their translations into one of `LANGUAGES`.
 
-    There are 10,000 pairs for each language, with the same English rows, and 9,617 paraphrases.
-    `count` limits them.
+    For English, they are paraphrases. There are 10,000 pairs for each language, with the same
+    English rows, and 9,617 paraphrases. `count` limits them.
 
     Example:
         >>> from st_paragram import sample_pairs
         >>> english, spanish = next(sample_pairs("es", 1))
     """
-    name = "pairs.tsv.xz"
-    other = _table(name)["en2"] if language == "en" else _sentences(name, language)
-    pairs = [pair for pair in zip(_sentences(name, "en"), other, strict=True) if pair[0] != pair[1]]
+    english = _sentences(_PAIRS, "en")
+    translations = _sentences(_PAIRS, language)
+    if language == "en":
+        translations = _table(_PAIRS)["en2"]
+    pairs = [pair for pair in zip(english, translations, strict=True) if pair[0] != pair[1]]
     if count is not None and not 0 <= count <= len(pairs):
         raise SettingsError(
             f"count is {count}; for en and {language}, give at most {len(pairs)} built-in pairs"
@@ -46,30 +49,26 @@ def sample_pairs(language: str, count: int | None = None) -> Iterator[tuple[str,
 
 
 def held_out_pairs(language_a: str, language_b: str) -> list[tuple[str, str]]:
-    """Return natural sentences in two of `LANGUAGES`; some are paraphrases, but only the same row
-    counts as right.
+    """Return natural sentences in two of `LANGUAGES`.
+
+    Some are paraphrases, but only the same row counts as right.
     """
-    return list(
-        zip(_sentences("tuples.tsv", language_a), _sentences("tuples.tsv", language_b), strict=True)
-    )
+    first = _sentences(_TUPLES, language_a)
+    second = _sentences(_TUPLES, language_b)
+    return list(zip(first, second, strict=True))
 
 
 def graded_pairs(
     language_a: str = "en", language_b: str = "en"
 ) -> tuple[list[str], list[str], list[float]]:
-    """Return natural sentences in `language_a`, sentences in `language_b`, and grades of similarity
-    from 0 to 5.
-    """
-    graded, ids = _table("graded.tsv"), _table("tuples.tsv")["id"]
-    first, second = (
-        dict(zip(ids, _sentences("tuples.tsv", each), strict=True))
-        for each in (language_a, language_b)
-    )
-    return (
-        [first[i] for i in graded["id1"]],
-        [second[i] for i in graded["id2"]],
-        [*map(float, graded["score"])],
-    )
+    """Return natural sentences in two languages, and grades of similarity from 0 to 5."""
+    graded = _table("graded.tsv")
+    rows = {number: row for row, number in enumerate(_table(_TUPLES)["id"])}
+    sentences_a = _sentences(_TUPLES, language_a)
+    sentences_b = _sentences(_TUPLES, language_b)
+    first = [sentences_a[rows[number]] for number in graded["id1"]]
+    second = [sentences_b[rows[number]] for number in graded["id2"]]
+    return first, second, [float(grade) for grade in graded["score"]]
 
 
 def _sentences(table: str, language: str) -> list[str]:
@@ -84,6 +83,10 @@ def _sentences(table: str, language: str) -> list[str]:
 def _table(name: str) -> dict[str, list[str]]:
     """Read the columns of a table, by name."""
     content = (files(__package__) / "sample_data" / name).read_bytes()
-    text = (lzma.decompress(content) if name.endswith(".xz") else content).decode("utf-8")
-    rows = [line.split("\t") for line in text.removesuffix("\n").split("\n")]
-    return {head: column for head, *column in zip(*rows, strict=True)}
+    if name.endswith(".xz"):
+        content = lzma.decompress(content)
+    rows = [line.split("\t") for line in content.decode("utf-8").removesuffix("\n").split("\n")]
+    columns = {}
+    for number, head in enumerate(rows[0]):
+        columns[head] = [row[number] for row in rows[1:]]
+    return columns

@@ -1,4 +1,4 @@
-"""Settings, each defined once for Python, YAML files, command lines and the tables in the docs.
+"""Settings, each defined once for Python, YAML files and command lines.
 
     @settings
     class Example:
@@ -6,18 +6,16 @@
 
         dim: int = setting(300, "dimensions of an embedding", ge=1)
         side: Literal["left", "right"] = setting("left", "side to read")
-        fold: bool = setting(True, "ignore case", option="--keep-case", option_help="distinguish
-            case")
+        fold: bool = setting(True, "ignore case", option="--keep-case")
 
-    Example(dim=100)                              # a frozen pydantic dataclass, checked when it is made
-    read(Example, "example.yaml", {"dim": 100})   # the values of a file, with overrides
-    add_setting_options(parser, Example)          # --dim N, --side {left,right}, --keep-case
-    Example(**given(arguments, Example))          # what was given on the command line
-    table(Example)                                # a Markdown table
+    Example(dim=100)                             # a frozen pydantic dataclass with checked values
+    read(Example, "example.yaml", {"dim": 100})  # the values of a file, with overrides
+    add_setting_options(parser, Example)         # --dim N, --side {left,right}, --keep-case
+    Example(**given(arguments, Example))         # values given on the command line
 
 Combinations of settings are checked in `__post_init__`, which raises `SettingsError`. A value in a
 special form, such as 4G, has the type `Annotated[int, pydantic.BeforeValidator(parse)]`. A field
-that is not made by `setting` gets neither an option nor a row in the table.
+that is not made by `setting` gets no option.
 """
 
 from __future__ import annotations
@@ -35,14 +33,12 @@ import pydantic.dataclasses
 from pydantic.fields import FieldInfo
 from typing_extensions import dataclass_transform
 
-from st_paragram.core.formatting import markdown_table
 from st_paragram.errors import SettingsError, one_line, short
 
 _Settings = TypeVar("_Settings")
 _CONFIG = pydantic.ConfigDict(extra="forbid", allow_inf_nan=False, validate_default=True)
-_KINDS = {bool: "yes or no", int: "whole number", float: "number", Path: "path", str: "text"}
+_KINDS = (bool, int, float, Path, str)
 _METAVARS = {int: "N", float: "X", Path: "PATH", str: "NAME"}
-_LIMITS = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
 
 
 def setting(
@@ -77,37 +73,43 @@ def settings(cls: type[_Settings], where: str = "") -> type[_Settings]:
     A wrong value raises `SettingsError`, one line that begins with `where` and names the setting
     and the value.
     """
-    made = pydantic.dataclasses.dataclass(frozen=True, config=_CONFIG)(cls)
-    make, names = made.__init__, list(fields_of(made))
-    numbers = [name for name, field in fields_of(made).items() if _is_number(field)]
+    checked_class = pydantic.dataclasses.dataclass(frozen=True, config=_CONFIG)(cls)
+    set_values = checked_class.__init__
+    names = list(fields_of(checked_class))
+    numbers = [name for name, field in fields_of(checked_class).items() if _is_number(field)]
 
-    @functools.wraps(make)
+    @functools.wraps(set_values)
     def checked(self: Any, *args: Any, **kwargs: Any) -> None:
-        given_values = dict(zip(names, args, strict=False)) | kwargs
+        values = dict(zip(names, args, strict=False)) | kwargs
         for name in numbers:
-            if isinstance(given_values.get(name), bool):  # pydantic would take 1 or 0
-                raise SettingsError(f"{where}{name} is {given_values[name]}; it must be a number")
+            if isinstance(values.get(name), bool):  # pydantic would take 1 or 0
+                raise SettingsError(f"{where}{name} is {values[name]}; it must be a number")
         try:
-            make(self, *args, **kwargs)
+            set_values(self, *args, **kwargs)
         except pydantic.ValidationError as error:
             raise SettingsError(where + _refusal(error, names)) from None
         except SettingsError as error:  # raised by `__post_init__`
             raise SettingsError(f"{where}{error}") from error.__cause__
 
-    made.__init__ = checked  # type: ignore[assignment]
-    return made  # type: ignore[return-value]
+    checked_class.__init__ = checked  # type: ignore[assignment]
+    return checked_class  # type: ignore[return-value]
 
 
 def _refusal(error: pydantic.ValidationError, names: list[str]) -> str:
     first = error.errors()[0]
-    place = first["loc"][0]
-    name = names[place] if isinstance(place, int) and place < len(names) else place
+    name = first["loc"][0]
+    if isinstance(name, int) and name < len(names):
+        name = names[name]
     if first["type"] == "unexpected_keyword_argument":
-        return f"unknown setting {short(name)}; known settings: {', '.join(sorted(names))}"
+        return _unknown(name, names)
     if first["type"] == "missing":
         return f"{name} is missing; give a value"
     expected = first["msg"].removeprefix("Value error, ").replace("Input should be", "it must be")
     return f"{name} is {short(first['input'])}; {one_line(expected)}"
+
+
+def _unknown(name: object, names: Collection[str]) -> str:
+    return f"unknown setting {short(name)}; known settings: {', '.join(sorted(names))}"
 
 
 def read(
@@ -116,17 +118,16 @@ def read(
     overrides: Mapping[str, Any] | None = None,
     defaults: Mapping[str, Any] | None = None,
 ) -> _Settings:
-    """Read settings from `defaults`, a YAML file (or None) and `overrides`; later values take
-    precedence.
-    """
-    values = read_yaml(path) if path is not None else {}
-    known = fields_of(cls).keys()
-    if unknown := sorted(values.keys() - known):
-        raise SettingsError(
-            f"{path}: unknown setting {short(unknown[0])}; known settings:"
-            f" {', '.join(sorted(known))}"
-        )
-    return cls(**{**(defaults or {}), **values, **(overrides or {})})
+    """Read settings from `defaults`, a YAML file and `overrides`; later values take precedence."""
+    values = dict(defaults or {})
+    if path is not None:
+        names = fields_of(cls).keys()
+        for name, value in read_yaml(path).items():
+            if name not in names:
+                raise SettingsError(f"{path}: {_unknown(name, names)}")
+            values[name] = value
+    values.update(overrides or {})
+    return cls(**values)
 
 
 def read_yaml(path: str | Path) -> dict[str, Any]:
@@ -153,48 +154,26 @@ def add_setting_options(
     only: Collection[str] | None = None,
     defaults: Mapping[str, Any] | None = None,
 ) -> None:
-    """Add an option for each setting, or for those in `only`, to an argparse parser or group;
-    `given` reads them.
+    """Add an option for each setting, or for those in `only`, to an argparse parser or group.
 
-    The help shows `defaults` instead of the class's defaults; settings that are not given are left
-    to `read`.
+    The help shows `defaults` instead of the class's defaults. Settings that are not given on the
+    command line are left to `read`.
     """
-    for name, field in fields_of(cls).items():
-        if (
-            field.description is not None
-            and name not in leave_out
-            and (only is None or name in only)
-        ):
-            argument = _argument(field, (defaults or {}).get(name, _default(field)))
-            parser.add_argument(
-                *_options(name, field), dest=name, default=argparse.SUPPRESS, **argument
-            )
+    shown_defaults = defaults or {}
+    for name, field in described_fields(cls).items():
+        if name in leave_out or (only is not None and name not in only):
+            continue
+        default = shown_defaults.get(name, _default(field))
+        options = _options(name, field)
+        parser.add_argument(
+            *options, dest=name, default=argparse.SUPPRESS, **_argument(field, default)
+        )
 
 
 def given(arguments: argparse.Namespace, cls: type) -> dict[str, Any]:
     """Return the settings that were given on the command line, by name."""
-    names = [name for name, field in fields_of(cls).items() if field.description is not None]
-    return {name: getattr(arguments, name) for name in names if hasattr(arguments, name)}
-
-
-def table(cls: type) -> str:
-    """Format the settings as a Markdown table: name, command-line option, default, allowed values,
-    description.
-    """
-    rows = []
-    for name, field in fields_of(cls).items():
-        if field.description is not None:
-            default = "must be given" if field.is_required() else _in_words(_default(field))
-            rows.append(
-                [
-                    f"`{name}`",
-                    f"`{_options(name, field)[0]}`",
-                    default,
-                    _allowed(field),
-                    field.description,
-                ]
-            )
-    return markdown_table(["setting", "option", "default", "allowed", "what it is"], rows, left=5)
+    values = vars(arguments)
+    return {name: values[name] for name in described_fields(cls) if name in values}
 
 
 def fields_of(cls: Any) -> dict[str, FieldInfo]:
@@ -202,11 +181,17 @@ def fields_of(cls: Any) -> dict[str, FieldInfo]:
     return cls.__pydantic_fields__
 
 
+def described_fields(cls: Any) -> dict[str, FieldInfo]:
+    """Return the fields made by `setting`, which have options."""
+    return {name: field for name, field in fields_of(cls).items() if field.description is not None}
+
+
 def _kinds(field: FieldInfo) -> list[Any]:
-    """Return the types of single values that a field takes; none if its values have a special form."""
-    if any(isinstance(each, pydantic.BeforeValidator) for each in field.metadata):
+    """Return the types of single values that a field takes; none for values in a special form."""
+    if any(isinstance(item, pydantic.BeforeValidator) for item in field.metadata):
         return []
-    return [kind for kind in _KINDS if kind in _members(field.annotation)]
+    members = _members(field.annotation)
+    return [kind for kind in _KINDS if kind in members]
 
 
 def _is_number(field: FieldInfo) -> bool:
@@ -226,43 +211,38 @@ def _choices(field: FieldInfo) -> list[str]:
 
 
 def _members(annotation: Any) -> tuple[Any, ...]:
-    return get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
+    if get_origin(annotation) in (Union, UnionType):
+        return get_args(annotation)
+    return (annotation,)
 
 
 def _options(name: str, field: FieldInfo) -> list[str]:
-    no = "no-" if field.default is True else ""
-    return (_text(field, "option") or f"--{no}{name.replace('_', '-')}").split()
+    option = _text(field, "option")
+    if option:
+        return option.split()
+    prefix = "--no-" if field.default is True else "--"
+    return [prefix + name.replace("_", "-")]
 
 
 def _argument(field: FieldInfo, default: object) -> dict[str, Any]:
     """Return the arguments of `add_argument` for a field."""
-    text, kinds, words = (
-        _text(field, "option_help") or str(field.description),
-        _kinds(field),
-        _choices(field),
-    )
+    text = _text(field, "option_help") or str(field.description)
+    kinds = _kinds(field)
     is_flag = kinds == [bool]
-    if not (is_flag or default is None or default == ""):
+    if not is_flag and default not in (None, ""):
         text += f" (default: {_in_words(default)})"
-    known: dict[str, Any] = {"help": text.replace("%", "%%")}
+    argument: dict[str, Any] = {"help": text.replace("%", "%%")}
+    choices = _choices(field)
     if is_flag:
-        return known | {"action": "store_false" if field.default else "store_true"}
-    if words:
-        return known | {"choices": words}
-    kind = kinds[0] if kinds else object
-    known["metavar"] = _text(field, "metavar") or _METAVARS.get(kind, "VALUE")
-    return known | {"type": kind} if kind in (int, float) else known
-
-
-def _allowed(field: FieldInfo) -> str:
-    found = [
-        (words, getattr(limit, sign, None))
-        for limit in field.metadata
-        for sign, words in _LIMITS.items()
-    ]
-    limits = [f"{words} {_in_words(limit)}" for words, limit in found if limit is not None]
-    kinds = " or ".join(_KINDS[kind] for kind in _kinds(field))
-    return ", ".join(_choices(field) or filter(None, [kinds, " and ".join(limits)]))
+        argument["action"] = "store_false" if field.default else "store_true"
+    elif choices:
+        argument["choices"] = choices
+    else:
+        kind = kinds[0] if kinds else object
+        argument["metavar"] = _text(field, "metavar") or _METAVARS.get(kind, "VALUE")
+        if kind in (int, float):
+            argument["type"] = kind
+    return argument
 
 
 def _default(field: FieldInfo) -> object:
@@ -277,10 +257,10 @@ def _text(field: FieldInfo, name: str) -> str | None:
 def _in_words(value: object) -> str:
     if isinstance(value, Enum):
         value = value.value
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
         value = int(value)
-    return (
-        {None: "none", True: "yes", False: "no"}[value]
-        if isinstance(value, bool | None)
-        else str(value)
-    )
+    return str(value)

@@ -1,4 +1,4 @@
-"""One definition of each setting, and what Python, YAML, the command line and the docs make of it."""
+"""One definition of each setting for Python, YAML, the command line and the docs."""
 
 from __future__ import annotations
 

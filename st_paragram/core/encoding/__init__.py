@@ -1,1 +1,1 @@
-"""Model directories of averaging models, and the encoder that reads them without torch."""
+"""Texts to embeddings without torch."""

@@ -1,4 +1,4 @@
-"""Texts to embeddings, batch by batch: the computation shared by all classes of averaging models.
+"""Texts to embeddings, batch by batch, for all classes of averaging models.
 
 Columns of pandas, polars, Arrow and datasets are recognized by their methods, so none of these
 libraries is imported.
@@ -25,75 +25,96 @@ def embed(
     texts: list[str],
     tokenizer: Tokenizer,
     table: Table,
-    unit_vectors: bool = False,  # full vectors have length 1, before truncation
-    normalized: bool = False,  # results have length 1
-    truncate_dim: int | None = None,  # dimensions of a result; all if None
-    prompt: str | None = None,  # put before each text
-    batch_size: int = BATCH_SIZE,  # texts at a time
-    threads: int = 1,  # of tokenizer and kernels
-    progress: bool = False,  # show a progress bar
+    *,
+    unit_vectors: bool = False,
+    normalized: bool = False,
+    truncate_dim: int | None = None,
+    prompt: str | None = None,
+    batch_size: int = BATCH_SIZE,
+    threads: int = 1,
+    progress: bool = False,
 ) -> Vectors:
-    """Return embeddings in the order of the texts, float32 (N, D) or, truncated, fewer columns."""
+    """Return embeddings in the order of the texts, float32 (N, D) or, truncated, fewer columns.
+
+    Args:
+        texts: The N texts.
+        tokenizer: Tokenizer whose ids are rows of the table.
+        table: Embedding matrix.
+        unit_vectors: Scale full vectors to length 1, before truncation.
+        normalized: Scale results to length 1.
+        truncate_dim: Number of first dimensions to keep; None: all.
+        prompt: Text to put before each text.
+        batch_size: Number of texts embedded at a time.
+        threads: Threads of tokenizer and kernels.
+        progress: Show a progress bar.
+    """
     columns = len(range(table.dimension)[:truncate_dim])
+    is_truncated = columns < table.dimension
+    scale_means = unit_vectors or (normalized and not is_truncated)
     # Ordinary memory: the system would have to find huge pages for every result, which can take
     # longer.
     rows = np.empty((len(texts), columns), dtype=np.float32)
-    # the former gives ids of the kernels' type
-    encode = getattr(tokenizer, "encode_rows", tokenizer.encode)
     steps: Iterable[int] = range(0, len(texts), batch_size)
     if progress:
         from tqdm.autonotebook import tqdm
 
         steps = tqdm(steps, desc="Batches")
-    for first in steps:
-        some, out = texts[first : first + batch_size], rows[first : first + batch_size]
-        ids, offsets = encode([prompt + text for text in some] if prompt else some, None, threads)
-        cut = columns < table.dimension
-        whole = np.empty((len(some), table.dimension), np.float32) if cut else out
-        finite = table.fill_means(
-            ids, offsets, whole, unit_vectors or (normalized and not cut), threads
-        )
-        if cut:
-            out[:] = whole[:, :columns]
+    for begin in steps:
+        batch = texts[begin : begin + batch_size]
+        out = rows[begin : begin + batch_size]
+        prompted = [prompt + text for text in batch] if prompt else batch
+        ids, offsets = tokenizer.encode_rows(prompted, None, threads)
+        means = np.empty((len(batch), table.dimension), np.float32) if is_truncated else out
+        is_finite = table.fill_means(ids, offsets, means, scale_means, threads)
+        if is_truncated:
+            out[:] = means[:, :columns]
             if normalized:
                 normalize(out)
-        if not finite and len(bad := np.flatnonzero(~np.isfinite(out).all(axis=1))):
-            seen = f"the embedding of {short(some[bad[0]])} has NaN or infinite values"
-            raise ModelDirectoryError(
-                f"{seen}; the model is damaged or was not trained properly: use another model"
-            )
+        if not is_finite:
+            _check_finite(out, batch)
     return rows
+
+
+def _check_finite(vectors: Vectors, texts: list[str]) -> None:
+    """Refuse embeddings with NaN or infinite values."""
+    is_finite = np.isfinite(vectors).all(axis=1)
+    if not is_finite.all():
+        text = texts[int(np.argmin(is_finite))]
+        raise ModelDirectoryError(
+            f"the embedding of {short(text)} has NaN or infinite values; the model is damaged or"
+            " was not trained properly: use another model"
+        )
 
 
 def list_of_texts(inputs: Any) -> list[str]:
-    """Return the strings of a list (unchanged), a one-dimensional array, a column, or any iterable."""
+    """Return the strings of a list (unchanged), an array, a column, or any iterable."""
     rows = as_list(inputs)
-    if set(map(type, rows)) - {str}:
-        for position, text in enumerate(rows):
-            if not isinstance(text, str):
-                seen = (
-                    f"text {position} of {len(rows)} (counted from 0) is {short(text)}"
-                    f" ({type(text).__name__})"
-                )
-                raise SettingsError(f"{seen}; give only strings")
-        rows = list(map(str, rows))  # subclasses, such as numpy.str_
-    return rows
+    if set(map(type, rows)) <= {str}:
+        return rows
+    texts = []
+    for position, text in enumerate(rows):
+        if not isinstance(text, str):
+            raise SettingsError(
+                f"text {position} of {len(rows)} (counted from 0) is {short(text)}"
+                f" ({type(text).__name__}); give only strings"
+            )
+        texts.append(str(text))  # of a subclass, such as numpy.str_
+    return texts
 
 
 def as_list(inputs: Any) -> list[Any]:
-    """Return the values of a column, a one-dimensional array or an iterable; a list is returned
-    unchanged.
-    """
+    """Return the values of a column, an array or an iterable; a list is returned unchanged."""
     if type(inputs) is list:
         return inputs
-    kind, shape = type(inputs).__name__, getattr(inputs, "shape", None)
-    unordered = isinstance(inputs, Mapping) or (
-        isinstance(inputs, Set) and not isinstance(inputs, KeysView)
-    )
-    if isinstance(inputs, str | bytes | bytearray) or unordered or not hasattr(inputs, "__iter__"):
+    kind = type(inputs).__name__
+    is_unordered = isinstance(inputs, Mapping | Set) and not isinstance(inputs, KeysView)
+    is_text = isinstance(inputs, str | bytes | bytearray)
+    if is_text or is_unordered or not hasattr(inputs, "__iter__"):
         raise SettingsError(f"texts of type {kind}; give a string or a list of strings")
+    shape = getattr(inputs, "shape", None)
     if isinstance(shape, tuple) and len(shape) != 1:
         raise SettingsError(f"texts of type {kind}, shape {tuple(shape)}; give one column")
-    methods = ("to_pylist", "to_list", "tolist")  # Arrow's, those of polars and pandas, and NumPy's
-    convert = next((getattr(inputs, name) for name in methods if hasattr(inputs, name)), None)
-    return list(inputs if convert is None else convert())
+    for method in ("to_pylist", "to_list", "tolist"):  # Arrow's, of polars and pandas, and NumPy's
+        if hasattr(inputs, method):
+            return list(getattr(inputs, method)())
+    return list(inputs)

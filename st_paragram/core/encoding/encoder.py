@@ -1,10 +1,11 @@
-"""The encoder: averaging models without torch, with a first vector in a fraction of a second."""
+"""The encoder: averaging models without torch."""
 
 from __future__ import annotations
 
 from copy import copy
 from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,6 @@ from st_paragram.core.model_directory.model_files import SIMILARITIES, Averaging
 from st_paragram.core.native import usable_threads
 from st_paragram.core.quantization import PRECISIONS, Vectors, quantize
 from st_paragram.core.tokenizers.base import Tokenizer
-from st_paragram.core.tokenizers.bilingual import BilingualTokenizer
 from st_paragram.errors import ModelDirectoryError, SettingsError
 
 # in the order in which sentence-transformers looks for them
@@ -32,8 +32,7 @@ _DOCUMENT_PROMPTS = ("document", "passage", "corpus")
 
 
 class Encoder:
-    """Turn texts into embeddings with an averaging model, using only NumPy and the compiled
-    kernels.
+    """Turn texts into embeddings with an averaging model, using only NumPy and compiled kernels.
 
     It gives the same numbers as `st_paragram.load`, which returns a `SentenceTransformer` for
     training, GPUs and other modules. The embedding matrix is memory-mapped, so processes that open
@@ -54,11 +53,13 @@ class Encoder:
         truncate_dim: int | None = None,
         num_threads: int | None = None,
     ) -> None:
-        """Open a model: a path, `p-sp-mini`, `p-sp-base`, a hub id `owner/name` or
-        `owner/name@revision`, or its parts.
+        """Open a model.
 
-        With `truncate_dim`, only the first dimensions are loaded. The default for `num_threads` is
-        `OMP_NUM_THREADS`, or the number of cores.
+        Args:
+            model: Path, `p-sp-mini`, `p-sp-base`, a hub id `owner/name` or `owner/name@revision`,
+                or the parts of a model.
+            truncate_dim: Number of first dimensions to load; None: all.
+            num_threads: Number of threads; None: `OMP_NUM_THREADS`, or the number of cores.
         """
         if num_threads is not None and num_threads < 1:
             raise SettingsError(f"num_threads is {num_threads}; use at least 1")
@@ -66,20 +67,13 @@ class Encoder:
         if isinstance(model, AveragingModel):
             self.model = replace(model, table=model.table.truncated(truncate_dim))
         else:
-            folder = find(model)
-            configuration = read_configuration(folder)
-            if configuration.architecture != AVERAGING:
-                seen = f"a model of architecture {configuration.architecture!r}, which needs torch"
-                again = "an averaging model opens without torch after st_paragram.save"
-                raise ModelDirectoryError(
-                    f"{folder}: {seen}; open it with st_paragram.load ({again})"
-                )
-            self.model = model_files.read(folder, configuration.values, truncate_dim)
+            self.model = _read(find(model), truncate_dim)
         self.num_threads = num_threads or usable_threads()
         settings = self.model.settings
-        stored = {name: prompt or "" for name, prompt in (settings.get("prompts") or {}).items()}
         # name -> text to put before each text
-        self.prompts: dict[str, str] = model_files.PROMPTS | stored
+        self.prompts: dict[str, str] = dict(model_files.PROMPTS)
+        for name, text in (settings.get("prompts") or {}).items():
+            self.prompts[name] = text or ""
         self.default_prompt_name: str | None = settings.get("default_prompt_name")
         self.similarity_fn_name: str = settings.get("similarity_fn_name") or "cosine"
         self.truncate_dim: int | None = settings.get("truncate_dim")
@@ -91,11 +85,11 @@ class Encoder:
 
     @property
     def dimension(self) -> int:
-        """Dimensions of an embedding, D."""
+        """Dimension D of the embeddings."""
         return len(range(self.model.table.dimension)[: self.truncate_dim])
 
     def get_embedding_dimension(self) -> int:
-        """Return the dimensions of an embedding, D, under sentence-transformers' name."""
+        """Return the dimension of the embeddings, under sentence-transformers' name."""
         return self.dimension
 
     def encode(
@@ -110,8 +104,7 @@ class Encoder:
         language: str | None = None,
         show_progress_bar: bool | None = False,
     ) -> NDArray[Any]:
-        """Embed texts, as float32 (N, D), or (D,) for a single string; see `packing.quantize` for
-        other precisions.
+        """Embed texts, as float32 (N, D), or (D,) for a single string.
 
         Args:
             texts: A string, a list, an array, a column of pandas, polars or Arrow, or any iterable
@@ -122,7 +115,7 @@ class Encoder:
                 default prompt is used.
             normalize_embeddings: Scale embeddings to length 1.
             truncate_dim: Number of first dimensions to keep; None: all.
-            precision: float32, int8, uint8, binary or ubinary.
+            precision: float32, int8, uint8, binary or ubinary, see `quantization.quantize`.
             language: Language of the texts, for a model with two vocabularies.
             show_progress_bar: Show a progress bar.
         """
@@ -131,21 +124,21 @@ class Encoder:
         if type(batch_size) is not int or batch_size < 1:
             raise SettingsError(f"batch_size is {batch_size!r}; give a whole number of at least 1")
         model_files.check_dimension(truncate_dim)
-        single = isinstance(texts, str)
+        is_single = isinstance(texts, str)
         rows = embed(
-            [texts] if single else list_of_texts(texts),
+            [texts] if is_single else list_of_texts(texts),
             self._tokenizer(language),
             self.model.table,
-            self.model.unit_vectors,
-            normalize_embeddings,
-            self.truncate_dim if truncate_dim is None else truncate_dim,
-            self._prompt(prompt, prompt_name),
-            batch_size,
-            self.num_threads,
-            bool(show_progress_bar),
+            unit_vectors=self.model.unit_vectors,
+            normalized=normalize_embeddings,
+            truncate_dim=self.truncate_dim if truncate_dim is None else truncate_dim,
+            prompt=self._prompt(prompt, prompt_name),
+            batch_size=batch_size,
+            threads=self.num_threads,
+            progress=bool(show_progress_bar),
         )
         result = quantize(rows, precision)
-        return result[0] if single else result
+        return result[0] if is_single else result
 
     def encode_query(self, texts: Any, **options: Any) -> NDArray[Any]:
         """Embed questions: `encode` with the prompt "query", unless another prompt is given."""
@@ -154,56 +147,55 @@ class Encoder:
         return self.encode(texts, **options)
 
     def encode_document(self, texts: Any, **options: Any) -> NDArray[Any]:
-        """Embed documents: `encode` with the first existing prompt of "document", "passage" and
-        "corpus".
-        """
+        """Embed documents: `encode` with the first of the prompts document, passage and corpus."""
         if options.get("prompt") is None and options.get("prompt_name") is None:
-            options["prompt_name"] = next(
-                name for name in _DOCUMENT_PROMPTS if name in self.prompts
-            )
+            names = [name for name in _DOCUMENT_PROMPTS if name in self.prompts]
+            options["prompt_name"] = names[0]
         return self.encode(texts, **options)
 
     def similarity(self, a: Any, b: Any) -> Vectors:
-        """Compute the model's similarity, usually the cosine, of all rows of `a`, (n, D), and `b`,
-        (m, D): (n, m).
+        """Compute the model's similarity, usually the cosine, of all rows of `a` and `b`.
 
-        `similarity_fn_name` may also be dot, euclidean or manhattan; the last two are negated
-        distances.
+        The rows are (n, D) and (m, D), and the result is (n, m). `similarity_fn_name` may also be
+        dot, euclidean or manhattan; the last two are negated distances.
         """
-        if self.similarity_fn_name not in SIMILARITIES:
-            raise SettingsError(
-                f"unknown similarity {self.similarity_fn_name!r}; choose {', '.join(SIMILARITIES)}"
-            )
-        a, b = (np.atleast_2d(np.asarray(each, dtype=np.float32)) for each in (a, b))
+        name = self.similarity_fn_name
+        if name not in SIMILARITIES:
+            raise SettingsError(f"unknown similarity {name!r}; choose {', '.join(SIMILARITIES)}")
+        a = np.atleast_2d(np.asarray(a, dtype=np.float32))
+        b = np.atleast_2d(np.asarray(b, dtype=np.float32))
         if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[1]:
             raise SettingsError(
                 f"vectors have shapes {a.shape} and {b.shape}; give rows of equal dimension"
             )
-        if self.similarity_fn_name == "manhattan":
-            return np.array([-np.abs(b - row).sum(axis=1) for row in a], np.float32).reshape(
-                len(a), len(b)
-            )
-        if self.similarity_fn_name == "cosine":
-            a, b = normalize(a.copy()), normalize(b.copy())
+        if name == "manhattan":
+            distances = np.empty((len(a), len(b)), np.float32)
+            for number, row in enumerate(a):
+                distances[number] = np.abs(b - row).sum(axis=1)
+            return -distances
+        if name == "cosine":
+            a = normalize(a.copy())
+            b = normalize(b.copy())
         products: Vectors = a @ b.T
-        if self.similarity_fn_name != "euclidean":
+        if name != "euclidean":
             return products
         squares = np.einsum("nd,nd->n", a, a)[:, None] + np.einsum("md,md->m", b, b)
         return -np.sqrt(np.maximum(squares - 2 * products, 0))
 
     def tokenize(self, texts: Any) -> list[list[str]]:
-        """Split each text into the pieces that have an embedding; a single string counts as one
-        text.
-        """
+        """Split each text into the pieces that have an embedding; a string counts as one text."""
         rows = [texts] if isinstance(texts, str) else list_of_texts(texts)
         ids, offsets = self.tokenizer.encode(rows, None, self.num_threads)
-        pieces = [self.tokenizer.piece(each) for each in ids.tolist()]
-        spans = zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)
-        return [[piece for piece in pieces[begin:end] if piece] for begin, end in spans]
+        pieces = [self.tokenizer.piece(number) for number in ids.tolist()]
+        rows_of_pieces = []
+        for begin, end in pairwise(offsets.tolist()):
+            rows_of_pieces.append([piece for piece in pieces[begin:end] if piece])
+        return rows_of_pieces
 
     def in_language(self, language: str) -> Encoder:
-        """Return the encoder for one language of a model with two vocabularies; it shares the
-        embedding matrix.
+        """Return the encoder for one language of a model with two vocabularies.
+
+        It shares the embedding matrix.
         """
         encoder = copy(self)
         encoder.model = replace(self.model, tokenizer=self._tokenizer(language))
@@ -220,17 +212,22 @@ class Encoder:
         normalize: bool = False,
         training: str | None = None,
     ) -> Path:
-        """Write a model directory, all of it or nothing; sentence-transformers also opens it if the
-        tokenizer allows.
+        """Write a model directory, all of it or nothing.
 
-        The first `truncate_dim` dimensions are stored as `dtype`: float32, float16, int8 or int4.
-        With `normalize`, every library gives embeddings of length 1. `card` and `training` become
-        `README.md` and `training.json`.
+        Plain sentence-transformers also opens it if the tokenizer allows.
+
+        Args:
+            path: Folder to write.
+            card: Model card, `README.md`.
+            overwrite: Replace an existing model directory.
+            dtype: Number type of the table: float32, float16, int8 or int4; None: unchanged.
+            truncate_dim: Number of first dimensions to store; None: all.
+            normalize: Every library gives embeddings of length 1.
+            training: Record of the training run, `training.json`.
         """
         settings = {name: getattr(self, name) for name in model_files.PIPELINE_SETTINGS}
-        model = replace(
-            self.model, settings=settings, unit_vectors=self.model.unit_vectors or normalize
-        )
+        unit_vectors = self.model.unit_vectors or normalize
+        model = replace(self.model, settings=settings, unit_vectors=unit_vectors)
         write = partial(model_files.write, model, dtype=dtype, dim=truncate_dim)
         return save_directory(path, write, card, training, overwrite)
 
@@ -242,22 +239,30 @@ class Encoder:
         )
 
     def _tokenizer(self, language: str | None) -> Tokenizer:
-        tokenizer = self.model.tokenizer
         if language is None:
-            return tokenizer
-        if not isinstance(tokenizer, BilingualTokenizer):
-            raise SettingsError(
-                f"language is {language!r}, but the model has one vocabulary; leave the"
-                " language out"
-            )
-        return tokenizer.in_language(language)
+            return self.tokenizer
+        return self.tokenizer.in_language(language)
 
     def _prompt(self, prompt: str | None, name: str | None) -> str | None:
+        """Return the prompt, or the prompt of this name, or the default prompt."""
         if prompt is not None and name is not None:
             raise SettingsError("prompt and prompt_name are both given; give only one")
-        name = self.default_prompt_name if name is None else name
+        if name is None:
+            name = self.default_prompt_name
         if prompt is not None or name is None:
             return prompt
         if name not in self.prompts:
             raise SettingsError(f"no prompt {name!r}; this model has {', '.join(self.prompts)}")
         return self.prompts[name]
+
+
+def _read(folder: Path, truncate_dim: int | None) -> AveragingModel:
+    """Read an averaging model; refuse others."""
+    configuration = read_configuration(folder)
+    if configuration.architecture != AVERAGING:
+        raise ModelDirectoryError(
+            f"{folder}: a model of architecture {configuration.architecture!r}, which needs torch;"
+            " open it with st_paragram.load (an averaging model opens without torch after"
+            " st_paragram.save)"
+        )
+    return model_files.read(folder, configuration.values, truncate_dim)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import partial
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -20,7 +19,7 @@ from numpy.typing import NDArray
 from st_paragram.core.encoding.embed import list_of_texts
 from st_paragram.core.encoding.models import TextEncoder
 from st_paragram.core.quantization import Vectors
-from st_paragram.core.tokenizers.base import LETTERS, NO_TEXT, has_letter, kind_of
+from st_paragram.core.tokenizers.base import LETTERS, NO_TEXT, Tokenizer, has_letter, kind_of
 from st_paragram.errors import ModelDirectoryError
 
 # Texts without a known token: no character, and a character of private use
@@ -70,8 +69,11 @@ def unit_embeddings(
 
 
 def scaled(embeddings: Vectors, known: Mask) -> UnitEmbeddings:
-    """Scale embeddings, (n, D), to length 1, and set those of texts without a known token, by a
-    mask (n,), to zero.
+    """Scale embeddings, (n, D), to length 1; those of texts without a known token become zeros.
+
+    Args:
+        embeddings: Embeddings, (n, D).
+        known: Whether the model knows a token of each text, (n,).
     """
     lengths = _lengths(embeddings)
     lengths[~known] = 1
@@ -88,8 +90,7 @@ def known_embeddings(
     method: str = "encode",
     **options: Any,
 ) -> Mask:
-    """Return whether the model knows a token of each text, (n,), given the embeddings of the texts,
-    (n, D).
+    """Return whether the model knows a token of each text, (n,), given embeddings of the texts.
 
     The tokenizer decides, if it is one of this package or of transformers. With another tokenizer,
     a text without a known token is recognized by its embedding.
@@ -104,9 +105,9 @@ def known_embeddings(
 def known_texts(encoder: TextEncoder, texts: Sequence[str]) -> Mask:
     """Return whether a model knows a token of each text, (n,)."""
     tokenizer = _tokenizer(encoder)
-    return (
-        unit_embeddings(encoder, texts).known if tokenizer is None else known_to(tokenizer, texts)
-    )
+    if tokenizer is None:
+        return unit_embeddings(encoder, texts).known
+    return known_to(tokenizer, texts)
 
 
 def known_to(tokenizer: Any, texts: Sequence[str]) -> Mask:
@@ -117,7 +118,7 @@ def known_to(tokenizer: Any, texts: Sequence[str]) -> Mask:
     """
     if not getattr(tokenizer, "reads_ascii", False):
         return _tokenized_known(tokenizer, texts)
-    # most texts have one
+    # most texts have an ASCII letter
     known = np.array([_ASCII_LETTER.search(text) is not None for text in texts], bool)
     rest = np.flatnonzero(~known)
     if len(rest):
@@ -129,26 +130,33 @@ def _tokenized_known(tokenizer: Any, texts: Sequence[str]) -> Mask:
     """Do what `known_to` does, for any tokenizer."""
     if not len(texts):
         return np.zeros(0, bool)
-    if hasattr(tokenizer, "piece"):
+    if isinstance(tokenizer, Tokenizer):
         ids, offsets = tokenizer.encode(list(texts))
         kinds = tokenizer.kinds_of(ids)
     else:
-        rows = tokenizer(list(texts), add_special_tokens=False, verbose=False)["input_ids"]
-        ids = np.array(list(chain.from_iterable(rows)), np.int64)
-        offsets = np.cumsum([0, *map(len, rows)])
-        unknown = tokenizer(_WITHOUT_TOKEN, add_special_tokens=False)["input_ids"]
-        piece = partial(
-            _token, tokenizer, {*tokenizer.all_special_ids, *chain.from_iterable(unknown)}
-        )
-        distinct, places = np.unique(ids, return_inverse=True)
-        kinds = np.array([kind_of(piece(number)) for number in distinct.tolist()], np.uint8)[
-            places.reshape(-1)
-        ]
+        kinds, offsets = _kinds_of_transformers(tokenizer, texts)
     known = _is_any(kinds == LETTERS, offsets)
-    others = _is_any(kinds != NO_TEXT, offsets) & ~known
-    for number in np.flatnonzero(others).tolist():
+    without_letter = _is_any(kinds != NO_TEXT, offsets) & ~known
+    for number in np.flatnonzero(without_letter).tolist():
         known[number] = not has_letter(texts[number])
     return known
+
+
+def _kinds_of_transformers(
+    tokenizer: Any, texts: Sequence[str]
+) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """Return the kinds of tokens of a tokenizer of transformers, and the offsets of texts."""
+    rows = tokenizer(list(texts), add_special_tokens=False, verbose=False)["input_ids"]
+    unknown_rows = tokenizer(_WITHOUT_TOKEN, add_special_tokens=False)["input_ids"]
+    without_text = {*tokenizer.all_special_ids, *chain.from_iterable(unknown_rows)}
+    ids = np.array(list(chain.from_iterable(rows)), np.int64)
+    offsets = np.cumsum([0, *map(len, rows)])
+    distinct, places = np.unique(ids, return_inverse=True)
+    kinds = np.full(len(distinct), NO_TEXT, np.uint8)
+    for place, number in enumerate(distinct.tolist()):
+        if number not in without_text:
+            kinds[place] = kind_of(tokenizer.convert_ids_to_tokens(number))
+    return kinds[places.reshape(-1)], offsets
 
 
 def _is_any(is_wanted: Mask, offsets: NDArray[np.int64]) -> Mask:
@@ -157,24 +165,18 @@ def _is_any(is_wanted: Mask, offsets: NDArray[np.int64]) -> Mask:
     return np.asarray(counts[offsets[1:]] > counts[offsets[:-1]])
 
 
-def _token(tokenizer: Any, without_text: set[int], number: int) -> str | None:
-    token: str | None = None if number in without_text else tokenizer.convert_ids_to_tokens(number)
-    return token
-
-
 def _tokenizer(encoder: TextEncoder, language: str | None = None) -> Any:
     """Return the model's tokenizer if it is one of this package or of transformers."""
     tokenizer: Any = getattr(encoder, "tokenizer", None)
-    if not (hasattr(tokenizer, "piece") or hasattr(tokenizer, "all_special_ids")):
+    if not isinstance(tokenizer, Tokenizer) and not hasattr(tokenizer, "all_special_ids"):
         return None
     return tokenizer.in_language(language) if language else tokenizer
 
 
 def unknown_embeddings(encoder: TextEncoder, method: str = "encode", **options: Any) -> Vectors:
-    """Return the embeddings, of length 1, that a model gives to texts without a known token, (u, D)
-    with u < 3.
+    """Return the embeddings, of length 1, that a model gives to texts without a known token.
 
-    There is none (u is 0) if the model gives them zeros.
+    They are (u, D) with u < 3; there is none if the model gives them zeros.
     """
     embeddings = _embed(encoder, _WITHOUT_TOKEN, method, options)
     lengths = np.linalg.norm(embeddings, axis=1, keepdims=True)
@@ -185,23 +187,22 @@ def unknown_embeddings(encoder: TextEncoder, method: str = "encode", **options: 
 def _lengths(embeddings: Vectors) -> Vectors:
     """Return the lengths of embeddings, (n, 1); refuse NaN and infinite values."""
     lengths: Vectors = np.linalg.norm(embeddings, axis=1, keepdims=True)
-    if not np.isfinite(lengths).all():
-        number = int(np.argmin(np.isfinite(lengths[:, 0]))) + 1
-        seen = f"embedding {number} of {len(embeddings)} has NaN or infinite values"
+    is_finite = np.isfinite(lengths[:, 0])
+    if not is_finite.all():
+        number = int(np.argmin(is_finite)) + 1
         raise ModelDirectoryError(
-            f"{seen}; the model is damaged or was not trained properly: use another model"
+            f"embedding {number} of {len(embeddings)} has NaN or infinite values; the model is"
+            " damaged or was not trained properly: use another model"
         )
     return lengths
 
 
 def _are_alike(embeddings: Vectors, unknown: Vectors) -> Mask:
-    """Return whether each embedding, (n, D), has the direction of one of the unknown embeddings,
-    (u, D).
-    """
-    lengths = np.linalg.norm(embeddings, axis=1, keepdims=True)
+    """Return whether each embedding, (n, D), has the direction of one of the unknown, (u, D)."""
     # in one dimension, half of all embeddings have this direction
     if embeddings.shape[1] < 2 or not len(unknown):
         return np.zeros(len(embeddings), bool)
+    lengths = np.linalg.norm(embeddings, axis=1, keepdims=True)
     with np.errstate(invalid="ignore"):  # NaN is refused later
         alike: Mask = (embeddings @ unknown.T > (1 - _ROUNDING) * lengths).any(axis=1)
     return alike
@@ -210,10 +211,9 @@ def _are_alike(embeddings: Vectors, unknown: Vectors) -> Mask:
 def _embed(
     encoder: TextEncoder, texts: Sequence[str], method: str, options: dict[str, Any]
 ) -> Vectors:
-    embed = getattr(encoder, method)
-    embeddings = np.asarray(
-        embed(list_of_texts(texts), **{"show_progress_bar": False, **options}), np.float32
-    )
-    return (
-        embeddings if len(texts) else embeddings.reshape(0, encoder.get_embedding_dimension() or 0)
-    )
+    encode = getattr(encoder, method)
+    options = {"show_progress_bar": False, **options}
+    embeddings = np.asarray(encode(list_of_texts(texts), **options), np.float32)
+    if not len(texts):
+        return embeddings.reshape(0, encoder.get_embedding_dimension() or 0)
+    return embeddings

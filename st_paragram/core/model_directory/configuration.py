@@ -1,7 +1,7 @@
 """Model directories as a whole: `st_paragram.json`, the files of each architecture, atomic writes.
 
-`st_paragram.json` makes a folder a model directory: it names the `architecture`; the other entries
-depend on it.
+`st_paragram.json` makes a folder a model directory. It names the `architecture`, on which the other
+entries depend.
 """
 
 from __future__ import annotations
@@ -43,18 +43,19 @@ FILES = {
 
 _TABLE_NOTES = {
     "float16": (
-        """Half the size of float32. `st_paragram.load` averages in float32; plain sentence-transformers computes
-and returns float16."""
+        "Half the size of float32. `st_paragram.load` averages in float32; plain"
+        " sentence-transformers computes\nand returns float16."
     ),
     "int8": (
-        """A quarter of the size of float32: 8-bit integers with one scale per row. `st_paragram.load` keeps them as
-they are in memory. Plain sentence-transformers reads them as float32 from version 6.2 on; older versions stop with an
-error about tensors that "can require gradients"."""
+        "A quarter of the size of float32: 8-bit integers with one scale per row."
+        " `st_paragram.load` keeps them as\nthey are in memory. Plain sentence-transformers reads"
+        " them as float32 from version 6.2 on; older versions stop with an\nerror about tensors"
+        ' that "can require gradients".'
     ),
     "int4": (
-        """An eighth of the size of float32: 4-bit integers, two per byte, with one scale per row.
-`st_paragram.load` keeps them as they are in memory. `SentenceTransformer` opens the model with
-`trust_remote_code=True` where st_paragram is installed."""
+        "An eighth of the size of float32: 4-bit integers, two per byte, with one scale per row.\n"
+        "`st_paragram.load` keeps them as they are in memory. `SentenceTransformer` opens the model"
+        " with\n`trust_remote_code=True` where st_paragram is installed."
     ),
 }
 
@@ -74,7 +75,7 @@ def write_configuration(folder: Path, configuration: Configuration) -> None:
 
 
 def read_configuration(folder: Path) -> Configuration:
-    """Read `st_paragram.json`; without it, a folder written by sentence-transformers is a pipeline."""
+    """Read `st_paragram.json`; a folder of sentence-transformers without it is a pipeline."""
     if (folder / MODULES_FILE).is_file() and not (folder / CONFIG_FILE).is_file():
         return Configuration(PIPELINE, {})
     path = file_of(folder, CONFIG_FILE)
@@ -82,19 +83,22 @@ def read_configuration(folder: Path) -> Configuration:
         values: dict[str, Any] = read_json(path)
         if not isinstance(values, dict):
             raise ValueError(f"{short(values)} is not an object")
-        version, architecture = values.pop("format_version"), values.pop("architecture", None)
+        version = values.pop("format_version")
+        architecture = values.pop("architecture", None)
         if version == FORMAT_VERSION and isinstance(architecture, str):
             return Configuration(architecture, values)
-    seen = f"format version {short(version)}, architecture {short(architecture)}"
     raise ModelDirectoryError(
-        f"{path}: {seen}, but this version reads {FORMAT_VERSION}; update st_paragram"
+        f"{path}: format version {short(version)}, architecture {short(architecture)}, but this"
+        f" version reads {FORMAT_VERSION}; update st_paragram"
     )
 
 
 def configured(folder: Path, *others: type[Exception]) -> AbstractContextManager[None]:
     """Return a context for reading the values of `st_paragram.json`, see `refused`."""
-    where, what = folder / CONFIG_FILE, "not a configuration of st_paragram"
-    return refused(ModelDirectoryError, where, what, "save the model again", *others)
+    problem = "not a configuration of st_paragram"
+    return refused(
+        ModelDirectoryError, folder / CONFIG_FILE, problem, "save the model again", *others
+    )
 
 
 def file_of(folder: Path, name: str) -> Path:
@@ -122,12 +126,11 @@ def files_of(folder: Path) -> tuple[str, ...]:
 
 
 def fingerprint(folder: Path) -> str:
-    """Return the SHA-256 of a model's configuration, tokenizer and weights, which identifies the
-    model.
-    """
+    """Return the SHA-256 of a model's configuration, tokenizer and weights."""
     digest = hashlib.sha256()
     for pattern in files_of(folder):
-        for path in sorted(folder.rglob(pattern)) if "*" in pattern else [file_of(folder, pattern)]:
+        paths = sorted(folder.rglob(pattern)) if "*" in pattern else [file_of(folder, pattern)]
+        for path in paths:
             if path.name != TRAINING_FILE:
                 digest.update(path.read_bytes())
     return digest.hexdigest()
@@ -145,18 +148,22 @@ def save_directory(
     training: str | None,
     overwrite: bool,
 ) -> Path:
-    """Make a model directory, all of it or nothing: `write` fills a folder that it creates, then
-    texts are added.
+    """Make a model directory, all of it or nothing.
 
-    `card`, with a note on a table of float16, int8 or int4, becomes `README.md`, and `training`
-    `training.json`.
+    Args:
+        path: The folder.
+        write: Function that creates a folder and fills it.
+        card: Text of `README.md`; a note on a table of float16, int8 or int4 is added.
+        training: Text of `training.json`.
+        overwrite: Replace an existing model directory.
     """
     path = Path(path)
     with output_lock(path, partial(check_free, path, overwrite)), atomic_folder(path) as new:
         write(new)
         for kind in _TABLE_NOTES:  # left over from the original
             card = card.replace(table_note(kind), "")
-        if card := card + table_note(read_configuration(new).values.get("table_type")):
+        card += table_note(read_configuration(new).values.get("table_type"))
+        if card:
             write_text(new / "README.md", card.lstrip("\n"))
         if training:
             write_text(new / TRAINING_FILE, training)
@@ -165,14 +172,12 @@ def save_directory(
 
 def check_free(path: str | Path, overwrite: bool = False) -> None:
     """Refuse, before hours of training, an output that `save` would refuse."""
-    check_output_folder(
-        Path(path), overwrite, CONFIG_FILE, "model directory of st_paragram", ModelDirectoryError
-    )
+    kind = "model directory of st_paragram"
+    check_output_folder(Path(path), overwrite, CONFIG_FILE, kind, ModelDirectoryError)
 
 
 def table_note(table_type: str | None) -> str:
-    """Return the model card's note on a table of this type; empty for float32 or for models without
-    a table.
-    """
-    note = _TABLE_NOTES.get(table_type or "")
-    return f"\n## Table of {table_type}\n\n{note}\n" if note else ""
+    """Return the model card's note on a table of this type; empty for float32 or no table."""
+    if table_type not in _TABLE_NOTES:
+        return ""
+    return f"\n## Table of {table_type}\n\n{_TABLE_NOTES[table_type]}\n"

@@ -27,10 +27,12 @@ _COMMIT = re.compile("[0-9a-f]{40}")
 
 
 def find(name: str | Path) -> Path:
-    """Return the directory of a model: a path, `p-sp-mini`, `p-sp-base`, or a hub id
-    `owner/name[@revision]`.
+    """Return the directory of a model.
+
+    The name is a path, `p-sp-mini`, `p-sp-base`, or a hub id `owner/name[@revision]`.
     """
-    name, path = str(name), Path(name).expanduser()
+    name = str(name)
+    path = Path(name).expanduser()
     if path.is_dir():
         return path
     if name in SHIPPED_MODELS:
@@ -45,41 +47,38 @@ def find(name: str | Path) -> Path:
 
 
 def shipped_folder(name: str = SHIPPED) -> Path:
-    """Return the folder of one of `SHIPPED_MODELS`, which lacks the files for plain
-    sentence-transformers.
-    """
+    """Return the folder of an included model, without the files for plain sentence-transformers."""
     return Path(__file__).with_name("shipped") / name
 
 
 def default_model() -> str:
-    """Return the only model directory `p-sp-*` in the current folder; if there is none, the
-    included model.
-    """
-    found = sorted(path.parent.name for path in Path().glob(f"p-sp-*/{CONFIG_FILE}"))
-    if len(found) > 1:
+    """Return the only model directory `p-sp-*` in the current folder, or the included model."""
+    names = sorted(path.parent.name for path in Path().glob(f"p-sp-*/{CONFIG_FILE}"))
+    if len(names) > 1:
         raise ModelDirectoryError(
-            f"{len(found)} models in this folder ({', '.join(found)}); choose one with --model"
+            f"{len(names)} models in this folder ({', '.join(names)}); choose one with --model"
         )
-    if not found:
-        logger.info(
-            "no p-sp-* model in this folder; using %s, which is included in st_paragram", SHIPPED
-        )
-    return found[0] if found else SHIPPED
+    if names:
+        return names[0]
+    logger.info(
+        "no p-sp-* model in this folder; using %s, which is included in st_paragram", SHIPPED
+    )
+    return SHIPPED
 
 
 def commit_of(folder: Path) -> str | None:
     """Return the commit that a folder in the hub's cache holds; None for any other folder."""
-    return (
-        folder.name
-        if folder.parent.name == "snapshots" and _COMMIT.fullmatch(folder.name)
-        else None
-    )
+    if folder.parent.name == "snapshots" and _COMMIT.fullmatch(folder.name):
+        return folder.name
+    return None
 
 
 def with_commit(name: str, folder: Path) -> str:
     """Return a model's name for records: a hub id with its commit in place of the revision."""
     commit = commit_of(folder)
-    return name if commit is None or Path(name).is_dir() else f"{name.partition('@')[0]}@{commit}"
+    if commit is None or Path(name).is_dir():
+        return name
+    return f"{name.partition('@')[0]}@{commit}"
 
 
 def _from_hub(name: str) -> Path:
@@ -88,15 +87,14 @@ def _from_hub(name: str) -> Path:
 
     repository, _, revision = name.partition("@")
     try:
-        known = [CONFIG_FILE, MODULES_FILE]  # ours, and that of any SentenceTransformer
-        folder = Path(
-            snapshot_download(repository, revision=revision or None, allow_patterns=known)
+        # ours, and that of any SentenceTransformer
+        snapshot = snapshot_download(
+            repository, revision=revision or None, allow_patterns=[CONFIG_FILE, MODULES_FILE]
         )
-        patterns, commit = [*files_of(folder), STOCK_CONFIG_FILE, "README.md"], commit_of(folder)
-        folder = Path(
-            snapshot_download(
-                repository, revision=commit or revision or None, allow_patterns=patterns
-            )
+        commit = commit_of(Path(snapshot))
+        patterns = [*files_of(Path(snapshot)), STOCK_CONFIG_FILE, "README.md"]
+        folder = snapshot_download(
+            repository, revision=commit or revision or None, allow_patterns=patterns
         )
     except ModelDirectoryError as error:
         raise ModelDirectoryError(
@@ -108,4 +106,4 @@ def _from_hub(name: str) -> Path:
             f"no model '{one_line(name)}': neither a folder nor on the hub ({reason})"
         ) from error
     logger.info("%s: commit %s of the hub", repository, commit or "unknown")
-    return folder
+    return Path(folder)

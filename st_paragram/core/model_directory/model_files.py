@@ -6,10 +6,12 @@ This package reads `st_paragram.json` and the tokenizer's file (`sentencepiece.m
 with the same weights. With a table of int4, `modules.json` names modules of this package, which
 sentence-transformers imports with `trust_remote_code=True`.
 
-| table | tensors of `model.safetensors` | |---|---| | float32, float16 | `embedding.weight` (V, D)
-| | int8 | `embeddings`, int8 (V, D), and `weights`, float32 (V,): a factor for each row, as in
-model2vec | | int4 | `embedding.weight`, uint8 (V, D / 2), see `packing`, and `embedding.scale`,
-float32 (V,): a factor per row |
+| table            | tensors of `model.safetensors`                                               |
+|------------------|-------------------------------------------------------------------------------|
+| float32, float16 | `embedding.weight` (V, D)                                                     |
+| int8             | `embeddings`, int8 (V, D), and `weights`, float32 (V,): a factor for each row |
+| int4             | `embedding.weight`, uint8 (V, D / 2), see `quantization`, and                 |
+|                  | `embedding.scale`, float32 (V,): a factor for each row                        |
 
 Except in int4, the row of the unknown id is stored as `unknown_embedding`, float32 (D,), and is
 zero in the table. `StaticEmbedding` averages over unknown tokens, which this package drops; with a
@@ -28,7 +30,7 @@ import mmap
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,7 +50,8 @@ from st_paragram.core.model_directory.configuration import (
     write_configuration,
 )
 from st_paragram.core.quantization import check_even, to_int8
-from st_paragram.core.tokenizers.base import KINDS, Tokenizer, load_tokenizer
+from st_paragram.core.tokenizers.base import Tokenizer
+from st_paragram.core.tokenizers.loading import KINDS, load_tokenizer
 from st_paragram.errors import ModelDirectoryError, SettingsError, refused, short
 
 if TYPE_CHECKING:
@@ -81,20 +84,28 @@ _SETTING_TYPES: dict[str, tuple[type, ...]] = {
     "truncate_dim": (int,),
 }
 _SAVE_AGAIN = "save the model again"
-_FLOATS = ("embedding.weight", None, "unknown_embedding")
-_TENSORS = {  # names of the table, the scales, and the row of the unknown id
+
+
+class _Tensors(NamedTuple):
+    """Names of the tensors of a table."""
+
+    table: str
+    scale: str | None
+    unknown: str | None  # the row of the unknown id
+
+
+_FLOATS = _Tensors("embedding.weight", None, "unknown_embedding")
+_TENSORS = {
     TableType.FLOAT32: _FLOATS,
     TableType.FLOAT16: _FLOATS,
-    TableType.INT8: ("embeddings", "weights", "unknown_embedding"),
-    TableType.INT4: ("embedding.weight", "embedding.scale", None),
+    TableType.INT8: _Tensors("embeddings", "weights", "unknown_embedding"),
+    TableType.INT4: _Tensors("embedding.weight", "embedding.scale", None),
 }
 _TOO_LARGE = 1e15  # limit of scales: below it, sums and their squares stay finite
 _NUMBERS = {"F32": "<f4", "F16": "<f2", "I8": "i1", "U8": "u1"}  # types in safetensors files
 # By their public aliases, not by their module paths in sentence-transformers 6.
-_STOCK, _NORMALIZE = (
-    "sentence_transformers.models.StaticEmbedding",
-    "sentence_transformers.models.Normalize",
-)
+_STOCK = "sentence_transformers.models.StaticEmbedding"
+_NORMALIZE = "sentence_transformers.models.Normalize"
 _OWN = {"": "st_paragram.TokenEmbedding", "1_MeanPool": "st_paragram.MeanPool"}
 
 
@@ -126,14 +137,14 @@ class AveragingValues:
 def read(
     folder: Path, values: Mapping[str, Any], truncate_dim: int | None = None
 ) -> AveragingModel:
-    """Read a model whose `st_paragram.json` has `values`; with `truncate_dim`, copy only the first
-    dimensions.
+    """Read a model whose `st_paragram.json` has `values`.
+
+    With `truncate_dim`, only the first dimensions are copied into memory.
     """
     stored = checked(folder, values)
     path = file_of(folder, tokenizer_file(stored.tokenizer_kind))
-    with refused(
-        ModelDirectoryError, path, "not the tokenizer of the model", _SAVE_AGAIN, SettingsError
-    ):
+    problem = "not the tokenizer of the model"
+    with refused(ModelDirectoryError, path, problem, _SAVE_AGAIN, SettingsError):
         tokenizer = load_tokenizer(
             stored.tokenizer_kind, path.read_bytes(), stored.tokenizer_options
         )
@@ -141,10 +152,15 @@ def read(
             raise ValueError(
                 f"{len(tokenizer)} ids, but st_paragram.json has {stored.vocabulary_size}"
             )
-    shape = len(tokenizer), stored.embedding_dimension
+    shape = (len(tokenizer), stored.embedding_dimension)
     table = map_table(file_of(folder, WEIGHTS_FILE), shape, stored.table_type, tokenizer.unknown_id)
-    table, settings = table.truncated(truncate_dim), read_pipeline_settings(folder)
-    return AveragingModel(tokenizer, table, stored.normalize, settings, stored.dropout)
+    return AveragingModel(
+        tokenizer,
+        table.truncated(truncate_dim),
+        unit_vectors=stored.normalize,
+        settings=read_pipeline_settings(folder),
+        dropout=stored.dropout,
+    )
 
 
 def write(
@@ -153,67 +169,77 @@ def write(
     dtype: TableType | str | None = None,
     dim: int | None = None,
 ) -> None:
-    """Create a folder with the files for both readers, or only for this package; numbers are never
-    rounded twice.
+    """Create a folder with the files for both readers, or only for this package.
+
+    Numbers are never rounded twice.
     """
     check_dimension(dim)
-    table, tokenizer = model.table.truncated(dim), model.tokenizer
-    table = table.converted(table.kind if dtype is None else TableType.of(dtype))
-    first = {"embedding_dimension": table.dimension, "tokenizer_kind": tokenizer.kind}
-    first |= {"tokenizer_options": tokenizer.options, "dropout": model.dropout}
-    stock = None if table.kind is TableType.INT4 else stock_tokenizer(tokenizer)
-    folder.mkdir(parents=True, exist_ok=True)
-    if stock is not None:
-        (folder / "tokenizer.json").write_text(
-            stock.to_str(pretty=True), encoding="utf-8", newline="\n"
-        )
-        _write_modules(folder, {"": _STOCK}, model.unit_vectors)
-    # as modules of this package: `StaticEmbedding` cannot read such weights
-    elif table.kind is TableType.INT4:
-        write_json(folder / "token_embedding_config.json", first, indent=2)
-        write_json(
-            folder / "1_MeanPool" / "mean_pool_config.json",
-            {"embedding_dimension": table.dimension},
-            indent=2,
-        )
-        _write_modules(folder, _OWN, model.unit_vectors)
-    settings = {
-        name: model.settings[name]
-        for name in PIPELINE_SETTINGS
-        if model.settings.get(name) is not None
+    tokenizer = model.tokenizer
+    table = model.table.truncated(dim)
+    if dtype is not None:
+        table = table.converted(TableType.of(dtype))
+    dimensions = {"embedding_dimension": table.dimension}
+    values = {
+        **dimensions,
+        "tokenizer_kind": tokenizer.kind,
+        "tokenizer_options": tokenizer.options,
+        "dropout": model.dropout,
     }
-    settings = {"model_type": "SentenceTransformer", "similarity_fn_name": "cosine"} | settings
-    write_json(
-        folder / STOCK_CONFIG_FILE,
-        settings | {"prompts": PROMPTS | settings.get("prompts", {})},
-        indent=2,
-    )
+    folder.mkdir(parents=True, exist_ok=True)
+    if table.kind is TableType.INT4:
+        # as modules of this package: `StaticEmbedding` cannot read such weights
+        write_json(folder / "token_embedding_config.json", values, indent=2)
+        write_json(folder / "1_MeanPool" / "mean_pool_config.json", dimensions, indent=2)
+        _write_modules(folder, _OWN, model.unit_vectors)
+    else:
+        stock = stock_tokenizer(tokenizer)
+        if stock is not None:
+            text = stock.to_str(pretty=True)
+            (folder / "tokenizer.json").write_text(text, encoding="utf-8", newline="\n")
+            _write_modules(folder, {"": _STOCK}, model.unit_vectors)
+    _write_pipeline_settings(folder, model.settings)
     write_table(folder / WEIGHTS_FILE, table, tokenizer.unknown_id)
     (folder / tokenizer_file(tokenizer.kind)).write_bytes(tokenizer.content)
-    more = {
-        "vocabulary_size": len(tokenizer),
-        "table_type": table.kind.value,
-        "normalize": model.unit_vectors,
-    }
-    write_configuration(folder, Configuration(AVERAGING, first | more))
+    values["vocabulary_size"] = len(tokenizer)
+    values["table_type"] = table.kind.value
+    values["normalize"] = model.unit_vectors
+    write_configuration(folder, Configuration(AVERAGING, values))
 
 
 def _write_modules(folder: Path, kinds: Mapping[str, str], unit_vectors: bool) -> None:
     """Write `modules.json` with modules by folder, followed by `Normalize` for unit vectors."""
+    kinds = dict(kinds)
     if unit_vectors:
-        kinds = {**kinds, f"{len(kinds)}_Normalize": _NORMALIZE}
-        names = dict.fromkeys(("module_input_name", "module_output_name"), "sentence_embedding")
-        write_json(folder / list(kinds)[-1] / "config.json", names)
-    modules = [
-        {"idx": i, "name": str(i), "path": path, "type": kind}
-        for i, (path, kind) in enumerate(kinds.items())
-    ]
+        name = f"{len(kinds)}_Normalize"
+        kinds[name] = _NORMALIZE
+        config = {
+            "module_input_name": "sentence_embedding",
+            "module_output_name": "sentence_embedding",
+        }
+        write_json(folder / name / "config.json", config)
+    modules = []
+    for number, (path, kind) in enumerate(kinds.items()):
+        modules.append({"idx": number, "name": str(number), "path": path, "type": kind})
     write_json(folder / MODULES_FILE, modules, indent=2)
 
 
+def _write_pipeline_settings(folder: Path, settings: Mapping[str, Any]) -> None:
+    """Write sentence-transformers' file of settings."""
+    content: dict[str, Any] = {
+        "model_type": "SentenceTransformer",
+        "similarity_fn_name": "cosine",
+    }
+    for name in PIPELINE_SETTINGS:
+        if settings.get(name) is not None:
+            content[name] = settings[name]
+    content["prompts"] = PROMPTS | content.get("prompts", {})
+    write_json(folder / STOCK_CONFIG_FILE, content, indent=2)
+
+
 def check_type(name: str, value: object, kinds: tuple[type, ...]) -> None:
-    """Raise ValueError if a value from a JSON file does not have one of some types; true and false
-    are not numbers.
+    """Raise ValueError if a value from a JSON file does not have one of some types.
+
+    True and false are not numbers.
     """
     if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
         expected = " or ".join(_TYPE_NAMES[kind] for kind in kinds)
@@ -225,9 +251,11 @@ def tokenizer_file(kind: str) -> str:
 
     Other kinds are refused, since a name from a JSON file could lead out of the model's folder.
     """
-    if kind not in list(KINDS):
-        seen = f"tokenizer_kind is {short(kind)}, not one of {', '.join(KINDS)}"
-        raise ModelDirectoryError(f"{seen}; save the model again, or update st_paragram")
+    if kind not in KINDS:
+        raise ModelDirectoryError(
+            f"tokenizer_kind is {short(kind)}, not one of {', '.join(KINDS)}; save the model again,"
+            " or update st_paragram"
+        )
     return f"{kind}.model"
 
 
@@ -237,13 +265,12 @@ def checked(folder: Path, values: Mapping[str, Any]) -> AveragingValues:
         for name, kinds in _VALUE_TYPES.items():
             if name in values:
                 check_type(name, values[name], kinds)
-        stored = AveragingValues(
-            **{**values, "table_type": TableType.of(values.get("table_type", ""))}
-        )
+        table_type = TableType.of(values.get("table_type", ""))
+        stored = AveragingValues(**{**values, "table_type": table_type})
         for name in ("embedding_dimension", "vocabulary_size"):
             if values[name] < 1:
                 raise ValueError(f"{name} is {values[name]}; it must be at least 1")
-        if stored.table_type is TableType.INT4:
+        if table_type is TableType.INT4:
             check_even(stored.embedding_dimension)
         if not 0 <= stored.dropout < 1:
             raise ValueError(f"dropout is {stored.dropout}; it must be at least 0 and below 1")
@@ -252,55 +279,55 @@ def checked(folder: Path, values: Mapping[str, Any]) -> AveragingValues:
 
 def table_type(folder: Path) -> TableType:
     """Return the number type of an averaging model's table; refuse other models."""
-    found = read_configuration(folder)
-    if found.architecture != AVERAGING:
-        rule = "only averaging models can be exported"
+    configuration = read_configuration(folder)
+    if configuration.architecture != AVERAGING:
         raise ModelDirectoryError(
-            f"{folder}: a model of architecture {found.architecture!r}; {rule}"
+            f"{folder}: a model of architecture {configuration.architecture!r}; only averaging"
+            " models can be exported"
         )
-    return checked(folder, found.values).table_type
+    return checked(folder, configuration.values).table_type
 
 
 def read_pipeline_settings(folder: Path) -> dict[str, Any]:
-    """Read prompts, similarity and other pipeline settings; empty if sentence-transformers' file is
-    missing.
+    """Read prompts, similarity and other pipeline settings.
+
+    They are empty if sentence-transformers' file is missing.
     """
     path = folder / STOCK_CONFIG_FILE
     if not path.is_file():
         return {}
     with refused(ModelDirectoryError, path, "not readable", _SAVE_AGAIN, SettingsError):
-        stored = read_json(path)
-        check_type("the content", stored, (dict,))
-        settings = {
-            name: value for name in PIPELINE_SETTINGS if (value := stored.get(name)) is not None
-        }
-        for name, value in settings.items():
-            check_type(name, value, _SETTING_TYPES[name])
-        if (name := settings.get("similarity_fn_name", "cosine")) not in SIMILARITIES:
+        content = read_json(path)
+        check_type("the content", content, (dict,))
+        settings = {}
+        for name in PIPELINE_SETTINGS:
+            if content.get(name) is not None:
+                check_type(name, content[name], _SETTING_TYPES[name])
+                settings[name] = content[name]
+        similarity = settings.get("similarity_fn_name", "cosine")
+        if similarity not in SIMILARITIES:
             raise ValueError(
-                f"similarity_fn_name is {short(name)}, not one of {', '.join(SIMILARITIES)}"
+                f"similarity_fn_name is {short(similarity)}, not one of {', '.join(SIMILARITIES)}"
             )
-        if wrong := [
-            prompt
-            for prompt in settings.get("prompts", {}).values()
-            if not isinstance(prompt, str | None)
-        ]:
-            raise ValueError(f"a prompt is {short(wrong[0])}, not a text")
+        for prompt in settings.get("prompts", {}).values():
+            if not isinstance(prompt, str | None):
+                raise ValueError(f"a prompt is {short(prompt)}, not a text")
         check_dimension(settings.get("truncate_dim"))
         return settings
 
 
 def model_digest(folder: Path) -> str:
-    """Return the SHA-256 of everything that determines a model's embeddings: its fingerprint,
-    prompts and truncation.
+    """Return the SHA-256 of everything that determines a model's embeddings.
 
-    Two folders with the same digest hold the same model, whatever their names are.
+    This is its fingerprint, prompts and truncation. Two folders with the same digest hold the same
+    model, whatever their names are.
     """
     settings = read_pipeline_settings(folder)
     prompts = {name: prompt for name, prompt in settings.get("prompts", {}).items() if prompt}
     chosen = {
         "prompts": prompts,
-        **{name: settings.get(name) for name in ("default_prompt_name", "truncate_dim")},
+        "default_prompt_name": settings.get("default_prompt_name"),
+        "truncate_dim": settings.get("truncate_dim"),
     }
     if not any(chosen.values()):
         return fingerprint(folder)
@@ -317,32 +344,27 @@ def check_dimension(truncate_dim: int | None) -> None:
 def check_components(dim: int | None, dimension: int) -> None:
     """Refuse to keep more dimensions than there are."""
     if dim is not None and dim > dimension:
-        seen = f"dim is {dim}, but the embeddings of this model have {dimension} dimensions"
-        raise SettingsError(f"{seen}; choose at most {dimension}")
+        raise SettingsError(
+            f"dim is {dim}, but the embeddings of this model have {dimension} dimensions; choose at"
+            f" most {dimension}"
+        )
 
 
 def opens_in_stock(tokenizer: Tokenizer) -> bool:
-    """Whether an averaging model with this tokenizer opens in sentence-transformers without the
-    plugin.
-    """
-    words = tokenizer.kind == "word" and tokenizer.options["splitter"] == "regex"
-    return words or tokenizer.kind == "sentencepiece"
+    """Whether a model with this tokenizer opens in sentence-transformers without the plugin."""
+    if tokenizer.kind == "word":
+        return bool(tokenizer.options["splitter"] == "regex")
+    return tokenizer.kind == "sentencepiece"
 
 
 def stock_tokenizer(tokenizer: Tokenizer) -> tokenizers.Tokenizer | None:
-    """Convert the tokenizer to a `tokenizer.json`, for readers without the plugin; None if that is
-    impossible.
-    """
-    if tokenizer.kind not in KINDS:
-        raise ModelDirectoryError(
-            f"a tokenizer of kind {tokenizer.kind!r}; st_paragram.load knows {', '.join(KINDS)}"
-        )
+    """Convert the tokenizer to a `tokenizer.json` for readers without the plugin, if possible."""
+    tokenizer_file(tokenizer.kind)  # refuses a tokenizer that no model directory can hold
     if not opens_in_stock(tokenizer):
         return None
-    from st_paragram.core.tokenizers import stock
+    from st_paragram.core.tokenizers.stock import convert
 
-    convert: Any = stock.convert_words if tokenizer.kind == "word" else stock.convert_tokenizer
-    return cast("tokenizers.Tokenizer", convert(tokenizer))
+    return convert(tokenizer)
 
 
 def write_table(path: Path, table: Table, unknown_id: int) -> None:
@@ -353,59 +375,68 @@ def write_table(path: Path, table: Table, unknown_id: int) -> None:
         raise ModelDirectoryError(
             "the embeddings have NaN or infinite values; train with a lower learning rate"
         )
-    table_name, scale_name, unknown_name = _TENSORS[table.kind]
-    tensors = {table_name: table.weight}
-    if unknown_name is not None:
-        tensors = {table_name: table.weight.copy(), unknown_name: table.rows(unknown_id)}
-        tensors[table_name][unknown_id] = 0
-    if scale_name is not None:
-        tensors[scale_name] = np.ascontiguousarray(table.scale)
+    names = _TENSORS[table.kind]
+    tensors = {names.table: table.weight}
+    if names.unknown is not None:
+        weight = table.weight.copy()
+        weight[unknown_id] = 0
+        tensors = {names.table: weight, names.unknown: table.rows(unknown_id)}
+    if names.scale is not None:
+        tensors[names.scale] = np.ascontiguousarray(table.scale)
     path.write_bytes(save(tensors))
 
 
 def map_table(path: Path, shape: tuple[int, int], kind: TableType, unknown_id: int) -> Table:
-    """Map a table written by `write_table`, of shape (V, D) and the given type; restore the row of
-    the unknown id.
+    """Map a table written by `write_table`, of shape (V, D) and the given type.
+
+    The row of the unknown id is restored.
     """
-    table_name, scale_name, unknown_name = _TENSORS[kind]
-    with refused(
-        ModelDirectoryError, path, "not the weights of this st_paragram model", _SAVE_AGAIN
-    ):
-        arrays, (rows, dimension) = _mapped(path), shape
-        if missing := {table_name, scale_name, unknown_name} - {None, *arrays}:
-            raise ValueError(f"the tensor {missing.pop()!r} is missing")
-        table = arrays[table_name]
-        stored = (
-            ("uint8", (rows, dimension // 2)) if kind is TableType.INT4 else (kind.value, shape)
-        )
-        if (table.dtype.name, table.shape) != stored:
+    names = _TENSORS[kind]
+    problem = "not the weights of this st_paragram model"
+    with refused(ModelDirectoryError, path, problem, _SAVE_AGAIN):
+        arrays = _mapped(path)
+        for name in names:
+            if name is not None and name not in arrays:
+                raise ValueError(f"the tensor {name!r} is missing")
+        rows, dimension = shape
+        number_type = kind.value
+        if kind is TableType.INT4:
+            number_type = "uint8"
+            shape = (rows, dimension // 2)
+        table = arrays[names.table]
+        if table.dtype.name != number_type or table.shape != shape:
             raise ValueError(
-                f"a table of {table.dtype}, {table.shape}; {stored[0]}, {stored[1]} expected"
+                f"a table of {table.dtype}, {table.shape}; {number_type}, {shape} expected"
             )
-        for name in filter(None, (scale_name, unknown_name)):
-            if not (np.abs(arrays[name]) < _TOO_LARGE).all():
+        for name in (names.scale, names.unknown):
+            if name is not None and not (np.abs(arrays[name]) < _TOO_LARGE).all():
                 raise ValueError(f"{name} has NaN, infinite or huge numbers")
-        scale = arrays[scale_name].astype(np.float32).reshape(rows) if scale_name else None
-        if unknown_name:
-            unknown = arrays[unknown_name].reshape(dimension)
-            table[unknown_id] = unknown if scale is None else to_int8(unknown, scale[unknown_id])
+        scale = None
+        if names.scale is not None:
+            scale = arrays[names.scale].astype(np.float32).reshape(rows)
+        if names.unknown is not None:
+            unknown = arrays[names.unknown].reshape(dimension)
+            if scale is not None:
+                unknown = to_int8(unknown, scale[unknown_id])
+            table[unknown_id] = unknown
         return Table(table, scale)
 
 
 def _mapped(path: Path) -> dict[str, NDArray[Any]]:
-    """Map the tensors of a safetensors file, writable without changing the file; the library would
-    copy them.
+    """Map the tensors of a safetensors file, which the library would copy.
 
-    It begins with the length of its JSON header, uint64; `data_offsets` there count from the end of
-    the header.
+    They are writable without changing the file. The file begins with the length of its JSON header,
+    uint64; `data_offsets` there count from the end of the header.
     """
     with path.open("rb") as file:
         content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
     begin = 8 + int.from_bytes(content[:8], "little")
     arrays = {}
     for name, entry in json.loads(content[8:begin]).items():
-        if name != "__metadata__":
-            dtype, (first, last) = np.dtype(_NUMBERS[entry["dtype"]]), entry["data_offsets"]
-            array = np.frombuffer(content, dtype, (last - first) // dtype.itemsize, begin + first)
-            arrays[name] = np.require(array.reshape(entry["shape"]), requirements="A")
+        if name == "__metadata__":
+            continue
+        dtype = np.dtype(_NUMBERS[entry["dtype"]])
+        first, last = entry["data_offsets"]
+        array = np.frombuffer(content, dtype, (last - first) // dtype.itemsize, begin + first)
+        arrays[name] = np.require(array.reshape(entry["shape"]), requirements="A")
     return arrays

@@ -1,6 +1,4 @@
-"""The record of a training run: `training.json` of a model directory, for reports, and the source
-of the model card.
-"""
+"""The record of a training run: `training.json` of a model directory, the source of its card."""
 
 from __future__ import annotations
 
@@ -35,7 +33,7 @@ class Score:
 
 @dataclass(frozen=True)
 class TranslationScore:
-    """The share of translations found by nearest neighbor, averaged over both directions, 0 .. 1."""
+    """The share of translations found by nearest neighbor, mean of both directions, 0 .. 1."""
 
     data: str
     pairs: int
@@ -76,9 +74,8 @@ def read_training_record(directory: str | Path) -> TrainingRecord | None:
     path = Path(directory) / TRAINING_FILE
     if not path.is_file():
         return None
-    with refused(
-        ModelDirectoryError, path, "not the record of a training run", "remove it or train again"
-    ):
+    problem = "not the record of a training run"
+    with refused(ModelDirectoryError, path, problem, "remove it or train again"):
         return read_record(path, TrainingRecord)
 
 

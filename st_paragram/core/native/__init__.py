@@ -18,30 +18,32 @@ logger = logging.getLogger(__name__)
 
 SWITCH = "ST_PARAGRAM_NATIVE"
 _NAME = "st_paragram.core.native._kernels"
-#: Interface version of the kernels; raise it here and in `src/module.cpp` when a kernel function
-#: changes.
+#: Version of the kernels' functions; raise it here and in `src/module.cpp` when one changes.
 INTERFACE = 10
 
 
 @functools.cache
 def kernels() -> Any:
-    """Return the module of the compiled kernels; None if they are missing (with one warning) or
-    switched off.
+    """Return the module of the compiled kernels; None if they are missing or switched off.
+
+    Missing kernels are reported once.
     """
-    module, reason = _load()
-    if reason and os.environ.get(SWITCH) != "0":
+    module, problem = _load()
+    if problem and os.environ.get(SWITCH) != "0":
         logger.warning(
             "the compiled kernels are %s; everything works without them, but encoding and training"
             " are 4 to 26 times slower; install a C++ compiler, then reinstall st_paragram with pip"
             " install --force-reinstall --no-deps --no-cache-dir",
-            reason,
+            problem,
         )
     return module
 
 
 def obstacle() -> str | None:
-    """Return why the compiled kernels are not in use, in a few words; None if they are."""
-    return None if kernels() is not None else f"the compiled kernels are {_load()[1]}"
+    """Return why the compiled kernels are not in use; None if they are."""
+    if kernels() is not None:
+        return None
+    return f"the compiled kernels are {_load()[1]}"
 
 
 def _load() -> tuple[Any, str]:
@@ -54,22 +56,25 @@ def _load() -> tuple[Any, str]:
         return None, "missing: they were not built when st_paragram was installed"
     except ImportError as error:
         return None, f"unusable: {one_line(error)}"
-    if (found := getattr(module, "interface", None)) != INTERFACE:
+    version = getattr(module, "interface", None)
+    if version != INTERFACE:
         return (
             None,
-            f"unusable: built from a different version (interface {found}, not {INTERFACE})",
+            f"unusable: built from a different version (interface {version}, not {INTERFACE})",
         )
     return module, ""
 
 
 def usable_cores() -> int:
     """Return the number of processors that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def usable_threads() -> int:
-    """Return the number of threads to compute with: `OMP_NUM_THREADS`, or one for each processor
-    that may be used.
-    """
-    wish = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
-    return int(wish) if wish.isdecimal() and int(wish) else usable_cores()
+    """Return the number of threads: `OMP_NUM_THREADS`, or one for each usable processor."""
+    threads = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
+    if threads.isdecimal() and int(threads) > 0:
+        return int(threads)
+    return usable_cores()

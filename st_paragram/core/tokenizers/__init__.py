@@ -1,3 +1,1 @@
-"""Tokenizers: their common interface, their kinds, and their conversion to the `tokenizers`
-library.
-"""
+"""Tokenizers: their base class, their kinds, and their conversion to the `tokenizers` library."""

@@ -1,39 +1,28 @@
-"""The interface of tokenizers: text to flat ids and back, and serialization for stores and model
-directories.
-"""
+"""The base class of tokenizers: text to flat ids and back, and serialization."""
 
 from __future__ import annotations
 
 import json
-import pkgutil
 import re
-from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from functools import cached_property
 from itertools import chain
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from st_paragram.core.tokenizers.flat_ids import drop_unknown, truncate
-from st_paragram.errors import SettingsError, refused, short
+from st_paragram.errors import SettingsError, short
 
 #: Ids of N texts in one array, and the offsets of texts, as returned by `Tokenizer.encode`.
 FlatIds = tuple[NDArray[np.int64], NDArray[np.int64]]
 
-#: Kind, as in stores and model directories, -> tokenizer class; imported when needed.
-KINDS = {
-    "sentencepiece": "st_paragram.core.tokenizers.sentencepiece:SentencePieceTokenizer",
-    "word": "st_paragram.core.tokenizers.words:WordTokenizer",
-    "trigram": "st_paragram.core.tokenizers.character_trigrams:CharacterTrigramTokenizer",
-    "bilingual": "st_paragram.core.tokenizers.bilingual:BilingualTokenizer",
-    "original": "st_paragram.core.tokenizers.original:OriginalTokenizer",
-}
-
-
 #: Kinds of tokens: without text (unknown, a space), only digits and signs, with a letter.
-NO_TEXT, SIGNS, LETTERS = 0, 1, 2
+NO_TEXT = 0
+SIGNS = 1
+LETTERS = 2
 _SPACES = "\u2581\u0120 "  # marks of a space in sentencepiece and in GPT-2's tokens, and a space
 _LETTER = re.compile(r"[^\W\d_]")
 _FEW = 20_000  # ids for which a table of all tokens takes longer than the ids
@@ -62,50 +51,61 @@ class Encoded(NamedTuple):
     def of(
         cls, ids: NDArray[Any], counts: NDArray[np.int64], unknown_id: int, max_length: int | None
     ) -> Encoded:
-        """Truncate texts to `max_length` ids, if given, then drop unknown ids; `counts` (N,) are
-        ids per text.
-        """
-        most = len(ids) if max_length is None else max_length
-        return cls(
-            *drop_unknown(*truncate(ids, counts, most), unknown_id), int((counts > most).sum())
-        )
+        """Truncate texts of `counts` ids, (N,), to `max_length` ids, then drop unknown ids."""
+        cut = 0
+        if max_length is not None:
+            cut = int((counts > max_length).sum())
+            ids, counts = truncate(ids, counts, max_length)
+        known_ids, offsets = drop_unknown(ids, counts, unknown_id)
+        return cls(known_ids, offsets, cut)
 
 
-class Tokenizer(Protocol):
-    """Convert text to ids. Unknown pieces are dropped; a text without known pieces is one unknown
-    id (EMNLP 2022).
+class Tokenizer(ABC):
+    """Convert text to ids.
 
+    Unknown pieces are dropped; a text without known pieces is one unknown id (EMNLP 2022).
     `Class(content, **options)` creates a tokenizer. Equality, hash and pickling depend on kind,
     content and options.
     """
 
-    kind: ClassVar[str]  # the name of the class in `KINDS`
+    kind: ClassVar[str]  # as named in stores and model directories
     unknown_id: int  # has a row in the embedding matrix like any other id
     content: bytes  # the vocabulary, as the bytes of a file
     options: dict[str, Any]  # the other arguments of the class, as JSON values
 
     @property
     def unknown_ids(self) -> tuple[int, ...]:
-        """The rows of the embedding matrix for texts without a known token: one, or one per
-        language.
-        """
+        """Rows of the embedding matrix for texts without a known token, one or two."""
         return (self.unknown_id,)
 
     @abstractmethod
     def __len__(self) -> int:
         """Number of ids."""
 
+    def in_language(self, language: str) -> Tokenizer:
+        """Return the tokenizer for one language of a model with two vocabularies."""
+        raise SettingsError(
+            f"language is {language!r}, but the model has one vocabulary; leave the language out"
+        )
+
     def encode(
         self, texts: Sequence[str], max_length: int | None = None, num_threads: int = 1
     ) -> FlatIds:
-        """Encode N texts as ids, int64 (total,), and offsets, int64 (N + 1,): text i is
-        ids[offsets[i]:offsets[i + 1]].
+        """Encode N texts as ids, int64 (total,), and offsets, int64 (N + 1,).
 
-        At most `max_length` ids of a text are kept, counted before unknown ones are dropped.
+        Text i is ids[offsets[i]:offsets[i + 1]]. At most `max_length` ids of a text are kept,
+        counted before unknown ids are dropped.
         """
         if isinstance(texts, str):
             raise SettingsError(f"{short(texts)} is one text; give a list of texts")
-        return self.encode_normalized(self.prepared(texts), max_length, num_threads)[:2]
+        encoded = self.encode_normalized(self.prepared(texts), max_length, num_threads)
+        return encoded.ids, encoded.offsets
+
+    def encode_rows(
+        self, texts: Sequence[str], max_length: int | None = None, num_threads: int = 1
+    ) -> FlatIds:
+        """Encode texts like `encode`, if possible with ids of the type that compiled means read."""
+        return self.encode(texts, max_length, num_threads)
 
     def prepared(self, texts: Sequence[str]) -> list[str]:
         """Prepare texts for `encode_normalized`, by segmentation if the tokenizer has any."""
@@ -123,20 +123,22 @@ class Tokenizer(Protocol):
 
     @abstractmethod
     def piece(self, piece_id: int) -> str | None:
-        """Return the piece of an id for display; None for ids without text, such as the unknown id."""
+        """Return the piece of an id for display; None for ids without text, as the unknown id."""
 
     def kinds_of(self, ids: NDArray[Any]) -> NDArray[np.uint8]:
         """Return the kinds of ids, see `kind_of`."""
         if len(ids) > _FEW or "_kinds" in vars(self):
             return self._kinds[ids]
         distinct, places = np.unique(ids, return_inverse=True)
-        kinds = np.array([kind_of(self.piece(number)) for number in distinct.tolist()], np.uint8)
-        return kinds[places.reshape(-1)]
+        return self._compute_kinds(distinct.tolist())[places.reshape(-1)]
 
     @cached_property
     def _kinds(self) -> NDArray[np.uint8]:
         """The kinds of all ids."""
-        return np.array([kind_of(self.piece(number)) for number in range(len(self))], np.uint8)
+        return self._compute_kinds(range(len(self)))
+
+    def _compute_kinds(self, ids: Sequence[int]) -> NDArray[np.uint8]:
+        return np.array([kind_of(self.piece(number)) for number in ids], np.uint8)
 
     @property
     def reads_ascii(self) -> bool:
@@ -144,9 +146,7 @@ class Tokenizer(Protocol):
         return False
 
     def shares_rows(self, other: Tokenizer) -> bool:
-        """Whether ids of both tokenizers refer to the same embedding matrix, as they do for equal
-        tokenizers.
-        """
+        """Whether ids of both tokenizers refer to the same embedding matrix."""
         return self == other
 
     def pack(self, rows: Sequence[Sequence[int]]) -> FlatIds:
@@ -175,30 +175,11 @@ class Tokenizer(Protocol):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle kind, content and options, from which another process rebuilds the tokenizer."""
-        return load_tokenizer, (self.kind, self.content, self.options)
+        return _rebuild, (type(self), self.content, self.options)
 
 
-def load_tokenizer(kind: str, content: bytes, options: Mapping[str, Any]) -> Tokenizer:
-    """Create a tokenizer from its content and options; raise `SettingsError` if they are refused."""
-    if kind not in KINDS:
-        raise SettingsError(
-            f"no tokenizer of kind {kind!r}; this version knows {', '.join(KINDS)}; update"
-            " st_paragram"
-        )
-    with refused(
-        SettingsError,
-        f"{kind} tokenizer",
-        f"cannot have the options {short(options)}",
-        "rebuild it",
-    ):
-        if wrong := [
-            name
-            for name in ("lower_case", "trigrams", "characters")
-            if not isinstance(options.get(name, True), bool)
-        ]:
-            raise SettingsError(f"{wrong[0]} is {short(options[wrong[0]])}, not true or false")
-        tokenizer: Tokenizer = pkgutil.resolve_name(KINDS[kind])(content, **options)
-    return tokenizer
+def _rebuild(cls: Any, content: bytes, options: dict[str, Any]) -> Any:
+    return cls(content, **options)
 
 
 def valid(text: str) -> str:

@@ -1,5 +1,4 @@
-"""Read and extend the normalization rules inside a sentencepiece model, for example by those of
-`characters`.
+"""Read and extend the normalization rules inside a sentencepiece model.
 
 A model normalizes text by rules from characters to others, leftmost and longest first. They are in
 its `charsmap`: the size of a double array in bytes, uint32, the array (units of Darts-clone,
@@ -30,7 +29,8 @@ def _rules(charsmap: bytes) -> dict[str, str]:
     if not charsmap:
         return {}
     size = int.from_bytes(charsmap[:4], "little")
-    units, texts = np.frombuffer(charsmap, "<u4", size // 4, 4).tolist(), charsmap[4 + size :]
+    units = np.frombuffer(charsmap, "<u4", size // 4, 4).tolist()
+    texts = charsmap[4 + size :]
 
     def below(place: int) -> int:  # the child nodes of a unit
         return place ^ (units[place] >> 10 << ((units[place] & 512) >> 6))
@@ -39,11 +39,13 @@ def _rules(charsmap: bytes) -> dict[str, str]:
     for place, unit in enumerate(units):
         if not unit >> 31:
             children.setdefault(place ^ unit & 255, []).append(place)
-    rules, waiting = {}, [(below(0), b"")]
+    rules = {}
+    waiting = [(below(0), b"")]
     while waiting:
         node, key = waiting.pop()
         for place in children.get(node, ()):
-            source, child = key + bytes([units[place] & 255]), below(place)
+            source = key + bytes([units[place] & 255])
+            child = below(place)
             if units[place] & 256:  # a rule ends here
                 begin = units[child] & 0x7FFFFFFF
                 rules[source.decode()] = texts[begin : texts.index(0, begin)].decode()
@@ -57,9 +59,9 @@ def with_rules(model: bytes, more: Mapping[str, str]) -> bytes:
     A new rule also applies to the results of other rules, and to a letter with marks, such as ya
     with hamza.
     """
-    return (
-        _with_charsmap(model, _extended(_charsmap(model), tuple(more.items()))) if more else model
-    )
+    if not more:
+        return model
+    return _with_charsmap(model, _extended(_charsmap(model), tuple(more.items())))
 
 
 @lru_cache(maxsize=4)  # each call takes seconds
@@ -72,9 +74,8 @@ def _extended(charsmap: bytes, more: tuple[tuple[str, str], ...]) -> bytes:
     for source, target in _rules(charsmap).items():
         rules[source] = target.translate(table)
         if len(source) > 1:
-            rules |= {
-                variant + source[1:]: rules[source] for variant in variants.get(source[0], ())
-            }
+            for variant in variants.get(source[0], ()):
+                rules[variant + source[1:]] = rules[source]
     return _compiled(rules | dict(more))
 
 
@@ -87,10 +88,7 @@ def _compiled(rules: Mapping[str, str]) -> bytes:
 
     import sentencepiece
 
-    lines = (
-        "\t".join(" ".join(f"{ord(each):x}" for each in text) for text in rule)
-        for rule in rules.items()
-    )
+    lines = [f"{_code_points(source)}\t{_code_points(target)}" for source, target in rules.items()]
     model = io.BytesIO()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "rules.tsv")
@@ -106,21 +104,30 @@ def _compiled(rules: Mapping[str, str]) -> bytes:
     return _charsmap(model.getvalue())
 
 
-def _charsmap(model: bytes) -> bytes:
+def _code_points(text: str) -> str:
+    return " ".join(f"{ord(character):x}" for character in text)
+
+
+def _normalizer(model: bytes) -> tuple[int, int]:
+    """Return where the settings of the normalizer begin and end."""
     for message, start, end in fields(model):
         if message == NORMALIZER:
-            return next(
-                (model[a:b] for number, a, b in fields(model, start, end) if number == _CHARSMAP),
-                b"",
-            )
+            return start, end
+    return 0, 0
+
+
+def _charsmap(model: bytes) -> bytes:
+    start, end = _normalizer(model)
+    for number, begin, stop in fields(model, start, end):
+        if number == _CHARSMAP:
+            return model[begin:stop]
     return b""
 
 
 def _with_charsmap(model: bytes, charsmap: bytes) -> bytes:
-    start, end = next(
-        (start, end) for message, start, end in fields(model) if message == NORMALIZER
-    )
-    settings, last = bytearray(), start
+    start, end = _normalizer(model)
+    settings = bytearray()
+    last = start
     for number, _, stop in fields(model, start, end):
         settings += _field(_CHARSMAP, charsmap) if number == _CHARSMAP else model[last:stop]
         last = stop

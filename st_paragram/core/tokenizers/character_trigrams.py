@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from itertools import chain, pairwise
+from itertools import pairwise
 from typing import ClassVar
 
 import numpy as np
@@ -29,8 +29,9 @@ _SURROGATE = re.compile("[\ud800-\udfff]")  # not text, and no list of trigrams 
 
 
 class CharacterTrigramTokenizer(StringListTokenizer):
-    """The id of a trigram is its index in a list, most frequent first; the unknown id follows the
-    last.
+    """The id of a trigram is its index in a list; the unknown id follows the last.
+
+    The most frequent trigram is the first.
     """
 
     kind: ClassVar[str] = "trigram"
@@ -42,12 +43,15 @@ class CharacterTrigramTokenizer(StringListTokenizer):
         """
         self.lower_case = lower_case
         self.characters = characters
-        options = {"lower_case": lower_case} | ({"characters": True} if characters else {})
+        options = {"lower_case": lower_case}
+        if characters:
+            options["characters"] = True
         super().__init__(content, options, read_strings(content, "trigrams"))
-        if (other := next((each for each in self.strings if len(each) != 3), None)) is not None:
-            raise SettingsError(
-                f"not a list of trigrams: {short(other)} has {len(other)} characters, not 3"
-            )
+        for trigram in self.strings:
+            if len(trigram) != 3:
+                raise SettingsError(
+                    f"not a list of trigrams: {short(trigram)} has {len(trigram)} characters, not 3"
+                )
         keys = _keys("".join(self.strings))[::3]
         self._order = np.argsort(keys)
         self._keys = keys[self._order]
@@ -60,9 +64,9 @@ class CharacterTrigramTokenizer(StringListTokenizer):
         counts = np.fromiter(map(len, cased), dtype=np.int64, count=len(cased))
         ids = [np.zeros(0, dtype=np.int64)]
         for begin in range(0, len(cased), _BLOCK):
-            keys = _keys("  ".join(["", *cased[begin : begin + _BLOCK], ""])[1:-1])
+            keys = _keys(f" {'  '.join(cased[begin : begin + _BLOCK])} ")
             ends = np.cumsum(counts[begin : begin + _BLOCK] + 2)[:-1]
-            # windows that span two texts
+            # without windows that span two texts
             keys = np.delete(keys, np.concatenate([ends - 2, ends - 1]))
             places = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
             ids.append(np.where(self._keys[places] == keys, self._order[places], self.unknown_id))
@@ -80,29 +84,29 @@ def trigrams(text: str) -> list[str]:
 
 
 def joined(pieces: Sequence[str]) -> str:
-    """Join trigrams to a text, without the spaces around it; neighbors that do not overlap are kept
-    in full.
+    """Join trigrams to a text, without the spaces around it.
+
+    Neighbors that do not overlap are kept in full.
     """
-    chained = [one[0] if one[1:] == other[:2] else one for one, other in pairwise(pieces)]
-    return "".join([*chained, *pieces[-1:]]).removeprefix(" ").removesuffix(" ")
+    parts = []
+    for first, second in pairwise(pieces):
+        overlap = first[1:] == second[:2]
+        parts.append(first[0] if overlap else first)
+    return "".join([*parts, *pieces[-1:]]).removeprefix(" ").removesuffix(" ")
 
 
 def train_trigrams(texts: Iterable[str], size: int = 200_000, lower_case: bool = True) -> bytes:
-    """Return the most frequent trigrams, at most `size`, as the content of a
-    `CharacterTrigramTokenizer`.
-    """
-    counts = Counter(
-        chain.from_iterable(map(trigrams, map(str.lower, texts) if lower_case else texts))
-    )
-    text_only = {
-        trigram: count for trigram, count in counts.items() if not _SURROGATE.search(trigram)
-    }
-    return most_frequent(Counter(text_only), size, "trigrams")
+    """Return the most frequent trigrams as the content of a `CharacterTrigramTokenizer`."""
+    counts = Counter[str]()
+    for text in texts:
+        counts.update(trigrams(text.lower() if lower_case else text))
+    for trigram in list(counts):
+        if _SURROGATE.search(trigram):
+            del counts[trigram]
+    return most_frequent(counts, size, "trigrams")
 
 
 def _keys(text: str) -> NDArray[np.int64]:
-    """Encode every window of three characters as one number, int64 (n - 2,): three code points of
-    21 bits.
-    """
+    """Encode every window of three characters as one number of 3 * 21 bits, int64 (n - 2,)."""
     codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4").astype(np.int64)
     return (codes[:-2] << 42) | (codes[1:-1] << 21) | codes[2:]

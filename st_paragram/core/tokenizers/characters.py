@@ -36,12 +36,22 @@ _SPACES = (0xB, 0x1C, 0x1D, 0x1E, 0x1F, 0x85, 0x2800)
 
 # The zeros of the decimal digits of all scripts (Unicode 14), except those that NFKC reads as 0.
 _ZEROS = (
-    0x660, 0x6F0, 0x7C0, 0x966, 0x9E6, 0xA66, 0xAE6, 0xB66, 0xBE6, 0xC66, 0xCE6, 0xD66, 0xDE6, 0xE50, 0xED0, 0xF20,
-    0x1040, 0x1090, 0x17E0, 0x1810, 0x1946, 0x19D0, 0x1A80, 0x1A90, 0x1B50, 0x1BB0, 0x1C40, 0x1C50, 0xA620, 0xA8D0,
-    0xA900, 0xA9D0, 0xA9F0, 0xAA50, 0xABF0, 0x104A0, 0x10D30, 0x11066, 0x110F0, 0x11136, 0x111D0, 0x112F0, 0x11450,
-    0x114D0, 0x11650, 0x116C0, 0x11730, 0x118E0, 0x11950, 0x11C50, 0x11D50, 0x11DA0, 0x16A60, 0x16AC0, 0x16B50,
-    0x1E140, 0x1E2F0, 0x1E950,
+    0x660, 0x6F0, 0x7C0, 0x966, 0x9E6, 0xA66, 0xAE6, 0xB66, 0xBE6, 0xC66, 0xCE6, 0xD66, 0xDE6,
+    0xE50, 0xED0, 0xF20, 0x1040, 0x1090, 0x17E0, 0x1810, 0x1946, 0x19D0, 0x1A80, 0x1A90, 0x1B50,
+    0x1BB0, 0x1C40, 0x1C50, 0xA620, 0xA8D0, 0xA900, 0xA9D0, 0xA9F0, 0xAA50, 0xABF0, 0x104A0,
+    0x10D30, 0x11066, 0x110F0, 0x11136, 0x111D0, 0x112F0, 0x11450, 0x114D0, 0x11650, 0x116C0,
+    0x11730, 0x118E0, 0x11950, 0x11C50, 0x11D50, 0x11DA0, 0x16A60, 0x16AC0, 0x16B50, 0x1E140,
+    0x1E2F0, 0x1E950,
 )  # fmt: skip
+
+
+def _digits() -> dict[str, str]:
+    digits = {}
+    for zero in _ZEROS:
+        for value in range(10):
+            digits[chr(zero + value)] = str(value)
+    return digits
+
 
 #: The Arabic character that only widens a word.
 TATWEEL = "\u0640"
@@ -55,13 +65,14 @@ LETTERS: dict[str, str] = {"\u06a9": "\u0643", "\u06cc": "\u064a"}
 #: - Rare spaces and line breaks are a space.
 #: - Decimal digits are 0 to 9, with the Arabic separators of decimals and thousands.
 #: - Persian kaf and ya are the Arabic letters, also in Persian and Urdu, whose writers exchange
-#: them, too.
+#:   them, too.
 CHARACTERS: dict[str, str] = {
     **dict.fromkeys(map(chr, _INVISIBLE), ""),
     TATWEEL: "",
     **dict.fromkeys(map(chr, _SPACES), " "),
-    **{chr(zero + digit): str(digit) for zero in _ZEROS for digit in range(10)},
-    **{"\u066b": ".", "\u066c": ","},
+    **_digits(),
+    "\u066b": ".",
+    "\u066c": ",",
     **LETTERS,
 }
 
@@ -71,28 +82,35 @@ CHARACTERS: dict[str, str] = {
 ARABIC: dict[str, str] = {
     **dict.fromkeys(map(chr, (0x640, *range(0x64B, 0x653), 0x670)), ""),
     **dict.fromkeys("أإآٱ", "ا"),
-    **{"ى": "ي", "ة": "ه", "ؤ": "و", "ئ": "ي"},
+    "ى": "ي",
+    "ة": "ه",
+    "ؤ": "و",
+    "ئ": "ي",
 }
 
 
 def simplified_characters(path: str | Path) -> dict[str, str]:
-    """Read rules from traditional to simplified Chinese characters from `Unihan_Variants.txt` of
-    Unicode's Unihan.
+    """Read rules from traditional to simplified Chinese characters.
 
-    A character that is also a simplified form of itself is not changed.
+    `path` is `Unihan_Variants.txt` of Unicode's Unihan. A character that is also a simplified form
+    of itself is not changed.
     """
     rules = {}
     for line in Path(path).read_text(encoding="utf-8").split("\n"):
         if "\tkSimplifiedVariant\t" in line:
-            character, _, forms = line.split("\t")
-            first, *others = (
-                chr(int(form[2:].partition("<")[0], 16)) for form in (character, *forms.split())
-            )
-            if first not in others:
-                rules[first] = others[0]
+            traditional, _, forms = line.split("\t")
+            character = _character(traditional)
+            simplified = [_character(form) for form in forms.split()]
+            if character not in simplified:
+                rules[character] = simplified[0]
     if not rules:
         raise TextError(
             f"{path}: no kSimplifiedVariant; give Unihan_Variants.txt of Unihan.zip, from"
             " unicode.org"
         )
     return rules
+
+
+def _character(form: str) -> str:
+    """Read a character in the form "U+4E07<kMatthews"."""
+    return chr(int(form[2:].partition("<")[0], 16))

@@ -18,9 +18,7 @@ def starts(counts: NDArray[Any]) -> NDArray[Any]:
 def take(
     ids: NDArray[Any], begins: NDArray[np.int64], counts: NDArray[np.int64]
 ) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Extract texts from flat ids, given their beginnings (n,) and lengths (n,): ids (total,) and
-    offsets (n + 1,).
-    """
+    """Extract texts from flat ids by beginnings and lengths, (n,): ids and offsets, (n + 1,)."""
     offsets = starts(counts)
     return ids[np.arange(offsets[-1]) + np.repeat(begins - offsets[:-1], counts)], offsets
 
@@ -38,8 +36,9 @@ def truncate(
 def drop_unknown(
     ids: NDArray[Any], counts: NDArray[np.int64], unknown_id: int
 ) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Drop unknown ids: return ids (total',) and offsets (N + 1,); an empty text becomes a single
-    unknown id.
+    """Drop unknown ids: return ids and offsets (N + 1,).
+
+    A text without known ids becomes one unknown id.
     """
     known = ids != unknown_id
     if counts.all() and known.all():

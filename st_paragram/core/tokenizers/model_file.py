@@ -1,5 +1,4 @@
-"""The fields of a sentencepiece model file that are missing from sentencepiece's API, and the
-rounding of scores.
+"""The fields of a sentencepiece model file, and the rounding of scores.
 
 The file is a ModelProto in protocol buffers' wire format (sentencepiece_model.proto). The reader
 included in sentencepiece requires a certain version of the protobuf package, so the few fields
@@ -13,7 +12,9 @@ from collections.abc import Iterator
 
 #: Fields of a ModelProto: a piece (text, score, type), the settings of the trainer and of the
 #: normalizer.
-PIECE, TRAINER, NORMALIZER = 1, 2, 3
+PIECE = 1
+TRAINER = 2
+NORMALIZER = 3
 #: Scores are multiples of this in the vocabularies trained here.
 SCORE_STEP = 2.0**-10
 
@@ -26,10 +27,11 @@ def fields(
     A field starts with a varint, number * 8 + wire type: 0 a varint, 1 eight bytes, 2 a varint
     length and as many bytes, 5 four bytes.
     """
-    position, end = start, len(message) if end is None else end
+    position = start
+    end = len(message) if end is None else end
 
-    # seven bits per byte, lowest first; the top bit marks that more bytes follow
     def varint() -> int:
+        """Read seven bits per byte, lowest first; the top bit marks that more bytes follow."""
         nonlocal position
         result = shift = 0
         while True:
@@ -47,17 +49,18 @@ def fields(
             varint()
         else:
             length = {1: 8, 5: 4}.get(wire_type) or varint()
-            begin, position = position, position + length
+            begin = position
+            position += length
         yield number, begin, position
 
 
 def round_scores(model: bytes) -> bytes:
-    """Round the scores of all pieces to multiples of `SCORE_STEP`; all other bytes of the model
-    stay unchanged.
-    """
+    """Round the scores of all pieces to multiples of `SCORE_STEP`; other bytes stay unchanged."""
     result = bytearray(model)
     for message, start, end in fields(model):
-        for number, begin, _ in fields(model, start, end) if message == PIECE else ():
+        if message != PIECE:
+            continue
+        for number, begin, _ in fields(model, start, end):
             if number == 2:
                 (score,) = struct.unpack_from("<f", model, begin)
                 struct.pack_into("<f", result, begin, round(score / SCORE_STEP) * SCORE_STEP)

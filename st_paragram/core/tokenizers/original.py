@@ -1,5 +1,4 @@
-"""Tokenization as in the original P-SP and SP code, which looks up each token by its surface
-string.
+"""Tokenization as in the original code of P-SP and SP, which looks up each token as a string.
 
 `embed_sentences.py` and `evaluate_sts.py` of P-SP: optional Moses tokenization, lower-casing,
 sentencepiece pieces as strings, lower-casing again, splitting at white space, and a lookup of each
@@ -29,9 +28,7 @@ from st_paragram.errors import SettingsError, refused
 
 
 class OriginalTokenizer(StringListTokenizer):
-    """The id of a surface string (trigram, piece, or word between white space) is its index in a
-    list.
-    """
+    """The id of a surface string (trigram, piece or word) is its index in a list."""
 
     kind: ClassVar[str] = "original"
 
@@ -43,32 +40,35 @@ class OriginalTokenizer(StringListTokenizer):
         moses: str | None = None,
         segmentation: Segmentation | str = Segmentation.NONE,
     ) -> None:
-        """Read content from `write_content`; `moses` is the language whose Moses rules tokenize a
-        text first.
+        """Read content from `write_content`.
+
+        `moses` is the language whose Moses rules tokenize a text first.
         """
         self.trigrams = trigrams
         self._cased = str.lower if lower_case else str
         self._normalize = normalizer(lower_case, Segmentation(segmentation))
         self._moses = None if moses is None else splitting(Splitter.MOSES, moses)
-        with refused(
-            SettingsError,
-            f"{len(content):,} bytes",
-            "not the surfaces of a checkpoint",
-            "import it again",
-        ):
+        model = None
+        place = f"{len(content):,} bytes"
+        problem = "not the surfaces of a checkpoint"
+        with refused(SettingsError, place, problem, "import it again"):
             values = json.loads(content)
-            surfaces, packed = checked_strings(values["surfaces"]), values["sentencepiece"]
-            model = None if packed is None else base64.b64decode(packed, validate=True)
+            surfaces = checked_strings(values["surfaces"])
+            if values["sentencepiece"] is not None:
+                model = base64.b64decode(values["sentencepiece"], validate=True)
         if trigrams and model is not None:
             raise SettingsError(
                 "trigrams are built from text, not from sentencepiece pieces; give only one of"
                 " the two"
             )
         self._processor = None if model is None else SentencePieceTokenizer(model).processor
-        options = {"lower_case": lower_case, "trigrams": trigrams, "moses": moses}
-        super().__init__(
-            content, {**options, "segmentation": Segmentation(segmentation).value}, surfaces
-        )
+        options = {
+            "lower_case": lower_case,
+            "trigrams": trigrams,
+            "moses": moses,
+            "segmentation": Segmentation(segmentation).value,
+        }
+        super().__init__(content, options, surfaces)
 
     def prepared(self, texts: Sequence[str]) -> list[str]:
         """Apply Moses, lower-casing and segmentation."""
@@ -81,30 +81,29 @@ class OriginalTokenizer(StringListTokenizer):
     ) -> Encoded:
         """Encode prepared texts, and count truncated texts."""
         if self._processor is not None:
-            pieces = self._processor.encode(
+            rows = self._processor.encode(
                 list(map(valid, texts)), out_type=str, num_threads=max(num_threads, 1)
             )
-            texts = list(map(" ".join, pieces))
-        split = (lambda text: trigrams(text.strip())) if self.trigrams else str.split
-        return self.encoded(map(split, map(self._cased, texts)), max_length)
+            texts = [" ".join(pieces) for pieces in rows]
+        return self.encoded((self._split(self._cased(text)) for text in texts), max_length)
+
+    def _split(self, text: str) -> list[str]:
+        return trigrams(text.strip()) if self.trigrams else text.split()
 
     def decode(self, ids: Sequence[int]) -> str:
         """Decode ids; an unknown id becomes `⁇`."""
         shown = self.shown(ids)
         if self._processor is not None:
             return "".join(shown).replace(META_SYMBOL, " ").strip()
-        return joined(shown) if self.trigrams else " ".join(shown)
+        if self.trigrams:
+            return joined(shown)
+        return " ".join(shown)
 
 
 def write_content(surfaces: Sequence[str], sentencepiece_model: bytes | None = None) -> bytes:
-    """Return the content of an `OriginalTokenizer`: JSON with `surfaces` and `sentencepiece`
-    (base64 or null).
-    """
-    model = (
-        None
-        if sentencepiece_model is None
-        else base64.b64encode(sentencepiece_model).decode("ascii")
-    )
-    return json.dumps(
-        {"sentencepiece": model, "surfaces": list(surfaces)}, ensure_ascii=False
-    ).encode("utf-8")
+    """Return the content of an `OriginalTokenizer`, JSON; the sentencepiece model is in base64."""
+    model = None
+    if sentencepiece_model is not None:
+        model = base64.b64encode(sentencepiece_model).decode("ascii")
+    values = {"sentencepiece": model, "surfaces": list(surfaces)}
+    return json.dumps(values, ensure_ascii=False).encode("utf-8")

@@ -63,8 +63,7 @@ class Segmentation(str, Enum):
 
 
 class SentencePieceTokenizer(Tokenizer):
-    """Encode text with a sentencepiece model after lower-casing and segmentation; safe with threads
-    and forks.
+    """Encode text with a sentencepiece model; safe with threads and forks.
 
     Example:
         >>> from st_paragram import SentencePieceTokenizer
@@ -83,14 +82,18 @@ class SentencePieceTokenizer(Tokenizer):
         segmentation: Segmentation | str = Segmentation.NONE,
         dropped: Sequence[int] = (),
     ) -> None:
-        """Load a model: the path of a `.model` file, its bytes, or a loaded
-        `SentencePieceProcessor`.
+        """Load a model.
 
-        Texts are lower-cased, and texts with Han characters are segmented. The ids in `dropped` are
-        dropped like unknown ids: an imported embedding matrix may have no rows for them.
+        Args:
+            model: Path of a `.model` file, its bytes, or a loaded `SentencePieceProcessor`.
+            lower_case: Lower-case texts.
+            segmentation: Word segmentation of texts with Han characters.
+            dropped: Ids to drop like unknown ids, since an imported embedding matrix has no rows
+                for them.
         """
         self.content = _model_bytes(model)
-        self.lower_case, self.segmentation = lower_case, Segmentation(segmentation)
+        self.lower_case = lower_case
+        self.segmentation = Segmentation(segmentation)
         self.normalize = normalizer(lower_case, self.segmentation)
         # to encode single words
         self.obstacle = None if kernels() is not None else "no compiled kernels"
@@ -105,7 +108,8 @@ class SentencePieceTokenizer(Tokenizer):
         self._is_dropped = np.zeros(len(self), dtype=bool)
         self._is_dropped[self.dropped] = True
         self.options = {"lower_case": lower_case, "segmentation": self.segmentation.value}
-        self.options |= {"dropped": self.dropped} if dropped else {}
+        if dropped:
+            self.options["dropped"] = self.dropped
 
     @cached_property
     def processor(self) -> sentencepiece.SentencePieceProcessor:
@@ -113,21 +117,21 @@ class SentencePieceTokenizer(Tokenizer):
         import sentencepiece
 
         processor = sentencepiece.SentencePieceProcessor()
-        seen = f"{len(self.content):,} bytes"
-        with refused(SettingsError, seen, "not a sentencepiece model", "give a .model file"):
+        place = f"{len(self.content):,} bytes"
+        with refused(SettingsError, place, "not a sentencepiece model", "give a .model file"):
             processor.LoadFromSerializedProto(self.content)
         return processor
 
     @cached_property
     def reads_ascii(self) -> bool:
-        """Whether every ASCII letter is a known piece, so that each word with one has a known piece
-        with a letter.
+        """Whether every ASCII letter is a known piece.
+
+        Then each word with an ASCII letter has a known piece with a letter.
         """
         ids, offsets = self.encode(list(ascii_letters))
-        starts_of_letters = np.flatnonzero(self.kinds_of(ids) == LETTERS)
-        return len(np.unique(np.searchsorted(offsets, starts_of_letters, side="right"))) == len(
-            ascii_letters
-        )
+        places = np.flatnonzero(self.kinds_of(ids) == LETTERS)
+        known_letters = np.unique(np.searchsorted(offsets, places, side="right"))
+        return len(known_letters) == len(ascii_letters)
 
     def __len__(self) -> int:
         """Number of ids, including unknown, control and dropped pieces."""
@@ -135,15 +139,16 @@ class SentencePieceTokenizer(Tokenizer):
 
     def prepared(self, texts: Sequence[str]) -> list[str]:
         """Segment texts, if the tokenizer has a segmentation."""
-        return list(texts if self.segmentation is Segmentation.NONE else map(self.normalize, texts))
+        if self.segmentation is Segmentation.NONE:
+            return list(texts)
+        return [self.normalize(text) for text in texts]
 
     def encode_rows(
         self, texts: Sequence[str], max_length: int | None = None, num_threads: int = 1
     ) -> FlatIds:
-        """Encode texts like `encode`, with ids of the type that the compiled means read: int32
-        (total,).
-        """
-        return self.encode_normalized(self.prepared(texts), max_length, num_threads, np.int32)[:2]
+        """Encode texts like `encode`, with ids int32, which the compiled means read."""
+        encoded = self.encode_normalized(self.prepared(texts), max_length, num_threads, np.int32)
+        return encoded.ids, encoded.offsets
 
     def encode_normalized(
         self,
@@ -167,11 +172,10 @@ class SentencePieceTokenizer(Tokenizer):
             counts = np.concatenate([np.diff(part.offsets) for part in parts])
             ids = np.concatenate([part.ids for part in parts])
             encoded = Encoded(ids, starts(counts), sum(part.cut for part in parts))
-        return (
-            Encoded(*self._kept(encoded.ids, encoded.offsets), encoded.cut)
-            if self.dropped
-            else encoded
-        )
+        if not self.dropped:
+            return encoded
+        ids, offsets = self._kept(encoded.ids, encoded.offsets)
+        return Encoded(ids, offsets, encoded.cut)
 
     def _encode_words(
         self, texts: list[str], max_length: int | None, num_threads: int, dtype: DTypeLike
@@ -182,24 +186,25 @@ class SentencePieceTokenizer(Tokenizer):
         )
         if not left:
             return Encoded(ids, offsets, cut)
-        whole = self._encode_whole(
-            [texts[number] for number in left], max_length, num_threads, dtype
-        )
-        begins, counts = offsets[:-1].copy(), np.diff(offsets)
-        begins[left], counts[left] = whole.offsets[:-1] + len(ids), np.diff(whole.offsets)
-        return Encoded(*take(np.concatenate([ids, whole.ids]), begins, counts), cut + whole.cut)
+        texts_left = [texts[number] for number in left]
+        whole = self._encode_whole(texts_left, max_length, num_threads, dtype)
+        begins = offsets[:-1].copy()
+        begins[left] = whole.offsets[:-1] + len(ids)
+        counts = np.diff(offsets)
+        counts[left] = np.diff(whole.offsets)
+        ids, offsets = take(np.concatenate([ids, whole.ids]), begins, counts)
+        return Encoded(ids, offsets, cut + whole.cut)
 
     def _encode_whole(
         self, texts: list[str], max_length: int | None, num_threads: int, dtype: DTypeLike
     ) -> Encoded:
-        cased, encode = (
-            list(map(str.lower if self.lower_case else str, texts)),
-            self.processor.encode,
-        )
-        few = len(cased) <= 8  # too few for the threads that sentencepiece starts for a list
-        rows: Any = (
-            list(map(encode, cased)) if few else encode(cased, num_threads=max(num_threads, 1))
-        )
+        if self.lower_case:
+            texts = list(map(str.lower, texts))
+        rows: Any
+        if len(texts) <= 8:  # too few for the threads that sentencepiece starts for a list
+            rows = [self.processor.encode(text) for text in texts]
+        else:
+            rows = self.processor.encode(texts, num_threads=max(num_threads, 1))
         counts = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
         ids = np.fromiter(chain.from_iterable(rows), dtype=dtype, count=int(counts.sum()))
         return Encoded.of(ids, counts, self.unknown_id, max_length)
@@ -218,17 +223,20 @@ class SentencePieceTokenizer(Tokenizer):
         return str(self.processor.decode([int(piece_id) for piece_id in ids]))
 
     def piece(self, piece_id: int) -> str | None:
-        """Return a piece, with a meta symbol at a word's beginning; None for unknown, control,
-        unused, dropped ids.
+        """Return a piece, with a meta symbol at a word's beginning.
+
+        It is None for unknown, control, unused and dropped ids.
         """
         number = int(piece_id)
+        if self._is_dropped[number]:
+            return None
         if not self.obstacle:  # without loading sentencepiece
             piece: str | None = self._model.piece(number)
-        else:
-            model = self.processor
-            hidden = model.is_unknown(number) or model.is_control(number) or model.is_unused(number)
-            piece = None if hidden else model.id_to_piece(number)
-        return None if self._is_dropped[number] else piece
+            return piece
+        model = self.processor
+        if model.is_unknown(number) or model.is_control(number) or model.is_unused(number):
+            return None
+        return str(model.id_to_piece(number))
 
 
 def _model_bytes(model: Any) -> bytes:
@@ -236,16 +244,13 @@ def _model_bytes(model: Any) -> bytes:
         return model
     if hasattr(model, "serialized_model_proto"):
         return bytes(model.serialized_model_proto())
-    with refused(
-        SettingsError, str(model), "not a sentencepiece model", "give the path of a .model file"
-    ):
+    advice = "give the path of a .model file"
+    with refused(SettingsError, str(model), "not a sentencepiece model", advice):
         return Path(model).read_bytes()
 
 
 def normalizer(lower_case: bool, segmentation: Segmentation) -> Callable[[str], str]:
-    """Return the processing before sentencepiece (which applies NFKC rules): lower-casing, then
-    segmentation.
-    """
+    """Return the processing before sentencepiece: lower-casing, then segmentation."""
     cased = str.lower if lower_case else str
     if segmentation is Segmentation.NONE:
         return cased
@@ -254,7 +259,9 @@ def normalizer(lower_case: bool, segmentation: Segmentation) -> Callable[[str], 
 
     def segment(text: str) -> str:  # jieba would split words and numbers in scripts other than Han
         text = cased(text)
-        return " ".join(" ".join(jieba.cut(text)).split()) if _HAN.search(text) else text
+        if not _HAN.search(text):
+            return text
+        return " ".join(" ".join(jieba.cut(text)).split())
 
     return segment
 
@@ -268,21 +275,21 @@ def train_vocabulary(
     seed: int = 0,
     characters: Mapping[str, str] = CHARACTERS,
 ) -> bytes:
-    """Train a unigram model on normalized text; its scores are rounded, so that words can be
-    encoded one by one.
+    """Train a unigram model on normalized text.
 
-    The model has the rules of `characters`: it reads these characters as others. A small text gives
-    fewer pieces than `size`. Another number of threads gives slightly different pieces.
+    Its scores are rounded, so that words can be encoded one by one. It reads the `characters` as
+    others. A small text gives fewer pieces than `size`. Another number of threads gives slightly
+    different pieces.
     """
     import sentencepiece
 
     table = str.maketrans(dict(characters))
-    read = (sentence.translate(table) for sentence in sentences)
+    translated = (sentence.translate(table) for sentence in sentences)
     sentencepiece.set_random_generator_seed(seed)
     model = io.BytesIO()
     try:
         sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=(sentence for sentence in read if sentence.strip()),
+            sentence_iterator=(sentence for sentence in translated if sentence.strip()),
             model_writer=model,
             model_type="unigram",
             vocab_size=size,

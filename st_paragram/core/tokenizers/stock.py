@@ -11,9 +11,12 @@ with marks.
 
 from __future__ import annotations
 
+from typing import Any
+
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
 from tokenizers.normalizers import Normalizer
 
+from st_paragram.core.tokenizers.base import Tokenizer as OwnTokenizer
 from st_paragram.core.tokenizers.characters import CHARACTERS, LETTERS, TATWEEL
 from st_paragram.core.tokenizers.model_file import NORMALIZER, PIECE, TRAINER, fields
 from st_paragram.core.tokenizers.sentencepiece import META_SYMBOL, SentencePieceTokenizer
@@ -21,7 +24,9 @@ from st_paragram.core.tokenizers.words import SEPARATORS, WORD_CHARACTERS, Split
 from st_paragram.errors import ModelDirectoryError
 
 _TILDE = "\uff5e"  # NFKC changes it, nmt_nfkc does not
-_BARRIER, _STAND_IN = "\ufdd0", "\ufdd1"  # noncharacters: in no piece, rule or composition
+# noncharacters: in no piece, rule or composition
+_BARRIER = "\ufdd0"
+_STAND_IN = "\ufdd1"
 # the last enclose symbols
 _POINTS = r"[\u0591-\u05bd\u05bf\u05c1\u05c2\u064b-\u0652\u0670\u20d0-\u20f0]"
 _UNKNOWN_WORD = "<unknown word>"  # no splitter leaves a space in a word
@@ -41,69 +46,56 @@ _CONVERTIBLE = {
 }
 
 
-def convert_tokenizer(tokenizer: SentencePieceTokenizer) -> Tokenizer:
-    """Convert a sentencepiece unigram model; `encode(text).ids` gives the same ids, including
-    unknown ids.
+def convert(tokenizer: OwnTokenizer) -> Tokenizer:
+    """Convert a sentencepiece model or a list of words."""
+    if isinstance(tokenizer, WordTokenizer):
+        return convert_words(tokenizer)
+    assert isinstance(tokenizer, SentencePieceTokenizer)  # others have no conversion
+    return convert_tokenizer(tokenizer)
 
-    It has the same tokens as the model's pieces, in the same order, and no special tokens. Names of
-    control, unknown and unused pieces start with a space, so that they cannot occur in a text.
+
+def convert_tokenizer(tokenizer: SentencePieceTokenizer) -> Tokenizer:
+    """Convert a sentencepiece unigram model; `encode(text).ids` gives the same ids.
+
+    They include unknown ids. It has the same tokens as the model's pieces, in the same order, and
+    no special tokens. Names of control, unknown and unused pieces start with a space, so that they
+    cannot occur in a text.
     """
-    content, values = tokenizer.content, dict[tuple[int, int], bytes]()
-    for message, start, end in fields(content):
-        if message in (TRAINER, NORMALIZER):
-            values |= {
-                (message, number): content[a:b] for number, a, b in fields(content, start, end)
-            }
-        elif message == PIECE and content.endswith(b"\x18\x04", start, end):
-            values[PIECE, 3] = b"\x04"
-    for field, (convertible, what) in _CONVERTIBLE.items():
+    values = _settings_of(tokenizer.content)
+    for field, (convertible, problem) in _CONVERTIBLE.items():
         if values.get(field, convertible[0]) not in convertible:
-            advice = (
-                "which cannot become a tokenizer.json; train a unigram model with sentencepiece's"
-                " defaults"
+            raise ModelDirectoryError(
+                f"the sentencepiece model {problem}, which cannot become a tokenizer.json; train a"
+                " unigram model with sentencepiece's defaults"
             )
-            raise ModelDirectoryError(f"the sentencepiece model {what}, {advice}")
-    charsmap = values.get((NORMALIZER, 2))
-    model, ids = tokenizer.processor, list(range(len(tokenizer)))
-    names, scores = model.id_to_piece(ids), model.get_score(ids)
-    no_text = {
-        each
-        for each in ids
-        if model.is_unknown(each) or model.is_control(each) or model.is_unused(each)
-    }
+    model = tokenizer.processor
+    ids = list(range(len(tokenizer)))
+    names = model.id_to_piece(ids)
+    scores = model.get_score(ids)
+    has_text = []
+    for number in ids:
+        is_special = model.is_unknown(number) or model.is_control(number)
+        has_text.append(not is_special and not model.is_unused(number))
     # An unknown character gets the lowest score less 10 in both libraries; other pieces must not
     # change the lowest.
-    worst = min(score for each, score in enumerate(scores) if each not in no_text)
-    vocabulary = [
-        (f" {names[each]}", worst) if each in no_text else (names[each], scores[each])
-        for each in ids
-    ]
+    worst = min(scores[number] for number in ids if has_text[number])
+    vocabulary = []
+    for number in ids:
+        if has_text[number]:
+            vocabulary.append((names[number], scores[number]))
+        else:
+            vocabulary.append((f" {names[number]}", worst))
     stock = Tokenizer(models.Unigram(vocabulary, unk_id=tokenizer.unknown_id, byte_fallback=False))
     # The space is removed later; without it, NFKC panics on a text that begins with an inserted
     # character.
-    steps: list[Normalizer] = [
-        normalizers.Prepend(" "),
-        *(_lower_casing() if tokenizer.lower_case else []),
-    ]
+    steps: list[Normalizer] = [normalizers.Prepend(" ")]
+    if tokenizer.lower_case:
+        steps += _lower_casing()
+    charsmap = values.get((NORMALIZER, 2))
     if charsmap:
-        read = {
-            letter: model.normalize(letter).strip(META_SYMBOL) for letter in (*LETTERS, TATWEEL)
-        }
-        replaced = {
-            letter: result or _BARRIER for letter, result in read.items() if result != letter
-        }
-        steps += [normalizers.Replace(letter, result) for letter, result in replaced.items()]
-        steps += [
-            normalizers.Replace(_TILDE, _STAND_IN),
-            normalizers.Replace(Regex(f"(?={_POINTS})"), _BARRIER),
-        ]
-        steps += [
-            normalizers.NFKC(),
-            normalizers.Replace(_STAND_IN, _TILDE),
-            normalizers.Precompiled(charsmap),
-        ]
-        steps += [normalizers.Replace(_BARRIER, "")]
-    steps += [normalizers.Replace(Regex(" {2,}"), " "), normalizers.Replace(Regex("^ | $"), "")]
+        steps += _rules(charsmap, model)
+    steps.append(normalizers.Replace(Regex(" {2,}"), " "))
+    steps.append(normalizers.Replace(Regex("^ | $"), ""))
     stock.normalizer = normalizers.Sequence(steps)
     # Words are segmented (and cached) one by one, unless a piece crosses a word boundary.
     split = not any(META_SYMBOL in name[1:] for name in names)
@@ -112,6 +104,36 @@ def convert_tokenizer(tokenizer: SentencePieceTokenizer) -> Tokenizer:
     )
     stock.decoder = decoders.Metaspace(META_SYMBOL, prepend_scheme="always")
     return stock
+
+
+def _settings_of(content: bytes) -> dict[tuple[int, int], bytes]:
+    """Read the settings of the trainer and the normalizer, and whether pieces are user-defined."""
+    values = {}
+    for message, start, end in fields(content):
+        if message in (TRAINER, NORMALIZER):
+            for number, begin, stop in fields(content, start, end):
+                values[message, number] = content[begin:stop]
+        elif message == PIECE and content.endswith(b"\x18\x04", start, end):
+            values[PIECE, 3] = b"\x04"
+    return values
+
+
+def _rules(charsmap: bytes, model: Any) -> list[Normalizer]:
+    """Return steps that normalize like the rules of a sentencepiece model."""
+    steps: list[Normalizer] = []
+    for letter in (*LETTERS, TATWEEL):
+        result = model.normalize(letter).strip(META_SYMBOL)
+        if result != letter:
+            steps.append(normalizers.Replace(letter, result or _BARRIER))
+    return [
+        *steps,
+        normalizers.Replace(_TILDE, _STAND_IN),
+        normalizers.Replace(Regex(f"(?={_POINTS})"), _BARRIER),
+        normalizers.NFKC(),
+        normalizers.Replace(_STAND_IN, _TILDE),
+        normalizers.Precompiled(charsmap),
+        normalizers.Replace(_BARRIER, ""),
+    ]
 
 
 def convert_words(tokenizer: WordTokenizer) -> Tokenizer:
@@ -127,10 +149,8 @@ def convert_words(tokenizer: WordTokenizer) -> Tokenizer:
         sources: dict[str, str] = {}
         for character, result in CHARACTERS.items():
             sources[result] = sources.get(result, "") + character
-        steps += [
-            normalizers.Replace(Regex(f"[{characters}]"), result)
-            for result, characters in sources.items()
-        ]
+        for result, characters in sources.items():
+            steps.append(normalizers.Replace(Regex(f"[{characters}]"), result))
     if steps:
         stock.normalizer = normalizers.Sequence(steps)
     words = Regex(f"[{WORD_CHARACTERS}]+|[^{WORD_CHARACTERS}{SEPARATORS}]")
@@ -139,9 +159,11 @@ def convert_words(tokenizer: WordTokenizer) -> Tokenizer:
 
 
 def _lower_casing() -> list[Normalizer]:
-    """Return steps equal to `str.lower`: Lowercase works on single characters, so final sigmas are
-    replaced first.
+    """Return steps equal to `str.lower`.
+
+    Lowercase works on single characters, so final sigmas are replaced first.
     """
-    letter, ignorable = r"[\p{Cased}&&[^\p{Case_Ignorable}]]", r"\p{Case_Ignorable}*"
+    letter = r"[\p{Cased}&&[^\p{Case_Ignorable}]]"
+    ignorable = r"\p{Case_Ignorable}*"
     final_sigma = Regex(rf"{letter}{ignorable}\K\u03a3(?!{ignorable}{letter})")
     return [normalizers.Replace(final_sigma, "\u03c2"), normalizers.Lowercase()]

@@ -1,13 +1,11 @@
-"""Tokenizers whose vocabulary is a list of strings in the order of their ids, stored as JSON in
-UTF-8.
-"""
+"""Tokenizers whose vocabulary is a list of strings in the order of their ids, stored as JSON."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, repeat
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -27,7 +25,9 @@ class StringListTokenizer(Tokenizer):
 
     def __init__(self, content: bytes, options: dict[str, Any], strings: list[str]) -> None:
         """Take content and options, and the strings in the order of their ids."""
-        self.content, self.options, self.strings = content, options, strings
+        self.content = content
+        self.options = options
+        self.strings = strings
         self.unknown_id = len(strings)
         self._ids = {string: place for place, string in enumerate(strings)}
 
@@ -37,14 +37,18 @@ class StringListTokenizer(Tokenizer):
 
     def encoded(self, tokens: Iterable[list[str]], max_length: int | None) -> Encoded:
         """Encode texts, given their tokens."""
-        rows = [list(map(self._ids.get, text, repeat(self.unknown_id))) for text in tokens]
-        counts = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
-        ids = np.fromiter(chain.from_iterable(rows), dtype=np.int64, count=int(counts.sum()))
-        return Encoded.of(ids, counts, self.unknown_id, max_length)
+        ids: list[int] = []
+        counts: list[int] = []
+        for text in tokens:
+            ids.extend(map(self._ids.get, text, repeat(self.unknown_id)))
+            counts.append(len(text))
+        return Encoded.of(
+            np.array(ids, np.int64), np.array(counts, np.int64), self.unknown_id, max_length
+        )
 
     def shown(self, ids: Sequence[int]) -> list[str]:
         """Return the strings of ids, and for the unknown id sentencepiece's symbol."""
-        return [self.piece(int(each)) or "⁇" for each in ids]
+        return [self.piece(int(number)) or "⁇" for number in ids]
 
     def decode(self, ids: Sequence[int]) -> str:
         """Join the strings with spaces; an unknown id becomes `⁇`."""
@@ -57,8 +61,11 @@ class StringListTokenizer(Tokenizer):
 
 def read_texts(texts: Iterable[str], lower_case: bool, characters: bool) -> list[str]:
     """Lower-case texts and replace `CHARACTERS`, each if wanted."""
-    cased = map(str.lower, texts) if lower_case else texts
-    return list(read_characters(cased) if characters else cased)
+    if lower_case:
+        texts = map(str.lower, texts)
+    if characters:
+        texts = read_characters(texts)
+    return list(texts)
 
 
 def read_characters(texts: Iterable[str]) -> Iterator[str]:
@@ -70,7 +77,8 @@ def most_frequent(counts: Counter[str], size: int, what: str) -> bytes:
     """Return the most frequent strings; ties are broken alphabetically."""
     if not counts:
         raise TextError(f"no {what} to build a vocabulary from; give more text")
-    return write_strings(sorted(counts, key=lambda string: (-counts[string], string))[:size])
+    strings = sorted(counts, key=lambda string: (-counts[string], string))
+    return write_strings(strings[:size])
 
 
 def write_strings(strings: Sequence[str]) -> bytes:
@@ -79,24 +87,20 @@ def write_strings(strings: Sequence[str]) -> bytes:
 
 
 def read_strings(content: bytes, what: str) -> list[str]:
-    """Read a list written by `write_strings`; `what` names the strings, such as "words", in the
-    message.
-    """
-    with refused(
-        SettingsError, f"{len(content):,} bytes", f"not a list of {what}", "rebuild the vocabulary"
-    ):
+    """Read a list written by `write_strings`; `what` names the strings in the error."""
+    place = f"{len(content):,} bytes"
+    with refused(SettingsError, place, f"not a list of {what}", "rebuild the vocabulary"):
         return checked_strings(json.loads(content))
 
 
 def checked_strings(strings: Any) -> list[str]:
     """Return a valid vocabulary; raise `ValueError` with the reason if it is not valid."""
-    if (
-        not isinstance(strings, list)
-        or not strings
-        or not all(each and isinstance(each, str) for each in strings)
-    ):
+    if not isinstance(strings, list) or not strings:
+        raise ValueError(f"{short(strings)} is not a list of strings")
+    if not all(isinstance(string, str) and string for string in strings):
         raise ValueError(f"{short(strings)} is not a list of strings")
     "".join(strings).encode("utf-8")  # raises ValueError for a lone surrogate, which JSON can hold
-    if len(set(strings)) < len(strings):
-        raise ValueError(f"{len(strings) - len(set(strings))} occur twice")
+    copies = len(strings) - len(set(strings))
+    if copies:
+        raise ValueError(f"{copies} occur twice")
     return strings

@@ -40,8 +40,9 @@ class Splitter(str, Enum):
 
 
 class WordTokenizer(StringListTokenizer):
-    """The id of a word is its index in a list, most frequent first; the unknown id follows the last
-    word.
+    """The id of a word is its index in a list; the unknown id follows the last.
+
+    The most frequent word is the first.
     """
 
     kind: ClassVar[str] = "word"
@@ -62,17 +63,21 @@ class WordTokenizer(StringListTokenizer):
         self.splitter = Splitter(splitter)
         self.characters = characters
         self._split = splitting(self.splitter, language)
-        options = {"lower_case": lower_case, "splitter": self.splitter.value, "language": language}
-        options |= {"characters": True} if characters else {}
+        options: dict[str, object] = {
+            "lower_case": lower_case,
+            "splitter": self.splitter.value,
+            "language": language,
+        }
+        if characters:
+            options["characters"] = True
         super().__init__(content, options, read_strings(content, "words"))
 
     def encode_normalized(
         self, texts: list[str], max_length: int | None = None, num_threads: int = 1
     ) -> Encoded:
         """Encode texts, and count truncated texts."""
-        return self.encoded(
-            map(self._split, read_texts(texts, self.lower_case, self.characters)), max_length
-        )
+        cased = read_texts(texts, self.lower_case, self.characters)
+        return self.encoded(map(self._split, cased), max_length)
 
 
 def train_words(
@@ -82,11 +87,11 @@ def train_words(
     splitter: str = "regex",
     language: str = "en",
 ) -> bytes:
-    """Return the most frequent words, at most `size`, as the content of a `WordTokenizer` with the
-    given options.
-    """
+    """Return the most frequent words as the content of a `WordTokenizer` with the same options."""
     split = splitting(splitter, language)
-    words = chain.from_iterable(map(split, map(str.lower, texts) if lower_case else texts))
+    if lower_case:
+        texts = map(str.lower, texts)
+    words = chain.from_iterable(map(split, texts))
     return most_frequent(Counter(words), size, "words")
 
 

@@ -22,9 +22,6 @@ from torch import Tensor, nn
 
 from st_paragram.core.embedding_table import for_any_reader
 from st_paragram.core.encoding.embed import BATCH_SIZE, as_list, embed, list_of_texts
-from st_paragram.core.tokenizers.base import Tokenizer
-from st_paragram.core.tokenizers.bilingual import BilingualTokenizer
-from st_paragram.errors import SettingsError
 from st_paragram.learning.models import averaging
 from st_paragram.learning.modules.compact_embedding import CompactEmbedding, in_numpy
 from st_paragram.learning.modules.mean_pool import MeanPool, is_plain
@@ -146,15 +143,6 @@ def _in_larger_batches(method: Callable[..., Any]) -> Callable[..., Any]:
     return in_larger_batches
 
 
-def _in_language(tokenizer: Tokenizer, language: str) -> BilingualTokenizer:
-    """Return the tokenizer of one language; refuse a tokenizer with one vocabulary."""
-    if not isinstance(tokenizer, BilingualTokenizer):
-        raise SettingsError(
-            f"language is {language!r}, but the model has one vocabulary; leave the language out"
-        )
-    return tokenizer.in_language(language)
-
-
 class ParagramEncoder(SentenceTransformer):
     """An averaging model as a SentenceTransformer with a fast `encode`.
 
@@ -191,7 +179,7 @@ class ParagramEncoder(SentenceTransformer):
                 return super().encode(call.inputs, *args[1:], **kwargs)
             tokenizer = embedding.tokenizer
             if language is not None:
-                tokenizer = _in_language(tokenizer, language)
+                tokenizer = tokenizer.in_language(language)
             prompt = call.prompt
             if prompt is None:
                 name = call.prompt_name
@@ -220,7 +208,7 @@ class ParagramEncoder(SentenceTransformer):
     def in_language(self, language: str) -> ParagramEncoder:
         """Return the model for one of its languages, with the same embedding matrix."""
         embedding = averaging.embedding_of(self)
-        tokenizer = _in_language(embedding.tokenizer, language)
+        tokenizer = embedding.tokenizer.in_language(language)
         table = embedding.embedding
         weights = table if isinstance(table, CompactEmbedding) else table.weight.data
         first = TokenEmbedding(tokenizer, weights=weights, dropout=embedding.dropout)

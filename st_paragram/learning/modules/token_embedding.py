@@ -15,7 +15,8 @@ from typing_extensions import Self
 from st_paragram.core.files import read_json
 from st_paragram.core.model_directory.configuration import WEIGHTS_FILE
 from st_paragram.core.model_directory.model_files import tokenizer_file
-from st_paragram.core.tokenizers.base import Tokenizer, load_tokenizer
+from st_paragram.core.tokenizers.base import Tokenizer
+from st_paragram.core.tokenizers.loading import load_tokenizer
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
 from st_paragram.errors import ModelDirectoryError, SettingsError
 from st_paragram.learning.modules.compact_embedding import COMPACT_TYPES, CompactEmbedding

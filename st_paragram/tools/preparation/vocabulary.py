@@ -7,9 +7,10 @@ from itertools import islice
 from typing import Any
 
 from st_paragram.core.text.parallel import TextSource
-from st_paragram.core.tokenizers.base import Tokenizer, load_tokenizer
+from st_paragram.core.tokenizers.base import Tokenizer
 from st_paragram.core.tokenizers.bilingual import BilingualTokenizer, Sharing, both
 from st_paragram.core.tokenizers.character_trigrams import train_trigrams
+from st_paragram.core.tokenizers.loading import load_tokenizer
 from st_paragram.core.tokenizers.sentencepiece import train_vocabulary
 from st_paragram.core.tokenizers.string_lists import read_characters
 from st_paragram.core.tokenizers.words import train_words

@@ -251,10 +251,10 @@ class _Counter(threading.local):
     """
 
     def __init__(self, tokenizer: Any) -> None:
-        self._encode = getattr(tokenizer, "encode_rows", tokenizer.encode)
+        self._encode = tokenizer.encode_rows
         self._counts = list[NDArray[np.int64]]()
 
-    def encode(self, texts: list[str], max_length: int | None, threads: int) -> Any:
+    def encode_rows(self, texts: list[str], max_length: int | None, threads: int) -> Any:
         ids, offsets = self._encode(texts, max_length, threads)
         self._counts.append(np.diff(offsets))
         return ids, offsets

@@ -1,6 +1,4 @@
-"""The encoder: the same numbers as the SentenceTransformer, all kinds of inputs, settings, copies
-and processes.
-"""
+"""The encoder: the same numbers as the SentenceTransformer, inputs, settings, copies, processes."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""The files of averaging models: mapped tables are shared and private, saving and opening do no
-more than they must.
-"""
+"""The files of averaging models: private mappings, refusals, and where models are."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Tables of 4-bit integers: packing by hand, the scales that rounding chooses, and what is read
-back.
-"""
+"""Tables of 4-bit integers: packing by hand, the best scales, and reading."""
 
 from __future__ import annotations
 

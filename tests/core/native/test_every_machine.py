@@ -1,5 +1,4 @@
-"""What is promised to be the same on every processor, whatever its instruction set and whoever
-compiled the kernels.
+"""What is the same on every processor, whatever its instruction set and compiler.
 
 Sums of means and of searches run in a fixed order. Lengths are not here: a sum of squares is added
 up in as many lanes as a processor has.

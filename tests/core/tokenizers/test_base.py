@@ -1,14 +1,12 @@
-"""The protocol of tokenizers: made from kind, content and options, equal by them, and refused in
-one line.
-"""
+"""The base class of tokenizers: creation from kind, content and options, equality, refusals."""
 
 import copy
 import pickle
 
 import pytest
 
-from st_paragram.core.tokenizers.base import load_tokenizer
 from st_paragram.core.tokenizers.character_trigrams import CharacterTrigramTokenizer
+from st_paragram.core.tokenizers.loading import load_tokenizer
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
 from st_paragram.core.tokenizers.words import WordTokenizer
 from st_paragram.errors import SettingsError

@@ -1,4 +1,4 @@
-"""Vocabularies of two languages over one table: rows by hand, sharing by string and none."""
+"""Vocabularies of two languages with one embedding matrix: rows by hand, both kinds of sharing."""
 
 import pickle
 from concurrent.futures import ThreadPoolExecutor
@@ -6,8 +6,9 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from st_paragram.core.tokenizers.base import load_tokenizer
+from st_paragram.core.tokenizers.base import LETTERS, NO_TEXT
 from st_paragram.core.tokenizers.bilingual import BilingualTokenizer, Sharing
+from st_paragram.core.tokenizers.loading import load_tokenizer
 from st_paragram.core.tokenizers.words import WordTokenizer, train_words
 from st_paragram.errors import SettingsError
 
@@ -29,7 +30,7 @@ def ids(tokenizer, text):
 
 
 def test_rows_by_string():
-    """Five words and the unknown one of English, then x and z, the two that English does not have."""
+    """Five words and the unknown id of English, then x and z, which English does not have."""
     english = made(Sharing.STRING)
     other = english.in_language("xx")
     assert len(english) == len(other) == 8
@@ -59,6 +60,18 @@ def test_the_two_share_rows_and_differ():
     assert load_tokenizer("bilingual", other.content, other.options) == other
 
 
+def test_kinds_of_tokens_are_those_of_the_language():
+    english = made(Sharing.DISJOINT)
+    assert set(english.kinds_of(np.full(30_000, 6))) == {NO_TEXT}  # x of the other language
+    other = english.in_language("xx")
+    assert set(other.kinds_of(np.full(30_000, 6))) == {LETTERS}
+
+
+def test_other_languages_do_not_share_rows():
+    english_to_x = made(Sharing.STRING).in_language("xx")
+    assert not english_to_x.shares_rows(made(Sharing.STRING, ("en", "yy")))
+
+
 def test_tokenizers_of_two_kinds_are_refused():
     with pytest.raises(SettingsError, match="give the same kind and options"):
         first = WordTokenizer(train_words(ENGLISH))
@@ -71,7 +84,7 @@ def test_tokenizers_of_two_kinds_are_refused():
 def test_the_other_language_shares_the_tokenizers(sharing, monkeypatch):
     english = made(sharing)
     monkeypatch.setattr(
-        "st_paragram.core.tokenizers.bilingual.load_tokenizer",
+        "st_paragram.core.tokenizers.bilingual._inner_tokenizer",
         lambda *_, **__: pytest.fail("rebuilt"),
     )
     assert english.in_language("en") is english

@@ -1,4 +1,4 @@
-"""Rules of normalization inside sentencepiece models: read, extended, and followed by every reader."""
+"""Rules of normalization inside sentencepiece models: read, extended, followed by every reader."""
 
 import unicodedata
 

@@ -1,6 +1,4 @@
-"""Characters that are read as others, or left out: the same ids in every reader, in included and in
-new models.
-"""
+"""Characters that are read as others or left out: the same ids in every reader and model."""
 
 from __future__ import annotations
 
@@ -13,10 +11,10 @@ from tokenizers import Tokenizer
 
 from st_paragram import Encoder, load, sample_pairs
 from st_paragram.cli.main import main
-from st_paragram.core.tokenizers.base import load_tokenizer
 from st_paragram.core.tokenizers.character_map import rules_of
 from st_paragram.core.tokenizers.character_trigrams import CharacterTrigramTokenizer, train_trigrams
 from st_paragram.core.tokenizers.characters import CHARACTERS
+from st_paragram.core.tokenizers.loading import load_tokenizer
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
 from st_paragram.core.tokenizers.stock import convert_tokenizer, convert_words
 from st_paragram.core.tokenizers.words import WordTokenizer, train_words
@@ -106,7 +104,9 @@ def test_letters_with_a_rule_keep_their_vowel_signs_in_every_reader(trained, let
 
 
 WORDS = {
-    "zusammenarbeit": "zusammen\u00adarbeit", "2024": "٢٠٢٤", "كتاب": "کتاب", "the cat": "the\u2800cat", "❤": "❤\ufe0f"
+    "zusammenarbeit": "zusammen\u00adarbeit", "2024": "٢٠٢٤", "كتاب": "کتاب",
+    "the cat": "the\u2800cat",
+    "❤": "❤\ufe0f",
 }  # fmt: skip
 
 

@@ -4,7 +4,7 @@ import struct
 import pytest
 import sentencepiece
 
-from st_paragram.core.tokenizers.base import load_tokenizer
+from st_paragram.core.tokenizers.loading import load_tokenizer
 from st_paragram.core.tokenizers.model_file import SCORE_STEP, round_scores
 from st_paragram.core.tokenizers.sentencepiece import (
     Segmentation,

@@ -1,4 +1,4 @@
-"""Texts encoded word by word against sentencepiece on the whole text, on small models trained here."""
+"""Texts encoded word by word against sentencepiece on the whole text, on small models."""
 
 from __future__ import annotations
 
@@ -38,13 +38,16 @@ HARD = (
     "¨´ΐ\u0385\ufdfaﷲﬁ½㎏㍿①ªﾊﾞ中文字😀👩🏽🇹🇷\ue000\U000e0001\U0010ffffΣσςΑ'.:·İIıßẞАЯ가각<s>unk_▁"
 )
 CASES = [
-    "", " ", "    ", "\t\n\u3000", "\u2581", " \u2581\u2581 a\u2581 \u2581b ▁the▁river▁ ", "a\x00b \x00 c\x00",
+    "", " ", "    ", "\t\n\u3000", "\u2581", " \u2581\u2581 a\u2581 \u2581b ▁the▁river▁ ",
+    "a\x00b \x00 c\x00",
     "the\u00a0river\u200bruns\u3000past\ttwo\nchildren", "\u00a8a a\u00a8 \u00a8 \u0385 ´ ´a",
     "\u0301 \u0301a a \u0301",
     "\x01 the \x01 river\x01 \x01", "ﷺ ﷺﷺ " * 9, "☃ ☃☃ the☃ ☃the ☃ ☃", "<s> </s> <unk>",
     "ΟΔΥΣΣΕΥΣ ΑΣ' Σ ΑΣ. 'Σ ΣΑΣ\u00ad Σ",
-    "İSTANBUL IĞDIR", "河水流过旧磨坊" * 30, "x" * 63, "x" * 64, "x" * 65, "the " + "é" * 32 + " river", "é" * 33,
-    "12345678 1234567 123456789 1234567812345678", "the river " * 900, "the river " * 9000, "☃ " * 300, "☃😀" * 4000,
+    "İSTANBUL IĞDIR", "河水流过旧磨坊" * 30, "x" * 63, "x" * 64, "x" * 65,
+    "the " + "é" * 32 + " river", "é" * 33,
+    "12345678 1234567 123456789 1234567812345678", "the river " * 900, "the river " * 9000,
+    "☃ " * 300, "☃😀" * 4000,
 ]  # fmt: skip
 
 
@@ -189,7 +192,8 @@ def test_lower_case_is_that_of_python():
         ({"model_type": "bpe"}, "no unigram"), ({"treat_whitespace_as_suffix": True}, "spaces"),
         ({"add_dummy_prefix": False}, "spaces"), ({"remove_extra_whitespaces": False}, "spaces"),
         ({"normalization_rule_name": "identity"}, "no normalization rules"),
-        ({"normalization_rule_name": "nfkc"}, "normalization"), ({"user_defined_symbols": ["e r"]}, "user-defined"),
+        ({"normalization_rule_name": "nfkc"}, "normalization"),
+        ({"user_defined_symbols": ["e r"]}, "user-defined"),
         ({"split_by_whitespace": False, "vocab_size": 900}, "several words"),
     ],
     ids=str,
