@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from st_paragram.core.model_directory.record import TrainingRecord
 from st_paragram.learning.models.card import CardFacts
-from st_paragram.learning.papers import P_SP, Paper
+from st_paragram.learning.papers import P_SP, SP
 
 _DESCRIPTION = """\
 the mean of {averaged}, trained on pairs of sentences with the
@@ -25,16 +25,6 @@ _TWO_VOCABULARIES = """\
 Each language has a separate vocabulary: `model.encode(texts, language="{second}")` uses the second. Plain
 sentence-transformers cannot read this model."""
 
-_SP = Paper(
-    "wieting-etal-2019-simple",
-    "Simple and Effective Paraphrastic Similarity from Parallel Translations",
-    "Wieting, John and Gimpel, Kevin and Neubig, Graham and Berg-Kirkpatrick, Taylor",
-    "Proceedings of ACL 2019",
-    2019,
-    "https://arxiv.org/abs/1909.13872",
-)
-
-
 def card_facts(record: TrainingRecord) -> CardFacts:
     """Return the facts of an averaging model, by its `encoder` and the tokenization of its
     preparation.
@@ -47,6 +37,6 @@ def card_facts(record: TrainingRecord) -> CardFacts:
     return CardFacts(
         _DESCRIPTION.format(averaged=_AVERAGED.get(encoder, "embeddings")),
         "static-embeddings",
-        (P_SP,) if encoder == "sp" else (P_SP, _SP),
+        (P_SP,) if encoder == "sp" else (P_SP, SP),
         why,
     )
