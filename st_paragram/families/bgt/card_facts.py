@@ -8,7 +8,8 @@ from st_paragram.learning.papers import BGT
 
 _DESCRIPTION = """\
 {embedding}
-(Wieting, Neubig and Berg-Kirkpatrick, EMNLP 2020). It also has decoders, for `st-paragram generate`."""
+(Wieting, Neubig and Berg-Kirkpatrick, EMNLP 2020).
+It also has decoders, for `st-paragram generate`."""
 
 _EMBEDDINGS = {
     "bgt": "the language-independent meaning variable of a bilingual generative transformer",

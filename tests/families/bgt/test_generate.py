@@ -112,13 +112,13 @@ def test_what_is_longer_than_the_positions_is_cut(model, texts):
             "english-ae",
             "transfer",
             (),
-            "cannot transfer: language encoders: none; generators: en; translators: none",
+            "this model cannot transfer: its objective has no parts for this",
         ),
         (
             "english-trans",
             "translate",
             ("xx", "en"),
-            "cannot translate into en: .*; translators: xx$",
+            "this model can translate only into xx, not into en",
         ),
     ],
 )
