@@ -45,7 +45,8 @@ def new_loss(vocabulary, objective="bgt", **options):
         with torch.random.fork_rng():
             torch.manual_seed(0)
             _made[objective] = new_generator(vocabulary, objective)
-    return TranslationElbo(copy.deepcopy(_made[objective]), objective, **options).eval()
+    settings = GenerativeSettings(objective=objective, **options)
+    return TranslationElbo(copy.deepcopy(_made[objective]), settings).eval()
 
 
 def batch_of(vocabulary, texts, max_length=SHAPE.max_length):

@@ -108,14 +108,7 @@ def _new_loss(
     )
     special = special_ids(tokenizer)
     generator = BilingualGenerator(model, languages, len(tokenizer), special=special, shape=shape)
-    return TranslationElbo(
-        generator,
-        objective=settings.objective,
-        latent=settings.latent,
-        smoothing=settings.label_smoothing,
-        translation_weight=settings.translation_weight,
-        candidates=settings.candidates,
-    )
+    return TranslationElbo(generator, settings)
 
 
 def _new_encoder(tokenizer: Tokenizer, settings: GenerativeSettings) -> SentenceTransformer:

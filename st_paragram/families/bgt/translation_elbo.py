@@ -13,14 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
 from st_paragram.families.bgt.bilingual_generator import BilingualGenerator, Gaussian
 from st_paragram.families.bgt.latent_decoder import LatentDecoder
-from st_paragram.families.bgt.settings import OBJECTIVES, SIDES, Objective, Side, other
+from st_paragram.families.bgt.settings import OBJECTIVES, SIDES, GenerativeSettings, Side, other
 from st_paragram.families.bgt.softmax import linear_cross_entropy
 from st_paragram.learning.modules.sentence_batch import SentenceBatch
 
@@ -61,31 +60,19 @@ class TranslationElbo(nn.Module):
 
     Args:
         generator: Encoders and decoders of the objective.
-        objective: A name in `OBJECTIVES`.
-        latent: Input of generators: samples (the paper) or means (its code). If there are
-            generators, translators read means.
-        smoothing: Label smoothing of the translation term.
-        translation_weight: Weight of the translation term.
-        candidates: Sampled ids that represent the ids outside a training batch, see
-            `LinearSoftmax.among`; 0: none.
+        settings: Settings of the run: `objective`, `latent`, `label_smoothing`,
+            `translation_weight` and `candidates`.
     """
 
-    def __init__(
-        self,
-        generator: BilingualGenerator,
-        objective: Objective = "bgt",
-        latent: Literal["sample", "mean"] = "sample",
-        smoothing: float = 0.1,
-        translation_weight: float = 1.0,
-        candidates: int = 0,
-    ) -> None:
+    def __init__(self, generator: BilingualGenerator, settings: GenerativeSettings) -> None:
         super().__init__()
         self.generator = generator
-        self.objective = OBJECTIVES[objective]
-        self.sampled = self.objective.prior and latent == "sample"
-        self.smoothing = smoothing
-        self.candidates = candidates
-        self.weight = self.objective.weight * translation_weight
+        self.objective = OBJECTIVES[settings.objective]
+        # if there are generators, translators always read means
+        self.sampled = self.objective.prior and settings.latent == "sample"
+        self.smoothing = settings.label_smoothing
+        self.candidates = settings.candidates
+        self.weight = self.objective.weight * settings.translation_weight
 
     def inferring_side(self, batch: int) -> Side:
         """Return the side that infers the pair's meaning, by batch number.
