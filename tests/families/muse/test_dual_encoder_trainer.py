@@ -17,7 +17,7 @@ from support.dual_encoder import (
 from st_paragram.errors import SettingsError
 from st_paragram.families.muse.family import bitext_of_languages
 from st_paragram.families.muse.losses import DualEncoderTasks, ranking_loss
-from st_paragram.families.muse.tasks import TaskBatch, file_rows
+from st_paragram.families.muse.task_rows import TaskBatch, file_rows
 from st_paragram.learning.models import load_save
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
