@@ -37,13 +37,10 @@ def find_side(
             raise SettingsError(
                 f"no language {language!r} in this model; choose {' or '.join(model.languages)}"
             )
-    if task == "translate" and source and source == target:
+    if source and target and task != "transfer" and (source == target) != (task == "reconstruct"):
         raise SettingsError(
-            f"translation from {source} to {target}; name two languages, or choose another task"
-        )
-    if task == "reconstruct" and source and target and source != target:
-        raise SettingsError(
-            f"reconstruction from {source} to {target}; name one language, or choose translate"
+            f"cannot {task} from {source} to {target}; translate needs two languages, reconstruct"
+            " needs one"
         )
     able = _sides_able(model, task)
     if not able:

@@ -65,6 +65,7 @@ class GenerativeSettings:
     """
 
     family: ClassVar[str] = "bgt"
+    tokens: ClassVar[Tokens] = "sentencepiece"
 
     objective: Objective = setting(
         "bgt",
@@ -178,11 +179,6 @@ class GenerativeSettings:
     def extent(self) -> str:
         """The length of a run in words."""
         return f"{self.epochs:g} epochs"
-
-    @property
-    def tokens(self) -> Tokens:
-        """The kind of tokens that the encoders read."""
-        return "sentencepiece"
 
 
 Task = Literal["reconstruct", "translate", "transfer"]

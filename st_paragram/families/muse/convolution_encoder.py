@@ -135,9 +135,7 @@ class ConvolutionEncoder(Module):
             return embedding
         return self.bag_scale * rows.sum(1) / (counts + ENDS) + self.gate * embedding
 
-    def save(
-        self, output_path: str, *args: Any, safe_serialization: bool = True, **kwargs: Any
-    ) -> None:
+    def save(self, output_path: str, *args: Any, **kwargs: Any) -> None:
         """Write configuration and weights (always as safetensors)."""
         self.save_config(output_path)
         self.save_torch_weights(output_path)

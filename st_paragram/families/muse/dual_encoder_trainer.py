@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections import defaultdict
 from typing import Any
 
@@ -51,18 +50,11 @@ class DualEncoderTrainer(StoreTrainer):
             raise SettingsError(
                 "no task has both data and a share of the steps; add data, or change the shares"
             )
-        self.sampler = TaskSampler(
-            self.rows,
-            settings.shares,
-            settings.language_power,
-            batch_size=settings.batch_size,
-            length_buckets=settings.length_buckets,
-            seed=settings.seed,
-        )
+        self.sampler = TaskSampler(self.rows, settings)
         self._steps = settings.steps
         self._sums: dict[str, Any] = defaultdict(float)  # since the last line of the log
         self._task_steps: dict[str, int] = defaultdict(int)
-        loss = DualEncoderTasks(model, settings.scale, settings.margin, settings.qa_margin)
+        loss = DualEncoderTasks(model, settings)
         super().__init__(model, args, store, loss, **kwargs)
         self.task_sizes = {rows.name: len(rows) for rows in self.rows if rows.digest}
         model.trained_on({rows.task for rows in self.rows})
@@ -84,7 +76,6 @@ class DualEncoderTrainer(StoreTrainer):
 
     def make_step(self, step: int) -> tuple[Tensor, int]:
         """Run the forward and backward pass of a batch."""
-        started = time.perf_counter()
         source, numbers = self.sampler.at(step)
         batch = self.rows[source].batch(numbers)
         torch.manual_seed(seed_of(self.args.seed, step, 0))
@@ -95,8 +86,6 @@ class DualEncoderTrainer(StoreTrainer):
         self._sums[batch.task] += loss.detach()
         if correct is not None:
             self._sums["nli_accuracy"] += correct / len(numbers)
-        self._sums["pairs"] += len(numbers)
-        self._sums["seconds"] += time.perf_counter() - started
         return loss.detach(), len(numbers)
 
     def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
@@ -107,7 +96,6 @@ class DualEncoderTrainer(StoreTrainer):
                 logs[task] = sums[task] / steps
             if "nli_accuracy" in sums:
                 logs["nli_accuracy"] = sums["nli_accuracy"] / self._task_steps["nli"]
-            logs["pairs_per_second"] = sums["pairs"] / max(sums["seconds"], 1e-9)
             self._sums.clear()
             self._task_steps.clear()
         super().log(logs, start_time)

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from st_paragram.errors import SettingsError
 from st_paragram.families.muse.sentence_transformers_encoder import DualEncoder, tensors
+from st_paragram.families.muse.settings import DualEncoderSettings
 from st_paragram.families.muse.task_rows import TaskBatch
 from st_paragram.families.muse.towers import DOCUMENT, QUERY, context_vectors, through
 from st_paragram.learning.papers import MUSE
@@ -139,20 +140,16 @@ class DualEncoderTasks(nn.Module):
 
     Translations are compared as sentences, in both directions. Questions and utterances go through
     one tower, answers (with their contexts) and responses through the other, and each question's
-    answer must be found. Inference is classified (ACL 2020, section 2). `margin` applies to
-    translations, `qa_margin` to answers and responses.
+    answer must be found. Inference is classified (ACL 2020, section 2). The setting `margin`
+    applies to translations, `qa_margin` to answers and responses.
     """
 
-    def __init__(
-        self, model: DualEncoder, scale: float = 20.0, margin: float = 0.3, qa_margin: float = 0.0
-    ) -> None:
-        """Make the losses of a model from `train muse`, with its heads; see the class."""
+    def __init__(self, model: DualEncoder, settings: DualEncoderSettings) -> None:
+        """Make the losses of a model from `train muse`, with its heads."""
         super().__init__()
         self.model = model
         self.heads = model.heads
-        self.scale = scale
-        self.margin = margin
-        self.qa_margin = qa_margin
+        self.settings = settings
 
     def sides(self, batch: TaskBatch) -> tuple[Tensor, Tensor]:
         """Compute unit vectors of both sides for the task, float (B, D) each."""
@@ -186,8 +183,8 @@ class DualEncoderTasks(nn.Module):
         loss = ranking_loss(
             first,
             second,
-            scale=self.scale,
-            margin=self.margin if is_translation else self.qa_margin,
+            scale=self.settings.scale,
+            margin=self.settings.margin if is_translation else self.settings.qa_margin,
             equal=shared_texts(first_labels, second_labels),
             both_directions=is_translation,
         )

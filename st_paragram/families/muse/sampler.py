@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from st_paragram.learning.training.batch_order import EpochPermutation
 
 if TYPE_CHECKING:
+    from st_paragram.families.muse.settings import DualEncoderSettings
     from st_paragram.families.muse.task_rows import TaskRows
 
 Rows = NDArray[np.int64]
@@ -31,28 +32,20 @@ class TaskSampler:
     `length_buckets` batches at a time are sorted by length and come in random order.
     """
 
-    def __init__(
-        self,
-        sources: Sequence[TaskRows],
-        shares: Mapping[str, float],
-        language_power: float,
-        batch_size: int,
-        length_buckets: int,
-        seed: int,
-    ) -> None:
-        """Sample from sources whose tasks all have a share above 0; see the class."""
+    def __init__(self, sources: Sequence[TaskRows], settings: DualEncoderSettings) -> None:
+        """Sample from sources whose tasks all have a share above 0."""
         sizes: dict[str, float] = defaultdict(float)
         for source in sources:
-            sizes[source.task] += len(source) ** language_power
-        weights = []
-        for source in sources:
-            weight = shares[source.task] * len(source) ** language_power / sizes[source.task]
-            weights.append(weight)
-        self.probabilities = np.array(weights) / np.array(weights).sum()
+            sizes[source.task] += len(source) ** settings.language_power
+        weights = np.zeros(len(sources))
+        for number, source in enumerate(sources):
+            size = len(source) ** settings.language_power
+            weights[number] = settings.shares[source.task] * size / sizes[source.task]
+        self.probabilities = weights / weights.sum()
         self.sources = sources
-        self.batch_size = batch_size
-        self._length_buckets = length_buckets
-        self._seed = seed
+        self.batch_size = settings.batch_size
+        self._length_buckets = settings.length_buckets
+        self._seed = settings.seed
         self._drawn: list[Rows] = []  # the sources of each block of steps
         self._counts_before = [np.zeros(len(sources), np.int64)]  # draws before each block
         # the current pool of each source

@@ -109,8 +109,8 @@ class DualEncoder(PipelineWithMore):
         """The embeddings of pieces, float (V, D), of a model from `train muse`."""
         first: Any = self[0]
         if isinstance(first, TokenEmbedding):
-            return cast("Tensor", first.embedding.weight)
-        return cast("Tensor", first.model.shared.weight)
+            return first.embedding.weight
+        return first.model.shared.weight  # type: ignore[no-any-return]
 
     def vectors_of_ids(self, *columns: FlatIds) -> list[Tensor]:
         """Compute the encoder's vectors of columns of texts, float (n, D) each.

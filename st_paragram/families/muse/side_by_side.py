@@ -94,9 +94,7 @@ class SideBySide(InputModule):
         features["sentence_embedding"] = torch.cat(parts, 1)
         return features
 
-    def save(
-        self, output_path: str, *args: Any, safe_serialization: bool = True, **kwargs: Any
-    ) -> None:
+    def save(self, output_path: str, *args: Any, **kwargs: Any) -> None:
         """Write the settings and a folder for each encoder.
 
         The averaging model's folder is a model directory.

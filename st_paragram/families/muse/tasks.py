@@ -91,7 +91,8 @@ def _row(line: str, task: str, place: str) -> Row:
         raise TextError(f"{place} has {len(cells)} columns; rows of {task} are `{COLUMNS[task]}`")
     if task == "nli":
         return Row(cells[1], cells[2], label=_label(cells[0], place))
-    return Row(*cells)
+    context = cells[2] if len(cells) > 2 else ""
+    return Row(cells[0], cells[1], context)
 
 
 def _label(text: str, place: str) -> int:

@@ -123,9 +123,7 @@ class UseEncoder(InputModule):
         )
         return features
 
-    def save(
-        self, output_path: str, *args: Any, safe_serialization: bool = True, **kwargs: Any
-    ) -> None:
+    def save(self, output_path: str, *args: Any, **kwargs: Any) -> None:
         """Write configuration, tokenizer and weights (always as safetensors)."""
         folder = Path(output_path)
         self.save_config(output_path)

@@ -107,7 +107,12 @@ def test_what_is_longer_than_the_positions_is_cut(model, texts):
     ("objective", "task", "languages", "message"),
     [
         ("bgt", "translate", ("en", "fr"), "no language 'fr' in this model; choose en or xx"),
-        ("bgt", "translate", ("en", "en"), "translation from en to en; name two languages"),
+        (
+            "bgt",
+            "translate",
+            ("en", "en"),
+            "cannot translate from en to en; translate needs two languages",
+        ),
         (
             "english-ae",
             "transfer",

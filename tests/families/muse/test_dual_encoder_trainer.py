@@ -53,7 +53,7 @@ def same(one, two):
 
 def test_sides_are_what_the_model_encodes(store, vocabulary, pairs, architecture, tmp_path):
     model = unlike_new(new_model(store, architecture))
-    tasks, sides = DualEncoderTasks(model).eval(), list(zip(*pairs[:6], strict=True))
+    tasks, sides = DualEncoderTasks(model, tiny()).eval(), list(zip(*pairs[:6], strict=True))
     encoded = [vocabulary.encode(list(texts)) for texts in sides]
     for task in TASKS:
         asked = task in ("qa", "response")
