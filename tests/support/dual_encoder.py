@@ -37,7 +37,7 @@ def tiny(architecture="cnn", **changes):
 
 
 def write_bitext(path, vocabulary, pairs, languages=("xx", "yy")):
-    """A store of translations into several languages, in turn; of three rows two are of the first."""
+    """A store of translations; with two languages, two of three rows are of the first."""
     named = [("en", language) for language in languages]
     numbers = np.arange(len(pairs)) % 3 // 2 if len(languages) > 1 else np.zeros(len(pairs), int)
     with PairStoreWriter(

@@ -49,7 +49,7 @@ class GenerativeTrainer(StoreTrainer):
         args: StoreTrainingArguments,
         store: PairStore,
         loss: TranslationElbo,
-        run: GenerativeSettings,
+        settings: GenerativeSettings,
         held_out: int = 0,
         **kwargs: Any,
     ) -> None:
@@ -57,15 +57,15 @@ class GenerativeTrainer(StoreTrainer):
 
         At most a twentieth of the pairs, or one, is held out.
         """
-        self._lengths = _kept_lengths(store, run, loss.generator.max_length)
+        self._lengths = _kept_lengths(store, settings, loss.generator.max_length)
         kept = np.flatnonzero(self._lengths)
         held_out = min(held_out, max(len(kept) // 20, 1))
         self._held_out = kept[len(kept) - held_out :]
         trained = self._held_out[0] if held_out else len(store)
-        budget = run.batch_tokens or loss.objective.batch_tokens
+        budget = settings.batch_tokens or loss.objective.batch_tokens
         self.batches = TokenBatches(self._lengths[:trained], budget, args.seed)
-        self.accumulate = run.accumulate
-        self.anneal_updates = run.anneal_updates
+        self.accumulate = settings.accumulate
+        self.anneal_updates = settings.anneal_updates
         self._sums: dict[str, Any] = defaultdict(float)  # since the last line of the log
         self._means = torch.empty(0)
         self._warned = False

@@ -112,7 +112,7 @@ class GenerativeEncoder(pipeline_files.PipelineWithMore):
         return folder / f"language-{self.languages[SIDES.index(side)]}"
 
     def write_beside(self, folder: Path) -> dict[str, Any]:
-        """Write decoders, vocabulary and language encoders; return values for `st_paragram.json`."""
+        """Write decoders, vocabulary and language encoders; return the configuration."""
         generator = self.generator
         sides = [side for side in SIDES if side in generator.languages]
         for side in sides:

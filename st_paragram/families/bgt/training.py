@@ -65,15 +65,6 @@ def trainer(
     parameters = sum(part.numel() for part in loss.parameters() if part.requires_grad)
     logger.info(f"{settings.objective}: {parameters:,} parameters")
     held_out = 0 if evaluator is None else settings.held_out
-    best_model: dict[str, Any] = {}
-    if held_out:
-        best_model = {
-            "save_strategy": "steps" if settings.evaluate_steps else "epoch",
-            "save_steps": settings.evaluate_steps or 500,
-            "load_best_model_at_end": True,
-            "metric_for_best_model": HELD_OUT_LOSS,
-            "greater_is_better": False,
-        }
     arguments = arguments_of(
         StoreTrainingArguments,
         settings,
@@ -85,7 +76,11 @@ def trainer(
         adam_beta2=0.98,
         logging_steps=50,
         logging_first_step=True,
-        **best_model,
+        save_strategy="steps" if held_out and settings.evaluate_steps else "epoch",
+        save_steps=settings.evaluate_steps or 500,
+        load_best_model_at_end=held_out > 0,
+        metric_for_best_model=HELD_OUT_LOSS if held_out else None,
+        greater_is_better=False,
     )
     return GenerativeTrainer(model, arguments, store, loss, settings, held_out, evaluator=evaluator)
 

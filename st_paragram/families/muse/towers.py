@@ -24,9 +24,8 @@ DOCUMENT = "document"
 def towers(dim: int) -> Router:
     """Make the last module of a dual encoder: unit vectors of sentences, questions and answers.
 
-    Sentences are the default.
-    A tower has two residual layers, x + tanh(W x + b), whose maps are initialized to 0: before
-    training, a text has the same vector as question, answer and sentence.
+    Sentences are the default. A tower has two residual layers, x + tanh(W x + b), whose maps are
+    initialized to 0: before training, a text has the same vector as question, answer and sentence.
     """
     routes: dict[str, list[Any]] = {
         SENTENCE: [Normalize()],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -119,22 +120,20 @@ def trainer(
     run: TrainingRun,
 ) -> DualEncoderTrainer:
     """Make the trainer of a run on a store of translations and the data of `run.more`."""
-    evaluate = evaluator is not None
     evaluate_steps = settings.evaluate_steps or -(-settings.steps // _EVALUATIONS)
+    settings = replace(settings, evaluate_steps=evaluate_steps)
     arguments = arguments_of(
         StoreTrainingArguments,
         settings,
         folder,
         warmup=min(settings.warmup_updates, settings.steps),
-        evaluate=evaluate,
+        evaluate=evaluator is not None,
         num_train_epochs=1.0,
         per_device_train_batch_size=settings.batch_size,
         max_grad_norm=settings.clip_norm,
         router_mapping=dict.fromkeys(SIDES, SENTENCE),  # required by the trainer, but not used
         logging_steps=_LOGGED,
         logging_first_step=True,
-        eval_strategy="steps" if evaluate else "no",
-        eval_steps=evaluate_steps,
         save_strategy="steps",
         save_steps=evaluate_steps,
     )
