@@ -13,7 +13,6 @@ padded.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal, cast, get_args
 
 import torch
@@ -29,37 +28,6 @@ PRECISIONS: tuple[Precision, ...] = get_args(Precision)
 BLOCK = 1024
 
 
-@dataclass(frozen=True)
-class NetworkShape:
-    """The sizes of a network."""
-
-    pieces: int  # V, rows of the table
-    dim: int  # D, dimensions of piece and text embeddings
-    blocks: int  # G, groups of rows with one scale and one offset; row i belongs to group i mod G
-    channels: int  # C of each branch
-    widths: tuple[int, ...]  # window of the convolutions of each branch, in pieces
-    units: int  # H, units of the first two of the last layers
-
-    @classmethod
-    def of(cls, state: Mapping[str, Tensor]) -> NetworkShape:
-        """Return the sizes of a network, given its state."""
-        channels = len(state["branches.0.first.weight"])
-        branches = sum(name.endswith(".first.weight") for name in state)
-        widths = []
-        for branch in range(branches):
-            weight = state[f"branches.{branch}.first.weight"]
-            widths.append(weight.shape[1] // channels)
-        pieces, dim = state["table"].shape
-        return cls(
-            pieces=pieces,
-            dim=dim,
-            blocks=len(state["scales"]),
-            channels=channels,
-            widths=tuple(widths),
-            units=len(state["dense.0.weight"]),
-        )
-
-
 class Branch(nn.Module):
     """Two residual convolutions of one width."""
 
@@ -73,21 +41,19 @@ class Branch(nn.Module):
 class PublishedNetwork(nn.Module):
     """Compute unit vectors of texts from piece ids.
 
-    The table is uint8 and is not trained: row i stands for table[i] * scales[i % G] + offsets[i %
-    G].
+    The table is uint8 and is not trained: row i stands for
+    table[i] * scales[i % G] + offsets[i % G].
     """
 
-    table: Tensor
-    scales: Tensor
-    offsets: Tensor
+    table: Tensor  # (V, D)
+    scales: Tensor  # (G,)
+    offsets: Tensor  # (G,)
 
-    def __init__(
-        self, shape: NetworkShape, epsilon: float = 1e-12, precision: Precision = "float32"
-    ) -> None:
-        """Make a new network.
+    def __init__(self, state: Mapping[str, Tensor], epsilon: float, precision: Precision) -> None:
+        """Make a network of the sizes of a state, without its weights.
 
         Args:
-            shape: Its sizes.
+            state: Tensors of a network.
             epsilon: Added to variances in layer norms; also the minimum of a squared length.
             precision: Number type of the large products, except those of the last layers.
         """
@@ -98,18 +64,20 @@ class PublishedNetwork(nn.Module):
             )
         if not (isinstance(epsilon, float) and 0 < epsilon < 1):
             raise SettingsError(f"epsilon is {short(epsilon)}; it must be above 0 and below 1")
-        self.shape = shape
         self.epsilon = epsilon
         self.precision = precision
-        dim = shape.dim
-        units = shape.units
-        channels = len(shape.widths) * shape.channels
-        self.register_buffer("table", torch.zeros(shape.pieces, dim, dtype=torch.uint8))
-        self.register_buffer("scales", torch.ones(shape.blocks))
-        self.register_buffer("offsets", torch.zeros(shape.blocks))
+        self.channels = len(state["branches.0.first.weight"])
+        for name in ("table", "scales", "offsets"):
+            self.register_buffer(name, torch.empty_like(state[name]))
+        self.branches = nn.ModuleList()
+        for name, weight in state.items():
+            if name.endswith(".first.weight"):
+                self.branches.append(Branch(self.channels, weight.shape[1] // self.channels))
+        channels = len(self.branches) * self.channels
+        dim = self.dim
+        units = len(state["dense.0.weight"])
         self.project = nn.Linear(dim, channels)
         self.project_norm = nn.LayerNorm(channels, epsilon)
-        self.branches = nn.ModuleList(Branch(shape.channels, width) for width in shape.widths)
         self.norm = nn.LayerNorm(dim + channels, epsilon)
         self.output = nn.Linear(dim + channels, dim)
         self.dense = nn.ModuleList(
@@ -132,13 +100,18 @@ class PublishedNetwork(nn.Module):
         If they do not fit, an error of Python or torch is raised.
         """
         with torch.device("meta"):  # new weights would only be discarded
-            network = cls(NetworkShape.of(state), epsilon, precision)
+            network = cls(state, epsilon, precision)
         network.load_state_dict(state, assign=True)
         for name, tensor in state.items():
             dtype = torch.uint8 if name == "table" else torch.float32
             if tensor.dtype != dtype or not is_finite(tensor):
                 raise ValueError(f"{name} has another number type, or NaN or infinite values")
         return network
+
+    @property
+    def dim(self) -> int:
+        """Dimension of piece and text embeddings."""
+        return self.table.shape[1]
 
     def forward(self, ids: Tensor, offsets: Tensor) -> Tensor:
         """Embed texts.
@@ -151,12 +124,12 @@ class PublishedNetwork(nn.Module):
             float32 (B, D), of length 1.
         """
         if len(offsets) < 2:
-            return self.scales.new_zeros(0, self.shape.dim)
+            return self.scales.new_zeros(0, self.dim)
         pieces, places = ids.unique(return_inverse=True)
-        group = pieces % self.shape.blocks
+        group = pieces % len(self.scales)
         rows = self.table[pieces] * self.scales[group, None] + self.offsets[group, None]
         projected = self._product(rows, self.project.weight).float() + self.project.bias
-        states = self.project_norm(projected).split(self.shape.channels, 1)
+        states = self.project_norm(projected).split(self.channels, 1)
         products = []
         for number, branch in enumerate(self._branches):
             products.append(self._products(states[number], branch.first.weight, branch.width))
@@ -205,7 +178,7 @@ class PublishedNetwork(nn.Module):
             bounds: Where texts begin in the block, int64 (b + 1,).
         """
         features = [rows[places]]
-        around = _windows(bounds, max(self.shape.widths))
+        around = _windows(bounds, max(branch.width for branch in self._branches))
         outside = places.new_full((1,), len(rows))
         pieces_around = torch.cat([places, outside])[around]
         for number, branch in enumerate(self._branches):

@@ -72,10 +72,10 @@ class UseEncoder(InputModule):
             raise SettingsError(
                 "the sentencepiece model lacks <s> or </s>; use the model of these weights"
             )
-        if len(tokenizer) > network.shape.pieces:
+        if len(tokenizer) > len(network.table):
             raise SettingsError(
                 f"a sentencepiece model of {len(tokenizer):,} pieces for a table of"
-                f" {network.shape.pieces:,} rows; use the model of these weights"
+                f" {len(network.table):,} rows; use the model of these weights"
             )
         if max_seq_length is not None and max_seq_length < _SHORTEST:
             raise SettingsError(
@@ -92,7 +92,7 @@ class UseEncoder(InputModule):
 
     def get_embedding_dimension(self) -> int:
         """Dimension of the embeddings."""
-        return self.network.shape.dim
+        return self.network.dim
 
     def preprocess(
         self, inputs: Sequence[Any], prompt: str | None = None, **kwargs: Any
