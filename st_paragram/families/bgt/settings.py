@@ -60,8 +60,9 @@ def other(side: Side) -> Side:
 
 @settings
 class GenerativeSettings:
-    """Settings of a training run of a generative model; the defaults are the paper's (EMNLP 2020,
-    section 4).
+    """Settings of a training run of a generative model.
+
+    The defaults are the paper's (EMNLP 2020, section 4).
     """
 
     family: ClassVar[str] = "bgt"
