@@ -64,8 +64,9 @@ def contexts_of(pairs):
 
 
 def write_data(folder, vocabulary, rows=40, few=1):
-    """Data of all tasks: questions of two languages, one of which has `few`, responses, inference
-    of two.
+    """Data of all tasks: questions and inference in two languages, responses in one.
+
+    The second language has `few` rows.
     """
     pairs, few_pairs = make_pairs(rows, seed=5), make_pairs(few, seed=8)
     bitext = write_bitext(folder / "bitext.h5", vocabulary, make_pairs(rows, seed=6))
@@ -75,15 +76,12 @@ def write_data(folder, vocabulary, rows=40, few=1):
         lines = ("\t".join(row) + "\n" for row in cells)
         (folder / task / f"{language}.tsv").write_text("".join(lines), encoding="utf-8")
 
-    for language, some in (("en", pairs), ("xx", few_pairs)):
-        write(
-            "qa",
-            language,
-            [(*pair, context) for pair, context in zip(some, contexts_of(some), strict=True)],
-        )
-        write(
-            "nli", language, [(NLI_LABELS[number % 3], *pair) for number, pair in enumerate(some)]
-        )
+    for language, rows_of_language in {"en": pairs, "xx": few_pairs}.items():
+        contexts = contexts_of(rows_of_language)
+        answers = zip(rows_of_language, contexts, strict=True)
+        write("qa", language, [(*pair, context) for pair, context in answers])
+        labelled = enumerate(rows_of_language)
+        write("nli", language, [(NLI_LABELS[number % 3], *pair) for number, pair in labelled])
     write("response", "en", pairs[::-1])
     return Data(bitext, MuseData({task: folder / task for task in ("qa", "response", "nli")}))
 
@@ -96,9 +94,7 @@ def new_model(store, architecture="cnn", **changes):
 
 
 def unlike_new(model, tasks=TASKS):
-    """A copy whose numbers are none of those that new models have, as if it was trained on these
-    tasks.
-    """
+    """A copy with other weights, as if it was trained on these tasks."""
     model = copy.deepcopy(model)
     with torch.random.fork_rng(), torch.no_grad():
         torch.manual_seed(2)
@@ -112,9 +108,7 @@ def unlike_new(model, tasks=TASKS):
 
 
 def new_trainer(data, settings, folder, **arguments):
-    """A trainer that saves, logs and evaluates as `arguments` say; by default it saves and
-    evaluates nothing.
-    """
+    """A trainer with `arguments`; by default it saves and evaluates nothing."""
     torch.manual_seed(settings.seed)
     model = dual_encoder.new_model(data.bitext, settings)
     trainer = dual_encoder.trainer(
