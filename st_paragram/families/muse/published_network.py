@@ -80,16 +80,10 @@ class PublishedNetwork(nn.Module):
         self.project_norm = nn.LayerNorm(channels, epsilon)
         self.norm = nn.LayerNorm(dim + channels, epsilon)
         self.output = nn.Linear(dim + channels, dim)
-        self.dense = nn.ModuleList(
-            [
-                nn.Linear(dim, units, bias=False),
-                nn.Linear(dim, units, bias=False),
-                nn.Linear(units, units, bias=False),
-                nn.Linear(units, dim, bias=False),
-                nn.Linear(units, dim, bias=False),
-                nn.Linear(dim, dim, bias=False),
-            ]
-        )
+        sizes = [(dim, units), (dim, units), (units, units), (units, dim), (units, dim), (dim, dim)]
+        self.dense = nn.ModuleList()
+        for inputs, outputs in sizes:
+            self.dense.append(nn.Linear(inputs, outputs, bias=False))
 
     @classmethod
     def of(
