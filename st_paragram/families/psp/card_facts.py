@@ -25,6 +25,7 @@ _TWO_VOCABULARIES = """\
 Each language has a separate vocabulary: `model.encode(texts, language="{second}")` uses the second. Plain
 sentence-transformers cannot read this model."""
 
+
 def card_facts(record: TrainingRecord) -> CardFacts:
     """Return the facts of an averaging model, by its `encoder` and the tokenization of its
     preparation.
