@@ -36,7 +36,7 @@ def tiny(architecture="cnn", **changes):
 
 
 def write_bitext(path, vocabulary, pairs, languages=("xx", "yy")):
-    """A store of translations into several languages, in turn; of three rows two are of the first."""
+    """A store of translations; with two languages, two of three rows are of the first."""
     named = [("en", language) for language in languages]
     numbers = np.arange(len(pairs)) % 3 // 2 if len(languages) > 1 else np.zeros(len(pairs), int)
     with PairStoreWriter(
@@ -63,8 +63,9 @@ def contexts_of(pairs):
 
 
 def write_data(folder, vocabulary, rows=40, few=1):
-    """Data of all tasks: questions of two languages, one of which has `few`, responses, inference
-    of two.
+    """Data of all tasks: questions and inference in two languages, responses in one.
+
+    The second language has `few` rows.
     """
     pairs, few_pairs = make_pairs(rows, seed=5), make_pairs(few, seed=8)
     bitext = write_bitext(folder / "bitext.h5", vocabulary, make_pairs(rows, seed=6))
@@ -74,15 +75,12 @@ def write_data(folder, vocabulary, rows=40, few=1):
         lines = ("\t".join(row) + "\n" for row in cells)
         (folder / task / f"{language}.tsv").write_text("".join(lines), encoding="utf-8")
 
-    for language, some in (("en", pairs), ("xx", few_pairs)):
-        write(
-            "qa",
-            language,
-            [(*pair, context) for pair, context in zip(some, contexts_of(some), strict=True)],
-        )
-        write(
-            "nli", language, [(NLI_LABELS[number % 3], *pair) for number, pair in enumerate(some)]
-        )
+    for language, rows_of_language in {"en": pairs, "xx": few_pairs}.items():
+        contexts = contexts_of(rows_of_language)
+        answers = zip(rows_of_language, contexts, strict=True)
+        write("qa", language, [(*pair, context) for pair, context in answers])
+        labelled = enumerate(rows_of_language)
+        write("nli", language, [(NLI_LABELS[number % 3], *pair) for number, pair in labelled])
     write("response", "en", pairs[::-1])
     return Data(bitext, MuseData({task: folder / task for task in ("qa", "response", "nli")}))
 
@@ -95,9 +93,7 @@ def new_model(store, architecture="cnn", **changes):
 
 
 def unlike_new(model, tasks=TASKS):
-    """A copy whose numbers are none of those that new models have, as if it was trained on these
-    tasks.
-    """
+    """A copy with other weights, as if it was trained on these tasks."""
     model = copy.deepcopy(model)
     with torch.random.fork_rng(), torch.no_grad():
         torch.manual_seed(2)
@@ -111,9 +107,7 @@ def unlike_new(model, tasks=TASKS):
 
 
 def new_trainer(data, settings, folder, **arguments):
-    """A trainer that saves, logs and evaluates as `arguments` say; by default it saves and
-    evaluates nothing.
-    """
+    """A trainer with `arguments`; by default it saves and evaluates nothing."""
     torch.manual_seed(settings.seed)
     model = dual_encoder.new_model(data.bitext, settings)
     trainer = dual_encoder.trainer(model, data.bitext, settings, folder, None, data.more)

@@ -36,16 +36,17 @@ def new_generator(vocabulary, objective="bgt", shape=SHAPE, latent_dim=LATENT, *
     ).eval()
 
 
-_made: dict[str, BilingualGenerator] = {}
+_generators: dict[str, BilingualGenerator] = {}
 
 
 def new_loss(vocabulary, objective="bgt", **options):
     """A loss over such a generator, in evaluation mode; the same weights each time."""
-    if objective not in _made:
+    if objective not in _generators:
         with torch.random.fork_rng():
             torch.manual_seed(0)
-            _made[objective] = new_generator(vocabulary, objective)
-    return TranslationElbo(copy.deepcopy(_made[objective]), objective, **options).eval()
+            _generators[objective] = new_generator(vocabulary, objective)
+    settings = GenerativeSettings(objective=objective, **options)
+    return TranslationElbo(copy.deepcopy(_generators[objective]), settings).eval()
 
 
 def batch_of(vocabulary, texts, max_length=SHAPE.max_length):
@@ -83,9 +84,7 @@ def tiny(**changes):
 
 
 def new_trainer(store, settings, folder, **arguments):
-    """A trainer that saves, logs and evaluates as `arguments` say; by default it saves and
-    evaluates nothing.
-    """
+    """A trainer with `arguments`; by default it saves and evaluates nothing."""
     torch.manual_seed(settings.seed)
     model = training.new_model(store, settings)
     trainer = training.trainer(model, store, settings, folder)
@@ -104,10 +103,10 @@ def log_probabilities(decoder, batch, latents):
     return of_tokens.new_zeros(len(batch)).index_add(0, batch.sentences, of_tokens)
 
 
-def greedy(decoder, latents, special, most):
-    """The likeliest next id, again and again: lists of ids, without their ends."""
+def greedy(decoder, latents, special, max_length):
+    """Sentences of the most probable next ids: lists of ids, without their ends."""
     ids = torch.full((len(latents), 1), special.end)
-    for _ in range(most):
+    for _ in range(max_length):
         logits = decoder.next_logits(ids, latents)
         ids = torch.cat([ids, logits.argmax(1, keepdim=True)], 1)
     rows = [[*row, special.end] for row in ids[:, 1:].tolist()]

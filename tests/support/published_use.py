@@ -18,34 +18,34 @@ def make_weights(pieces, seed=0):
     def draw(*shape):
         return rng.normal(0, 0.5, shape).astype(np.float32)
 
-    made = {
+    weights = {
         f"q{group + 1}": rng.integers(0, 64, (rows, DIM), dtype=np.uint8) for group in range(GROUPS)
     }
-    made |= {"scale": rng.uniform(0.1, 0.3, GROUPS).astype(np.float32), "lo": draw(GROUPS) - 5}
-    made["bits"] = np.array([6], np.int8)
+    weights |= {"scale": rng.uniform(0.1, 0.3, GROUPS).astype(np.float32), "lo": draw(GROUPS) - 5}
+    weights["bits"] = np.array([6], np.int8)
     for width in WIDTHS:
-        made |= {f"proj{width}": draw(DIM, CHANNELS), f"proj_b{width}": draw(CHANNELS)}
-        made |= {f"ln_g{width}": draw(CHANNELS), f"ln_b{width}": draw(CHANNELS)}
+        weights |= {f"proj{width}": draw(DIM, CHANNELS), f"proj_b{width}": draw(CHANNELS)}
+        weights |= {f"ln_g{width}": draw(CHANNELS), f"ln_b{width}": draw(CHANNELS)}
         for layer in (1, 2):
-            made |= {
+            weights |= {
                 f"w{layer}_{width}": draw(width * CHANNELS, CHANNELS),
                 f"b{layer}_{width}": draw(CHANNELS),
             }
     features = DIM + len(WIDTHS) * CHANNELS
-    made |= {
+    weights |= {
         "ln_g": draw(features),
         "ln_b": draw(features),
         "cnn_W": draw(features, DIM),
         "cnn_b": draw(DIM),
     }
-    made |= {"d0": draw(DIM, UNITS), "p1": draw(DIM, UNITS), "d1": draw(UNITS, UNITS)}
-    made |= {
+    weights |= {"d0": draw(DIM, UNITS), "p1": draw(DIM, UNITS), "d1": draw(UNITS, UNITS)}
+    weights |= {
         "d2": draw(UNITS, DIM),
         "p3": draw(UNITS, DIM),
         "d3": draw(DIM, DIM),
         "eps": np.float64(1e-12),
     }
-    return made
+    return weights
 
 
 def embed_plainly(weights, ids):

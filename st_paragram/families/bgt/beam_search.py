@@ -56,8 +56,8 @@ def beam_search(
         S hypotheses; a hypothesis without ids and with score -inf if nothing could be generated.
     """
     best = [Hypothesis((), _NEVER)] * len(latents)
-    # For unfinished sentences: their numbers (S,), log probabilities of prefixes (S, beam), the
-    # prefixes, which begin with the end-of-sentence id (S, beam, 1 + length), and the number of
+    # The unfinished sentences: their numbers (S,), the log probabilities of their prefixes
+    # (S, beam), the prefixes, which begin with the end id (S, beam, 1 + length), and the number of
     # finished hypotheses (S,).
     sentences = torch.arange(len(latents), device=latents.device)
     scores = latents.new_full((len(latents), beam), _NEVER, dtype=torch.float32)
@@ -69,36 +69,38 @@ def beam_search(
             break
         allowed = writable & (length < max_length)
         allowed[end] = length > 0
-        logits = decoder.next_logits(
-            prefixes.flatten(0, 1), latents[sentences].repeat_interleave(beam, 0)
-        )
-        of_next = logits.float().log_softmax(-1).masked_fill(~allowed, _NEVER)
-        vocabulary = of_next.shape[1]
-        every = (scores.reshape(-1, 1) + of_next).view(len(sentences), beam * vocabulary)
+        prefix_latents = latents[sentences].repeat_interleave(beam, 0)
+        logits = decoder.next_logits(prefixes.flatten(0, 1), prefix_latents)
+        next_scores = logits.float().log_softmax(-1).masked_fill(~allowed, _NEVER)
+        vocabulary = next_scores.shape[1]
+        all_scores = (scores.reshape(-1, 1) + next_scores).view(len(sentences), -1)
         # Twice as many as prefixes, in falling order, so that enough of them do not end.
-        scores, places = every.topk(min(2 * beam, beam * vocabulary))
-        parents, ids = places // vocabulary, places % vocabulary
+        scores, places = all_scores.topk(min(2 * beam, beam * vocabulary))
+        parents = places // vocabulary
+        ids = places % vocabulary
 
         ends = (ids == end) & scores.isfinite()
-        ending = ends[:, :beam]
-        found, columns = (
-            (scores[:, :beam] / (length + 1) ** penalty).masked_fill(~ending, _NEVER).max(1)
-        )
-        for row, (sentence, score) in enumerate(
-            zip(sentences.tolist(), found.tolist(), strict=True)
-        ):
-            if score > best[sentence].score:
-                beginning = prefixes[row, parents[row, columns[row]], 1:]
-                best[sentence] = Hypothesis(tuple(beginning.tolist()), score)
+        ends_in_beam = ends[:, :beam]
+        final_scores = scores[:, :beam] / (length + 1) ** penalty
+        highest, columns = final_scores.masked_fill(~ends_in_beam, _NEVER).max(1)
+        numbers = sentences.tolist()
+        for row, score in enumerate(highest.tolist()):
+            if score > best[numbers[row]].score:
+                prefix = prefixes[row, parents[row, columns[row]], 1:]
+                best[numbers[row]] = Hypothesis(tuple(prefix.tolist()), score)
 
-        # the best that do not end, in order
-        others = (ids == end).int().argsort(dim=1, stable=True)[:, :beam]
-        scores, parents, ids = (
-            each.gather(1, others) for each in (scores.masked_fill(ends, _NEVER), parents, ids)
-        )
-        finished += ending.sum(1)
-        going = (finished < beam) & scores.isfinite().any(1)
-        taken = prefixes.gather(1, parents[:, :, None].expand(-1, -1, prefixes.shape[2]))
-        prefixes = torch.cat([taken, ids[:, :, None]], 2)[going]
-        sentences, scores, finished = sentences[going], scores[going], finished[going]
+        # the best continuations that do not end, in order
+        kept = (ids == end).int().argsort(dim=1, stable=True)[:, :beam]
+        scores = scores.masked_fill(ends, _NEVER).gather(1, kept)
+        parents = parents.gather(1, kept)
+        ids = ids.gather(1, kept)
+        parent_prefixes = prefixes.gather(1, parents[:, :, None].expand(-1, -1, length + 1))
+        prefixes = torch.cat([parent_prefixes, ids[:, :, None]], 2)
+
+        finished += ends_in_beam.sum(1)
+        unfinished = (finished < beam) & scores.isfinite().any(1)
+        sentences = sentences[unfinished]
+        scores = scores[unfinished]
+        prefixes = prefixes[unfinished]
+        finished = finished[unfinished]
     return best

@@ -1,5 +1,4 @@
-"""The parts of the bilingual generative transformer and its baselines (EMNLP 2020): encoders and
-decoders.
+"""Encoders and decoders of the bilingual generative transformer and its baselines (EMNLP 2020).
 
 A sentence of a pair is generated from the shared meaning and from properties of its language. The
 encoder `semantic` gives the meaning, and a language's encoder the language properties. `generators`
@@ -26,8 +25,9 @@ from st_paragram.learning.modules.transformer_encoder import (
 
 @dataclass(frozen=True)
 class Gaussian:
-    """A diagonal Gaussian for each of B sentences (Kingma and Welling, ICLR 2014, equations 9 and
-    10).
+    """A diagonal Gaussian for each of B sentences.
+
+    Source: Kingma and Welling, ICLR 2014, equations 9 and 10.
     """
 
     mean: Tensor  # float (B, k)
@@ -38,29 +38,31 @@ class Gaussian:
         return self.mean + (0.5 * self.log_variance).exp() * noise
 
     def divergence(self) -> Tensor:
-        """Compute KL(q || N(0, I)) in nats, (B,): half the sum of mean² + variance - 1 - log
-        variance.
-        """
-        return 0.5 * (self.mean.square() + self.log_variance.exp() - 1 - self.log_variance).sum(1)
+        """Compute KL(q || N(0, I)) in nats, (B,)."""
+        variance = self.log_variance.exp()
+        return 0.5 * (self.mean.square() + variance - 1 - self.log_variance).sum(1)
 
 
 class GaussianEncoder(nn.Module):
-    """A `transformer_encoder` pipeline for the mean of a Gaussian, and a linear map for its log
-    variance.
+    """A `transformer_encoder` pipeline for a Gaussian's mean, and a linear map for its variance.
+
+    The map computes the logarithm of the variance.
     """
 
     def __init__(self, pipeline: SentenceTransformer) -> None:
         super().__init__()
-        dense: Any = pipeline[2]
         self.pipeline = pipeline
-        self.log_variance = nn.Linear(
-            dense.linear.in_features, dense.linear.out_features, bias=False
-        )
+        dense: Any = pipeline[2]
+        latent_dim, dim = dense.linear.weight.shape
+        self.log_variance = nn.Linear(dim, latent_dim, bias=False)
         nn.init.xavier_uniform_(self.log_variance.weight)
 
     def forward(self, ids: Tensor, mask: Tensor) -> Gaussian:
-        """Compute the Gaussians of B sentences: ids with end and padding, int64 (B, L), and their
-        mask, bool (B, L).
+        """Compute the Gaussians of B sentences.
+
+        Args:
+            ids: Ids with end and padding, int64 (B, L).
+            mask: False for padding, bool (B, L).
         """
         states = pooled_states(self.pipeline, ids, mask)
         dense: Any = self.pipeline[2]
@@ -68,10 +70,13 @@ class GaussianEncoder(nn.Module):
 
 
 def active_units(means: Tensor) -> int:
-    """Count components of means (N, k) with a variance of at least 0.01 over sentences (Burda et
-    al., ICLR 2016).
+    """Count components of means (N, k) with a variance of at least 0.01 over sentences.
+
+    Source: Burda et al., ICLR 2016.
     """
-    return int((means.var(dim=0) >= 0.01).sum()) if len(means) > 1 else 0
+    if len(means) < 2:
+        return 0
+    return int((means.var(dim=0) >= 0.01).sum())
 
 
 @dataclass(frozen=True)
@@ -87,8 +92,9 @@ class DecoderShape:
 
 
 class BilingualGenerator(nn.Module):
-    """The encoders and decoders of a pair of languages; the decoders generate ids below
-    `vocabulary`.
+    """The encoders and decoders of a pair of languages.
+
+    The decoders generate ids below `vocabulary`.
 
     Attributes:
         semantic: Encoder of meaning for both languages; the pipeline's embedding is the mean.
@@ -106,20 +112,28 @@ class BilingualGenerator(nn.Module):
         shape: DecoderShape,
     ) -> None:
         super().__init__()
-        self.shape, self.special = shape, special
+        self.shape = shape
+        self.special = special
         self.semantic = GaussianEncoder(semantic)
-        self.languages = nn.ModuleDict(
-            {side: GaussianEncoder(pipeline) for side, pipeline in languages.items()}
-        )
+        self.languages = nn.ModuleDict()
+        for side, pipeline in languages.items():
+            self.languages[side] = GaussianEncoder(pipeline)
+        input_dim = 2 * shape.latent_dim if languages else shape.latent_dim
+        self.generators = nn.ModuleDict()
+        for side in shape.generators:
+            self.generators[side] = self._new_decoder(vocabulary, input_dim)
+        self.translators = nn.ModuleDict()
+        for side in shape.translators:
+            self.translators[side] = self._new_decoder(vocabulary, shape.latent_dim)
 
-        def decoder(latent_dim: int) -> LatentDecoder:
-            ways = (shape.at_attention, shape.at_logits)
-            return LatentDecoder(vocabulary, shape.transformer, latent_dim, special, *ways)
-
-        both = shape.latent_dim * (2 if languages else 1)
-        self.generators = nn.ModuleDict({side: decoder(both) for side in shape.generators})
-        self.translators = nn.ModuleDict(
-            {side: decoder(shape.latent_dim) for side in shape.translators}
+    def _new_decoder(self, vocabulary: int, latent_dim: int) -> LatentDecoder:
+        return LatentDecoder(
+            vocabulary,
+            self.shape.transformer,
+            latent_dim,
+            special=self.special,
+            at_attention=self.shape.at_attention,
+            at_logits=self.shape.at_logits,
         )
 
     @property

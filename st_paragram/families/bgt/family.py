@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from st_paragram.core.model_directory.record import TrainingRecord
     from st_paragram.core.pair_store import PairStore
-    from st_paragram.families.bgt.training import GenerativeTrainer
+    from st_paragram.families.bgt.generative_trainer import GenerativeTrainer
     from st_paragram.learning.models.card import CardFacts
 
 

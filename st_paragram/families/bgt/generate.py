@@ -1,5 +1,4 @@
-"""Generation with a generative model: reconstruction, translation, and transfer to another
-sentence's style.
+"""Generation with a generative model: reconstruction, translation, and transfer of style.
 
 A generator reads a language variable and the meaning, in this order; a translator reads only the
 meaning (EMNLP 2020). All latent variables are their means here. An empty sentence gives an empty
@@ -19,7 +18,7 @@ from st_paragram.errors import SettingsError
 from st_paragram.families.bgt.beam_search import beam_search
 from st_paragram.families.bgt.latent_decoder import LatentDecoder
 from st_paragram.families.bgt.sentence_transformers_encoder import GenerativeEncoder
-from st_paragram.families.bgt.settings import NEEDED, SIDES, GenerationSettings, Side, Task, other
+from st_paragram.families.bgt.settings import SIDES, GenerationSettings, Side, Task
 from st_paragram.learning.modules.sentence_batch import SentenceBatch
 
 _DEFAULT = GenerationSettings()
@@ -29,45 +28,48 @@ _BLOCK = 16  # batches that are read, and sorted by length, at a time
 def find_side(
     model: GenerativeEncoder, task: Task, source: str | None = None, target: str | None = None
 ) -> Side:
-    """Return the side whose decoder does a task; for a transfer, the input language (`source`) does
-    not matter.
+    """Return the side whose decoder does a task.
+
+    For a transfer, the input language (`source`) does not matter.
     """
-    if not isinstance(model, GenerativeEncoder):
-        raise SettingsError(f"a {type(model).__name__} has no decoders; {NEEDED}")
     for language in (source, target):
         if language not in (None, *model.languages):
             raise SettingsError(
                 f"no language {language!r} in this model; choose {' or '.join(model.languages)}"
             )
-    codes, generator = dict(zip(model.languages, SIDES, strict=True)), model.generator
-    read, written = codes.get(source or ""), codes.get(target or "")
-    if task == "translate":
-        if read and read == written:
-            raise SettingsError(
-                f"translation from {source} to {target}; name two languages, or choose another task"
-            )
-        written = written or (other(read) if read else None)
-    elif task == "reconstruct":
-        if read and written and read != written:
-            raise SettingsError(
-                f"reconstruction from {source} to {target}; name one language, or choose translate"
-            )
-        written = written or read
-    decoders = generator.translators if task == "translate" else generator.generators
-    able = [
-        side for side in SIDES if side in decoders and (task != "transfer" or generator.languages)
-    ]
-    if not able or (written and written not in able):
-        there = []
-        for name in ("languages", "generators", "translators"):
-            known = [code for code, side in codes.items() if side in getattr(generator, name)]
-            there.append(
-                f"{name.replace('languages', 'language encoders')}: {' and '.join(known) or 'none'}"
-            )
-        language = next((code for code, side in codes.items() if side == written), "")
-        where = f" {'into' if task == 'translate' else 'in'} {language}" if able else ""
-        raise SettingsError(f"this model cannot {task}{where}: {'; '.join(there)}")
-    return written or able[-1 if task == "translate" else 0]
+    if source and target and task != "transfer" and (source == target) != (task == "reconstruct"):
+        raise SettingsError(
+            f"cannot {task} from {source} to {target}; translate needs two languages, reconstruct"
+            " needs one"
+        )
+    able = _sides_able(model, task)
+    if not able:
+        raise SettingsError(f"this model cannot {task}: its objective has no parts for this")
+    language = target
+    if source and not target and task == "reconstruct":
+        language = source
+    if source and not target and task == "translate":
+        first, second = model.languages
+        language = second if source == first else first
+    if not language:
+        return able[-1] if task == "translate" else able[0]
+    side = SIDES[model.languages.index(language)]
+    if side not in able:
+        possible = model.languages[SIDES.index(able[0])]
+        raise SettingsError(f"this model can {task} only into {possible}, not into {language}")
+    return side
+
+
+def _decoders(model: GenerativeEncoder, task: Task) -> nn.ModuleDict:
+    return model.generator.translators if task == "translate" else model.generator.generators
+
+
+def _sides_able(model: GenerativeEncoder, task: Task) -> list[Side]:
+    """Return the sides whose decoders can do a task."""
+    if task == "transfer" and not model.generator.languages:
+        return []
+    decoders = _decoders(model, task)
+    return [side for side in SIDES if side in decoders]
 
 
 def generate(
@@ -92,37 +94,52 @@ def generate(
         settings: Settings of the search.
         done: Called after each batch with the number of sentences generated.
     """
-    side, rows = find_side(model, task, source, target), iter(rows)
-    tokenizer, generator = model.sentencepiece, model.generator
-    pieces = [tokenizer.piece(one) is not None for one in range(len(tokenizer))]
-    writable = torch.tensor(pieces, device=model.device)
-    decoder = (generator.translators if task == "translate" else generator.generators)[side]
+    side = find_side(model, task, source, target)
+    tokenizer = model.sentencepiece
+    generator = model.generator
+    decoder = cast("LatentDecoder", _decoders(model, task)[side])
+    is_text = [tokenizer.piece(number) is not None for number in range(len(tokenizer))]
+    writable = torch.tensor(is_text, device=model.device)
     # one more position is for the beginning
-    longest = max(1, min(settings.max_length, generator.max_length - 1))
-    search = (generator.special.end, writable, settings.beam, longest, settings.length_penalty)
+    max_length = max(1, min(settings.max_length, generator.max_length - 1))
 
     def mean(encoder: nn.Module, texts: Sequence[str]) -> Tensor:
         ids, offsets = tokenizer.encode(texts)
-        batch = SentenceBatch.of(ids, offsets, generator.special, generator.max_length).to(
-            model.device
-        )
+        batch = SentenceBatch.of(ids, offsets, generator.special, generator.max_length)
+        batch = batch.to(model.device)
         return cast("Tensor", encoder(batch.ids, batch.mask).mean)
 
+    @torch.inference_mode()
+    def write(batch: Sequence[tuple[str, str]]) -> list[str]:
+        latents = mean(generator.semantic, [sentence for sentence, _ in batch])
+        if task != "translate" and generator.languages:
+            styles = mean(generator.languages[side], [style for _, style in batch])
+            latents = torch.cat([styles, latents], 1)
+        hypotheses = beam_search(
+            decoder,
+            latents,
+            generator.special.end,
+            writable=writable,
+            beam=settings.beam,
+            max_length=max_length,
+            penalty=settings.length_penalty,
+        )
+        texts = [tokenizer.decode(hypothesis.ids) for hypothesis in hypotheses]
+        return [" ".join(text.split()) for text in texts]
+
+    rows = iter(rows)
     while block := list(islice(rows, _BLOCK * settings.batch_size)):
         written = [""] * len(block)
-        full = [row for row, texts in enumerate(block) if all(text.strip() for text in texts)]
-        done(len(block) - len(full))
+        numbers = [
+            number for number, (text, style) in enumerate(block) if text.strip() and style.strip()
+        ]
+        done(len(block) - len(numbers))
         # sentences of similar length finish at similar times
-        full.sort(key=lambda row: len(block[row][1]))
-        for start in range(0, len(full), settings.batch_size):
-            some = full[start : start + settings.batch_size]
-            sentences, styles = zip(*(block[row] for row in some), strict=True)
-            with torch.inference_mode():
-                latents = mean(generator.semantic, sentences)
-                if task != "translate" and generator.languages:
-                    latents = torch.cat([mean(generator.languages[side], styles), latents], 1)
-                found = beam_search(cast("LatentDecoder", decoder), latents, *search)
-            for row, one in zip(some, found, strict=True):
-                written[row] = " ".join(tokenizer.decode(one.ids).split())
-            done(len(some))
+        numbers.sort(key=lambda number: len(block[number][1]))
+        for begin in range(0, len(numbers), settings.batch_size):
+            batch = numbers[begin : begin + settings.batch_size]
+            texts = write([block[number] for number in batch])
+            for number, text in zip(batch, texts, strict=True):
+                written[number] = text
+            done(len(batch))
         yield from written

@@ -21,8 +21,9 @@ from st_paragram.learning.modules.transformer_encoder import (
 
 
 class LatentDecoder(nn.Module):
-    """Decode sentences over V ids from latent vectors with k dimensions, which enter layers, logits
-    or both.
+    """Decode sentences over V ids from latent vectors with k dimensions.
+
+    The vectors enter layers, logits or both.
     """
 
     def __init__(
@@ -35,7 +36,8 @@ class LatentDecoder(nn.Module):
         at_logits: bool = True,
     ) -> None:
         super().__init__()
-        self.dropout, self.scale = shape.dropout, shape.dim**0.5
+        self.dropout = shape.dropout
+        self.scale = shape.dim**0.5
         self.embedding = nn.Embedding(vocabulary, shape.dim, padding_idx=special.pad)
         # not trained
         self.positions = MarianSinusoidalPositionalEmbedding(shape.max_length, shape.dim)
@@ -47,9 +49,9 @@ class LatentDecoder(nn.Module):
         initialise(self, special)
         for layer in layers:
             layer.initialise_latent()
-        for table in (self.output, self.latent_output):
-            if table is not None:
-                nn.init.normal_(table.weight, std=shape.dim**-0.5)
+        nn.init.normal_(self.output.weight, std=shape.dim**-0.5)
+        if self.latent_output is not None:
+            nn.init.normal_(self.latent_output.weight, std=shape.dim**-0.5)
 
     def states(self, previous: Tensor, latents: Tensor) -> Tensor:
         """Compute the state at each position, float (B, L, d), from the preceding ids.
@@ -66,73 +68,75 @@ class LatentDecoder(nn.Module):
         return x
 
     def softmax(self, batch: SentenceBatch, latents: Tensor) -> LinearSoftmax:
-        """Compute the parts of the logits of a batch's targets; `latents`, float (B, k), are for
-        its sentences.
-        """
+        """Compute the parts of the logits of a batch's targets from latents, float (B, k)."""
         states = self.states(batch.previous, latents)[batch.mask]
         if self.latent_output is None:
             return LinearSoftmax(states, self.output.weight)
         return LinearSoftmax(
-            states, self.output.weight, latents, self.latent_output.weight, batch.sentences
+            states,
+            of_states=self.output.weight,
+            latents=latents,
+            of_latents=self.latent_output.weight,
+            sentences=batch.sentences,
         )
 
     def next_logits(self, previous: Tensor, latents: Tensor) -> Tensor:
-        """Compute the logits of the next ids after B prefixes of equal length, float (B, V);
-        arguments as `states`.
-        """
+        """Compute the logits of the ids after B prefixes of equal length, float (B, V)."""
         logits = self.states(previous, latents)[:, -1] @ self.output.weight.T
-        return (
-            logits if self.latent_output is None else logits + latents @ self.latent_output.weight.T
-        )
+        if self.latent_output is None:
+            return logits
+        return logits + latents @ self.latent_output.weight.T
 
 
 class _Layer(nn.Module):
-    """Self-attention, the latent vector, a feed-forward network; each followed by dropout, a
-    residual and a norm.
+    """Self-attention, the latent vector and a feed-forward network.
 
-    There is no dropout of attention weights, as in the authors' code and in the encoder.
+    Each is followed by dropout, a residual and a norm. There is no dropout of attention weights, as
+    in the authors' code and in the encoder.
     """
 
     def __init__(self, shape: TransformerShape, latent_dim: int) -> None:
         super().__init__()
         dim = shape.dim
-        self.heads, self.dropout = shape.heads, shape.dropout
-        self.query_key_value, self.attended = nn.Linear(dim, 3 * dim), nn.Linear(dim, dim)
-        self.widen, self.narrow = nn.Linear(dim, shape.ffn_dim), nn.Linear(shape.ffn_dim, dim)
-        self.attention_norm, self.ffn_norm = nn.LayerNorm(dim), nn.LayerNorm(dim)
+        self.heads = shape.heads
+        self.dropout = shape.dropout
+        self.query_key_value = nn.Linear(dim, 3 * dim)
+        self.attended = nn.Linear(dim, dim)
+        self.widen = nn.Linear(dim, shape.ffn_dim)
+        self.narrow = nn.Linear(shape.ffn_dim, dim)
+        self.attention_norm = nn.LayerNorm(dim)
+        self.ffn_norm = nn.LayerNorm(dim)
         self.latent_norm = nn.LayerNorm(dim) if latent_dim else None
         if latent_dim:
-            self.of_state, self.of_latent = (
-                nn.Linear(dim, dim),
-                nn.Linear(latent_dim, dim, bias=False),
-            )
+            self.of_state = nn.Linear(dim, dim)
+            self.of_latent = nn.Linear(latent_dim, dim, bias=False)
 
     def initialise_latent(self) -> None:
-        """Initialize with Xavier's uniform range of the whole W in W [x; z], whose two parts are
-        stored separately.
+        """Initialize with Xavier's uniform range of the whole W in W [x; z].
+
+        Its two parts are stored separately.
         """
-        if self.latent_norm is not None:
-            parts = (self.of_state.weight, self.of_latent.weight)
-            bound = (6 / (len(parts[0]) + sum(part.shape[1] for part in parts))) ** 0.5
-            for part in parts:
-                nn.init.uniform_(part, -bound, bound)
+        if self.latent_norm is None:
+            return
+        fan_out, state_dim = self.of_state.weight.shape
+        fan_in = state_dim + self.of_latent.in_features
+        bound = (6 / (fan_out + fan_in)) ** 0.5
+        nn.init.uniform_(self.of_state.weight, -bound, bound)
+        nn.init.uniform_(self.of_latent.weight, -bound, bound)
 
     def forward(self, x: Tensor, latents: Tensor) -> Tensor:
         x = self.attention_norm(x + self._drop(self._attention(x)))
         if self.latent_norm is not None:
-            x = self.latent_norm(
-                x + self._drop(self.of_state(x) + self.of_latent(latents)[:, None])
-            )
+            injected = self.of_state(x) + self.of_latent(latents)[:, None]
+            x = self.latent_norm(x + self._drop(injected))
         return self.ffn_norm(x + self._drop(self.narrow(F.relu(self.widen(x)))))
 
     def _attention(self, x: Tensor) -> Tensor:
         rows, length, dim = x.shape
-        query, key, value = (
-            part.view(rows, length, self.heads, -1).transpose(1, 2)
-            for part in self.query_key_value(x).chunk(3, -1)
-        )
-        found = F.scaled_dot_product_attention(query, key, value, is_causal=True)
-        return self.attended(found.transpose(1, 2).reshape(rows, length, dim))
+        projected = self.query_key_value(x).view(rows, length, 3, self.heads, -1)
+        query, key, value = projected.permute(2, 0, 3, 1, 4)
+        attention = F.scaled_dot_product_attention(query, key, value, is_causal=True)
+        return self.attended(attention.transpose(1, 2).reshape(rows, length, dim))
 
     def _drop(self, x: Tensor) -> Tensor:
         return F.dropout(x, self.dropout, self.training)

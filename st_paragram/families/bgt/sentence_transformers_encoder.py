@@ -1,5 +1,4 @@
-"""A generative model as a SentenceTransformer, and the files next to the pipeline of its semantic
-encoder.
+"""A generative model as a SentenceTransformer, and the files next to its pipeline.
 
 model.safetensors, modules.json, ...     the semantic encoder; plain sentence-transformers opens it
 language-en/, language-es/               the language encoders, pipelines of the same kind
@@ -68,7 +67,9 @@ class GenerativeEncoder(pipeline_files.PipelineWithMore):
     sentencepiece: Tokenizer
     # in a list: a module as an attribute would become part of the pipeline
     _generator: list[BilingualGenerator]
-    _stored: tuple[Path, GeneratorValues]  # where it is read from when first needed
+    # where the generator is read from when first needed
+    _folder: Path
+    _values: GeneratorValues
 
     @classmethod
     def of(
@@ -79,44 +80,50 @@ class GenerativeEncoder(pipeline_files.PipelineWithMore):
         generator: BilingualGenerator | None = None,
     ) -> GenerativeEncoder:
         """Combine a pipeline, which is shared, with its generator."""
-        made = cls(modules=list(model), device=str(model.device), **pipeline_settings(model))
-        made.languages, made.sentencepiece = languages, tokenizer
-        made._generator = [] if generator is None else [generator]
-        return made
+        encoder = cls(modules=list(model), device=str(model.device), **pipeline_settings(model))
+        encoder.languages = languages
+        encoder.sentencepiece = tokenizer
+        encoder._generator = [] if generator is None else [generator]
+        return encoder
 
     @property
     def generator(self) -> BilingualGenerator:
         """The encoders and decoders, in evaluation mode, on the pipeline's device."""
         if not self._generator:
-            (folder, values), tokenizer = self._stored, self.sentencepiece
-            encoders = {
-                side: pipeline_files.read(folder / f"language-{language}", str(self.device))
-                for side, language in zip(SIDES, self.languages, strict=True)
-                if side in values.language_encoders
-            }
-            with configured(folder, SettingsError):
-                made = BilingualGenerator(
-                    self, encoders, len(tokenizer), special_ids(tokenizer), values.decoders
-                )
-            tensors = pipeline_files.read_tensors(folder, _DECODERS, _own_tensors(made))
-            made.load_state_dict(tensors, strict=False)
-            self._generator.append(made)
+            self._generator.append(self._read_generator())
         return self._generator[0].to(self.device).eval()
 
+    def _read_generator(self) -> BilingualGenerator:
+        encoders = {}
+        for side in self._values.language_encoders:
+            folder = self._language_folder(self._folder, side)
+            encoders[side] = pipeline_files.read(folder, str(self.device))
+        tokenizer = self.sentencepiece
+        with configured(self._folder, SettingsError):
+            special = special_ids(tokenizer)
+            generator = BilingualGenerator(
+                self, encoders, len(tokenizer), special=special, shape=self._values.decoders
+            )
+        tensors = pipeline_files.read_tensors(self._folder, _DECODERS, _own_tensors(generator))
+        generator.load_state_dict(tensors, strict=False)
+        return generator
+
+    def _language_folder(self, folder: Path, side: Side) -> Path:
+        return folder / f"language-{self.languages[SIDES.index(side)]}"
+
     def write_beside(self, folder: Path) -> dict[str, Any]:
-        """Write decoders, vocabulary and language encoders; return the entries of
-        `st_paragram.json`.
-        """
-        generator, tokenizer = self.generator, self.sentencepiece
-        for side, language in zip(SIDES, self.languages, strict=True):
-            if side in generator.languages:
-                encoder = cast("GaussianEncoder", generator.languages[side])
-                pipeline_files.write(encoder.pipeline, folder / f"language-{language}")
+        """Write decoders, vocabulary and language encoders; return the configuration."""
+        generator = self.generator
+        sides = [side for side in SIDES if side in generator.languages]
+        for side in sides:
+            encoder = cast("GaussianEncoder", generator.languages[side])
+            pipeline_files.write(encoder.pipeline, self._language_folder(folder, side))
         (folder / _DECODERS).parent.mkdir(exist_ok=True)
         save_file(_own_tensors(generator), folder / _DECODERS)
+        tokenizer = self.sentencepiece
         (folder / tokenizer_file(tokenizer.kind)).write_bytes(tokenizer.content)
-        sides = [side for side in SIDES if side in generator.languages]
-        return asdict(GeneratorValues(self.languages, sides, tokenizer.options, generator.shape))
+        values = GeneratorValues(self.languages, sides, tokenizer.options, generator.shape)
+        return asdict(values)
 
 
 def read_beside(
@@ -129,24 +136,19 @@ def read_beside(
             if not language.replace("_", "").replace("-", "").isalnum():
                 raise ValueError(f"language is {short(language)}")
     path = file_of(folder, tokenizer_file(SentencePieceTokenizer.kind))
-    with refused(
-        ModelDirectoryError,
-        path,
-        "not the vocabulary of this model",
-        "save it again",
-        SettingsError,
-    ):
+    message = "not the vocabulary of this model"
+    with refused(ModelDirectoryError, path, message, "save it again", SettingsError):
         tokenizer = SentencePieceTokenizer(path.read_bytes(), **stored.tokenizer_options)
     model = GenerativeEncoder.of(pipeline, stored.languages, tokenizer)
-    model._stored = folder, stored
+    model._folder = folder
+    model._values = stored
     return model
 
 
 def _own_tensors(generator: BilingualGenerator) -> dict[str, Tensor]:
     """Return the tensors that do not belong to a pipeline."""
-    state = generator.state_dict()
-    return {
-        name: tensor.cpu().contiguous()
-        for name, tensor in state.items()
-        if ".pipeline." not in name
-    }
+    tensors = {}
+    for name, tensor in generator.state_dict().items():
+        if ".pipeline." not in name:
+            tensors[name] = tensor.cpu().contiguous()
+    return tensors

@@ -60,11 +60,13 @@ def other(side: Side) -> Side:
 
 @settings
 class GenerativeSettings:
-    """Settings of a training run of a generative model; the defaults are the paper's (EMNLP 2020,
-    section 4).
+    """Settings of a training run of a generative model.
+
+    The defaults are the paper's (EMNLP 2020, section 4).
     """
 
     family: ClassVar[str] = "bgt"
+    tokens: ClassVar[Tokens] = "sentencepiece"
 
     objective: Objective = setting(
         "bgt",
@@ -178,11 +180,6 @@ class GenerativeSettings:
     def extent(self) -> str:
         """The length of a run in words."""
         return f"{self.epochs:g} epochs"
-
-    @property
-    def tokens(self) -> Tokens:
-        """The kind of tokens that the encoders read."""
-        return "sentencepiece"
 
 
 Task = Literal["reconstruct", "translate", "transfer"]

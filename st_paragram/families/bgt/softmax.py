@@ -15,12 +15,14 @@ import torch.nn.functional as F
 from torch import Tensor
 
 _CHUNK = 1 << 21  # logits at a time: few enough for the cache, enough to keep threads busy
+_TRAINED = ("states", "of_states", "latents", "of_latents")  # parts that can have gradients
 
 
 @dataclass(frozen=True)
 class LinearSoftmax:
-    """The parts of the logits of N tokens in S sentences; either all parts for sentences are given,
-    or none.
+    """The parts of the logits of N tokens in S sentences.
+
+    The three parts for sentences are given together, or not at all.
     """
 
     states: Tensor  # h, float (N, d)
@@ -32,56 +34,65 @@ class LinearSoftmax:
     offsets: Tensor | None = None
 
     def logits(self) -> Tensor:
-        """Compute all logits at once, (N, V), for few tokens; `linear_cross_entropy` never stores
-        all of them.
-        """
-        states, table = self.states, self.of_states
+        """Compute all logits at once, (N, V), for few tokens; see also `linear_cross_entropy`."""
+        states = self.states
+        table = self.of_states
         if self.latents is not None and self.of_latents is not None and self.sentences is not None:
             # One product: a column of the table for each sentence, selected by a one-hot part of
             # the states.
             columns = torch.arange(len(self.latents), device=states.device)
-            states = torch.cat([states, (self.sentences[:, None] == columns).to(states.dtype)], 1)
+            one_hot = (self.sentences[:, None] == columns).to(states.dtype)
+            states = torch.cat([states, one_hot], 1)
             table = torch.cat([table, self.of_latents @ self.latents.T], 1)
         return F.linear(states, table, self.offsets)
 
     def among(self, targets: Tensor, others: int) -> tuple[LinearSoftmax, Tensor]:
-        """Restrict the softmax to all targets of a batch, int64 (N,), and a sample of `others` of
-        the other ids.
+        """Restrict the softmax to all targets of a batch and a sample of `others` of the other ids.
 
         Each sampled id represents several ids; the logarithm of their number is added to its logit.
         So the normalizer is right in expectation, and exact for the batch's own, frequent ids
-        (uniform sampling of Bengio and Senécal, 2008, outside the batch). Also returns the targets'
-        positions among the ids.
+        (uniform sampling of Bengio and Senécal, 2008, outside the batch). Targets are int64 (N,);
+        their positions among the ids are also returned.
         """
-        own, places = targets.unique(return_inverse=True)
-        left = torch.ones(len(self.of_states), dtype=torch.bool, device=targets.device)
-        left[own] = False
-        rest = left.nonzero()[:, 0]
-        if others >= len(rest):
+        target_ids, places = targets.unique(return_inverse=True)
+        is_other = torch.ones(len(self.of_states), dtype=torch.bool, device=targets.device)
+        is_other[target_ids] = False
+        other_ids = is_other.nonzero()[:, 0]
+        if others >= len(other_ids):
             return self, targets
-        drawn = rest[torch.randperm(len(rest), device=rest.device)[:others]]
-        ids = torch.cat([own, drawn])
+        order = torch.randperm(len(other_ids), device=other_ids.device)
+        ids = torch.cat([target_ids, other_ids[order[:others]]])
         offsets = self.states.new_zeros(len(ids), dtype=torch.float32)
-        offsets[len(own) :] = math.log(len(rest) / max(others, 1))
-        of_latents = None if self.of_latents is None else self.of_latents[ids]
-        smaller = LinearSoftmax(
-            self.states, self.of_states[ids], self.latents, of_latents, self.sentences, offsets
+        offsets[len(target_ids) :] = math.log(len(other_ids) / max(others, 1))
+        restricted = LinearSoftmax(
+            states=self.states,
+            of_states=self.of_states[ids],
+            latents=self.latents,
+            of_latents=None if self.of_latents is None else self.of_latents[ids],
+            sentences=self.sentences,
+            offsets=offsets,
         )
-        return smaller, places
+        return restricted, places
 
 
 def linear_cross_entropy(
     layer: LinearSoftmax, targets: Tensor, smoothing: float = 0.0
 ) -> tuple[Tensor, Tensor]:
-    """Sum the cross-entropy of tokens in nats, chunk by chunk: the table of all logits is never
-    stored.
+    """Sum the cross-entropy of tokens in nats, chunk by chunk, without storing all logits.
 
     `smoothing` is the share of the probability that label smoothing spreads over the V ids of the
     layer. Returns the sum, a scalar with gradients, and the sum without smoothing, which has no
     gradients; `targets` are int64 (N,).
     """
-    parts = (layer.states, layer.of_states, layer.latents, layer.of_latents)
-    return _Chunks.apply(layer, targets, smoothing, *parts)  # type: ignore[no-any-return]
+    return _Chunks.apply(  # type: ignore[no-any-return]
+        layer,
+        targets,
+        smoothing,
+        layer.states,
+        layer.of_states,
+        layer.latents,
+        layer.of_latents,
+    )
 
 
 class _Chunks(torch.autograd.Function):
@@ -93,51 +104,53 @@ class _Chunks(torch.autograd.Function):
         layer: LinearSoftmax,
         targets: Tensor,
         smoothing: float,
-        *parts: Any,
+        *parts: Tensor | None,
     ) -> tuple[Tensor, Tensor]:
-        leaves: list[Any] = [
-            part if part is None else part.detach().requires_grad_() for part in parts
-        ]
-        wanted = [place for place, needed in enumerate(ctx.needs_input_grad[3:]) if needed]
-        sums: list[Any] = [
-            torch.zeros_like(leaf) if place in wanted else None for place, leaf in enumerate(leaves)
-        ]
-        size, entropies = max(1, _CHUNK // len(layer.of_states)), []
+        leaves = {}
+        gradients = {}
+        needs_gradient = ctx.needs_input_grad[3:]
+        for place, name in enumerate(_TRAINED):
+            part = parts[place]
+            if part is not None:
+                leaves[name] = part.detach().requires_grad_()
+            if part is not None and needs_gradient[place]:
+                gradients[name] = torch.zeros_like(part)
+        size = max(1, _CHUNK // len(layer.of_states))
+        sums = []
         for begin in range(0, len(targets), size):
-            tokens, which, sentences = slice(begin, begin + size), slice(None), None
+            spans = {"states": slice(begin, begin + size)}
+            sentences = None
             if layer.sentences is not None:
-                sentences = layer.sentences[tokens]
-                which = slice(int(sentences[0]), int(sentences[-1]) + 1)
+                sentences = layer.sentences[begin : begin + size]
+                spans["latents"] = slice(int(sentences[0]), int(sentences[-1]) + 1)
                 sentences = sentences - sentences[0]
-            places = (tokens, slice(None), which, slice(None))
+            chunk_targets = targets[begin : begin + size]
             with torch.enable_grad():
-                pairs = zip(leaves, places, strict=True)
-                chunk: list[Any] = [None if leaf is None else leaf[place] for leaf, place in pairs]
-                logits = LinearSoftmax(
-                    chunk[0], chunk[1], chunk[2], chunk[3], sentences, layer.offsets
-                ).logits()
+                chunk = dict(leaves)
+                for name, span in spans.items():
+                    chunk[name] = leaves[name][span]
+                logits = LinearSoftmax(**chunk, sentences=sentences, offsets=layer.offsets).logits()
                 logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
                 total = F.cross_entropy(
-                    logits, targets[tokens], reduction="sum", label_smoothing=smoothing
+                    logits, chunk_targets, reduction="sum", label_smoothing=smoothing
                 )
-            if wanted:
-                gradients = torch.autograd.grad(total, [chunk[place] for place in wanted])
-                for place, gradient in zip(wanted, gradients, strict=True):
-                    sums[place][places[place]] += gradient
-            total, logits = total.detach(), logits.detach()
-            of_targets = logits.gather(1, targets[tokens, None])[:, 0]
-            plain = total + smoothing * (logits.mean(1) - of_targets).sum() if smoothing else total
-            entropies.append(torch.stack([total, plain]))
-        ctx.gradients = sums
-        total, plain = torch.stack(entropies).sum(0)
+            if gradients:
+                chunk_gradients = torch.autograd.grad(total, [chunk[name] for name in gradients])
+                for name, gradient in zip(gradients, chunk_gradients, strict=True):
+                    gradients[name][spans.get(name, slice(None))] += gradient
+            total = total.detach()
+            plain = total
+            if smoothing:
+                logits = logits.detach()
+                target_logits = logits.gather(1, chunk_targets[:, None])[:, 0]
+                plain = total + smoothing * (logits.mean(1) - target_logits).sum()
+            sums.append(torch.stack([total, plain]))
+        ctx.gradients = [gradients.get(name) for name in _TRAINED]
+        total, plain = torch.stack(sums).sum(0)
         ctx.mark_non_differentiable(plain)
         return total, plain
 
     @staticmethod
     def backward(ctx: Any, scale: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
-        return (
-            None,
-            None,
-            None,
-            *(None if gradient is None else gradient * scale for gradient in ctx.gradients),
-        )
+        scaled = [None if gradient is None else gradient * scale for gradient in ctx.gradients]
+        return None, None, None, *scaled

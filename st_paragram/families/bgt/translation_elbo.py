@@ -1,5 +1,4 @@
-"""The objectives of EMNLP 2020: the evidence lower bound of a translation pair, and translation
-from the meaning.
+"""The objectives of EMNLP 2020: the evidence lower bound of a pair, and translation.
 
 For a pair (x_a, x_b), with z_s inferred from one side, z_a from x_a and z_b from x_b (equation 2 of
 the paper, with the translation term of its section 3.2; here as losses in nats):
@@ -14,21 +13,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
 from st_paragram.families.bgt.bilingual_generator import BilingualGenerator, Gaussian
 from st_paragram.families.bgt.latent_decoder import LatentDecoder
-from st_paragram.families.bgt.settings import OBJECTIVES, SIDES, Objective, Side, other
+from st_paragram.families.bgt.settings import OBJECTIVES, SIDES, GenerativeSettings, Side, other
 from st_paragram.families.bgt.softmax import linear_cross_entropy
 from st_paragram.learning.modules.sentence_batch import SentenceBatch
 
+Batches = Mapping[Side, SentenceBatch]
+_MEANING = 2  # place of the meaning in the noise of a pair, after both languages
+
 
 def annealed(step: int, steps: int) -> float:
-    """Return the weight of the KL terms: linear from 0 to 1 over `steps` updates; 1 if `steps` is
-    0.
+    """Return the weight of the KL terms: linear from 0 to 1 over `steps` updates.
+
+    It is 1 if `steps` is 0.
     """
     return min(1.0, step / steps) if steps else 1.0
 
@@ -58,47 +60,29 @@ class TranslationElbo(nn.Module):
 
     Args:
         generator: Encoders and decoders of the objective.
-        objective: A name in `OBJECTIVES`.
-        latent: Input of generators: samples (the paper) or means (its code). If there are
-            generators, translators read means.
-        smoothing: Label smoothing of the translation term.
-        translation_weight: Weight of the translation term.
-        candidates: Sampled ids that represent the ids outside a training batch, see
-            `LinearSoftmax.among`; 0: none.
+        settings: Settings of the run: `objective`, `latent`, `label_smoothing`,
+            `translation_weight` and `candidates`.
     """
 
-    def __init__(
-        self,
-        generator: BilingualGenerator,
-        objective: Objective = "bgt",
-        latent: Literal["sample", "mean"] = "sample",
-        smoothing: float = 0.1,
-        translation_weight: float = 1.0,
-        candidates: int = 0,
-    ) -> None:
+    def __init__(self, generator: BilingualGenerator, settings: GenerativeSettings) -> None:
         super().__init__()
-        self.generator, self.parts = generator, OBJECTIVES[objective]
-        self.sampled = self.parts.prior and latent == "sample"
-        self.smoothing, self.candidates = smoothing, candidates
-        self.weight = self.parts.weight * translation_weight
-
-    @property
-    def noise_shape(self) -> tuple[int, int]:
-        """The shape of the noise for a pair in `forward`: (3, k)."""
-        return 3, self.generator.shape.latent_dim
+        self.generator = generator
+        self.objective = OBJECTIVES[settings.objective]
+        # if there are generators, translators always read means
+        self.sampled = self.objective.prior and settings.latent == "sample"
+        self.smoothing = settings.label_smoothing
+        self.candidates = settings.candidates
+        self.weight = self.objective.weight * settings.translation_weight
 
     def inferring_side(self, batch: int) -> Side:
-        """Return the side that infers the pair's meaning, by batch number; "a" if only one side is
-        generated.
+        """Return the side that infers the pair's meaning, by batch number.
+
+        It is always "a" if only one side is generated.
         """
-        return SIDES[batch % 2] if len(self.parts.generators) > 1 else "a"
+        return SIDES[batch % 2] if len(self.objective.generators) > 1 else "a"
 
     def forward(
-        self,
-        batches: Mapping[Side, SentenceBatch],
-        inferring: Side,
-        noise: Tensor,
-        annealing: float = 1.0,
+        self, batches: Batches, inferring: Side, noise: Tensor, annealing: float = 1.0
     ) -> ElboTerms:
         """Compute the loss of B pairs.
 
@@ -108,76 +92,99 @@ class TranslationElbo(nn.Module):
             noise: Noise from N(0, I), float (B, 3, k), for the two languages and the meaning.
             annealing: Weight of the KL terms, see `annealed`.
         """
-        model, objective = self.generator, self.parts
-        read = {other(side) for side in objective.translators} | (
-            {inferring} if objective.generators else set()
-        )
-        meanings = {
-            side: model.semantic(batches[side].ids, batches[side].mask)
-            for side in SIDES
-            if side in read
-        }
-        languages: dict[Side, Gaussian] = {
-            side: model.languages[side](batches[side].ids, batches[side].mask)
-            for side in SIDES
-            if objective.languages
-        }
-        losses, parts = [], {}
-        if objective.generators:
-            meaning = self._drawn(meanings[inferring], noise[:, 2])
-            sums = []
-            for side in objective.generators:
-                own = (
-                    [self._drawn(languages[side], noise[:, SIDES.index(side)])] if languages else []
-                )
-                latents = torch.cat([*own, meaning], 1)
-                sums.append(self._entropy(model.generators[side], batches[side], latents))
-            total, parts["reconstruction"] = torch.stack([torch.stack(each) for each in sums]).sum(
-                0
-            )
-            losses.append(total)
-        if objective.translators:
-            sums = []
-            for side in objective.translators:
-                source = other(side)
-                latents = meanings[source].mean
-                if not objective.languages:  # there the translators are the model's only decoders
-                    latents = self._drawn(meanings[source], noise[:, SIDES.index(source)])
-                sums.append(
-                    self._entropy(model.translators[side], batches[side], latents, self.smoothing)
-                )
-            total, plain = torch.stack([torch.stack(each) for each in sums]).sum(0)
+        sources = {other(side) for side in self.objective.translators}
+        if self.objective.generators:
+            sources.add(inferring)
+        meanings: dict[Side, Gaussian] = {}
+        languages: dict[Side, Gaussian] = {}
+        for side in sorted(sources):
+            batch = batches[side]
+            meanings[side] = self.generator.semantic(batch.ids, batch.mask)
+        if self.objective.languages:
+            for side in SIDES:
+                batch = batches[side]
+                languages[side] = self.generator.languages[side](batch.ids, batch.mask)
+
+        losses = []
+        parts = {}
+        if self.objective.generators:
+            meaning = self._latent(meanings[inferring], noise[:, _MEANING])
+            loss = self._reconstruction(batches, languages, meaning, noise)
+            losses.append(loss)
+            parts["reconstruction"] = loss
+        if self.objective.translators:
+            smoothed, plain = self._translation(batches, meanings, noise)
+            losses.append(self.weight * smoothed)
             parts["translation"] = self.weight * plain
             if self.smoothing:
-                parts["smoothing"] = self.weight * (total - plain)
-            losses.append(self.weight * total)
-        if objective.prior:
-            if objective.generators:
-                parts["kl_semantic"] = meanings[inferring].divergence().sum()
-            else:  # of both directions, with their weight
-                of_sides = torch.stack(
-                    [meaning.divergence().sum() for meaning in meanings.values()]
-                )
-                parts["kl_semantic"] = objective.weight * of_sides.sum()
-            parts |= {
-                f"kl_{side}": language.divergence().sum() for side, language in languages.items()
-            }
-            divergences = [part for name, part in parts.items() if name.startswith("kl_")]
-            parts["divergence"] = annealing * torch.stack(divergences).sum()
-            losses.append(parts["divergence"])
-        means = next(iter(meanings.values())).mean.detach()
+                parts["smoothing"] = self.weight * (smoothed - plain)
+        if self.objective.prior:
+            divergences = self._divergences(meanings, languages, inferring)
+            divergence = annealing * torch.stack(list(divergences.values())).sum()
+            losses.append(divergence)
+            parts |= divergences
+            parts["divergence"] = divergence
+        first_meaning = next(iter(meanings.values()))
         return ElboTerms(
-            torch.stack(losses).sum(), {name: part.detach() for name, part in parts.items()}, means
+            loss=torch.stack(losses).sum(),
+            parts={name: part.detach() for name, part in parts.items()},
+            means=first_meaning.mean.detach(),
         )
 
-    def _drawn(self, gaussian: Gaussian, noise: Tensor) -> Tensor:
+    def _reconstruction(
+        self, batches: Batches, languages: Mapping[Side, Gaussian], meaning: Tensor, noise: Tensor
+    ) -> Tensor:
+        """Sum - log p of the generated sides, given the pair's meaning."""
+        losses = []
+        for side in self.objective.generators:
+            latents = meaning
+            if languages:
+                language = self._latent(languages[side], noise[:, SIDES.index(side)])
+                latents = torch.cat([language, meaning], 1)
+            decoder = self.generator.generators[side]
+            loss, _ = self._cross_entropy(decoder, batches[side], latents)
+            losses.append(loss)
+        return torch.stack(losses).sum()
+
+    def _translation(
+        self, batches: Batches, meanings: Mapping[Side, Gaussian], noise: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Sum - log p of translations, with and without label smoothing."""
+        losses = []
+        for side in self.objective.translators:
+            source = other(side)
+            latents = meanings[source].mean
+            if not self.objective.languages:  # translators are the only decoders of the model
+                latents = self._latent(meanings[source], noise[:, SIDES.index(source)])
+            decoder = self.generator.translators[side]
+            loss = self._cross_entropy(decoder, batches[side], latents, self.smoothing)
+            losses.append(torch.stack(loss))
+        smoothed, plain = torch.stack(losses).sum(0)
+        return smoothed, plain
+
+    def _divergences(
+        self, meanings: Mapping[Side, Gaussian], languages: Mapping[Side, Gaussian], inferring: Side
+    ) -> dict[str, Tensor]:
+        """Sum the KL terms of the meaning and of each language."""
+        if self.objective.generators:
+            semantic = meanings[inferring].divergence().sum()
+        else:  # of both directions, with their weight
+            sums = [meaning.divergence().sum() for meaning in meanings.values()]
+            semantic = self.objective.weight * torch.stack(sums).sum()
+        divergences = {"kl_semantic": semantic}
+        for side, language in languages.items():
+            divergences[f"kl_{side}"] = language.divergence().sum()
+        return divergences
+
+    def _latent(self, gaussian: Gaussian, noise: Tensor) -> Tensor:
         return gaussian.sample(noise) if self.sampled else gaussian.mean
 
-    def _entropy(
+    def _cross_entropy(
         self, decoder: nn.Module, batch: SentenceBatch, latents: Tensor, smoothing: float = 0.0
     ) -> tuple[Tensor, Tensor]:
         assert isinstance(decoder, LatentDecoder)
-        layer, targets = decoder.softmax(batch, latents), batch.targets
+        layer = decoder.softmax(batch, latents)
+        targets = batch.targets
         if self.training and self.candidates:
             layer, targets = layer.among(targets, self.candidates)
         return linear_cross_entropy(layer, targets, smoothing)

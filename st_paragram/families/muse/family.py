@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
     from st_paragram.core.model_directory.record import TrainingRecord
     from st_paragram.core.pair_store import PairStore
+    from st_paragram.families.muse.dual_encoder_trainer import DualEncoderTrainer
     from st_paragram.families.muse.sentence_transformers_encoder import DualEncoder
-    from st_paragram.families.muse.train import DualEncoderTrainer
     from st_paragram.learning.models.card import CardFacts
 
 

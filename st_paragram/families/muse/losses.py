@@ -12,10 +12,11 @@ from sentence_transformers.sentence_transformer.modules import Router
 from torch import Tensor, nn
 
 from st_paragram.errors import SettingsError
-from st_paragram.families.muse.card_facts import MUSE
 from st_paragram.families.muse.sentence_transformers_encoder import DualEncoder, tensors
-from st_paragram.families.muse.tasks import TaskBatch
+from st_paragram.families.muse.settings import DualEncoderSettings
+from st_paragram.families.muse.task_rows import TaskBatch
 from st_paragram.families.muse.towers import DOCUMENT, QUERY, context_vectors, through
+from st_paragram.learning.papers import MUSE
 from st_paragram.learning.training.text_labels import labels_of_features, text_labels
 
 
@@ -54,29 +55,44 @@ class DualEncoderRankingLoss(nn.Module):
                 f"scale is {scale} and margin {margin}; scale must be positive, margin at least 0"
             )
         self.model = model
-        self.scale, self.margin = scale, margin
-        self.mask_equal, self.both_directions = mask_equal, both_directions
+        self.scale = scale
+        self.margin = margin
+        self.mask_equal = mask_equal
+        self.both_directions = both_directions
 
     def forward(
         self, sentence_features: Iterable[dict[str, Tensor]], labels: Tensor | None = None
     ) -> Tensor:
-        """Compute the loss of a batch, a scalar, from the features of two columns of B texts;
-        labels are ignored.
+        """Compute the loss of a batch, a scalar, from the features of two columns of B texts.
+
+        Labels are ignored.
         """
         columns = list(sentence_features)
         if len(columns) != 2:
             raise SettingsError(
                 f"DualEncoderRankingLoss got {len(columns)} columns of text; give 2"
             )
-        equal = sharing(*labels_of_features(columns)) if self.mask_equal else None
-        x, y = (F.normalize(self.model(column)["sentence_embedding"], dim=1) for column in columns)
-        return ranking_loss(x, y, self.scale, self.margin, equal, self.both_directions)
+        equal = None
+        if self.mask_equal:
+            first, second = labels_of_features(columns)
+            equal = shared_texts(first, second)
+        x, y = (self.model(column)["sentence_embedding"] for column in columns)
+        return ranking_loss(
+            F.normalize(x, dim=1),
+            F.normalize(y, dim=1),
+            scale=self.scale,
+            margin=self.margin,
+            equal=equal,
+            both_directions=self.both_directions,
+        )
 
     def get_config_dict(self) -> dict[str, Any]:
         """Return the settings for the model card."""
         return {
-            name: getattr(self, name)
-            for name in ("scale", "margin", "mask_equal", "both_directions")
+            "scale": self.scale,
+            "margin": self.margin,
+            "mask_equal": self.mask_equal,
+            "both_directions": self.both_directions,
         }
 
     @property
@@ -93,8 +109,7 @@ def ranking_loss(
     equal: Tensor | None = None,
     both_directions: bool = True,
 ) -> Tensor:
-    """Compute the loss on unit vectors of B pairs, float (B, D) each, a scalar; see
-    `DualEncoderRankingLoss`.
+    """Compute the loss of `DualEncoderRankingLoss` on unit vectors of B pairs, float (B, D) each.
 
     Pairs i and j share a text if `equal`, bool (B, B), is true; then they are not negatives of each
     other. The diagonal is ignored.
@@ -107,12 +122,15 @@ def ranking_loss(
             logits = logits.masked_fill(equal & ~pairs, -torch.inf)
         right = torch.arange(len(x), device=x.device)
         loss = F.cross_entropy(logits, right)
-        return (loss + F.cross_entropy(logits.T, right)) / 2 if both_directions else loss
+        if not both_directions:
+            return loss
+        return (loss + F.cross_entropy(logits.T, right)) / 2
 
 
-def sharing(first: Tensor, second: Tensor) -> Tensor:
-    """Return which of B pairs share a text, bool (B, B), given labels, int64 (B,), that are equal
-    for equal texts.
+def shared_texts(first: Tensor, second: Tensor) -> Tensor:
+    """Return which of B pairs share a text, bool (B, B).
+
+    The labels of both sides, int64 (B,), are equal for equal texts.
     """
     return (first[:, None] == first[None]) | (second[:, None] == second[None])
 
@@ -122,22 +140,22 @@ class DualEncoderTasks(nn.Module):
 
     Translations are compared as sentences, in both directions. Questions and utterances go through
     one tower, answers (with their contexts) and responses through the other, and each question's
-    answer must be found. Inference is classified (ACL 2020, section 2). `margin` applies to
-    translations, `qa_margin` to answers and responses.
+    answer must be found. Inference is classified (ACL 2020, section 2). The setting `margin`
+    applies to translations, `qa_margin` to answers and responses.
     """
 
-    def __init__(
-        self, model: DualEncoder, scale: float = 20.0, margin: float = 0.3, qa_margin: float = 0.0
-    ) -> None:
-        """Make the losses of a model from `train muse`, with its heads; see the class."""
+    def __init__(self, model: DualEncoder, settings: DualEncoderSettings) -> None:
+        """Make the losses of a model from `train muse`, with its heads."""
         super().__init__()
-        self.model, self.heads = model, model.heads
-        self.scale, self.margin, self.qa_margin = scale, margin, qa_margin
+        self.model = model
+        self.heads = model.heads
+        self.settings = settings
 
     def sides(self, batch: TaskBatch) -> tuple[Tensor, Tensor]:
         """Compute unit vectors of both sides for the task, float (B, D) each."""
-        columns = self.model.vectors_of_ids(batch.first, batch.second)
-        first, second = (F.normalize(each, dim=1) for each in columns)
+        first, second = self.model.vectors_of_ids(batch.first, batch.second)
+        first = F.normalize(first, dim=1)
+        second = F.normalize(second, dim=1)
         if batch.task not in ("qa", "response"):
             return first, second
         router = cast("Router", self.model[-1])
@@ -145,13 +163,13 @@ class DualEncoderTasks(nn.Module):
         if batch.contexts is None:
             return queries, through(router, DOCUMENT, second)
         ids, offsets = tensors(batch.contexts, second.device)
-        around = context_vectors(self.model.table, ids, offsets)
+        contexts = context_vectors(self.model.table, ids, offsets)
         # without a context, the answer is used
-        around = torch.where(offsets.diff()[:, None] > 0, around, second)
-        return queries, self.heads.answers(router, second, around)
+        contexts = torch.where(offsets.diff()[:, None] > 0, contexts, second)
+        return queries, self.heads.answers(router, second, contexts)
 
     def forward(self, batch: TaskBatch, bfloat16: bool = False) -> tuple[Tensor, Tensor | None]:
-        """Compute the mean loss of a batch, a scalar, and the number of correct inference labels."""
+        """Compute the mean loss of a batch, and the number of correct inference labels."""
         device = self.model.device
         with torch.autocast(device.type, torch.bfloat16, enabled=bfloat16):
             first, second = self.sides(batch)
@@ -159,10 +177,15 @@ class DualEncoderTasks(nn.Module):
             labels = torch.from_numpy(batch.labels).to(device)
             logits = self.heads.logits(first, second)
             return F.cross_entropy(logits, labels), (logits.argmax(1) == labels).sum()
-        numbers = (
-            torch.from_numpy(text_labels(*side)).to(device) for side in (batch.first, batch.second)
+        first_labels = torch.from_numpy(text_labels(*batch.first)).to(device)
+        second_labels = torch.from_numpy(text_labels(*batch.second)).to(device)
+        is_translation = batch.task == "translation"
+        loss = ranking_loss(
+            first,
+            second,
+            scale=self.settings.scale,
+            margin=self.settings.margin if is_translation else self.settings.qa_margin,
+            equal=shared_texts(first_labels, second_labels),
+            both_directions=is_translation,
         )
-        equal = sharing(*numbers)
-        translations = batch.task == "translation"
-        margin = self.margin if translations else self.qa_margin
-        return ranking_loss(first, second, self.scale, margin, equal, translations), None
+        return loss, None

@@ -1,5 +1,4 @@
-"""The convolutional network of the published multilingual USE, which turns pieces into unit vectors
-without padding.
+"""The convolutional network of the published multilingual USE, from pieces to unit vectors.
 
 Table of pieces -> linear map, layer norm -> for each width, a part of the features: two residual
 convolutions -> embedding and all widths side by side, layer norm -> sum over the pieces, linear
@@ -7,13 +6,13 @@ map, divided by the square root of their number -> three layers with shortcuts -
 length.
 
 Everything before the first convolutions depends only on the piece, and so do their products. They
-are computed once for each distinct piece of a batch, so large batches are faster.
+are computed once for each distinct piece of a batch, so large batches are faster. Texts are not
+padded.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal, cast, get_args
 
 import torch
@@ -29,31 +28,6 @@ PRECISIONS: tuple[Precision, ...] = get_args(Precision)
 BLOCK = 1024
 
 
-@dataclass(frozen=True)
-class NetworkShape:
-    """The sizes of a network."""
-
-    pieces: int  # V, rows of the table
-    dim: int  # D, dimensions of piece and text embeddings
-    blocks: int  # G, groups of rows with one scale and one offset; row i belongs to group i mod G
-    channels: int  # C of each branch
-    widths: tuple[int, ...]  # window of the convolutions of each branch, in pieces
-    units: int  # H, units of the first two of the last layers
-
-    @classmethod
-    def of(cls, state: Mapping[str, Tensor]) -> NetworkShape:
-        """Return the sizes of a network, given its state."""
-        channels = len(state["branches.0.first.weight"])
-        firsts = sum(name.endswith(".first.weight") for name in state)
-        widths = tuple(
-            state[f"branches.{i}.first.weight"].shape[1] // channels for i in range(firsts)
-        )
-        pieces, dim = state["table"].shape
-        return cls(
-            pieces, dim, len(state["scales"]), channels, widths, len(state["dense.0.weight"])
-        )
-
-
 class Branch(nn.Module):
     """Two residual convolutions of one width."""
 
@@ -67,21 +41,19 @@ class Branch(nn.Module):
 class PublishedNetwork(nn.Module):
     """Compute unit vectors of texts from piece ids.
 
-    The table is uint8 and is not trained: row i stands for table[i] * scales[i % G] + offsets[i %
-    G].
+    The table is uint8 and is not trained: row i stands for
+    table[i] * scales[i % G] + offsets[i % G].
     """
 
-    table: Tensor
-    scales: Tensor
-    offsets: Tensor
+    table: Tensor  # (V, D)
+    scales: Tensor  # (G,)
+    offsets: Tensor  # (G,)
 
-    def __init__(
-        self, shape: NetworkShape, epsilon: float = 1e-12, precision: Precision = "float32"
-    ) -> None:
-        """Make a new network.
+    def __init__(self, state: Mapping[str, Tensor], epsilon: float, precision: Precision) -> None:
+        """Make a network of the sizes of a state, without its weights.
 
         Args:
-            shape: Its sizes.
+            state: Tensors of a network.
             epsilon: Added to variances in layer norms; also the minimum of a squared length.
             precision: Number type of the large products, except those of the last layers.
         """
@@ -92,42 +64,48 @@ class PublishedNetwork(nn.Module):
             )
         if not (isinstance(epsilon, float) and 0 < epsilon < 1):
             raise SettingsError(f"epsilon is {short(epsilon)}; it must be above 0 and below 1")
-        self.shape, self.epsilon, self.precision = shape, epsilon, precision
-        dim, units, channels = shape.dim, shape.units, len(shape.widths) * shape.channels
-        self.register_buffer("table", torch.zeros(shape.pieces, dim, dtype=torch.uint8))
-        self.register_buffer("scales", torch.ones(shape.blocks))
-        self.register_buffer("offsets", torch.zeros(shape.blocks))
+        self.epsilon = epsilon
+        self.precision = precision
+        self.channels = len(state["branches.0.first.weight"])
+        for name in ("table", "scales", "offsets"):
+            self.register_buffer(name, torch.empty_like(state[name]))
+        self.branches = nn.ModuleList()
+        for name, weight in state.items():
+            if name.endswith(".first.weight"):
+                self.branches.append(Branch(self.channels, weight.shape[1] // self.channels))
+        channels = len(self.branches) * self.channels
+        dim = self.dim
+        units = len(state["dense.0.weight"])
         self.project = nn.Linear(dim, channels)
         self.project_norm = nn.LayerNorm(channels, epsilon)
-        self.branches = nn.ModuleList(Branch(shape.channels, width) for width in shape.widths)
         self.norm = nn.LayerNorm(dim + channels, epsilon)
         self.output = nn.Linear(dim + channels, dim)
-        extents = [
-            (dim, units),
-            (dim, units),
-            (units, units),
-            (units, dim),
-            (units, dim),
-            (dim, dim),
-        ]
-        self.dense = nn.ModuleList(nn.Linear(*extent, bias=False) for extent in extents)
+        sizes = [(dim, units), (dim, units), (units, units), (units, dim), (units, dim), (dim, dim)]
+        self.dense = nn.ModuleList()
+        for inputs, outputs in sizes:
+            self.dense.append(nn.Linear(inputs, outputs, bias=False))
 
     @classmethod
     def of(
         cls, state: Mapping[str, Tensor], epsilon: float, precision: Precision
     ) -> PublishedNetwork:
-        """Make the network of a state and use its tensors; raise an error of Python or torch if
-        they do not fit.
+        """Make the network of a state and use its tensors.
+
+        If they do not fit, an error of Python or torch is raised.
         """
         with torch.device("meta"):  # new weights would only be discarded
-            network = cls(NetworkShape.of(state), epsilon, precision)
+            network = cls(state, epsilon, precision)
         network.load_state_dict(state, assign=True)
         for name, tensor in state.items():
-            if tensor.dtype != (torch.uint8 if name == "table" else torch.float32) or not is_finite(
-                tensor
-            ):
+            dtype = torch.uint8 if name == "table" else torch.float32
+            if tensor.dtype != dtype or not is_finite(tensor):
                 raise ValueError(f"{name} has another number type, or NaN or infinite values")
         return network
+
+    @property
+    def dim(self) -> int:
+        """Dimension of piece and text embeddings."""
+        return self.table.shape[1]
 
     def forward(self, ids: Tensor, offsets: Tensor) -> Tensor:
         """Embed texts.
@@ -140,37 +118,31 @@ class PublishedNetwork(nn.Module):
             float32 (B, D), of length 1.
         """
         if len(offsets) < 2:
-            return self.scales.new_zeros(0, self.shape.dim)
+            return self.scales.new_zeros(0, self.dim)
         pieces, places = ids.unique(return_inverse=True)
-        group = pieces % self.shape.blocks
+        group = pieces % len(self.scales)
         rows = self.table[pieces] * self.scales[group, None] + self.offsets[group, None]
-        known = self._of_pieces(rows)
-        sums = [
-            self._sums(rows, known, places[begin:end], bounds)
-            for begin, end, bounds in _blocks(offsets)
-        ]
+        projected = self._product(rows, self.project.weight).float() + self.project.bias
+        states = self.project_norm(projected).split(self.channels, 1)
+        products = []
+        for number, branch in enumerate(self._branches):
+            products.append(self._products(states[number], branch.first.weight, branch.width))
+        sums = []
+        for begin, end, bounds in _blocks(offsets):
+            sums.append(self._sums(rows, states, products, places[begin:end], bounds))
         counts = offsets.diff()[:, None].to(rows.dtype)
         total = self.norm.weight * torch.cat(sums) + counts * self.norm.bias
-        return self._last_layers(
-            (self.output(total) + (counts - 1) * self.output.bias) / counts.sqrt()
-        )
+        mean = (self.output(total) + (counts - 1) * self.output.bias) / counts.sqrt()
+        return self._last_layers(mean)
 
-    def _of_pieces(self, rows: Tensor) -> list[tuple[Tensor, Tensor]]:
-        """Compute, for each width, states (U, C) and the first convolution's products (width * (U +
-        1), C).
-        """
-        projected = self._product(rows, self.project.weight).float() + self.project.bias
-        states = self.project_norm(projected).split(self.shape.channels, 1)
-        branches = [cast("Branch", branch) for branch in self.branches]
-        products = [
-            self._products(own, one.first.weight, one.width)
-            for own, one in zip(states, branches, strict=True)
-        ]
-        return list(zip(states, products, strict=True))
+    @property
+    def _branches(self) -> list[Branch]:
+        return [cast("Branch", branch) for branch in self.branches]
 
     def _products(self, states: Tensor, weight: Tensor, width: int) -> Tensor:
-        """Multiply states by the kernel's part for each window position: (width * (N + 1), C); the
-        last are zero.
+        """Multiply states (N, C) by the kernel's part for each window position.
+
+        The result is (width * (N + 1), C); the last products are zero.
         """
         channels = states.shape[1]
         taps = weight.view(channels, width, channels).transpose(0, 1).reshape(-1, channels)
@@ -179,23 +151,35 @@ class PublishedNetwork(nn.Module):
     def _product(self, rows: Tensor, weight: Tensor) -> Tensor:
         """Apply a linear map in the chosen precision."""
         if self.precision == "bfloat16":
-            rows, weight = rows.bfloat16(), weight.bfloat16()
+            return F.linear(rows.bfloat16(), weight.bfloat16())
         return F.linear(rows, weight)
 
     def _sums(
-        self, rows: Tensor, known: Sequence[tuple[Tensor, Tensor]], places: Tensor, bounds: Tensor
+        self,
+        rows: Tensor,
+        states: Sequence[Tensor],
+        products: Sequence[Tensor],
+        places: Tensor,
+        bounds: Tensor,
     ) -> Tensor:
-        """Sum the normalized features over each text of a block, float (b, D + C * branches)."""
+        """Sum the normalized features over each text of a block, float (b, D + C * branches).
+
+        Args:
+            rows: Embeddings of U distinct pieces, float (U, D).
+            states: Their states in each branch, float (U, C).
+            products: Their products with the first kernel of each branch, (width * (U + 1), C).
+            places: The block's pieces, as indices of distinct pieces, int64 (T,).
+            bounds: Where texts begin in the block, int64 (b + 1,).
+        """
         features = [rows[places]]
-        around = _windows(bounds, max(self.shape.widths))
+        around = _windows(bounds, max(branch.width for branch in self._branches))
         outside = places.new_full((1,), len(rows))
         pieces_around = torch.cat([places, outside])[around]
-        for branch, (states, products) in zip(self.branches, known, strict=True):
-            assert isinstance(branch, Branch)
-            first = _convolved(products, pieces_around, branch.width) + branch.first.bias
-            hidden = states[places] + first.relu_()
-            again = self._products(hidden, branch.second.weight, branch.width)
-            second = _convolved(again, around, branch.width) + branch.second.bias
+        for number, branch in enumerate(self._branches):
+            first = _convolved(products[number], pieces_around, branch.width) + branch.first.bias
+            hidden = states[number][places] + first.relu_()
+            hidden_products = self._products(hidden, branch.second.weight, branch.width)
+            second = _convolved(hidden_products, around, branch.width) + branch.second.bias
             features.append(hidden + second.relu_())
         normal = F.layer_norm(torch.cat(features, 1), self.norm.normalized_shape, eps=self.epsilon)
         # may be a long text: `sum` adds pairwise, `embedding_bag` sequentially
@@ -212,37 +196,40 @@ class PublishedNetwork(nn.Module):
 
 
 def _blocks(offsets: Tensor) -> list[tuple[int, int, Tensor]]:
-    """Divide texts into blocks of about `BLOCK` pieces: first piece, end, and offsets in the block,
-    int64 (b + 1,).
+    """Divide texts into blocks of about `BLOCK` pieces.
+
+    A block has its first piece, its end, and offsets in the block, int64 (b + 1,).
     """
-    blocks, begin, bounds = [], 0, offsets.tolist()
-    for text in range(1, len(bounds)):
-        if text + 1 == len(bounds) or bounds[text + 1] - bounds[begin] > BLOCK:
-            blocks.append((bounds[begin], bounds[text], offsets[begin : text + 1] - offsets[begin]))
-            begin = text
+    blocks = []
+    edges = offsets.tolist()
+    begin = 0
+    for end in range(1, len(edges)):
+        if end + 1 == len(edges) or edges[end + 1] - edges[begin] > BLOCK:
+            bounds = offsets[begin : end + 1] - offsets[begin]
+            blocks.append((edges[begin], edges[end], bounds))
+            begin = end
     return blocks
 
 
 def _windows(bounds: Tensor, widest: int) -> Tensor:
-    """Return the positions around each piece, int64 (T, widest); T for positions outside the
-    piece's text.
+    """Return the positions around each piece, int64 (T, widest).
+
+    Positions outside the piece's text are T.
     """
     counts = bounds.diff()
     total = int(bounds[-1])
-    begins, ends = (
-        bound.repeat_interleave(counts, output_size=total)[:, None]
-        for bound in (bounds[:-1], bounds[1:])
-    )
+    begins = bounds[:-1].repeat_interleave(counts, output_size=total)[:, None]
+    ends = bounds[1:].repeat_interleave(counts, output_size=total)[:, None]
     left = (widest - 1) // 2
-    around = torch.arange(total, device=bounds.device)[:, None] + torch.arange(
-        -left, widest - left
-    ).to(bounds.device)
+    shifts = torch.arange(-left, widest - left, device=bounds.device)
+    around = torch.arange(total, device=bounds.device)[:, None] + shifts
     return around.masked_fill((around < begins) | (around >= ends), total)
 
 
 def _convolved(products: Tensor, around: Tensor, width: int) -> Tensor:
-    """Sum products over windows, float32 (T, C); a window of even width has one more position on
-    its right.
+    """Sum products over windows, float32 (T, C).
+
+    A window of even width has one more position on its right.
     """
     left = (around.shape[1] - 1) // 2 - (width - 1) // 2
     index = around[:, left : left + width] * width + torch.arange(width, device=around.device)

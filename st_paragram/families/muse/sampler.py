@@ -1,11 +1,9 @@
-"""The task, language and rows of each training step: a pure function of the step number and the
-seed.
-"""
+"""The task, language and rows of each training step, which depend only on its number and a seed."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,13 +12,15 @@ from numpy.typing import NDArray
 from st_paragram.learning.training.batch_order import EpochPermutation
 
 if TYPE_CHECKING:
-    from st_paragram.families.muse.tasks import TaskRows
+    from st_paragram.families.muse.settings import DualEncoderSettings
+    from st_paragram.families.muse.task_rows import TaskRows
 
 Rows = NDArray[np.int64]
 
 _DRAWS = 4096  # steps whose sources are drawn at a time
-# prefixes that separate the two kinds of seeds, since numpy pads seeds with zeros
-_OF_SOURCES, _OF_BATCHES = 1, 2
+# Prefixes of seeds: numpy pads seeds with zeros, so seeds of sources and batches could be equal.
+_SOURCE_SEED = 1
+_BATCH_SEED = 2
 
 
 class TaskSampler:
@@ -32,60 +32,63 @@ class TaskSampler:
     `length_buckets` batches at a time are sorted by length and come in random order.
     """
 
-    def __init__(
-        self,
-        sources: Sequence[TaskRows],
-        shares: Mapping[str, float],
-        language_power: float,
-        batch_size: int,
-        length_buckets: int,
-        seed: int,
-    ) -> None:
-        """Sample from sources whose tasks all have a share above 0; see the class."""
+    def __init__(self, sources: Sequence[TaskRows], settings: DualEncoderSettings) -> None:
+        """Sample from sources whose tasks all have a share above 0."""
         sizes: dict[str, float] = defaultdict(float)
         for source in sources:
-            sizes[source.task] += len(source) ** language_power
-        weights = [
-            shares[each.task] * len(each) ** language_power / sizes[each.task] for each in sources
-        ]
-        self.probabilities = np.array(weights) / np.array(weights).sum()
-        self.sources, self.batch_size = list(sources), batch_size
-        self._buckets, self._seed = length_buckets, seed
-        self._drawn: list[NDArray[np.int64]] = []
-        self._before: list[NDArray[np.int64]] = [np.zeros(len(sources), np.int64)]
+            sizes[source.task] += len(source) ** settings.language_power
+        weights = np.zeros(len(sources))
+        for number, source in enumerate(sources):
+            size = len(source) ** settings.language_power
+            weights[number] = settings.shares[source.task] * size / sizes[source.task]
+        self.probabilities = weights / weights.sum()
+        self.sources = sources
+        self.batch_size = settings.batch_size
+        self._length_buckets = settings.length_buckets
+        self._seed = settings.seed
+        self._drawn: list[Rows] = []  # the sources of each block of steps
+        self._counts_before = [np.zeros(len(sources), np.int64)]  # draws before each block
+        # the current pool of each source
         self._pools: dict[int, tuple[tuple[int, int], list[Rows]]] = {}
 
     def at(self, step: int) -> tuple[int, Rows]:
-        """Return a step's source, counted from 0, and rows, int64 (n,); n is the batch size, or
-        fewer if too few.
+        """Return a step's source, counted from 0, and rows, int64 (n,).
+
+        n is the batch size, or the number of rows if it is smaller.
         """
         block, place = divmod(step, _DRAWS)
         while len(self._drawn) <= block:
-            random = np.random.default_rng([_OF_SOURCES, self._seed, len(self._drawn)])
-            self._drawn.append(random.choice(len(self.sources), _DRAWS, p=self.probabilities))
-            self._before.append(
-                self._before[-1] + np.bincount(self._drawn[-1], minlength=len(self.sources))
-            )
+            self._draw_block()
         drawn = self._drawn[block]
         source = int(drawn[place])
         # counted over all epochs
-        batch = int(self._before[block][source] + np.count_nonzero(drawn[:place] == source))
-        epoch, batch = divmod(batch, max(1, len(self.sources[source]) // self.batch_size))
-        pool, place = divmod(batch, self._buckets)
-        if (seen := self._pools.get(source)) is None or seen[0] != (epoch, pool):
-            seen = self._pools[source] = (epoch, pool), self._pool(source, epoch, pool)
-        return source, seen[1][place]
+        batch = int(self._counts_before[block][source] + np.count_nonzero(drawn[:place] == source))
+        epoch, batch = divmod(batch, self._batches_per_epoch(source))
+        pool, place = divmod(batch, self._length_buckets)
+        if source not in self._pools or self._pools[source][0] != (epoch, pool):
+            self._pools[source] = (epoch, pool), self._pool(source, epoch, pool)
+        _, batches = self._pools[source]
+        return source, batches[place]
+
+    def _draw_block(self) -> None:
+        """Draw the sources of the next block of steps."""
+        count = len(self.sources)
+        random = np.random.default_rng([_SOURCE_SEED, self._seed, len(self._drawn)])
+        drawn = random.choice(count, _DRAWS, p=self.probabilities)
+        self._drawn.append(drawn)
+        self._counts_before.append(self._counts_before[-1] + np.bincount(drawn, minlength=count))
+
+    def _batches_per_epoch(self, source: int) -> int:
+        return max(1, len(self.sources[source]) // self.batch_size)
 
     def _pool(self, source: int, epoch: int, number: int) -> list[Rows]:
         """Return batches of rows of similar length, in random order."""
-        of, size = self.sources[source], self.batch_size
-        whole = max(1, len(of) // size) * size
-        begin = number * self._buckets * size
-        rows = EpochPermutation(len(of), self._seed + source, epoch)[
-            begin : min(begin + self._buckets * size, whole)
-        ]
-        rows = rows[np.argsort(of.lengths(rows), kind="stable")]
-        random = np.random.default_rng([_OF_BATCHES, self._seed, source, epoch, number])
-        return [
-            rows[n * size : (n + 1) * size] for n in random.permutation(max(1, len(rows) // size))
-        ]
+        rows_of_source = self.sources[source]
+        size = self.batch_size
+        begin = number * self._length_buckets * size
+        end = min(begin + self._length_buckets * size, self._batches_per_epoch(source) * size)
+        rows = EpochPermutation(len(rows_of_source), self._seed + source, epoch)[begin:end]
+        rows = rows[np.argsort(rows_of_source.lengths(rows), kind="stable")]
+        random = np.random.default_rng([_BATCH_SEED, self._seed, source, epoch, number])
+        order = random.permutation(max(1, len(rows) // size))
+        return [rows[batch * size : (batch + 1) * size] for batch in order]

@@ -1,7 +1,7 @@
 """Dual encoders as SentenceTransformers: a pipeline that ends with towers, and additional files.
 
-    model.safetensors, modules.json, ...    the pipeline, which ends with `Router`; a transformer opens everywhere
-    heads.safetensors                       the map for contexts of answers, and the inference classifier
+    model.safetensors, modules.json, ...    the pipeline, which ends with `Router`
+    heads.safetensors                       the map for contexts of answers, and the classifier
     st_paragram.json                        dimensions, training tasks, length of contexts
 
 The name of this file matters, like that of `learning.models.sentence_transformers_encoder`.
@@ -40,8 +40,9 @@ _CONTEXTS = 1024  # contexts read at a time
 
 
 class DualEncoder(PipelineWithMore):
-    """A SentenceTransformer with towers for questions (`encode_query`) and answers
-    (`encode_document`), and heads.
+    """A SentenceTransformer with towers for questions (`encode_query`) and answers.
+
+    `encode_document` uses the tower for answers.
 
     Attributes:
         tasks: Training tasks: "translation", "qa", "response", "nli".
@@ -70,24 +71,20 @@ class DualEncoder(PipelineWithMore):
         device: str | None = None,
         **settings: Any,
     ) -> Self:
-        """Combine modules, the last of which is `towers`, with heads; `settings` are for
-        `SentenceTransformer`.
+        """Combine modules, the last of which is `towers`, with heads.
+
+        `settings` are for `SentenceTransformer`.
         """
-        made = cls(
-            modules=list(modules), device=device, **({"similarity_fn_name": "cosine"} | settings)
-        )
-        made._heads, made.context_length, made.tasks = (
-            (heads,),
-            context_length,
-            tuple(sorted(tasks)),
-        )
-        return made
+        settings.setdefault("similarity_fn_name", "cosine")
+        model = cls(modules=list(modules), device=device, **settings)
+        model._heads = (heads,)
+        model.context_length = context_length
+        model.tasks = tuple(sorted(tasks))
+        return model
 
     @property
     def heads(self) -> TaskHeads:
-        """The classifier and, if contexts are read, the map for contexts of answers, on the
-        pipeline's device.
-        """
+        """The classifier and the map for contexts, if they are read, on the pipeline's device."""
         return self._heads[0].to(self.device)
 
     @property
@@ -101,55 +98,62 @@ class DualEncoder(PipelineWithMore):
 
     def write_beside(self, folder: Path) -> dict[str, Any]:
         """Write the heads; return the entries of `st_paragram.json`."""
-        state = {
-            name: tensor.detach().cpu().contiguous()
-            for name, tensor in self.heads.state_dict().items()
-        }
-        save_file(state, folder / _HEADS)
+        heads = {}
+        for name, tensor in self.heads.state_dict().items():
+            heads[name] = tensor.cpu().contiguous()
+        save_file(heads, folder / _HEADS)
         return {"dim": self.heads.dim, "tasks": self.tasks, "context_length": self.context_length}
 
     @property
     def table(self) -> Tensor:
         """The embeddings of pieces, float (V, D), of a model from `train muse`."""
         first: Any = self[0]
-        table: Tensor = (
-            first.embedding.weight
-            if isinstance(first, TokenEmbedding)
-            else first.model.shared.weight
-        )
-        return table
+        if isinstance(first, TokenEmbedding):
+            return first.embedding.weight
+        return first.model.shared.weight  # type: ignore[no-any-return]
 
     def vectors_of_ids(self, *columns: FlatIds) -> list[Tensor]:
-        """Compute the encoder's vectors of columns of texts, before the towers, float (n, D) each."""
-        first: Any = self[0]
-        if isinstance(first, TokenEmbedding):
+        """Compute the encoder's vectors of columns of texts, float (n, D) each.
+
+        The towers are not used.
+        """
+        if isinstance(self[0], TokenEmbedding):
             batches = [join_features([flat_features(*column) for column in columns])]
         else:
-            special = SpecialIds(first.tokenizer.pad_token_id, first.tokenizer.eos_token_id)
-            rows = [SentenceBatch.of(*column, special, first.max_seq_length) for column in columns]
-            batches = [{"input_ids": each.ids, "attention_mask": each.mask.long()} for each in rows]
+            batches = [self._padded(column) for column in columns]
         vectors = []
         for batch in batches:
-            features: dict[str, Tensor] = {
-                name: tensor.to(self.device) for name, tensor in batch.items()
-            }
+            features = {name: tensor.to(self.device) for name, tensor in batch.items()}
             for module in list(self)[:-1]:
                 features = module(features)
             vectors.append(features["sentence_embedding"].float())
-        return list(torch.cat(vectors).split([len(offsets) - 1 for _, offsets in columns]))
+        counts = [len(offsets) - 1 for _, offsets in columns]
+        return list(torch.cat(vectors).split(counts))
 
-    def _tensor(
-        self, encode: Callable[..., Any], texts: Sequence[str], batch_size: int, bar: bool | None
+    def _padded(self, column: FlatIds) -> dict[str, Tensor]:
+        transformer: Any = self[0]
+        tokenizer = transformer.tokenizer
+        special = SpecialIds(tokenizer.pad_token_id, tokenizer.eos_token_id)
+        batch = SentenceBatch.of(*column, special, transformer.max_seq_length)
+        return {"input_ids": batch.ids, "attention_mask": batch.mask.long()}
+
+    def _encode_fully(
+        self,
+        encode: Callable[..., Any],
+        texts: Sequence[str],
+        batch_size: int,
+        show_progress_bar: bool | None = False,
     ) -> Tensor:
         """Encode texts with an encoding method, with all dimensions, float (n, D)."""
         if isinstance(texts, str):
             raise SettingsError("a single text; give a list of texts")
-        options = {
-            "batch_size": batch_size,
-            "show_progress_bar": bar,
-            "truncate_dim": self.heads.dim,
-        }
-        vectors: Tensor = encode(list(texts), convert_to_tensor=True, **options)
+        vectors: Tensor = encode(
+            list(texts),
+            convert_to_tensor=True,
+            batch_size=batch_size,
+            show_progress_bar=show_progress_bar,
+            truncate_dim=self.heads.dim,
+        )
         return vectors.reshape(len(texts), self.heads.dim).to(self.device)  # of no texts: (0,)
 
     @torch.inference_mode()
@@ -160,8 +164,7 @@ class DualEncoder(PipelineWithMore):
         batch_size: int = 32,
         show_progress_bar: bool | None = None,
     ) -> NDArray[np.float32]:
-        """Embed answers in their contexts as unit vectors, float32 (n, D), to be compared with
-        embedded questions.
+        """Embed answers in their contexts as unit vectors, to compare with embedded questions.
 
         Args:
             answers: n sentences.
@@ -170,68 +173,69 @@ class DualEncoder(PipelineWithMore):
                 vector is that of `encode_document`.
             batch_size: Number of texts encoded at a time.
             show_progress_bar: Show a progress bar.
+
+        Returns:
+            float32 (n, D).
         """
         if contexts is not None and len(contexts) != len(answers):
             raise SettingsError(
                 f"{len(answers)} answers but {len(contexts)} contexts; give one for each, or none"
             )
         if contexts is None or self.context_length is None:
-            vectors = self._tensor(self.encode_document, answers, batch_size, show_progress_bar)
-        else:
-            encoded = self._tensor(self.encode, answers, batch_size, show_progress_bar)
-            vectors = self.heads.answers(
-                cast("Router", self[-1]), encoded, self._around(encoded, contexts)
+            vectors = self._encode_fully(
+                self.encode_document, answers, batch_size, show_progress_bar
             )
+        else:
+            sentences = self._encode_fully(self.encode, answers, batch_size, show_progress_bar)
+            context_directions = self._embed_contexts(sentences, contexts)
+            router = cast("Router", self[-1])
+            vectors = self.heads.answers(router, sentences, context_directions)
         return cast("NDArray[np.float32]", vectors[:, : self.truncate_dim].float().cpu().numpy())
 
-    def _around(self, answers: Tensor, contexts: Sequence[str | None]) -> Tensor:
-        """Embed contexts as unit vectors, float (n, D); without a context, use the answer's vector."""
-        vectors, tokenizer = answers.clone(), cast("Any", self[0]).tokenizer
-        given = [number for number, context in enumerate(contexts) if context and context.strip()]
-        for begin in range(0, len(given), _CONTEXTS):
-            part = given[begin : begin + _CONTEXTS]
-            texts = [str(contexts[number]) for number in part]
-            if isinstance(self[0], TokenEmbedding):
-                flat = tokenizer.encode(texts, self.context_length, torch.get_num_threads())
-            else:
-                cut = {
-                    "add_special_tokens": False,
-                    "truncation": True,
-                    "max_length": self.context_length,
-                }
-                rows = tokenizer(texts, **cut)["input_ids"]
-                flat = (
-                    np.fromiter(chain.from_iterable(rows), np.int64),
-                    starts(np.array(list(map(len, rows)))),
-                )
-            found = context_vectors(self.table, *tensors(flat, self.device)).to(answers.dtype)
-            vectors[part] = torch.where(found.any(1, keepdim=True), found, vectors[part])
+    def _embed_contexts(self, answers: Tensor, contexts: Sequence[str | None]) -> Tensor:
+        """Embed contexts as unit vectors, float (n, D); without a context, use the answer's."""
+        vectors = answers.clone()
+        rows = [row for row, context in enumerate(contexts) if context and context.strip()]
+        for begin in range(0, len(rows), _CONTEXTS):
+            batch = rows[begin : begin + _CONTEXTS]
+            ids, offsets = tensors(
+                self._context_ids([str(contexts[row]) for row in batch]), self.device
+            )
+            embedded = context_vectors(self.table, ids, offsets).to(answers.dtype)
+            is_known = embedded.any(1, keepdim=True)
+            vectors[batch] = torch.where(is_known, embedded, vectors[batch])
         return vectors
+
+    def _context_ids(self, texts: list[str]) -> FlatIds:
+        tokenizer = cast("Any", self[0]).tokenizer
+        if isinstance(self[0], TokenEmbedding):
+            ids = tokenizer.encode(texts, self.context_length, torch.get_num_threads())
+            return cast("FlatIds", ids)
+        rows = tokenizer(
+            texts, add_special_tokens=False, truncation=True, max_length=self.context_length
+        )["input_ids"]
+        counts = np.array([len(row) for row in rows])
+        return np.fromiter(chain.from_iterable(rows), np.int64), starts(counts)
 
     @torch.inference_mode()
     def classify(
         self, premises: Sequence[str], hypotheses: Sequence[str], batch_size: int = 32
     ) -> NDArray[np.float32]:
-        """Return the probabilities of the labels `NLI_LABELS` for pairs of premise and hypothesis,
-        float32 (n, 3).
-        """
+        """Return the probabilities of the labels `NLI_LABELS` for pairs, float32 (n, 3)."""
         if not self.has_classifier:
             raise SettingsError("this model was not trained on inference; train it with --nli")
         if len(premises) != len(hypotheses):
             raise SettingsError(
                 f"{len(premises)} premises but {len(hypotheses)} hypotheses; give as many of both"
             )
-        first, second = (
-            self._tensor(self.encode, texts, batch_size, False) for texts in (premises, hypotheses)
-        )
-        return cast(
-            "NDArray[np.float32]", self.heads.logits(first, second).softmax(1).cpu().numpy()
-        )
+        first = self._encode_fully(self.encode, premises, batch_size)
+        second = self._encode_fully(self.encode, hypotheses, batch_size)
+        probabilities = self.heads.logits(first, second).softmax(1)
+        return cast("NDArray[np.float32]", probabilities.cpu().numpy())
 
 
 class EncoderWithTowers(DualEncoder):
-    """Towers over a finished encoder: `encode` gives the encoder's sentence embeddings, scaled to
-    length 1.
+    """Towers over a finished encoder; `encode` gives its sentence embeddings, scaled to length 1.
 
     Example:
         >>> import st_paragram
@@ -243,17 +247,21 @@ class EncoderWithTowers(DualEncoder):
 
     @classmethod
     def over(cls, encoder: SentenceTransformer) -> EncoderWithTowers:
-        """Add new towers, which change nothing before training, and a new classifier; the encoder
-        is shared.
+        """Add a new classifier and new towers, which change nothing before training.
+
+        The encoder is shared.
         """
         if isinstance(encoder[-1], Router):
             raise SettingsError("this model already has towers; give the model without them")
-        if not (dim := encoder.get_embedding_dimension()):
+        dim = encoder.get_embedding_dimension()
+        if not dim:
             raise SettingsError(
                 "this model does not state the dimension of its embeddings; give another model"
             )
-        settings = pipeline_settings(encoder) | {"truncate_dim": None}
-        modules, heads = [*encoder, towers(dim)], TaskHeads(dim, contexts=False)
+        settings = pipeline_settings(encoder)
+        settings["truncate_dim"] = None
+        modules = [*encoder, towers(dim)]
+        heads = TaskHeads(dim, contexts=False)
         return cls.of(modules, heads, None, device=str(encoder.device), **settings)
 
 
@@ -264,13 +272,14 @@ def read_beside(pipeline: SentenceTransformer, folder: Path, values: dict[str, A
             f"{folder}: its last module is not the towers of a dual encoder; save it again"
         )
     with configured(folder):
-        tasks, context_length = list(values["tasks"]), values["context_length"]
+        tasks = list(values["tasks"])
+        context_length = values["context_length"]
         heads = TaskHeads(values["dim"], contexts=context_length is not None)
     heads.load_state_dict(read_tensors(folder, _HEADS, heads.state_dict()))
     kind = EncoderWithTowers if context_length is None else DualEncoder
-    device = str(pipeline.device)
+    settings = pipeline_settings(pipeline)
     return kind.of(
-        pipeline, heads.eval(), context_length, tasks, device, **pipeline_settings(pipeline)
+        pipeline, heads.eval(), context_length, tasks=tasks, device=str(pipeline.device), **settings
     )
 
 

@@ -21,9 +21,7 @@ COLUMNS = {
 
 @settings
 class DualEncoderSettings:
-    """Settings of a training run of a multilingual dual encoder (ACL 2020); docs/muse.md explains
-    them.
-    """
+    """Settings of a training run of a multilingual dual encoder (ACL 2020)."""
 
     family: ClassVar[str] = "muse"
     tokens: ClassVar[Tokens] = "sentencepiece"
@@ -124,13 +122,19 @@ class DualEncoderSettings:
     @property
     def shares(self) -> dict[str, float]:
         """The share of each task."""
-        return {task: getattr(self, f"{task}_share") for task in ("translation", *COLUMNS)}
+        return {
+            "translation": self.translation_share,
+            "qa": self.qa_share,
+            "response": self.response_share,
+            "nli": self.nli_share,
+        }
 
 
 @dataclass(frozen=True)
 class MuseData:
-    """Training data other than translations, for English and `languages` (all languages if none is
-    named).
+    """Training data other than translations, for English and `languages`.
+
+    If no language is named, all languages are used.
     """
 
     # folders of files LANG.tsv by the tasks of `COLUMNS`

@@ -1,6 +1,4 @@
-"""The published multilingual USE and an averaging model side by side, as the first module of a
-pipeline.
-"""
+"""The published multilingual USE and an averaging model side by side, as a pipeline's module."""
 
 from __future__ import annotations
 
@@ -16,18 +14,21 @@ from torch import Tensor
 from st_paragram.core.files import read_json
 from st_paragram.core.model_directory.configuration import AVERAGING, file_of, read_configuration
 from st_paragram.errors import ModelDirectoryError, SettingsError, refused, short
-from st_paragram.families.muse.use_encoder import UseEncoder, module_folder
+from st_paragram.families.muse.module_folder import module_folder
+from st_paragram.families.muse.use_encoder import UseEncoder
 from st_paragram.learning.models import averaging
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.mean_pool import MeanPool
 from st_paragram.learning.modules.token_embedding import TokenEmbedding
 
-_USE, _PSP = "use", "psp"
+# folders of the two encoders
+_USE = "use"
+_PSP = "psp"
+_FEATURES = ("input_ids", "cu_seq_lens_q")
 
 
 class SideBySide(InputModule):
-    """Concatenate the unit vectors of two encoders, so that cosines are a weighted mean of the
-    encoders' cosines.
+    """Concatenate the unit vectors of two encoders; cosines are weighted means of their cosines.
 
     An embedding consists of sqrt(weight) * use and sqrt(1 - weight) * psp; its length is 1. If a
     text has a zero vector in the averaging model, that part is zero.
@@ -48,15 +49,16 @@ class SideBySide(InputModule):
     texts_at_once = UseEncoder.texts_at_once
 
     def __init__(self, use: UseEncoder, psp: TokenEmbedding, weight: float) -> None:
-        """Combine the published network with the tokenizer and embedding matrix of an averaging
-        model.
+        """Combine the published network with the first module of an averaging model.
 
         `weight`, above 0 and below 1, is the share of the published network in a cosine.
         """
         super().__init__()
-        if not (isinstance(weight, int | float) and 0 < weight < 1):
-            raise SettingsError(f"weight is {short(weight)}; it must be above 0 and below 1")
-        self.use, self.psp, self.weight = use, psp, float(weight)
+        if not 0 < weight < 1:
+            raise SettingsError(f"weight is {weight}; it must be above 0 and below 1")
+        self.use = use
+        self.psp = psp
+        self.weight = float(weight)
         self.mean = MeanPool(psp.embedding_dimension)
 
     @property
@@ -75,61 +77,53 @@ class SideBySide(InputModule):
     def preprocess(
         self, inputs: Sequence[Any], prompt: str | None = None, **kwargs: Any
     ) -> dict[str, Tensor]:
-        """Tokenize texts for both models: features of the averaging model, and `use_` features of
-        the network.
-        """
-        of_use = self.use.preprocess(inputs, prompt)
-        return self.psp.preprocess(inputs, prompt) | {
-            f"use_{name}": value for name, value in of_use.items()
-        }
+        """Tokenize texts for both models; names of the network's features begin with `use_`."""
+        features = self.psp.preprocess(inputs, prompt)
+        for name, value in self.use.preprocess(inputs, prompt).items():
+            features[f"use_{name}"] = value
+        return features
 
     def forward(self, features: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
         """Add `sentence_embedding`, float32 (B, D)."""
-        names = ("input_ids", "cu_seq_lens_q")
-        use = self.use({name: features[f"use_{name}"] for name in names})["sentence_embedding"]
-        mean = self.mean(self.psp({name: features[name] for name in names}))["sentence_embedding"]
-        parts = [
-            self.weight**0.5 * use,
-            (1 - self.weight) ** 0.5 * F.normalize(mean.float(), dim=1),
-        ]
+        use_features = {name: features[f"use_{name}"] for name in _FEATURES}
+        psp_features = {name: features[name] for name in _FEATURES}
+        use = self.use(use_features)["sentence_embedding"]
+        psp = self.mean(self.psp(psp_features))["sentence_embedding"]
+        psp = F.normalize(psp.float(), dim=1)
+        parts = [self.weight**0.5 * use, (1 - self.weight) ** 0.5 * psp]
         features["sentence_embedding"] = torch.cat(parts, 1)
         return features
 
-    def save(
-        self, output_path: str, *args: Any, safe_serialization: bool = True, **kwargs: Any
-    ) -> None:
-        """Write the settings and a folder for each encoder; the averaging model's folder is a model
-        directory.
+    def save(self, output_path: str, *args: Any, **kwargs: Any) -> None:
+        """Write the settings and a folder for each encoder.
+
+        The averaging model's folder is a model directory.
         """
         self.save_config(output_path)
         use = Path(output_path) / _USE
         use.mkdir(exist_ok=True)
         self.use.save(str(use))
-        averaging.write(
-            pipeline(self.psp, str(self.use.network.table.device)), Path(output_path) / _PSP
-        )
+        psp = pipeline(self.psp, str(self.use.network.table.device))
+        averaging.write(psp, Path(output_path) / _PSP)
 
     @classmethod
     def load(cls, model_name_or_path: str, **kwargs: Any) -> SideBySide:  # type: ignore[override]
-        """Load a saved module from a directory or (with sentence-transformers' hub arguments) the
-        hub.
-        """
+        """Load a saved module from a directory, or from the hub with the arguments of `Module`."""
         folder = module_folder(model_name_or_path, kwargs)
         path = file_of(folder, cls.config_file_name)
-        with refused(
-            ModelDirectoryError, path, "not the settings of SideBySide", "save the model again"
-        ):
-            weight = read_json(path)["weight"]
-        try:
-            return cls(UseEncoder.load(str(folder / _USE)), averaging_part(folder / _PSP), weight)
-        except SettingsError as error:
-            raise ModelDirectoryError(f"{path}: {error}") from error
+        use = UseEncoder.load(str(folder / _USE))
+        psp = averaging_part(folder / _PSP)
+        message = "not the settings of SideBySide"
+        with refused(ModelDirectoryError, path, message, "save the model again", SettingsError):
+            return cls(use, psp, read_json(path)["weight"])
 
 
 def averaging_part(folder: Path) -> TokenEmbedding:
     """Read tokenizer and embedding matrix from an averaging model's directory."""
     configuration = read_configuration(folder)
     if configuration.architecture != AVERAGING:
-        seen = f"a model of architecture {short(configuration.architecture)}"
-        raise ModelDirectoryError(f"{folder}: {seen}; name an averaging model (P-SP)")
+        raise ModelDirectoryError(
+            f"{folder}: a model of architecture {short(configuration.architecture)}; name an"
+            " averaging model (P-SP)"
+        )
     return averaging.read(folder, configuration.values)[0]

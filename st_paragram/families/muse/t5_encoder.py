@@ -1,5 +1,6 @@
-"""The transformer of a dual encoder from stock parts: T5's encoder, a mean over its layers, the
-mean of the states.
+"""The transformer of a dual encoder from stock parts: T5's encoder and two means.
+
+The means are over its layers and over the states.
 
 T5's layers are pre-norm and use only relative positions: its first states are exactly the rows of
 the embedding matrix. So the mean of the first states is the bag of a text's pieces, as in an
@@ -21,7 +22,6 @@ from sentence_transformers.sentence_transformer.modules import (
 from torch import Tensor, nn
 
 from st_paragram.core.tokenizers.base import Tokenizer
-from st_paragram.errors import SettingsError
 from st_paragram.learning.modules.transformer_encoder import (
     TransformerShape,
     no_progress_bars,
@@ -29,8 +29,9 @@ from st_paragram.learning.modules.transformer_encoder import (
     stock_tokenizer,
 )
 
-# T5's buckets of relative positions, and the distance of the last bucket
-_DISTANCES, _FARTHEST = 32, 128
+# of T5's relative positions
+_BUCKETS = 32
+_LAST_DISTANCE = 128
 
 
 def t5_modules(
@@ -39,8 +40,9 @@ def t5_modules(
     keep_bag: bool = True,
     table: Tensor | None = None,
 ) -> list[nn.Module]:
-    """Make new modules from text, followed by an end of sentence, to the mean of states, float (B,
-    dim), unnormalized.
+    """Make new modules from text to the mean of states, float (B, dim), unnormalized.
+
+    Each text is followed by an end of sentence.
 
     Args:
         tokenizer: Sentencepiece tokenizer.
@@ -51,10 +53,6 @@ def t5_modules(
     """
     from transformers import T5Config, T5EncoderModel
 
-    if shape.dim % shape.heads:
-        raise SettingsError(
-            f"dim is {shape.dim} and heads {shape.heads}; dim must be a multiple of heads"
-        )
     special = special_ids(tokenizer)
     config = T5Config(
         vocab_size=len(tokenizer),
@@ -63,8 +61,8 @@ def t5_modules(
         d_ff=shape.ffn_dim,
         num_layers=shape.layers,
         num_heads=shape.heads,
-        relative_attention_num_buckets=_DISTANCES,
-        relative_attention_max_distance=_FARTHEST,
+        relative_attention_num_buckets=_BUCKETS,
+        relative_attention_max_distance=_LAST_DISTANCE,
         dropout_rate=shape.dropout,
         feed_forward_proj="relu",
         is_encoder_decoder=False,
@@ -80,13 +78,20 @@ def t5_modules(
         transformer: Any = Transformer(folder, max_seq_length=shape.max_length)
     if table is not None:
         with torch.no_grad():
-            rows = transformer.model.shared.weight.copy_(table)
+            weights = transformer.model.shared.weight.copy_(table)
             # An empty text has only its end: too short to matter in other texts, but with a
             # direction.
-            rows[special.end].normal_(std=0.01)
+            weights[special.end].normal_(std=0.01)
     modules: list[nn.Module] = [transformer]
     if keep_bag:
-        weights = torch.zeros(shape.layers + 1)
-        weights[0] = 1.0
-        modules.append(WeightedLayerPooling(shape.dim, shape.layers, 0, nn.Parameter(weights)))
-    return [*modules, Pooling(shape.dim, pooling_mode="mean")]
+        layer_weights = torch.zeros(shape.layers + 1)
+        layer_weights[0] = 1.0
+        pooling = WeightedLayerPooling(
+            shape.dim,
+            num_hidden_layers=shape.layers,
+            layer_start=0,
+            layer_weights=nn.Parameter(layer_weights),
+        )
+        modules.append(pooling)
+    modules.append(Pooling(shape.dim, pooling_mode="mean"))
+    return modules

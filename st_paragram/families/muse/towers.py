@@ -1,5 +1,4 @@
-"""The parts of a dual encoder after its sentence embedding: towers for questions and answers, and a
-classifier.
+"""The parts of a dual encoder after its sentence embedding: towers and a classifier.
 
 The towers are sentence-transformers' own modules in its `Router`, so `encode_query` and
 `encode_document` work without this package. Contexts of answers and the classifier are not part of
@@ -17,15 +16,16 @@ from torch import Tensor, nn
 
 from st_paragram.tools.evaluation.nli import NLI_LABELS
 
-SENTENCE, QUERY, DOCUMENT = "sentence", "query", "document"
+SENTENCE = "sentence"
+QUERY = "query"
+DOCUMENT = "document"
 
 
 def towers(dim: int) -> Router:
-    """Make the last module of a dual encoder: unit vectors of sentences (the default), questions,
-    and answers.
+    """Make the last module of a dual encoder: unit vectors of sentences, questions and answers.
 
-    A tower has two residual layers, x + tanh(W x + b), whose maps are initialized to 0: before
-    training, a text has the same vector as question, answer and sentence.
+    Sentences are the default. A tower has two residual layers, x + tanh(W x + b), whose maps are
+    initialized to 0: before training, a text has the same vector as question, answer and sentence.
     """
     routes: dict[str, list[Any]] = {
         SENTENCE: [Normalize()],
@@ -44,9 +44,7 @@ def _tower(dim: int) -> list[nn.Module]:
 
 
 def through(router: Router, route: str, vectors: Tensor, skip: int = 0) -> Tensor:
-    """Apply a route of the towers to vectors, float (n, D), without the first `skip` of its
-    modules.
-    """
+    """Apply a route of the towers to vectors, float (n, D), without its first `skip` modules."""
     features: dict[str, Any] = {"sentence_embedding": vectors}
     for module in list(cast("nn.Sequential", router.sub_modules[route]))[skip:]:
         features = module(features)
@@ -63,9 +61,7 @@ class TaskHeads(nn.Module):
     """
 
     def __init__(self, dim: int, contexts: bool = True) -> None:
-        """Make new heads for sentences with `dim` dimensions, with or without a map for contexts of
-        answers.
-        """
+        """Make new heads for sentences with `dim` dimensions, perhaps with a map for contexts."""
         super().__init__()
         self.dim = dim
         if contexts:
@@ -76,8 +72,7 @@ class TaskHeads(nn.Module):
         )
 
     def answers(self, router: Router, answers: Tensor, contexts: Tensor) -> Tensor:
-        """Compute unit vectors of answers in their contexts, given unit vectors of both, float (B,
-        D) each.
+        """Compute unit vectors of answers in their contexts from those of both, float (B, D) each.
 
         Without a context, give the answer itself; the router must be from `towers`.
         """
@@ -86,21 +81,21 @@ class TaskHeads(nn.Module):
         return through(router, DOCUMENT, answers + first.activation_function(inner), skip=2)
 
     def logits(self, premises: Tensor, hypotheses: Tensor, dropout: float = 0.0) -> Tensor:
-        """Classify pairs of unit vectors, float (B, D) each: logits, float (B, 3), for
-        `NLI_LABELS`.
+        """Compute logits for `NLI_LABELS`, float (B, 3), of pairs of unit vectors, float (B, D).
 
         The components of unit vectors shrink with the dimension; they are rescaled to about 1.
         `dropout` is applied before both layers, in training.
         """
-        u, v = premises * self.dim**0.5, hypotheses * self.dim**0.5
+        u = premises * self.dim**0.5
+        v = hypotheses * self.dim**0.5
+        features = torch.cat([u, v, (u - v).abs(), u * v], 1)
         first, activation, last = self.classifier
-        hidden = activation(first(F.dropout(torch.cat([u, v, (u - v).abs(), u * v], 1), dropout)))
+        hidden = activation(first(F.dropout(features, dropout)))
         return cast("Tensor", last(F.dropout(hidden, dropout)))
 
 
 def context_vectors(table: Tensor, ids: Tensor, offsets: Tensor) -> Tensor:
-    """Compute unit vectors of bags of tokens, float (B, D): the direction of the mean of their
-    rows.
+    """Compute unit vectors of bags of tokens, float (B, D): directions of the means of their rows.
 
     Bag i is ids[offsets[i]:offsets[i + 1]], int64 (total,) and (B + 1,); the table is float (V, D).
     """

@@ -20,10 +20,10 @@ from st_paragram.core.model_directory.model_files import tokenizer_file
 from st_paragram.core.tokenizers.flat_ids import starts
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
 from st_paragram.errors import ModelDirectoryError, SettingsError, refused, short
+from st_paragram.families.muse.module_folder import module_folder
 from st_paragram.families.muse.published_network import PublishedNetwork
 from st_paragram.learning.modules.flat_features import flat_features
 
-_HUB_ARGUMENTS = ("subfolder", "token", "cache_folder", "revision", "local_files_only")
 _SHORTEST = 3  # pieces: beginning, one piece of the text, end
 
 
@@ -64,61 +64,57 @@ class UseEncoder(InputModule):
                 paper has 256.
         """
         super().__init__()
-        self.tokenizer, self.network, self.max_seq_length = tokenizer, network, max_seq_length
+        self.tokenizer = tokenizer
+        self.network = network
+        self.max_seq_length = max_seq_length
         self._processor = tokenizer.processor
         if min(self._processor.bos_id(), self._processor.eos_id()) < 0:
             raise SettingsError(
                 "the sentencepiece model lacks <s> or </s>; use the model of these weights"
             )
-        if len(tokenizer) > network.shape.pieces:
-            seen = (
+        if len(tokenizer) > len(network.table):
+            raise SettingsError(
                 f"a sentencepiece model of {len(tokenizer):,} pieces for a table of"
-                f" {network.shape.pieces:,} rows"
+                f" {len(network.table):,} rows; use the model of these weights"
             )
-            raise SettingsError(f"{seen}; use the model of these weights")
-        if max_seq_length is not None and not (
-            type(max_seq_length) is int and max_seq_length >= _SHORTEST
-        ):
+        if max_seq_length is not None and max_seq_length < _SHORTEST:
             raise SettingsError(
                 f"max_seq_length is {short(max_seq_length)}; give at least {_SHORTEST}, or none"
             )
 
     def get_config_dict(self) -> dict[str, Any]:
         """Return the settings that `save` writes in addition to tokenizer and weights."""
-        network = self.network
         return {
             "max_seq_length": self.max_seq_length,
-            "precision": network.precision,
-            "epsilon": network.epsilon,
+            "precision": self.network.precision,
+            "epsilon": self.network.epsilon,
         }
 
     def get_embedding_dimension(self) -> int:
-        """D."""
-        return self.network.shape.dim
+        """Dimension of the embeddings."""
+        return self.network.dim
 
     def preprocess(
         self, inputs: Sequence[Any], prompt: str | None = None, **kwargs: Any
     ) -> dict[str, Tensor]:
         """Make flat features of B texts, each after the prompt."""
-        if others := {type(each).__name__ for each in inputs if not isinstance(each, str)}:
+        others = {type(text).__name__ for text in inputs if not isinstance(text, str)}
+        if others:
             raise SettingsError(f"inputs of type {', '.join(sorted(others))}; give only texts")
         texts = [(prompt or "") + text for text in inputs]
-        options: dict[str, Any] = {
-            "add_bos": True,
-            "add_eos": True,
-            "num_threads": torch.get_num_threads(),
-        }
         try:
-            rows: list[list[int]] = self._processor.encode(texts, **options)
+            rows = self._encode(texts)
         except (UnicodeEncodeError, TypeError, RuntimeError):  # a lone surrogate cannot be UTF-8
-            repaired = [text.encode("utf-8", "replace").decode("utf-8") for text in texts]
-            rows = self._processor.encode(repaired, **options)
-        if (most := self.max_seq_length) is not None:
-            rows = [row if len(row) <= most else [*row[: most - 1], row[-1]] for row in rows]
-        counts = np.fromiter(map(len, rows), np.int64, len(rows))
-        return flat_features(
-            np.fromiter(chain.from_iterable(rows), np.int64, int(counts.sum())), starts(counts)
-        )
+            rows = self._encode([text.encode("utf-8", "replace").decode() for text in texts])
+        if self.max_seq_length is not None:
+            rows = [_truncated(row, self.max_seq_length) for row in rows]
+        counts = np.array([len(row) for row in rows], np.int64)
+        ids = np.fromiter(chain.from_iterable(rows), np.int64, int(counts.sum()))
+        return flat_features(ids, starts(counts))
+
+    def _encode(self, texts: list[str]) -> list[list[int]]:
+        threads = torch.get_num_threads()
+        return self._processor.encode(texts, add_bos=True, add_eos=True, num_threads=threads)  # type: ignore[no-any-return]
 
     def forward(self, features: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
         """Add `sentence_embedding`, float32 (B, D), of length 1."""
@@ -127,53 +123,39 @@ class UseEncoder(InputModule):
         )
         return features
 
-    def save(
-        self, output_path: str, *args: Any, safe_serialization: bool = True, **kwargs: Any
-    ) -> None:
+    def save(self, output_path: str, *args: Any, **kwargs: Any) -> None:
         """Write configuration, tokenizer and weights (always as safetensors)."""
         folder = Path(output_path)
         self.save_config(output_path)
         (folder / tokenizer_file(self.tokenizer.kind)).write_bytes(self.tokenizer.content)
-        state = {
-            name: tensor.detach().cpu().contiguous()
-            for name, tensor in self.network.state_dict().items()
-        }
+        state = {}
+        for name, tensor in self.network.state_dict().items():
+            state[name] = tensor.cpu().contiguous()
         (folder / WEIGHTS_FILE).write_bytes(save(state))
 
     @classmethod
     def load(cls, model_name_or_path: str, **kwargs: Any) -> UseEncoder:  # type: ignore[override]
-        """Load a saved module from a directory or (with sentence-transformers' hub arguments) the
-        hub.
-        """
+        """Load a saved module from a directory, or from the hub with the arguments of `Module`."""
         folder = module_folder(model_name_or_path, kwargs)
-        config_file, weights = file_of(folder, cls.config_file_name), file_of(folder, WEIGHTS_FILE)
-        with refused(
-            ModelDirectoryError,
-            config_file,
-            "not the settings of UseEncoder",
-            "save the model again",
-        ):
-            config = read_json(config_file)
-            length, epsilon, precision = (
-                config["max_seq_length"],
-                config["epsilon"],
-                config["precision"],
-            )
-        try:
-            what, advice = "not the weights of a published USE network", "import or save it again"
-            with refused(ModelDirectoryError, weights, what, advice, SafetensorError):
-                network = PublishedNetwork.of(load_file(weights), epsilon, precision)
-            tokenizer = file_of(folder, tokenizer_file(SentencePieceTokenizer.kind)).read_bytes()
-            return cls(SentencePieceTokenizer(tokenizer, lower_case=False), network, length)
-        except SettingsError as error:
-            raise ModelDirectoryError(f"{folder}: {error}") from error
+        path = file_of(folder, cls.config_file_name)
+        message = "not the settings of UseEncoder"
+        with refused(ModelDirectoryError, path, message, "save the model again"):
+            config = read_json(path)
+            max_length = config["max_seq_length"]
+            epsilon = config["epsilon"]
+            precision = config["precision"]
+        weights = file_of(folder, WEIGHTS_FILE)
+        message = "not the weights of a published USE network"
+        advice = "import or save it again"
+        with refused(ModelDirectoryError, weights, message, advice, SafetensorError, SettingsError):
+            network = PublishedNetwork.of(load_file(weights), epsilon, precision)
+        pieces = file_of(folder, tokenizer_file(SentencePieceTokenizer.kind))
+        message = "not the sentencepiece model of these weights"
+        with refused(ModelDirectoryError, pieces, message, advice, SettingsError):
+            tokenizer = SentencePieceTokenizer(pieces.read_bytes(), lower_case=False)
+            return cls(tokenizer, network, max_length)
 
 
-def module_folder(model_name_or_path: str, hub_arguments: dict[str, Any]) -> Path:
-    """Return the folder of a module, downloaded first if the model is on the hub."""
-    hub = {name: hub_arguments[name] for name in _HUB_ARGUMENTS if name in hub_arguments}
-    if (folder := InputModule.load_dir_path(model_name_or_path, **hub)) is None:
-        raise ModelDirectoryError(
-            f"{model_name_or_path}: a module's folder is missing; save the model again"
-        )
-    return Path(folder)
+def _truncated(row: list[int], max_length: int) -> list[int]:
+    """Return the first ids of a text and its end."""
+    return row if len(row) <= max_length else [*row[: max_length - 1], row[-1]]

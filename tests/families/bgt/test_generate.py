@@ -107,18 +107,23 @@ def test_what_is_longer_than_the_positions_is_cut(model, texts):
     ("objective", "task", "languages", "message"),
     [
         ("bgt", "translate", ("en", "fr"), "no language 'fr' in this model; choose en or xx"),
-        ("bgt", "translate", ("en", "en"), "translation from en to en; name two languages"),
+        (
+            "bgt",
+            "translate",
+            ("en", "en"),
+            "cannot translate from en to en; translate needs two languages",
+        ),
         (
             "english-ae",
             "transfer",
             (),
-            "cannot transfer: language encoders: none; generators: en; translators: none",
+            "this model cannot transfer: its objective has no parts for this",
         ),
         (
             "english-trans",
             "translate",
             ("xx", "en"),
-            "cannot translate into en: .*; translators: xx$",
+            "this model can translate only into xx, not into en",
         ),
     ],
 )

@@ -41,11 +41,16 @@ def same(one, two):
 
 @pytest.mark.parametrize("accumulate", [1, 3])
 def test_training_is_a_plain_loop(tmp_path, small, accumulate):
-    """Adam on the mean over the pairs of an update; the last update of an epoch has what is left."""
+    """Adam on the mean over an update's pairs; the last update of an epoch has what is left."""
     run = tiny(
-        accumulate=accumulate, epochs=2.0, anneal_updates=10, clip_norm=5.0, schedule="linear", label_smoothing=0.2,
+        accumulate=accumulate,
+        epochs=2.0,
+        anneal_updates=10,
+        clip_norm=5.0,
+        schedule="linear",
+        label_smoothing=0.2,
         dropout=0.0,
-    )  # fmt: skip
+    )
     trainer, plain = (
         new_trainer(small, run, tmp_path / name, logging_steps=1, adam_epsilon=1e-3)
         for name in "ab"
@@ -187,9 +192,19 @@ def test_pairs_learnt_by_heart_are_written_again_and_translated(tmp_path, vocabu
     pairs = make_pairs(16, seed=4, repeat_every=1000)
     store = write_store(tmp_path / "x.h5", pairs, vocabulary)
     run = tiny(
-        dim=32, ffn_dim=32, latent_dim=24, latent="mean", anneal_updates=10**7, label_smoothing=0.0, dropout=0.0,
-        learning_rate=1e-2, schedule="cosine", warmup_updates=20, epochs=60.0, batch_tokens=250,
-    )  # fmt: skip
+        dim=32,
+        ffn_dim=32,
+        latent_dim=24,
+        latent="mean",
+        anneal_updates=10**7,
+        label_smoothing=0.0,
+        dropout=0.0,
+        learning_rate=1e-2,
+        schedule="cosine",
+        warmup_updates=20,
+        epochs=60.0,
+        batch_tokens=250,
+    )
     trainer = new_trainer(store, run, tmp_path / "run")
     trainer.train()
     generator, batches = trainer.loss.generator.eval(), batches_of(vocabulary, pairs)

@@ -1,4 +1,4 @@
-"""`st-paragram train bgt` and its configurations: from text to a directory that every reader opens."""
+"""`st-paragram train bgt` and its configurations: from text to a directory for every reader."""
 
 from pathlib import Path
 

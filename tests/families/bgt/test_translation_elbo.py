@@ -18,7 +18,7 @@ from support.generative import (
 )
 from torch.distributions import Normal
 
-from st_paragram.families.bgt.settings import OBJECTIVES, SIDES, other
+from st_paragram.families.bgt.settings import OBJECTIVES, SIDES, GenerativeSettings, other
 from st_paragram.families.bgt.translation_elbo import TranslationElbo, annealed
 
 KL = {"kl_semantic"}
@@ -98,7 +98,7 @@ def total(parts, annealing):
 @pytest.mark.parametrize("objective", OBJECTIVES)
 @pytest.mark.parametrize("latent", ["sample", "mean"])
 def test_each_objective_is_its_plain_form(vocabulary, batches, noise, objective, latent):
-    loss = new_loss(vocabulary, objective, latent=latent, smoothing=0.0)
+    loss = new_loss(vocabulary, objective, latent=latent, label_smoothing=0.0)
     sampled = latent == "sample" and objective in ("bgt", "no-langvars", "english-vae")
     for inferring in {loss.inferring_side(0), loss.inferring_side(1)}:
         terms = loss(batches, inferring, noise, 0.3)
@@ -124,7 +124,7 @@ def test_each_objective_is_its_plain_form(vocabulary, batches, noise, objective,
 
 @pytest.mark.parametrize("weight", [1.0, 0.25])
 def test_label_smoothing_and_weight_are_translations_alone(vocabulary, batches, noise, weight):
-    loss = new_loss(vocabulary, smoothing=0.2, translation_weight=weight)
+    loss = new_loss(vocabulary, label_smoothing=0.2, translation_weight=weight)
     terms = loss(batches, "b", noise, 0.5)
     parts = plain_parts(loss, "bgt", batches, "b", noise, True)
     smoothed = 0.0
@@ -144,7 +144,7 @@ def test_label_smoothing_and_weight_are_translations_alone(vocabulary, batches, 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_sides_take_turns_where_both_are_written(vocabulary, objective):
-    loss = TranslationElbo(new_generator(vocabulary, objective), objective)
+    loss = new_loss(vocabulary, objective)
     expected = "abab" if objective in ("bgt", "no-prior") else "aaaa"
     assert "".join(map(loss.inferring_side, range(4))) == expected
 
@@ -171,7 +171,7 @@ def test_the_bound_is_below_the_probability(vocabulary, pairs):
     torch.manual_seed(1)
     shape = TransformerShape(dim=8, layers=1, heads=2, ffn_dim=12, max_length=30)
     generator = new_generator(vocabulary, "english-vae", shape, latent_dim=1)
-    loss = TranslationElbo(generator, "english-vae").eval()
+    loss = TranslationElbo(generator, GenerativeSettings(objective="english-vae")).eval()
     decoder, samples, text = generator.generators["a"], 1500, pairs[0][0]
     with torch.no_grad():
         for table in (decoder.latent_output.weight, decoder.layers[0].of_latent.weight):

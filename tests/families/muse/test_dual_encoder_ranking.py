@@ -9,7 +9,7 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
 
 from st_paragram.errors import SettingsError
-from st_paragram.families.muse.losses import DualEncoderRankingLoss, ranking_loss, sharing
+from st_paragram.families.muse.losses import DualEncoderRankingLoss, ranking_loss, shared_texts
 from st_paragram.learning.modules.mean_pool import MeanPool
 from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
 
@@ -68,7 +68,7 @@ def test_equal_texts_give_each_other_no_gradient(side):
     x, y = (F.normalize(torch.randn(2, 5), dim=1).requires_grad_() for _ in range(2))
     labels = [torch.tensor([0, 1]), torch.tensor([0, 1])]
     labels[side] = torch.tensor([4, 4])
-    loss = ranking_loss(x, y, 20.0, 0.3, sharing(*labels))
+    loss = ranking_loss(x, y, 20.0, 0.3, shared_texts(*labels))
     loss.backward()
     assert loss.item() == 0 and not x.grad.any() and not y.grad.any()
     ranking_loss(x, y, 20.0, 0.3).backward()

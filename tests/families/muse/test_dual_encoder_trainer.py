@@ -17,7 +17,7 @@ from support.dual_encoder import (
 from st_paragram.cli.train import bitext_of_languages
 from st_paragram.errors import SettingsError
 from st_paragram.families.muse.losses import DualEncoderTasks, ranking_loss
-from st_paragram.families.muse.tasks import TaskBatch, file_rows
+from st_paragram.families.muse.task_rows import TaskBatch, file_rows
 from st_paragram.learning.models import load_save
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
@@ -53,7 +53,7 @@ def same(one, two):
 
 def test_sides_are_what_the_model_encodes(store, vocabulary, pairs, architecture, tmp_path):
     model = unlike_new(new_model(store, architecture))
-    tasks, sides = DualEncoderTasks(model).eval(), list(zip(*pairs[:6], strict=True))
+    tasks, sides = DualEncoderTasks(model, tiny()).eval(), list(zip(*pairs[:6], strict=True))
     encoded = [vocabulary.encode(list(texts)) for texts in sides]
     for task in TASKS:
         asked = task in ("qa", "response")

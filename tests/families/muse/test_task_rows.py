@@ -12,7 +12,8 @@ from support.dual_encoder import tiny, write_bitext, write_data
 
 from st_paragram.errors import TextError
 from st_paragram.families.muse import tasks
-from st_paragram.families.muse.tasks import all_rows, file_rows, read_texts, task_files
+from st_paragram.families.muse.task_rows import all_rows, file_rows
+from st_paragram.families.muse.tasks import read_texts, task_files
 
 QA = (
     "Who painted?\tA zebra painted it.\tIt is red. A zebra painted it.\nWhy so?\tNobody"

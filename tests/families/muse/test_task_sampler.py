@@ -4,10 +4,12 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from st_paragram.families.muse.sampler import TaskSampler
+from st_paragram.families.muse.settings import DualEncoderSettings
 
 
 class Source:
@@ -24,8 +26,15 @@ class Source:
 
 
 def sampler_of(sources, batch_size=8, buckets=1, seed=0, shares=None, power=1.0):
-    shares = {source.task: 1.0 for source in sources} if shares is None else shares
-    return TaskSampler(sources, shares, power, batch_size, buckets, seed)
+    shares = dict.fromkeys(("translation", "qa", "response", "nli"), 1.0) | (shares or {})
+    settings = DualEncoderSettings(
+        batch_size=batch_size,
+        length_buckets=buckets,
+        seed=seed,
+        language_power=power,
+        **{f"{task}_share": share for task, share in shares.items()},
+    )
+    return TaskSampler(sources, settings)
 
 
 def taken(sampler, steps):
@@ -55,8 +64,8 @@ def test_tasks_by_their_shares_and_languages_by_their_sizes(power):
         assert abs(drawn[number] - 5000 * share) < 3 * np.sqrt(5000 * share * (1 - share))
 
 
-@settings(max_examples=40)
-@given(st.integers(1, 90), st.integers(1, 9), st.integers(1, 4), st.integers(0, 10**6))
+@hypothesis_settings(max_examples=40)
+@given(st.integers(1, 90), st.integers(2, 9), st.integers(1, 4), st.integers(0, 10**6))
 def test_an_epoch_has_each_row_once(rows, size, buckets, seed):
     """But for less than a batch; every batch is full, unless there are not as many rows."""
     sampler, batches = sampler_of([Source(rows)], size, buckets, seed), max(1, rows // size)

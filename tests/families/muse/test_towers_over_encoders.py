@@ -13,9 +13,10 @@ from support.published_use import make_weights
 import st_paragram
 from st_paragram.cli.main import main
 from st_paragram.errors import ModelDirectoryError, ParagramError, SettingsError
+from st_paragram.families.muse.pair_rows import PairRows
 from st_paragram.families.muse.sentence_transformers_encoder import EncoderWithTowers
 from st_paragram.families.muse.settings import TowersSettings
-from st_paragram.families.muse.towers_training import PairRows, make_towers
+from st_paragram.families.muse.towers_training import make_towers
 
 QUICK = TowersSettings(
     epochs=8, batch_size=64, learning_rate=0.02, nli_epochs=6, nli_learning_rate=0.01, held_out=0.2
