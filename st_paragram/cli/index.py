@@ -109,7 +109,8 @@ _ACTIONS = {
 
 def run(arguments: argparse.Namespace) -> int:
     """Build, change or export the index, and print the counts."""
-    from st_paragram.tools.search.index import FOLDER, SearchIndex
+    from st_paragram.tools.search.index import SearchIndex
+    from st_paragram.tools.search.table import FOLDER
 
     action = _checked(arguments)
     if action == "output":

@@ -88,7 +88,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Search and write the results."""
     from st_paragram.core.encoding.models import load_encoder
-    from st_paragram.tools.search.embedding import TextSearch
+    from st_paragram.tools.search.text_search import TextSearch
     from st_paragram.tools.search.recall import checked_recall
 
     if bool(arguments.query) == bool(arguments.queries):

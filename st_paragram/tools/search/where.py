@@ -196,7 +196,7 @@ class _Parser:
                 f"it has more than {MAX_TESTS:,} comparisons; use in (...) or several filters"
             )
         if constant := self._take("true", "false"):
-            return _Sql(1, _literal((constant == "true") != is_negated))
+            return _Sql(1, literal((constant == "true") != is_negated))
         return _Sql(2, self._test(is_negated))
 
     def _test(self, is_negated: bool) -> str:
@@ -226,12 +226,12 @@ class _Parser:
             if self.fields[name] == "int64":
                 low = math.ceil(low)  # type: ignore[arg-type]
                 high = math.floor(high)  # type: ignore[arg-type]
-            return f"`{name}` {negation}BETWEEN {_literal(low)} AND {_literal(high)}"
+            return f"`{name}` {negation}BETWEEN {literal(low)} AND {literal(high)}"
         if has_not or self.fields[name] != "bool":
             raise self._error(
                 f"unexpected {self._token} after field {name}; compare it, as in {EXAMPLE}"
             )
-        return f"`{name}` = {_literal(not is_negated)}"
+        return f"`{name}` = {literal(not is_negated)}"
 
     def _field(self) -> str:
         token = self._token
@@ -316,7 +316,7 @@ class _Parser:
         self._expect(")", "close the list with a parenthesis")
         if self.fields[name] == "int64":
             values = [value for value in values if isinstance(value, int)]
-        return list(dict.fromkeys(_literal(value) for value in values))
+        return list(dict.fromkeys(literal(value) for value in values))
 
     def _pattern(self, name: str) -> str:
         token = self._token
@@ -333,7 +333,7 @@ class _Parser:
                 f"its LIKE patterns have more than {MAX_PATTERNS:,} characters; shorten them"
             )
         # a backslash before any other character is an ordinary character
-        return _literal(re.sub(r"\\([%_\\]?)", _escaped, pattern))
+        return literal(re.sub(r"\\([%_\\]?)", _escaped, pattern))
 
 
 def _escaped(match: re.Match[str]) -> str:
@@ -349,10 +349,11 @@ def _comparison(name: str, sign: str, value: Value, kind: str) -> str:
             return f"`{name}` IS NOT NULL"
         value = math.floor(value) if sign[0] == "<" else math.ceil(value)
         sign = f"{sign[0]}="
-    return f"`{name}` {sign} {_literal(value)}"
+    return f"`{name}` {sign} {literal(value)}"
 
 
-def _literal(value: Value) -> str:
+def literal(value: Value) -> str:
+    """Write a value in SQL."""
     if isinstance(value, str):
         return "'" + value.replace("'", "''") + "'"
     return str(value).lower()
