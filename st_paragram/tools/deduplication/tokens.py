@@ -1,8 +1,8 @@
 """What duplicates have in common: words, numbers and symbols, in order.
 
-Case, spaces and most punctuation are ignored. Marks of punctuation count if they change a number or a name: between two digits ("1.5", "10:30"),
-before a number ("-5", ".5"), after one (5', 5"), as symbols ("C++", "C#", "5 %", "AT&T"), and in
-"A-", ".NET" and ":)".
+Case, spaces and most punctuation are ignored. Marks of punctuation count if they change a number or
+a name: between two digits ("1.5", "10:30"), before a number ("-5", ".5"), after one (5', 5"), as
+symbols ("C++", "C#", "5 %", "AT&T"), and in "A-", ".NET" and ":)".
 """
 
 from __future__ import annotations
