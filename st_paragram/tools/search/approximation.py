@@ -77,8 +77,8 @@ def _best_scores(table: Any, queries: Vectors, lists: int, k: int) -> Vectors:
     scores = np.full((len(queries), k), -np.inf, np.float32)
     request = Request(k, threshold=-np.inf)
     for begin, end in blocks(len(queries), QUERIES):
-        candidates = find_candidates(table, queries[begin:end], MIN_CANDIDATES, request, lists)
-        for number, (_, cosines) in enumerate(candidates.ranked, begin):
+        _, ranked = find_candidates(table, queries[begin:end], MIN_CANDIDATES, request, lists)
+        for number, (_, cosines) in enumerate(ranked, begin):
             best = cosines[:k]
             scores[number, : len(best)] = best
     return scores

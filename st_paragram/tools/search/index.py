@@ -22,7 +22,7 @@ from st_paragram.core.folders import atomic_folder
 from st_paragram.core.model_directory.configuration import fingerprint
 from st_paragram.core.model_directory.find import find, with_commit
 from st_paragram.core.outputs import check_output, check_output_folder, output_lock
-from st_paragram.errors import MiningError, ModelDirectoryError, SettingsError, one_line, refused
+from st_paragram.errors import MiningError, ModelDirectoryError, SettingsError, one_line
 from st_paragram.tools.neighbors.results import Vectors
 from st_paragram.tools.neighbors.vectors import blocks
 from st_paragram.tools.search import approximation
@@ -265,9 +265,7 @@ class SearchIndex:
     def _unit_queries(self, vectors: Vectors) -> Vectors:
         """Scale query vectors to length 1; refuse what is not a vector of this index's model."""
         dim = dimension(self._table)
-        advice = f"give vectors of {dim} dimensions"
-        with refused(MiningError, self.folder, "queries are not vectors", advice):
-            queries = np.asarray(vectors, np.float32)
+        queries = np.asarray(vectors, np.float32)
         if queries.ndim != 2 or queries.shape[1] != dim:
             raise MiningError(
                 f"{self.folder}: vectors have {dim} dimensions, but queries have shape"

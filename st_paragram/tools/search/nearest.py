@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -49,22 +48,6 @@ class Request:
     end: float | None = None  # time at which it is given up, of `time.monotonic`
 
 
-@dataclass(frozen=True)
-class Candidates:
-    """Candidates of several queries.
-
-    Attributes:
-        table: Arrow table of the candidates.
-        ranked: For each query, its rows in the table and their cosines, best first, ties in the
-            order of lines.
-        available: Number of sentences that each query should have, if the lists hold enough.
-    """
-
-    table: Any
-    ranked: list[Ranked]
-    available: int = 0
-
-
 def search_table(table: Any, queries: Vectors, request: Request) -> list[list[Hit]]:
     """Return the hits of each query, (q, D).
 
@@ -73,54 +56,61 @@ def search_table(table: Any, queries: Vectors, request: Request) -> list[list[Hi
     """
     k = request.k
     hits: list[list[Hit]] = [[] for _ in queries]
-    pending = np.arange(len(queries))
+    pending = list(range(len(queries)))
     spare = max(_SPARE, k // 8)
-    while len(pending):
+    while pending:
         count = k + spare
-        candidates = retried(partial(_visited_candidates, table, queries[pending], count, request))
-        results: dict[int, Ranked] = {}
+        search = partial(_visited_candidates, table, queries[pending], count, request)
+        candidates, ranked, available = retried(search)
         repeated = []
-        for number, (rows, cosines) in zip(pending.tolist(), candidates.ranked, strict=True):
-            if len(rows) < candidates.available:  # the visited lists hold too few sentences
+        for number, (rows, cosines) in zip(pending, ranked, strict=True):
+            if len(rows) < available:  # the visited lists hold too few sentences
                 query = queries[number : number + 1]
                 (hits[number],) = search_table(table, query, replace(request, recall=1.0))
-            elif (
-                len(rows) >= count and spare < _TIES and cosines[k - 1] - cosines[-1] < _SCORE_ERROR
-            ):
-                repeated.append(number)
-            else:
+            elif len(rows) < count or spare >= _TIES or cosines[k - 1] - cosines[-1] > _SCORE_ERROR:
                 is_hit = cosines[:k] >= request.threshold
-                results[number] = (rows[:k][is_hit], cosines[:k][is_hit])
-        read = _hits(candidates.table, list(results.values()))
-        for number, (rows, _) in results.items():
-            hits[number] = list(islice(read, len(rows)))
-        pending = np.array(repeated, np.int64)
+                hits[number] = _hits(candidates.take(rows[:k][is_hit]), cosines[:k][is_hit])
+            else:
+                repeated.append(number)
+        pending = repeated
         spare *= 8
     return hits
 
 
-def _visited_candidates(table: Any, queries: Vectors, count: int, request: Request) -> Candidates:
-    """Return at least `count` candidates for each query, from the last version of the table."""
+def _visited_candidates(
+    table: Any, queries: Vectors, count: int, request: Request
+) -> tuple[Any, list[Ranked], int]:
+    """Return at least `count` candidates for each query, from the last version of the table.
+
+    Returns:
+        The result of `find_candidates`, and the number of candidates of each query that an
+        approximate search without a condition has, if the lists hold enough.
+    """
     update_table(table)
     size = table.count_rows()
     lists = None
     measurement = measurement_of(table)
     if measurement is not None:
         lists = measurement.visited(request.recall)
-    if lists is not None and request.condition is not None:
+    available = 0
+    if lists is not None and request.condition is None:
+        available = min(_limit(count), size)
+    elif lists is not None:
         lists = _ALL_LISTS
-    candidates = find_candidates(table, queries, min(count, size + 1), request, lists)
-    if lists is None or request.condition is not None:
-        return candidates
-    return replace(candidates, available=min(_limit(count), size))
+    candidates, ranked = find_candidates(table, queries, min(count, size + 1), request, lists)
+    return candidates, ranked, available
 
 
 def find_candidates(
     table: Any, queries: Vectors, count: int, request: Request, lists: int | None
-) -> Candidates:
+) -> tuple[Any, list[Ranked]]:
     """Return at least `count` candidates for each query, or all sentences that pass the condition.
 
     `lists` is the number of lists to visit in an approximate index; None: compare all sentences.
+
+    Returns:
+        Arrow table of the candidates, and for each query, its rows in the table and their cosines,
+        best first, ties in the order of lines.
     """
     query = table.search(list(queries), vector_column_name="vector").distance_type(DISTANCE)
     query = query.select([*table.schema.names, "_distance"])
@@ -136,7 +126,8 @@ def find_candidates(
     if request.end is not None:
         timeout = timedelta(seconds=max(0.0, request.end - time.monotonic()))
     candidates = query.to_arrow(timeout=timeout)
-    return Candidates(candidates, list(_ranked(queries, candidates)))
+    ranked = list(_ranked(queries, candidates))
+    return candidates.drop_columns(["vector"]), ranked
 
 
 def _limit(count: int) -> int:
@@ -172,16 +163,13 @@ def unit_blocks(table: Any) -> Iterator[Vectors]:
         yield vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
 
-def _hits(candidates: Any, ranked: list[Ranked]) -> Iterator[Hit]:
-    """Yield the hits of several queries, one after another."""
-    if not ranked:
-        return
-    rows = candidates.take(np.concatenate([rows for rows, _ in ranked]))
-    scores = np.concatenate([cosines for _, cosines in ranked])
-    names = [name for name in rows.schema.names if name != "vector"]
-    for row, score in zip(rows.select(names).to_pylist(), scores.tolist(), strict=True):
+def _hits(rows: Any, scores: Vectors) -> list[Hit]:
+    """Return hits from the rows of an Arrow table and their scores."""
+    hits = []
+    for row, score in zip(rows.to_pylist(), scores.tolist(), strict=True):
         fields = {}
         for name, value in row.items():
             if name not in OWN_COLUMNS and value is not None:
                 fields[name] = value
-        yield Hit(min(score, 1.0), row["line"], row["text"], fields)
+        hits.append(Hit(min(score, 1.0), row["line"], row["text"], fields))
+    return hits

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from st_paragram.core.text.words import has_two_letters
 from st_paragram.errors import SettingsError, short
 from st_paragram.tools.neighbors.results import Vectors
 
@@ -60,7 +61,8 @@ class Measurement:
         """Return the smallest number of lists with a recall; None if only a comparison with all
         sentences has it.
         """
-        wanted = self.wanted if wanted is None else wanted
+        if wanted is None:
+            wanted = self.wanted
         if wanted == 1:
             return None
         sufficient = [lists for lists in self.shares if self.recall(lists) >= wanted]
@@ -69,14 +71,15 @@ class Measurement:
     def __str__(self) -> str:
         """Format the shares for the number of lists that searches visit."""
         visited = self.visited()
-        how = (
-            "compare all sentences"
-            if visited is None
-            else f"visit {visited:,} of {self.lists:,} lists"
-        )
-        shares = self.shares[self.lists if visited is None else visited]
-        kinds = [f"{first:.1%} / {ten:.1%} for {kind}" for kind, (first, ten) in shares.items()]
-        return f"searches {how}; nearest sentence and ten nearest found: {', '.join(kinds)}"
+        if visited is None:
+            effort = "compare all sentences"
+            visited = self.lists
+        else:
+            effort = f"visit {visited:,} of {self.lists:,} lists"
+        kinds = []
+        for kind, (first, ten) in self.shares[visited].items():
+            kinds.append(f"{first:.1%} / {ten:.1%} for {kind}")
+        return f"searches {effort}; nearest sentence and ten nearest found: {', '.join(kinds)}"
 
     def to_json(self) -> str:
         """Return the measurement for storage."""
@@ -107,8 +110,12 @@ def held_out_queries(sentences: Sequence[str]) -> dict[str, list[str]]:
     """
     rng = np.random.default_rng(_SEED)
     parts = [_words(sentence) for sentence in sentences]
-    long = [part for part in parts if len(part[0]) > 5]
-    halves = [_half(part, number % 2) for number, part in enumerate(long)]
+    halves: list[str] = []
+    for words, glue in parts:
+        if len(words) > 5:
+            middle = len(words) // 2
+            half = words[middle:] if len(halves) % 2 else words[:middle]
+            halves.append(glue.join(half))
     queries: dict[str, list[str]] = {
         "sentences": [
             f"{first} {second}" for first, second in zip(halves[::2], halves[1::2], strict=False)
@@ -120,7 +127,7 @@ def held_out_queries(sentences: Sequence[str]) -> dict[str, list[str]]:
     }
     chosen = {}
     for kind, texts in queries.items():
-        distinct = list(dict.fromkeys(text for text in texts if sum(map(str.isalnum, text)) > 1))
+        distinct = list(dict.fromkeys(text for text in texts if has_two_letters(text)))
         if distinct:
             chosen[kind] = distinct[:_QUERIES]
     return chosen or {"sentences": list(sentences[:_QUERIES])}
@@ -137,12 +144,6 @@ def _words(sentence: str) -> tuple[list[str], str]:
         return words, " "
     text = "".join(words)
     return [text[begin : begin + 2] for begin in range(0, len(text), 2)], ""
-
-
-def _half(part: tuple[list[str], str], second: int) -> str:
-    words, glue = part
-    middle = len(words) // 2
-    return glue.join(words[middle:] if second else words[:middle])
 
 
 def _run(part: tuple[list[str], str], length: int, rng: np.random.Generator) -> str:

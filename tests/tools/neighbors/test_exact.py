@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from st_paragram.core.native import kernels
-from st_paragram.errors import EvaluationError, MiningError, MissingExtraError, SettingsError
+from st_paragram.errors import EvaluationError, MissingExtraError, SettingsError
 from st_paragram.tools.neighbors import exact, inexact
 from st_paragram.tools.neighbors import vectors as vectors_module
 from st_paragram.tools.neighbors.exact import (
@@ -41,7 +41,7 @@ def without_kernels(monkeypatch):
 
 
 def unit(rows, dim=6, seed=0, levels=None):
-    """Vectors of length 1; of few levels, so that many are equal, if a number of levels is given."""
+    """Vectors of length 1; with few levels, many are equal."""
     rng = np.random.default_rng(seed)
     vectors = (
         rng.normal(size=(rows, dim))

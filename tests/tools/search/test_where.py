@@ -1,4 +1,4 @@
-"""Conditions: what passes is what Python finds, and what is not a condition is refused in a line."""
+"""Conditions pass what Python finds, and what is not a condition is refused in a line."""
 
 from __future__ import annotations
 
