@@ -34,7 +34,7 @@ A text has one sentence per line, plain or compressed; with --ids, lines are `id
 tables, --columns names the sentence column. The output has rows `score TAB source TAB target`, best
 pairs first; with --ids, it has ids instead of sentences.
 
-  st-paragram mine --source wiki.en --target wiki.es --model p-sp-es --output pairs.tsv --threshold 0.1
+  st-paragram mine --source wiki.en --target wiki.es --output pairs.tsv --threshold 0.1
   st-paragram mine --paraphrase questions.txt --output pairs.tsv --margin absolute --threshold 0.8
   st-paragram mine --source big.en --target big.es --output pairs.tsv --memory 8G --work mining
   st-paragram mine --source en.parquet --target es.csv --columns text sentence --output - | head
