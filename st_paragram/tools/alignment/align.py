@@ -70,8 +70,7 @@ def align(
     embed: Embed,
     settings: AlignmentSettings | None = None,
 ) -> list[Block]:
-    """Align two documents of n and m sentences; return the blocks in order, without blank
-    sentences.
+    """Align two documents of n and m sentences; return the blocks in order.
 
     Time: 3 n m cosines, and the same again for backgrounds. Memory: n m bytes, and the vectors.
     `embed` returns vectors of length 1 for c texts, float32 (c, D), and zeros for a text without a

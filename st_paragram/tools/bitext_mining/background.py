@@ -81,8 +81,7 @@ def background_of_pairs(
     work: Path,
     others: Sequence[tuple[str, str]] = (),
 ) -> Background:
-    """Make a background from the two sides of the pairs, see `background_of_texts`; they are read
-    twice more.
+    """Make a background from the two sides of the pairs, which are read twice more.
 
     If `others` will be scored, they are part of it: their partners must be among the neighbors.
     """

@@ -177,9 +177,7 @@ def _lines(path: str, names: Sequence[str]) -> list[bytes]:
 def _decide(
     columns: Sequence[Sequence[str]], settings: DeduplicationSettings, order: NDArray[np.int64]
 ) -> tuple[NDArray[np.int32], NDArray[np.int8], NDArray[np.float32]]:
-    """Decide in a given order, int64 (n,), which of n rows are kept; return the arrays of
-    `Deduplicated`.
-    """
+    """Decide in a given order, int64 (n,), which of n rows are kept."""
     count = len(columns[0])
     views = settings.views(len(columns))
     kept_row = np.full(count, -1, np.int32)
@@ -231,9 +229,7 @@ def _quick_comparison(
 
 
 def _link(keys: Hashes, order: NDArray[np.int64]) -> Links:
-    """Return for each row the previous row, in a given order, with the same key, int32 (n,); -1 for
-    none.
-    """
+    """Return for each row the previous row in an order with the same key, (n,); -1 for none."""
     rows = order[np.argsort(keys[order], kind="stable")]
     same = (keys[rows[1:]] == keys[rows[:-1]]) & (keys[rows[1:]] > 0)
     links = np.full(len(keys), -1, np.int32)
@@ -296,8 +292,7 @@ def _comparison(
 
 
 def _adds_words(first: Sequence[str], second: Sequence[str]) -> bool:
-    """Whether one of two texts has all parts of the other in the same order, and perhaps further
-    words.
+    """Whether one of two texts has all parts of the other in order, and perhaps more words.
 
     A single character of a script without spaces is rather a part of a word, so that the two words
     differ.

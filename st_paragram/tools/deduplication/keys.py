@@ -130,9 +130,7 @@ def _joined(hashes: Sequence[Hashes], view: tuple[int, ...]) -> Hashes:
 
 
 def _band_keys(sides: Sequence[Sequence[Form]], settings: DeduplicationSettings) -> Hashes:
-    """Compute the keys of n rows of 1 or 2 sides in all bands, uint64 (bands, n); 0 for rows
-    without n-grams.
-    """
+    """Compute the keys of n rows in all bands, uint64 (bands, n); 0 for rows without n-grams."""
     result = np.zeros((settings.bands, len(sides[0])), np.uint64)
     filled: list[int] = []
     sizes: list[int] = []

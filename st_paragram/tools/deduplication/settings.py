@@ -55,8 +55,7 @@ class DeduplicationSettings:
 
     @property
     def minima(self) -> int:
-        """The number r of minimum hashes per key: the maximum that finds texts at the threshold
-        with probability 0.99.
+        """The maximum number of minimum hashes per key that finds texts at the threshold.
 
         Sets of similarity s share a key in one of the bands with probability 1 - (1 - s**r)**bands
         (Leskovec, Rajaraman and Ullman, Mining of Massive Datasets, chapter 3).

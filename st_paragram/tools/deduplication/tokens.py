@@ -122,8 +122,7 @@ _HAN_NUMBERS = frozenset("零一二三四五六七八九十百千万萬亿億两
 
 
 def tokens(text: str, points: bool = False) -> list[str]:
-    """Return the words, numbers and symbols of a text; `points` keeps the points of Hebrew and
-    Arabic.
+    """Return the words, numbers and symbols of a text.
 
     A character of a script without spaces is a word. A number is one token with all between its
     digits. Joined without spaces, the tokens are the same however the text was tokenized.
@@ -158,9 +157,7 @@ def is_unspaced(part: str) -> bool:
 
 
 def essential(parts: list[str]) -> list[str]:
-    """Return the tokens that no near-duplicate may add or lack: numbers, symbols, and words that
-    negate or measure.
-    """
+    """Return the tokens that no near-duplicate may add or lack."""
     return [part for part in parts if _is_essential(part)]
 
 

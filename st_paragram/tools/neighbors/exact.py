@@ -181,8 +181,7 @@ def _nearest(best: BestRows, queries: Vectors, corpus: Rows, k: int) -> Neighbor
 
 
 def ranked(queries: Vectors, corpus: Rows, rows: NDArray[np.int64], k: int) -> Neighbors:
-    """Return the k nearest of given rows, int64 (n, c >= k), -1 for none, by cosines of the stored
-    vectors.
+    """Return the k nearest of given rows, int64 (n, c >= k), -1 for none, by exact cosines.
 
     Missing neighbors have cosine -1 and row 0.
     """

@@ -67,7 +67,9 @@ def search_table(table: Any, queries: Vectors, request: Request) -> list[list[Hi
             if len(rows) < available:  # the visited lists hold too few sentences
                 query = queries[number : number + 1]
                 (hits[number],) = search_table(table, query, replace(request, recall=1.0))
-            elif len(rows) < count or spare >= _TIES or cosines[k - 1] - cosines[-1] > _SCORE_ERROR:
+            elif (
+                len(rows) < count or spare >= _TIES or cosines[k - 1] - cosines[-1] >= _SCORE_ERROR
+            ):
                 is_hit = cosines[:k] >= request.threshold
                 hits[number] = _hits(candidates.take(rows[:k][is_hit]), cosines[:k][is_hit])
             else:

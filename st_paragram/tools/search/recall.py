@@ -58,9 +58,7 @@ class Measurement:
         return min(min(shares) for shares in kinds)
 
     def visited(self, wanted: float | None = None) -> int | None:
-        """Return the smallest number of lists with a recall; None if only a comparison with all
-        sentences has it.
-        """
+        """Return the smallest number of lists with a recall; None if no number has it."""
         if wanted is None:
             wanted = self.wanted
         if wanted == 1:
@@ -103,8 +101,7 @@ def checked_recall(recall: float) -> float:
 
 
 def held_out_queries(sentences: Sequence[str]) -> dict[str, list[str]]:
-    """Make up to 100 queries of each kind from sentences in any order, the same for the same
-    sentences.
+    """Make up to 100 queries of each kind from sentences, the same for the same sentences.
 
     Queries that are sentences of the index themselves do no harm, but they are rare.
     """
@@ -117,9 +114,7 @@ def held_out_queries(sentences: Sequence[str]) -> dict[str, list[str]]:
             half = words[middle:] if len(halves) % 2 else words[:middle]
             halves.append(glue.join(half))
     queries: dict[str, list[str]] = {
-        "sentences": [
-            f"{first} {second}" for first, second in zip(halves[::2], halves[1::2], strict=False)
-        ],
+        "sentences": [" ".join(pair) for pair in zip(halves[::2], halves[1::2], strict=False)],
         "halves": halves,
         "phrases": [_run(part, 4, rng) for part in parts if len(part[0]) > 4],
         "two words": [_run(part, 2, rng) for part in parts if len(part[0]) > 2],
@@ -134,9 +129,7 @@ def held_out_queries(sentences: Sequence[str]) -> dict[str, list[str]]:
 
 
 def _words(sentence: str) -> tuple[list[str], str]:
-    """Return the words of a sentence and what joins them; pairs of characters if it is written
-    without spaces.
-    """
+    """Return the words of a sentence, or pairs of characters, and what joins them."""
     words = [word.strip(_PUNCTUATION) for word in sentence.split()]
     words = [word for word in words if word]
     letters = sum(map(len, words))
@@ -147,9 +140,7 @@ def _words(sentence: str) -> tuple[list[str], str]:
 
 
 def _run(part: tuple[list[str], str], length: int, rng: np.random.Generator) -> str:
-    """Return consecutive words, drawn from all; a word alone has at least four letters if there is
-    one.
-    """
+    """Return consecutive words, drawn from all; a single word is a long word if there is one."""
     words, glue = part
     if length == 1:
         words = [word for word in words if len(word) > 3] or words
@@ -158,8 +149,7 @@ def _run(part: tuple[list[str], str], length: int, rng: np.random.Generator) -> 
 
 
 def nearest_scores(queries: Vectors, blocks: Iterable[Vectors]) -> Vectors:
-    """Return the cosines of queries, (q, D), with their nearest sentences, best first, (q, 10) or
-    fewer.
+    """Return the cosines of queries, (q, D), with their ten nearest sentences, best first.
 
     `blocks` are the vectors of all sentences, (n, D) each, of length 1.
     """
@@ -180,8 +170,7 @@ def numbers_of_lists(lists: int) -> list[int]:
 def found_shares(
     scores: Vectors, nearest: Vectors, kinds: NDArray[np.str_]
 ) -> dict[str, tuple[float, float]]:
-    """Return the shares of the nearest and of the ten nearest sentences that a search finds, per
-    kind of query.
+    """Return the shares of the nearest sentences that a search finds, per kind of query.
 
     Equally near sentences are interchangeable.
 
