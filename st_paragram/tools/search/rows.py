@@ -33,11 +33,7 @@ def rows_of(
         raise TextError(
             f"{short(source)}: no such file; give the name of a text, or sentences as a list"
         )
-    texts: Iterable[Any]
-    if isinstance(source, (str, Path)):
-        texts = read_lines(str(source))
-    else:
-        texts = source
+    texts: Any = read_lines(str(source)) if isinstance(source, (str, Path)) else source
     shared: Fields = metadata if isinstance(metadata, Mapping) else {}
     fields_of_texts: Iterator[Any] | None = None
     if metadata is not None and metadata is not shared:
