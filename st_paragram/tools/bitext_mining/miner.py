@@ -170,6 +170,7 @@ def mine(
         )
     text_keys = [digest(file_digest(text), installed_version()) for text in texts]
     model_folder = find(model)
+    model_key = fingerprint(model_folder)
     times = [time.perf_counter()]
     work = Path(work) if work else None
     with work_folder(output, overwrite, work, keep=work is not None) as folder:
@@ -178,7 +179,7 @@ def mine(
         for text, text_key, column in zip(texts, text_keys, columns, strict=True):
             key = digest(text_key, column, settings.with_ids, settings.most_repeats)
             sides.append(_read(folder / f"sentences-{key}", text, column, settings))
-            keys.append(digest(key, fingerprint(model_folder), settings.vector_type, _UNKNOWN))
+            keys.append(digest(key, model_key, settings.vector_type, _UNKNOWN))
         times.append(time.perf_counter())
         vectors = []
         for text, key, side in zip(texts, keys, sides, strict=True):
@@ -351,8 +352,10 @@ def _write(pairs: ScoredPairs, sides: Sequence[Sentences], with_ids: bool, outpu
             block = pairs.at(slice(begin, end))
             source = _texts(sides[0], block.source, with_ids)
             target = _texts(sides[-1], block.target, with_ids)
+            rows = []
             for score, first, second in zip(block.scores.tolist(), source, target, strict=True):
-                file.write(f"{score:.6f}\t{first}\t{second}\n".encode())
+                rows.append(f"{score:.6f}\t{first}\t{second}\n")
+            file.write("".join(rows).encode())
 
 
 def _texts(side: Sentences, rows: NDArray[np.int64], with_ids: bool) -> list[str]:
