@@ -18,8 +18,8 @@ DESCRIPTION = (
     " resumes it."
 )
 EPILOG = """\
-A sentence in which the model knows no token is skipped, like a sentence without a translation. The command prints the
-number of such sentences.
+A sentence in which the model knows no token is skipped, like a sentence without a translation. The
+command prints the number of such sentences.
 """
 
 

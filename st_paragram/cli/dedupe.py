@@ -31,12 +31,13 @@ DESCRIPTION = (
 EPILOG = """\
 Two methods find duplicates. A line is removed if either method finds it:
 
-- exact: the words, numbers and symbols are the same, regardless of case, spaces and punctuation (see --no-normalize);
-- minhash: one line is the other with a few words added, and the share of n-grams in common (the Jaccard similarity) is
-  at least --threshold.
+- exact: the words, numbers and symbols are the same, regardless of case, spaces and punctuation
+  (see --no-normalize);
+- minhash: one line is the other with a few words added, and the share of n-grams in common (the
+  Jaccard similarity) is at least --threshold.
 
-Numbers with their marks (1.5, -5, 5'), symbols (C++, 5%, :-)), vowel signs, negations, and words such as few, half or
-million are never ignored.
+Numbers with their marks (1.5, -5, 5'), symbols (C++, 5%, :-)), vowel signs, negations, and words
+such as few, half or million are never ignored.
 
   st-paragram dedupe lines.txt --output clean.txt --removed removed.tsv
   st-paragram dedupe lines.txt --output clean.txt --method exact
@@ -44,8 +45,9 @@ million are never ignored.
   st-paragram dedupe pairs.csv --columns english spanish --output clean.tsv
   st-paragram dedupe --moses news.en news.es --output clean.en clean.es
 
-MinHash selects pairs of lines, whose n-grams are then compared exactly. So lines with a similarity below the threshold
-are never removed. Two lines exactly at the threshold are compared with a probability of 99%.
+MinHash selects pairs of lines, whose n-grams are then compared exactly. So lines with a similarity
+below the threshold are never removed. Two lines exactly at the threshold are compared with a
+probability of 99%.
 """
 
 
@@ -87,10 +89,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Remove duplicates and print the counts."""
-    columns = 2 if arguments.pairs or arguments.moses or len(arguments.columns or ()) == 2 else 1
-    paths, outputs = _paths(arguments, columns), _outputs(arguments)
+    is_parallel = arguments.pairs or arguments.moses or len(arguments.columns or ()) == 2
+    columns = 2 if is_parallel else 1
+    paths = _paths(arguments, columns)
+    outputs = _outputs(arguments)
     values = given(arguments, DeduplicationSettings)
-    if "sides" in values and columns == 1:
+    if "sides" in values and not is_parallel:
         raise SettingsError(
             "--sides is for parallel text; give --pairs or --moses, or leave it out"
         )
@@ -99,27 +103,28 @@ def run(arguments: argparse.Namespace) -> int:
         check_input(text)
         if not arguments.columns:
             check_plain(text)
-    # An output may replace its own input, by the same name.
-    named = [
-        output
-        for path, output in zip(paths, outputs, strict=False)
-        if Path(path).absolute() != output.absolute()
-    ]
-    check_different([*named, *filter(None, [arguments.removed])], paths)
+    new_files = [arguments.removed] if arguments.removed else []
+    for path, output in zip(paths, outputs, strict=False):
+        # an output may replace its own input, by the same name
+        if Path(path).absolute() != output.absolute():
+            new_files.append(output)
+    check_different(new_files, paths)
     with ExitStack() as stack:
         from st_paragram.tools.deduplication.dedupe import deduplicate
 
         stack.enter_context(
             output_files(*outputs, arguments.removed, overwrite=arguments.overwrite)
         )
-        result = deduplicate(paths, columns, settings, arguments.columns or ())
-        files = [stack.enter_context(atomic(path)) for path in outputs] or [
-            stack.enter_context(standard_output())
-        ]
-        result.write(
-            files, stack.enter_context(atomic(arguments.removed)) if arguments.removed else None
-        )
-    say(f"{' and '.join(map(output_name, arguments.output))}: {result.summary()}")
+        result = deduplicate(paths, columns, settings, names=arguments.columns or ())
+        files = [stack.enter_context(atomic(path)) for path in outputs]
+        if not files:
+            files = [stack.enter_context(standard_output())]
+        removed = None
+        if arguments.removed:
+            removed = stack.enter_context(atomic(arguments.removed))
+        result.write(files, removed)
+    names = [output_name(output) for output in arguments.output]
+    say(f"{' and '.join(names)}: {result.summary()}")
     return 0
 
 
@@ -131,24 +136,23 @@ def _paths(arguments: argparse.Namespace, columns: int) -> list[str]:
             "only one file of a Moses pair can be standard input; give a path for the other"
         )
     if arguments.columns and (arguments.moses or len(arguments.columns) != columns):
-        seen = (
-            "cannot be combined with --moses"
-            if arguments.moses
-            else f"has {len(arguments.columns)} names"
-        )
+        problem = f"has {len(arguments.columns)} names"
+        if arguments.moses:
+            problem = "cannot be combined with --moses"
         raise SettingsError(
-            f"--columns {seen}; name one column of a text, or two of a parallel corpus (--pairs)"
+            f"--columns {problem}; name one column of a text, or two of a parallel corpus (--pairs)"
         )
     return arguments.moses or [arguments.file]
 
 
 def _outputs(arguments: argparse.Namespace) -> list[Path]:
     """Return the output files; an empty list for standard output."""
-    outputs, wanted = list(map(Path, arguments.output)), 2 if arguments.moses else 1
+    outputs = [Path(name) for name in arguments.output]
+    wanted = 2 if arguments.moses else 1
     if len(outputs) != wanted:
         how = "two with" if wanted == 2 else "one without"
         raise SettingsError(f"--output names {len(outputs)} files; give {how} --moses")
-    if any(map(is_standard_output, outputs)):
+    if any(is_standard_output(output) for output in outputs):
         if wanted == 2:
             raise SettingsError("a Moses pair cannot go to standard output; name two files")
         return []

@@ -30,7 +30,7 @@ DESCRIPTION = (
 )
 EPILOG = """\
   st-paragram index lines.txt.gz --model p-sp-es --output lines.index
-  st-paragram index news.jsonl --columns text --metadata lang year --tag source=news --output lines.index
+  st-paragram index news.jsonl --columns text --metadata lang year --output lines.index
   st-paragram index more.txt --add-to lines.index
   st-paragram index gone.txt --delete-from lines.index
   st-paragram index --delete-from lines.index --where "year < 2020"
@@ -40,8 +40,8 @@ EPILOG = """\
   st-paragram index answers.txt --answers --model muse-cnn --output answers.index
   st-paragram search answers.index "who wrote it?"
 
-The folder holds a LanceDB table with the sentences, their vectors and fields. It can be searched only with the same
-model, and records whether it holds sentences or answers.
+The folder holds a LanceDB table with the sentences, their vectors and fields. It can be searched
+only with the same model, and records whether it holds sentences or answers.
 """
 
 
@@ -109,16 +109,22 @@ _ACTIONS = {
 
 def run(arguments: argparse.Namespace) -> int:
     """Build, change or export the index, and print the counts."""
-    from st_paragram.tools.search.index import FOLDER, SearchIndex
+    from st_paragram.tools.search.index import SearchIndex
+    from st_paragram.tools.search.table import FOLDER
 
     action = _checked(arguments)
     if action == "output":
         check_output_folder(
             arguments.output, arguments.overwrite, FOLDER, "search index", MiningError
         )
-        model, (source, fields) = model_name(arguments), _source(arguments)
+        source, fields = _source(arguments)
         index = SearchIndex.build(
-            source, arguments.output, model, fields, arguments.answers, arguments.overwrite
+            source,
+            arguments.output,
+            model_name(arguments),
+            metadata=fields,
+            answers=arguments.answers,
+            overwrite=arguments.overwrite,
         )
     else:
         index = SearchIndex(getattr(arguments, action), arguments.model)
@@ -129,19 +135,18 @@ def run(arguments: argparse.Namespace) -> int:
     elif action == "add_to":
         index.add(*_source(arguments))
     elif action == "delete_from":
-        count = index.delete(arguments.where, _source(arguments)[0] if arguments.file else None)
+        sentences = _source(arguments)[0] if arguments.file else None
+        count = index.delete(arguments.where, sentences)
         say(f"{index.folder}: {counted(count, 'sentence')} deleted")
     if arguments.approximate:
         _approximate(index, arguments.recall)
-    if counts := index.counts:
-        rest = ", ".join(
-            f"{counts[name]:,} {name}" for name in ("known", "repeated", "blank", "unknown")
+    counts = index.counts
+    if counts:
+        others = [f"{counts[name]:,} {name}" for name in ("known", "repeated", "blank", "unknown")]
+        say(
+            f"{index.folder}: {counted(counts['added'], 'sentence')} added of"
+            f" {counted(counts['lines'], 'line')} ({', '.join(others)})"
         )
-        added = (
-            f"{counted(counts['added'], 'sentence')} added of {counted(counts['lines'], 'line')}"
-            f" ({rest})"
-        )
-        say(f"{index.folder}: {added}")
     say(f"{index.folder}: {counted(len(index), 'sentence')} now")
     return 0
 
@@ -169,14 +174,14 @@ def _checked(arguments: argparse.Namespace) -> str:
             "no index; give --output to build one, or --add-to, --delete-from, --compact or"
             " --export"
         )
-    action, every = given[0], set.union(*_ACTIONS.values())
-    for name in sorted(every - _ACTIONS[action] - {action}):
+    action = given[0]
+    option = f"--{action.replace('_', '-')}"
+    others = set.union(*_ACTIONS.values()) - _ACTIONS[action] - {action}
+    for name in sorted(others):
         value = getattr(arguments, name)
         if value is not None and value is not False:
-            seen = "a file" if name == "file" else f"--{name}"
-            raise SettingsError(
-                f"{seen} does not apply to --{action.replace('_', '-')}; leave it out"
-            )
+            unwanted = "a file" if name == "file" else f"--{name}"
+            raise SettingsError(f"{unwanted} does not apply to {option}; leave it out")
     if action == "export" and not arguments.output:
         raise SettingsError("--export needs the name of a Parquet file; give --output")
     if action == "delete_from" and (arguments.file is None) == (arguments.where is None):
@@ -184,10 +189,7 @@ def _checked(arguments: argparse.Namespace) -> str:
             "--delete-from needs either a file with sentences or --where; give one of them"
         )
     if action in ("output", "add_to") and not arguments.file:
-        raise SettingsError(
-            f"--{action.replace('_', '-')} needs a text; give a file with one sentence per line,"
-            " or -"
-        )
+        raise SettingsError(f"{option} needs a text; give a file with one sentence per line, or -")
     if arguments.metadata and not arguments.columns:
         raise SettingsError(
             "--metadata names columns of a table; also name the text column with --columns"
@@ -209,7 +211,8 @@ def _source(arguments: argparse.Namespace) -> tuple[Source, Fields]:
     """Return the sentences, and the fields that all of them share."""
     from st_paragram.tools.search.rows import table_rows, tags_of
 
-    tags, (column,) = tags_of(arguments.tag or []), columns_of(arguments.columns, [arguments.file])
+    tags = tags_of(arguments.tag or [])
+    (column,) = columns_of(arguments.columns, [arguments.file])
     if column:
         return table_rows(arguments.file, column, arguments.metadata or [], tags), {}
     return arguments.file, tags

@@ -72,9 +72,9 @@ def _kind(name: str) -> tuple[str, Path, Callable[[Path], dict[str, Any]], Calla
 
         return "pair store", path, inspect, check
     if (path / "sentences.lance").is_dir():
-        from st_paragram.tools.search import index
+        from st_paragram.tools.search.table import check_index, describe_index
 
-        return "index", path, index.describe, index.check
+        return "index", path, describe_index, check_index
     if (path / "embeddings.json").is_file():
         from st_paragram.tools.embed_files.reader import check_embeddings, describe_embeddings
 

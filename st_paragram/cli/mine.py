@@ -30,23 +30,25 @@ DESCRIPTION = (
     " each, scores these pairs by a margin, and writes the best."
 )
 EPILOG = """\
-A text has one sentence per line, plain or compressed; with --ids, lines are `id TAB sentence`. For tables, --columns
-names the sentence column. The output has rows `score TAB source TAB target`, best pairs first; with --ids, it has ids
-instead of sentences.
+A text has one sentence per line, plain or compressed; with --ids, lines are `id TAB sentence`. For
+tables, --columns names the sentence column. The output has rows `score TAB source TAB target`, best
+pairs first; with --ids, it has ids instead of sentences.
 
-  st-paragram mine --source wiki.en --target wiki.es --model p-sp-es --output pairs.tsv --threshold 0.1
-  st-paragram mine --paraphrase questions.txt --model p-sp-en --output pairs.tsv --margin absolute --threshold 0.8
+  st-paragram mine --source wiki.en --target wiki.es --output pairs.tsv --threshold 0.1
+  st-paragram mine --paraphrase questions.txt --output pairs.tsv --margin absolute --threshold 0.8
   st-paragram mine --source big.en --target big.es --output pairs.tsv --memory 8G --work mining
   st-paragram mine --source en.parquet --target es.csv --columns text sentence --output - | head
 
-The score of a pair is its cosine minus its background, which is the mean cosine of both sentences with their nearest
-neighbors in the other text. --margin ratio divides by the background instead (Artetxe and Schwenk, 2019). In our
-tests, its F1 (the harmonic mean of precision and recall) was between 4 points higher and 8 points lower. A threshold
-for one margin does not carry over to another.
+The score of a pair is its cosine minus its background, which is the mean cosine of both sentences
+with their nearest neighbors in the other text. --margin ratio divides by the background instead
+(Artetxe and Schwenk, 2019). In our tests, its F1 (the harmonic mean of precision and recall) was
+between 4 points higher and 8 points lower. A threshold for one margin does not carry over to
+another.
 
-As long as it takes only minutes, all sentences are compared with all others. Larger texts are searched with a faiss
-index, which finds the nearest neighbor of at least the share --recall of a sample. If a run is interrupted, the same
-command resumes it. With --output -, this needs --work; otherwise intermediate results are in a temporary folder.
+As long as it takes only minutes, all sentences are compared with all others. Larger texts are
+searched with a faiss index, which finds the nearest neighbor of at least the share --recall of a
+sample. If a run is interrupted, the same command resumes it. With --output -, this needs --work;
+otherwise intermediate results are in a temporary folder.
 """
 
 
@@ -74,7 +76,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     add("--overwrite", action="store_true", help="replace an existing output")
     add_setting_options(parser, MiningSettings, only=("with_ids", "most_repeats"))
-    pairs, search = (parser.add_argument_group(title) for title in ("pairs", "search"))
+    pairs = parser.add_argument_group("pairs")
+    search = parser.add_argument_group("search")
     add_setting_options(
         pairs, MiningSettings, only=("neighbors", "margin", "candidates", "threshold")
     )
@@ -98,16 +101,26 @@ def run(arguments: argparse.Namespace) -> int:
         "--paraphrase": arguments.one_text,
     }
     texts = chosen_texts(arguments, options, ["--source", "--target"], ["--paraphrase"])
-    columns, values = columns_of(arguments.columns, texts), given(arguments, MiningSettings)
+    columns = columns_of(arguments.columns, texts)
+    values = given(arguments, MiningSettings)
     if arguments.one_text:
         values = {"candidates": Candidates.ALL} | values | {"paraphrase": True}
-    settings, model, output = MiningSettings(**values), model_name(arguments), arguments.output
+    settings = MiningSettings(**values)
+    model = model_name(arguments)
+    output = arguments.output
     with ExitStack() as stack:
         if is_standard_output(output):
-            output = (
-                Path(stack.enter_context(TemporaryDirectory(prefix="st-paragram-"))) / "pairs.tsv"
-            )
-        report = mine(texts, output, model, settings, arguments.overwrite, arguments.work, columns)
+            folder = stack.enter_context(TemporaryDirectory(prefix="st-paragram-"))
+            output = Path(folder) / "pairs.tsv"
+        report = mine(
+            texts,
+            output,
+            model,
+            settings=settings,
+            overwrite=arguments.overwrite,
+            work=arguments.work,
+            columns=columns,
+        )
         if output is not arguments.output:
             with standard_output() as stream, output.open("rb") as pairs:
                 shutil.copyfileobj(pairs, stream)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterator
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +31,7 @@ DESCRIPTION = (
 )
 EPILOG = """\
   st-paragram search lines.txt "where is the station" -k 5
-  st-paragram search lines.index "where is the station" --where "lang in ('es', 'fr') and year >= 2020" --show-metadata
+  st-paragram search lines.index "late bus" --where "lang = 'es' and year >= 2020" --show-metadata
   st-paragram search lines.index --queries questions.txt --recall 0.99 --output found.tsv
 """
 
@@ -88,8 +88,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Search and write the results."""
     from st_paragram.core.encoding.models import load_encoder
-    from st_paragram.tools.search.embedding import TextSearch
     from st_paragram.tools.search.recall import checked_recall
+    from st_paragram.tools.search.text_search import TextSearch
 
     if bool(arguments.query) == bool(arguments.queries):
         raise SettingsError("give queries either as arguments or in a file (--queries)")
@@ -99,20 +99,17 @@ def run(arguments: argparse.Namespace) -> int:
         check_input(arguments.queries)
     if not is_standard_output(arguments.output):
         check_output(arguments.output, arguments.overwrite)
-    given = {"where": arguments.where, "recall": arguments.recall}
-    options = {name: value for name, value in given.items() if value is not None}
+    options = {}
+    if arguments.where is not None:
+        options["where"] = arguments.where
     if arguments.recall is not None:
-        checked_recall(arguments.recall)
+        options["recall"] = checked_recall(arguments.recall)
+    source = Path(arguments.source)
     index: Any
-    if not Path(arguments.source).is_dir() and (
-        is_pipe(arguments.source) or Path(arguments.source).is_file()
-    ):
+    if source.is_file() or (is_pipe(source) and not source.is_dir()):
         check_plain(arguments.source)
-        if options:
-            name = next(iter(options))
-            raise SettingsError(
-                f"--{name} needs an index, but {arguments.source} is a text; index it first"
-            )
+        for name in options:
+            raise SettingsError(f"--{name} needs an index, but {source} is a text; index it first")
         index = TextSearch(arguments.source, load_encoder(model_name(arguments)))
         if index.unknown:
             left_out = f"{counted(index.unknown, 'sentence')} without a known token left out"
@@ -124,24 +121,25 @@ def run(arguments: argparse.Namespace) -> int:
     queries = iter(arguments.query) if arguments.query else _queries(arguments.queries)
     with output_opened(arguments.output, arguments.overwrite) as handle:
         while block := list(islice(queries, _BLOCK)):
-            for query, hits in zip(
-                block, index.search(block, arguments.k, arguments.threshold, **options), strict=True
-            ):
-                start = " ".join(query.split()) + "\t" if len(arguments.query) != 1 else ""
+            results = index.search(block, arguments.k, arguments.threshold, **options)
+            for query, hits in zip(block, results, strict=True):
                 for hit in hits:
-                    fields = (
-                        f"\t{json.dumps(hit.metadata, ensure_ascii=False)}"
-                        if arguments.show_metadata
-                        else ""
-                    )
-                    handle.write(f"{start}{hit.score:.6f}\t{hit.line}\t{hit.sentence}{fields}\n")
+                    row = f"{hit.score:.6f}\t{hit.line}\t{hit.sentence}"
+                    if len(arguments.query) != 1:
+                        row = f"{' '.join(query.split())}\t{row}"
+                    if arguments.show_metadata:
+                        row += f"\t{json.dumps(hit.metadata, ensure_ascii=False)}"
+                    handle.write(f"{row}\n")
     return 0
 
 
 def _queries(path: str) -> Iterator[str]:
     from st_paragram.core.text.streams import read_lines
 
-    queries = (line for line in read_lines(path) if line.strip())
-    if (first := next(queries, None)) is None:
+    is_empty = True
+    for line in read_lines(path):
+        if line.strip():
+            is_empty = False
+            yield line
+    if is_empty:
         raise SettingsError(f"{path}: no queries; give a file with one sentence per line")
-    yield from chain([first], queries)

@@ -137,7 +137,8 @@ def test_fields_come_from_tables_and_tags_and_are_filtered(folder, capsys, table
 def test_a_text_is_searched_without_an_index_or_lancedb(folder, capsys, monkeypatch):
     capsys.readouterr()
     monkeypatch.setitem(sys.modules, "lancedb", None)
-    monkeypatch.delitem(sys.modules, "st_paragram.tools.search.index", raising=False)
+    for name in ("index", "table"):
+        monkeypatch.delitem(sys.modules, f"st_paragram.tools.search.{name}", raising=False)
     assert run("search", "lines.txt", "-k", "1", "cheese", "train", "--threshold", "0.1") == 0
     assert [(row[0], *row[2:]) for row in rows(capsys)] == [
         ("cheese", "3", "we like cheese"), ("train", "2", "the train is late")

@@ -25,7 +25,7 @@ from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
 from st_paragram.tools.cleaning.paraphrases import ParaphraseScore
 from st_paragram.tools.comparison import compare
 from st_paragram.tools.demo import aligned, nearest
-from st_paragram.tools.search.embedding import TextSearch, embed_queries
+from st_paragram.tools.search.text_search import TextSearch, embed_queries
 from st_paragram.tools.suspicions import Sample, Similarity, suspicions
 
 TATWEEL = "\u0640\u0640"

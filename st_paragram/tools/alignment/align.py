@@ -47,7 +47,8 @@ _SCORES_AT_A_TIME = 1 << 22
 #: Source and target sentences of each kind of block, in the order of preference among equally good
 #: blocks.
 KINDS = ((1, 1), (1, 2), (2, 1))
-_SKIP_SOURCE, _SKIP_TARGET = len(KINDS), len(KINDS) + 1
+_SKIP_SOURCE = len(KINDS)
+_SKIP_TARGET = len(KINDS) + 1
 
 
 @dataclass(frozen=True)
@@ -69,8 +70,7 @@ def align(
     embed: Embed,
     settings: AlignmentSettings | None = None,
 ) -> list[Block]:
-    """Align two documents of n and m sentences; return the blocks in order, without blank
-    sentences.
+    """Align two documents of n and m sentences; return the blocks in order.
 
     Time: 3 n m cosines, and the same again for backgrounds. Memory: n m bytes, and the vectors.
     `embed` returns vectors of length 1 for c texts, float32 (c, D), and zeros for a text without a
@@ -79,20 +79,27 @@ def align(
     settings = settings or AlignmentSettings()
     source = list_of_texts(source)
     target = list_of_texts(target)
-    rows = sentence_rows(source)
-    others = sentence_rows(target)
-    check_size(len(rows), len(others))
-    first = _embedded(source, rows, embed)
-    second = _embedded(target, others, embed)
+    source_rows = sentence_rows(source)
+    target_rows = sentence_rows(target)
+    check_size(len(source_rows), len(target_rows))
+    source_side = _embedded(source, source_rows, embed)
+    target_side = _embedded(target, target_rows, embed)
+    n = len(source_side.rows)
+    m = len(target_side.rows)
     aligned: list[Block] = []
-    if first.rows and second.rows:
-        scores = BlockScores(first, second, settings)
-        for kind, i, j in best_path(scores.gains(), len(first.rows), len(second.rows)):
-            ahead, across = KINDS[kind]
-            own_rows = tuple(first.rows[i : i + ahead])
-            other_rows = tuple(second.rows[j : j + across])
-            aligned.append(Block(own_rows, other_rows, scores.of(kind, i, j)))
-    return list(_with_skipped(aligned, rows, others)) if settings.with_skipped else aligned
+    if n and m:
+        scores = BlockScores(source_side, target_side, settings)
+        for kind, i, j in best_path(scores.gains(), n, m):
+            height, width = KINDS[kind]
+            block = Block(
+                source=tuple(source_side.rows[i : i + height]),
+                target=tuple(target_side.rows[j : j + width]),
+                score=scores.of(kind, i, j),
+            )
+            aligned.append(block)
+    if settings.with_skipped:
+        return list(_with_skipped(aligned, source_rows, target_rows))
+    return aligned
 
 
 def sentence_rows(document: Sequence[str]) -> list[int]:
@@ -101,13 +108,11 @@ def sentence_rows(document: Sequence[str]) -> list[int]:
 
 
 class _Embedded(NamedTuple):
-    """The rows with a known token, and their vectors and those of pairs of neighbors, float32 (c,
-    D) and (c - 1, D).
-    """
+    """The embedded sentences of a document."""
 
-    rows: list[int]
-    single: Vectors
-    joined: Vectors
+    rows: list[int]  # of the c sentences with a known token
+    single: Vectors  # float32 (c, D)
+    joined: Vectors  # of pairs of neighbors, float32 (c - 1, D)
 
 
 def _embedded(document: Sequence[str], rows: list[int], embed: Embed) -> _Embedded:
@@ -115,24 +120,22 @@ def _embedded(document: Sequence[str], rows: list[int], embed: Embed) -> _Embedd
         none = np.zeros((0, 1), np.float32)
         return _Embedded(rows, none, none)
     sentences = [document[row] for row in rows]
-    vectors = embed([*sentences, *(f"{first} {second}" for first, second in pairwise(sentences))])
+    pairs = [f"{first} {second}" for first, second in pairwise(sentences)]
+    vectors = embed(sentences + pairs)
     single = vectors[: len(rows)]
-    known = np.any(single, axis=1).tolist()
-    if not all(known):
-        return _embedded(document, list(compress(rows, known)), embed)
+    is_known = np.any(single, axis=1)
+    if not is_known.all():
+        return _embedded(document, list(compress(rows, is_known)), embed)
     return _Embedded(rows, single, vectors[len(rows) :])
 
 
 def check_size(source: int, target: int) -> None:
     """Refuse documents with too many sentences (without blank sentences) for the memory."""
     if source * target > MOST_CELLS:
-        seen = (
-            f"{source:,} and {target:,} sentences are too many to align (their product is above"
-            f" {MOST_CELLS:,})"
-        )
         raise MiningError(
-            f"{seen}; split the documents into chapters, or use st-paragram mine, which ignores"
-            " order"
+            f"{source:,} and {target:,} sentences are too many to align (their product is above"
+            f" {MOST_CELLS:,}); split the documents into chapters, or use st-paragram mine, which"
+            " ignores order"
         )
 
 
@@ -142,26 +145,27 @@ class BlockScores:
     def __init__(self, source: _Embedded, target: _Embedded, settings: AlignmentSettings) -> None:
         """Use n and m sentences, at least one of each."""
         self._settings = settings
-        # For each document: vectors, float32 (c, D), of single sentences and of pairs of neighbors.
-        self._vectors = [(source.single, source.joined), (target.single, target.joined)]
-        singles = [one for one, _ in self._vectors]
-        self._backgrounds = [
-            [self._background(own, other) for own in vectors]
-            for vectors, other in zip(self._vectors, singles[::-1], strict=True)
-        ]
+        # vectors of single sentences and of pairs of neighbors
+        self._source = (source.single, source.joined)
+        self._target = (target.single, target.joined)
+        self._source_backgrounds = self._backgrounds(self._source, target.single)
+        self._target_backgrounds = self._backgrounds(self._target, source.single)
 
     def gains(self) -> Iterator[Gains]:
         """Yield by how much blocks score above `least`, in the form that `best_path` needs."""
-        n, m = (len(one) for one, _ in self._vectors)
+        n = len(self._source[0])
+        m = len(self._target[0])
         for begin, end in blocks(n, max(1, _SCORES_AT_A_TIME // m)):
             first = max(begin - 1, 0)  # the first of two sentences that end at `begin`
-            kinds = [
-                self._scores(kind, slice(start, stop), slice(None)) - self._settings.least
-                for kind, (start, stop) in enumerate(((begin, end), (begin, end), (first, end - 1)))
-            ]
+            one_one = self._gains(0, slice(begin, end))
+            one_two = self._gains(1, slice(begin, end))
+            two_one = self._gains(2, slice(first, end - 1))
             if begin == 0:
-                kinds[2] = np.concatenate([np.zeros((1, m)), kinds[2]])
-            yield from zip(*kinds, strict=True)
+                two_one = np.concatenate([np.zeros((1, m)), two_one])
+            yield from zip(one_one, one_two, two_one, strict=True)
+
+    def _gains(self, kind: int, rows: slice) -> Scores:
+        return self._scores(kind, rows, slice(None)) - self._settings.least
 
     def of(self, kind: int, row: int, column: int) -> float:
         """Return the score of one block, given the first sentences of its sides."""
@@ -169,19 +173,20 @@ class BlockScores:
 
     def _scores(self, kind: int, rows: slice, columns: slice) -> Scores:
         """Score the blocks of one kind with the given first sentences, float64 (rows, columns)."""
-        ahead, across = (number - 1 for number in KINDS[kind])
-        own, other = self._vectors[0][ahead][rows], self._vectors[1][across][columns]
+        height, width = KINDS[kind]
+        source = self._source[height - 1][rows].astype(np.float64)
+        target = self._target[width - 1][columns].astype(np.float64)
         # In float64 and rounded once: cosines must not depend on threads or on positions of texts.
-        cosines = (
-            (own.astype(np.float64) @ other.astype(np.float64).T)
-            .astype(np.float32)
-            .astype(np.float64)
+        cosines = (source @ target.T).astype(np.float32).astype(np.float64)
+        return margin_scores(
+            cosines,
+            self._source_backgrounds[height - 1][rows, None],
+            self._target_backgrounds[width - 1][None, columns],
+            self._settings.margin,
         )
-        backgrounds = (
-            self._backgrounds[0][ahead][rows, None],
-            self._backgrounds[1][across][None, columns],
-        )
-        return margin_scores(cosines, *backgrounds, self._settings.margin)
+
+    def _backgrounds(self, sides: Sequence[Vectors], others: Vectors) -> list[Scores]:
+        return [self._background(vectors, others) for vectors in sides]
 
     def _background(self, vectors: Vectors, others: Vectors) -> Scores:
         if not len(vectors):
@@ -190,13 +195,13 @@ class BlockScores:
 
 
 def best_path(gains: Iterable[Gains], n: int, m: int) -> list[tuple[int, int, int]]:
-    """Find the blocks, in order and without overlap, with the highest total gain: index in `KINDS`,
-    first sentences.
+    """Find the blocks with the highest total gain, in order and without overlap.
 
-    It goes through the source sentence by sentence, with n m bytes of memory. `best[j]` is the
-    maximum gain of blocks in the source so far and the first j target sentences. Skipping a
-    sentence gains nothing, so skipped target sentences are a running maximum over j. Everything
-    else depends on the last two source sentences: no loop over j.
+    A block is its index in `KINDS` and the first sentences of its sides. The search goes through
+    the source sentence by sentence, with n m bytes of memory. `best[j]` is the maximum gain of
+    blocks in the source so far and the first j target sentences. Skipping a sentence gains nothing,
+    so skipped target sentences are a running maximum over j. Everything else depends on the last
+    two source sentences: no loop over j.
 
     Among equally good paths it chooses, from the end, at every step the first possible of: a block,
     in the order of `KINDS`; a skipped source sentence; a skipped target sentence.
@@ -206,7 +211,8 @@ def best_path(gains: Iterable[Gains], n: int, m: int) -> list[tuple[int, int, in
     (m,), (m - 1,), (m,). For the first sentence, blocks of two source sentences are ignored.
     """
     moves = np.empty((n, m + 1), dtype=np.uint8)
-    before = best = np.zeros(m + 1)
+    best = np.zeros(m + 1)
+    before = best
     reached = np.empty((len(KINDS) + 1, m + 1))
     for row, (one_one, one_two, two_one) in enumerate(gains):
         reached.fill(-np.inf)
@@ -216,7 +222,8 @@ def best_path(gains: Iterable[Gains], n: int, m: int) -> list[tuple[int, int, in
             reached[2, 1:] = before[:-1] + two_one
         reached[_SKIP_SOURCE] = best
         most = reached.max(axis=0)
-        before, best = best, np.maximum.accumulate(most)
+        before = best
+        best = np.maximum.accumulate(most)
         moves[row] = np.where(best > most, _SKIP_TARGET, reached.argmax(axis=0))
     steps = []
     while n and m:
@@ -226,7 +233,9 @@ def best_path(gains: Iterable[Gains], n: int, m: int) -> list[tuple[int, int, in
         elif move == _SKIP_TARGET:
             m -= 1
         else:
-            n, m = n - KINDS[move][0], m - KINDS[move][1]
+            height, width = KINDS[move]
+            n -= height
+            m -= width
             steps.append((move, n, m))
     return steps[::-1]
 
@@ -248,5 +257,7 @@ def _with_skipped(
         while skipped_target and skipped_target[0] < block.target[0]:
             yield Block((), (skipped_target.popleft(),), 0.0)
         yield block
-    yield from (Block((row,), (), 0.0) for row in skipped_source)
-    yield from (Block((), (row,), 0.0) for row in skipped_target)
+    for row in skipped_source:
+        yield Block((row,), (), 0.0)
+    for row in skipped_target:
+        yield Block((), (row,), 0.0)

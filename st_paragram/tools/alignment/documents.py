@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-import numpy as np
 from tqdm import tqdm
 
 from st_paragram.core.encoding.models import TextEncoder, load_encoder
@@ -40,20 +39,24 @@ class DocumentReport:
 
 
 def read_list(path: str) -> list[tuple[str, str, str]]:
-    """Read a list of rows `source file TAB target file`, relative to its folder; return files and
-    place in the list.
+    """Read a list of rows `source file TAB target file`, with paths relative to the list.
+
+    Returns:
+        Source, target and place in the list of each pair of documents.
     """
-    folder, pairs = Path(path).parent, []
+    folder = Path(path).parent
+    pairs = []
     for row, line in enumerate(read_lines(path), 1):
         columns = [column.strip() for column in line.split("\t")]
         if columns == [""]:
             continue
         if len(columns) != 2 or not all(columns):
-            seen = f"row {row} is {line[:60]!r}"
             raise MiningError(
-                f"{path}: {seen}; write `source file TAB target file`, two names and a tab"
+                f"{path}: row {row} is {line[:60]!r}; write `source file TAB target file`, two"
+                " names and a tab"
             )
-        pairs.append((str(folder / columns[0]), str(folder / columns[1]), f"{path}, row {row}: "))
+        source, target = columns
+        pairs.append((str(folder / source), str(folder / target), f"{path}, row {row}: "))
     if not pairs:
         raise MiningError(
             f"{path}: no documents; write a row `source file TAB target file` for each pair"
@@ -76,68 +79,74 @@ def align_documents(
     documents are checked before the first is aligned. A sentence in which the model knows no token
     is skipped like a sentence without a translation.
     """
-    settings, output, pairs, count = (
-        settings or AlignmentSettings(),
-        Path(output),
-        list(documents),
-        0,
-    )
+    settings = settings or AlignmentSettings()
+    output = Path(output)
     check_output(output, overwrite)
-    sizes = np.zeros(2, np.int64)
-    for source, target, where in pairs:
-        with _named(where):
-            sizes += _sizes(source, target)
+    pairs = list(documents)
+    source_count = 0
+    target_count = 0
+    for source, target, place in pairs:
+        with _named(place):
+            n = _sentence_count(source)
+            m = _sentence_count(target)
+            check_size(n, m)
+        source_count += n
+        target_count += m
     model_folder = find(model)
     encoder = load_encoder(model_folder)
-    unknown = 0
-    how = digest(
+    key = digest(
         installed_version(), fingerprint(model_folder), repr(settings), "without unknown sentences"
     )
 
     def embed(texts: Sequence[str]) -> Vectors:
         return unit_embeddings(encoder, texts).vectors
 
+    count = 0
+    unknown = 0
     with work_folder(output, overwrite) as folder, atomic(output) as file:
-        for source, target, where in tqdm(
+        for source, target, place in tqdm(
             pairs, desc="align", unit=" documents", disable=None, leave=False
         ):
-            path = folder / f"{digest(how, file_digest(source), file_digest(target))}.tsv"
-            with _named(where):
-                rows = make(path, partial(_align, source, target, embed, settings)).read_bytes()
-            count += sum(all(row.split(b"\t")[1:]) for row in rows.split(b"\n")[:-1])
+            path = folder / f"{digest(key, file_digest(source), file_digest(target))}.tsv"
+            with _named(place):
+                make(path, partial(_align, source, target, embed, settings))
+            rows = path.read_bytes()
+            for row in rows.split(b"\n")[:-1]:
+                _, first, second = row.split(b"\t")
+                count += bool(first and second)
             unknown += _unknown(source, encoder) + _unknown(target, encoder)
             file.write(rows)
-    return DocumentReport(len(pairs), int(sizes[0]), int(sizes[1]), count, unknown)
+    return DocumentReport(
+        documents=len(pairs),
+        source=source_count,
+        target=target_count,
+        pairs=count,
+        unknown=unknown,
+    )
 
 
 def _align(source: str, target: str, embed: Embed, settings: AlignmentSettings, path: Path) -> None:
     """Write `score TAB source TAB target` for one pair of documents."""
-    one, other = (
-        [" ".join(line.split()) for line in read_lines(name)] for name in (source, target)
-    )
+    first = [" ".join(line.split()) for line in read_lines(source)]
+    second = [" ".join(line.split()) for line in read_lines(target)]
     with path.open("wb") as file:
-        for block in align(one, other, embed, settings):
-            texts = (
-                " ".join(one[row] for row in block.source),
-                " ".join(other[row] for row in block.target),
-            )
-            file.write(f"{block.score:.6f}\t{texts[0]}\t{texts[1]}\n".encode())
+        for block in align(first, second, embed, settings):
+            one = " ".join(first[row] for row in block.source)
+            two = " ".join(second[row] for row in block.target)
+            file.write(f"{block.score:.6f}\t{one}\t{two}\n".encode())
 
 
-def _sizes(source: str, target: str) -> list[int]:
-    """Count the sentences of two documents, without blank lines."""
-    sizes = []
-    for name in (source, target):
-        if is_pipe(name):
-            raise MiningError(f"{name}: not a regular file; name a document")
-        check_plain(name, PLAIN_ONLY)
-        sizes.append(sum(1 for line in read_lines(name) if line.strip()))
-        if not sizes[-1]:
-            raise MiningError(
-                f"{name}: empty; give a document with at least one sentence, or leave the pair out"
-            )
-    check_size(*sizes)
-    return sizes
+def _sentence_count(name: str) -> int:
+    """Count the sentences of a document, without blank lines."""
+    if is_pipe(name):
+        raise MiningError(f"{name}: not a regular file; name a document")
+    check_plain(name, PLAIN_ONLY)
+    count = sum(1 for line in read_lines(name) if line.strip())
+    if not count:
+        raise MiningError(
+            f"{name}: empty; give a document with at least one sentence, or leave the pair out"
+        )
+    return count
 
 
 def _unknown(document: str, encoder: TextEncoder) -> int:

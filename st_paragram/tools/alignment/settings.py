@@ -12,8 +12,9 @@ SKIP = {Margin.RATIO: 1.0, Margin.DISTANCE: 0.0, Margin.ABSOLUTE: 0.3}
 
 @settings
 class AlignmentSettings:
-    """Settings of sentence alignment; a document with fewer sentences than `neighbors` is used
-    whole as background.
+    """Settings of sentence alignment.
+
+    A document with fewer sentences than `neighbors` is used whole as background.
     """
 
     neighbors: int = setting(DEFAULT_K, NEIGHBORS_HELP, ge=1)

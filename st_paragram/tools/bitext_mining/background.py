@@ -1,5 +1,4 @@
-"""Margin scores of given pairs: their cosines compared with the cosines of their sentences'
-neighbors.
+"""Margin scores of given pairs: their cosines compared with those of their sentences' neighbors.
 
 The margin scores of mining (see `margin`) also separate good pairs from bad pairs in an existing
 bitext. The neighbors of a first sentence are its k nearest sentences in a text of the second
@@ -49,18 +48,15 @@ class Background:
     def __call__(self, first: Vectors, second: Vectors) -> Scores:
         """Score pairs of unit vectors, float32 (n, D) each, to float64 (n,)."""
         cosines = np.einsum("nd,nd->n", first, second, dtype=np.float64)
-        return margin_scores(
-            cosines, self._means(self.target, first), self._means(self.source, second), self.margin
-        )
+        first_means = self._means(self.target, first)
+        second_means = self._means(self.source, second)
+        return margin_scores(cosines, first_means, second_means, self.margin)
 
     def _means(self, corpus: Rows | Index, vectors: Vectors) -> Scores:
         """Return the mean cosine of each row with its k nearest neighbors."""
-        found = (
-            corpus.search(vectors, self.k)
-            if isinstance(corpus, Index)
-            else exact(vectors, corpus, self.k)
-        )
-        return found.means
+        if isinstance(corpus, Index):
+            return corpus.search(vectors, self.k).means
+        return exact(vectors, corpus, self.k).means
 
 
 def background_of_texts(
@@ -85,8 +81,7 @@ def background_of_pairs(
     work: Path,
     others: Sequence[tuple[str, str]] = (),
 ) -> Background:
-    """Make a background from the two sides of the pairs, see `background_of_texts`; they are read
-    twice more.
+    """Make a background from the two sides of the pairs, which are read twice more.
 
     If `others` will be scored, they are part of it: their partners must be among the neighbors.
     """
@@ -95,36 +90,33 @@ def background_of_pairs(
             f"{pairs.name}: cannot be read twice, to serve as its own background; give a file"
         )
 
-    def sides(number: int) -> Iterator[str]:
+    def side(number: int) -> Iterator[str]:
         return (pair[number] for pair in chain(read_pairs(pairs), others))
 
-    texts = {
-        f"{pairs.name}, {name} side": sides(number)
-        for number, name in enumerate(("first", "second"))
-    }
+    texts = {f"{pairs.name}, first side": side(0), f"{pairs.name}, second side": side(1)}
     return _background(texts, model, settings, work)
 
 
 def _background(
     texts: Mapping[str, Iterable[str]], model: Path, settings: MarginSettings, work: Path
 ) -> Background:
-    vectors, k = [], settings.neighbors
+    names = list(texts)
+    vectors = []
     for number, (name, lines) in enumerate(texts.items()):
-        write_sentences(
-            lines, name, work / f"sentences-{number}", most_repeats=settings.most_repeats
-        )
-        sentences = Sentences(work / f"sentences-{number}")
-        rows = embed_sentences(
-            sentences, work / f"vectors-{number}", model, settings.vector_type, name
-        )
-        usable_neighbors(name, len(rows), k)
+        place = work / f"sentences-{number}"
+        write_sentences(lines, name, place, most_repeats=settings.most_repeats)
+        sentences = Sentences(place)
+        place = work / f"vectors-{number}"
+        rows = embed_sentences(sentences, place, model, settings.vector_type, name=name)
+        usable_neighbors(name, len(rows), settings.neighbors)
         vectors.append(rows)
-    corpora: list[Rows | Index] = []
-    for number, (rows, queries, name) in enumerate(zip(vectors, vectors[::-1], texts, strict=True)):
-        if factory := choose_index(settings.index, len(queries), len(rows), rows.dim):
+    corpora: list[Rows | Index] = list(vectors)
+    for number, rows in enumerate(vectors):
+        queries = vectors[-1 - number]
+        factory = choose_index(settings.index, len(queries), len(rows), dim=rows.dim)
+        if factory is not None:
             index = Index(factory, rows, work / f"index-{number}", settings)
-            logger.info("%s: %s, %s", name, factory, find_effort(queries, index, k, settings))
-            corpora.append(index)
-        else:
-            corpora.append(rows)
-    return Background(corpora[0], corpora[-1], settings.margin, k)
+            effort = find_effort(queries, index, settings.neighbors, settings=settings)
+            logger.info("%s: %s, %s", names[number], factory, effort)
+            corpora[number] = index
+    return Background(corpora[0], corpora[-1], settings.margin, settings.neighbors)

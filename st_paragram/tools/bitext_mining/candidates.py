@@ -32,13 +32,11 @@ class Candidates(str, Enum):
 
 @dataclass(frozen=True)
 class ScoredPairs:
-    """c pairs of rows, int64 (c,) for each side, with scores, float64 (c,), best first; ties in the
-    order of rows.
-    """
+    """c scored pairs of rows."""
 
-    source: Rows
-    target: Rows
-    scores: Scores
+    source: Rows  # int64 (c,)
+    target: Rows  # int64 (c,)
+    scores: Scores  # float64 (c,)
 
     def __len__(self) -> int:
         """Number of pairs, c."""
@@ -55,15 +53,16 @@ def candidate_pairs(
     margin: Margin = DEFAULT_MARGIN,
     candidates: Candidates = Candidates.MAX,
 ) -> ScoredPairs:
-    """Return candidate translations with scores, given the target neighbors of source rows and vice
-    versa.
+    """Return candidate translations, best first, ties in the order of rows.
+
+    `forward` has target neighbors of source rows, and `backward` source neighbors of target rows.
     """
     if candidates is Candidates.ALL:
         return _all_pairs(forward, backward, margin)
-    found, scores = best_neighbors(forward, backward, margin)
-    ahead = ScoredPairs(np.arange(len(found)), found, scores)
-    found, scores = best_neighbors(backward, forward, margin)
-    back = ScoredPairs(found, np.arange(len(found)), scores)
+    targets, scores = best_neighbors(forward, backward, margin)
+    ahead = ScoredPairs(np.arange(len(targets)), targets, scores)
+    sources, scores = best_neighbors(backward, forward, margin)
+    back = ScoredPairs(sources, np.arange(len(sources)), scores)
     if candidates is Candidates.FORWARD:
         return best_first(ahead)
     if candidates is Candidates.BACKWARD:
@@ -80,33 +79,41 @@ def candidate_pairs(
 
 
 def best_neighbors(own: Neighbors, other: Neighbors, margin: Margin) -> tuple[Rows, Scores]:
-    """Return the neighbor with the highest margin score for each of n rows, int64 (n,), and this
-    score, (n,).
-    """
+    """Return for each of n rows the neighbor with the highest margin score, and the score, (n,)."""
     cosines = own.similarities.astype(np.float64)
     scores = margin_scores(cosines, own.means[:, None], other.means[own.indices], margin)
-    best = scores.argmax(axis=1)[:, None]  # the nearer of equally good neighbors
-    return np.take_along_axis(own.indices, best, 1)[:, 0], np.take_along_axis(scores, best, 1)[:, 0]
+    rows = np.arange(len(scores))
+    best = scores.argmax(axis=1)  # the nearer of equally good neighbors
+    return own.indices[rows, best], scores[rows, best]
 
 
 def _all_pairs(forward: Neighbors, backward: Neighbors, margin: Margin) -> ScoredPairs:
-    """Return every pair of neighbors in either direction, once; arguments as for `candidate_pairs`."""
+    """Return every pair of neighbors in either direction, once."""
+    source, target, scores = _pairs_with_neighbors(forward, backward, margin)
+    back_target, back_source, back_scores = _pairs_with_neighbors(backward, forward, margin)
+    source = np.concatenate([source, back_source])
+    target = np.concatenate([target, back_target])
     width = len(backward.indices)
-    keys, scores = [], []
-    for own, other, ahead in ((forward, backward, True), (backward, forward, False)):
-        rows = np.repeat(np.arange(len(own.indices)), own.indices.shape[1])
-        found, cosines = own.indices.ravel(), own.similarities.ravel().astype(np.float64)
-        keys.append(rows * width + found if ahead else found * width + rows)
-        scores.append(margin_scores(cosines, own.means[rows], other.means[found], margin))
-    distinct, first = np.unique(np.concatenate(keys), return_index=True)
-    return best_first(
-        ScoredPairs(distinct // width, distinct % width, np.concatenate(scores)[first])
-    )
+    keys, first = np.unique(source * width + target, return_index=True)
+    scores = np.concatenate([scores, back_scores])[first]
+    return best_first(ScoredPairs(keys // width, keys % width, scores))
+
+
+def _pairs_with_neighbors(
+    own: Neighbors, other: Neighbors, margin: Margin
+) -> tuple[Rows, Rows, Scores]:
+    """Return each row with each of its neighbors: rows, neighbors and scores, (n k,)."""
+    rows = np.repeat(np.arange(len(own.indices)), own.indices.shape[1])
+    neighbors = own.indices.ravel()
+    cosines = own.similarities.ravel().astype(np.float64)
+    scores = margin_scores(cosines, own.means[rows], other.means[neighbors], margin)
+    return rows, neighbors, scores
 
 
 def unordered(pairs: ScoredPairs) -> ScoredPairs:
     """Return each pair of one text once, with the earlier row first and its best score."""
-    low, high = np.minimum(pairs.source, pairs.target), np.maximum(pairs.source, pairs.target)
+    low = np.minimum(pairs.source, pairs.target)
+    high = np.maximum(pairs.source, pairs.target)
     pairs = best_first(ScoredPairs(low, high, pairs.scores))
     _, first = np.unique(pairs.source * (high.max(initial=0) + 1) + pairs.target, return_index=True)
     return pairs.at(np.sort(first))
@@ -118,11 +125,10 @@ def best_first(pairs: ScoredPairs) -> ScoredPairs:
 
 
 def one_to_one(pairs: ScoredPairs) -> ScoredPairs:
-    """Go through the pairs, best first, and keep each pair whose two sentences are not in an
-    earlier pair.
-    """
+    """Keep the best pairs, each sentence in at most one pair."""
     pairs = best_first(pairs)
-    sources, targets = set[int](), set[int]()
+    sources = set[int]()
+    targets = set[int]()
     kept = []
     for position, (source, target) in enumerate(
         zip(pairs.source.tolist(), pairs.target.tolist(), strict=True)

@@ -13,9 +13,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 from zipfile import BadZipFile
 
 import numpy as np
+from numpy.typing import NDArray
 from tqdm import tqdm
 
 from st_paragram.core.extras import installed_version
@@ -47,7 +49,7 @@ from st_paragram.tools.work import make, work_folder
 
 logger = logging.getLogger(__name__)
 
-_Write = Callable[[int, int], Sequence[Neighbors]]
+_Search = Callable[[int, int], Sequence[Neighbors]]
 
 _UNKNOWN = "zeros without a known token or letter"  # the rule of stored vectors
 _STEPS = ("sentences", "embed", "search", "pairs")
@@ -66,8 +68,10 @@ class Searched:
 
     def __str__(self) -> str:
         """Describe the search in words."""
+        if self.effort is None:
+            return "exact"
         parts = f" in {self.parts} parts" if self.parts > 1 else ""
-        return f"index {self.index}{parts}, {self.effort}" if self.effort else "exact"
+        return f"index {self.index}{parts}, {self.effort}"
 
 
 @dataclass(frozen=True)
@@ -95,27 +99,32 @@ class MiningReport:
         """Format the report as plain text."""
         lines = []
         for name, counts in zip(self.texts, self.counts, strict=True):
-            read = f"{counted(counts.lines, 'line')}, {counted(counts.sentences, 'sentence')}"
             left_out = (
                 f"{counts.blank:,} blank, {counts.near_empty:,} near-empty, {counts.repeated:,}"
                 " repeated"
             )
-            often = f", {counts.boilerplate:,} too frequent" if counts.boilerplate else ""
-            often += f", {counts.unknown:,} without a known token" if counts.unknown else ""
-            most = f"the most frequent occurs {counted(counts.most_repeated, 'time')}"
-            lines.append(f"{name}: {read} ({left_out}{often}; {most})")
-        ways = (
-            ("among themselves",)
-            if len(self.texts) == 1
-            else ("source to target", "target to source")
-        )
-        lines += [f"{way}: {searched}" for way, searched in zip(ways, self.searched, strict=True)]
+            if counts.boilerplate:
+                left_out += f", {counts.boilerplate:,} too frequent"
+            if counts.unknown:
+                left_out += f", {counts.unknown:,} without a known token"
+            lines.append(
+                f"{name}: {counted(counts.lines, 'line')}, {counted(counts.sentences, 'sentence')}"
+                f" ({left_out}; the most frequent occurs {counted(counts.most_repeated, 'time')})"
+            )
+        directions = ["source to target", "target to source"]
+        if len(self.texts) == 1:
+            directions = ["among themselves"]
+        for direction, searched in zip(directions, self.searched, strict=True):
+            lines.append(f"{direction}: {searched}")
         if self.scores:
-            best, *others = self.scores.items()
-            shown = ", ".join(f"{float(share):.0%} {score:.3f}" for share, score in others)
-            lines.append(f"scores: best {best[1]:.3f}; reached by this share of the pairs: {shown}")
-        took = ", ".join(f"{name} {seconds:.1f}" for name, seconds in self.seconds.items())
-        return "\n".join([*lines, f"seconds: {took}"])
+            scores = [f"{float(share):.0%} {score:.3f}" for share, score in self.scores.items()]
+            lines.append(
+                f"scores: best {self.scores['0']:.3f}; reached by this share of the pairs:"
+                f" {', '.join(scores[1:])}"
+            )
+        seconds = ", ".join(f"{step} {time:.1f}" for step, time in self.seconds.items())
+        lines.append(f"seconds: {seconds}")
+        return "\n".join(lines)
 
 
 def mine(
@@ -145,34 +154,38 @@ def mine(
         >>> report = mine(["wiki.en", "wiki.es"], "mined.tsv", "p-sp-mini",
         ...     MiningSettings(threshold=0.0))
     """
-    settings, output = settings or MiningSettings(), Path(output)
+    settings = settings or MiningSettings()
+    output = Path(output)
     texts = names_of(texts)
-    columns = names_of(columns)
+    columns = names_of(columns) or [None] * len(texts)
     wanted = 1 if settings.paraphrase else 2
     if len(texts) != wanted:
-        seen = f"{counted(len(texts), 'text')} given, {wanted} needed"
-        raise SettingsError(f"{seen}; paraphrases are mined in one text, translations in two")
+        raise SettingsError(
+            f"{counted(len(texts), 'text')} given, {wanted} needed; paraphrases are mined in one"
+            " text, translations in two"
+        )
     if any(columns) and settings.with_ids:
         raise SettingsError(
             "columns cannot be combined with ids; leave one out (ids are read only from plain text)"
         )
-    keys = [digest(file_digest(text), installed_version()) for text in texts]
-    found, named, times = find(model), columns or [None] * wanted, [time.perf_counter()]
-    with work_folder(
-        output, overwrite, Path(work) if work else None, keep=work is not None
-    ) as folder:
-        keys = [
-            digest(*each, settings.with_ids, settings.most_repeats)
-            for each in zip(keys, named, strict=True)
-        ]
-        sides = [_read(folder, *each, settings) for each in zip(texts, keys, named, strict=True)]
+    text_keys = [digest(file_digest(text), installed_version()) for text in texts]
+    model_folder = find(model)
+    model_key = fingerprint(model_folder)
+    times = [time.perf_counter()]
+    work = Path(work) if work else None
+    with work_folder(output, overwrite, work, keep=work is not None) as folder:
+        sides = []
+        keys = []
+        for text, text_key, column in zip(texts, text_keys, columns, strict=True):
+            key = digest(text_key, column, settings.with_ids, settings.most_repeats)
+            sides.append(_read(folder / f"sentences-{key}", text, column, settings))
+            keys.append(digest(key, model_key, settings.vector_type, _UNKNOWN))
         times.append(time.perf_counter())
-        of_vectors = fingerprint(found), settings.vector_type, _UNKNOWN
-        keys = [digest(key, *of_vectors) for key in keys]
-        vectors = [
-            embed_sentences(side, folder / f"vectors-{key}", found, settings.vector_type, text)
-            for text, key, side in zip(texts, keys, sides, strict=True)
-        ]
+        vectors = []
+        for text, key, side in zip(texts, keys, sides, strict=True):
+            place = folder / f"vectors-{key}"
+            rows = embed_sentences(side, place, model_folder, settings.vector_type, name=text)
+            vectors.append(rows)
         for text, rows in zip(texts, vectors, strict=True):
             usable_neighbors(text, len(rows) - settings.paraphrase, settings.neighbors)
         times.append(time.perf_counter())
@@ -181,85 +194,99 @@ def mine(
         pairs = candidate_pairs(forward, backward, settings.margin, settings.candidates)
         if settings.paraphrase:
             pairs = unordered(pairs)
-            pairs = one_to_one(pairs) if settings.candidates is Candidates.MAX else pairs
+            if settings.candidates is Candidates.MAX:
+                pairs = one_to_one(pairs)
         if settings.threshold is not None:
             pairs = pairs.at(pairs.scores >= settings.threshold)
-        source = vectors[0].stored_numbers(pairs.source)
-        target = vectors[-1].stored_numbers(pairs.target)
-        _write(
-            ScoredPairs(source, target, pairs.scores),
-            (sides[0], sides[-1]),
-            settings.with_ids,
-            output,
+        stored = ScoredPairs(
+            vectors[0].stored_numbers(pairs.source),
+            vectors[-1].stored_numbers(pairs.target),
+            pairs.scores,
         )
+        _write(stored, sides, settings.with_ids, output)
         times.append(time.perf_counter())
-    scores = {
-        f"{share:g}": float(np.quantile(pairs.scores, 1 - share)) for share in _SHARES if len(pairs)
-    }
-    seconds = dict(zip(_STEPS, np.diff(times).tolist(), strict=True))
-    counts = tuple(
-        side.counts.without_unknown(len(rows)) for side, rows in zip(sides, vectors, strict=True)
+    counts = []
+    for side, rows in zip(sides, vectors, strict=True):
+        counts.append(side.counts.without_unknown(len(rows)))
+    scores = {}
+    if len(pairs):
+        for share in _SHARES:
+            scores[f"{share:g}"] = float(np.quantile(pairs.scores, 1 - share))
+    return MiningReport(
+        texts=tuple(texts),
+        counts=tuple(counts),
+        searched=searched,
+        pairs=len(pairs),
+        scores=scores,
+        seconds=dict(zip(_STEPS, np.diff(times).tolist(), strict=True)),
     )
-    return MiningReport(tuple(texts), counts, searched, len(pairs), scores, seconds)
 
 
-def _read(
-    folder: Path, text: str, key: str, column: str | None, settings: MiningSettings
-) -> Sentences:
-    """Return the distinct sentences of a text."""
+def _read(path: Path, text: str, column: str | None, settings: MiningSettings) -> Sentences:
+    """Return the distinct sentences of a text, in a folder."""
 
     def write(path: Path) -> None:
+        lines = read_texts(text, column)
         write_sentences(
-            read_texts(text, column), text, path, settings.with_ids, settings.most_repeats
+            lines, text, path, with_ids=settings.with_ids, most_repeats=settings.most_repeats
         )
 
-    return Sentences(make(folder / f"sentences-{key}", write))
+    return Sentences(make(path, write))
 
 
 def _search(
     folder: Path, vectors: Sequence[Rows], keys: Sequence[str], settings: MiningSettings
 ) -> tuple[Neighbors, Neighbors, tuple[Searched, ...]]:
-    """Return neighbors of the source rows and of the target rows, and how they were found; twice
-    for paraphrases.
+    """Return neighbors of source rows and of target rows, and how they were found.
 
     `vectors` are those of two texts, or of one for paraphrases, and `keys` are digests of
-    everything they depend on.
+    everything they depend on. For paraphrases, both neighbors are the same.
     """
-    source, target, k = vectors[0], vectors[-1], settings.neighbors
-    k_forward = min(k, len(target) - settings.paraphrase)
-    k_backward = min(k, len(source) - settings.paraphrase)
-    if factory := choose_index(settings.index, len(source), len(target), source.dim):
+    source = vectors[0]
+    target = vectors[-1]
+    k = settings.neighbors
+    factory = choose_index(settings.index, len(source), len(target), dim=source.dim)
+    if factory is not None:
         sides = list(zip(vectors, keys, strict=True))
-        ways = [
-            _through_index(folder, factory, *each, settings)
-            for each in zip(sides, sides[::-1], strict=True)
-        ]
-        return ways[0][0], ways[-1][0], tuple(way for _, way in ways)
+        forward, how_forward = _through_index(folder, factory, sides[0], sides[-1], settings)
+        if settings.paraphrase:
+            return forward, forward, (how_forward,)
+        backward, how_backward = _through_index(folder, factory, sides[1], sides[0], settings)
+        return forward, backward, (how_forward, how_backward)
     place = folder / f"neighbors-{digest(keys, k)}"
     if settings.paraphrase:
-        parts = _blocks(
-            place, len(source), lambda begin, end: exact_within(source, begin, end, k_forward + 1)
-        )
-        both = (
-            (begin + number * len(own[0].indices), own[number])
-            for begin, own in parts
-            for number in (0, 1)
-        )
-        among = united(both, len(source), k_forward + 1).without_self(np.arange(len(source)))
+        among = _search_within(place, source, k)
         return among, among, (Searched(),)
-    found = list(
-        _blocks(
-            place,
-            len(source),
-            lambda begin, end: exact_both_ways(source.rows(begin, end), target, k),
-        )
-    )
-    back = ((0, Neighbors(own.similarities, own.indices + begin)) for begin, (_, own) in found)
+
+    def search(begin: int, end: int) -> tuple[Neighbors, Neighbors]:
+        return exact_both_ways(source.rows(begin, end), target, k)
+
+    forward_parts = []
+    backward_parts = []
+    for begin, (forward, backward) in _blocks(place, len(source), search):
+        forward_parts.append(forward)
+        backward = Neighbors(backward.similarities, backward.indices + begin)
+        backward_parts.append((0, backward))
     return (
-        joined(own for _, (own, _) in found),
-        united(back, len(target), k_backward),
+        joined(forward_parts),
+        united(backward_parts, len(target), min(k, len(source))),
         (Searched(), Searched()),
     )
+
+
+def _search_within(place: Path, rows: Rows, k: int) -> Neighbors:
+    """Return the nearest other rows of each row."""
+    k = min(k, len(rows) - 1) + 1
+
+    def search(begin: int, end: int) -> tuple[Neighbors, Neighbors]:
+        return exact_within(rows, begin, end, k)
+
+    def parts() -> Iterator[tuple[int, Neighbors]]:
+        for begin, (own, later) in _blocks(place, len(rows), search):
+            yield begin, own
+            yield begin + len(own.indices), later
+
+    return united(parts(), len(rows), k).without_self(np.arange(len(rows)))
 
 
 def _through_index(
@@ -269,32 +296,41 @@ def _through_index(
     corpus: tuple[Rows, str],
     settings: MiningSettings,
 ) -> tuple[Neighbors, Searched]:
-    """Return neighbors of one text's rows in another text, or among its other rows; vectors come
-    with digests.
+    """Return neighbors of one text's rows in another text, or among its other rows.
+
+    Vectors come with digests.
     """
-    (asked, key), (rows, other), within = queries, corpus, settings.paraphrase
-    how = digest(other, factory, settings.memory, settings.seed)
-    index = Index(factory, rows, folder / f"index-{how}", settings)
-    effort = find_effort(asked, index, settings.neighbors, settings, within)
+    query_rows, query_key = queries
+    rows, corpus_key = corpus
+    within = settings.paraphrase
+    key = digest(corpus_key, factory, settings.memory, settings.seed)
+    index = Index(factory, rows, folder / f"index-{key}", settings)
+    effort = find_effort(query_rows, index, settings.neighbors, settings=settings, own=within)
     k = min(settings.neighbors, len(rows) - within)
 
     def search(begin: int, end: int) -> list[Neighbors]:
-        found = index.search(asked.rows(begin, end), k + within)
-        return [found.without_self(np.arange(begin, end)) if within else found]
+        neighbors = index.search(query_rows.rows(begin, end), k + within)
+        if within:
+            neighbors = neighbors.without_self(np.arange(begin, end))
+        return [neighbors]
 
-    place = folder / f"neighbors-{digest(key, how, settings.neighbors, effort.effort)}"
-    found = joined(own for _, (own,) in _blocks(place, len(asked), search))
-    return found, Searched(factory, len(index.parts), effort)
+    place = folder / f"neighbors-{digest(query_key, key, settings.neighbors, effort.effort)}"
+    parts = [part for _, (part,) in _blocks(place, len(query_rows), search)]
+    return joined(parts), Searched(factory, len(index.parts), effort)
 
 
-def _blocks(place: Path, count: int, search: _Write) -> Iterator[tuple[int, list[Neighbors]]]:
-    """Yield the results for blocks of `count` rows, with their first rows; computed unless they are
-    in the folder.
+def _blocks(place: Path, count: int, search: _Search) -> Iterator[tuple[int, list[Neighbors]]]:
+    """Yield the first row and the results of each block of `count` rows.
+
+    Blocks are computed unless they are in the folder.
     """
 
     def write(begin: int, end: int, path: Path) -> None:
-        found = search(begin, end)
-        np.savez(path, *(array for each in found for array in (each.similarities, each.indices)))
+        arrays: list[NDArray[Any]] = []
+        for neighbors in search(begin, end):
+            arrays.append(neighbors.similarities)
+            arrays.append(neighbors.indices)
+        np.savez(path, *arrays)
 
     for begin, end in tqdm(
         list(blocks(count, _QUERIES)), desc="search", unit=" blocks", disable=None, leave=False
@@ -305,16 +341,22 @@ def _blocks(place: Path, count: int, search: _Write) -> Iterator[tuple[int, list
             np.load(path) as file,
         ):
             arrays = [file[name] for name in file.files]
-        yield begin, [Neighbors(*each) for each in zip(arrays[::2], arrays[1::2], strict=True)]
+        pairs = zip(arrays[::2], arrays[1::2], strict=True)
+        yield begin, [Neighbors(cosines, rows) for cosines, rows in pairs]
 
 
 def _write(pairs: ScoredPairs, sides: Sequence[Sentences], with_ids: bool, output: Path) -> None:
     """Write `score TAB source TAB target`."""
-    first, second = [side.ids if with_ids else side.texts for side in sides]
     with atomic(output) as file:
         for begin, end in blocks(len(pairs), _WRITTEN):
-            some = pairs.at(slice(begin, end))
-            rows = zip(some.scores.tolist(), first(some.source), second(some.target), strict=True)
-            file.write(
-                "".join(f"{score:.6f}\t{one}\t{other}\n" for score, one, other in rows).encode()
-            )
+            block = pairs.at(slice(begin, end))
+            source = _texts(sides[0], block.source, with_ids)
+            target = _texts(sides[-1], block.target, with_ids)
+            rows = []
+            for score, first, second in zip(block.scores.tolist(), source, target, strict=True):
+                rows.append(f"{score:.6f}\t{first}\t{second}\n")
+            file.write("".join(rows).encode())
+
+
+def _texts(side: Sentences, rows: NDArray[np.int64], with_ids: bool) -> list[str]:
+    return side.ids(rows) if with_ids else side.texts(rows)

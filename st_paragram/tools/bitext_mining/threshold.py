@@ -1,6 +1,4 @@
-"""Thresholds for scored pairs, and the quality of the pairs above them, measured on known or
-labeled pairs.
-"""
+"""Thresholds for scored pairs, and the quality of the pairs above them."""
 
 from __future__ import annotations
 
@@ -65,19 +63,20 @@ class Extraction:
 
 
 def best_threshold(scores: Scores, right: NDArray[np.bool_], gold: int) -> float:
-    """Return the threshold with the highest F1: halfway between the last score above and the first
-    score below.
+    """Return the threshold with the highest F1.
 
-    Of equally good thresholds, it is the highest. Pairs with equal scores stay together. Infinite
+    It is halfway between the last score above and the first score below. Of equally good
+    thresholds, it is the highest. Pairs with equal scores stay together. Infinite
     if no pair is right. `right` marks the pairs that are among the `gold` gold pairs, some of which
     may be missing.
     """
     order = np.argsort(-scores, kind="stable")
-    scores, found = scores[order], np.cumsum(right[order])
-    if not len(scores) or not found[-1]:
+    scores = scores[order]
+    right_counts = np.cumsum(right[order])
+    if not len(scores) or not right_counts[-1]:
         return math.inf
     ends = np.append(np.flatnonzero(np.diff(scores)), len(scores) - 1)  # last pair with each score
-    f1 = 2 * found[ends] / (ends + 1 + gold)
+    f1 = 2 * right_counts[ends] / (ends + 1 + gold)
     cut = int(ends[f1.argmax()])
     if cut + 1 == len(scores):
         return float(scores[cut])
@@ -102,32 +101,34 @@ class Cut:
     pairs: int  # all pairs of the file
 
     def row(self) -> list[str]:
-        """Format a table row: shares in percent, precision with the lower end of its 95% interval."""
+        """Format a table row, with shares in percent."""
         sample = self.sample
         if math.isinf(sample.threshold):
             return [self.name, "none", *"------"]
-        least = float(wilson_lower(np.array(sample.right), np.array(sample.extracted)))
-        shares = (
-            f"{100 * share:.1f}" for share in (sample.precision, least, sample.recall, sample.f1)
-        )
-        kept = f"{self.kept:,} ({100 * self.kept / max(self.pairs, 1):.1f} %)"
+        lower = float(wilson_lower(np.array(sample.right), np.array(sample.extracted)))
         return [
             self.name,
             f"{sample.threshold:.6f}",
             f"{sample.right} of {sample.extracted}",
-            *shares,
-            kept,
+            f"{100 * sample.precision:.1f}",
+            f"{100 * lower:.1f}",
+            f"{100 * sample.recall:.1f}",
+            f"{100 * sample.f1:.1f}",
+            f"{self.kept:,} ({100 * self.kept / max(self.pairs, 1):.1f} %)",
         ]
 
 
 def read_labels(path: str) -> tuple[list[tuple[str, str]], NDArray[np.bool_]]:
-    """Read rows `label TAB first TAB second`, label 1 for good and 0 for bad pairs: n pairs, and
-    which are good.
+    """Read rows `label TAB first TAB second`, label 1 for good and 0 for bad pairs.
+
+    Returns:
+        n pairs, and which are good, (n,).
     """
-    pairs, right, counts = [], [], ReadCounts()
-    for label, first, second in read_rows(
-        TextSource((path,), ("label", "first"), further_columns=1), counts
-    ):
+    pairs = []
+    right = []
+    counts = ReadCounts()
+    source = TextSource((path,), ("label", "first"), further_columns=1)
+    for label, first, second in read_rows(source, counts):
         if label.strip() not in ("0", "1"):
             raise TextError(
                 f"{path}: row {counts.rows} has the label {label[:30]!r}; give 1 (good) or 0 (bad)"
@@ -135,39 +136,40 @@ def read_labels(path: str) -> tuple[list[tuple[str, str]], NDArray[np.bool_]]:
         pairs.append((first, second))
         right.append(label.strip() == "1")
     if len(set(right)) < 2:
-        seen = f"all {len(right)} pairs have the same label"
         raise TextError(
-            f"{path}: {seen}; a threshold needs both good and bad pairs, sampled at random from the"
-            " file"
+            f"{path}: all {len(right)} pairs have the same label; a threshold needs both good and"
+            " bad pairs, sampled at random from the file"
         )
     return pairs, np.array(right)
 
 
 def wilson_lower(right: NDArray[np.int64], taken: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the lower ends of 95% intervals of shares (Wilson, JASA 1927), float64; 0 if nothing
-    was taken.
+    """Return the lower ends of 95% intervals of shares (Wilson, JASA 1927).
+
+    An end is 0 if nothing was taken.
     """
     n = np.maximum(taken, 1)
-    share, z2 = right / n, _Z * _Z
-    low = (share + z2 / (2 * n) - _Z * np.sqrt(share * (1 - share) / n + z2 / (4 * n * n))) / (
-        1 + z2 / n
-    )
+    share = right / n
+    z2 = _Z * _Z
+    width = _Z * np.sqrt(share * (1 - share) / n + z2 / (4 * n * n))
+    low = (share + z2 / (2 * n) - width) / (1 + z2 / n)
     return np.where(taken > 0, np.maximum(low, 0), 0.0)
 
 
 def lowest_threshold(
     scores: Scores, right: NDArray[np.bool_], precision: float, surely: bool = False
 ) -> float:
-    """Return the lowest score above which the share of good pairs reaches `precision`; infinite if
-    there is none.
+    """Return the lowest score above which the share of good pairs reaches `precision`.
 
-    With `surely`, the lower end of the share's 95% interval must reach it.
+    It is infinite if there is none. With `surely`, the lower end of the share's 95% interval must
+    reach it.
     """
     order = np.argsort(-scores, kind="stable")
-    scores, found = scores[order], np.cumsum(right[order], dtype=np.int64)
+    scores = scores[order]
+    right_counts = np.cumsum(right[order], dtype=np.int64)
     last = np.append(scores[1:] < scores[:-1], True)  # pairs with equal scores stay together
     taken = np.arange(1, len(scores) + 1)
-    share = wilson_lower(found, taken) if surely else found / taken
+    share = wilson_lower(right_counts, taken) if surely else right_counts / taken
     enough = np.flatnonzero(last & (share >= precision))
     return float(scores[enough[-1]]) if len(enough) else math.inf
 
@@ -175,8 +177,7 @@ def lowest_threshold(
 def suggest(
     sample: Scores, right: NDArray[np.bool_], precision: float, scores: Scores
 ) -> list[Cut]:
-    """Suggest thresholds for a precision, for the lower end of its 95% interval, and for the best
-    F1.
+    """Suggest thresholds for a precision, for its 95% interval, and for the best F1.
 
     `sample` has the scores of labeled pairs, `right` whether each is good, and `scores` the scores
     of the whole file.
@@ -187,15 +188,12 @@ def suggest(
         f"precision {precision:g}, surely": lowest_threshold(sample, right, precision, surely=True),
         "best F1": best_threshold(sample, right, gold),
     }
-    return [
-        Cut(
-            name,
-            extract(sample, right, gold, threshold),
-            int((scores >= threshold).sum()),
-            len(scores),
-        )
-        for name, threshold in thresholds.items()
-    ]
+    cuts = []
+    for name, threshold in thresholds.items():
+        extraction = extract(sample, right, gold, threshold)
+        kept = int((scores >= threshold).sum())
+        cuts.append(Cut(name, extraction, kept=kept, pairs=len(scores)))
+    return cuts
 
 
 def table(cuts: Sequence[Cut]) -> str:

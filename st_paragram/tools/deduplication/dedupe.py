@@ -1,7 +1,7 @@
-"""Removal of duplicates from a text or a parallel text, in memory; remaining lines are written
-unchanged.
+"""Removal of duplicates from a text or a parallel text, in memory.
 
-A row is removed only if it is a duplicate of a row that is kept.
+Remaining lines are written unchanged. A row is removed only if it is a duplicate of a row that is
+kept.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import IO
+from itertools import compress
+from typing import IO, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +22,7 @@ from st_paragram.core.text.parallel import unequal, wrong_columns
 from st_paragram.core.text.streams import BYTE_ORDER_MARK, decode, read_blocks, stream_name
 from st_paragram.core.text.tables import open_columns
 from st_paragram.errors import TextError
-from st_paragram.tools.deduplication.keys import Hashes, form, keys
+from st_paragram.tools.deduplication.keys import Form, Hashes, form, keys
 from st_paragram.tools.deduplication.settings import DeduplicationSettings
 from st_paragram.tools.deduplication.tokens import has_points, is_unspaced
 
@@ -32,7 +33,14 @@ _COMPARED = 200  # maximum rows to compare per key, which bounds the work for ve
 _HELD = 1 << 14  # texts whose n-grams are cached
 
 Links = NDArray[np.int32]
-Found = tuple[int, float]  # a reason and the similarity
+View = tuple[int, ...]  # sides of a pair
+
+
+class Match(NamedTuple):
+    """Why a text is a duplicate of another."""
+
+    reason: int  # index in `REASONS`
+    similarity: float
 
 
 @dataclass(frozen=True)
@@ -57,17 +65,19 @@ class Deduplicated:
         return dict(zip(REASONS, numbers.tolist(), strict=True))
 
     def why(self, row: int) -> str:
-        """Return why a row was removed: "first exact, second minhash 0.87"; a single side needs no
-        name.
-        """
-        sides = ("first ", "second ") if len(self.columns) == 2 else ("",)
-        parts = zip(sides, self.reasons[row].tolist(), self.similarities[row].tolist(), strict=True)
-        return ", ".join(
-            f"{side}{REASONS[reason]}"
-            + f" {int(value * 100 + 1e-4) / 100:.2f}" * (reason == _MINHASH)
-            for side, reason, value in parts
-            if reason >= 0
-        )
+        """Return why a row was removed, such as "first exact, second minhash 0.87"."""
+        parts = []
+        for side, reason in enumerate(self.reasons[row].tolist()):
+            if reason < 0:
+                continue
+            part = REASONS[reason]
+            if len(self.columns) == 2:
+                part = f"{('first', 'second')[side]} {part}"
+            if reason == _MINHASH:
+                similarity = float(self.similarities[row, side])
+                part += f" {int(similarity * 100 + 1e-4) / 100:.2f}"
+            parts.append(part)
+        return ", ".join(parts)
 
     def write(self, outputs: Sequence[IO[bytes]], removed: IO[bytes] | None = None) -> None:
         """Write the kept rows to one output for each file that was read.
@@ -77,9 +87,7 @@ class Deduplicated:
         """
         kept = self.kept.tolist()
         for lines, output in zip(self.files, outputs, strict=True):
-            output.writelines(
-                line + b"\n" for line, stays in zip(lines, kept, strict=True) if stays
-            )
+            output.writelines(line + b"\n" for line in compress(lines, kept))
         if removed:
             for row in np.flatnonzero(~self.kept).tolist():
                 text = "\t".join(column[row] for column in self.columns)
@@ -113,35 +121,52 @@ def deduplicate(
     """
     settings = settings or DeduplicationSettings()
     files = [_lines(path, names) for path in paths]
-    if len({len(lines) for lines in files}) > 1:
-        raise unequal(list(map(stream_name, paths)), list(map(len, files)))
-    texts = [[line.decode().rstrip("\r") for line in lines] for lines in files]
-    for column in texts:
-        column[0] = column[0].removeprefix("\ufeff")
+    counts = [len(lines) for lines in files]
+    if len(set(counts)) > 1:
+        raise unequal([stream_name(path) for path in paths], counts)
+    texts = [_texts(lines) for lines in files]
     if columns > len(files):
-        for number, line in enumerate(texts[0], 1):
-            if line.count("\t") != 1 and line.strip():
-                raise TextError(wrong_columns(stream_name(paths[0]), number, line))
-        pairs = [line.partition("\t") for line in texts[0]]  # a blank line has two empty texts
-        texts = [[pair[0] for pair in pairs], [pair[2] for pair in pairs]]
-    sizes = np.sum([np.fromiter(map(len, lines), np.int64) for lines in files], axis=0)
-    order = (
-        np.argsort(-sizes, kind="stable") if settings.keep == "longest" else np.arange(len(sizes))
-    )
-    return Deduplicated(files, texts, *_decide(texts, settings, order))
+        texts = _sides(stream_name(paths[0]), texts[0])
+    order = np.arange(counts[0])
+    if settings.keep == "longest":
+        sizes = np.sum([_sizes(lines) for lines in files], axis=0)
+        order = np.argsort(-sizes, kind="stable")
+    kept_row, reasons, similarities = _decide(texts, settings, order)
+    return Deduplicated(files, texts, kept_row=kept_row, reasons=reasons, similarities=similarities)
+
+
+def _texts(lines: Sequence[bytes]) -> list[str]:
+    texts = [line.decode().rstrip("\r") for line in lines]
+    texts[0] = texts[0].removeprefix("\ufeff")
+    return texts
+
+
+def _sides(name: str, rows: Sequence[str]) -> list[list[str]]:
+    """Return the two sides of tab-separated pairs; a blank line has two empty texts."""
+    first = []
+    second = []
+    for number, row in enumerate(rows, 1):
+        if row.count("\t") != 1 and row.strip():
+            raise TextError(wrong_columns(name, number, row))
+        one, _, two = row.partition("\t")
+        first.append(one)
+        second.append(two)
+    return [first, second]
+
+
+def _sizes(lines: Sequence[bytes]) -> NDArray[np.int64]:
+    return np.array([len(line) for line in lines], np.int64)
 
 
 def _lines(path: str, names: Sequence[str]) -> list[bytes]:
     """Read the lines of a UTF-8 file."""
-    name, lines = stream_name(path), list[bytes]()
-    with ExitStack() as stack:
-        bar = stack.enter_context(
-            tqdm(desc="read", unit="B", unit_scale=True, disable=None, leave=False)
-        )
+    name = stream_name(path)
+    lines: list[bytes] = []
+    bar = tqdm(desc="read", unit="B", unit_scale=True, disable=None, leave=False)
+    with ExitStack() as stack, bar:
         for block in read_blocks(name, open_columns(path, names, stack)):
-            decode(
-                name, block.removeprefix(BYTE_ORDER_MARK) if not lines else block, len(lines) + 1
-            )
+            text = block if lines else block.removeprefix(BYTE_ORDER_MARK)
+            decode(name, text, len(lines) + 1)
             lines += block.split(b"\n")
             bar.update(len(block))
     if not lines:
@@ -152,33 +177,36 @@ def _lines(path: str, names: Sequence[str]) -> list[bytes]:
 def _decide(
     columns: Sequence[Sequence[str]], settings: DeduplicationSettings, order: NDArray[np.int64]
 ) -> tuple[NDArray[np.int32], NDArray[np.int8], NDArray[np.float32]]:
-    """Decide in a given order, int64 (n,), which of n rows are kept; return the arrays of
-    `Deduplicated`.
-    """
-    count, views = len(columns[0]), settings.views(len(columns))
+    """Decide in a given order, int64 (n,), which of n rows are kept."""
+    count = len(columns[0])
+    views = settings.views(len(columns))
     kept_row = np.full(count, -1, np.int32)
     reasons = np.full((count, len(columns)), -1, np.int8)
     similarities = np.zeros((count, len(columns)), np.float32)
-    kept, compare = bytearray(b"\1") * count, _comparison(columns, settings)
-    by_view, forms, lengths = keys(columns, settings)
-    links = [[_link(column, order) for column in of_view] for of_view in by_view]
-    del by_view
+    kept = bytearray(b"\1") * count
+    compare = _comparison(columns, settings)
+    keys_of_views, forms, lengths = keys(columns, settings)
+    links_of_views = []
+    is_linked = np.zeros(count, bool)
+    for view_keys in keys_of_views:
+        links = [_link(column, order) for column in view_keys]
+        links_of_views.append(links)
+        for link in links:
+            is_linked |= link >= 0
+    del keys_of_views
     may_match = _quick_comparison(forms, lengths)
-    linked = np.logical_or.reduce([each >= 0 for of_view in links for each in of_view])
-    rows = order[linked[order]].tolist()
+    rows = order[is_linked[order]].tolist()
     for row in tqdm(rows, desc="compare", unit=" rows", unit_scale=True, disable=None, leave=False):
-        pairs = (
-            (view, other)
-            for view, of in zip(views, links, strict=True)
-            for other in _candidates(row, of, kept)
-        )
-        for view, other in pairs:
-            if not all(may_match(row, other, side) for side in view):
+        for view, candidate in _candidates(row, views, links_of_views, kept):
+            if not all(may_match(row, candidate, side) for side in view):
                 continue
-            found = [compare(row, other, side) for side in view]
-            if all(found):
-                kept[row], kept_row[row] = 0, other
-                reasons[row, list(view)], similarities[row, list(view)] = zip(*found, strict=True)  # type: ignore[arg-type]
+            results = [compare(row, candidate, side) for side in view]
+            matches = [match for match in results if match is not None]
+            if len(matches) == len(view):
+                kept[row] = 0
+                kept_row[row] = candidate
+                reasons[row, list(view)] = [match.reason for match in matches]
+                similarities[row, list(view)] = [match.similarity for match in matches]
                 break
     return kept_row, reasons, similarities
 
@@ -186,23 +214,22 @@ def _decide(
 def _quick_comparison(
     forms: Sequence[Hashes], lengths: Sequence[NDArray[np.int32]]
 ) -> Callable[[int, int, int], bool]:
-    """Make a function that excludes one side of two rows: different texts of the same length are
-    not duplicates.
+    """Return a function that excludes one side of two rows.
+
+    Different texts of the same length are not duplicates.
     """
     keys_of = [form.data for form in forms]
     lengths_of = [length.data for length in lengths]
 
-    def may_match(row: int, other: int, side: int) -> bool:
-        same_key = keys_of[side][row] == keys_of[side][other]
-        return same_key or lengths_of[side][row] != lengths_of[side][other]
+    def may_match(row: int, candidate: int, side: int) -> bool:
+        same_key = keys_of[side][row] == keys_of[side][candidate]
+        return same_key or lengths_of[side][row] != lengths_of[side][candidate]
 
     return may_match
 
 
 def _link(keys: Hashes, order: NDArray[np.int64]) -> Links:
-    """Return for each row the previous row, in a given order, with the same key, int32 (n,); -1 for
-    none.
-    """
+    """Return for each row the previous row in an order with the same key, (n,); -1 for none."""
     rows = order[np.argsort(keys[order], kind="stable")]
     same = (keys[rows[1:]] == keys[rows[:-1]]) & (keys[rows[1:]] > 0)
     links = np.full(len(keys), -1, np.int32)
@@ -210,57 +237,62 @@ def _link(keys: Hashes, order: NDArray[np.int64]) -> Links:
     return links
 
 
-def _candidates(row: int, links: Sequence[Links], kept: bytearray) -> Iterator[int]:
-    """Yield the kept rows that share a key with a row, each once."""
-    seen = set[int]()
-    for link in links:
-        first = other = int(link[row])
-        while other >= 0 and not kept[other]:
-            other = int(link[other])
-        if other != first:
-            link[row] = other  # so that no removed row is visited twice
-        for _ in range(_COMPARED):
-            if other < 0:
-                break
-            if other not in seen:
-                seen.add(other)
-                yield other
-            other = int(link[other])
+def _candidates(
+    row: int, views: Sequence[View], links_of_views: Sequence[Sequence[Links]], kept: bytearray
+) -> Iterator[tuple[View, int]]:
+    """Yield views and the kept rows that share a key of a view with a row, each once."""
+    for view, links in zip(views, links_of_views, strict=True):
+        earlier = set[int]()
+        for link in links:
+            candidate = int(link[row])
+            while candidate >= 0 and not kept[candidate]:
+                candidate = int(link[candidate])
+            link[row] = candidate  # so that no removed row is visited twice
+            for _ in range(_COMPARED):
+                if candidate < 0:
+                    break
+                if candidate not in earlier:
+                    earlier.add(candidate)
+                    yield view, candidate
+                candidate = int(link[candidate])
 
 
 def _comparison(
     columns: Sequence[Sequence[str]], settings: DeduplicationSettings
-) -> Callable[[int, int, int], Found | None]:
-    """Make a function that compares one side of two rows; it returns the reason for duplicates,
-    otherwise None.
-    """
-    form_of = lru_cache(_HELD)(lambda row, side, points: form(columns[side][row], settings, points))
+) -> Callable[[int, int, int], Match | None]:
+    """Return a function that compares one side of two rows; it returns None if they differ."""
+    has_exact = "exact" in settings.methods
+    has_minhash = "minhash" in settings.methods
 
-    def compare(row: int, other: int, side: int) -> Found | None:
-        one, two = columns[side][row], columns[side][other]
-        if "exact" in settings.methods and one == two:
-            return _EXACT, 1.0
-        points = has_points(one) and has_points(two)  # a text without them has the same words
-        first, second = form_of(row, side, points), form_of(other, side, points)
-        if "exact" in settings.methods and settings.normalize and first.key == second.key:
-            return _NORMALIZED, 1.0
-        if "minhash" in settings.methods and first.essential == second.essential:
-            shared = len(first.ngrams & second.ngrams)
-            union = len(first.ngrams) + len(second.ngrams) - shared
-            if (
-                shared
-                and shared >= settings.threshold * union
-                and _adds_words(first.parts, second.parts)
-            ):
-                return _MINHASH, shared / union
+    @lru_cache(_HELD)
+    def form_of(row: int, side: int, points: bool) -> Form:
+        return form(columns[side][row], settings, points)
+
+    def compare(row: int, candidate: int, side: int) -> Match | None:
+        text = columns[side][row]
+        candidate_text = columns[side][candidate]
+        if has_exact and text == candidate_text:
+            return Match(_EXACT, 1.0)
+        # a text without points has the same words
+        points = has_points(text) and has_points(candidate_text)
+        first = form_of(row, side, points)
+        second = form_of(candidate, side, points)
+        if has_exact and settings.normalize and first.key == second.key:
+            return Match(_NORMALIZED, 1.0)
+        if not has_minhash or first.essential != second.essential:
+            return None
+        shared = len(first.ngrams & second.ngrams)
+        union = len(first.ngrams) + len(second.ngrams) - shared
+        is_near = shared and shared >= settings.threshold * union
+        if is_near and _adds_words(first.parts, second.parts):
+            return Match(_MINHASH, shared / union)
         return None
 
     return compare
 
 
 def _adds_words(first: Sequence[str], second: Sequence[str]) -> bool:
-    """Whether one of two texts has all parts of the other in the same order, and perhaps further
-    words.
+    """Whether one of two texts has all parts of the other in order, and perhaps more words.
 
     A single character of a script without spaces is rather a part of a word, so that the two words
     differ.

@@ -24,7 +24,8 @@ from st_paragram.tools.deduplication.tokens import essential, tokens
 
 Hashes = NDArray[np.uint64]
 
-_FACTOR, _SHIFT = np.uint64(0xD6E8FEB86659FD93), np.uint64(32)
+_FACTOR = np.uint64(0xD6E8FEB86659FD93)
+_SHIFT = np.uint64(32)
 _BLOCK = 1024  # rows processed together: few enough for their arrays to stay in the cache
 
 
@@ -51,46 +52,57 @@ def form(text: str, settings: DeduplicationSettings, points: bool = False) -> Fo
     words = tokens(text, points)
     parts: Sequence[str] = words if settings.unit == "word" else " ".join(words)
     return Form(
-        "".join(words) or text.strip(), parts, " ".join(essential(words)), ngrams(parts, settings)
+        key="".join(words) or text.strip(),
+        parts=parts,
+        essential=" ".join(essential(words)),
+        ngrams=ngrams(parts, settings),
     )
 
 
 def ngrams(parts: Sequence[str], settings: DeduplicationSettings) -> frozenset[str]:
-    """Return the n-grams of words or characters; a text shorter than an n-gram is a single n-gram."""
-    glue, size = (" ", 1) if settings.unit == "word" else ("", 5)
-    size = settings.ngram or size
-    if size == 1:
+    """Return the n-grams of words or characters; a shorter text is a single n-gram."""
+    is_word = settings.unit == "word"
+    size = settings.ngram or (1 if is_word else 5)
+    if size == 1 or not parts:
         return frozenset(parts)
-    count = max(len(parts) - size + 1, 1 if parts else 0)
+    glue = " " if is_word else ""
+    count = max(len(parts) - size + 1, 1)
     return frozenset(glue.join(parts[start : start + size]) for start in range(count))
 
 
 def keys(columns: Sequence[Sequence[str]], settings: DeduplicationSettings) -> Keys:
     """Compute the keys of n rows."""
-    starts = range(0, len(columns[0]), _BLOCK)
-    blocks = [
-        _of_block([column[start : start + _BLOCK] for column in columns], settings)
-        for start in starts
-    ]
+    views: list[list[Hashes]] = [[] for _ in settings.views(len(columns))]
+    forms: list[list[Hashes]] = [[] for _ in columns]
+    lengths: list[list[NDArray[np.int32]]] = [[] for _ in columns]
+    for start in range(0, len(columns[0]), _BLOCK):
+        texts = [column[start : start + _BLOCK] for column in columns]
+        block = _keys_of_block(texts, settings)
+        for parts, part in zip(views, block.views, strict=True):
+            parts.append(part)
+        for side in range(len(columns)):
+            forms[side].append(block.forms[side])
+            lengths[side].append(block.lengths[side])
     return Keys(
-        [np.hstack(parts) for parts in zip(*(block.views for block in blocks), strict=True)],
-        [np.hstack(parts) for parts in zip(*(block.forms for block in blocks), strict=True)],
-        [np.hstack(parts) for parts in zip(*(block.lengths for block in blocks), strict=True)],
+        [np.hstack(parts) for parts in views],
+        [np.hstack(parts) for parts in forms],
+        [np.hstack(parts) for parts in lengths],
     )
 
 
-def _of_block(columns: Sequence[Sequence[str]], settings: DeduplicationSettings) -> Keys:
+def _keys_of_block(columns: Sequence[Sequence[str]], settings: DeduplicationSettings) -> Keys:
     if settings.methods == ("exact",) and not settings.normalize:
         hashes = [_hashes(column) for column in columns]
         none = np.zeros(len(columns[0]), np.int32)
-        return Keys(
-            [_joined(hashes, view)[None] for view in settings.views(len(columns))],
-            hashes,
-            [none] * len(columns),
-        )
-    sides = [_forms(column, settings) for column in columns]
-    hashes = [_hashes([text.key for text in side]) for side in sides]
-    exact = hashes if settings.normalize else [_hashes(column) for column in columns]
+        views = [_joined(hashes, view)[None] for view in settings.views(len(columns))]
+        return Keys(views, hashes, [none] * len(columns))
+    sides = [[form(text, settings) for text in column] for column in columns]
+    forms = []
+    lengths = []
+    for side in sides:
+        forms.append(_hashes([text.key for text in side]))
+        lengths.append(np.array([len(text.parts) for text in side], np.int32))
+    exact = forms if settings.normalize else [_hashes(column) for column in columns]
     views = []
     for view in settings.views(len(columns)):
         parts = []
@@ -99,15 +111,7 @@ def _of_block(columns: Sequence[Sequence[str]], settings: DeduplicationSettings)
         if "minhash" in settings.methods:
             parts.append(_band_keys([sides[side] for side in view], settings))
         views.append(np.vstack(parts))
-    return Keys(views, hashes, [_lengths(side) for side in sides])
-
-
-def _forms(texts: Sequence[str], settings: DeduplicationSettings) -> list[Form]:
-    return [form(text, settings) for text in texts]
-
-
-def _lengths(texts: Sequence[Form]) -> NDArray[np.int32]:
-    return np.array([len(text.parts) for text in texts], np.int32)
+    return Keys(views, forms, lengths)
 
 
 def _hashes(texts: Sequence[str]) -> Hashes:
@@ -126,26 +130,22 @@ def _joined(hashes: Sequence[Hashes], view: tuple[int, ...]) -> Hashes:
 
 
 def _band_keys(sides: Sequence[Sequence[Form]], settings: DeduplicationSettings) -> Hashes:
-    """Compute the keys of n rows of 1 or 2 sides in all bands, uint64 (bands, n); 0 for rows
-    without n-grams.
-    """
+    """Compute the keys of n rows in all bands, uint64 (bands, n); 0 for rows without n-grams."""
     result = np.zeros((settings.bands, len(sides[0])), np.uint64)
-    filled = list[int]()
-    sizes = list[int]()
-    hashes = list[int]()
-    essentials = list[int]()
+    filled: list[int] = []
+    sizes: list[int] = []
+    hashes: list[int] = []
+    essentials: list[int] = []
     for index, row in enumerate(zip(*sides, strict=True)):
         before = len(hashes)
         for number, side in enumerate(row):
-            hashes += [
-                crc32(f"{number}{ngram}".encode("utf-8", "replace")) for ngram in side.ngrams
-            ]
+            for ngram in side.ngrams:
+                hashes.append(crc32(f"{number}{ngram}".encode("utf-8", "replace")))
         if len(hashes) > before:
             filled.append(index)
             sizes.append(len(hashes) - before)
-            essentials.append(
-                crc32("\t".join(side.essential for side in row).encode("utf-8", "replace"))
-            )
+            essential = "\t".join(side.essential for side in row)
+            essentials.append(crc32(essential.encode("utf-8", "replace")))
     if not filled:
         return result
     elements = np.array(hashes, np.uint64)

@@ -55,8 +55,7 @@ class DeduplicationSettings:
 
     @property
     def minima(self) -> int:
-        """The number r of minimum hashes per key: the maximum that finds texts at the threshold
-        with probability 0.99.
+        """The maximum number of minimum hashes per key that finds texts at the threshold.
 
         Sets of similarity s share a key in one of the bands with probability 1 - (1 - s**r)**bands
         (Leskovec, Rajaraman and Ullman, Mining of Massive Datasets, chapter 3).
@@ -67,11 +66,12 @@ class DeduplicationSettings:
         return max(1, math.floor(math.log(needed) / math.log(self.threshold)))
 
     def views(self, columns: int) -> tuple[tuple[int, ...], ...]:
-        """Return groups of the 1 or 2 sides; a row is a duplicate if all sides of one group are
-        duplicates.
+        """Return groups of the 1 or 2 sides.
+
+        A row is a duplicate if all sides of one group are duplicates.
         """
-        if columns == 1:
+        if columns == 1 or self.sides == "first":
             return ((0,),)
-        return {"both": ((0, 1),), "either": ((0,), (1,)), "first": ((0,),), "second": ((1,),)}[
-            self.sides
-        ]
+        if self.sides == "second":
+            return ((1,),)
+        return ((0, 1),) if self.sides == "both" else ((0,), (1,))

@@ -1,9 +1,8 @@
-"""What duplicates must have in common: words, numbers and symbols in order, without case, spaces
-and punctuation.
+"""What duplicates have in common: words, numbers and symbols, in order.
 
-Marks of punctuation count if they change a number or a name: between two digits ("1.5", "10:30"),
-before a number ("-5", ".5"), after one (5', 5"), as symbols ("C++", "C#", "5 %", "AT&T"), and in
-"A-", ".NET" and ":)".
+Case, spaces and most punctuation are ignored. Marks of punctuation count if they change a number or
+a name: between two digits ("1.5", "10:30"), before a number ("-5", ".5"), after one (5', 5"), as
+symbols ("C++", "C#", "5 %", "AT&T"), and in "A-", ".NET" and ":)".
 """
 
 from __future__ import annotations
@@ -66,9 +65,8 @@ _READ_AS = {
     if not 0xE0020 <= ord(character) <= 0xE007F
 }
 _READ_AS[0x2BC] = "'"
-_CHANGED = re.compile(
-    f"[{''.join(map(chr, sorted(code for code in _READ_AS if code < 0x10000)))}\U00010000-\U0010ffff]"
-)
+_READ_AS_BASIC = [chr(code) for code in sorted(_READ_AS) if code < 0x10000]
+_CHANGED = re.compile(f"[{''.join(_READ_AS_BASIC)}\U00010000-\U0010ffff]")
 _APOSTROPHE = regex.compile(r"(?<=\p{L})′(?=\p{L})")
 # Feet and inches, minutes and seconds: a mark after a digit that closes no quotation.
 _MAY_MEASURE = regex.compile(r"(?<=[0-9])['’′\"”]")
@@ -89,37 +87,42 @@ def _form(text: str) -> str:
 #: are different.
 NEGATIONS = frozenset(
     _form("""
-    not no never none nobody nothing neither nor without cannot t hardly nicht kein keine keinen keinem keiner
-    keines nie niemals niemand nichts ohne weder ne n pas jamais rien aucun aucune sans ni non nunca jamás nada
-    nadie ningún ninguno ninguna sin tampoco não jamais ninguém nenhum nenhuma sem nem mai nessun nessuno
-    nessuna niente senza né niet geen nooit niets zonder inte ikke ikkje aldrig aldri ingen intet inget utan
-    uden uten ekki ei emme ette eivät ilman nem sem nincs soha не нет ни никогда никто ничего без нельзя немає
-    ніколи ніхто нічого няма nie nigdy nikt nic bez není nikdy nije nisu ni ne nu niciodată fără nimeni nimic
-    nuk değil yok hiç asla deyil emas жок жоқ емес түгел δεν μη μην όχι χωρίς ποτέ չէ ոչ არ არა ვერ لا لم لن ليس
-    ليست غير ما دون بدون نه نیست نہیں نہ بغیر هیچ לא אין בלי אל אף नहीं न मत ना नाही नको बिना छैन না নেই নয় নি
-    ਨਹੀਂ ਨਾ નથી નહીં ન ഇല്ല അല്ല இல்லை அல்ல లేదు కాదు ಇಲ್ಲ ಅಲ್ಲ නැත නෑ tidak bukan tak jangan tanpa belum hindi
-    wala huwag không chẳng chưa đừng 안 못 없이 不 没 沒 無 无 未 别 別 非 勿 莫 မ hapana nid níl mitte ära polnud nav
-    nebija አይደለም չեմ չես չի չենք չեք չեն ez биш होइन si
-    aint dont doesnt didnt cant wont isnt arent wasnt werent couldnt shouldnt wouldnt havent hasnt hadnt
-    few rarely unless except half hundred hundreds thousand thousands million millions billion billions dozen dozens
-    twenty thirty forty fifty sixty seventy eighty ninety
-    wenige wenigen selten außer halb halbe halben halber halbes hundert tausend million millionen milliarde milliarden
-    dutzend zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neunzig
-    rarement sauf demi demie moitié cent cents mille million millions milliard milliards douzaine vingt trente quarante
-    cinquante soixante
-    pocos pocas raramente salvo excepto medio media mitad cien ciento cientos mil miles millón millones docena veinte
-    treinta cuarenta cincuenta sesenta setenta ochenta noventa
-    редко кроме половина половину пол сто тысяча тысячу тысячи тысяч миллион миллиона миллионов миллиард миллиарда
-    миллиардов дюжина дюжину двадцать тридцать сорок пятьдесят шестьдесят семьдесят восемьдесят девяносто
-    nadiren hariç yarım yüz bin milyon milyar düzine yirmi otuz kırk elli altmış yetmiş seksen doksan
+    not no never none nobody nothing neither nor without cannot t hardly nicht
+    kein keine keinen keinem keiner keines nie niemals niemand nichts ohne weder
+    ne n pas jamais rien aucun aucune sans ni non nunca jamás nada nadie ningún
+    ninguno ninguna sin tampoco não jamais ninguém nenhum nenhuma sem nem mai
+    nessun nessuno nessuna niente senza né niet geen nooit niets zonder inte ikke
+    ikkje aldrig aldri ingen intet inget utan uden uten ekki ei emme ette eivät
+    ilman nem sem nincs soha не нет ни никогда никто ничего без нельзя немає
+    ніколи ніхто нічого няма nie nigdy nikt nic bez není nikdy nije nisu ni ne nu
+    niciodată fără nimeni nimic nuk değil yok hiç asla deyil emas жок жоқ емес
+    түгел δεν μη μην όχι χωρίς ποτέ չէ ոչ არ არა ვერ لا لم لن ليس ليست غير ما دون
+    بدون نه نیست نہیں نہ بغیر هیچ לא אין בלי אל אף नहीं न मत ना नाही नको बिना छैन
+    না নেই নয় নি ਨਹੀਂ ਨਾ નથી નહીં ન ഇല്ല അല്ല இல்லை அல்ல లేదు కాదు ಇಲ್ಲ ಅಲ್ಲ නැත
+    නෑ tidak bukan tak jangan tanpa belum hindi wala huwag không chẳng chưa đừng 안
+    못 없이 不 没 沒 無 无 未 别 別 非 勿 莫 မ hapana nid níl mitte ära polnud nav nebija አይደለም
+    չեմ չես չի չենք չեք չեն ez биш होइन si aint dont doesnt didnt cant wont isnt
+    arent wasnt werent couldnt shouldnt wouldnt havent hasnt hadnt few rarely
+    unless except half hundred hundreds thousand thousands million millions
+    billion billions dozen dozens twenty thirty forty fifty sixty seventy eighty
+    ninety wenige wenigen selten außer halb halbe halben halber halbes hundert
+    tausend million millionen milliarde milliarden dutzend zwanzig dreißig vierzig
+    fünfzig sechzig siebzig achtzig neunzig rarement sauf demi demie moitié cent
+    cents mille million millions milliard milliards douzaine vingt trente quarante
+    cinquante soixante pocos pocas raramente salvo excepto medio media mitad cien
+    ciento cientos mil miles millón millones docena veinte treinta cuarenta
+    cincuenta sesenta setenta ochenta noventa редко кроме половина половину пол
+    сто тысяча тысячу тысячи тысяч миллион миллиона миллионов миллиард миллиарда
+    миллиардов дюжина дюжину двадцать тридцать сорок пятьдесят шестьдесят
+    семьдесят восемьдесят девяносто nadiren hariç yarım yüz bin milyon milyar
+    düzine yirmi otuz kırk elli altmış yetmiş seksen doksan
     """).split()
 ) | frozenset(_NEGATED.split("|"))
 _HAN_NUMBERS = frozenset("零一二三四五六七八九十百千万萬亿億两兩半")
 
 
 def tokens(text: str, points: bool = False) -> list[str]:
-    """Return the words, numbers and symbols of a text; `points` keeps the points of Hebrew and
-    Arabic.
+    """Return the words, numbers and symbols of a text.
 
     A character of a script without spaces is a word. A number is one token with all between its
     digits. Joined without spaces, the tokens are the same however the text was tokenized.
@@ -154,16 +157,14 @@ def is_unspaced(part: str) -> bool:
 
 
 def essential(parts: list[str]) -> list[str]:
-    """Return the tokens that no near-duplicate may add or lack: numbers, symbols, and words that
-    negate or measure.
-    """
-    return [
-        part
-        for part in parts
-        if part in NEGATIONS
-        or part in _HAN_NUMBERS
-        or not (part.isalpha() or _WORD.fullmatch(part))
-    ]
+    """Return the tokens that no near-duplicate may add or lack."""
+    return [part for part in parts if _is_essential(part)]
+
+
+def _is_essential(part: str) -> bool:
+    if part in NEGATIONS or part in _HAN_NUMBERS:
+        return True
+    return not part.isalpha() and not _WORD.fullmatch(part)
 
 
 def _measured(form: str) -> str:

@@ -29,8 +29,12 @@ _LENGTH_TOLERANCE = 0.01
 
 
 def nearest_neighbors(queries: Vectors, corpus: Vectors, k: int) -> Neighbors:
-    """Find the k (1 .. m) nearest rows of a corpus, float32 (m, D), for each query, float32 (n, D),
-    all unit vectors.
+    """Find the k nearest rows of a corpus for each query.
+
+    Args:
+        queries: Unit vectors, float32 (n, D).
+        corpus: Unit vectors, float32 (m, D).
+        k: Number of rows, 1 to m.
 
     `OMP_NUM_THREADS` sets the number of threads.
     """
@@ -39,8 +43,7 @@ def nearest_neighbors(queries: Vectors, corpus: Vectors, k: int) -> Neighbors:
 
 
 def nearest_both_ways(source: Vectors, target: Vectors, k: int) -> tuple[Neighbors, Neighbors]:
-    """Find the k nearest target rows, float32 (m, D), for every source row, float32 (n, D), and
-    vice versa.
+    """Find the k nearest target rows, (m, D), for every source row, (n, D), and vice versa.
 
     The result equals that of two searches, but needs only one product. There may be fewer than k
     rows.
@@ -50,34 +53,39 @@ def nearest_both_ways(source: Vectors, target: Vectors, k: int) -> tuple[Neighbo
 
 
 def _checked(queries: Vectors, corpus: Vectors, k: int) -> tuple[Vectors, Vectors]:
-    for name, vectors in (("queries", queries), ("corpus", corpus)):
-        if vectors.ndim != 2 or 0 in vectors.shape:
-            raise EvaluationError(
-                f"{name}: vectors of shape {vectors.shape}; give one vector per row, at least one"
-            )
-        squares = np.einsum("nd,nd->n", vectors, vectors)
-        bad = np.flatnonzero(~(np.abs(squares - 1) < _LENGTH_TOLERANCE))  # NaN fails the comparison
-        if len(bad):
-            seen = (
-                f"vector {bad[0] + 1} of {len(vectors)} has length"
-                f" {float(squares[bad[0]]) ** 0.5:.4g}, not 1"
-            )
-            raise EvaluationError(
-                f"{name}: {seen}; normalize the embeddings, or train another model if it is nan"
-            )
+    queries = _checked_vectors("queries", queries)
+    corpus = _checked_vectors("corpus", corpus)
     if queries.shape[1] != corpus.shape[1]:
-        seen = f"queries have {queries.shape[1]} dimensions, the corpus has {corpus.shape[1]}"
-        raise EvaluationError(f"{seen}; embed both with the same model")
+        raise EvaluationError(
+            f"queries have {queries.shape[1]} dimensions, the corpus has {corpus.shape[1]}; embed"
+            " both with the same model"
+        )
     if not 1 <= k <= len(corpus):
-        seen = f"{k} neighbors requested in a corpus of {len(corpus)} sentences"
-        raise SettingsError(f"{seen}; give a number from 1 to its size")
-    return np.ascontiguousarray(queries, np.float32), np.ascontiguousarray(corpus, np.float32)
+        raise SettingsError(
+            f"{k} neighbors requested in a corpus of {len(corpus)} sentences; give a number from 1"
+            " to its size"
+        )
+    return queries, corpus
+
+
+def _checked_vectors(name: str, vectors: Vectors) -> Vectors:
+    if vectors.ndim != 2 or 0 in vectors.shape:
+        raise EvaluationError(
+            f"{name}: vectors of shape {vectors.shape}; give one vector per row, at least one"
+        )
+    squares = np.einsum("nd,nd->n", vectors, vectors)
+    bad = np.flatnonzero(~(np.abs(squares - 1) < _LENGTH_TOLERANCE))  # NaN fails the comparison
+    if len(bad):
+        raise EvaluationError(
+            f"{name}: vector {bad[0] + 1} of {len(vectors)} has length"
+            f" {float(squares[bad[0]]) ** 0.5:.4g}, not 1; normalize the embeddings, or train"
+            " another model if it is nan"
+        )
+    return np.ascontiguousarray(vectors, np.float32)
 
 
 def exact(queries: Vectors, corpus: Rows, k: int) -> Neighbors:
-    """Find the k nearest rows of a corpus, or all if there are fewer, for each query, float32 (n,
-    D), unit vectors.
-    """
+    """Find the k nearest rows of a corpus, or all if there are fewer, for each query, (n, D)."""
     best = BestRows(len(queries), min(k + SPARE, len(corpus)))
     for begin, part in _parts(corpus, 0):
         for row, column, tile in _tiles(queries, part):
@@ -86,8 +94,7 @@ def exact(queries: Vectors, corpus: Rows, k: int) -> Neighbors:
 
 
 def exact_both_ways(queries: Vectors, corpus: Rows, k: int) -> tuple[Neighbors, Neighbors]:
-    """Find the nearest of m rows for each query, float32 (n, D), and the nearest queries for each
-    row.
+    """Find the nearest of m rows for each query, (n, D), and the nearest queries for each row.
 
     Returns:
         Neighbors of the queries, (n, min(k, m)), and of the rows, (m, min(k, n)).
@@ -122,15 +129,15 @@ def exact_within(corpus: Rows, begin: int, end: int, k: int) -> tuple[Neighbors,
 
 def _see_both_ways(best: BestRows, queries: Vectors, corpus: Rows, first: int, k: int) -> Neighbors:
     """Compare queries with the rows from `first` on; return the nearest queries of each row."""
-    none = (0, min(k, len(queries)))
-    found = [Neighbors(np.empty(none, np.float32), np.empty(none, np.int64))]
+    shape = (0, min(k, len(queries)))
+    parts = [Neighbors(np.empty(shape, np.float32), np.empty(shape, np.int64))]
     for begin, part in _parts(corpus, first):
         back = BestRows(len(part), min(k + SPARE, len(queries)))
         for row, column, tile in _tiles(queries, part):
             best.see(row, tile, begin + column)
             back.see_columns(column, tile, row)
-        found.append(_nearest(back, part, UnitRows(queries), k))
-    return joined(found)
+        parts.append(_nearest(back, part, UnitRows(queries), k))
+    return joined(parts)
 
 
 def _parts(corpus: Rows, first: int) -> Iterator[tuple[int, Vectors]]:
@@ -142,10 +149,10 @@ def _parts(corpus: Rows, first: int) -> Iterator[tuple[int, Vectors]]:
 def _tiles(
     queries: Vectors, part: Vectors, symmetric: bool = False
 ) -> Iterator[tuple[int, int, Vectors]]:
-    """Yield similarities of blocks of queries and rows: first query, first row, and an array that
-    is reused.
+    """Yield first query, first row and similarities of blocks of queries and rows.
 
-    If both are the same, `symmetric` leaves out the tiles below the diagonal.
+    The array of similarities is reused. If both are the same, `symmetric` leaves out the tiles
+    below the diagonal.
     """
     height = min(_SIDE, len(queries))
     # for few queries, a product of the same size
@@ -153,9 +160,11 @@ def _tiles(
     buffer = np.empty(height * min(width, len(part)), dtype=np.float32)
     for row, end in blocks(len(queries), height):
         for column, last in blocks(len(part), width):
-            if not symmetric or column >= row:
-                tile = buffer[: (end - row) * (last - column)].reshape(end - row, last - column)
-                yield row, column, np.matmul(queries[row:end], part[column:last].T, out=tile)
+            if symmetric and column < row:
+                continue
+            tile = buffer[: (end - row) * (last - column)].reshape(end - row, last - column)
+            np.matmul(queries[row:end], part[column:last].T, out=tile)
+            yield row, column, tile
 
 
 def _nearest(best: BestRows, queries: Vectors, corpus: Rows, k: int) -> Neighbors:
@@ -167,12 +176,12 @@ def _nearest(best: BestRows, queries: Vectors, corpus: Rows, k: int) -> Neighbor
     """
     k = min(k, best.rows.shape[1])
     reach = best.similarities[:, k - 1 : k] - 4 * corpus.dim / 2**24
-    return ranked(queries, corpus, np.where(best.similarities < reach, -1, best.rows), k)
+    rows = np.where(best.similarities < reach, -1, best.rows)
+    return ranked(queries, corpus, rows, k=k)
 
 
 def ranked(queries: Vectors, corpus: Rows, rows: NDArray[np.int64], k: int) -> Neighbors:
-    """Return the k nearest of given rows, int64 (n, c >= k), -1 for none, by cosines of the stored
-    vectors.
+    """Return the k nearest of given rows, int64 (n, c >= k), -1 for none, by exact cosines.
 
     Missing neighbors have cosine -1 and row 0.
     """
@@ -192,38 +201,42 @@ class BestRows:
     """
 
     def __init__(self, count: int, kept: int) -> None:
-        """Begin without candidates for n = `count` rows; c = `kept` candidates are kept, at least
-        1.
-        """
+        """Begin without candidates for n = `count` rows, which keep c = `kept` candidates."""
         self.similarities = np.full((count, kept), -np.inf, dtype=np.float32)
         self.rows = np.full((count, kept), -1, dtype=np.int64)
 
     def see(self, begin: int, tile: Vectors, first: int) -> None:
-        """Add a tile, (h, w): similarities of the rows from `begin` on with the candidates from
-        `first` on.
-        """
-        self._see(slice(begin, begin + tile.shape[0]), tile, first, of_columns=False)
+        """Add a tile, (h, w): rows from `begin` on with candidates from `first` on."""
+        rows = slice(begin, begin + tile.shape[0])
+        self._see(rows, tile, first, of_columns=False)
 
     def see_columns(self, begin: int, tile: Vectors, first: int) -> None:
-        """Add a tile, (h, w): similarities of the candidates from `first` on with the rows from
-        `begin` on.
-        """
-        self._see(slice(begin, begin + tile.shape[1]), tile, first, of_columns=True)
+        """Add a tile, (h, w): candidates from `first` on with rows from `begin` on."""
+        rows = slice(begin, begin + tile.shape[1])
+        self._see(rows, tile, first, of_columns=True)
 
     def _see(self, own: slice, tile: Vectors, first: int, of_columns: bool) -> None:
-        values, rows = self.similarities[own], self.rows[own]
-        if (native := kernels()) is not None:
+        values = self.similarities[own]
+        rows = self.rows[own]
+        native = kernels()
+        if native is not None:
             native.keep_best(tile, first, values, rows, of_columns, usable_threads())
+        elif of_columns:
+            _keep_best(tile.T, first, values, rows)
         else:
-            _keep_best(tile.T if of_columns else tile, first, values, rows)
+            _keep_best(tile, first, values, rows)
 
 
 def _keep_best(tile: Vectors, first: int, values: Vectors, rows: NDArray[np.int64]) -> None:
-    """Do the same as the kernel of this name; few similarities of later tiles are among the best."""
-    kept, least = values.shape[1], values[:, -1]
-    if tile.shape[1] > kept and np.isneginf(least).any():
-        least = np.maximum(least, np.partition(tile, -kept, axis=1)[:, -kept])
-    own, columns = np.nonzero(tile >= least[:, None])
+    """Do the same as the kernel of this name.
+
+    Few similarities of later tiles are among the best.
+    """
+    kept = values.shape[1]
+    minimum = values[:, -1]
+    if tile.shape[1] > kept and np.isneginf(minimum).any():
+        minimum = np.maximum(minimum, np.partition(tile, -kept, axis=1)[:, -kept])
+    own, columns = np.nonzero(tile >= minimum[:, None])
     touched = np.unique(own)
     all_own = np.concatenate([np.repeat(touched, kept), own])
     all_values = np.concatenate([values[touched].ravel(), tile[own, columns]])

@@ -78,8 +78,9 @@ class Index:
     """
 
     def __init__(self, factory: str, corpus: Rows, folder: Path, settings: SearchSettings) -> None:
-        """Build the indexes that are not in the folder, whose name should depend on everything that
-        affects them.
+        """Build the indexes that are not in the folder.
+
+        The name of the folder should depend on everything that affects the indexes.
 
         Args:
             factory: Factory string for faiss's `index_factory`.
@@ -87,28 +88,29 @@ class Index:
             folder: Folder for the files.
             settings: `memory` and `seed` are used.
         """
-        self.factory, self.corpus = factory, corpus
-        most = max(1, settings.memory // 2 // (2 * corpus.dim + 16))
+        self.factory = factory
+        self.corpus = corpus
+        max_rows = max(1, settings.memory // 2 // (2 * corpus.dim + 16))
         # equal sizes: a small last part would not fill its lists
-        size = -(-len(corpus) // -(-len(corpus) // most))
+        count = math.ceil(len(corpus) / max_rows)
         self.parts: list[tuple[int, Any]] = []
-        for begin, end in blocks(len(corpus), size):
-            path, faiss = (
-                make(
-                    folder / f"{begin:09d}.faiss", partial(self._build, begin, end, settings.seed)
-                ),
-                _faiss(),
-            )
+        faiss = _faiss()
+        for begin, end in blocks(len(corpus), math.ceil(len(corpus) / count)):
+            build = partial(self._build, begin, end, settings.seed)
+            path = make(folder / f"{begin:09d}.faiss", build)
             try:
                 self.parts.append((begin, faiss.read_index(str(path), faiss.IO_FLAG_MMAP)))
             # a damaged file may ask for any amount of memory
             except (RuntimeError, MemoryError) as error:
-                seen = f"not an index that faiss can read ({_reason(error)})"
-                raise MiningError(f"{path}: {seen}; remove it and start again") from error
+                raise MiningError(
+                    f"{path}: not an index that faiss can read ({_reason(error)}); remove it and"
+                    " start again"
+                ) from error
 
     def _build(self, begin: int, end: int, seed: int, path: Path) -> None:
-        """Train an index on a sample of rows, add all rows, and write it; its ids are rows minus
-        `begin`.
+        """Train an index on a sample of rows, add all rows, and write it.
+
+        Its ids are rows minus `begin`.
         """
         faiss = _faiss()
         with self._refused(f"cannot be built from {counted(end - begin, 'sentence')}"):
@@ -125,15 +127,15 @@ class Index:
     def _train(self, index: Any, begin: int, end: int, seed: int) -> None:
         rows = end - begin
         clusters = _ROWS_FOR_CODES
-        if (ivf := _faiss().try_extract_index_ivf(index)) is not None:
+        ivf = _faiss().try_extract_index_ivf(index)
+        if ivf is not None:
             clusters = ivf.nlist
             ivf.cp.niter = _ROUNDS
             if rows < clusters:
-                seen = (
+                raise SettingsError(
                     f"index {self.factory!r} has {counted(clusters, 'list')}, but there are {rows}"
-                    " sentences"
+                    " sentences; give fewer lists, or Flat"
                 )
-                raise SettingsError(f"{seen}; give fewer lists, or Flat")
         sample = np.random.default_rng(seed).permutation(rows)[: clusters * _TRAINING_ROWS_A_LIST]
         index.train(self.corpus.take(np.sort(sample) + begin))
 
@@ -143,46 +145,55 @@ class Index:
         try:
             yield
         except (RuntimeError, MemoryError) as error:
-            advice = "give another index, or Flat"
             raise SettingsError(
-                f"index {self.factory!r} {what}: {_reason(error)}; {advice}"
+                f"index {self.factory!r} {what}: {_reason(error)}; give another index, or Flat"
             ) from error
 
     @property
     def most_effort(self) -> float:
         """The maximum useful effort: the number of lists; without lists, no limit is known."""
-        lists = [_faiss().try_extract_index_ivf(index) for _, index in self.parts]
-        return max(math.inf if each is None else each.nlist for each in lists)
+        efforts = []
+        for _, index in self.parts:
+            ivf = _faiss().try_extract_index_ivf(index)
+            efforts.append(math.inf if ivf is None else ivf.nlist)
+        return max(efforts)
 
     def set_effort(self, effort: int) -> None:
-        """Set the number of lists (IVF) or nodes (HNSW) visited per query; no effect on other
-        kinds.
+        """Set the number of lists (IVF) or nodes (HNSW) visited per query.
+
+        It has no effect on other kinds.
         """
         faiss = _faiss()
         for _, index in self.parts:
-            if (lists := faiss.try_extract_index_ivf(index)) is not None:
-                lists.nprobe = min(effort, lists.nlist)
-            elif hasattr(inner := faiss.downcast_index(index), "hnsw"):
+            ivf = faiss.try_extract_index_ivf(index)
+            inner = faiss.downcast_index(index)
+            if ivf is not None:
+                ivf.nprobe = min(effort, ivf.nlist)
+            elif hasattr(inner, "hnsw"):
                 inner.hnsw.efSearch = effort
 
     def search(self, queries: Vectors, k: int) -> Neighbors:
-        """Find neighbors of queries, float32 (n, D), unit vectors; fewer than k if the indexes do
-        not find more.
-        """
-        return ranked(queries, self.corpus, self.candidates(queries, k + _SPARE), k)
+        """Find up to k neighbors of queries, float32 (n, D), unit vectors."""
+        rows = self.candidates(queries, k + _SPARE)
+        return ranked(queries, self.corpus, rows, k=k)
 
     def candidates(self, queries: Vectors, count: int) -> NDArray[np.int64]:
-        """Find up to `count` rows near each query in each part: int64 (n, c), -1 for none, in any
-        order.
+        """Find up to `count` rows near each query in each part.
+
+        Returns:
+            Rows in any order, -1 for none, int64 (n, c).
         """
-        found = []
+        parts = []
         for begin, index in self.parts:
-            asked = [queries[first:last] for first, last in blocks(len(queries), _QUERIES)]
-            most = min(count, index.ntotal)
+            max_rows = min(count, index.ntotal)
+            blocks_of_rows = []
             with self._refused("cannot be searched"):
-                rows = np.concatenate([index.search(block, most)[1] for block in asked])
-            found.append(np.where(rows < 0, -1, rows + begin))
-        return np.concatenate(found, axis=1)
+                for first, last in blocks(len(queries), _QUERIES):
+                    _, rows = index.search(queries[first:last], max_rows)
+                    blocks_of_rows.append(rows)
+            rows = np.concatenate(blocks_of_rows)
+            parts.append(np.where(rows < 0, -1, rows + begin))
+        return np.concatenate(parts, axis=1)
 
 
 def _reason(error: Exception) -> str:
@@ -215,9 +226,7 @@ class Effort:
     wanted: float = 0.0
 
     def __str__(self) -> str:
-        """Format as "effort 8, finds the nearest neighbor of 95.1 % of a sample, and 84.0 % of its
-        nearest 4".
-        """
+        """Describe the effort and its recall in words."""
         nearest = f"finds the nearest neighbor of {100 * self.recall:.1f} % of a sample"
         missed = f" ({100 * self.wanted:.1f} % wanted)" if self.recall < self.wanted else ""
         return (
@@ -229,40 +238,48 @@ class Effort:
 def find_effort(
     queries: Rows, index: Index, k: int, settings: SearchSettings, own: bool = False
 ) -> Effort:
-    """Set the minimum effort with enough recall (`settings.recall`) on a sample of the queries, or
-    the maximum.
+    """Set the minimum effort with enough recall on a sample of the queries, or the maximum.
 
     A warning says if no effort has enough recall. Each query has `k` neighbors, or fewer if there
     are fewer rows. `own`: the queries are the rows of the corpus, and each is left out of its own
     neighbors.
     """
     rows = np.sort(np.random.default_rng(settings.seed).permutation(len(queries))[:_SAMPLE])
-    sample, k = queries.take(rows), min(k, len(index.corpus) - own)
+    sample = queries.take(rows)
+    k = min(k, len(index.corpus) - own)
 
-    def others(neighbors: Neighbors) -> Neighbors:
+    def without_self(neighbors: Neighbors) -> Neighbors:
         return neighbors.without_self(rows) if own else neighbors
 
-    true, most = others(exact(sample, index.corpus, k + own)), index.most_effort
+    nearest = without_self(exact(sample, index.corpus, k + own))
     tried: dict[str, tuple[float, float]] = {}
     for effort in _EFFORTS:
         index.set_effort(effort)
-        found = others(index.search(sample, k + own))
-        tried[str(effort)] = recall(found.nearest(1), true.nearest(1)), recall(found, true)
-        if tried[str(effort)][0] >= settings.recall or effort >= most:
+        neighbors = without_self(index.search(sample, k + own))
+        recall_at_1 = recall(neighbors.nearest(1), nearest.nearest(1))
+        recall_at_k = recall(neighbors, nearest)
+        tried[str(effort)] = (recall_at_1, recall_at_k)
+        if recall_at_1 >= settings.recall or effort >= index.most_effort:
             break
-    result = Effort(effort, *tried[str(effort)], k=k, tried=tried, wanted=settings.recall)
-    if result.recall < settings.recall:
-        seen = (
-            f"finds the nearest neighbor of only {100 * result.recall:.1f} % of a sample at its"
-            " maximum effort"
+    if recall_at_1 < settings.recall:
+        logger.warning(
+            f"index {index.factory} finds the nearest neighbor of only {100 * recall_at_1:.1f} %"
+            f" of a sample at its maximum effort, but {100 * settings.recall:.1f} % are wanted"
+            " (--recall); --index Flat finds all"
         )
-        wanted = f"{100 * settings.recall:.1f} % are wanted (--recall)"
-        logger.warning(f"index {index.factory} {seen}, but {wanted}; --index Flat finds all")
-    return result
+    return Effort(
+        effort=effort,
+        recall=recall_at_1,
+        recall_at_k=recall_at_k,
+        k=k,
+        tried=tried,
+        wanted=settings.recall,
+    )
 
 
 def recall(found: Neighbors, true: Neighbors) -> float:
-    """Return the share of the k true neighbors of each query that were found; equally near rows are
-    interchangeable.
+    """Return the share of the k true neighbors of each query that were found.
+
+    Equally near rows are interchangeable.
     """
     return float((found.similarities >= true.similarities[:, -1:]).mean())

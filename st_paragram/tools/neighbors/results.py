@@ -15,8 +15,7 @@ NONE = -1.0  # cosine of a missing neighbor
 
 @dataclass(frozen=True)
 class Neighbors:
-    """The k nearest rows of a corpus for each of n queries, nearest first; ties in the order of
-    rows.
+    """The k nearest rows of a corpus for each of n queries, ties in the order of rows.
 
     Args:
         similarities: Cosines, float32 (n, k); -1 where fewer rows were found.
@@ -43,19 +42,17 @@ class Neighbors:
         )
 
     def without_self(self, rows: NDArray[np.int64]) -> Neighbors:
-        """Remove each query from its own neighbors, where queries are the rows (n,) of the corpus;
-        k falls by one.
-        """
+        """Remove each query, a row of the corpus, from its own neighbors; k falls by one."""
         own_last = np.argsort(self.indices == rows[:, None], axis=1, kind="stable")
         return self.at(own_last[:, :-1])
 
 
 def joined(parts: Iterable[Neighbors]) -> Neighbors:
     """Concatenate the neighbors of several blocks of queries."""
-    found = list(parts)
+    parts = list(parts)
     return Neighbors(
-        np.concatenate([each.similarities for each in found]),
-        np.concatenate([each.indices for each in found]),
+        np.concatenate([part.similarities for part in parts]),
+        np.concatenate([part.indices for part in parts]),
     )
 
 
@@ -69,12 +66,13 @@ def united(parts: Iterable[tuple[int, Neighbors]], count: int, k: int) -> Neighb
         k: Number of neighbors to keep; all parts together must have as many for each query.
     """
     best = Neighbors(np.full((count, k), -np.inf, np.float32), np.full((count, k), -1, np.int64))
-    for begin, found in parts:
-        own = slice(begin, begin + len(found.indices))
+    for begin, part in parts:
+        own = slice(begin, begin + len(part.indices))
         both = Neighbors(
-            np.concatenate([best.similarities[own], found.similarities], axis=1),
-            np.concatenate([best.indices[own], found.indices], axis=1),
+            np.concatenate([best.similarities[own], part.similarities], axis=1),
+            np.concatenate([best.indices[own], part.indices], axis=1),
         )
         kept = both.at(np.argsort(-both.similarities, axis=1, kind="stable")[:, :k])
-        best.similarities[own], best.indices[own] = kept.similarities, kept.indices
+        best.similarities[own] = kept.similarities
+        best.indices[own] = kept.indices
     return best

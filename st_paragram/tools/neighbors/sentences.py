@@ -103,17 +103,20 @@ def write_sentences(
         most_repeats: Leave out sentences that occur more often, such as menus and headers.
     """
     folder.mkdir()
-    counts, names = SentenceCounts(), ("text", "ids")[: 1 + with_ids]
-    hashes, lengths = [np.zeros(0, np.uint64)], {each: [np.zeros(0, np.int64)] for each in names}
-    files = {each: (folder / each).open("wb") for each in names}
+    counts = SentenceCounts()
+    columns = ["text", "ids"] if with_ids else ["text"]
+    hashes = [np.zeros(0, np.uint64)]
+    lengths = {column: [np.zeros(0, np.int64)] for column in columns}
+    files = {column: (folder / column).open("wb") for column in columns}
     try:
         rows = _rows(lines, name, with_ids, counts)
         while block := list(islice(rows, _LINES)):
             digests = b"".join(hashlib.blake2b(row[0], digest_size=8).digest() for row in block)
             hashes.append(np.frombuffer(digests, np.uint64))
-            for each, column in zip(names, zip(*block, strict=True), strict=False):
-                lengths[each].append(np.fromiter(map(len, column), np.int64, len(column)))
-                files[each].writelines(part + b"\n" for part in column)
+            for number, column in enumerate(columns):
+                values = [row[number] for row in block]
+                lengths[column].append(np.array([len(value) for value in values], np.int64))
+                files[column].writelines(value + b"\n" for value in values)
     finally:
         for file in files.values():
             file.close()
@@ -122,17 +125,17 @@ def write_sentences(
         raise MiningError(
             f"{name}: no sentences in {counts.lines} lines; give a text with one sentence per line"
         )
-    for each in names:
-        sizes = np.concatenate(lengths[each])
+    for column in columns:
+        sizes = np.concatenate(lengths[column])
         ends = np.cumsum(sizes + 1) - 1
-        np.save(folder / f"{each}.npy", np.stack([ends - sizes, ends], axis=1)[first])
+        np.save(folder / f"{column}.npy", np.stack([ends - sizes, ends], axis=1)[first])
     write_json(folder / "counts.json", asdict(counts))
 
 
 def _rows(
     lines: Iterable[str], name: str, with_ids: bool, counts: SentenceCounts
 ) -> Iterator[tuple[bytes, bytes]]:
-    """Yield sentences with single spaces and their ids, from lines with content; count all lines."""
+    """Yield sentences with single spaces and their ids; count all lines."""
     for line in lines:
         counts.lines += 1
         key, tab, sentence = line.partition("\t") if with_ids else ("", "\t", line)
@@ -167,14 +170,15 @@ def _first_occurrences(
 
 
 def usable_neighbors(name: str, available: int, wanted: int) -> None:
-    """Refuse a text in which a sentence has no neighbor; warn if there are fewer than wanted: all
-    of them are used.
+    """Refuse a text in which a sentence has no neighbor; warn if there are fewer than wanted.
 
     `available` counts distinct sentences with a token that the model knows.
     """
     if available < 1:
-        seen = "too few distinct sentences with a token that the model knows"
-        raise MiningError(f"{name}: {seen}; give more text, or a model that knows its language")
+        raise MiningError(
+            f"{name}: too few distinct sentences with a token that the model knows; give more"
+            " text, or a model that knows its language"
+        )
     if available < wanted:
         logger.warning(
             f"{name}: too few sentences for {wanted} neighbors each; {available} used instead"

@@ -21,10 +21,9 @@ class Size(int):
 
     def __str__(self) -> str:
         """Format with the largest unit that divides the number."""
-        unit, bytes_ = max(
-            (item for item in _UNITS.items() if self % item[1] == 0), key=lambda item: item[1]
-        )
-        return f"{self // bytes_}{unit}"
+        divisors = {size: unit for unit, size in _UNITS.items() if self % size == 0}
+        largest = max(divisors)
+        return f"{self // largest}{divisors[largest]}"
 
 
 def parse_memory(size: str | int) -> Size:

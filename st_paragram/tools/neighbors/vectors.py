@@ -1,13 +1,13 @@
-"""Embeddings for search, as unit vectors: in memory, or on disk in `.npy` shards of float16 or
-int8.
+"""Unit vectors for search, in memory or on disk, in `.npy` shards of float16 or int8.
 
 Only the direction of an embedding matters here, so int8 rows need no scales.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +62,9 @@ class Rows:
 
     def stored_numbers(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the numbers of rows in the shards; -1 stays -1."""
-        return rows if self.places is None else np.where(rows < 0, rows, self.places[rows])
+        if self.places is None:
+            return rows
+        return np.where(rows < 0, rows, self.places[rows])
 
     def __len__(self) -> int:
         """Number of rows, m."""
@@ -82,12 +84,14 @@ class Rows:
         return rows
 
     def _stored(self, begin: int, end: int) -> Vectors:
-        result, size = np.empty((end - begin, self.dim), np.float32), len(self.shards[0])
-        for number in range(begin // size, -(-end // size)):
-            first, last = max(begin, number * size), min(end, (number + 1) * size)
-            result[first - begin : last - begin] = self.shards[number][
-                first - number * size : last - number * size
-            ]
+        result = np.empty((end - begin, self.dim), np.float32)
+        size = len(self.shards[0])
+        for number in range(begin // size, math.ceil(end / size)):
+            shard_begin = number * size
+            first = max(begin, shard_begin)
+            last = min(end, shard_begin + size)
+            rows = self.shards[number][first - shard_begin : last - shard_begin]
+            result[first - begin : last - begin] = rows
         return result
 
     def take(self, rows: NDArray[np.int64]) -> Vectors:
@@ -101,28 +105,33 @@ class Rows:
         return vectors
 
     def cosines(self, queries: Vectors, rows: NDArray[np.int64]) -> Vectors:
-        """Compute the cosines of each query, float32 (n, D), with its given rows, int64 (n, c), -1
-        for none: (n, c).
+        """Compute the cosines of each query, (n, D), with given rows, int64 (n, c), -1 for none.
 
         They are summed in float64, always in the same order, and rounded once. So they are the same
         in both directions, for equal vectors at any position, and with or without the kernels.
         """
-        queries, rows = np.ascontiguousarray(queries), np.ascontiguousarray(rows)
-        result, native = np.full(rows.shape, NONE, dtype=np.float32), kernels()
+        queries = np.ascontiguousarray(queries)
+        rows = np.ascontiguousarray(rows)
+        result = np.full(rows.shape, NONE, dtype=np.float32)
+        native = kernels()
         if native is not None and all(shard.flags.aligned for shard in self.shards):
-            bits = [
-                shard.view(np.uint16) if shard.dtype == np.float16 else shard
-                for shard in self.shards
-            ]
             stored = np.ascontiguousarray(self.stored_numbers(rows))
-            native.candidate_cosines(queries, bits, self.lengths, stored, result, usable_threads())
+            shards = [_for_kernel(shard) for shard in self.shards]
+            native.candidate_cosines(
+                queries, shards, self.lengths, stored, result, usable_threads()
+            )
             return result
         for begin, end in blocks(len(rows), max(1, _NUMBERS // max(1, rows.shape[1] * self.dim))):
-            distinct, places = np.unique(rows[begin:end], return_inverse=True)
+            block = rows[begin:end]
+            distinct, places = np.unique(block, return_inverse=True)
             vectors = self.take(np.maximum(distinct, 0))[places.reshape(-1, rows.shape[1])]
-            found = sums_in_lanes(queries[begin:end, None], vectors)
-            result[begin:end] = np.where(rows[begin:end] < 0, NONE, found)
+            cosines = sums_in_lanes(queries[begin:end, None], vectors)
+            result[begin:end] = np.where(block < 0, NONE, cosines)
         return result
+
+
+def _for_kernel(shard: NDArray[Any]) -> NDArray[Any]:
+    return shard.view(np.uint16) if shard.dtype == np.float16 else shard
 
 
 class UnitRows(Rows):
@@ -139,8 +148,9 @@ class UnitRows(Rows):
 
 
 def sums_in_lanes(one: Vectors, other: Vectors) -> NDArray[np.float64]:
-    """Sum products of vectors along the last axis; component d is added to lane d % 16, then the
-    lanes by halves.
+    """Sum products of vectors along the last axis.
+
+    Component d is added to lane d % 16, then the lanes are added by halves.
     """
     dim = other.shape[-1]
     lanes = np.zeros((*np.broadcast_shapes(one.shape[:-1], other.shape[:-1]), _LANES))
@@ -166,22 +176,22 @@ def embed_sentences(
         kind: Number type on disk.
         name: Name of the text, for messages.
     """
-    encoder: list[TextEncoder] = []
+
+    @cache
+    def encoder() -> TextEncoder:
+        return load_encoder(model)
 
     def write(begin: int, end: int, path: Path) -> None:
-        if not encoder:
-            encoder.append(load_encoder(model))
         try:
-            vectors = unit_embeddings(encoder[0], sentences.texts(slice(begin, end))).vectors
+            vectors = unit_embeddings(encoder(), sentences.texts(slice(begin, end))).vectors
         except ModelDirectoryError as error:
             raise MiningError(f"{name}, sentences from {begin + 1:,} on: {error}") from error
         np.save(path, pack(vectors, kind))
 
+    paths = []
     shards = list(blocks(len(sentences), SHARD))
-    paths = [
-        make(folder / f"{begin:09d}.npy", partial(write, begin, end))
-        for begin, end in tqdm(shards, desc="embed", unit=" shards", disable=None, leave=False)
-    ]
+    for begin, end in tqdm(shards, desc="embed", unit=" shards", disable=None, leave=False):
+        paths.append(make(folder / f"{begin:09d}.npy", partial(write, begin, end)))
     with refused(
         MiningError, folder, "embeddings are damaged", "remove the folder and start again"
     ):
@@ -197,26 +207,6 @@ def pack(vectors: Vectors, kind: VectorType) -> NDArray[Any]:
     largest = np.abs(vectors).max(axis=1, keepdims=True)
     largest[largest == 0] = 1
     return np.rint(vectors * (127 / largest)).astype(np.int8)
-
-
-def unit_rows(vectors: Vectors, where: str, first: int = 0) -> Vectors:
-    """Scale embeddings, float32 (n, D) of any length except 0, to length 1.
-
-    `where` describes the embedded texts in messages, and `first` is the number of the first text,
-    from 0.
-    """
-    vectors = np.asarray(vectors, dtype=np.float32)
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    bad = np.flatnonzero(~(np.isfinite(lengths[:, 0]) & (lengths[:, 0] > 0)))
-    if len(bad):
-        seen = (
-            f"the embedding of number {first + bad[0] + 1} has length"
-            f" {float(lengths[bad[0], 0]):.3g}"
-        )
-        raise MiningError(
-            f"{where}: {seen}; the model is damaged or was not trained properly; use another model"
-        )
-    return vectors / lengths
 
 
 def blocks(count: int, size: int) -> Iterator[tuple[int, int]]:

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from st_paragram.core.text.words import has_two_letters
 from st_paragram.errors import SettingsError, short
 from st_paragram.tools.neighbors.results import Vectors
 
@@ -57,10 +58,9 @@ class Measurement:
         return min(min(shares) for shares in kinds)
 
     def visited(self, wanted: float | None = None) -> int | None:
-        """Return the smallest number of lists with a recall; None if only a comparison with all
-        sentences has it.
-        """
-        wanted = self.wanted if wanted is None else wanted
+        """Return the smallest number of lists with a recall; None if no number has it."""
+        if wanted is None:
+            wanted = self.wanted
         if wanted == 1:
             return None
         sufficient = [lists for lists in self.shares if self.recall(lists) >= wanted]
@@ -69,14 +69,15 @@ class Measurement:
     def __str__(self) -> str:
         """Format the shares for the number of lists that searches visit."""
         visited = self.visited()
-        how = (
-            "compare all sentences"
-            if visited is None
-            else f"visit {visited:,} of {self.lists:,} lists"
-        )
-        shares = self.shares[self.lists if visited is None else visited]
-        kinds = [f"{first:.1%} / {ten:.1%} for {kind}" for kind, (first, ten) in shares.items()]
-        return f"searches {how}; nearest sentence and ten nearest found: {', '.join(kinds)}"
+        if visited is None:
+            effort = "compare all sentences"
+            visited = self.lists
+        else:
+            effort = f"visit {visited:,} of {self.lists:,} lists"
+        kinds = []
+        for kind, (first, ten) in self.shares[visited].items():
+            kinds.append(f"{first:.1%} / {ten:.1%} for {kind}")
+        return f"searches {effort}; nearest sentence and ten nearest found: {', '.join(kinds)}"
 
     def to_json(self) -> str:
         """Return the measurement for storage."""
@@ -100,19 +101,20 @@ def checked_recall(recall: float) -> float:
 
 
 def held_out_queries(sentences: Sequence[str]) -> dict[str, list[str]]:
-    """Make up to 100 queries of each kind from sentences in any order, the same for the same
-    sentences.
+    """Make up to 100 queries of each kind from sentences, the same for the same sentences.
 
     Queries that are sentences of the index themselves do no harm, but they are rare.
     """
     rng = np.random.default_rng(_SEED)
     parts = [_words(sentence) for sentence in sentences]
-    long = [part for part in parts if len(part[0]) > 5]
-    halves = [_half(part, number % 2) for number, part in enumerate(long)]
+    halves: list[str] = []
+    for words, glue in parts:
+        if len(words) > 5:
+            middle = len(words) // 2
+            half = words[middle:] if len(halves) % 2 else words[:middle]
+            halves.append(glue.join(half))
     queries: dict[str, list[str]] = {
-        "sentences": [
-            f"{first} {second}" for first, second in zip(halves[::2], halves[1::2], strict=False)
-        ],
+        "sentences": [" ".join(pair) for pair in zip(halves[::2], halves[1::2], strict=False)],
         "halves": halves,
         "phrases": [_run(part, 4, rng) for part in parts if len(part[0]) > 4],
         "two words": [_run(part, 2, rng) for part in parts if len(part[0]) > 2],
@@ -120,16 +122,14 @@ def held_out_queries(sentences: Sequence[str]) -> dict[str, list[str]]:
     }
     chosen = {}
     for kind, texts in queries.items():
-        distinct = list(dict.fromkeys(text for text in texts if sum(map(str.isalnum, text)) > 1))
+        distinct = list(dict.fromkeys(text for text in texts if has_two_letters(text)))
         if distinct:
             chosen[kind] = distinct[:_QUERIES]
     return chosen or {"sentences": list(sentences[:_QUERIES])}
 
 
 def _words(sentence: str) -> tuple[list[str], str]:
-    """Return the words of a sentence and what joins them; pairs of characters if it is written
-    without spaces.
-    """
+    """Return the words of a sentence, or pairs of characters, and what joins them."""
     words = [word.strip(_PUNCTUATION) for word in sentence.split()]
     words = [word for word in words if word]
     letters = sum(map(len, words))
@@ -139,16 +139,8 @@ def _words(sentence: str) -> tuple[list[str], str]:
     return [text[begin : begin + 2] for begin in range(0, len(text), 2)], ""
 
 
-def _half(part: tuple[list[str], str], second: int) -> str:
-    words, glue = part
-    middle = len(words) // 2
-    return glue.join(words[middle:] if second else words[:middle])
-
-
 def _run(part: tuple[list[str], str], length: int, rng: np.random.Generator) -> str:
-    """Return consecutive words, drawn from all; a word alone has at least four letters if there is
-    one.
-    """
+    """Return consecutive words, drawn from all; a single word is a long word if there is one."""
     words, glue = part
     if length == 1:
         words = [word for word in words if len(word) > 3] or words
@@ -157,8 +149,7 @@ def _run(part: tuple[list[str], str], length: int, rng: np.random.Generator) -> 
 
 
 def nearest_scores(queries: Vectors, blocks: Iterable[Vectors]) -> Vectors:
-    """Return the cosines of queries, (q, D), with their nearest sentences, best first, (q, 10) or
-    fewer.
+    """Return the cosines of queries, (q, D), with their ten nearest sentences, best first.
 
     `blocks` are the vectors of all sentences, (n, D) each, of length 1.
     """
@@ -179,8 +170,7 @@ def numbers_of_lists(lists: int) -> list[int]:
 def found_shares(
     scores: Vectors, nearest: Vectors, kinds: NDArray[np.str_]
 ) -> dict[str, tuple[float, float]]:
-    """Return the shares of the nearest and of the ten nearest sentences that a search finds, per
-    kind of query.
+    """Return the shares of the nearest sentences that a search finds, per kind of query.
 
     Equally near sentences are interchangeable.
 

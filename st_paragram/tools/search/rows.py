@@ -1,6 +1,4 @@
-"""Sentences and their fields, such as a language or a year, from texts, tables and tags like
-`source=wiki`.
-"""
+"""Sentences and their fields, from texts, tables and tags like `source=wiki`."""
 
 from __future__ import annotations
 
@@ -27,23 +25,26 @@ Source = str | Path | Iterable[str] | Iterable[tuple[str, Fields]]
 def rows_of(
     source: Source, metadata: Fields | Iterable[Fields] | None
 ) -> Iterator[tuple[str, Fields]]:
-    """Yield sentences with single spaces and their fields; `metadata` has fields for all sentences,
-    or for each.
+    """Yield sentences with single spaces and their fields.
+
+    `metadata` has fields for all sentences, or for each.
     """
     if isinstance(source, str) and source != STDIN and not _exists(source):
         raise TextError(
             f"{short(source)}: no such file; give the name of a text, or sentences as a list"
         )
-    texts: Iterator[Any] = (
-        read_lines(str(source)) if isinstance(source, (str, Path)) else iter(source)
-    )
-    each = None if metadata is None or isinstance(metadata, Mapping) else iter(metadata)
+    texts: Any = read_lines(str(source)) if isinstance(source, (str, Path)) else source
+    shared: Fields = metadata if isinstance(metadata, Mapping) else {}
+    fields_of_texts: Iterator[Any] | None = None
+    if metadata is not None and metadata is not shared:
+        fields_of_texts = iter(metadata)
     for number, row in enumerate(texts, 1):
-        text, fields = (
-            row
-            if isinstance(row, tuple)
-            else (row, (metadata or {}) if each is None else next(each, None))
-        )
+        text = row
+        fields: Any = shared
+        if isinstance(row, tuple):
+            text, fields = row
+        elif fields_of_texts is not None:
+            fields = next(fields_of_texts, None)
         if not isinstance(text, str) or not isinstance(fields, Mapping):
             raise SettingsError(
                 f"sentence {number} is {short(text)} with fields {short(fields)}; give text and a"
@@ -53,18 +54,18 @@ def rows_of(
             raise SettingsError(
                 f"sentence {number} is {short(text)}, which is not Unicode text; correct it"
             )
-        values = {str(name): _kept(value) for name, value in fields.items()}
-        for name, value in values.items():
-            if isinstance(value, float) and math.isinf(value):
-                advice = "give a number, or None for no value"
+        values = {}
+        for name, value in fields.items():
+            stored = _stored(value)
+            if isinstance(stored, float) and math.isinf(stored):
                 raise SettingsError(
-                    f"sentence {number}: field {short(name)} is infinite or too large; {advice}"
+                    f"sentence {number}: field {short(str(name))} is infinite or too large; give a"
+                    " number, or None for no value"
                 )
-        yield (
-            " ".join(text.split()),
-            {name: value for name, value in values.items() if value is not None},
-        )
-    if each is not None and next(each, None) is not None:
+            if stored is not None:
+                values[str(name)] = stored
+        yield " ".join(text.split()), values
+    if fields_of_texts is not None and next(fields_of_texts, None) is not None:
         raise SettingsError("there are more dicts of fields than sentences; give one per sentence")
 
 
@@ -86,20 +87,24 @@ def _exists(path: str) -> bool:
 def table_rows(
     path: str, column: str, fields: Sequence[str], tags: Fields
 ) -> Iterator[tuple[str, Fields]]:
-    """Yield sentences from a column of a table, with fields from other columns and `tags`; see
-    `read_columns`.
+    """Yield sentences from a column of a table, with fields from other columns and `tags`.
 
     In CSV and TSV, all values are text, so columns with only numbers, or only true and false, are
     converted. For this, such tables are read into memory.
     """
     rows: Iterable[tuple[Any, ...]] = read_columns(path, [column], others=fields)
-    if fields and table_form(path) in (CSV, TABBED) and (rows := list(rows)):
-        texts, *columns = zip(*rows, strict=True)
-        rows = zip(texts, *map(_read, columns), strict=True)
+    if fields and table_form(path) in (CSV, TABBED):
+        table = list(rows)
+        if table:
+            texts, *columns = zip(*table, strict=True)
+            table = list(zip(texts, *[_converted(values) for values in columns], strict=True))
+        rows = table
     missing = set(fields)
     for text, *values in rows:
         given = dict(zip(fields, values, strict=True))
-        missing -= {name for name in missing if given[name] is not None}
+        for name in fields:
+            if given[name] is not None:
+                missing.discard(name)
         yield text, {**tags, **given}
     if missing:
         raise TextError(
@@ -114,27 +119,30 @@ def tags_of(words: Iterable[str]) -> dict[str, Any]:
         name, _, value = word.partition("=")
         if not name or not value:
             raise SettingsError(f"tag {short(word)}: write FIELD=VALUE, such as source=wiki")
-        tags[name] = _read([value])[0]
+        tags[name] = _converted([value])[0]
     return tags
 
 
-def _read(values: Sequence[str]) -> Sequence[Any]:
+def _converted(values: Sequence[str]) -> Sequence[Any]:
     """Convert values as in JSON if all are numbers, or all true or false (`007` stays text)."""
     try:
-        read = [value and json.loads(value, parse_int=_number) for value in values]
+        parsed = [value and json.loads(value, parse_int=_number) for value in values]
     except ValueError:
         return values
-    kinds = {type(value) for value in read if value != ""}
-    return read if kinds <= {bool} or kinds <= {int, float} else values
+    kinds = {type(value) for value in parsed if value != ""}
+    return parsed if kinds <= {bool} or kinds <= {int, float} else values
 
 
 def _number(digits: str) -> int | str:
     return int(digits) if len(digits) < 19 else digits  # 64 bits
 
 
-def _kept(value: Any) -> Any:
+def _stored(value: Any) -> Any:
     """Convert a value for storage: dates become sortable text; empty text and NaN become None."""
-    value = value.item() if isinstance(value, np.generic) else value
-    value = float(value) if isinstance(value, Decimal) else value
-    value = value.isoformat() if isinstance(value, date) else value
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, Decimal):
+        value = float(value)
+    if isinstance(value, date):
+        value = value.isoformat()
     return None if value == "" or value != value else value

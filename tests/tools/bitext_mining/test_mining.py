@@ -1,4 +1,4 @@
-"""Mining: the file written compared with a plain search, whatever the shards and the interruptions."""
+"""Mining, compared with a plain search, whatever the shards and interruptions."""
 
 from __future__ import annotations
 

@@ -10,13 +10,14 @@ import pytest
 from st_paragram.errors import MiningError, SettingsError
 from st_paragram.tools.neighbors.inexact import Index, choose_index, find_effort
 from st_paragram.tools.neighbors.settings import SearchSettings, VectorType
-from st_paragram.tools.neighbors.vectors import Rows, pack, unit_rows
+from st_paragram.tools.neighbors.vectors import Rows, pack
 
 pytest.importorskip("faiss")
 
 
 def stored(vectors):
-    return Rows([pack(unit_rows(vectors, "x"), VectorType.FLOAT16)])
+    units = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    return Rows([pack(units, VectorType.FLOAT16)])
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from lancedb.index import IvfFlat
 
 from st_paragram import Encoder, SearchIndex
 from st_paragram.errors import SettingsError
-from st_paragram.tools.search import index as module
+from st_paragram.tools.search import approximation, nearest, table
 from st_paragram.tools.search import recall as recalls
 
 WORDS = [
@@ -111,14 +111,15 @@ def test_where_the_recall_is_not_reached_all_sentences_are_compared(approximate,
     ) and "97.0% / 92.0% for one word" in str(measurement)
     everything = SearchIndex(exact_folder).search(QUERIES)
     assert index.search(QUERIES, recall=1) == everything
-    with index._changing() as table:
-        module._keep(table, "vector", "recall", text)
+    with table.changing(index.folder) as lance_table:
+        table.write_note(lance_table, "vector", "recall", text)
     assert index.search(QUERIES, recall=0.93) == everything
 
 
 def test_a_recall_that_is_not_reached_is_reported(copy, exact_folder, monkeypatch, caplog):
-    monkeypatch.setattr(module, "_CANDIDATES", 10)
-    monkeypatch.setattr(module, "_CANDIDATES_PER_HIT", 0)
+    monkeypatch.setattr(approximation, "MIN_CANDIDATES", 10)
+    monkeypatch.setattr(nearest, "MIN_CANDIDATES", 10)
+    monkeypatch.setattr(nearest, "CANDIDATES_PER_HIT", 0)
     measurement = copy.approximate(0.999)
     assert measurement.visited() is None and str(measurement).startswith(
         "searches compare all sentences"
@@ -130,13 +131,13 @@ def test_a_recall_that_is_not_reached_is_reported(copy, exact_folder, monkeypatc
 def test_a_small_index_stays_exact(approximate, exact_folder, monkeypatch):
     index, _ = approximate
     monkeypatch.setattr(recalls, "SMALLEST", 3001)
-    assert module.describe(index.folder)["search"] == "approximate" and "recall" in module.describe(
-        index.folder
-    )
+    assert table.describe_index(index.folder)[
+        "search"
+    ] == "approximate" and "recall" in table.describe_index(index.folder)
     assert index.approximate() is None
-    assert module.describe(index.folder)["search"] == "exact" and "recall" not in module.describe(
-        index.folder
-    )
+    assert table.describe_index(index.folder)[
+        "search"
+    ] == "exact" and "recall" not in table.describe_index(index.folder)
     assert index.search(QUERIES) == SearchIndex(exact_folder).search(QUERIES)
 
 
@@ -155,7 +156,7 @@ def test_later_sentences_are_found(approximate):
     index.add(["a sentence that came later"], {"rare": True, "number": 0.5})
     assert (
         index.fields["number"] == "double"
-        and module.describe(index.folder)["search"] == "approximate"
+        and table.describe_index(index.folder)["search"] == "approximate"
     )
     for change in (lambda: None, index.compact):
         change()
@@ -204,20 +205,15 @@ def test_equal_scores_are_cut_in_the_order_of_lines(tmp_path, approximate):
             assert [hit.line for hit in source.search([orders[0]], k)[0]] == lines[:k]
 
 
-def test_an_index_of_an_earlier_version_is_searched_with_a_warning(copy, exact_folder, caplog):
-    with copy._changing() as table:
-        table.create_index(
+def test_an_index_without_a_measured_recall_is_searched_exactly(copy, exact_folder):
+    with table.changing(copy.folder) as lance_table:
+        lance_table.create_index(
             "vector", config=IvfFlat("dot", num_partitions=54, max_iterations=10, sample_rate=64)
         )
-    nearest = first_lines(SearchIndex(exact_folder))
-    assert first_lines(copy, recall=0.9) == first_lines(copy, where="line > 0") == nearest
-    assert len(copy.search(QUERIES)) == 4
-    command = f"measure it with st-paragram index --compact {copy.folder} --approximate"
-    assert caplog.messages == [
-        f"{copy.folder}: the recall of this approximate index is unknown; {command}"
-    ]
+    exact = SearchIndex(exact_folder)
+    assert copy.search(QUERIES) == copy.search(QUERIES, recall=0.9) == exact.search(QUERIES)
     copy.approximate()
-    assert first_lines(SearchIndex(copy.folder)) == nearest and len(caplog.messages) == 1
+    assert first_lines(SearchIndex(copy.folder)) == first_lines(exact)
 
 
 def test_dimensions_without_codes_are_searched_in_lists_of_vectors(tmp_path, texts, monkeypatch):

@@ -23,10 +23,11 @@ from st_paragram.errors import (
     SettingsError,
     TextError,
 )
+from st_paragram.tools.search import additions, table
 from st_paragram.tools.search import index as module
 from st_paragram.tools.search import recall as recalls
-from st_paragram.tools.search.embedding import TextSearch
 from st_paragram.tools.search.rows import table_rows, tags_of
+from st_paragram.tools.search.text_search import TextSearch
 
 WORDS = [
     "station",
@@ -93,7 +94,7 @@ def hits_of(index, where=None):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_any_changes_give_what_a_plain_index_gives(tmp_path, seed, monkeypatch):
-    monkeypatch.setattr(module, "_ROWS", 13)  # several blocks
+    monkeypatch.setattr(additions, "_ROWS", 13)  # several blocks
     monkeypatch.setattr(recalls, "SMALLEST", 1)
     rng, plain = random.Random(seed), Plain()
 
@@ -320,11 +321,11 @@ def test_what_the_model_knows_nothing_of_is_left_out_and_no_query(tmp_path, monk
     assert index.search([]) == [] and index.search_vectors(np.empty((0, 256))) == []
     for vectors, message in [
         (np.zeros((1, 256)), "has length 0"),
-        (np.full((2, 256), np.nan), "number 1 has length nan"),
+        (np.full((2, 256), np.nan), "embedding 1 of 2 has NaN or infinite values"),
         (np.ones((1, 3)), "vectors have 256 dimensions"),
         (np.ones(256), "queries have shape"),
     ]:
-        with pytest.raises(MiningError, match=message):
+        with pytest.raises(ParagramError, match=message):
             index.search_vectors(vectors)
     with pytest.raises(SettingsError, match="k is 0"):
         index.search(["one"], 0)
@@ -433,12 +434,13 @@ def test_the_rows_go_to_parquet_and_damage_is_told_in_a_line(tmp_path):
 CHILD = """
 import sys
 from st_paragram import SearchIndex
-from st_paragram.tools.search import index as module
-module._ROWS = 5
+from st_paragram.tools.search import additions
+additions._ROWS = 5
 index, name = SearchIndex(sys.argv[1]), sys.argv[2]
 print("ready", flush=True)
 for number in range(int(sys.argv[3])):
-    index.add([f"sentence {name} {number} {part}" for part in range(20)] + [f"known to both {number}"], {"by": name})
+    texts = [f"sentence {name} {number} {part}" for part in range(20)]
+    index.add([*texts, f"known to both {number}"], {"by": name})
     if number % 4 == 3:
         index.compact()
 """
@@ -538,7 +540,7 @@ def test_a_full_disk_names_the_index_in_one_line(tmp_path, monkeypatch):
         )
 
     index = SearchIndex.build(["one two"], tmp_path / "i", "p-sp-mini")
-    monkeypatch.setattr(SearchIndex, "_fill", full)
+    monkeypatch.setattr(module, "add_rows", full)
     for change, folder in (
         (lambda: index.add(["three four"]), "i"),
         (build_another(tmp_path), "j"),
@@ -548,7 +550,7 @@ def test_a_full_disk_names_the_index_in_one_line(tmp_path, monkeypatch):
         assert caught.value.filename == str(tmp_path / folder)
     with (
         pytest.raises(MiningError, match="i: no space left on the disk; free disk space"),
-        module._refused(tmp_path / "i"),
+        table.lance_errors(tmp_path / "i"),
     ):
         full()
     assert [path.name for path in tmp_path.iterdir()] == ["i"] and len(index) == 1
@@ -603,8 +605,6 @@ def test_arguments_of_a_search_of_wrong_types_are_refused(tmp_path):
     for seconds in ("x", float("nan")):
         with pytest.raises(SettingsError, match=r"seconds is .*; give a number"):
             index.search_vectors(vectors, seconds=seconds)
-    with pytest.raises(MiningError, match="queries are not vectors"):
-        index.search_vectors("train")
     hits = index.search_vectors(
         vectors, np.int64(1), np.float32(-1), recall=np.float32(0.9), seconds=float("inf")
     )

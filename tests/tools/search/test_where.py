@@ -1,4 +1,4 @@
-"""Conditions: what passes is what Python finds, and what is not a condition is refused in a line."""
+"""Conditions pass what Python finds, and what is not a condition is refused in a line."""
 
 from __future__ import annotations
 
@@ -52,25 +52,17 @@ def test_integers_are_compared_with_decimals_exactly(tmp_path):
     pytest.importorskip("lancedb")
     from st_paragram import SearchIndex
 
-    years = [2**63 - 1, -(2**63), 2020, None, 2021]
+    years = [2**63 - 1, -(2**63), 2**53 + 1, 2020, None, 2021, 0]
     rows = [(f"sentence number {number}", {"year": year}) for number, year in enumerate(years)]
     index = SearchIndex.build(rows, tmp_path / "i", "p-sp-mini")
-    decimals = [
-        "9.223372036854776e+18",
-        "9223372036854775806.5",
-        "-9223372036854775808.0",
-        "-9223372036854775807.5",
-    ]
-    decimals += ["2020.5", "2021.0", "-1e300", "1e-9999999999999999999999"]
-    for text in decimals:
+    for text in ["2020.5", "2021.0", "-0.5", "1e-9999999999", "9007199254740992.0"]:
         number = 0 if "e-" in text else Fraction(text)
         for sign, is_true in conditions.COMPARISONS.items():
-            passing = [year for year in years if year is not None and is_true(year, number)]
-            assert {years[line - 1] for line in lines(index, f"year {sign} {text}")} == set(
-                passing
-            ), (sign, text)
-    assert lines(index, "not year between 2020.5 and 1e19") == {2, 3}
-    assert lines(index, "not year in (2020.5, -9223372036854775808.0)") == {1, 3, 5}
+            passing = {year for year in years if year is not None and is_true(year, number)}
+            matches = {years[line - 1] for line in lines(index, f"year {sign} {text}")}
+            assert matches == passing, (sign, text)
+    assert lines(index, "not year between 2020.5 and 9007199254740993") == {1, 2, 4, 7}
+    assert lines(index, "not year in (2020.5, 2021.0)") == {1, 2, 3, 4, 7}
 
 
 def test_garbage_is_refused_in_a_line_or_is_a_condition(index):
@@ -91,15 +83,13 @@ def test_garbage_is_refused_in_a_line_or_is_a_condition(index):
     ("text", "sql"),
     [
         ("year >= 2020", "`year` >= 2020"),
-        ("year = 2020.0 or year < 2020.5", "(`year` < 2021 OR `year` = 2020)"),
-        ("year >= 2020.5 and year <= -2.5", "(`year` < -2 AND `year` >= 2021)"),
+        ("year = 2020.0 or year < 2020.5", "(`year` = 2020 OR `year` <= 2020)"),
+        ("year >= 2020.5 and year <= -2.5", "(`year` >= 2021 AND `year` <= -3)"),
         ("year = 2020.5", "false"),
         ("not year = 2020.5", "`year` IS NOT NULL"),
-        ("year < 1e19 and year > -1e19", "(`year` IS NOT NULL AND `year` IS NOT NULL)"),
-        ("year in (1.5, 2.0, 1e300)", "`year` IN (2)"),
+        ("year in (1.5, 2.0)", "`year` IN (2)"),
         ("year not in (1.5)", "`year` IS NOT NULL"),
-        ("year between 1.5 and 1e30", f"`year` BETWEEN 2 AND {2**63 - 1}"),
-        ("year between 1.2 and 1.8", "false"),
+        ("year between 1.5 and 3.5", "`year` BETWEEN 2 AND 3"),
         ("year=-5", "`year` = -5"),
         (f"year = {2**63 - 1}", f"`year` = {2**63 - 1}"),
         ("price in (1, 2.5, 1.0)", "`price` IN (1.0, 2.5)"),
@@ -159,6 +149,7 @@ def test_the_sql_that_is_written(text, sql):
         ("year = 1e400", "'1e400' at character 8 is too large"),
         (f"year = {2**63}", "has more than 64 bits; give an integer from -9223372036854775807"),
         ("year = " + "9" * 5000, "is too large"),
+        ("year < 1e19", "'1e19' at character 8 is too large for a decimal that is compared"),
         ("year = 0x1F", "unexpected '0' at character 8"),
         ("year ＝ 1", "unexpected '＝'"),
         ("year = １", "unexpected '１'"),
@@ -224,7 +215,7 @@ def test_the_longest_conditions_work(index):
 
 def test_many_fields_are_not_all_listed():
     fields = {f"field {number}\n": "string" for number in range(30)}
-    with pytest.raises(SettingsError, match="field 19 and 10 others") as caught:
+    with pytest.raises(SettingsError, match=r"fields are field 0 , field 1 .*\.\.\.") as caught:
         rewritten("x = 1", fields)
-    assert "\n" not in str(caught.value) and "field 20" not in str(caught.value)
+    assert "\n" not in str(caught.value) and "field 29" not in str(caught.value)
     assert module.rewritten("`field 3\n` is null", fields) == "`field 3\n` IS NULL"

@@ -1,10 +1,9 @@
-"""Unit vectors of texts, and search among texts in memory."""
+"""Search among the sentences of a text in memory, and what it shares with search in an index."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from itertools import compress
 from numbers import Integral, Real
 from typing import Any, NamedTuple, overload
 
@@ -37,22 +36,10 @@ class Hit(NamedTuple):
     metadata: dict[str, Any]
 
 
-def embed(
-    model: TextEncoder, texts: Sequence[str], method: str = "encode"
-) -> tuple[Vectors, NDArray[np.bool_]]:
-    """Compute unit vectors of texts with a known token, (m, D), and which of the n texts these are,
-    (n,).
-
-    A text without a known token has no similarity with any text.
-    """
-    vectors, known = unit_embeddings(model, texts, method)
-    return vectors[known], known
-
-
 def embed_queries(model: TextEncoder, queries: Sequence[str], method: str = "encode") -> Vectors:
     """Compute unit vectors of queries, (q, D); refuse a query without a known token."""
     queries = list_of_texts(queries)
-    vectors, known = embed(model, queries, method)
+    vectors, known = unit_embeddings(model, queries, method)
     if not known.all():
         query = short(queries[int(np.argmin(known))])
         raise SettingsError(
@@ -78,11 +65,9 @@ def checked_number(name: str, value: object, wanted: str) -> float:
 
 def checked_threshold(threshold: object) -> float:
     """Return a minimum cosine, by default none."""
-    return (
-        -math.inf
-        if threshold is None
-        else checked_number("threshold", threshold, "a cosine, such as 0.5")
-    )
+    if threshold is None:
+        return -math.inf
+    return checked_number("threshold", threshold, "a cosine, such as 0.5")
 
 
 class TextSearch:
@@ -97,10 +82,14 @@ class TextSearch:
         for number, (text, _) in enumerate(rows_of(source, None), 1):
             if has_two_letters(text):
                 lines.setdefault(text, number)
+        vectors, known = unit_embeddings(model, list(lines))
         self.model = model
-        self.vectors, known = embed(model, list(lines))
+        self.vectors = vectors[known]
         self.unknown = int((~known).sum())
-        self.sentences = [Hit(0.0, line, text, {}) for text, line in compress(lines.items(), known)]
+        self.sentences: list[Hit] = []
+        for (text, line), is_known in zip(lines.items(), known, strict=True):
+            if is_known:
+                self.sentences.append(Hit(0.0, line, text, {}))
 
     @overload
     def search(  # type: ignore[overload-overlap] # a str is a sequence of str
@@ -115,22 +104,23 @@ class TextSearch:
     def search(
         self, queries: str | Sequence[str], k: int = 10, threshold: float | None = None
     ) -> list[Hit] | list[list[Hit]]:
-        """Find the k sentences nearest to each query, or to one query, best first, ties in the
-        order of lines.
-        """
+        """Find the k sentences nearest to each query, best first, ties in the order of lines."""
         if isinstance(queries, str):
             return self.search([queries], k, threshold)[0]
         k = checked_k(k)
-        least = checked_threshold(threshold)
+        minimum = checked_threshold(threshold)
         vectors = embed_queries(self.model, queries)
         if not self.sentences:
             return [list[Hit]() for _ in queries]
-        found = nearest_neighbors(vectors, self.vectors, min(k, len(self.sentences)))
+        neighbors = nearest_neighbors(vectors, self.vectors, min(k, len(self.sentences)))
         return [
-            [
-                self.sentences[row]._replace(score=cosine)
-                for cosine, row in zip(*best, strict=True)
-                if cosine >= least
-            ]
-            for best in zip(found.similarities.tolist(), found.indices.tolist(), strict=True)
+            self._hits(cosines, rows, minimum)
+            for cosines, rows in zip(neighbors.similarities, neighbors.indices, strict=True)
         ]
+
+    def _hits(self, cosines: Vectors, rows: NDArray[np.int64], minimum: float) -> list[Hit]:
+        hits = []
+        for cosine, row in zip(cosines.tolist(), rows.tolist(), strict=True):
+            if cosine >= minimum:
+                hits.append(self.sentences[row]._replace(score=cosine))
+        return hits
