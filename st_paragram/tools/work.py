@@ -60,8 +60,8 @@ def work_folder(
     `check` refuses unusable outputs in place of `check_output`, which refuses an existing file
     without `overwrite`.
     """
-    place = work_place(output, folder, keep)
     with output_lock(output, check or partial(check_output, output, overwrite)):
+        place = work_place(output, folder, keep)
         if refusal := not_writable(place):
             raise ParagramError(refusal)
         if not keep:
