@@ -74,7 +74,7 @@ def run(arguments: argparse.Namespace) -> int:
     for package in ("httptools", "orjson", "prometheus_client", "starlette", "uvicorn"):
         require(package, "serve", "the server")
 
-    from st_paragram.tools.serving.app import serve
+    from st_paragram.tools.serving.server import serve
 
     serve(job)
     return 0
