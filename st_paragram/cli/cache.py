@@ -65,10 +65,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _contents(path: Path) -> tuple[dict[Path, Path], list[Path]]:
-    """Divide a file, or the files in a folder of the cache, into those of this package, with their
-    outputs, and others.
+    """Divide a file, or the files in a folder, into those of this package and others.
 
-    The output of a lock or of unfinished work is the file that it is for.
+    Those of this package come with their outputs: a lock or unfinished work with the file that it
+    is for.
     """
     is_folder = path.is_dir() and not path.is_symlink()
     names = _OWN.get(path.name if is_folder else "")

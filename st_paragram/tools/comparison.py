@@ -64,8 +64,9 @@ class Comparison:
 
 
 def compare(model: TextEncoder, first: str, second: str) -> Comparison:
-    """Compare two sentences; if each language has its own vocabulary, the first sentence is in the
-    first language.
+    """Compare two sentences.
+
+    If each language has its own vocabulary, the first sentence is in the first language.
 
     Example:
         >>> import st_paragram

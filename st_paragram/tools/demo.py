@@ -175,8 +175,9 @@ def build(names: Sequence[str]) -> Any:
 
 
 def show_comparison(model: TextEncoder, first: str, second: str) -> list[Any]:
-    """Return the cosine in words and, for each sentence, its tokens with colors from -1 to 1, and
-    table rows.
+    """Return the cosine in words, and tokens with colors and table rows of each sentence.
+
+    Colors are numbers from -1 to 1.
     """
     first = _sentence(first, "first sentence")
     second = _sentence(second, "second sentence")

@@ -35,10 +35,9 @@ _BATCH_TEXTS = 1 << 14
 
 
 class CleanPairs(_FILTER):
-    """Drop and repair documents that hold a text and its translation, with a list of filters as in
-    `prepare`.
+    """Drop and repair documents that hold a text and its translation, as `prepare` does.
 
-    Documents are processed one by one: repeated pairs are kept; `prepare` or datatrove's
+    Documents are processed one by one, so repeated pairs are kept. `prepare` or datatrove's
     deduplication removes them.
 
     Args:

@@ -198,9 +198,7 @@ def _write_shard(form: _Format, batches: Iterable[Batch], path: Path) -> None:
 
 
 def _used(shards: Iterable[Path], form: _Format) -> Iterator[Any]:
-    """Yield the blocks of shards, and remove each shard after use: the disk need not hold twice
-    the output.
-    """
+    """Yield the blocks of shards; remove each shard after use, which saves disk space."""
     for path in shards:
         yield from form.read(path)
         path.unlink()

@@ -29,8 +29,9 @@ logger = logging.getLogger(__name__)
 
 
 class Guard:
-    """Checks the key, counts requests, and answers errors, without logging messages, which may
-    contain texts.
+    """Checks the key, counts requests, and answers errors.
+
+    Messages of errors are not logged, since they may contain texts.
     """
 
     def __init__(self, app: ASGIApp, key: str | None, paths: Collection[str]) -> None:

@@ -66,9 +66,7 @@ class LimitedProtocol(HttpToolsProtocol):
             self._refuse(400, "this is not an HTTP request")
 
     def _check_head(self, is_new: bool) -> None:
-        """Refuse a head that is too large, and long parts of requests that are neither head nor
-        body.
-        """
+        """Refuse a head that is too large, or a long part that is neither head nor body."""
         # the whole head has arrived at once
         if is_new and self.cycle is not None and self.cycle.scope is self.scope:
             lines = sum(len(name) + len(value) + 4 for name, value in self.headers)

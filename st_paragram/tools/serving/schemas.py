@@ -131,8 +131,9 @@ class Embed(Body):
 
 
 class Rerank(Body):
-    """A request for a ranking, with `documents` as in Cohere's and Jina's APIs, or `texts` as in
-    TEI's.
+    """A request for a ranking.
+
+    `documents` are as in Cohere's and Jina's APIs, `texts` as in text-embeddings-inference.
     """
 
     query: str
