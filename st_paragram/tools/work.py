@@ -126,7 +126,8 @@ def in_processes(
     """Provide a map over items in worker processes.
 
     Results come in order, and only a few items per worker are in memory. With one worker,
-    everything is done in this process. More workers are started by "spawn": call this under ``if __name__ == "__main__":``.
+    everything is done in this process. More workers are started by "spawn": call this under
+    ``if __name__ == "__main__":``.
     """
     if workers < 1:
         raise SettingsError(f"workers is {workers}; it must be at least 1")
