@@ -41,13 +41,16 @@ def inspect(path: str | Path, examples: int = 3) -> dict[str, Any]:
     store.check_rows()
     sides = [_Side(store, number) for number in (0, 1)]
     languages = Counter[str]()
-    labels = _Labels()
+    labels = list[tuple[float, float, float]]()
     for start in trange(0, len(store), _BLOCK, desc="reading", disable=None):
         rows = np.arange(start, min(start + _BLOCK, len(store)))
         for side in sides:
             side.add(rows)
         languages.update("-".join(pair) for pair in store.row_languages(rows))
-        labels.add(store.labels(rows))
+        values = store.labels(rows)
+        if values is not None:
+            total = float(values.sum(dtype=np.float64))
+            labels.append((float(values.min()), total, float(values.max())))
     vocabularies = []
     if store.shared_tokenizer:
         pieces = sides[0].pieces + sides[1].pieces
@@ -64,7 +67,7 @@ def inspect(path: str | Path, examples: int = 3) -> dict[str, Any]:
         "max_length": store.max_length,
         "seed": store.seed,
         "sides": [side.description() for side in sides],
-        "labels": labels.description(len(store)),
+        "labels": _labels(labels, len(store)),
         "vocabularies": vocabularies,
         "settings": store.settings,
         "examples": _examples(store, examples),
@@ -79,28 +82,12 @@ def check(path: Path) -> str:
     return "the content matches its checksum"
 
 
-class _Labels:
-    """Minimum, sum and maximum of each block of labels."""
-
-    def __init__(self) -> None:
-        self._minima = list[float]()
-        self._sums = list[float]()
-        self._maxima = list[float]()
-
-    def add(self, labels: NDArray[Any] | None) -> None:
-        if labels is not None:
-            self._minima.append(float(labels.min()))
-            self._sums.append(float(labels.sum(dtype=np.float64)))
-            self._maxima.append(float(labels.max()))
-
-    def description(self, pairs: int) -> dict[str, float] | None:
-        if not self._sums:
-            return None
-        return {
-            "minimum": min(self._minima),
-            "mean": sum(self._sums) / pairs,
-            "maximum": max(self._maxima),
-        }
+def _labels(blocks: list[tuple[float, float, float]], pairs: int) -> dict[str, float] | None:
+    """Describe labels, given the minimum, sum and maximum of blocks of pairs."""
+    if not blocks:
+        return None
+    minima, sums, maxima = zip(*blocks, strict=True)
+    return {"minimum": min(minima), "mean": sum(sums) / pairs, "maximum": max(maxima)}
 
 
 class _Side:

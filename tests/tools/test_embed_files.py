@@ -287,6 +287,8 @@ def test_what_is_there_stays(encoder, texts, tmp_path):
         SettingsError, match=r"x\.csv: unknown extension \.csv; name X\.npy \(a matrix\)"
     ):
         embed_files(encoder, texts, tmp_path / "x.csv")
+    with pytest.raises(ParagramError, match="/: the folder cannot be created"):
+        embed_files(encoder, texts, "/")
 
 
 @pytest.mark.parametrize("value", [np.nan, 70_000])
