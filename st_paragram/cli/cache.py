@@ -15,10 +15,11 @@ DESCRIPTION = (
     "List the contents of st_paragram's cache, or remove everything in it that can be rebuilt."
 )
 EPILOG = """\
-The cache is the folder $ST_PARAGRAM_CACHE, or $XDG_CACHE_HOME/st_paragram, or ~/.cache/st_paragram. `clear` removes
-texts and pair stores, which are rebuilt when needed. It keeps downloads (lid: models of the language filter), and it
-never removes files that st_paragram did not make. So $ST_PARAGRAM_CACHE may name a folder with files of yours. Models
-from the Hugging Face hub are in the hub's own cache ($HF_HOME); manage them with `hf cache`.
+The cache is the folder $ST_PARAGRAM_CACHE, or $XDG_CACHE_HOME/st_paragram, or ~/.cache/st_paragram.
+`clear` removes texts and pair stores, which are rebuilt when needed. It keeps downloads (lid:
+models of the language filter), and it never removes files that st_paragram did not make. So
+$ST_PARAGRAM_CACHE may name a folder with files of yours. Models from the Hugging Face hub are in
+the hub's own cache ($HF_HOME); manage them with `hf cache`.
 
   st-paragram cache
   st-paragram cache clear
@@ -43,7 +44,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """List or clear the cache; returns the exit status."""
+    """List or clear the cache; return the exit status."""
     root = cache_folder()
     for path in sorted(root.glob("*")):
         if path.name == _DOWNLOADS:
@@ -51,39 +52,42 @@ def run(arguments: argparse.Namespace) -> int:
             continue
         own, foreign = _contents(path)
         if own or not foreign:
-            amount, removed = sum(map(_size, own)), ""
+            amount = sum(_size(file) for file in own)
+            note = ""
             if arguments.action == "clear":
                 _remove(path, own)
-                removed = "removed"
-            _show(path.name, amount, removed)
-        for other in foreign:
-            _show(one_line(other.relative_to(root)), _size(other), "not made by st_paragram, kept")
+                note = "removed"
+            _show(path.name, amount, note)
+        for file in foreign:
+            _show(one_line(file.relative_to(root)), _size(file), "not made by st_paragram, kept")
     print(root)
     return 0
 
 
 def _contents(path: Path) -> tuple[dict[Path, Path], list[Path]]:
-    """Divide a file, or the files in a folder of the cache, into those of this package, with their
-    outputs, and others.
+    """Divide a file, or the files in a folder, into those of this package and others.
 
-    The output of a lock or of unfinished work is the file that it is for.
+    Those of this package come with their outputs: a lock or unfinished work with the file that it
+    is for.
     """
     is_folder = path.is_dir() and not path.is_symlink()
     names = _OWN.get(path.name if is_folder else "")
-    own, foreign = dict[Path, Path](), list[Path]()
-    for inner in sorted(path.iterdir()) if names and is_folder else [path]:
-        match = names.fullmatch(inner.name) if names else None
-        if match and (is_own_folder(inner) if inner.is_dir() else not inner.is_symlink()):
-            own[inner] = inner.with_name(match["output"] or inner.name)
+    if names is None:
+        return {}, [path]
+    own = dict[Path, Path]()
+    foreign = list[Path]()
+    for file in sorted(path.iterdir()) if is_folder else [path]:
+        match = names.fullmatch(file.name)
+        is_ours = is_own_folder(file) if file.is_dir() else not file.is_symlink()
+        if match and is_ours:
+            own[file] = file.with_name(match["output"] or file.name)
         else:
-            foreign.append(inner)
+            foreign.append(file)
     return own, foreign
 
 
 def _remove(path: Path, own: dict[Path, Path]) -> None:
-    """Remove files of this package, unless a run is writing them, and their folder if nothing else
-    is in it.
-    """
+    """Remove files of this package that no run is writing, and their folder if it is empty then."""
     for file, output in own.items():
         with output_lock(output):
             if file.is_dir():

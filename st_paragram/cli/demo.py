@@ -21,20 +21,21 @@ EPILOG = """\
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    add = parser.add_argument
-    add(
+    parser.add_argument(
         "models",
         nargs="*",
         metavar="MODEL",
         help=f"{MODEL}; several can be offered (default: {SHIPPED})",
     )
-    add(
+    parser.add_argument(
         "--host",
         default="127.0.0.1",
         help="address to listen on (default: %(default)s, this machine only)",
     )
-    add("--port", type=int, help="port to listen on (default: the first free port from 7860 up)")
-    add("--open", action="store_true", help="open the page in a browser")
+    parser.add_argument(
+        "--port", type=int, help="port to listen on (default: the first free port from 7860 up)"
+    )
+    parser.add_argument("--open", action="store_true", help="open the page in a browser")
 
 
 def run(arguments: argparse.Namespace) -> int:

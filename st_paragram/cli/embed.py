@@ -1,6 +1,4 @@
-"""`st-paragram embed`: embed the lines of files into a matrix, a table, JSON lines, or a folder of
-matrices.
-"""
+"""`st-paragram embed`: embed the lines of files."""
 
 from __future__ import annotations
 
@@ -28,10 +26,10 @@ DESCRIPTION = (
     " --columns names the text column. If a run is interrupted, the same command resumes it."
 )
 EPILOG = """\
-X.npy is a matrix with one row per line, for numpy.load("X.npy", mmap_mode="r"). X.parquet is a table with the columns
-`text` and `embedding` (needs st_paragram[parquet]). On standard output, each line is a JSON object with `line`, `text`
-and `embedding`. A name without an extension is a folder with one or more matrices per file; read it with
-st_paragram.read_embeddings.
+X.npy is a matrix with one row per line, for numpy.load("X.npy", mmap_mode="r"). X.parquet is a
+table with the columns `text` and `embedding` (needs st_paragram[parquet]). On standard output, each
+line is a JSON object with `line`, `text` and `embedding`. A name without an extension is a folder
+with one or more matrices per file; read it with st_paragram.read_embeddings.
 
   st-paragram embed lines.txt --output lines.npy --dtype float16
   st-paragram embed reviews.csv --columns review --output reviews.parquet --normalize
@@ -45,8 +43,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("files", metavar="FILE", nargs="+", help="files with one text per line")
     add_columns_option(parser)
     add_model_option(parser)
-    output = "output file or folder; `-`: standard output, as JSON lines"
-    parser.add_argument("--output", required=True, metavar="X.npy|X.parquet|FOLDER", help=output)
+    parser.add_argument(
+        "--output",
+        required=True,
+        metavar="X.npy|X.parquet|FOLDER",
+        help="output file or folder; `-`: standard output, as JSON lines",
+    )
     parser.add_argument("--overwrite", action="store_true", help="replace an existing output")
     add_setting_options(parser, EmbeddingSettings)
 
@@ -57,16 +59,22 @@ def run(arguments: argparse.Namespace) -> int:
 
     for file in arguments.files:
         check_input(file)
-    options = given(arguments, EmbeddingSettings)
-    options |= {
-        "columns": columns_of(arguments.columns, arguments.files),
-        "overwrite": arguments.overwrite,
-    }
+    columns = columns_of(arguments.columns, arguments.files)
     to_stdout = is_standard_output(arguments.output)
     with standard_output() if to_stdout else nullcontext(arguments.output) as output:
-        report = embed_files(model_name(arguments), arguments.files, output, **options)
-    lines = f"{counted(report.lines, 'line')} in {counted(report.files, 'file')}"
-    resumed = f", {report.resumed:,} of them from an earlier run" if report.resumed else ""
-    unknown = f", {report.unknown:,} without a known token" if report.unknown else ""
-    say(f"{output_name(arguments.output)}: {lines}{resumed}; {report.blank:,} blank{unknown}")
+        report = embed_files(
+            model_name(arguments),
+            arguments.files,
+            output,
+            columns=columns,
+            overwrite=arguments.overwrite,
+            **given(arguments, EmbeddingSettings),
+        )
+    counts = f"{counted(report.lines, 'line')} in {counted(report.files, 'file')}"
+    if report.resumed:
+        counts += f", {report.resumed:,} of them from an earlier run"
+    counts += f"; {report.blank:,} blank"
+    if report.unknown:
+        counts += f", {report.unknown:,} without a known token"
+    say(f"{output_name(arguments.output)}: {counts}")
     return 0

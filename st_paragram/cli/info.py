@@ -1,6 +1,4 @@
-"""`st-paragram info`: describe a model, a pair store, an index, a folder of embeddings or this
-installation.
-"""
+"""`st-paragram info`: describe a model, a store, an index, embeddings or this installation."""
 
 from __future__ import annotations
 
@@ -28,8 +26,7 @@ EPILOG = """\
   st-paragram info
 """
 
-#: All control characters except line feeds: in a file from elsewhere, they could control the
-#: terminal.
+#: Control characters except line feeds: those of a file could control the terminal.
 _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
 
 
@@ -45,14 +42,16 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print descriptions; return the exit status."""
-    described = [_describe(name, arguments.check) for name in arguments.names] or [_installation()]
+    descriptions = [_describe(name, arguments.check) for name in arguments.names]
+    if not descriptions:
+        descriptions.append(_installation())
     if arguments.json:
-        values = [{"kind": kind, **values} for kind, values in described]
-        sys.stdout.write(json.dumps(values, indent=1, default=vars) + "\n")
+        listed = [{"kind": kind, **values} for kind, values in descriptions]
+        sys.stdout.write(json.dumps(listed, indent=1, default=vars) + "\n")
         return 0
-    blocks = [
-        "\n".join([f"{kind} {values['name']}", *_lines(values)]) for kind, values in described
-    ]
+    blocks = []
+    for kind, values in descriptions:
+        blocks.append("\n".join([f"{kind} {values.pop('name')}", *_lines(values)]))
     sys.stdout.write(_CONTROL.sub("?", "\n\n".join(blocks)) + "\n")
     return 0
 
@@ -61,11 +60,13 @@ def _describe(name: str, check: bool) -> tuple[str, dict[str, Any]]:
     """Return what kind of thing a name is, and its description with the result of a check."""
     kind, path, describe, check_content = _kind(name)
     values = describe(path)
-    return kind, values | {"checked": check_content(path)} if check else values
+    if check:
+        values["checked"] = check_content(path)
+    return kind, values
 
 
 def _kind(name: str) -> tuple[str, Path, Callable[[Path], dict[str, Any]], Callable[[Path], str]]:
-    """Return what kind of thing a name is, its path, and the functions that describe and check it."""
+    """Return the kind of a thing, its path, and the functions that describe and check it."""
     path = Path(name)
     if path.is_file():
         from st_paragram.tools.inspection import check, inspect
@@ -86,16 +87,14 @@ def _kind(name: str) -> tuple[str, Path, Callable[[Path], dict[str, Any]], Calla
 
 
 def _installation() -> tuple[str, dict[str, Any]]:
-    """Return versions of this package and its dependencies, and the instruction set of the compiled
-    kernels.
-    """
+    """Return the versions of this package and its dependencies, and the compiled kernels."""
     from importlib.metadata import requires
 
     from st_paragram.core.extras import installed_version
     from st_paragram.core.native import kernels, obstacle
 
-    needed = [line for line in requires("st_paragram") or [] if "extra ==" not in line]
-    names = sorted(re.split(r"[^\w.-]", line, maxsplit=1)[0] for line in needed)
+    required = [line for line in requires("st_paragram") or [] if "extra ==" not in line]
+    names = sorted(re.split(r"[^\w.-]", line, maxsplit=1)[0] for line in required)
     native = kernels()
     return "installation of", {
         "name": f"st_paragram {installed_version()}",
@@ -105,24 +104,26 @@ def _installation() -> tuple[str, dict[str, Any]]:
 
 
 def _lines(values: Mapping[str, Any], indent: str = "  ") -> Iterator[str]:
-    """Yield one line per value; mappings and lists of them are indented below their name, long
-    lists are cut.
+    """Yield one line per value; mappings and lists of mappings are indented below their name.
+
+    Long lists are cut.
     """
+    inner = indent + "  "
     for name, value in values.items():
         label = f"{indent}{name.replace('_', ' ')}"
         if name == "files":
+            yield label
             width = max(map(len, value), default=0)
-            lines = (
-                f"{path.ljust(width)}  {it.size:>15,} bytes  sha256 {it.sha256}"
-                for path, it in value.items()
-            )
-            yield from [label, *(f"{indent}  {line}" for line in lines)]
+            for path, file in value.items():
+                yield f"{inner}{path.ljust(width)}  {file.size:>15,} bytes  sha256 {file.sha256}"
         elif isinstance(value, Mapping) and value and not are_counts(value):
             yield label
-            yield from _lines(value, indent + "  ")
+            yield from _lines(value, inner)
         elif isinstance(value, Sequence) and any(isinstance(part, Mapping) for part in value):
             yield label
-            yield from (f"{indent}  {in_words(part)}" for part in value[:MOST])
-            yield from [f"{indent}  ... ({len(value)} in all)"] * (len(value) > MOST)
-        elif name != "name" or indent != "  ":
+            for part in value[:MOST]:
+                yield f"{inner}{in_words(part)}"
+            if len(value) > MOST:
+                yield f"{inner}... ({len(value)} in all)"
+        else:
             yield f"{label}: {in_words(value)}"

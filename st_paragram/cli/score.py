@@ -8,6 +8,7 @@ from array import array
 from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from st_paragram.cli.options import (
     add_model_option,
@@ -33,67 +34,74 @@ DESCRIPTION = (
     " or, with a background, a margin."
 )
 EPILOG = """\
-A cosine means little by itself, because some sentences are close to everything. A margin compares it with the pair's
-background: the mean cosine of both sentences with their nearest neighbors in the other language (Artetxe and Schwenk,
-2019). The cosine is divided by the background (--margin ratio), or the background is subtracted from it (--margin
-distance).
+A cosine means little by itself, because some sentences are close to everything. A margin compares
+it with the pair's background: the mean cosine of both sentences with their nearest neighbors in the
+other language (Artetxe and Schwenk, 2019). The cosine is divided by the background (--margin
+ratio), or the background is subtracted from it (--margin distance).
 
-A pair with a side that is blank, or in which the model knows no token, has no similarity. Its score is 0.000000, or
--1.000000 with --margin distance. The command prints the number of such pairs.
+A pair with a side that is blank, or in which the model knows no token, has no similarity. Its score
+is 0.000000, or -1.000000 with --margin distance. The command prints the number of such pairs.
 
-You choose the sentences in which neighbors are searched. With --background self, these are the two sides of the file
-and of the labeled pairs. The partner of a sentence is then one of its neighbors, as in mining. --background-source and
---background-target take two texts with one sentence per line.
+You choose the sentences in which neighbors are searched. With --background self, these are the two
+sides of the file and of the labeled pairs. The partner of a sentence is then one of its neighbors,
+as in mining. --background-source and --background-target take two texts with one sentence per line.
 
   st-paragram score pairs.tsv --output scored.tsv --background self
   st-paragram score pairs.csv --columns english spanish | sort -rn | head
-  st-paragram score pairs.tsv --output scored.tsv --background-source mono.en --background-target mono.es \\
-      --labels sample.tsv --precision 0.95
+  st-paragram score pairs.tsv --output scored.tsv --background-source mono.en \\
+      --background-target mono.es --labels sample.tsv --precision 0.95
 
-With --labels, the command suggests three thresholds: the lowest at which the share of good pairs in the sample reaches
---precision; the lowest at which the lower end of the share's 95% confidence interval also reaches it ("surely"); and
-the threshold with the best F1 (the harmonic mean of precision and recall). The sample must be drawn at random from the
-file. Recall is the share of the sample's good pairs that are kept.
+With --labels, the command suggests three thresholds: the lowest at which the share of good pairs in
+the sample reaches --precision; the lowest at which the lower end of the share's 95% confidence
+interval also reaches it ("surely"); and the threshold with the best F1 (the harmonic mean of
+precision and recall). The sample must be drawn at random from the file. Recall is the share of the
+sample's good pairs that are kept.
 """
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    add = parser.add_argument
-    add("file", metavar="PAIRS.tsv", help="pairs, rows `first TAB second`")
+    parser.add_argument("file", metavar="PAIRS.tsv", help="pairs, rows `first TAB second`")
     add_model_option(parser)
-    table = (
-        "for a table (CSV, JSON lines, Parquet, or TSV with a header): columns of the two"
-        " sentences, by name"
-    )
-    add(
+    parser.add_argument(
         "--columns",
         nargs=2,
         metavar="NAME",
-        help=f"{table}; numbers from 1 for a CSV or TSV without a header",
+        help="for a table (CSV, JSON lines, Parquet, or TSV with a header): columns of the two"
+        " sentences, by name; numbers from 1 for a CSV or TSV without a header",
     )
-    add(
+    parser.add_argument(
         "--output",
         type=Path,
         metavar="Y.tsv",
         help="output file (default, or `-`: standard output)",
     )
-    add("--overwrite", action="store_true", help="replace an existing output")
+    parser.add_argument("--overwrite", action="store_true", help="replace an existing output")
     margin = parser.add_argument_group(
         "margin (with a background; without one, the score is the cosine)"
     )
-    add = margin.add_argument
-    add(
+    margin.add_argument(
         "--background", choices=("self",), help="use the two sides of the file itself as background"
     )
-    add("--background-source", metavar="TEXT", help="background text for the first side")
-    add("--background-target", metavar="TEXT", help="background text for the second side")
+    margin.add_argument(
+        "--background-source", metavar="TEXT", help="background text for the first side"
+    )
+    margin.add_argument(
+        "--background-target", metavar="TEXT", help="background text for the second side"
+    )
     add_setting_options(margin, MarginSettings, only=("neighbors", "margin", "index", "memory"))
-    add = parser.add_argument_group("threshold").add_argument
-    labels = "labeled sample, rows `label TAB first TAB second`, 1 for good pairs, 0 for bad pairs"
-    add("--labels", metavar="GOLD.tsv", help=labels)
-    share = "share of good pairs that a threshold must reach (default: %(default)s)"
-    add("--precision", type=float, default=0.95, help=share)
+    threshold = parser.add_argument_group("threshold")
+    threshold.add_argument(
+        "--labels",
+        metavar="GOLD.tsv",
+        help="labeled sample, rows `label TAB first TAB second`, 1 for good pairs, 0 for bad pairs",
+    )
+    threshold.add_argument(
+        "--precision",
+        type=float,
+        default=0.95,
+        help="share of good pairs that a threshold must reach (default: %(default)s)",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -104,54 +112,59 @@ def run(arguments: argparse.Namespace) -> int:
     output = None if is_standard_output(arguments.output) else arguments.output
     if output:
         check_output(output, arguments.overwrite)
-    for path in filter(
-        None, (arguments.file, arguments.background_source, arguments.background_target)
-    ):
-        check_input(path)
+    for path in (arguments.file, arguments.background_source, arguments.background_target):
+        if path is not None:
+            check_input(path)
     source = TextSource((arguments.file,), ("first", "second"))
-    source = with_columns([source], [arguments.columns] if arguments.columns else [])[0]
+    columns = [arguments.columns] if arguments.columns else []
+    (source,) = with_columns([source], columns)
     folder = model_folder(arguments)
 
     import numpy as np
 
     from st_paragram.core.encoding.models import load_encoder
-    from st_paragram.tools import score_files
+    from st_paragram.tools.bitext_mining.background import background_of_pairs, background_of_texts
     from st_paragram.tools.bitext_mining.threshold import read_labels, suggest, table
+    from st_paragram.tools.score_files import cosines, score_file, score_pairs
 
-    pairs, right = read_labels(arguments.labels) if arguments.labels else ([], None)
-    kept = None if right is None else array("d")
+    sample = list[tuple[str, str]]()
+    labels = scores = None
+    if arguments.labels:
+        sample, labels = read_labels(arguments.labels)
+        scores = array("d")
     with ExitStack() as stack:
         stack.enter_context(output_files(output, overwrite=arguments.overwrite))
-        model, scorer = load_encoder(folder), score_files.cosines
+        model = load_encoder(folder)
+        scorer: Any = cosines
         if settings.margin is not Margin.ABSOLUTE:
-            from st_paragram.tools.bitext_mining import background
-
             if output:
                 work = stack.enter_context(temporary_folder(output))
             else:
                 work = Path(stack.enter_context(TemporaryDirectory(prefix="st-paragram-")))
             if arguments.background:
-                scorer = background.background_of_pairs(source, folder, settings, work, pairs)
+                scorer = background_of_pairs(source, folder, settings, work, sample)
             else:
-                texts = arguments.background_source, arguments.background_target
-                scorer = background.background_of_texts(*texts, folder, settings, work)
-        sample = np.round(
-            [score for score, _, _ in score_files.score_pairs(model, pairs, scorer=scorer)], 6
-        )
+                scorer = background_of_texts(
+                    arguments.background_source,
+                    arguments.background_target,
+                    model=folder,
+                    settings=settings,
+                    work=work,
+                )
+        sample_scores = [score for score, _, _ in score_pairs(model, sample, scorer=scorer)]
         target = output or stack.enter_context(standard_output())
-        report = score_files.score_file(model, source, target, arguments.overwrite, scorer, kept)
-    unknown = (
-        f", {report.unknown:,} with a side in which the model knows no token"
-        if report.unknown
-        else ""
-    )
+        report = score_file(model, source, target, arguments.overwrite, scorer, scores)
+    unknown = ""
+    if report.unknown:
+        unknown = f", {report.unknown:,} with a side in which the model knows no token"
     say(
         f"{output_name(output)}: {counted(report.pairs, 'pair')}; {report.blank:,} with a blank"
         f" side{unknown}"
     )
-    if right is not None and kept is not None:
-        cuts = suggest(sample, right, arguments.precision, np.frombuffer(kept))
-        print(table(cuts), file=sys.stderr if output is None else sys.stdout)
+    if labels is not None and scores is not None:
+        precision = arguments.precision
+        thresholds = suggest(np.round(sample_scores, 6), labels, precision, np.frombuffer(scores))
+        print(table(thresholds), file=sys.stderr if output is None else sys.stdout)
     return 0
 
 
@@ -159,22 +172,21 @@ def _settings(arguments: argparse.Namespace) -> MarginSettings:
     """Return the settings; without a background, the margin is ABSOLUTE."""
     if not 0 < arguments.precision <= 1:
         raise SettingsError(f"precision is {arguments.precision}; it must be above 0 and at most 1")
-    texts = sum(
-        path is not None for path in (arguments.background_source, arguments.background_target)
-    )
-    if texts == 1 or (texts and arguments.background):
+    source = arguments.background_source is not None
+    target = arguments.background_target is not None
+    if source != target or (source and arguments.background):
         raise SettingsError(
             "give --background self, or both --background-source and --background-target"
         )
-    background = bool(arguments.background or texts)
-    settings = MarginSettings(
-        **({} if background else {"margin": Margin.ABSOLUTE}) | given(arguments, MarginSettings)
-    )
-    if background == (settings.margin is Margin.ABSOLUTE):
-        needed = (
-            "uses no background; leave one out"
-            if background
-            else "needs a background; give --background self"
-        )
-        raise SettingsError(f"--margin {settings.margin.value} {needed}")
+    values = given(arguments, MarginSettings)
+    if not (source or arguments.background):
+        settings = MarginSettings(**{"margin": Margin.ABSOLUTE, **values})
+        if settings.margin is not Margin.ABSOLUTE:
+            raise SettingsError(
+                f"--margin {settings.margin.value} needs a background; give --background self"
+            )
+        return settings
+    settings = MarginSettings(**values)
+    if settings.margin is Margin.ABSOLUTE:
+        raise SettingsError("--margin absolute uses no background; leave one out")
     return settings

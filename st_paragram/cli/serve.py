@@ -25,27 +25,31 @@ EPILOG = """\
   st-paragram serve p-sp-mini --cors https://app.example.org http://localhost:3000
   st-paragram serve p-sp-es --index lines.index --api-key-file key.txt --host 0.0.0.0
 
-The key may also be in the environment variable ST_PARAGRAM_API_KEY. The server uses plain HTTP: put a TLS proxy in
-front of it if other machines can reach it.
+The key may also be in the environment variable ST_PARAGRAM_API_KEY. The server uses plain HTTP: put
+a TLS proxy in front of it if other machines can reach it.
 """
+
+_ORIGIN = re.compile(r"\*|[a-z][a-z0-9+.-]*://[^/\s*]+")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     from st_paragram.tools.serving.schemas import Job
 
-    add = parser.add_argument
-    add(
+    parser.add_argument(
         "model", nargs="?", default=SHIPPED, metavar="MODEL", help=f"{MODEL} (default: %(default)s)"
     )
-    add(
+    parser.add_argument(
         "--api-key-file", type=Path, metavar="FILE", help="file with the key that clients must send"
     )
-    cors = (
-        "origins of web pages that may use the server, such as https://app.example.org; '*': all"
-        " pages"
+    parser.add_argument(
+        "--cors",
+        nargs="+",
+        default=[],
+        metavar="ORIGIN",
+        help="origins of web pages that may use the server, such as https://app.example.org; '*':"
+        " all pages",
     )
-    add("--cors", nargs="+", default=[], metavar="ORIGIN", help=cors)
     add_setting_options(parser, Job)
 
 
@@ -54,27 +58,33 @@ def run(arguments: argparse.Namespace) -> int:
     from st_paragram.tools.serving.schemas import Job
 
     origins = tuple(origin.lower().rstrip("/") for origin in arguments.cors)
-    if wrong := [
-        origin for origin in origins if not re.fullmatch(r"\*|[a-z][a-z0-9+.-]*://[^/\s*]+", origin)
-    ]:
-        raise SettingsError(
-            f"{short(wrong[0])} is not an origin; give one such as https://app.example.org, or '*'"
-        )
-    key = os.environ.get("ST_PARAGRAM_API_KEY") or None
-    if path := arguments.api_key_file:
-        try:
-            key = path.read_text(encoding="utf-8").split("\n")[0].strip()
-        except (OSError, UnicodeDecodeError) as error:
+    for origin in origins:
+        if not _ORIGIN.fullmatch(origin):
             raise SettingsError(
-                f"{path}: cannot be read ({one_line(error, about=path)}); name a text file"
-            ) from error
-        if not key:
-            raise SettingsError(f"{path}: its first line is empty; write the key there")
+                f"{short(origin)} is not an origin; give one such as https://app.example.org, or"
+                " '*'"
+            )
+    key = _key(arguments.api_key_file)
     job = Job(model=arguments.model, origins=origins, key=key, **given(arguments, Job))
     for package in ("httptools", "orjson", "prometheus_client", "starlette", "uvicorn"):
         require(package, "serve", "the server")
 
-    from st_paragram.tools.serving.app import serve
+    from st_paragram.tools.serving.server import serve
 
     serve(job)
     return 0
+
+
+def _key(path: Path | None) -> str | None:
+    """Return the key in a file, or in the environment variable; None if there is none."""
+    if path is None:
+        return os.environ.get("ST_PARAGRAM_API_KEY") or None
+    try:
+        key = path.read_text(encoding="utf-8").split("\n")[0].strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(
+            f"{path}: cannot be read ({one_line(error, about=path)}); name a text file"
+        ) from error
+    if not key:
+        raise SettingsError(f"{path}: its first line is empty; write the key there")
+    return key

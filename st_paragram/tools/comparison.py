@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import regex
@@ -23,10 +23,10 @@ from numpy.typing import NDArray
 
 from st_paragram.core.encoding.encoder import Encoder
 from st_paragram.core.encoding.models import TextEncoder
-from st_paragram.core.encoding.unit_embeddings import known_texts
+from st_paragram.core.encoding.unit_embeddings import unit_embeddings
 from st_paragram.core.text.words import SPACED, UNIT, UNSPACED
 from st_paragram.core.tokenizers.bilingual import BilingualTokenizer
-from st_paragram.errors import EvaluationError, TextError, short
+from st_paragram.errors import TextError, short
 
 Floats = NDArray[np.float64]
 
@@ -47,11 +47,14 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True)
 class Comparison:
-    """A comparison of two sentences: the cosine of their embeddings, and the parts of each sentence
-    in order.
+    """A comparison of two sentences.
 
-    `exact`: the contributions of each sentence sum to the cosine; otherwise they come from leaving
-    out words.
+    Attributes:
+        cosine: Cosine of their embeddings.
+        first: Parts of the first sentence, in order.
+        second: Parts of the second sentence, in order.
+        exact: The contributions of each sentence sum to the cosine; otherwise they come from
+            leaving out words.
     """
 
     cosine: float
@@ -61,104 +64,121 @@ class Comparison:
 
 
 def compare(model: TextEncoder, first: str, second: str) -> Comparison:
-    """Compare two sentences; if each language has its own vocabulary, the first sentence is in the
-    first language.
+    """Compare two sentences.
+
+    If each language has its own vocabulary, the first sentence is in the first language.
 
     Example:
         >>> import st_paragram
-        >>> found = st_paragram.compare(st_paragram.Encoder("p-sp-mini"), "a house", "una casa")
-        >>> found.cosine > 0.5
+        >>> result = st_paragram.compare(st_paragram.Encoder("p-sp-mini"), "a house", "una casa")
+        >>> result.cosine > 0.5
         True
     """
     for reader, text in zip(readers(model), (first, second), strict=True):
-        if not known_texts(reader, [text]).all():
+        if not unit_embeddings(reader, [text]).known.all():
             raise TextError(
                 f"the model knows no token in {short(text)}; use one of its languages or another"
                 " model"
             )
-    pairs = zip(readers(model), (first, second), strict=True)
-    sides = [_pieces(one, text) for one, text in pairs if isinstance(one, Encoder)]
-    if not sides:
-        return _by_words(model, (first, second))
-    (names, rows), (other_names, other_rows) = sides
-    u, v = rows.mean(axis=0), other_rows.mean(axis=0)
-    scale = _length(u) * _length(v)
-    first_parts = map(Part, names, (rows @ v / len(rows) / scale).tolist())
-    second_parts = map(Part, other_names, (other_rows @ u / len(other_rows) / scale).tolist())
-    return Comparison(float(u @ v / scale), tuple(first_parts), tuple(second_parts), exact=True)
+    if isinstance(model, Encoder):
+        return _by_pieces(model, first, second)
+    return _by_words(model, first, second)
 
 
 def languages_of(model: TextEncoder) -> tuple[str, ...]:
-    """Return the two languages of an averaging model with separate vocabularies; empty for other
-    models.
-    """
-    tokenizer = model.tokenizer if isinstance(model, Encoder) else None
-    return tokenizer.languages if isinstance(tokenizer, BilingualTokenizer) else ()
+    """Return the two languages of a model with separate vocabularies; empty for other models."""
+    if isinstance(model, Encoder) and isinstance(model.tokenizer, BilingualTokenizer):
+        return model.tokenizer.languages
+    return ()
 
 
 def readers(model: TextEncoder) -> tuple[TextEncoder, TextEncoder]:
-    """Return the encoders of a first and a second text, which differ if each language has its own
-    vocabulary.
+    """Return the encoders of a first and a second text.
+
+    They differ if each language has its own vocabulary.
     """
-    if isinstance(model, Encoder) and (languages := languages_of(model)):
-        return model.in_language(languages[0]), model.in_language(languages[1])
-    return model, model
+    languages = languages_of(model)
+    if not languages:
+        return model, model
+    encoder = cast("Encoder", model)
+    return encoder.in_language(languages[0]), encoder.in_language(languages[1])
 
 
-def _pieces(encoder: Encoder, sentence: str) -> tuple[list[str], Floats]:
+def _by_pieces(model: Encoder, first: str, second: str) -> Comparison:
+    first_encoder, second_encoder = readers(model)
+    first_pieces, first_rows = _pieces(first_encoder, first)
+    second_pieces, second_rows = _pieces(second_encoder, second)
+    u = first_rows.mean(axis=0)
+    v = second_rows.mean(axis=0)
+    scale = float(np.linalg.norm(u)) * float(np.linalg.norm(v))
+    return Comparison(
+        cosine=float(u @ v / scale),
+        first=_parts(first_pieces, first_rows @ v / len(first_rows) / scale),
+        second=_parts(second_pieces, second_rows @ u / len(second_rows) / scale),
+        exact=True,
+    )
+
+
+def _pieces(encoder: Any, sentence: str) -> tuple[list[str], Floats]:
     """Return the pieces of a sentence in readable form, and their vectors, (n, D)."""
     prompt = encoder.prompts.get(encoder.default_prompt_name or "", "")
     ids, _ = encoder.tokenizer.encode([prompt + sentence])
     rows = encoder.model.table.rows(ids).astype(np.float64)
-    return (
-        _readable([encoder.tokenizer.piece(piece) for piece in ids.tolist()]),
-        rows[:, : encoder.truncate_dim],
-    )
+    pieces = [encoder.tokenizer.piece(piece) for piece in ids.tolist()]
+    return _readable(pieces), rows[:, : encoder.truncate_dim]
 
 
 def _readable(pieces: Sequence[str | None]) -> list[str]:
-    """Make pieces readable: pieces that continue a word begin with three dots; None is an unknown
-    piece.
-    """
-    shown, before = [], ""
+    """Make pieces readable: three dots begin a piece that continues a word; None is unknown."""
+    names = []
+    before = ""  # last character before the piece
     for piece in pieces:
-        name = "(unknown)" if piece is None else piece.replace("\u2581", " ").strip() or "(space)"
-        continues = (
-            piece is not None and _SPACED_LETTER.match(piece) and _SPACED_LETTER.search(before[-1:])
+        if piece is None:
+            names.append("(unknown)")
+            before = ""
+            continue
+        name = piece.replace("\u2581", " ").strip() or "(space)"
+        if _SPACED_LETTER.match(piece) and _SPACED_LETTER.search(before):
+            name = f"…{name}"
+        names.append(name)
+        before = piece[-1:]
+    return names
+
+
+def _by_words(model: TextEncoder, first: str, second: str) -> Comparison:
+    u, v = _unit_vectors(model, [first, second])
+    cosine = float(u @ v)
+    return Comparison(
+        cosine=cosine,
+        first=_words_left_out(model, first, v, cosine),
+        second=_words_left_out(model, second, u, cosine),
+        exact=False,
+    )
+
+
+def _words_left_out(
+    model: TextEncoder, sentence: str, vector: Floats, cosine: float
+) -> tuple[Part, ...]:
+    """Return how much the cosine with another sentence's vector falls without each word."""
+    words = list(_WORD.finditer(sentence))
+    if len(words) > MAX_WORDS:
+        raise TextError(
+            f"a sentence has {len(words):,} words; with this kind of model, give at most"
+            f" {MAX_WORDS}"
         )
-        shown.append(f"…{name}" if continues else name)
-        before = piece or ""
-    return shown
+    cosines = np.zeros(len(words))  # without any words left, the cosine counts as 0
+    if len(words) > 1:
+        rests = []
+        for word in words:
+            rest = sentence[: word.start()] + sentence[word.end() :]
+            rests.append(" ".join(rest.split()))
+        cosines = _unit_vectors(model, rests) @ vector
+    return _parts([word.group() for word in words], cosine - cosines)
 
 
-def _by_words(model: TextEncoder, sentences: Sequence[str]) -> Comparison:
-    u, v = np.asarray(model.encode(list(sentences), show_progress_bar=False), np.float64)
-    u, v = u / _length(u), v / _length(v)
-    sides = []
-    for sentence, other in zip(sentences, (v, u), strict=True):
-        words = list(_WORD.finditer(sentence))
-        if len(words) > MAX_WORDS:
-            raise TextError(
-                f"a sentence has {len(words):,} words; with this kind of model, give at most"
-                f" {MAX_WORDS}"
-            )
-        cosines = np.zeros(len(words))  # without any words left, the cosine counts as 0
-        if len(words) > 1:
-            rests = [
-                " ".join((sentence[: word.start()] + sentence[word.end() :]).split())
-                for word in words
-            ]
-            rows = np.asarray(model.encode(rests, show_progress_bar=False), np.float64)
-            lengths = np.linalg.norm(rows, axis=1)
-            np.divide(rows @ other, lengths, out=cosines, where=lengths > 0)
-        sides.append(tuple(map(Part, [word.group() for word in words], (u @ v - cosines).tolist())))
-    return Comparison(float(u @ v), sides[0], sides[1], False)
+def _unit_vectors(model: TextEncoder, texts: list[str]) -> Floats:
+    return unit_embeddings(model, texts).vectors.astype(np.float64)
 
 
-def _length(vector: Floats) -> float:
-    length = float(np.linalg.norm(vector))
-    if not (np.isfinite(length) and length > 0):
-        raise EvaluationError(
-            "the embedding of a sentence has no direction; try another sentence or model"
-        )
-    return length
+def _parts(names: Sequence[str], contributions: Floats) -> tuple[Part, ...]:
+    return tuple(map(Part, names, contributions.tolist()))

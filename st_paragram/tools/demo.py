@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,12 +12,15 @@ from st_paragram.core.encoding.models import TextEncoder, load_encoder
 from st_paragram.core.encoding.unit_embeddings import unit_embeddings
 from st_paragram.core.extras import require
 from st_paragram.core.model_directory.find import find
+from st_paragram.core.quantization import Vectors
 from st_paragram.errors import ParagramError, SettingsError, TextError, short
 from st_paragram.tools.alignment.align import align
 from st_paragram.tools.alignment.settings import AlignmentSettings
 from st_paragram.tools.comparison import compare, languages_of, readers
 
-MAX_CHARACTERS, MAX_LINES, MAX_ALIGNED = 1_000, 2_000, 300
+MAX_CHARACTERS = 1_000  # of a sentence
+MAX_LINES = 2_000  # of the list that is searched
+MAX_ALIGNED = 300  # sentences of a text that is aligned
 _NEAREST = 10
 _TITLE = "Sentence embeddings"
 _INTRODUCTION = (
@@ -32,7 +35,8 @@ _LEFT_OUT = (
     " by which the cosine falls when the word is left out, and contributions do not sum to the"
     " cosine."
 )
-FIRST, SECOND = "Where can I buy a ticket for the train?", "¿Dónde se compran los billetes de tren?"
+FIRST = "Where can I buy a ticket for the train?"
+SECOND = "¿Dónde se compran los billetes de tren?"
 QUERY = "When does the museum open?"
 LIST = """\
 ¿A qué hora abre el museo?
@@ -61,14 +65,13 @@ En primavera vienen muchos visitantes a ver las flores."""
 def launch(
     names: Sequence[str], host: str = "127.0.0.1", port: int | None = None, show: bool = False
 ) -> Any:
-    """Serve the page for some models in the background, by default at the first free port from 7860
-    up.
+    """Serve the page for some models in the background.
 
     Args:
         names: Paths, names or hub ids of models. The first is loaded at once, the others when they
             are chosen.
         host: Address to listen on.
-        port: Port to listen on.
+        port: Port to listen on; None: the first free port from 7860 up.
         show: Open the page in a browser.
 
     Returns:
@@ -77,15 +80,17 @@ def launch(
     """
     page = build(names)
     try:
-        options = {
-            "prevent_thread_lock": True,
-            "quiet": True,
-            "share": False,
-            "ssr_mode": False,
-            "footer_links": [],
-        }
-        # no uploads
-        page.launch(server_name=host, server_port=port, inbrowser=show, max_file_size=1, **options)
+        page.launch(
+            server_name=host,
+            server_port=port,
+            inbrowser=show,
+            max_file_size=1,  # no uploads
+            prevent_thread_lock=True,
+            quiet=True,
+            share=False,
+            ssr_mode=False,
+            footer_links=[],
+        )
     except (OSError, ValueError) as error:
         where = f"{host}, port {port}" if port else host
         raise SettingsError(
@@ -95,21 +100,24 @@ def launch(
 
 
 def build(names: Sequence[str]) -> Any:
-    """Build the page as Gradio's `Blocks`; the first model is loaded at once, the others when they
-    are chosen.
+    """Build the page as Gradio's `Blocks`.
+
+    The first model is loaded at once, the others when they are chosen.
     """
-    folders = {name: find(name) for name in dict.fromkeys(names)}
+    folders = {name: find(name) for name in names}
     # read on import
     os.environ |= {"GRADIO_ANALYTICS_ENABLED": "False", "GRADIO_RUN_HISTORY": "False"}
     gr = require("gradio", "demo", "the demo page")
-    loaded = {names[0]: load_encoder(folders[names[0]])}
+    models = {names[0]: load_encoder(folders[names[0]])}
 
-    def connect(on: Any, answer: Any, inputs: Sequence[Any], outputs: Any) -> None:
-        def answered(name: str, *given: str) -> Any:
+    def connect(on: Any, answer: Callable[..., Any], inputs: list[Any], outputs: Any) -> None:
+        """Call `answer` with the chosen model and the inputs on an event."""
+
+        def answered(name: str, *texts: str) -> Any:
             try:
-                if name not in loaded:
-                    loaded[name] = load_encoder(folders[name])
-                return answer(loaded[name], *given)
+                if name not in models:
+                    models[name] = load_encoder(folders[name])
+                return answer(models[name], *texts)
             except ParagramError as error:
                 raise gr.Error(str(error), print_exception=False) from error
 
@@ -125,10 +133,13 @@ def build(names: Sequence[str]) -> Any:
     def text(label: str, value: str, lines: int = 2) -> Any:
         return gr.Textbox(value, label=label, lines=lines, max_lines=12, min_width=260)
 
-    def table(label: str, columns: dict[str, str]) -> Any:
-        widths = list(columns.values())
+    def table(label: str, **widths: str) -> Any:
         return gr.Dataframe(
-            headers=list(columns), column_widths=widths, label=label, interactive=False, wrap=True
+            headers=[column.replace("_", " ") for column in widths],
+            column_widths=list(widths.values()),
+            label=label,
+            interactive=False,
+            wrap=True,
         )
 
     with gr.Blocks(title=_TITLE, analytics_enabled=False) as page:
@@ -143,89 +154,90 @@ def build(names: Sequence[str]) -> Any:
                 for side in ("First sentence", "Second sentence"):
                     with gr.Column(min_width=260):
                         outputs.append(gr.HighlightedText(label=side))
-                        outputs.append(
-                            table(f"{side}: contributions", {"token": "60%", "contribution": "40%"})
-                        )
+                        label = f"{side}: contributions"
+                        outputs.append(table(label, token="60%", contribution="40%"))
             connect(button.click, show_comparison, inputs, outputs)
         with gr.Tab("Search"):
-            inputs = [
-                text("Query", QUERY),
-                text(f"Sentences, one per line (at most {MAX_LINES:,})", LIST, 8),
-            ]
+            label = f"Sentences, one per line (at most {MAX_LINES:,})"
+            inputs = [text("Query", QUERY), text(label, LIST, lines=8)]
             button = gr.Button("Find the nearest sentences", variant="primary")
-            outputs = table(
-                "Nearest sentences", {"cosine": "20%", "sentence": "65%", "line": "15%"}
-            )
-            connect(button.click, nearest, inputs, outputs)
+            output = table("Nearest sentences", cosine="20%", sentence="65%", line="15%")
+            connect(button.click, nearest, inputs, output)
         with gr.Tab("Align"):
             with gr.Row():
-                first = text(
-                    f"First text, one sentence per line (at most {MAX_ALIGNED})", FIRST_TEXT, 6
-                )
-                inputs = [first, text("Second text, in the same order", SECOND_TEXT, 6)]
+                label = f"First text, one sentence per line (at most {MAX_ALIGNED})"
+                first = text(label, FIRST_TEXT, lines=6)
+                second = text("Second text, in the same order", SECOND_TEXT, lines=6)
             button = gr.Button("Align the texts", variant="primary")
-            outputs = table(
-                "Aligned sentences", {"score": "16%", "first text": "42%", "second text": "42%"}
-            )
-            connect(button.click, aligned, inputs, outputs)
+            output = table("Aligned sentences", score="16%", first_text="42%", second_text="42%")
+            connect(button.click, aligned, [first, second], output)
     return page
 
 
 def show_comparison(model: TextEncoder, first: str, second: str) -> list[Any]:
-    """Return the cosine in words and, for each sentence, its tokens with colors from -1 to 1, and
-    table rows.
+    """Return the cosine in words, and tokens with colors and table rows of each sentence.
+
+    Colors are numbers from -1 to 1.
     """
-    found = compare(model, _sentence(first, "first sentence"), _sentence(second, "second sentence"))
-    shown: list[Any] = [
-        f"### Cosine: {found.cosine:.3f}\n\n{_EXACT if found.exact else _LEFT_OUT} {_COLORS}"
-    ]
-    for parts in (found.first, found.second):
-        largest = max((abs(part.contribution) for part in parts), default=0) or 1
+    first = _sentence(first, "first sentence")
+    second = _sentence(second, "second sentence")
+    comparison = compare(model, first, second)
+    note = _EXACT if comparison.exact else _LEFT_OUT
+    outputs: list[Any] = [f"### Cosine: {comparison.cosine:.3f}\n\n{note} {_COLORS}"]
+    for parts in (comparison.first, comparison.second):
+        contributions = [part.contribution for part in parts]
+        largest = max(map(abs, contributions), default=0) or 1
+        colors = [(part.text, part.contribution / largest) for part in parts]
         rows = [[part.text, f"{part.contribution:+.4f}"] for part in parts]
-        rows += [["sum", f"{sum(part.contribution for part in parts):+.4f}"]] if found.exact else []
-        shown += [[(part.text, part.contribution / largest) for part in parts], rows]
-    return shown
+        if comparison.exact:
+            rows.append(["sum", f"{sum(contributions):+.4f}"])
+        outputs += [colors, rows]
+    return outputs
 
 
 def nearest(model: TextEncoder, query: str, text: str) -> list[list[str]]:
-    """Return rows of cosine, sentence and line number for the ten nearest sentences in a list; ties
-    in line order.
+    """Return rows of cosine, sentence and line number for the ten nearest sentences in a list.
+
+    Equal sentences are in line order.
     """
-    query, lines = _sentence(query, "query"), _lines(text, "list", MAX_LINES)
-    reader_of_query, reader_of_lines = readers(model)
-    asked = unit_embeddings(reader_of_query, [query], normalize_embeddings=True)
-    if not asked.known.all():
+    query = _sentence(query, "query")
+    lines = _lines(text, "list", MAX_LINES)
+    query_encoder, line_encoder = readers(model)
+    queries = unit_embeddings(query_encoder, [query], normalize_embeddings=True)
+    if not queries.known.all():
         raise TextError(
             f"the model knows no token in the query {short(query)}; use one of its languages"
         )
-    vectors, known = unit_embeddings(reader_of_lines, lines, normalize_embeddings=True)
-    # Equal rows have equal cosines in float64
-    cosines = (vectors.astype(np.float64) @ asked.vectors[0].astype(np.float64)).round(5)
-    order = (-cosines).argsort(kind="stable")
+    vectors, known = unit_embeddings(line_encoder, lines, normalize_embeddings=True)
+    # equal rows have equal cosines in float64
+    cosines = vectors.astype(np.float64) @ queries.vectors[0].astype(np.float64)
+    cosines = cosines.round(5)
+    order = np.argsort(-cosines, kind="stable")
     best = order[known[order]][:_NEAREST]
     return [[f"{cosines[row]:.3f}", lines[row], str(row + 1)] for row in best.tolist()]
 
 
 def aligned(model: TextEncoder, first: str, second: str) -> list[list[str]]:
-    """Return rows of score and both sides of an alignment; a sentence without a match has an empty
-    other side.
+    """Return rows of score and both sides of an alignment.
+
+    A sentence without a match has an empty other side and no score.
     """
     if languages_of(model):
         raise SettingsError(
             "this model has one vocabulary per language and cannot align; choose another model"
         )
-    one, other = (
-        _lines(first, "first text", MAX_ALIGNED),
-        _lines(second, "second text", MAX_ALIGNED),
-    )
+    source = _lines(first, "first text", MAX_ALIGNED)
+    target = _lines(second, "second text", MAX_ALIGNED)
+
+    def embed(lines: Sequence[str]) -> Vectors:
+        return unit_embeddings(model, lines).vectors
+
     rows = []
-    settings = AlignmentSettings(with_skipped=True)
-    for block in align(one, other, lambda lines: unit_embeddings(model, lines).vectors, settings):
-        sides = [
-            " ".join(one[row] for row in block.source),
-            " ".join(other[row] for row in block.target),
-        ]
-        rows.append([f"{block.score:.2f}" if all(sides) else "", *sides])
+    for block in align(source, target, embed, AlignmentSettings(with_skipped=True)):
+        source_text = " ".join(source[row] for row in block.source)
+        target_text = " ".join(target[row] for row in block.target)
+        score = f"{block.score:.2f}" if source_text and target_text else ""
+        rows.append([score, source_text, target_text])
     return rows
 
 
@@ -239,11 +251,11 @@ def _sentence(text: str, name: str) -> str:
     return sentence
 
 
-def _lines(text: str, name: str, most: int) -> list[str]:
+def _lines(text: str, name: str, limit: int) -> list[str]:
     lines = [line for line in text.split("\n") if line.strip()]
-    if not 0 < len(lines) <= most:
+    if not 0 < len(lines) <= limit:
         raise TextError(
-            f"the {name} has {len(lines):,} sentences; write from 1 to {most:,}, one per line"
+            f"the {name} has {len(lines):,} sentences; write from 1 to {limit:,}, one per line"
         )
     return [
         _sentence(line, f"sentence {number} of the {name}") for number, line in enumerate(lines, 1)

@@ -7,15 +7,19 @@ files among tasks, mark completed tasks, and skip these when the same pipeline i
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from st_paragram.core.encoding.models import load_encoder
 from st_paragram.core.extras import require
+from st_paragram.core.model_directory.find import find
 from st_paragram.errors import TextError
-from st_paragram.tools.embed_files.embed import ParquetTable
+from st_paragram.tools.cleaning.base import RowStep, apply_steps
+from st_paragram.tools.cleaning.config import named_cleaning
+from st_paragram.tools.embed_files.formats import ParquetTable
+from st_paragram.tools.embed_files.rows import EmbeddingReport, EmbeddingSettings, RowEncoder
 
 _PURPOSE = "a pipeline of datatrove"
 _STEP: Any = require("datatrove.pipeline.base", "distributed", _PURPOSE).PipelineStep
@@ -26,16 +30,14 @@ if TYPE_CHECKING:
     from datatrove.io import DataFolderLike
     from datatrove.pipeline.writers.disk_base import DiskWriter
 
-    from st_paragram.tools.cleaning.base import RowStep
-
-_BATCH_PAIRS, _BATCH_TEXTS = 1 << 10, 1 << 14
+_BATCH_PAIRS = 1 << 10
+_BATCH_TEXTS = 1 << 14
 
 
 class CleanPairs(_FILTER):
-    """Drop and repair documents that hold a text and its translation, with a list of filters as in
-    `prepare`.
+    """Drop and repair documents that hold a text and its translation, as `prepare` does.
 
-    Documents are processed one by one: repeated pairs are kept; `prepare` or datatrove's
+    Documents are processed one by one, so repeated pairs are kept. `prepare` or datatrove's
     deduplication removes them.
 
     Args:
@@ -62,14 +64,10 @@ class CleanPairs(_FILTER):
         exclusion_writer: DiskWriter | None = None,
     ) -> None:
         """Check the list of filters; their data are loaded where they run."""
-        from st_paragram.tools.cleaning.config import named_cleaning
-
         super().__init__(exclusion_writer, _BATCH_PAIRS)
-        self.languages, self.translation, self.cleaning = (
-            languages,
-            translation,
-            named_cleaning(str(cleaning)),
-        )
+        self.languages = languages
+        self.translation = translation
+        self.cleaning = named_cleaning(str(cleaning))
 
     def filter(self, doc: Document) -> bool | tuple[bool, str]:
         """Return whether a document is kept, or False and the reason."""
@@ -77,16 +75,19 @@ class CleanPairs(_FILTER):
 
     def filter_batch(self, batch: list[Document]) -> list[bool | tuple[bool, str]]:
         """Repair documents in place, and return the result of `filter` for each."""
-        from st_paragram.tools.cleaning.base import apply_steps
-
-        pairs = ((document.text, _text_of(document, self.translation)) for document in batch)
-        rows, reasons, _ = apply_steps(
-            self._steps, [(" ".join(a.split()), " ".join(b.split())) for a, b in pairs]
-        )
+        pairs = []
+        for document in batch:
+            translation = _text_of(document, self.translation)
+            pairs.append((" ".join(document.text.split()), " ".join(translation.split())))
+        rows, reasons, _ = apply_steps(self._steps, pairs)
+        results = list[bool | tuple[bool, str]]()
         for document, row, reason in zip(batch, rows, reasons, strict=True):
             if reason is None:
                 document.text, document.metadata[self.translation] = row
-        return [(False, reason) if reason else True for reason in reasons]
+                results.append(True)
+            else:
+                results.append((False, reason))
+        return results
 
     @cached_property
     def _steps(self) -> list[RowStep]:
@@ -116,7 +117,8 @@ class EmbedTexts(_STEP):
         ...     normalize=True)]
     """
 
-    type, name = "🔢 - EMBEDDINGS", "🔢 Parquet"
+    type = "🔢 - EMBEDDINGS"
+    name = "🔢 Parquet"
 
     def __init__(
         self,
@@ -132,61 +134,52 @@ class EmbedTexts(_STEP):
         """Check the settings and find the model, which is opened where it is used."""
         from datatrove.io import get_datafolder
 
-        from st_paragram.core.model_directory.find import find
-        from st_paragram.tools.embed_files.rows import EmbeddingSettings
-
         super().__init__()
         find(model)
-        self.model, self.output, self.key, self.threads = (
-            str(model),
-            get_datafolder(output),
-            key,
-            threads,
-        )
+        self.model = str(model)
+        self.output = get_datafolder(output)
+        self.key = key
+        self.threads = threads
         self.settings = EmbeddingSettings(dtype, dim, normalize)  # type: ignore[arg-type]
 
     def run(
         self, data: Iterator[Document], rank: int = 0, world_size: int = 1
     ) -> Iterator[Document]:
         """Embed the documents of a task."""
-        from st_paragram.core.encoding.models import load_encoder
-        from st_paragram.tools.embed_files.rows import RowEncoder
-
-        encode = RowEncoder(load_encoder(self.model, self.threads), self.settings)
-        table, name = ParquetTable(encode, ("id", "text")), f"{rank:05d}.parquet"
+        encoder = RowEncoder(load_encoder(self.model, self.threads), self.settings)
+        table = ParquetTable(encoder, ("id", "text"))
+        report = EmbeddingReport()
+        name = f"{rank:05d}.parquet"
         self._check_free(name, table)
         with self.output.open(f"{name}.part", "wb") as file, table.writer(file) as writer:
-            while batch := list(islice(data, _BATCH_TEXTS)):
+            while documents := list(islice(data, _BATCH_TEXTS)):
                 with self.track_time("batch"):
-                    ids = (document.id for document in batch)
-                    texts = [_text_of(document, self.key) for document in batch]
-                    for lines, rows in encode.embedded(
-                        texts, f"task {rank}", encode.report.lines + 1
-                    ):
-                        writer.write_batch(table.of(rows, list(islice(ids, len(lines))), lines))
-                yield from batch
+                    ids = [document.id for document in documents]
+                    texts = [_text_of(document, self.key) for document in documents]
+                    rows = encoder.rows(texts, f"task {rank}", report)
+                    writer.write(table.record_batch(rows, ids, texts))
+                yield from documents
         self.output.mv(f"{name}.part", name)
-        self.stat_update("blank", value=encode.report.blank)
-        self.stat_update("without a known token", value=encode.report.unknown)
+        self.stat_update("blank", value=report.blank)
+        self.stat_update("without a known token", value=report.unknown)
 
     def _check_free(self, name: str, table: ParquetTable) -> None:
         """Refuse to replace a file that no task of such a pipeline has written."""
         if not self.output.exists(name):
             return
-        with self.output.open(name, "rb") as file, suppress(ValueError):  # not Parquet
-            if table.parquet.read_schema(file).names == table.schema.names:
-                return
-        raise TextError(
-            f"{self.output.path}/{name} exists and has no embeddings; choose another folder"
-        )
+        with self.output.open(name, "rb") as file:
+            if not table.is_same_kind(file):
+                raise TextError(
+                    f"{self.output.path}/{name} exists and has no embeddings; choose another folder"
+                )
 
 
 def _text_of(document: Document, key: str | None) -> str:
     text = document.metadata.get(key) if key else document.text
     if not isinstance(text, str):
-        known = ", ".join(document.metadata) or "nothing"
+        keys = ", ".join(document.metadata) or "nothing"
         raise TextError(
-            f"document {document.id}: no text {key!r} in its metadata (it has {known}); check"
+            f"document {document.id}: no text {key!r} in its metadata (it has {keys}); check"
             " the key"
         )
     return text

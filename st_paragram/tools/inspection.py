@@ -1,12 +1,9 @@
-"""Description of a pair store: lengths, vocabulary use, unknown text, languages, labels, and some
-pairs.
-"""
+"""Description of a pair store: lengths, use of the vocabulary, languages, labels, examples."""
 
 from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +24,9 @@ _BLOCK = 1 << 16  # pairs read together
 
 
 def inspect(path: str | Path, examples: int = 3) -> dict[str, Any]:
-    """Describe a pair store in JSON values; it is read in full, and memory does not grow with the
-    number of pairs.
+    """Describe a pair store in JSON values.
+
+    The store is read in full, and memory does not grow with the number of pairs.
 
     Args:
         path: The store.
@@ -36,31 +34,30 @@ def inspect(path: str | Path, examples: int = 3) -> dict[str, Any]:
 
     Returns:
         For each side: pieces per sentence (mean and quantiles), the shares of sentences at the
-            length limit and of
-        entirely unknown sentences, and how many pieces of the vocabulary occur. For pairs: pairs
-        per language pair, and minimum, mean and maximum of labels.
+        length limit and of entirely unknown sentences, and how many pieces of the vocabulary
+        occur. For pairs: pairs per language pair, and minimum, mean and maximum of labels.
     """
     store = PairStore(path)
     store.check_rows()
     sides = [_Side(store, number) for number in (0, 1)]
-    languages, labels = Counter[str](), []
+    languages = Counter[str]()
+    labels = list[tuple[float, float, float]]()
     for start in trange(0, len(store), _BLOCK, desc="reading", disable=None):
         rows = np.arange(start, min(start + _BLOCK, len(store)))
         for side in sides:
             side.add(rows)
-        languages.update(map("-".join, store.row_languages(rows)))
-        if (values := store.labels(rows)) is not None:
-            labels.append(
-                (float(values.min()), float(values.sum(dtype=np.float64)), float(values.max()))
-            )
-    vocabularies = [
-        _vocabulary(store.tokenizer(side.name), side.ordinary, side.pieces) for side in sides
-    ]
+        languages.update("-".join(pair) for pair in store.row_languages(rows))
+        values = store.labels(rows)
+        if values is not None:
+            total = float(values.sum(dtype=np.float64))
+            labels.append((float(values.min()), total, float(values.max())))
+    vocabularies = []
     if store.shared_tokenizer:
-        vocabularies = [
-            _vocabulary(store.tokenizer(), sides[0].ordinary, sides[0].pieces + sides[1].pieces)
-        ]
-    low, sums, high = zip(*labels, strict=True) if labels else ((), (), ())
+        pieces = sides[0].pieces + sides[1].pieces
+        vocabularies.append(_vocabulary(sides[0].tokenizer, sides[0].ordinary, pieces))
+    else:
+        for side in sides:
+            vocabularies.append(_vocabulary(side.tokenizer, side.ordinary, side.pieces))
     return {
         "name": store.path.name,
         "format_version": FORMAT_VERSION,
@@ -70,11 +67,7 @@ def inspect(path: str | Path, examples: int = 3) -> dict[str, Any]:
         "max_length": store.max_length,
         "seed": store.seed,
         "sides": [side.description() for side in sides],
-        "labels": (
-            {"minimum": min(low), "mean": sum(sums) / len(store), "maximum": max(high)}
-            if labels
-            else None
-        ),
+        "labels": _labels(labels, len(store)),
         "vocabularies": vocabularies,
         "settings": store.settings,
         "examples": _examples(store, examples),
@@ -89,45 +82,58 @@ def check(path: Path) -> str:
     return "the content matches its checksum"
 
 
+def _labels(blocks: list[tuple[float, float, float]], pairs: int) -> dict[str, float] | None:
+    """Describe labels, given the minimum, sum and maximum of blocks of pairs."""
+    if not blocks:
+        return None
+    minima, sums, maxima = zip(*blocks, strict=True)
+    return {"minimum": min(minima), "mean": sum(sums) / pairs, "maximum": max(maxima)}
+
+
 class _Side:
-    """Counts of one side: `pieces`, (V,), are counts of ids, and `lengths` counts of sentences by
-    number of pieces.
+    """Counts of one side.
+
+    Attributes:
+        tokenizer: Tokenizer of the side, with V pieces.
+        ordinary: Whether each piece is ordinary, (V,).
+        pieces: Number of times that each piece occurs, (V,).
     """
 
     def __init__(self, store: PairStore, number: int) -> None:
-        self.store, self.name, self.language = store, SIDES[number], store.languages[number]
-        tokenizer = store.tokenizers[number]
-        self.ordinary = np.array(
-            [tokenizer.piece(piece) is not None for piece in range(len(tokenizer))]
-        )
-        # Pieces other than white space.
-        self._text = self.ordinary & [
-            bool(tokenizer.decode([piece]).strip()) for piece in range(len(tokenizer))
-        ]
-        self.pieces: Counts = np.zeros(len(tokenizer), np.int64)
-        self._lengths, self._unknown = Counter[int](), 0
+        self.tokenizer = store.tokenizers[number]
+        size = len(self.tokenizer)
+        ordinary = [self.tokenizer.piece(piece) is not None for piece in range(size)]
+        text = [bool(self.tokenizer.decode([piece]).strip()) for piece in range(size)]
+        self.ordinary = np.array(ordinary)
+        self.pieces: Counts = np.zeros(size, np.int64)
+        self._is_text = self.ordinary & text  # pieces other than white space
+        self._store = store
+        self._name = SIDES[number]
+        self._language = store.languages[number]
+        self._lengths = Counter[int]()  # number of pieces -> number of sentences
+        self._unknown = 0
 
     def add(self, rows: NDArray[np.int64]) -> None:
-        ids, offsets = self.store.take(self.name, rows, np.int32)
+        ids, offsets = self._store.take(self._name, rows, np.int32)
         self.pieces += np.bincount(ids, minlength=len(self.pieces))
-        self._unknown += int((~np.logical_or.reduceat(self._text[ids], offsets[:-1])).sum())
+        has_text = np.logical_or.reduceat(self._is_text[ids], offsets[:-1])
+        self._unknown += int((~has_text).sum())
         self._lengths.update(np.diff(offsets).tolist())
 
     def description(self) -> dict[str, Any]:
+        sentences = len(self._store)
         lengths, counts = np.array(sorted(self._lengths.items())).T
-        # The minimum length that a share of the sentences does not exceed.
-        places = np.searchsorted(
-            np.cumsum(counts), np.ceil(np.array(SHARES) * len(self.store) - 1e-9)
-        )
+        # the minimum length that a share of the sentences does not exceed
+        ranks = np.ceil(np.array(SHARES) * sentences - 1e-9)
+        quantiles = lengths[np.searchsorted(np.cumsum(counts), ranks)]
+        names = [f"{share:.0%}" for share in SHARES]
         return {
-            "language": self.language,
+            "language": self._language,
             "pieces": int(self.pieces.sum()),
             "mean_length": float(lengths @ counts / counts.sum()),
-            "lengths": dict(
-                zip(map("{:.0%}".format, SHARES), lengths[places].tolist(), strict=True)
-            ),
-            "share_at_limit": self._lengths[self.store.max_length or -1] / len(self.store),
-            "share_unknown": self._unknown / len(self.store),
+            "lengths": dict(zip(names, quantiles.tolist(), strict=True)),
+            "share_at_limit": self._lengths[self._store.max_length or -1] / sentences,
+            "share_unknown": self._unknown / sentences,
         }
 
 
@@ -135,28 +141,34 @@ def _vocabulary(
     tokenizer: Tokenizer, ordinary: NDArray[np.bool_], pieces: Counts
 ) -> dict[str, Any]:
     counts = np.where(ordinary, pieces, 0)
-    frequent = [
-        piece for piece in np.argsort(-counts, kind="stable")[:_FREQUENT].tolist() if counts[piece]
-    ]
+    most_frequent = np.argsort(-counts, kind="stable")[:_FREQUENT]
     return {
         "kind": tokenizer.kind,
         "ids": len(tokenizer),
         **tokenizer.options,
         "used": int((counts > 0).sum()),
-        "most_frequent": [tokenizer.piece(piece) for piece in frequent],
+        "most_frequent": [
+            tokenizer.piece(piece) for piece in most_frequent.tolist() if counts[piece]
+        ],
     }
 
 
 def _examples(store: PairStore, count: int) -> list[dict[str, Any]]:
-    rows = np.array(
-        sorted(random.Random(0).sample(range(len(store)), min(count, len(store)))), np.int64
-    )
-    found: dict[str, Iterable[Any]] = {
-        "row": rows.tolist(),
-        "languages": list(map("-".join, store.row_languages(rows))),
-        "first": store.texts("a", rows),
-        "second": store.texts("b", rows),
-    }
-    if (labels := store.labels(rows)) is not None:
-        found["label"] = labels.tolist()
-    return [dict(zip(found, values, strict=True)) for values in zip(*found.values(), strict=True)]
+    sample = random.Random(0).sample(range(len(store)), min(count, len(store)))
+    rows = np.array(sorted(sample), np.int64)
+    languages = store.row_languages(rows)
+    first = list(store.texts("a", rows))
+    second = list(store.texts("b", rows))
+    labels = store.labels(rows)
+    examples = []
+    for place, row in enumerate(rows.tolist()):
+        example = {
+            "row": row,
+            "languages": "-".join(languages[place]),
+            "first": first[place],
+            "second": second[place],
+        }
+        if labels is not None:
+            example["label"] = labels[place].item()
+        examples.append(example)
+    return examples

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from array import array
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
@@ -19,10 +18,10 @@ from st_paragram.core.encoding.models import TextEncoder, batch_size
 from st_paragram.core.encoding.unit_embeddings import unit_embeddings
 from st_paragram.core.files import atomic
 from st_paragram.core.outputs import output_files
+from st_paragram.core.quantization import Vectors
 from st_paragram.core.text.parallel import ReadCounts, TextSource, read_pairs
 from st_paragram.errors import MiningError, SettingsError, TextError, short
 
-Vectors = NDArray[np.float32]
 Scorer = Callable[[Vectors, Vectors], NDArray[np.floating[Any]]]
 
 _PAIRS = 1 << 14  # pairs encoded and written at a time
@@ -65,7 +64,9 @@ def score_pairs(
         report: Counts the pairs.
         scorer: Function that scores pairs of unit vectors.
     """
-    report, at_once = report or ScoringReport(), batch_size(model)
+    if report is None:
+        report = ScoringReport()
+    size = batch_size(model)
     no_similarity = getattr(scorer, "no_similarity", 0.0)
     pairs = iter(pairs)
     while batch := list(islice(pairs, _PAIRS)):
@@ -75,25 +76,24 @@ def score_pairs(
                     f"{short(pair)} is one text; give pairs of texts, such as [(first, second)]"
                 )
         texts = [text for pair in batch for text in pair]
-        vectors, known = unit_embeddings(
-            model, texts, batch_size=at_once, normalize_embeddings=True
-        )
+        vectors, known = unit_embeddings(model, texts, batch_size=size, normalize_embeddings=True)
         both_known = known[0::2] & known[1::2]
         scores = np.full(len(batch), no_similarity)
         if both_known.any():
             scores[both_known] = scorer(vectors[0::2][both_known], vectors[1::2][both_known])
-        for score, is_known, (first, second) in zip(
-            scores.tolist(), both_known, batch, strict=True
+        if not np.isfinite(scores).all():
+            number = report.pairs + int(np.argmin(np.isfinite(scores))) + 1
+            raise MiningError(
+                f"pair {number} has a score that is not finite; the model is damaged, use another"
+                " model"
+            )
+        for (first, second), score, is_known in zip(
+            batch, scores.tolist(), both_known.tolist(), strict=True
         ):
             blank = not (first.strip() and second.strip())
             report.pairs += 1
             report.blank += blank
             report.unknown += not (blank or is_known)
-            if not math.isfinite(score):
-                raise MiningError(
-                    f"pair {report.pairs} has the score {score}; the model is damaged, use another"
-                    " model"
-                )
             yield score, first, second
 
 
@@ -120,19 +120,22 @@ def score_file(
         >>> source = parse_source("pairs.tsv", ("en", "es"))
         >>> report = score_file(Encoder("p-sp-mini"), source, "scored.tsv")
     """
-    report, counts = ScoringReport(), ReadCounts()
+    report = ScoringReport()
+    counts = ReadCounts()
     with ExitStack() as stack:
         file = output
         if isinstance(file, str | Path):
             path = Path(file)
             stack.enter_context(output_files(path, overwrite=overwrite))
             file = stack.enter_context(atomic(path))
-        pairs = score_pairs(model, read_pairs(source, counts), report, scorer)
-        for score, first, second in tqdm(pairs, unit="pair", unit_scale=True, disable=None):
+        rows = score_pairs(model, read_pairs(source, counts), report, scorer)
+        for score, first, second in tqdm(rows, unit="pair", unit_scale=True, disable=None):
             file.write(f"{score:.6f}\t{first}\t{second}\n".encode())
             if scores is not None:
                 scores.append(round(score, 6))
         if counts.nul_rows:
-            seen = f"{counts.nul_rows} rows have NUL bytes and cannot be scored"
-            raise TextError(f"{source.name}: {seen}; remove the bytes")
+            raise TextError(
+                f"{source.name}: {counts.nul_rows} rows have NUL bytes and cannot be scored;"
+                " remove the bytes"
+            )
     return report

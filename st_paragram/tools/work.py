@@ -1,5 +1,8 @@
-"""Long work on one machine: work folders from which interrupted runs are resumed, and worker
-processes.
+"""Long work on one machine: resuming interrupted runs, and worker processes.
+
+A command resumes by three rules. All its intermediate results are in one folder of ours,
+`work_folder`. `make` gives a file its name when the file is complete. The name has a digest of
+everything that affects the content. So a file that exists need not be made again.
 """
 
 from __future__ import annotations
@@ -48,20 +51,22 @@ def work_folder(
     keep: bool = False,
     check: Callable[[], None] | None = None,
 ) -> Iterator[Path]:
-    """Give a work folder of ours, by default hidden next to the output, and lock it and the output
-    for this run.
+    """Give a work folder of ours, and lock it and the output for this run.
 
-    `folder` is a folder of the user, in which the work folder is made; nothing else in it is
-    touched. If `keep`, the work folder is for all outputs, and stays. Otherwise, it is for one
-    output, and removed when the work is complete or cannot be completed. It stays if the same
-    command, perhaps with other settings, may resume from it: after Ctrl-C, a full disk, or a
+    The work folder is removed when the work is complete or cannot be completed. It stays if the
+    same command, perhaps with other settings, may resume from it: after Ctrl-C, a full disk, or a
     `SettingsError` or `StoreError` with work done.
 
-    `check` refuses unusable outputs in place of `check_output`, which refuses an existing file
-    without `overwrite`.
+    Args:
+        output: Output of the command.
+        overwrite: Replace an existing output file.
+        folder: Folder of the user in which the work folder is made; nothing else in it is touched.
+            None: the work folder is hidden next to the output.
+        keep: The work folder in `folder` is for all outputs, and always stays.
+        check: Function that refuses unusable outputs, in place of `check_output`.
     """
-    place = work_place(output, folder, keep)
     with output_lock(output, check or partial(check_output, output, overwrite)):
+        place = work_place(output, folder, keep)
         if refusal := not_writable(place):
             raise ParagramError(refusal)
         if not keep:
@@ -96,21 +101,21 @@ def _is_useless(place: Path, error: BaseException) -> bool:
 def make(path: Path, write: Callable[[Path], object]) -> Path:
     """Make a file or a folder unless it exists, and return its path.
 
-    `write` gets the path of the same name in a temporary folder. It takes its place when `write`
-    has returned. So an existing file or folder is complete. The name should depend on everything
-    that affects the contents.
+    `write` gets a path in a temporary folder. What it wrote there moves to `path` when it has
+    returned, so an existing file or folder is complete.
     """
-    if not path.exists():
-        part = path.with_name(f".{path.name}.part")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        remove_own_folder(part)  # from a killed run
-        make_own_folder(part)
-        try:
-            with naming_full_disk(path):
-                write(part / path.name)
-            (part / path.name).replace(path)
-        finally:
-            remove_own_folder(part)
+    if path.exists():
+        return path
+    part = path.with_name(f".{path.name}.part")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    remove_own_folder(part)  # from a killed run
+    make_own_folder(part)
+    try:
+        with naming_full_disk(path):
+            write(part / path.name)
+        (part / path.name).replace(path)
+    finally:
+        remove_own_folder(part)
     return path
 
 
@@ -118,11 +123,11 @@ def make(path: Path, write: Callable[[Path], object]) -> Path:
 def in_processes(
     function: Callable[[Item], Result], workers: int
 ) -> Iterator[Callable[[Iterable[Item]], Iterator[Result]]]:
-    """Provide a map over items in worker processes: results in order, only a few items per worker
-    in memory.
+    """Provide a map over items in worker processes.
 
-    With one worker, everything is done in this process. More workers are started by "spawn": call
-    this under ``if __name__ == "__main__":``.
+    Results come in order, and only a few items per worker are in memory. With one worker,
+    everything is done in this process. More workers are started by "spawn": call this under
+    ``if __name__ == "__main__":``.
     """
     if workers < 1:
         raise SettingsError(f"workers is {workers}; it must be at least 1")

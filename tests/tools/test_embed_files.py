@@ -5,6 +5,8 @@ interrupted.
 import gzip
 import io
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -143,7 +145,7 @@ def test_a_folder_is_read_from_any_row(model, texts, tmp_path):
 
 def interrupted(encode, texts, output, patch, error=MemoryError, **options):
     """A run that ends after 42 lines, as a killed one leaves it: nobody cleans up."""
-    original, done = rows.RowEncoder.embedded, []
+    original, done = rows.RowEncoder.batches, []
 
     def failing(self, *arguments):
         for made in original(self, *arguments):
@@ -153,7 +155,7 @@ def interrupted(encode, texts, output, patch, error=MemoryError, **options):
             yield made
 
     with patch.context() as patched:
-        patched.setattr(rows.RowEncoder, "embedded", failing)
+        patched.setattr(rows.RowEncoder, "batches", failing)
         with pytest.raises(error):
             made_by(encode, texts, output, **options)
     assert not output.exists()
@@ -168,10 +170,13 @@ def test_an_interrupted_run_goes_on(model, texts, tmp_path, monkeypatch, form, e
     left = tmp_path / f".{form}.0123456789ab.part"  # of a run that was killed at its very end
     (left / "new").mkdir(parents=True)
     (left / MARKER).write_bytes(_MARK)
+
+    def killed(shards, _):
+        shards.pop().unlink()
+        raise error
+
     with monkeypatch.context() as patched:  # and one that is killed while shards become the output
-        patched.setattr(
-            embed, "_used", lambda shards: (_ for _ in [shards.popitem()[0].unlink()]).throw(error)
-        )
+        patched.setattr(embed, "_used", killed)
         if form != "x":
             with pytest.raises(error):
                 made_by(Encoder(model), texts, tmp_path / form)
@@ -186,7 +191,7 @@ def test_an_interrupted_run_goes_on(model, texts, tmp_path, monkeypatch, form, e
 def test_nothing_is_taken_over_from_other_work(
     model, encoder, texts, tmp_path, monkeypatch, form, change
 ):
-    """Above all not from another model, whose rows would be in one matrix with those of this one."""
+    """Above all not from another model, whose rows would be in the same matrix."""
     interrupted(encoder, texts, tmp_path / form, monkeypatch)
     options = {
         "normalize": {"normalize": True},
@@ -203,6 +208,19 @@ def test_nothing_is_taken_over_from_other_work(
     made, report = made_by(encoder, texts, tmp_path / form, **options.get(change, {}))
     again, _ = made_by(encoder, texts, tmp_path / form, **options.get(change, {}))
     assert report.resumed == 0 and made == again
+
+
+def test_a_fingerprint_is_the_same_in_every_process(model):
+    """Also of a matrix of floats, which has no scales."""
+    code = """
+import sys
+from st_paragram import Encoder
+from st_paragram.tools.embed_files.rows import fingerprint_of
+print(fingerprint_of(Encoder(sys.argv[1])))
+"""
+    command = [sys.executable, "-c", code, model]
+    result = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == rows.fingerprint_of(Encoder(model))
 
 
 def test_models_are_told_apart_by_what_they_are(model, encoder, vocabulary):
@@ -269,6 +287,8 @@ def test_what_is_there_stays(encoder, texts, tmp_path):
         SettingsError, match=r"x\.csv: unknown extension \.csv; name X\.npy \(a matrix\)"
     ):
         embed_files(encoder, texts, tmp_path / "x.csv")
+    with pytest.raises(ParagramError, match="/: the folder cannot be created"):
+        embed_files(encoder, texts, "/")
 
 
 @pytest.mark.parametrize("value", [np.nan, 70_000])

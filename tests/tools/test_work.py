@@ -1,4 +1,4 @@
-"""Work in processes: what goes wrong in one of them, and its end with the process that started it."""
+"""Work folders, and worker processes: failures in them, and their end with their parent."""
 
 from __future__ import annotations
 

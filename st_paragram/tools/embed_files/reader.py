@@ -39,16 +39,14 @@ class Shard:
 
 @dataclass(frozen=True)
 class Manifest:
-    """The content of `embeddings.json`; `model` is a name or path, None for a model that was in
-    memory.
-    """
+    """The content of `embeddings.json`."""
 
     format_version: Literal[1]
     rows: int
     dimension: int
     dtype: Literal["float32", "float16"]
     normalized: bool
-    model: str | None
+    model: str | None  # name or path; None for a model that was in memory
     fingerprint: str
     texts: tuple[EmbeddedText, ...]
     shards: tuple[Shard, ...]
@@ -56,12 +54,11 @@ class Manifest:
 
 def read_manifest(folder: Path) -> Manifest:
     """Read `embeddings.json`."""
-    if not (folder / MANIFEST).is_file():
+    path = folder / MANIFEST
+    if not path.is_file():
         raise StoreError(f"{folder}: no {MANIFEST}; give a folder made by st-paragram embed")
-    with refused(
-        StoreError, folder / MANIFEST, "damaged, or of another version of st_paragram", _AGAIN
-    ):
-        return read_record(folder / MANIFEST, Manifest)
+    with refused(StoreError, path, "damaged, or of another version of st_paragram", _AGAIN):
+        return read_record(path, Manifest)
 
 
 def read_embeddings(folder: str | Path) -> StoredEmbeddings:
@@ -88,8 +85,10 @@ class StoredEmbeddings:
         """Read the manifest; shards are mapped when they are needed."""
         self.manifest = read_manifest(folder)
         self.dimension = self.manifest.dimension
-        self._folder, self._shard = folder, lru_cache(maxsize=64)(self._map)
-        self._starts = np.cumsum([0, *(shard.rows for shard in self.manifest.shards)])
+        self._folder = folder
+        self._shard = lru_cache(maxsize=64)(self._map)
+        counts = [shard.rows for shard in self.manifest.shards]
+        self._starts = np.cumsum([0, *counts])
 
     def __len__(self) -> int:
         """Number of rows."""
@@ -108,7 +107,8 @@ class StoredEmbeddings:
         numbers = np.searchsorted(self._starts, wanted, side="right") - 1
         for number in np.unique(numbers):
             places = numbers == number
-            result[places] = self._shard(int(number))[wanted[places] - self._starts[number]]
+            shard = self._shard(int(number))
+            result[places] = shard[wanted[places] - self._starts[number]]
         return result
 
     def blocks(self, size: int = 1 << 16) -> Iterator[NDArray[np.float32]]:
@@ -118,14 +118,11 @@ class StoredEmbeddings:
 
     def _map(self, number: int) -> NDArray[np.floating]:
         shard = self.manifest.shards[number]
-        with refused(StoreError, self._folder / shard.file, "missing or damaged", _AGAIN):
-            rows: NDArray[np.floating] = np.load(
-                self._folder / shard.file, mmap_mode="r", allow_pickle=False
-            )
-            if rows.dtype != np.dtype(self.manifest.dtype) or rows.shape != (
-                shard.rows,
-                self.dimension,
-            ):
+        path = self._folder / shard.file
+        shape = (shard.rows, self.dimension)
+        with refused(StoreError, path, "missing or damaged", _AGAIN):
+            rows: NDArray[np.floating] = np.load(path, mmap_mode="r")
+            if rows.dtype != self.manifest.dtype or rows.shape != shape:
                 raise ValueError(f"{rows.dtype} of shape {rows.shape}")
         return rows
 

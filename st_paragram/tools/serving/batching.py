@@ -1,5 +1,4 @@
-"""Embedding of requests: short texts at once, other texts together with those that have arrived
-meanwhile.
+"""Embedding of requests: short texts at once, other texts in batches.
 
 Short texts are encoded in the event loop, which takes less time than passing them to a thread. One
 thread encodes the rest. No request waits for others: when the thread is free, it takes all waiting
@@ -23,7 +22,8 @@ from starlette.exceptions import HTTPException
 from st_paragram.tools.serving.schemas import Kind
 
 Rows = NDArray[np.float32]  # (n, D)
-BATCH_TEXTS, MAX_WAITING = 4096, 32_768  # texts encoded together, and waiting to be encoded
+BATCH_TEXTS = 4096  # texts encoded together
+MAX_WAITING = 32_768  # texts waiting to be encoded
 BATCHES = prometheus.Histogram(
     "st_paragram_batch_texts", "Texts encoded together", buckets=[2**n for n in range(13)]
 )
@@ -49,6 +49,12 @@ class Encoded(NamedTuple):
         return Encoded(self.rows[texts], self.units[texts], self.known[texts], self.tokens[texts])
 
 
+class _Request(NamedTuple):
+    texts: list[str]
+    kind: Kind
+    answer: asyncio.Future[Encoded]
+
+
 class Batcher:
     """Encodes the texts of all requests, within one event loop.
 
@@ -63,28 +69,24 @@ class Batcher:
         batch_texts: int = BATCH_TEXTS,
         max_waiting: int = MAX_WAITING,
     ) -> None:
-        self.encode, self.short, self.batch_texts, self.max_waiting = (
-            encode,
-            short,
-            batch_texts,
-            max_waiting,
-        )
+        self.encode = encode
+        self.short = short
+        self.batch_texts = batch_texts
+        self.max_waiting = max_waiting
         self.waiting = 0
-        self._requests: deque[tuple[list[str], Kind, asyncio.Future[Encoded]]] = deque()
+        self._requests: deque[_Request] = deque()
         self._thread = ThreadPoolExecutor(1)
         self._work: asyncio.Task[None] | None = None
 
     async def __call__(self, texts: list[str], kind: Kind = "sentence") -> Encoded:
-        """Encode the texts of a request; raise an error with status 503 if too many texts are
-        waiting.
-        """
+        """Encode the texts of a request, or refuse it if too many texts are waiting."""
         is_idle = self._work is None or self._work.done()
         if is_idle and sum(map(len, texts)) <= self.short:
             BATCHES.observe(len(texts))
             return self.encode(texts, kind)
         self._check_waiting(len(texts))
         answer = asyncio.get_running_loop().create_future()
-        self._requests.append((texts, kind, answer))
+        self._requests.append(_Request(texts, kind, answer))
         self.waiting += len(texts)
         if is_idle:
             self._work = asyncio.create_task(self._encode_waiting())
@@ -92,9 +94,7 @@ class Batcher:
 
     @contextmanager
     def counted(self, texts: int) -> Iterator[None]:
-        """Count texts of other work as waiting, such as those that are searched; raise errors like
-        a call.
-        """
+        """Count texts of other work as waiting, such as a search, or refuse it like a call."""
         self._check_waiting(texts)
         self.waiting += texts
         try:
@@ -112,30 +112,34 @@ class Batcher:
 
     async def _encode_waiting(self) -> None:
         while self._requests:
-            batch, texts, kind = (
-                list[tuple[int, asyncio.Future[Encoded]]](),
-                list[str](),
-                self._requests[0][1],
-            )
-            while self._requests and self._requests[0][1] == kind:
-                if batch and len(texts) + len(self._requests[0][0]) > self.batch_texts:
-                    break
-                some, _, answer = self._requests.popleft()
-                texts += some
-                batch.append((len(some), answer))
+            requests = self._next_batch()
+            texts = [text for request in requests for text in request.texts]
             self.waiting -= len(texts)
             BATCHES.observe(len(texts))
+            loop = asyncio.get_running_loop()
             try:
-                encoded = await asyncio.get_running_loop().run_in_executor(
-                    self._thread, self.encode, texts, kind
+                encoded = await loop.run_in_executor(
+                    self._thread, self.encode, texts, requests[0].kind
                 )
             except Exception as error:  # any error; continue with the next batch
-                for _, answer in batch:
-                    if not answer.done():
-                        answer.set_exception(error)
+                for request in requests:
+                    if not request.answer.done():
+                        request.answer.set_exception(error)
                 continue
             begin = 0
-            for count, answer in batch:
-                part = slice(begin, begin := begin + count)
-                if not answer.done():  # a server that stops cancels requests
-                    answer.set_result(encoded.part(part))
+            for request in requests:
+                end = begin + len(request.texts)
+                if not request.answer.done():  # a server that stops cancels requests
+                    request.answer.set_result(encoded.part(slice(begin, end)))
+                begin = end
+
+    def _next_batch(self) -> list[_Request]:
+        """Take the first waiting request, and following requests of its kind that fit."""
+        batch = [self._requests.popleft()]
+        count = len(batch[0].texts)
+        while self._requests and self._requests[0].kind == batch[0].kind:
+            count += len(self._requests[0].texts)
+            if count > self.batch_texts:
+                break
+            batch.append(self._requests.popleft())
+        return batch

@@ -1,4 +1,4 @@
-"""Connections with limits of size and time, which uvicorn's protocol for httptools does not have."""
+"""Connections with limits of size and time, which uvicorn's protocol does not have."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ import asyncio
 import orjson
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
-from st_paragram.tools.serving.schemas import error_of
+from st_paragram.tools.serving.answers import error_content
 
 MAX_HEAD = 65_536  # bytes of the request line and the headers
 MAX_CONNECTIONS = 512  # of a process, which can often open only 1,024 files
 RECEIVE_SECONDS = 60.0  # until a request has arrived
 SEND_SECONDS = 60.0  # without reading any of an answer
 CHECK_SECONDS = 5.0
+_TOO_LARGE = f"the address and the headers are larger than {MAX_HEAD} bytes"
 
 
 class LimitedProtocol(HttpToolsProtocol):
@@ -42,9 +43,7 @@ class LimitedProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Parse a part of a request, or several requests; the application limits the size of
-        bodies.
-        """
+        """Parse a part of a request, or several requests; bodies are limited elsewhere."""
         self._head += len(data)
         super().data_received(data)
         is_new = self.scope is not self._request
@@ -67,9 +66,7 @@ class LimitedProtocol(HttpToolsProtocol):
             self._refuse(400, "this is not an HTTP request")
 
     def _check_head(self, is_new: bool) -> None:
-        """Refuse a head that is too large, and long parts of requests that are neither head nor
-        body.
-        """
+        """Refuse a head that is too large, or a long part that is neither head nor body."""
         # the whole head has arrived at once
         if is_new and self.cycle is not None and self.cycle.scope is self.scope:
             lines = sum(len(name) + len(value) + 4 for name, value in self.headers)
@@ -91,9 +88,8 @@ class LimitedProtocol(HttpToolsProtocol):
         if now - self._last_read > SEND_SECONDS:
             self.transport.abort()
             return
-        has_arrived = (
-            self.cycle is not None and self.cycle.scope is self.scope and not self.cycle.more_body
-        )
+        cycle = self.cycle
+        has_arrived = cycle is not None and cycle.scope is self.scope and not cycle.more_body
         # The server may wait, too: a request does not arrive while an earlier request is answered
         if has_arrived or self.scope is not self._watched or self.flow.read_paused:
             self._watched = self.scope
@@ -109,11 +105,8 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def _refuse(self, status: int, message: str) -> None:
         """Send an error, unless an answer has begun, and close the connection."""
-        cycle = self.cycle
-        if cycle is None or (
-            cycle.response_complete if cycle.scope is not self.scope else not cycle.response_started
-        ):
-            content = orjson.dumps(error_of(status, message))
+        if self._can_answer():
+            content = orjson.dumps(error_content(status, message))
             head = [
                 b"content-type: application/json",
                 b"content-length: %d" % len(content),
@@ -124,5 +117,11 @@ class LimitedProtocol(HttpToolsProtocol):
             self.transport.write(STATUS_LINE[status] + b"\r\n".join(head) + b"\r\n\r\n" + content)
         self.transport.close()
 
-
-_TOO_LARGE = f"the address and the headers are larger than {MAX_HEAD} bytes"
+    def _can_answer(self) -> bool:
+        """Whether no answer is under way, so that an error can be sent."""
+        cycle = self.cycle
+        if cycle is None:
+            return True
+        if cycle.scope is not self.scope:  # an earlier request
+            return cycle.response_complete
+        return not cycle.response_started

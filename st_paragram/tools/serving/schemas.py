@@ -14,9 +14,9 @@ from pydantic_core import PydanticUseDefault
 from st_paragram.core.settings import setting, settings
 from st_paragram.errors import SettingsError
 
-#: OpenAI's vocabulary, whose token ids LangChain sends instead of texts, and its name in tiktoken's
-#: cache.
-VOCABULARY, CACHED_AS = "cl100k_base", "9b5ad71b2ce5302211f9c61530b329a4922fc6a4"
+#: OpenAI's vocabulary, whose token ids LangChain sends instead of texts.
+VOCABULARY = "cl100k_base"
+CACHED_AS = "9b5ad71b2ce5302211f9c61530b329a4922fc6a4"  # its name in tiktoken's cache
 Kind = Literal["sentence", "query", "document"]
 
 
@@ -63,22 +63,23 @@ class Job:
 
 def _one_or_many(value: object) -> object:
     """Convert one text to a list, and OpenAI's token ids to texts."""
+    if isinstance(value, str):
+        return [value]
     if not (isinstance(value, list) and value and isinstance(value[0], int | list)):
-        return [value] if isinstance(value, str) else value
+        return value
     try:
         import tiktoken
 
         cache = os.environ.get("TIKTOKEN_CACHE_DIR") or f"{tempfile.gettempdir()}/data-gym-cache"
         if not Path(cache, CACHED_AS).is_file():  # tiktoken would download it
             raise ImportError
+        decode = tiktoken.get_encoding(VOCABULARY).decode
         lists: Any = [value] if isinstance(value[0], int) else value
-        return list(map(tiktoken.get_encoding(VOCABULARY).decode, lists))
+        return [decode(ids) for ids in lists]
     except (ImportError, KeyError, OverflowError, TypeError):
-        needed = (
-            f"token ids must be of {VOCABULARY}, and the server needs tiktoken with this vocabulary"
-        )
         raise ValueError(
-            f"{needed}; send texts (LangChain: check_embedding_ctx_length=False)"
+            f"token ids must be of {VOCABULARY}, and the server needs tiktoken with this"
+            " vocabulary; send texts (LangChain: check_embedding_ctx_length=False)"
         ) from None
 
 
@@ -101,13 +102,15 @@ Flag = Annotated[bool, NULLABLE]
 Number = Annotated[int, Field(ge=1, lt=2**31)]
 
 
-class _Body(BaseModel):
+class Body(BaseModel):
+    """The body of a request."""
+
     # unknown fields are ignored: clients send some
     model_config = ConfigDict(strict=True, protected_namespaces=())
     model: str | None = None
 
 
-class Embeddings(_Body):
+class Embeddings(Body):
     """OpenAI's request for embeddings, plus `input_type` for models with towers."""
 
     input: OneOrMany
@@ -116,7 +119,7 @@ class Embeddings(_Body):
     input_type: Annotated[Kind, NULLABLE] = "sentence"
 
 
-class Embed(_Body):
+class Embed(Body):
     """Text-embeddings-inference's request for embeddings."""
 
     inputs: OneOrMany
@@ -127,9 +130,10 @@ class Embed(_Body):
     dimensions: Number | None = None
 
 
-class Rerank(_Body):
-    """A request for a ranking, with `documents` as in Cohere's and Jina's APIs, or `texts` as in
-    TEI's.
+class Rerank(Body):
+    """A request for a ranking.
+
+    `documents` are as in Cohere's and Jina's APIs, `texts` as in text-embeddings-inference.
     """
 
     query: str
@@ -143,13 +147,13 @@ class Rerank(_Body):
     return_text: Flag = False
 
 
-class Score(_Body):
+class Score(Body):
     """Pairs of texts."""
 
     pairs: Annotated[list[tuple[str, str]], FAST]
 
 
-class Search(_Body):
+class Search(Body):
     """Queries to the index, hits per query, minimum cosine, and a condition on fields."""
 
     queries: Texts
@@ -158,22 +162,16 @@ class Search(_Body):
     where: str | None = None
 
 
-class Add(_Body):
+class Add(Body):
     """Sentences, and fields for all of them or for each."""
 
     sentences: Texts
     metadata: dict[str, Any] | list[dict[str, Any]] | None = None
 
 
-class Delete(_Body):
+class Delete(Body):
     """A selection of sentences to delete, in one of three ways."""
 
     where: str | None = None
     sentences: Texts | None = None
     lines: Annotated[list[Number], FAST] | None = None
-
-
-def error_of(status: int, message: str, field: str | None = None) -> dict[str, Any]:
-    """Return the content of an error in the form that OpenAI's clients expect."""
-    kind = "invalid_request_error" if status < 500 else "server_error"
-    return {"error": {"message": message, "type": kind, "param": field, "code": None}}

@@ -94,11 +94,9 @@ class Workers(Multiprocess):
         self.processes[place].start()
 
     def _look_at(self, process: Process) -> None:
-        if (
-            process.pid not in self.ready
-            and process.process.is_alive()
-            and process.is_ready(timeout=0.2)
-        ):
+        if process.pid in self.ready or not process.process.is_alive():
+            return
+        if process.is_ready(timeout=0.2):
             self.ready.add(process.pid)
             self.failures = 0
 
@@ -112,9 +110,7 @@ class Workers(Multiprocess):
 
 
 def _answers(process: Process, seconds: float) -> bool:
-    """Whether a process answers in time; this does not wait for a process that has ended, as
-    uvicorn does.
-    """
+    """Whether a process answers in time; unlike uvicorn, do not wait for a process that ended."""
     with suppress(OSError, EOFError):  # its pipe is closed
         process.parent_conn.send(b"ping")
         ready = wait([process.parent_conn, process.process.sentinel], seconds)

@@ -24,7 +24,7 @@ for package in ("httptools", "orjson", "prometheus_client", "uvicorn"):
 testclient = pytest.importorskip("starlette.testclient")
 
 from st_paragram.core.encoding import encoder as encoder_module  # noqa: E402
-from st_paragram.tools.serving import app, schemas  # noqa: E402
+from st_paragram.tools.serving import endpoints, schemas  # noqa: E402
 from st_paragram.tools.serving.app import build  # noqa: E402
 from st_paragram.tools.serving.batching import Batcher  # noqa: E402
 from st_paragram.tools.serving.schemas import CACHED_AS, Job  # noqa: E402
@@ -407,7 +407,7 @@ def test_null_is_as_good_as_no_field(schema):
 
 
 def test_every_schema_is_in_the_test_above():
-    assert set(REQUIRED) == set(schemas._Body.__subclasses__())
+    assert set(REQUIRED) == set(schemas.Body.__subclasses__())
 
 
 def test_tokens_are_counted_per_request(client, monkeypatch):
@@ -444,17 +444,17 @@ def test_searches_have_a_time_limit_and_count_as_waiting(folder, monkeypatch):
         time.sleep(0.5)
         return []
 
-    monkeypatch.setattr(app, "SEARCH_SECONDS", 0.1)
+    monkeypatch.setattr(endpoints, "SEARCH_SECONDS", 0.1)
     with monkeypatch.context() as patch:
         patch.setattr(SearchIndex, "search_vectors", slow)
         assert "took longer than 0 seconds" in message(
             client.post("/search", json={"queries": ["a"], "k": 1}), 504
         )
-    monkeypatch.setattr(app, "SEARCH_SECONDS", 0.0)  # LanceDB's limit
+    monkeypatch.setattr(endpoints, "SEARCH_SECONDS", 0.0)  # LanceDB's limit
     assert "took longer than" in message(
         client.post("/search", json={"queries": ["a"], "k": 1}), 504
     )
-    monkeypatch.setattr(app, "SEARCH_SECONDS", 5.0)
+    monkeypatch.setattr(endpoints, "SEARCH_SECONDS", 5.0)
     monkeypatch.setattr(Batcher.__init__, "__defaults__", (4096, 5))
     client = serving(index=folder)
     with monkeypatch.context() as patch:

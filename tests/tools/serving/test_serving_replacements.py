@@ -1,4 +1,4 @@
-"""Worker processes that end are replaced at once; if their replacements end too, the server ends."""
+"""Worker processes that end are replaced at once, unless their replacements end, too."""
 
 from __future__ import annotations
 

@@ -104,7 +104,7 @@ CANNOT_START = """
 import shutil, sys
 from st_paragram import Encoder
 from st_paragram.errors import ParagramError
-from st_paragram.tools.serving.app import serve
+from st_paragram.tools.serving.server import serve
 from st_paragram.tools.serving.schemas import Job
 from st_paragram.tools.serving.workers import Workers
 
