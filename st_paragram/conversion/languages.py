@@ -31,19 +31,19 @@ Pieces = NDArray[np.bool_]
 
 def pieces_in(texts: Iterable[str], tokenizer: Tokenizer, num_threads: int = 1) -> Pieces:
     """Return which pieces occur in texts, bool (V,)."""
-    found, remaining = np.zeros(len(tokenizer), np.bool_), iter(texts)
+    occurs = np.zeros(len(tokenizer), np.bool_)
+    remaining = iter(texts)
     while block := list(islice(remaining, _BLOCK)):
-        found[tokenizer.encode(block, None, num_threads)[0]] = True
-    return found
+        ids, _ = tokenizer.encode(block, None, num_threads)
+        occurs[ids] = True
+    return occurs
 
 
 def write_languages(folder: Path, pieces: Mapping[str, Pieces]) -> None:
-    """Write `languages.safetensors` into a model directory; `pieces` marks the pieces (V,) of each
-    language.
-    """
+    """Write `languages.safetensors`; `pieces` marks the pieces (V,) of each language."""
     from safetensors.numpy import save
 
-    packed = {language: np.packbits(found) for language, found in sorted(pieces.items())}
+    packed = {language: np.packbits(pieces[language]) for language in sorted(pieces)}
     (folder / FILE).write_bytes(save(packed))
 
 
@@ -51,7 +51,8 @@ def read_languages(folder: Path) -> dict[str, NDArray[np.uint8]]:
     """Read the packed bits of each language; empty for a model without `languages.safetensors`."""
     from safetensors.numpy import load_file
 
-    return load_file(folder / FILE) if (folder / FILE).is_file() else {}
+    path = folder / FILE
+    return load_file(path) if path.is_file() else {}
 
 
 def cut(model: AveragingModel, folder: Path, languages: Sequence[str]) -> AveragingModel:
@@ -60,33 +61,32 @@ def cut(model: AveragingModel, folder: Path, languages: Sequence[str]) -> Averag
     Texts in these languages keep their embeddings, except for rare pieces that the training text
     lacked.
     """
-    known = read_languages(folder)
-    if unknown := [language for language in languages if language not in known]:
-        has = (
-            f"it knows {', '.join(known)}"
-            if known
-            else "its folder does not say which pieces a language uses"
-        )
-        raise SettingsError(f"{folder.name} has no pieces of language {unknown[0]!r}; {has}")
+    bits = read_languages(folder)
+    for language in languages:
+        if language not in bits:
+            raise SettingsError(
+                f"{folder.name} has no pieces of language {language!r}; it knows"
+                f" {', '.join(bits) or 'no language'}"
+            )
     tokenizer = model.tokenizer
     assert isinstance(tokenizer, SentencePieceTokenizer)  # only such models have the file
-    kept = np.zeros(len(tokenizer), np.bool_)
+    kept = np.array([tokenizer.piece(number) is None for number in range(len(tokenizer))])
     for language in languages:
-        kept |= np.unpackbits(known[language], count=len(kept)).astype(np.bool_)
-    # the unknown id and control symbols
-    kept |= [tokenizer.piece(each) is None for each in range(len(kept))]
-    content, table = _cut_pieces(tokenizer.content, kept), model.table
-    table = Table(table.weight[kept], None if table.scale is None else table.scale[kept])
-    return replace(
-        model, tokenizer=SentencePieceTokenizer(content, **tokenizer.options), table=table
-    )
+        kept |= np.unpackbits(bits[language], count=len(kept)).astype(np.bool_)
+    scale = model.table.scale
+    table = Table(model.table.weight[kept], None if scale is None else scale[kept])
+    content = _cut_pieces(tokenizer.content, kept)
+    tokenizer = SentencePieceTokenizer(content, **tokenizer.options)
+    return replace(model, tokenizer=tokenizer, table=table)
 
 
 def _cut_pieces(model: bytes, kept: Pieces) -> bytes:
     """Remove the pieces that are not `kept`, (V,), from a model; all other bytes stay unchanged."""
-    result, end, number = bytearray(), 0, 0
+    result = bytearray()
+    start = 0
+    pieces = iter(kept)
     for message, _, stop in fields(model):
-        if message != PIECE or kept[number]:
-            result += model[end:stop]
-        number, end = number + (message == PIECE), stop
+        if message != PIECE or next(pieces):
+            result += model[start:stop]
+        start = stop
     return bytes(result)

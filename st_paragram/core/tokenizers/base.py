@@ -28,7 +28,6 @@ KINDS = {
     "word": "st_paragram.core.tokenizers.words:WordTokenizer",
     "trigram": "st_paragram.core.tokenizers.character_trigrams:CharacterTrigramTokenizer",
     "bilingual": "st_paragram.core.tokenizers.bilingual:BilingualTokenizer",
-    "original": "st_paragram.core.tokenizers.original:OriginalTokenizer",
 }
 
 
