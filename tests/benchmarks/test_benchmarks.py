@@ -1,4 +1,4 @@
-"""The benchmarks: arithmetic by hand, processes that are watched, and every script on little data."""
+"""Benchmarks: arithmetic by hand, processes that are watched, every script on little data."""
 
 import contextlib
 import io
