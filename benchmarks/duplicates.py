@@ -26,10 +26,19 @@ from st_paragram.tools.deduplication.dedupe import deduplicate
 
 # A filler word and a negation of each language.
 WORDS = {
-    "en": ("really", "not"), "ar": ("حقا", "لا"), "de": ("wirklich", "nicht"), "es": ("realmente", "no"),
-    "fr": ("vraiment", "pas"), "ru": ("действительно", "не"), "tr": ("gerçekten", "değil"), "zh": ("真的", "不"),
-    "hi": ("सचमुच", "नहीं"), "th": ("จริงๆ", "ไม่"), "bn": ("সত্যি", "না"), "ta": ("உண்மையில்", "இல்லை"),
-}  # fmt: skip
+    "en": ("really", "not"),
+    "ar": ("حقا", "لا"),
+    "de": ("wirklich", "nicht"),
+    "es": ("realmente", "no"),
+    "fr": ("vraiment", "pas"),
+    "ru": ("действительно", "не"),
+    "tr": ("gerçekten", "değil"),
+    "zh": ("真的", "不"),
+    "hi": ("सचमुच", "नहीं"),
+    "th": ("จริงๆ", "ไม่"),
+    "bn": ("সত্যি", "না"),
+    "ta": ("உண்மையில்", "இல்லை"),
+}
 VOWEL_SIGNS = ("ािीुूेैो", "ািীুে", "ிீுூெே", "ัิีึืุู่้")
 DUPLICATES = ("case", "punctuation", "spaces", "tokens", "Unicode form", "filler word")
 ENDINGS = {

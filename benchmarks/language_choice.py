@@ -1,7 +1,8 @@
 """The best language to learn English from: vocabulary overlap and STS, as in figure 1 and table 5
 of SP (ACL 2019).
 
-    python benchmarks/language_choice.py --data eval --text es=en-es.tsv fr=en-fr.tsv de=en-de.tsv ar=en-ar.tsv
+    python benchmarks/language_choice.py --data eval \
+        --text es=en-es.tsv fr=en-fr.tsv de=en-de.tsv ar=en-ar.tsv
 
 Only rows whose English side occurs in all languages are used for training, so that only the
 translations differ. Each language has a separate vocabulary. Either its pieces share rows with

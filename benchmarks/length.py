@@ -33,7 +33,7 @@ LAYERS = {"cnn": "2", "transformer": "6"}
 
 
 def process(name: str, length: int, batch: int) -> dict[str, float]:
-    """Encode texts of a length repeatedly: milliseconds per text, and extra memory in 2^20 bytes."""
+    """Encode texts of a length repeatedly: milliseconds per text, extra memory in 2^20 bytes."""
     import st_paragram
 
     model = st_paragram.load(name, device="cpu")

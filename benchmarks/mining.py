@@ -206,9 +206,8 @@ def main() -> int:
                 for each, some in runs.items()
             }
             table = [[each, spread(seconds[each]), peaks[each]] for each in runs]
-            print(
-                f"\n{markdown_table(['paraphrases', 'seconds: median (range)', 'peak RssAnon, MB'], table)}\n"
-            )
+            head = ["paraphrases", "seconds: median (range)", "peak RssAnon, MB"]
+            print(f"\n{markdown_table(head, table)}\n")
             ours, theirs = map(read_pairs, outputs.values())
             head = [
                 "score from",

@@ -39,7 +39,7 @@ KEYS = {"train", "evaluate", "rows", "columns"}
 
 
 def score(folder: Path, train: str, evaluate: str, seed: int) -> dict[str, float]:
-    """Train and evaluate unless that was done with the same arguments; return the scores by name."""
+    """Train and evaluate, unless it was done with the same arguments; return scores by name."""
     digest = hashlib.sha256(json.dumps([train, evaluate, seed]).encode()).hexdigest()[:8]
     model, scores = folder / f"{folder.name}-{digest}", folder / f"{digest}.json"
     is_trained = (model / "modules.json").is_file()

@@ -88,7 +88,7 @@ def read_pairs(path: Path) -> Set:
 
 
 def read_askubuntu(texts: Path, lists: Sequence[Path]) -> Set:
-    """Read the titles of all questions that the lists name; questions with the same title are one."""
+    """Read the titles of the questions that the lists name; the same title is the same question."""
     titles = {cells[0]: cells[1] for _, cells in read_cells(texts, 2, 3)}
     first, corpus, pairs = dict[str, str](), dict[str, str](), []
     for path in lists:

@@ -2,7 +2,8 @@
 with their columns.
 
     python data_prep/muse_data.py qa en rajpurkar/squad --output qa
-    python data_prep/muse_data.py qa ar google-research-datasets/tydiqa --name secondary_task --id-prefix arabic
+    python data_prep/muse_data.py qa ar google-research-datasets/tydiqa --name secondary_task \
+        --id-prefix arabic
     python data_prep/muse_data.py nli de facebook/xnli --name de --output nli
     python data_prep/muse_data.py response en dialogues.jsonl --output responses
 

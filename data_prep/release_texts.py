@@ -142,7 +142,7 @@ def markdown_lines(text: str) -> list[tuple[str, str]]:
 
 
 def markdown_pairs(english: str, other: str) -> list[Pair]:
-    """Align the lines of two Markdown files, which may lack some lines, by their kinds and lengths."""
+    """Align the lines of two Markdown files, which may lack lines, by their kinds and lengths."""
     first, second = markdown_lines(english), markdown_lines(other)
     ratio = (1 + sum(len(text) for _, text in second)) / (1 + sum(len(text) for _, text in first))
     pairs = []

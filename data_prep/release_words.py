@@ -1,6 +1,7 @@
 """Make the word lists of the published models from dictionaries, WordNets and lists of names.
 
-    python data_prep/release_words.py --repositories DIR --texts texts [--only SOURCE ...] [--cedict FILE.gz]
+    python data_prep/release_words.py --repositories DIR --texts texts
+    python data_prep/release_words.py --repositories DIR --texts texts --only SOURCE
 
 These are three dictionaries, and the sources with `words: true` and `files` in
 recipes/release.yaml; release_texts.py explains the folders and the entries. texts/LANG/SOURCE.tsv
@@ -96,7 +97,7 @@ def omw(repository: Repository, language: str, wordnet: Path) -> Iterator[Pair]:
 
 
 def english_synsets(folder: Path) -> dict[str, list[str]]:
-    """Return the words of the synsets of Princeton WordNet, whose data files wndb(5WN) describes."""
+    """Return the words of the synsets of Princeton WordNet, in the format of wndb(5WN)."""
     synsets = {}
     for part, letter in (("noun", "n"), ("verb", "v"), ("adj", "a"), ("adv", "r")):
         path = folder / f"data.{part}"

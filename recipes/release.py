@@ -53,9 +53,18 @@ from st_paragram.tools.preparation.settings import PrepareSettings
 
 #: The entries of a model in release.yaml.
 KEYS = {
-    "languages", "config", "settings", "preparation", "open_only", "leave_out", "caps", "begin_with", "pack",
-    "license", "rules",
-}  # fmt: skip
+    "languages",
+    "config",
+    "settings",
+    "preparation",
+    "open_only",
+    "leave_out",
+    "caps",
+    "begin_with",
+    "pack",
+    "license",
+    "rules",
+}
 
 #: Sentences of the cards.
 ARABIC_AND_CHINESE = (

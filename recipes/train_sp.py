@@ -2,7 +2,7 @@
 sentencepiece or BiLSTM.
 
     python recipes/train_sp.py --lang es --data en-es.tsv.xz --encoder trigram
-    python recipes/train_sp.py --lang es --data en-es.tsv.xz --encoder blstm --scramble 0.3 --epochs 1
+    python recipes/train_sp.py --lang es --data en-es.tsv.xz --encoder blstm --scramble 0.3
     python recipes/train_sp.py --lang en --data paraphrases.tsv.xz --encoder word
 
 It is `st-paragram train bitext` with the paper's settings, the configuration sp2019, by default.

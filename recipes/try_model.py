@@ -28,51 +28,55 @@ from st_paragram.tools.evaluation.scores import correlation, cosines, embed
 from st_paragram.tools.evaluation.translations import ERROR, retrieval_errors
 
 BUILT_IN = """
-This model is a demonstration. It was trained for a few seconds on sentences from a small phrase grammar, and knows only
-the words of that grammar. It finds nearly all translations of such sentences. Natural sentences have mostly words that
-it has never seen, so expect low cosines there, even for sentences with the same meaning. For a useful model, train on
-real text (st-paragram bitext, then st-paragram train bitext), or use p-sp-mini, which is included."""
+This model is a demonstration. It was trained for a few seconds on sentences from a small phrase
+grammar, and knows only the words of that grammar. It finds nearly all translations of such
+sentences. Natural sentences have mostly words that it has never seen, so expect low cosines there,
+even for sentences with the same meaning. For a useful model, train on real text (st-paragram
+bitext, then st-paragram train bitext), or use p-sp-mini, which is included."""
 
 OTHER = """
-Its cosines should be higher for pairs with the same meaning than for other pairs, even in natural sentences. Typical
-values differ between models: compare only cosines from the same model."""
+Its cosines should be higher for pairs with the same meaning than for other pairs, even in natural
+sentences. Typical values differ between models: compare only cosines from the same model."""
 
 GRAMMAR = """
-1. Simple sentences from a phrase grammar. The first number is the cosine of a sentence and its translation; the
-   second, which should be far lower, is its cosine with the translation of another sentence.
+1. Simple sentences from a phrase grammar. The first number is the cosine of a sentence and its
+   translation; the second, which should be far lower, is its cosine with the translation of another
+   sentence.
 """
 GRADED = """
-2. Natural sentences. The first number is a person's grade, from 5 (the same meaning) to 0 (nothing in common); the
-   second is the cosine. In a good model, cosines fall with the grades.
+2. Natural sentences. The first number is a person's grade, from 5 (the same meaning) to 0 (nothing
+   in common); the second is the cosine. In a good model, cosines fall with the grades.
 """
 RETRIEVAL = """
-3. Finding the translation of a sentence among the translations of all sentences, by the highest cosine.
+3. Finding the translation of a sentence among the translations of all sentences, by the highest
+   cosine.
 """
 STOCK = """
-4. Plain sentence-transformers, without st_paragram, opens the same folder. The cosine of its embeddings with ours is at
-   least {:.6f}; 1 means that they are the same."""
+4. Plain sentence-transformers, without st_paragram, opens the same folder. The cosine of its
+   embeddings with ours is at least {:.6f}; 1 means that they are the same."""
 
 
 def show_grammar(model: SentenceTransformer, phrases: list[tuple[str, str]]) -> None:
     """Print cosines of sentences of the phrase grammar with right and wrong translations."""
-    one, other = (
-        model.encode([pair[side] for pair in phrases[:6]], normalize_embeddings=True)
-        for side in (0, 1)
-    )
     print(GRAMMAR)
-    for index in range(5):
-        right, wrong = one[index] @ other[index], one[index] @ other[index + 1]
-        print(f"  {right:5.2f}  {wrong:5.2f}  {phrases[index][0]}  |  {phrases[index][1]}")
+    english = [pair[0] for pair in phrases[:6]]
+    translations = [pair[1] for pair in phrases[:6]]
+    cosines = model.similarity(model.encode(english), model.encode(translations))
+    for row in range(5):
+        right = cosines[row, row]
+        wrong = cosines[row, row + 1]
+        print(f"  {right:5.2f}  {wrong:5.2f}  {english[row]}  |  {translations[row]}")
 
 
 def show_graded(model: SentenceTransformer, pairs: GradedPairs) -> None:
     """Print cosines of some graded pairs, and the correlation over all."""
     print(GRADED)
-    order = np.argsort(pairs.grades)[:: max(1, len(pairs.grades) // 10)][::-1]
-    first, second = ([texts[i] for i in order] for texts in (pairs.first, pairs.second))
-    found = model.similarity_pairwise(model.encode(first), model.encode(second))
-    for index, cosine, text, translated in zip(order, found, first, second, strict=True):
-        print(f"  {pairs.grades[index]:.1f}  {cosine:5.2f}  {text}  |  {translated}")
+    by_grade = np.argsort(pairs.grades)
+    some = by_grade[:: max(1, len(pairs.grades) // 10)][::-1]
+    for row in some:
+        texts = [pairs.first[row], pairs.second[row]]
+        first, second = model.encode(texts, normalize_embeddings=True)
+        print(f"  {pairs.grades[row]:.1f}  {first @ second:5.2f}  {texts[0]}  |  {texts[1]}")
     pearson = 100 * correlation(cosines(model, pairs), pairs.grades).pearson
     print(
         f"\n   Over all {len(pairs.grades)} graded pairs, grades and cosines have a correlation of"
@@ -85,7 +89,8 @@ def show_retrieval(model: SentenceTransformer, lang: str, phrases: list[tuple[st
     """Print how many translations are found by nearest neighbor."""
     print(RETRIEVAL)
     for name, translations in (("simple", phrases), ("natural", held_out_pairs("en", lang))):
-        first, second = (embed(model, [pair[side] for pair in translations]) for side in (0, 1))
+        first = embed(model, [pair[0] for pair in translations])
+        second = embed(model, [pair[1] for pair in translations])
         error = retrieval_errors(first, second)[ERROR]
         print(f"  {100 * (1 - error):5.1f} % right among {len(translations)} {name} sentences")
 
@@ -111,9 +116,10 @@ def main() -> int:
 
     if (folder / "modules.json").is_file():
         stock = SentenceTransformer(str(folder), device="cpu")
-        texts = [text for pair in phrases[:20] for text in pair]
-        ours, theirs = (each.encode(texts, normalize_embeddings=True) for each in (model, stock))
-        print(STOCK.format((ours * theirs).sum(1).min()))
+        texts = [english for english, _ in phrases[:20]]
+        ours = model.encode(texts, normalize_embeddings=True)
+        theirs = stock.encode(texts, normalize_embeddings=True)
+        print(STOCK.format((ours * theirs).sum(axis=1).min()))
     else:
         print(
             f"\nst-paragram get {arguments.model} writes a folder that plain sentence-transformers"

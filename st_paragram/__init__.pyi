@@ -17,6 +17,7 @@ from st_paragram.families.muse.sentence_transformers_encoder import DualEncoder 
 from st_paragram.families.muse.sentence_transformers_encoder import (
     EncoderWithTowers as EncoderWithTowers,
 )
+from st_paragram.families.muse.settings import MuseData as MuseData
 from st_paragram.families.muse.side_by_side import SideBySide as SideBySide
 from st_paragram.families.muse.use_encoder import UseEncoder as UseEncoder
 from st_paragram.families.psp.margin_hard_negative import (
@@ -38,6 +39,9 @@ from st_paragram.learning.modules.token_embedding import (
     SentencePieceEmbedding as SentencePieceEmbedding,
 )
 from st_paragram.learning.modules.token_embedding import TokenEmbedding as TokenEmbedding
+from st_paragram.runs.development import Development as Development
+from st_paragram.runs.development import development_pairs as development_pairs
+from st_paragram.runs.development import hold_out as hold_out
 from st_paragram.runs.run import TrainingRun as TrainingRun
 from st_paragram.runs.run import run_training as run_training
 from st_paragram.tools.bitext_mining.miner import mine as mine

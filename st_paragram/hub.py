@@ -1,6 +1,4 @@
-"""Upload a model directory to the Hugging Face hub, after checks, privately by default, in one
-commit.
-"""
+"""Upload a model directory to the Hugging Face hub in one commit, private by default."""
 
 from __future__ import annotations
 
@@ -116,8 +114,6 @@ def push(
         >>> from st_paragram import push
         >>> push("p-sp-es", "owner/p-sp-es", license="cc-by-4.0")  # doctest: +SKIP
     """
-    datasets = names_of(datasets)
-    scores = names_of(scores)
     owner, _, name = repository.partition("/")
     if not (owner and name):
         raise SettingsError(
@@ -125,58 +121,56 @@ def push(
             " organization"
         )
     folder = find(model)
-    card_scores = scores_of(model, scores)
+    card_scores = scores_of(model, names_of(scores))
     token = token or os.environ.get(TOKEN_VARIABLE, "").strip()
-    if not (token or dry_run):
-        advice = (
-            f"create one with write access in the hub's settings, and set {TOKEN_VARIABLE} to it"
+    if not token and not dry_run:
+        raise HubError(
+            f"{repository}: no token; create one with write access in the hub's settings, and set"
+            f" {TOKEN_VARIABLE} to it"
         )
-        raise HubError(f"{repository}: no token; {advice}")
     with TemporaryDirectory(prefix="st_paragram-push-") as temporary:
         files = Path(temporary) / folder.resolve().name
         dimension = _save_again(folder, files)
-        card = _card(folder, files, dimension, repository, license)
-        card.data.datasets = _with(card.data.get("datasets"), datasets)
+        card = _card(folder, files, dimension, repository)
+        if license:
+            _set_license(card, license)
+        card.data.datasets = _extended(card.data.get("datasets"), names_of(datasets))
         add_scores(card, name, card_scores)
         (files / "README.md").write_text(str(card), encoding="utf-8")
-        paths = {
-            path.relative_to(files).as_posix(): path
-            for path in sorted(files.rglob("*"))
-            if path.is_file()
-        }
-        report = PushReport(repository, {file: path.stat().st_size for file, path in paths.items()})
+        paths = [path for path in sorted(files.rglob("*")) if path.is_file()]
+        names = [path.relative_to(files).as_posix() for path in paths]
+        sizes = {file: (files / file).stat().st_size for file in names}
         if dry_run:
-            return report
+            return PushReport(repository, sizes)
         try:
             api = HfApi(token=token)
             api.create_repo(repository, private=not public, exist_ok=True)
             before = api.model_info(repository)
-            if not (public or before.private):
-                raise HubError(
-                    f"{repository} is public; push with --public (public=True), or choose another"
-                    " name"
-                )
-            added = [CommitOperationAdd(file, path) for file, path in paths.items()]
-            message = message or f"Upload {name}"
-            commit = api.create_commit(
-                repository, added, commit_message=message, parent_commit=before.sha
-            ).oid
-        except HubError:
-            raise
+            if before.private or public:
+                commit = api.create_commit(
+                    repository,
+                    [CommitOperationAdd(file, files / file) for file in names],
+                    commit_message=message or f"Upload {name}",
+                    parent_commit=before.sha,
+                ).oid
         # errors of the client and of httpx, OSError, ValueError and RuntimeError
         except Exception as error:
             raise HubError(f"{repository}: {_reason(error, token)}") from None
+    if not (before.private or public):
+        raise HubError(
+            f"{repository} is public; push with --public (public=True), or choose another name"
+        )
     url = f"{constants.ENDPOINT}/{repository}/tree/{commit}"
-    return replace(report, commit=commit, url=url, private=bool(before.private))
+    return PushReport(repository, sizes, commit, url, private=bool(before.private))
 
 
 def _reason(error: Exception, token: str) -> str:
     """Return the error of the hub or its client in one line without tokens, and advice."""
-    # if an upload breaks off
-    cause = (isinstance(error, RuntimeError) and error.__cause__) or error
-    answer = str(cause)
-    if isinstance(cause, HfHubHTTPError) and cause.server_message:
-        answer = f"{cause.server_message} (HTTP {cause.response.status_code})"
+    if isinstance(error, RuntimeError) and isinstance(error.__cause__, Exception):
+        error = error.__cause__  # why an upload broke off
+    answer = str(error)
+    if isinstance(error, HfHubHTTPError) and error.server_message:
+        answer = f"{error.server_message} (HTTP {error.response.status_code})"
     answer = one_line(_TOKEN.sub("[token]", answer.replace(token, "[token]")), 300)
     return (
         f"not uploaded: {answer}; check the name, {TOKEN_VARIABLE} and the network, and push again"
@@ -194,100 +188,93 @@ def _save_again(folder: Path, files: Path) -> int:
     return int(model.get_embedding_dimension() or 0)
 
 
-def _card(folder: Path, files: Path, dimension: int, address: str, license: str | None) -> Any:
-    """Return the directory's card, or a new card, with the repository's name in its snippets and
-    the license.
-    """
-    path, modules, name = folder / "README.md", files / MODULES_FILE, address.partition("/")[2]
+def _card(folder: Path, files: Path, dimension: int, address: str) -> Any:
+    """Return the directory's card, or a new card, with the repository's name in its snippets."""
+    modules = files / MODULES_FILE
     stock = modules.is_file() and b'"st_paragram.' not in modules.read_bytes()
+    text = _new_card(folder, files, dimension, address, stock)
+    path = folder / "README.md"
     if path.is_file():
-        with refused(
-            ModelDirectoryError, path, "not a model card", "correct its metadata", yaml.YAMLError
-        ):
-            card: Any = ModelCard(path.read_text(encoding="utf-8"))
-            card.data.license = license or card.data.get("license")
-    else:
-        record, summary = (
-            read_training_record(folder),
-            f"Sentence embeddings with {dimension} dimensions.",
-        )
-        new = (
-            from_record(record, facts_of(record), dimension)
-            if record
-            else Card(name, summary, stock)
-        )
-        new = replace(new, name=name, stock=new.stock and stock, address=address, license=license)
-        card = ModelCard(
-            render(new) + table_note(read_configuration(files).values.get("table_type"))
-        )
+        text = path.read_text(encoding="utf-8")
+    with refused(
+        ModelDirectoryError, path, "not a model card", "correct its metadata", yaml.YAMLError
+    ):
+        card: Any = ModelCard(text)
     # in the snippets, possibly followed by the comment that it is a path
     own = re.escape(folder.resolve().name)
     card.text = re.sub(rf'\("{own}"\)(?:  #.*)?', f'("{address}")', card.text)
-    if license:
-        stated = rf"{re.escape(NO_LICENSE)}|{LICENSE.format('[^`]+')}"
-        card.text = re.sub(stated, LICENSE.format(license), card.text)
-    card.data.library_name = card.data.get("library_name") or (
-        "sentence-transformers" if stock else "st_paragram"
-    )
+    library = "sentence-transformers" if stock else "st_paragram"
+    card.data.library_name = card.data.get("library_name") or library
     card.data.pipeline_tag = card.data.get("pipeline_tag") or "sentence-similarity"
-    card.data.tags = _with(card.data.get("tags"), ["st_paragram"])
+    card.data.tags = _extended(card.data.get("tags"), ["st_paragram"])
     return card
 
 
-def _with(values: str | list[str] | None, more: Sequence[str]) -> list[str] | None:
-    """Append values to the value or list of values of a key."""
-    return (
-        list(dict.fromkeys([*([values] if isinstance(values, str) else values or []), *more]))
-        or None
-    )
+def _new_card(folder: Path, files: Path, dimension: int, address: str, stock: bool) -> str:
+    """Return the text of a card for a directory without one."""
+    name = address.partition("/")[2]
+    record = read_training_record(folder)
+    card = Card(name, f"Sentence embeddings with {dimension} dimensions.", stock)
+    if record:
+        card = from_record(record, facts_of(record), dimension)
+    card = replace(card, name=name, stock=card.stock and stock, address=address)
+    return render(card) + table_note(read_configuration(files).values.get("table_type"))
+
+
+def _set_license(card: Any, license: str) -> None:
+    """Name the license in the metadata and in the text."""
+    card.data.license = license
+    statement = rf"{re.escape(NO_LICENSE)}|{LICENSE.format('[^`]+')}"
+    card.text = re.sub(statement, LICENSE.format(license), card.text)
+
+
+def _extended(values: str | list[str] | None, more: Sequence[str]) -> list[str] | None:
+    """Append values to the value or values of a key, each once."""
+    extended = [*names_of(values or []), *more]
+    return list(dict.fromkeys(extended)) or None
 
 
 def add_scores(card: Any, name: str, scores: Sequence[EvalResult]) -> None:
-    """Add scores to a section of a card and to its `model-index`, replacing scores of the same
-    sets.
-    """
+    """Add scores to a section of a card and to its `model-index`; old scores are replaced."""
     if not scores:
         return
-    old = {(score.dataset_name, score.metric_type): score for score in card.data.eval_results or []}
     new = {(score.dataset_name, score.metric_type): score for score in scores}
-    card.data.model_name, card.data.eval_results = (
-        card.data.model_name or name,
-        [*(old | new).values()],
-    )
-    table = markdown_table(
-        ("set", "measure", "x 100"), [(*key, f"{new[key].metric_value:.1f}") for key in new], left=2
-    )
+    old = card.data.eval_results or []
+    kept = [score for score in old if (score.dataset_name, score.metric_type) not in new]
+    card.data.model_name = card.data.model_name or name
+    card.data.eval_results = kept + list(new.values())
+    rows = [(*key, f"{score.metric_value:.1f}") for key, score in new.items()]
+    table = markdown_table(("set", "measure", "x 100"), rows, left=2)
     text = re.sub(rf"\n## {_SCORES}\n.*?(?=\n## |\Z)", "", card.text, flags=re.DOTALL)
     card.text = f"{text.rstrip()}\n\n## {_SCORES}\n\n{table}\n"
 
 
 def scores_of(model: str | Path, files: Sequence[str | Path]) -> list[EvalResult]:
-    """Read a model's scores from files by `st-paragram evaluate --json`; the digest of its content
-    identifies it.
+    """Read a model's scores from files by `st-paragram evaluate --json`.
 
-    Scores under the model's name, but with another digest or without one, are not used, and a
-    warning counts them.
+    The digest of its content identifies the model. Scores under its name with another digest, or
+    without one, are not used, and a warning counts them.
     """
     if not files:
         return []
     digest = model_digest(find(model))
     name = _folder(str(model))
-    advice = f"make it with `st-paragram evaluate {model} --json`"
-    entries = list[EvalResult]()
+    entries: list[EvalResult] = []
     for file in files:
         scores = [score for score in read_scores(file) if not score.against]
         own = [score for score in scores if score.digest == digest]
-        others = [score for score in scores if score.digest != digest]
         if not own:
-            raise EvaluationError(f"{file}: {_without_own(scores, model)}; {advice}")
-        of_name = [score for score in others if _folder(score.model) == name]
-        wrong = [score for score in of_name if score.digest]
-        if wrong:
-            seen = f"{counted(len(wrong), 'score')} of {name} with other weights or settings"
-            logger.warning(f"{file}: {seen} than {model}: not used")
-        if len(of_name) > len(wrong):
-            seen = f"{counted(len(of_name) - len(wrong), 'score')} of {name} without a digest"
-            logger.warning(f"{file}: {seen} of its weights and settings: not used")
+            raise EvaluationError(
+                f"{file}: it has no scores of the weights and settings of {model}; make it with"
+                f" `st-paragram evaluate {model} --json`"
+            )
+        of_name = [score for score in scores if _folder(score.model) == name]
+        others = [score for score in of_name if score.digest != digest]
+        if others:
+            logger.warning(
+                f"{file}: {counted(len(others), 'score')} of {name} with other weights or settings,"
+                " or without their digest: not used"
+            )
         for score in own:
             row = _row(score)
             if row is not None:
@@ -296,25 +283,12 @@ def scores_of(model: str | Path, files: Sequence[str | Path]) -> list[EvalResult
     return entries
 
 
-def _without_own(scores: Sequence[Score], model: str | Path) -> str:
-    """Say what a file has whose scores are not of a model."""
-    if not scores:
-        return "it has no scores"
-    names = one_line(", ".join(dict.fromkeys(score.model for score in scores)))
-    if not any(score.digest for score in scores):
-        return (
-            f"scores of {names} without a digest of the weights and settings, as earlier versions"
-            " wrote them"
-        )
-    return f"scores of {names}, but not of the weights and settings of {model}"
-
-
 def _check_share(file: str | Path, score: Score) -> None:
     """Refuse a score outside -1 .. 1."""
     if score.value is not None and abs(score.value) > 1 + _ROUNDING:
-        seen = f"{one_line(score.set)}, {one_line(score.measure)}: value is {score.value}"
         raise EvaluationError(
-            f"{file}: {seen}; scores are from -1 to 1, which is -100 to 100 percent: correct it"
+            f"{file}: {one_line(score.set)}, {one_line(score.measure)}: value is {score.value};"
+            " scores are from -1 to 1, which is -100 to 100 percent: correct it"
         )
 
 
@@ -324,10 +298,12 @@ def _folder(name: str) -> str:
 
 def _row(score: Score) -> tuple[str, str, float | None] | None:
     """Return set, measure and share of a score that belongs on a card."""
-    if (score.benchmark, score.measure) == ("sts", "mteb Spearman") and score.set != "STS12-16":
+    benchmark = score.benchmark
+    measure = score.measure
+    if benchmark == "sts" and measure == "mteb Spearman" and score.set != "STS12-16":
         return f"MTEB {score.set}", "cosine_spearman", score.value
-    if (score.benchmark, score.measure) == ("tatoeba", "accuracy"):
+    if benchmark == "tatoeba" and measure == "accuracy":
         return f"Tatoeba {score.set}-eng", "accuracy", score.value
-    if score.benchmark == "bucc" and score.measure.endswith(" F1"):
-        return f"BUCC 2018 {score.set}, {score.measure.removesuffix(' F1')}", "f1", score.value
+    if benchmark == "bucc" and measure.endswith(" F1"):
+        return f"BUCC 2018 {score.set}, {measure.removesuffix(' F1')}", "f1", score.value
     return None

@@ -18,15 +18,15 @@ DESCRIPTION = (
 )
 EPILOG = """\
   st-paragram export p-sp-es small-es --dtype int8 --dim 150
-  st-paragram export p-sp-es unit-es --normalize                    # for a vector store without cosine similarity
-  st-paragram export p-sp-es plain-es --dtype float32               # opens in model2vec, too
+  st-paragram export p-sp-es unit-es --normalize         # for a vector store without cosines
+  st-paragram export p-sp-es plain-es --dtype float32    # opens in model2vec, too
 """
 
 _PROVENANCE = """
 ## Exported copy
 
-Made from `{name}` by `st-paragram export`: {dimension} dimensions, {kind} embedding matrix{unit}. The scores above are
-those of the original.
+Made from `{name}` by `st-paragram export`: {dimension} dimensions, {kind} embedding matrix{unit}.
+The scores above are those of the original.
 """
 
 
@@ -47,7 +47,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Write the copy and print its size; return the exit status."""
+    """Write the copy and print its size."""
     output = Path(arguments.output)
     check_free(output, arguments.overwrite)
     folder = find(arguments.model)
@@ -57,21 +57,23 @@ def run(arguments: argparse.Namespace) -> int:
     from st_paragram.core.model_directory.model_files import check_components, table_type
     from st_paragram.core.model_directory.record import training_text
 
-    kind = arguments.dtype or table_type(folder).value  # refuses other models
-    encoder, old_size, readme = Encoder(folder), weights_size(folder), folder / "README.md"
+    kind = arguments.dtype or table_type(folder).value  # refuses models that do not average
+    encoder = Encoder(folder)
     check_components(arguments.dim, encoder.dimension)
     dimension = arguments.dim or encoder.dimension
     unit = ", unit vectors" if arguments.normalize or encoder.model.unit_vectors else ""
+    readme = folder / "README.md"
     card = readme.read_text(encoding="utf-8", errors="replace") if readme.is_file() else ""
     card += _PROVENANCE.format(name=folder.name, kind=kind, dimension=dimension, unit=unit)
+    old_size = weights_size(folder)
     encoder.save(
         output,
         card,
-        arguments.overwrite,
-        kind,
-        arguments.dim,
-        arguments.normalize,
-        training_text(folder),
+        overwrite=arguments.overwrite,
+        dtype=kind,
+        truncate_dim=arguments.dim,
+        normalize=arguments.normalize,
+        training=training_text(folder),
     )
     size = weights_size(output)
     share = f"{size / 1e6:.1f} MB of weights, {size / old_size:.0%} of the original"

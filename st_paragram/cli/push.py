@@ -12,11 +12,12 @@ DESCRIPTION = (
     " unless --public is given."
 )
 EPILOG = """\
-  st-paragram push p-sp-es owner/p-sp-es --dry-run                # what would be uploaded; nothing is sent
+  st-paragram push p-sp-es owner/p-sp-es --dry-run    # what would be uploaded; nothing is sent
   HF_TOKEN=... st-paragram push p-sp-es owner/p-sp-es --license cc-by-4.0
   python -c "import st_paragram; print(st_paragram.load('owner/p-sp-es'))"
 
-The token is read only from the environment variable HF_TOKEN, so it never appears in process listings.
+The token is read only from the environment variable HF_TOKEN, so it never appears in process
+listings.
 """
 
 
@@ -45,26 +46,27 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Upload, and print the files with their sizes and the commit's address; return the exit
-    status.
-    """
+    """Upload, and print the files with their sizes and the commit's address."""
     from st_paragram.hub import push
 
-    options = ("public", "message", "license", "datasets", "scores", "dry_run")
     report = push(
         arguments.model,
         arguments.repository,
-        **{name: getattr(arguments, name) for name in options},
+        public=arguments.public,
+        message=arguments.message,
+        license=arguments.license,
+        datasets=arguments.datasets,
+        scores=arguments.scores,
+        dry_run=arguments.dry_run,
     )
     for name, size in report.files.items():
         print(f"{size:>13,}  {name}")
-    what = f"{len(report.files)} files, {sum(report.files.values()) / 1e6:.1f} MB"
+    megabytes = sum(report.files.values()) / 1e6
+    files = f"{len(report.files)} files, {megabytes:.1f} MB"
     if report.commit is None:
         kind = "public" if arguments.public else "private"
-        say(f"would upload {what} to {report.repository} ({kind} if new)")
+        say(f"would upload {files} to {report.repository} ({kind} if new)")
     else:
-        say(
-            f"uploaded {what} to {report.repository} ({'private' if report.private else 'public'}):"
-            f" {report.url}"
-        )
+        kind = "private" if report.private else "public"
+        say(f"uploaded {files} to {report.repository} ({kind}): {report.url}")
     return 0

@@ -1,1 +1,1 @@
-"""Import of models: the authors' checkpoints and published weights; models cut to some languages."""
+"""Import of checkpoints and published weights, and models cut to some languages."""

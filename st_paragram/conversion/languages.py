@@ -30,16 +30,16 @@ Pieces = NDArray[np.bool_]
 
 def pieces_in(texts: Iterable[str], tokenizer: Tokenizer, num_threads: int = 1) -> Pieces:
     """Return which pieces occur in texts, bool (V,)."""
-    pieces = np.zeros(len(tokenizer), np.bool_)
+    occurs = np.zeros(len(tokenizer), np.bool_)
     remaining = iter(texts)
     while block := list(islice(remaining, _BLOCK)):
         ids, _ = tokenizer.encode(block, None, num_threads)
-        pieces[ids] = True
-    return pieces
+        occurs[ids] = True
+    return occurs
 
 
 def write_languages(folder: Path, pieces: Mapping[str, Pieces]) -> None:
-    """Write `languages.safetensors`; `pieces` marks the pieces of each language, (V,)."""
+    """Write `languages.safetensors`; `pieces` marks the pieces (V,) of each language."""
     from safetensors.numpy import save
 
     packed = {language: np.packbits(pieces[language]) for language in sorted(pieces)}
@@ -50,9 +50,8 @@ def read_languages(folder: Path) -> dict[str, NDArray[np.uint8]]:
     """Read the packed bits of each language; empty for a model without `languages.safetensors`."""
     from safetensors.numpy import load_file
 
-    if not (folder / FILE).is_file():
-        return {}
-    return load_file(folder / FILE)
+    path = folder / FILE
+    return load_file(path) if path.is_file() else {}
 
 
 def cut(model: AveragingModel, folder: Path, languages: Sequence[str]) -> AveragingModel:
@@ -61,40 +60,32 @@ def cut(model: AveragingModel, folder: Path, languages: Sequence[str]) -> Averag
     Texts in these languages keep their embeddings, except for rare pieces that the training text
     lacked.
     """
-    pieces = read_languages(folder)
+    bits = read_languages(folder)
     for language in languages:
-        if language not in pieces:
-            advice = "its folder does not say which pieces a language uses"
-            if pieces:
-                advice = f"it knows {', '.join(pieces)}"
-            raise SettingsError(f"{folder.name} has no pieces of language {language!r}; {advice}")
+        if language not in bits:
+            raise SettingsError(
+                f"{folder.name} has no pieces of language {language!r}; it knows"
+                f" {', '.join(bits) or 'no language'}"
+            )
     tokenizer = model.tokenizer
     assert isinstance(tokenizer, SentencePieceTokenizer)  # only such models have the file
-    kept = np.zeros(len(tokenizer), np.bool_)
+    kept = np.array([tokenizer.piece(number) is None for number in range(len(tokenizer))])
     for language in languages:
-        kept |= np.unpackbits(pieces[language], count=len(kept)).astype(np.bool_)
-    # the unknown id and control symbols
-    kept |= [tokenizer.piece(number) is None for number in range(len(kept))]
-    content = _cut_pieces(tokenizer.content, kept)
+        kept |= np.unpackbits(bits[language], count=len(kept)).astype(np.bool_)
     scale = model.table.scale
-    if scale is not None:
-        scale = scale[kept]
-    return replace(
-        model,
-        tokenizer=SentencePieceTokenizer(content, **tokenizer.options),
-        table=Table(model.table.weight[kept], scale),
-    )
+    table = Table(model.table.weight[kept], None if scale is None else scale[kept])
+    content = _cut_pieces(tokenizer.content, kept)
+    tokenizer = SentencePieceTokenizer(content, **tokenizer.options)
+    return replace(model, tokenizer=tokenizer, table=table)
 
 
 def _cut_pieces(model: bytes, kept: Pieces) -> bytes:
     """Remove the pieces that are not `kept`, (V,), from a model; all other bytes stay unchanged."""
     result = bytearray()
-    end = 0
-    number = 0
+    start = 0
+    pieces = iter(kept)
     for message, _, stop in fields(model):
-        if message != PIECE or kept[number]:
-            result += model[end:stop]
-        if message == PIECE:
-            number += 1
-        end = stop
+        if message != PIECE or next(pieces):
+            result += model[start:stop]
+        start = stop
     return bytes(result)

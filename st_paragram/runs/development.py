@@ -21,8 +21,10 @@ from sentence_transformers.sentence_transformer.evaluation import (
 )
 from sentence_transformers.util import cos_sim
 
+from st_paragram.core.encoding.models import batch_size
 from st_paragram.core.encoding.unit_embeddings import known_texts
 from st_paragram.core.formatting import counted
+from st_paragram.core.model_directory.record import Correlation, Score, TranslationScore
 from st_paragram.core.pair_store import PairStore
 from st_paragram.core.sample import LANGUAGES, graded_pairs
 from st_paragram.core.text.parallel import TextSource
@@ -39,6 +41,65 @@ Pairs = TypeVar("Pairs", GradedPairs, Translations)
 
 HELD_OUT = 1_000
 MOST_TRANSLATIONS = 10_000  # the evaluator keeps all cosines in memory: 400 MB
+
+
+class Development:
+    """The development data of a training run, and the scores of the model before and after it.
+
+    Pairs with a side in which the model knows no token are left out.
+
+    Attributes:
+        evaluator: An evaluator of sentence-transformers, for the trainer.
+        scores: Correlations with the graded pairs, one per call of `measure`.
+        translations_found: Shares of the translations found, if there are translations.
+        hits: The result of each translation, as in `TranslationHits`.
+
+    Example:
+        >>> from st_paragram import Development, development_pairs, load
+        >>> development = Development(load("p-sp-es", device="cpu"), development_pairs(None, "es"))
+        >>> development.measure("before training")
+        >>> development.scores[0].data
+        'built-in-en-es'
+    """
+
+    def __init__(
+        self,
+        model: SentenceTransformer,
+        pairs: GradedPairs,
+        translations: Translations | None = None,
+    ) -> None:
+        """Evaluate `model` on graded pairs and, if given, on held-out translations."""
+        self.model = model
+        self.pairs = with_known_tokens(pairs, model)
+        self.translations = with_known_tokens(translations, model) if translations else None
+        self.evaluator = development_evaluator(self.pairs, self.translations, batch_size(model))
+        self.scores: list[Score] = []
+        self.translations_found: list[TranslationScore] = []
+        self.hits: list[NDArray[np.float64]] = []
+
+    def measure(self, when: str) -> None:
+        """Append the scores of the model as it is now; `when` is their name in the model card."""
+        values: Any = self.evaluator(self.model)
+        name = self.pairs.name
+        pearson = float(values[f"{name}_pearson_cosine"])
+        spearman = float(values[f"{name}_spearman_cosine"])
+        correlation = Correlation(pearson, spearman)
+        self.scores.append(Score(name, len(self.pairs), when, correlation))
+        if self.translations:
+            name = self.translations.name
+            accuracy = float(values[f"{name}_mean_accuracy"])
+            score = TranslationScore(name, len(self.translations), when, accuracy)
+            self.translations_found.append(score)
+            self.hits.append(hits_of(self.evaluator))
+
+    @property
+    def loss_of_translations(self) -> str:
+        """What training made worse, in words; empty if it did not."""
+        if not self.translations or not is_worse(*self.hits):
+            return ""
+        before, after = self.translations_found
+        shares = f"{100 * before.accuracy:.1f} % to {100 * after.accuracy:.1f} %"
+        return f"translations found fell from {shares}"
 
 
 def development_evaluator(
@@ -146,6 +207,11 @@ def development_pairs(path: str | Path | None, language: str, force: bool = Fals
 
     The built-in pairs are in English and `language`, or only in English if there are none for the
     language. A known test set is refused; with `force`, there is only a warning.
+
+    Example:
+        >>> from st_paragram import development_pairs
+        >>> len(development_pairs(None, "es"))
+        140
     """
     if path is None:
         return built_in_pairs(language if language in LANGUAGES else "en")
@@ -192,8 +258,13 @@ def with_known_tokens(data: Pairs, model: SentenceTransformer) -> Pairs:
 
 
 def hold_out(store: PairStore) -> tuple[PairStore, Translations | None]:
-    """Split off the last pairs of a store as translations: at most 1,000, and none if there are
-    fewer than 1,000.
+    """Split off the last twentieth of a store as translations, at most 1,000 pairs.
+
+    From a store of fewer than 1,000 pairs, none are split off.
+
+    Example:
+        >>> from st_paragram import PairStore, hold_out
+        >>> store, translations = hold_out(PairStore("data/en-es.h5"))
     """
     if len(store) < HELD_OUT:
         return store, None

@@ -9,22 +9,19 @@ from __future__ import annotations
 import logging
 import os
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from st_paragram.core.encoding.models import batch_size
 from st_paragram.core.files import folder_for_file
 from st_paragram.core.formatting import counted, in_words
 from st_paragram.core.model_directory.configuration import check_free
 from st_paragram.core.model_directory.find import find
 from st_paragram.core.model_directory.record import (
-    Correlation,
-    Score,
     TrainingRecord,
-    TranslationScore,
     read_training_record,
 )
 from st_paragram.core.outputs import output_lock
@@ -42,12 +39,11 @@ from st_paragram.runs.families import facts_of, family_named
 from st_paragram.runs.training_data import TrainingData, choose_data
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
     from sentence_transformers import SentenceTransformer
-    from sentence_transformers.base.evaluation import BaseEvaluator
 
     from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
     from st_paragram.learning.training.trainer import StoreTrainer
+    from st_paragram.runs.development import Development
     from st_paragram.tools.evaluation.files import GradedPairs, Translations
     from st_paragram.tools.preparation.settings import PrepareSettings
 
@@ -226,6 +222,34 @@ class TrainingRun:
         else:
             check_folder(self.checkpoints)
 
+    @contextmanager
+    def started(self) -> Iterator[None]:
+        """Check the run, and lock its output and its folder of checkpoints within the block."""
+        self.check()
+        with output_lock(self.output, self.check_free):
+            self.check_checkpoints()  # under the lock, so that they do not belong to an active run
+            create_folder(self.checkpoints)
+            try:
+                yield
+            except BaseException as error:
+                if not complete_checkpoints(self.checkpoints):
+                    remove_checkpoints(self.checkpoints)
+                elif isinstance(error, KeyboardInterrupt):
+                    where = f"checkpoint saved in {self.checkpoints}"
+                    logger.warning(f"{where}; to continue, repeat the command with --resume")
+                raise
+
+    def save(self, trainer: StoreTrainer, development: Development) -> TrainingRecord:
+        """Save the trained model with its card and record, and remove the checkpoints.
+
+        Args:
+            trainer: The trainer after training.
+            development: Scores before and after training.
+        """
+        record = _save(self, trainer.trained, trainer, development)
+        remove_checkpoints(self.checkpoints)
+        return record
+
     def shown(self) -> str:
         """Format the plan of the run: inputs, outputs and settings."""
         inputs = [str(self.source)]
@@ -268,62 +292,16 @@ def run_training(run: TrainingRun) -> TrainingRecord:
         ...     "epochs": 1})
         >>> before, after = run_training(run).scores  # of the development pairs
     """
-    run.check()
-    with output_lock(run.output, run.check_free):
-        run.check_checkpoints()  # under the lock, so that they do not belong to an active run
-        try:
-            return _train(run)
-        except KeyboardInterrupt:
-            if complete_checkpoints(run.checkpoints):
-                where = f"checkpoint saved in {run.checkpoints}"
-                logger.warning(f"{where}; to continue, repeat the command with --resume")
-            raise
-
-
-@dataclass
-class _Measurements:
-    """Scores on the development data before and after training."""
-
-    pairs: GradedPairs
-    translations: Translations | None
-    evaluator: BaseEvaluator
-    scores: list[Score] = field(default_factory=list)
-    accuracies: list[TranslationScore] = field(default_factory=list)
-    hits: list[NDArray[Any]] = field(default_factory=list)
-
-    def measure(self, model: SentenceTransformer, when: str) -> None:
-        """Score a model."""
-        from st_paragram.runs.development import hits_of
-
-        values: Any = self.evaluator(model)
-        pearson = float(values[f"{self.pairs.name}_pearson_cosine"])
-        spearman = float(values[f"{self.pairs.name}_spearman_cosine"])
-        correlation = Correlation(pearson, spearman)
-        self.scores.append(Score(self.pairs.name, len(self.pairs), when, correlation))
-        if self.translations:
-            name = self.translations.name
-            accuracy = float(values[f"{name}_mean_accuracy"])
-            self.accuracies.append(TranslationScore(name, len(self.translations), when, accuracy))
-            self.hits.append(hits_of(self.evaluator))
-
-    @property
-    def loss_of_translations(self) -> str:
-        """What training made worse, in words; empty if it did not."""
-        from st_paragram.runs.development import is_worse
-
-        if not self.translations or not is_worse(*self.hits):
-            return ""
-        before = f"{100 * self.accuracies[0].accuracy:.1f} %"
-        after = f"{100 * self.accuracies[1].accuracy:.1f} %"
-        return f"translations found fell from {before} to {after}"
+    with run.started():
+        return _train(run)
 
 
 def _train(run: TrainingRun) -> TrainingRecord:
     import torch
     from transformers import set_seed
 
-    from st_paragram.learning.models import load_save
-    from st_paragram.learning.models.card import AFTER, from_record, render
+    from st_paragram.learning.models.card import AFTER
+    from st_paragram.runs.development import Development
 
     settings = run.settings
     with refused(
@@ -333,38 +311,32 @@ def _train(run: TrainingRun) -> TrainingRecord:
     store, pairs, translations = _data(run)
     set_seed(settings.seed)
     model = run.kind.new_model(store, settings)
-    measurements = _measurements(model, pairs, translations)
-    measurements.measure(model, "before training")
+    development = Development(model, pairs, translations)
+    development.measure("before training")
 
-    create_folder(run.checkpoints)
     trainer = run.kind.trainer(
         model,
         store,
         settings,
         folder=run.checkpoints,
-        evaluator=measurements.evaluator,
+        evaluator=development.evaluator,
         data=run.more,
     )
     trainer.settings = asdict(settings)
     trainer.train(resume_from_checkpoint=run.resume)
-    measurements.measure(model, AFTER)
+    development.measure(AFTER)
 
-    trained = trainer.trained
-    discarded = measurements.loss_of_translations if settings.init else ""
-    if discarded:
-        set_seed(settings.seed)
-        trained = run.kind.new_model(store, settings)
-    record = _record(run, trainer, measurements, discarded)
-    card = from_record(record, facts_of(record), trained.get_embedding_dimension())
-    load_save.save(trained, run.output, render(card), run.overwrite, training=record)
-    if discarded:
-        kept = ", ".join(map(str, complete_checkpoints(run.checkpoints))) or "none"
-        logger.warning(
-            f"{discarded}: the training was discarded, and {run.output} has the weights before"
-            f" training; checkpoints kept: {kept}"
-        )
-    else:
-        remove_checkpoints(run.checkpoints)
+    discarded = development.loss_of_translations if settings.init else ""
+    if not discarded:
+        return run.save(trainer, development)
+    set_seed(settings.seed)
+    initial = run.kind.new_model(store, settings)
+    record = _save(run, initial, trainer, development, discarded)
+    kept = ", ".join(map(str, complete_checkpoints(run.checkpoints))) or "none"
+    logger.warning(
+        f"{discarded}: the training was discarded, and {run.output} has the weights before"
+        f" training; checkpoints kept: {kept}"
+    )
     return record
 
 
@@ -393,30 +365,26 @@ def _data(run: TrainingRun) -> tuple[PairStore, GradedPairs, Translations | None
     return store, pairs, translations
 
 
-def _measurements(
-    model: SentenceTransformer, pairs: GradedPairs, translations: Translations | None
-) -> _Measurements:
-    from st_paragram.runs import development
-
-    pairs = development.with_known_tokens(pairs, model)
-    if translations:
-        translations = development.with_known_tokens(translations, model)
-    evaluator = development.development_evaluator(pairs, translations, batch_size(model))
-    return _Measurements(pairs, translations, evaluator)
-
-
-def _record(
-    run: TrainingRun, trainer: StoreTrainer, measurements: _Measurements, discarded: str
+def _save(
+    run: TrainingRun,
+    model: SentenceTransformer,
+    trainer: StoreTrainer,
+    development: Development,
+    discarded: str = "",
 ) -> TrainingRecord:
+    """Save a model with its card and the record of the run."""
     import torch
 
+    from st_paragram.learning.models import load_save
+    from st_paragram.learning.models.card import from_record, render
+
     store = trainer.store
-    scores = measurements.scores
-    accuracies = measurements.accuracies
+    scores = development.scores
+    accuracies = development.translations_found
     if discarded:  # the scores are those of the weights that are saved
         scores = scores[:1]
         accuracies = accuracies[:1]
-    return TrainingRecord(
+    record = TrainingRecord(
         name=run.output.name,
         languages=store.languages,
         data=run.description or run.source.description,
@@ -433,3 +401,6 @@ def _record(
         tasks=trainer.task_sizes,
         discarded=discarded,
     )
+    card = from_record(record, facts_of(record), model.get_embedding_dimension())
+    load_save.save(model, run.output, render(card), run.overwrite, training=record)
+    return record

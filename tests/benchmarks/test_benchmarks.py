@@ -1,6 +1,7 @@
-"""The benchmarks: arithmetic by hand, processes that are watched, and every script on little data."""
+"""Benchmarks: arithmetic by hand, processes that are watched, every script on little data."""
 
 import contextlib
+import importlib
 import io
 import json
 import os
@@ -20,7 +21,7 @@ import report
 import speed
 import style_transfer
 import sweep
-from harness.processes import Program, command, in_turn
+from harness.processes import Program, Run, command, in_turn
 from harness.texts import write_distinct, write_repeats
 
 from st_paragram import sample_pairs
@@ -45,6 +46,27 @@ def run_script(monkeypatch, name, *words):
         runpy.run_path(sys.argv[0], run_name="__main__")
     assert not ended.value.code, printed.getvalue()
     return printed.getvalue()
+
+
+@pytest.fixture
+def in_this_process(monkeypatch):
+    """Run programs here: they need not import torch again, and nothing measures their memory."""
+
+    def run(program):
+        first, *words = program.arguments
+        printed = io.StringIO()
+        with monkeypatch.context() as patch, contextlib.redirect_stdout(printed):
+            if first == "-m":
+                assert main(words[1:]) == 0
+            elif first == "-c":
+                patch.setattr(sys, "argv", words)
+                exec(words[0], {"__name__": "__main__"})
+            else:
+                patch.setattr(sys, "argv", [first, *words])
+                assert importlib.import_module(Path(first).stem).main() == 0
+        return Run(printed.getvalue(), 0.5, 100.0, 200.0)
+
+    monkeypatch.setattr(Program, "run", run)
 
 
 @pytest.fixture(scope="module")
@@ -253,10 +275,9 @@ class TestQuality:
 
 
 class TestSpeed:
-    @linux
-    @pytest.mark.slow
-    def test_encoders_side_by_side(self, tmp_path, monkeypatch):
+    def test_encoders_side_by_side(self, in_this_process, tmp_path, monkeypatch):
         monkeypatch.setattr(speed, "ENCODERS", {speed.OURS: speed.load_ours})
+        monkeypatch.setattr(speed, "LEAST_SECONDS", 0.01)
         assert main(["export", "p-sp-mini", str(tmp_path / "model"), "--dtype", "float32"]) == 0
         programs = speed.encode_programs(tmp_path, None, 40, 1)
         runs = in_turn(programs, 1)
@@ -268,9 +289,7 @@ class TestSpeed:
             for which in ("first", "later")
         )
 
-    @linux
-    @pytest.mark.slow
-    def test_peers_on_little_text(self, tmp_path, monkeypatch):
+    def test_peers_on_little_text(self, in_this_process, tmp_path, monkeypatch):
         for folder, file, rows in (
             (
                 "sts2017",
@@ -314,9 +333,9 @@ class TestSpeed:
             and quality[0].split("|")[3] == " - "
         )
 
-    @linux
-    @pytest.mark.slow
-    def test_mining_finds_the_pairs_of_its_peer(self, bitext, monkeypatch, tmp_path):
+    def test_mining_finds_the_pairs_of_its_peer(
+        self, in_this_process, bitext, monkeypatch, tmp_path
+    ):
         words = [
             "--bitext",
             bitext,
@@ -360,9 +379,7 @@ class TestSpeed:
         ]
         assert style_transfer.measures("a b, c.", "A b d", "c c!") == [2 / 3, 1 / 3, 2 / 3, 0.0]
 
-    @linux
-    @pytest.mark.slow
-    def test_memory_and_preparation(self, bitext, monkeypatch, tmp_path):
+    def test_memory_and_preparation(self, in_this_process, bitext, monkeypatch, tmp_path):
         given = ["--text", bitext, "--lang", "es", "--folder", tmp_path, "--pairs", 1500]
         assert (
             run_script(monkeypatch, "preparation", *given, "--workers", 1).count(

@@ -43,7 +43,7 @@ def test_texts_of_the_language_keep_their_embeddings(model, vocabulary):
 
 
 def test_a_language_that_is_not_there_is_refused(model):
-    with pytest.raises(SettingsError, match="does not say which pieces a language uses"):
+    with pytest.raises(SettingsError, match="it knows no language"):
         cut(Encoder(model).model, model, ["en"])
     folder = shipped_folder()
     with pytest.raises(

@@ -83,7 +83,7 @@ def test_files_that_were_cut_off_are_refused(tmp_path, legacy):
         ({"state_dict": {}}, "has no tensor embedding.weight"),
         (
             {"state_dict": {"embedding.weight": torch.zeros(1).expand(4, 1 << 40)}},
-            "is larger than the file",
+            "not rows of numbers in the file",
         ),
         (
             {"state_dict": {"embedding.weight": torch.full((4, 2), float("nan"))}},
@@ -110,8 +110,8 @@ def test_what_is_no_checkpoint_of_averages_is_refused(tmp_path, change, message)
 @pytest.mark.parametrize(
     ("arguments", "given", "message"),
     [
-        ({"pool": "max"}, None, "pool='max'; only the mean"),
-        ({"share_vocab": 0}, None, "share_vocab=0; a model with a table for each language"),
+        ({"pool": "max"}, None, "pool='max', but only checkpoints with pool='mean'"),
+        ({"share_vocab": 0}, None, "share_vocab=0, but only checkpoints"),
         ({"ngrams": 3}, "pieces.model", "leave out the sentencepiece file"),
         ({"sp_model": "x.model"}, None, r"args name 'x\.model'\); also give that file"),
     ],

@@ -9,11 +9,10 @@ from support.data import make_pairs
 from support.original import ODD, embed_by_hand, make_checkpoint, make_texts, vocabulary_of
 
 import st_paragram
-from st_paragram.conversion.original_import import ImportSettings, import_checkpoint
+from st_paragram.conversion.original_import import import_checkpoint
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer, train_vocabulary
 from st_paragram.errors import ModelDirectoryError
 
-EXACT = ImportSettings(exact=True)
 TEXTS = make_texts(1000, seed=5)[: 1000 - len(ODD)] + ODD
 
 
@@ -41,7 +40,6 @@ def files(tmp_path_factory, model):
     training = surfaces(model, [*make_texts(60, seed=1), "字字", "tel tm"])
     checkpoint = make_checkpoint(vocabulary_of(training), sp_model="pieces.model")
     torch.save(checkpoint, folder / "zip.pt")
-    torch.save(checkpoint, folder / "legacy.pt", _use_new_zipfile_serialization=False)
     return folder, checkpoint
 
 
@@ -50,32 +48,14 @@ def extra_surfaces(model, checkpoint):
     return {name for name in checkpoint["vocab"] if name not in pieces and name != "UUUNKKK"}
 
 
-@pytest.mark.parametrize("saved", ["zip.pt", "legacy.pt"])
-def test_an_exact_import_embeds_as_the_original_code(model, files, saved, tmp_path):
-    folder, checkpoint = files
-    report = import_checkpoint(folder / saved, tmp_path / "exact", folder / "pieces.model", EXACT)
-    found = st_paragram.load(tmp_path / "exact", device="cpu").encode(TEXTS)
-    np.testing.assert_array_equal(st_paragram.Encoder(tmp_path / "exact").encode(TEXTS), found)
-    np.testing.assert_allclose(
-        found, embed_by_hand(checkpoint, surfaces(model, TEXTS)), atol=1e-6, rtol=0
-    )
-    assert (report.rows, report.left_out, report.tokens) == (
-        len(checkpoint["vocab"]) - 1,
-        0,
-        "original",
-    )
-
-
-@pytest.mark.parametrize("lower_case", [1, 0])
-def test_the_default_import_is_exact_where_all_known_strings_are_pieces(
-    model, files, lower_case, tmp_path
+@pytest.mark.parametrize(("lower_case", "new_format"), [(1, True), (1, False), (0, True)])
+def test_an_import_embeds_as_the_original_code_where_all_known_strings_are_pieces(
+    model, files, lower_case, new_format, tmp_path
 ):
     folder, checkpoint = files
-    checkpoint = {
-        **checkpoint,
-        "args": make_checkpoint(checkpoint["vocab"], lower_case=lower_case)["args"],
-    }
-    torch.save(checkpoint, tmp_path / "model.pt")
+    arguments = make_checkpoint(checkpoint["vocab"], lower_case=lower_case)["args"]
+    checkpoint = {**checkpoint, "args": arguments}
+    torch.save(checkpoint, tmp_path / "model.pt", _use_new_zipfile_serialization=new_format)
     report = import_checkpoint(tmp_path / "model.pt", tmp_path / "p-sp", folder / "pieces.model")
     tokens = surfaces(model, TEXTS, bool(lower_case))
     extra = extra_surfaces(model, checkpoint)
@@ -87,7 +67,7 @@ def test_the_default_import_is_exact_where_all_known_strings_are_pieces(
     np.testing.assert_allclose(found[same], expected[same], atol=1e-6, rtol=0)
     assert not np.isclose(found[~same], expected[~same], atol=1e-3).all(axis=1).any()
     assert (report.left_out, report.tokens) == (len(extra), "sentencepiece")
-    assert report.left_out_share == len(extra) / (len(checkpoint["vocab"]) - 1)
+    assert report.rows == len(checkpoint["vocab"]) - 1
     pieces = {model.piece(each) for each in range(len(model))} - {None}
     assert report.pieces_without_row == len(pieces - checkpoint["vocab"].keys()) > 0
 
@@ -100,48 +80,37 @@ def windows(text):
     return [framed[start : start + 3] for start in range(len(framed) - 2)]
 
 
-@pytest.mark.parametrize("exact", [True, False])
 @pytest.mark.parametrize(("ngrams", "cut"), [(0, lambda text: text.lower().split()), (3, windows)])
-def test_words_and_trigrams(exact, ngrams, cut, tmp_path):
+def test_words_and_trigrams(ngrams, cut, tmp_path):
     checkpoint = make_checkpoint(vocabulary_of(map(cut, WORDS)), ngrams=ngrams)
     torch.save(checkpoint, tmp_path / "model.pt")
-    report = import_checkpoint(
-        tmp_path / "model.pt", tmp_path / "sp", settings=ImportSettings(exact=exact)
-    )
+    report = import_checkpoint(tmp_path / "model.pt", tmp_path / "sp")
     texts = [*WORDS, "cat dog unseen", "???"]
     found = st_paragram.load(tmp_path / "sp", device="cpu").encode(texts)
     expected = embed_by_hand(checkpoint, map(cut, texts))
     # "n't" is no word of a regular expression
-    split_otherwise = [1] if ngrams == 0 and not exact else []
+    split_otherwise = [1] if ngrams == 0 else []
     same = [place for place in range(len(texts)) if place not in split_otherwise]
     np.testing.assert_allclose(found[same], expected[same], atol=1e-6, rtol=0)
     assert report.left_out == len(split_otherwise)
-    assert report.tokens == ("original" if exact else "trigram" if ngrams else "word")
+    assert report.tokens == ("trigram" if ngrams else "word")
 
 
-def test_moses_comes_before_lower_casing(model, files, tmp_path):
+def test_words_split_by_moses(model, files, tmp_path):
     moses = pytest.importorskip("sacremoses").MosesTokenizer(lang="en")
-    texts = ["Ba isn't No. 5.", "ba isn't no. 5."]
-    split = [" ".join(moses.tokenize(text, escape=False)) for text in texts]
-    assert split[0].lower() != split[1]  # it knows the abbreviation by its capital
-    folder, _ = files
-    checkpoint = make_checkpoint(
-        vocabulary_of([text.lower().split() for text in split]), tokenize=1
-    )
+    texts = ["ba isn't ce, di.", "it's (ba)"]
+    split = [moses.tokenize(text, escape=False) for text in texts]
+    checkpoint = make_checkpoint(vocabulary_of(split), tokenize=1)
     torch.save(checkpoint, tmp_path / "words.pt")
-    report = import_checkpoint(tmp_path / "words.pt", tmp_path / "words", settings=EXACT)
+    report = import_checkpoint(tmp_path / "words.pt", tmp_path / "words")
     found = st_paragram.load(tmp_path / "words", device="cpu").encode(texts)
-    np.testing.assert_allclose(
-        found, embed_by_hand(checkpoint, [text.lower().split() for text in split]), atol=1e-6
-    )
-    assert report.moses == "en"
-    checkpoint = make_checkpoint(
-        vocabulary_of(surfaces(model, make_texts(60, 1))), tokenize=1, sp_model="x"
-    )
-    torch.save(checkpoint, tmp_path / "pieces.pt")
-    with pytest.raises(
-        ModelDirectoryError, match=r"tokenized by Moses .* give --exact, or --moses none"
-    ):
+    np.testing.assert_allclose(found, embed_by_hand(checkpoint, split), atol=1e-6)
+    assert (report.moses, report.left_out) == ("en", 0)
+
+    folder, _ = files
+    pieces = vocabulary_of(surfaces(model, make_texts(60, 1)))
+    torch.save(make_checkpoint(pieces, tokenize=1, sp_model="x"), tmp_path / "pieces.pt")
+    with pytest.raises(ModelDirectoryError, match=r"tokenized by Moses .* give --moses none"):
         import_checkpoint(tmp_path / "pieces.pt", tmp_path / "new", folder / "pieces.model")
 
 
@@ -150,12 +119,7 @@ def test_another_sentencepiece_model_is_refused(files, tmp_path):
     (tmp_path / "other.model").write_bytes(
         train_vocabulary(["Ζευς Αθηνα Αρης Ηρα Ποσειδων Δημητρα"] * 9, 30)
     )
-    for settings in (EXACT, ImportSettings()):
-        with pytest.raises(
-            ModelDirectoryError,
-            match=r"has rows for \d+ of the \d+ pieces of the sentencepiece model",
-        ):
-            import_checkpoint(
-                folder / "zip.pt", tmp_path / "p-sp", tmp_path / "other.model", settings
-            )
+    message = r"has rows for \d+ of the \d+ pieces of the sentencepiece model"
+    with pytest.raises(ModelDirectoryError, match=message):
+        import_checkpoint(folder / "zip.pt", tmp_path / "p-sp", tmp_path / "other.model")
     assert not (tmp_path / "p-sp").exists()

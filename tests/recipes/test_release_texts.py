@@ -64,8 +64,13 @@ FILES = {
 CONFIG = """
 sources:
   app: {from: "github.com/me/app@0000000", files: "app/res/values-{lang}/strings.xml"}
-  catalogs: {from: "github.com/me/app@0000000", files: ["lang/{lang}.json", "po/{lang}.po", "ftl/{lang}.ftl"]}
-  lessons: {from: "github.com/me/app@0000000", files: "translations/{lang}/**/*.md", english: "**/*.md"}
+  catalogs:
+    from: "github.com/me/app@0000000"
+    files: ["lang/{lang}.json", "po/{lang}.po", "ftl/{lang}.ftl"]
+  lessons:
+    from: "github.com/me/app@0000000"
+    files: "translations/{lang}/**/*.md"
+    english: "**/*.md"
   names: {words: true, from: "github.com/me/app@0000000", files: "names/{lang}.json", keys: "name$"}
   omw: {words: true, from: "github.com/me/app@0000000"}
   wiktionary: {words: true, from: "github.com/me/app@0000000"}

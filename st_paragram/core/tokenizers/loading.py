@@ -9,7 +9,7 @@ from st_paragram.core.tokenizers.base import Tokenizer
 from st_paragram.errors import SettingsError, refused, short
 
 #: Kinds of tokenizers, as named in stores and model directories.
-KINDS = ("sentencepiece", "word", "trigram", "bilingual", "original")
+KINDS = ("sentencepiece", "word", "trigram", "bilingual")
 
 
 def load_tokenizer(kind: str, content: bytes, options: Mapping[str, Any]) -> Tokenizer:
@@ -41,10 +41,6 @@ def _class_of(kind: str) -> Callable[..., Tokenizer]:
         from st_paragram.core.tokenizers.character_trigrams import CharacterTrigramTokenizer
 
         return CharacterTrigramTokenizer
-    if kind == "bilingual":
-        from st_paragram.core.tokenizers.bilingual import BilingualTokenizer
+    from st_paragram.core.tokenizers.bilingual import BilingualTokenizer
 
-        return BilingualTokenizer
-    from st_paragram.core.tokenizers.original import OriginalTokenizer
-
-    return OriginalTokenizer
+    return BilingualTokenizer

@@ -132,12 +132,18 @@ class DualEncoderSettings:
 
 @dataclass(frozen=True)
 class MuseData:
-    """Training data other than translations, for English and `languages`.
+    """Training data other than translations, for a `TrainingRun` of the family muse.
 
-    If no language is named, all languages are used.
+    Attributes:
+        tasks: Folders of files LANG.tsv by task: qa, response or nli.
+        languages: Languages other than English; all languages if none is named.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from st_paragram import MuseData
+        >>> data = MuseData({"qa": Path("questions")}, ["es", "de"])
     """
 
-    # folders of files LANG.tsv by the tasks of `COLUMNS`
     tasks: Mapping[str, Path] = field(default_factory=dict)
     languages: Sequence[str] = ()
 

@@ -187,9 +187,7 @@ class SentencePieceEmbedding(TokenEmbedding):
 
     def __init__(
         self,
-        vocabulary: (
-            SentencePieceTokenizer | bytes | str | Path | sentencepiece.SentencePieceProcessor
-        ),
+        vocabulary: (Tokenizer | bytes | str | Path | sentencepiece.SentencePieceProcessor),
         embedding_dimension: int | None = None,
         weights: Tensor | CompactEmbedding | None = None,
         dropout: float = 0.0,
@@ -201,6 +199,11 @@ class SentencePieceEmbedding(TokenEmbedding):
         lower-cased.
         """
         if not isinstance(vocabulary, SentencePieceTokenizer):
+            if isinstance(vocabulary, Tokenizer):
+                raise SettingsError(
+                    f"a tokenizer of kind {vocabulary.kind}; give sentencepiece's, or use"
+                    " TokenEmbedding"
+                )
             vocabulary = SentencePieceTokenizer(vocabulary)
         super().__init__(vocabulary, embedding_dimension, weights, dropout=dropout)
 
