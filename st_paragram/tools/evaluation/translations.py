@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from st_paragram.core.encoding.models import TextEncoder
+from st_paragram.core.languages import LANGUAGES, MODEL_LANGUAGES
 from st_paragram.core.text.parallel import TextSource
 from st_paragram.errors import EvaluationError
 from st_paragram.tools.bitext_mining.margin import DEFAULT_K, Margin
@@ -28,7 +29,6 @@ from st_paragram.tools.evaluation.files import (
     read_translations,
 )
 from st_paragram.tools.evaluation.parallel_sets import (
-    ISO_639_3,
     PARALLEL_SETS,
     ParallelSet,
     is_known_language,
@@ -60,9 +60,9 @@ def find(data: Path, benchmark: str) -> dict[str, Path]:
 def read(request: Request) -> TranslationData:
     """Read the language pairs of a test set from a folder or from the hub.
 
-    Languages are ISO 639-3 codes, two-letter codes in `ISO_639_3`, or two languages of a text that
+    Languages are ISO 639-3 codes, two-letter codes of the models' languages, or two languages of a text that
     is parallel by line ("es-de"). Single languages are paired with English. By default, all
-    languages of the folder are read, or those in `ISO_639_3` of the hub.
+    languages of the folder are read, or the models' languages of the hub.
     """
     test_set = PARALLEL_SETS[request.benchmark]
     files = find(request.data, test_set.name) if request.data else {}
@@ -83,8 +83,9 @@ def read(request: Request) -> TranslationData:
 
 def _read_hub_pairs(test_set: ParallelSet, languages: Sequence[str]) -> list[Translations]:
     """Load a data set whose subsets are pairs with English."""
-    default = [codes[0] for codes in ISO_639_3.values()]
-    codes = default + [code for code in languages if code not in ISO_639_3]
+    default = [LANGUAGES[code].test_codes[0] for code in MODEL_LANGUAGES if code != "en"]
+    default.append(ENGLISH)
+    codes = default + [code for code in languages if code not in MODEL_LANGUAGES]
     pairs = []
     for code, _ in _language_pairs(test_set, languages, codes, default=default):
         rows = test_set.hub.load(f"{code}-{ENGLISH}")
