@@ -64,6 +64,8 @@ def batch_size(model: TextEncoder) -> int:
     """Return how many texts a model embeds at a time: fewer for a network than for a mean."""
     if isinstance(model, Encoder):
         return BATCH_SIZE
+    if not hasattr(model, "__getitem__"):  # not a sequence of modules
+        return NETWORK_BATCH_SIZE
     modules: Any = model
     if {type(module).__name__ for module in modules} <= _OF_A_MEAN:
         return BATCH_SIZE
