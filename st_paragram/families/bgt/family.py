@@ -17,6 +17,25 @@ if TYPE_CHECKING:
     from st_paragram.families.bgt.generative_trainer import GenerativeTrainer
     from st_paragram.learning.models.card import CardFacts
 
+_DESCRIPTION = """\
+{embedding}
+(Wieting, Neubig and Berg-Kirkpatrick, EMNLP 2020).
+It also has decoders, for `st-paragram generate`."""
+
+_EMBEDDINGS = {
+    "bgt": "the language-independent meaning variable of a bilingual generative transformer",
+    "no-langvars": (
+        "the meaning variable of a bilingual generative transformer without language variables"
+    ),
+    "no-prior": "the meaning variable of a bilingual generative transformer without a prior",
+    "bilingual-trans": (
+        "the sentence encoding of a transformer trained to translate in both directions"
+    ),
+    "english-trans": "the sentence encoding of a transformer trained to translate from English",
+    "english-ae": "the sentence encoding of an autoencoder of English",
+    "english-vae": "the sentence encoding of a variational autoencoder of English",
+}
+
 
 class GenerativeFamily(Family):
     """Transformers that learn the meaning of a sentence by generating it and its translation."""
@@ -48,7 +67,11 @@ class GenerativeFamily(Family):
         return trainer(model, store, settings, folder, evaluator)
 
     def card_facts(self, record: TrainingRecord) -> CardFacts:
-        """Return the facts of a generative model's encoder."""
-        from st_paragram.families.bgt.card_facts import card_facts
+        """Return the facts of a generative model, by its `objective`."""
+        from st_paragram.learning.models.card import CardFacts
+        from st_paragram.learning.papers import BGT
 
-        return card_facts(record)
+        objective = record.settings["objective"]
+        embedding = _EMBEDDINGS.get(objective, "the sentence encoding of a generative model")
+        description = _DESCRIPTION.format(embedding=embedding)
+        return CardFacts(description, network="transformer", papers=(BGT,))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from st_paragram.families.muse.settings import DualEncoderSettings, MuseData
+from st_paragram.core.formatting import listed
+from st_paragram.families.muse.settings import TASK_NAMES, DualEncoderSettings, MuseData
 from st_paragram.learning.family import Family
 
 if TYPE_CHECKING:
@@ -16,6 +17,17 @@ if TYPE_CHECKING:
     from st_paragram.families.muse.dual_encoder_trainer import DualEncoderTrainer
     from st_paragram.families.muse.sentence_transformers_encoder import DualEncoder
     from st_paragram.learning.models.card import CardFacts
+
+_DESCRIPTION = """\
+{network} and the mean of sentencepiece
+embeddings, trained on {tasks} like multilingual USE (Yang et al., ACL 2020).
+`model.encode_query` and `model.encode_document` use its towers for questions and answers."""
+_NETWORKS = {"cnn": "convolutions over pieces", "transformer": "a transformer"}
+_PLUGIN_ONLY = {
+    "cnn": "Where st_paragram is installed, `SentenceTransformer(..., trust_remote_code=True)`"
+    " also opens it.",
+    "transformer": "",
+}
 
 
 class DualEncoderFamily(Family):
@@ -55,7 +67,17 @@ class DualEncoderFamily(Family):
         return trainer(model, store, settings, folder, evaluator, data)
 
     def card_facts(self, record: TrainingRecord) -> CardFacts:
-        """Return the facts of a dual encoder."""
-        from st_paragram.families.muse.card_facts import card_facts
+        """Return the facts of a dual encoder, by its `architecture` and training tasks."""
+        from st_paragram.learning.models.card import CardFacts
+        from st_paragram.learning.papers import MUSE
 
-        return card_facts(record)
+        architecture = record.settings["architecture"]
+        trained = {name.split()[0] for name in record.tasks}
+        tasks = ["translations", *(text for task, text in TASK_NAMES.items() if task in trained)]
+        description = _DESCRIPTION.format(network=_NETWORKS[architecture], tasks=listed(tasks))
+        return CardFacts(
+            description,
+            network=architecture,
+            papers=(MUSE,),
+            plugin_only=_PLUGIN_ONLY[architecture],
+        )

@@ -19,6 +19,10 @@ COLUMNS = {
 }
 
 
+#: Names of the tasks other than translation.
+TASK_NAMES = {"qa": "questions and answers", "response": "responses", "nli": "inference"}
+
+
 @settings
 class DualEncoderSettings:
     """Settings of a training run of a multilingual dual encoder (ACL 2020)."""

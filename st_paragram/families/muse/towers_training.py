@@ -30,11 +30,10 @@ from st_paragram.core.formatting import listed, markdown_table
 from st_paragram.core.model_directory.configuration import check_free, fingerprint
 from st_paragram.core.model_directory.find import find
 from st_paragram.errors import SettingsError, one_line
-from st_paragram.families.muse.card_facts import TASKS
 from st_paragram.families.muse.losses import ranking_loss, shared_texts
 from st_paragram.families.muse.pair_rows import PairRows, read_rows, vectors_of
 from st_paragram.families.muse.sentence_transformers_encoder import EncoderWithTowers
-from st_paragram.families.muse.settings import TowersSettings
+from st_paragram.families.muse.settings import TASK_NAMES, TowersSettings
 from st_paragram.families.muse.tasks import task_files
 from st_paragram.families.muse.towers import DOCUMENT, QUERY, through
 from st_paragram.learning.models import load_save
@@ -308,8 +307,8 @@ def _card(name: str, encoder: str, rows: Sequence[PairRows], curves: Sequence[Cu
     """Make the card of towers trained on these rows over a finished encoder of this name."""
     encoder = one_line(encoder, 200).replace("`", "'")
     trained = {part.task for part in rows}
-    tasks = listed([text for task, text in TASKS.items() if task in trained])
-    sizes = [(TASKS[part.task], part.language, f"{len(part):,}") for part in rows]
+    tasks = listed([text for task, text in TASK_NAMES.items() if task in trained])
+    sizes = [(TASK_NAMES[part.task], part.language, f"{len(part):,}") for part in rows]
     scores = [(curve.measure, f"{curve.rows:,}", str(curve), str(curve.best)) for curve in curves]
     training = blocks(
         f"Trained by `st-paragram towers`, st_paragram {installed_version()}, on these rows:",

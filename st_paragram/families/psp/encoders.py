@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from torch import nn
 
-    from st_paragram.families.psp.settings import TrainingSettings
     from st_paragram.tools.preparation.settings import Tokens
 
 
@@ -23,21 +22,22 @@ class EncoderKind:
     Attributes:
         tokens: Kind of its tokenizer.
         averaged: What an embedding is the mean of.
-        modules: Makes the modules after the embeddings, from their dimension; None: their mean.
+        modules: Makes the modules after the embeddings, from their dimension and `hidden_dim`.
+            None: the mean.
         uses_order: Whether the order of tokens matters.
     """
 
     tokens: Tokens
     averaged: str
-    modules: Callable[[int, TrainingSettings], list[nn.Module]] | None = None
+    modules: Callable[[int, int], list[nn.Module]] | None = None
     uses_order: bool = False
 
 
-def _lstm(dimension: int, settings: TrainingSettings) -> list[nn.Module]:
+def _lstm(dimension: int, hidden_dim: int) -> list[nn.Module]:
     from st_paragram.families.psp.bilstm import BiLSTM
     from st_paragram.learning.modules.mean_pool import MeanPool
 
-    lstm = BiLSTM(dimension, settings.hidden_dim)
+    lstm = BiLSTM(dimension, hidden_dim)
     return [lstm, MeanPool(lstm.get_embedding_dimension())]
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from st_paragram.core.encoding.encoder import Encoder
 from st_paragram.core.model_directory.configuration import AVERAGING, read_configuration
 from st_paragram.core.model_directory.find import find
+from st_paragram.families.psp.encoders import ENCODERS
 from st_paragram.families.psp.settings import TrainingSettings
 from st_paragram.learning.family import Family
 
@@ -19,6 +20,17 @@ if TYPE_CHECKING:
     from st_paragram.core.pair_store import PairStore
     from st_paragram.families.psp.mega_batch_trainer import MegaBatchTrainer
     from st_paragram.learning.models.card import CardFacts
+
+_DESCRIPTION = """\
+the mean of {averaged}, trained on pairs of sentences with the
+same meaning by the procedure of P-SP (Wieting, Gimpel, Neubig and Berg-Kirkpatrick, EMNLP 2022)."""
+
+_OTHER_SPLITTING = """\
+Plain sentence-transformers cannot read this model, because it does not split text in this way."""
+
+_TWO_VOCABULARIES = """\
+Each language has a separate vocabulary: `model.encode(texts, language="{second}")` uses the
+second. Plain sentence-transformers cannot read this model."""
 
 
 class ParaphrasticFamily(Family):
@@ -61,7 +73,20 @@ class ParaphrasticFamily(Family):
         return trainer(model, store, settings, folder, evaluator)
 
     def card_facts(self, record: TrainingRecord) -> CardFacts:
-        """Return the facts of an averaging model."""
-        from st_paragram.families.psp.card_facts import card_facts
+        """Return the facts of a model, by its `encoder` and the tokenization of its preparation."""
+        from st_paragram.learning.models.card import CardFacts
+        from st_paragram.learning.papers import P_SP, SP
 
-        return card_facts(record)
+        encoder = record.settings.get("encoder", "sp")
+        prepared = record.preparation
+        plugin_only = ""
+        if prepared.get("sharing", "joint") != "joint":
+            plugin_only = _TWO_VOCABULARIES.format(second=record.languages[1])
+        elif prepared.get("tokens") == "trigram" or prepared.get("splitter", "regex") != "regex":
+            plugin_only = _OTHER_SPLITTING
+        return CardFacts(
+            description=_DESCRIPTION.format(averaged=ENCODERS[encoder].averaged),
+            network="static-embeddings",
+            papers=(P_SP,) if encoder == "sp" else (P_SP, SP),
+            plugin_only=plugin_only,
+        )

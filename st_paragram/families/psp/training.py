@@ -48,7 +48,7 @@ def new_model(store: PairStore, settings: TrainingSettings) -> SentenceTransform
         embedding = token_embedding(tokenizer, settings.dim, dropout=settings.dropout)
     if encoder.modules is None:
         return pipeline(embedding, device)
-    modules = [embedding, *encoder.modules(embedding.embedding_dimension, settings)]
+    modules = [embedding, *encoder.modules(embedding.embedding_dimension, settings.hidden_dim)]
     return SentenceTransformer(modules=modules, device=device, similarity_fn_name="cosine")
 
 
