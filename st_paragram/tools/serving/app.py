@@ -19,7 +19,7 @@ from starlette.routing import Route
 
 from st_paragram.tools.serving import schemas
 from st_paragram.tools.serving.answers import ERROR_HANDLERS
-from st_paragram.tools.serving.endpoints import IndexEndpoints, ModelEndpoints
+from st_paragram.tools.serving.endpoints import IndexEndpoints, ModelEndpoints, posts_of
 from st_paragram.tools.serving.guard import Guard, metrics
 from st_paragram.tools.serving.model import ServedModel
 
@@ -32,19 +32,7 @@ def build(job: schemas.Job) -> Starlette:
     of_model = ModelEndpoints(model, job)
     of_index = IndexEndpoints(model, job)
 
-    def post(path: str, schema: type[schemas.Body], answer: Any) -> Route:
-        return Route(path, _parsing(schema, answer, model, int(job.max_body)), methods=["POST"])
-
     routes = [
-        post("/v1/embeddings", schemas.Embeddings, of_model.embeddings),
-        post("/embed", schemas.Embed, of_model.embed),
-        post("/rerank", schemas.Rerank, of_model.rerank),
-        post("/v1/rerank", schemas.Rerank, of_model.rerank),
-        post("/v2/rerank", schemas.Rerank, of_model.rerank),
-        post("/score", schemas.Score, of_model.score),
-        post("/search", schemas.Search, of_index.search),
-        post("/index/add", schemas.Add, of_index.add),
-        post("/index/delete", schemas.Delete, of_index.delete),
         Route("/v1/models", of_model.models),
         Route("/v1/models/{name:path}", of_model.models),
         Route("/info", of_model.info),
@@ -52,6 +40,9 @@ def build(job: schemas.Job) -> Starlette:
         Route("/metrics", metrics),
         Route("/index", of_index.about),
     ]
+    for post, answer in [*posts_of(of_model), *posts_of(of_index)]:
+        endpoint = _parsing(post.schema, answer, model, int(job.max_body))
+        routes += [Route(path, endpoint, methods=["POST"]) for path in post.paths]
     middleware = [Middleware(Guard, key=job.key, paths={route.path for route in routes})]
     if job.origins:
         cors = Middleware(
