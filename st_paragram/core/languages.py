@@ -20,7 +20,8 @@ class Language:
         labels: Labels that fastText's model lid.176 may give texts in the language, including
             languages that it cannot distinguish in one sentence; empty: only the code.
         test_codes: ISO 639-3 codes in Tatoeba, NTREX-128 and FLORES-200.
-        in_models: Whether the built-in text and the published models have the language.
+        in_models: Whether the published models have the language.
+        in_sample: Whether the built-in text has it.
         in_use: Whether the multilingual Universal Sentence Encoder has it.
         many_characters: Whether a vocabulary needs nearly all characters of its text.
     """
@@ -32,6 +33,7 @@ class Language:
     labels: tuple[str, ...] = ()
     test_codes: tuple[str, ...] = ()
     in_models: bool = False
+    in_sample: bool = False
     in_use: bool = False
     many_characters: bool = False
 
@@ -45,7 +47,9 @@ _HINDI = ("hi", "mr", "ne", "bh", "mai", "sa", "new")
 _GALICIAN_PORTUGUESE = ("pt", "gl")
 
 _TABLE = (
-    Language("en", "English", "English", test_codes=("eng",), in_models=True, in_use=True),
+    Language(
+        "en", "English", "English", test_codes=("eng",), in_models=True, in_sample=True, in_use=True
+    ),
     Language(
         "ar",
         "Arabic",
@@ -53,13 +57,24 @@ _TABLE = (
         labels=("ar", "arz"),
         test_codes=("ara", "arb"),
         in_models=True,
+        in_sample=True,
         in_use=True,
     ),
-    Language("de", "German", "Deutsch", test_codes=("deu",), in_models=True, in_use=True),
-    Language("es", "Spanish", "español", test_codes=("spa",), in_models=True, in_use=True),
-    Language("fr", "French", "français", test_codes=("fra",), in_models=True, in_use=True),
-    Language("ru", "Russian", "русский", test_codes=("rus",), in_models=True, in_use=True),
-    Language("tr", "Turkish", "türkçe", test_codes=("tur",), in_models=True, in_use=True),
+    Language(
+        "de", "German", "Deutsch", test_codes=("deu",), in_models=True, in_sample=True, in_use=True
+    ),
+    Language(
+        "es", "Spanish", "español", test_codes=("spa",), in_models=True, in_sample=True, in_use=True
+    ),
+    Language(
+        "fr", "French", "français", test_codes=("fra",), in_models=True, in_sample=True, in_use=True
+    ),
+    Language(
+        "ru", "Russian", "русский", test_codes=("rus",), in_models=True, in_sample=True, in_use=True
+    ),
+    Language(
+        "tr", "Turkish", "türkçe", test_codes=("tur",), in_models=True, in_sample=True, in_use=True
+    ),
     Language(
         "zh",
         "Chinese",
@@ -67,6 +82,7 @@ _TABLE = (
         labels=_CHINESE,
         test_codes=("cmn", "zho"),
         in_models=True,
+        in_sample=True,
         in_use=True,
         many_characters=True,
     ),
@@ -136,5 +152,7 @@ _TABLE = (
 
 #: Code -> language.
 LANGUAGES = {language.code: language for language in _TABLE}
-#: Codes of the languages of the built-in text and of the published models, English first.
+#: Codes of the languages of the published models, English first.
 MODEL_LANGUAGES = tuple(language.code for language in _TABLE if language.in_models)
+#: Codes of the languages of the built-in text, English first.
+SAMPLE_LANGUAGES = tuple(language.code for language in _TABLE if language.in_sample)

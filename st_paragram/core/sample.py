@@ -18,10 +18,10 @@ from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
 
-from st_paragram.core.languages import MODEL_LANGUAGES
+from st_paragram.core.languages import SAMPLE_LANGUAGES
 from st_paragram.errors import SettingsError
 
-LANGUAGES = MODEL_LANGUAGES
+LANGUAGES = SAMPLE_LANGUAGES
 _PAIRS = "pairs.tsv.xz"
 _TUPLES = "tuples.tsv"
 
