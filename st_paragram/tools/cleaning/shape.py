@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Sequence
 from functools import cache
 from typing import ClassVar, Literal
@@ -16,6 +17,7 @@ from st_paragram.tools.cleaning.languages import scripts
 from st_paragram.tools.cleaning.text import (
     HAN_LETTERS,
     KANA_LETTERS,
+    has_letter,
     is_unsegmented,
     letters,
     normalized_key,
@@ -24,9 +26,15 @@ from st_paragram.tools.cleaning.text import (
 
 logger = logging.getLogger(__name__)
 
-_WORD = 5  # letters that count as a word in scripts without spaces
-# minimum of a word and of a side to count as copied, since names are the same
-_FEWEST_LETTERS, _FEWEST_WORDS = 3, 4
+_WORD_LETTERS = 5  # letters that count as a word in scripts without spaces
+# Minimum of a word and of a side to count as copied, since names are the same
+_MIN_LETTERS = 3
+_MIN_WORDS = 4
+# Letters of a script; letters without a script are symbols like the micro sign, letters of formulas
+# or modifiers.
+_OF_ANY_SCRIPT = regex.compile(r"[\p{L}--\p{Script=Zyyy}--\p{Script=Zinh}]", regex.VERSION1)
+# Characters that may be letters of another script than Latin: all beyond Latin and punctuation
+_MAY_BE_FOREIGN = re.compile("[\xb5\u0250-\u200f\u2070-\U0010ffff]")
 
 
 @options
@@ -54,35 +62,39 @@ class Length(RowFilter):
     def __post_init__(self) -> None:
         """Check that the limits are not contradictory."""
         for option in ("max_length", "max_characters"):
-            if (value := getattr(self, option)) < self.min_length:
+            value = getattr(self, option)
+            if value < self.min_length:
                 raise SettingsError(
                     f"{option} is {value}; it must be at least min_length ({self.min_length})"
                 )
 
     def reject(self, rows: Sequence[Row]) -> list[str | None]:
         """Return for each row the reason to drop it, or None to keep it."""
-        checked = 1 if self.length_on == "english" else 2
-        return [
-            (
-                next(filter(None, map(self._reason, row[:checked])), None)
-                if row[0] and row[1]
-                else self.reasons[0]
-            )
-            for row in rows
-        ]
+        return [self._reason(row[0], row[1]) for row in rows]
 
-    def _reason(self, text: str) -> str | None:
-        unsegmented = is_unsegmented(text)
-        length = len(text) - text.count(" ") if unsegmented else words(text)
-        most = self.max_characters if unsegmented else self.max_length
-        _, short, long = self.reasons
-        return short if length < self.min_length else long if length > most else None
+    def _reason(self, first: str, second: str) -> str | None:
+        if not first or not second:
+            return self.reasons[0]
+        reason = self._reason_of(first)
+        if reason is None and self.length_on == "both":
+            reason = self._reason_of(second)
+        return reason
+
+    def _reason_of(self, text: str) -> str | None:
+        _, too_short, too_long = self.reasons
+        length = words(text)
+        maximum = self.max_length
+        if is_unsegmented(text):
+            length = len(text) - text.count(" ")
+            maximum = self.max_characters
+        if length < self.min_length:
+            return too_short
+        return too_long if length > maximum else None
 
 
 @options
 class Ratio(RowFilter):
-    """Drop pairs whose longer side has more words than `max` times the words of the shorter side
-    plus `slack`.
+    """Drop pairs with more words on a side than `max` times those of the other, plus `slack`.
 
     If a side is in a script without spaces between words, every five letters of both sides count as
     a word; a Han character counts as three letters and a kana as two, as measured on translations.
@@ -100,10 +112,10 @@ class Ratio(RowFilter):
 
     def _differ(self, first: str, second: str) -> bool:
         if is_unsegmented(first) or is_unsegmented(second):
-            shorter, longer = sorted((letters(first) / _WORD, letters(second) / _WORD))
+            lengths = (letters(first) / _WORD_LETTERS, letters(second) / _WORD_LETTERS)
         else:
-            shorter, longer = sorted((words(first), words(second)))
-        return longer > self.max * shorter + self.slack
+            lengths = (words(first), words(second))
+        return max(lengths) > self.max * min(lengths) + self.slack
 
 
 @options
@@ -131,27 +143,27 @@ class Copied(RowFilter):
 
     def _reason(self, first: str, second: str) -> str | None:
         identical, copied = self.reasons
-        if normalized_key(first) == normalized_key(second) != "":
+        key = normalized_key(first)
+        if key and key == normalized_key(second):
             return identical
-        one, other = _counted(first), _counted(second)
-        most = max(len(one), len(other))
-        return (
-            copied if most >= _FEWEST_WORDS and len(one & other) > self.max_share * most else None
-        )
+        first_words = set(first.split(" "))
+        second_words = set(second.split(" "))
+        shared = _count(first_words & second_words)
+        if shared <= self.max_share * _MIN_WORDS:  # most pairs
+            return None
+        count = max(_count(first_words), _count(second_words))
+        return copied if count >= _MIN_WORDS and shared > self.max_share * count else None
 
 
-def _counted(text: str) -> set[str]:
-    return {
-        word
-        for word in text.split(" ")
-        if len(word) >= _FEWEST_LETTERS and any(map(str.isalpha, word))
-    }
+def _count(words: set[str]) -> int:
+    """Count words that are long enough and have a letter."""
+    long_words = [word for word in words if len(word) >= _MIN_LETTERS]
+    return sum([has_letter(word) for word in long_words])
 
 
 @options
 class Script(RowFilter):
-    """Drop pairs with a side that has no letters, or too few letters of the scripts of its
-    language.
+    """Drop pairs with a side that has no letters, or too few of the scripts of its language.
 
     A Han character counts as three letters and a kana as two, so that names and code in Latin
     letters do not outweigh a Chinese sentence. If the script of a language is unknown, its sides
@@ -173,32 +185,40 @@ class Script(RowFilter):
 
     def reject(self, rows: Sequence[Row]) -> list[str | None]:
         """Return for each row the reason to drop it, or None to keep it."""
-        first, second = map(scripts, self.languages)
-        return [self._reason(row[0], first) or self._reason(row[1], second) for row in rows]
+        first, second = self.languages
+        first_scripts = scripts(first)
+        second_scripts = scripts(second)
+        reasons = []
+        for row in rows:
+            reason = self._reason(row[0], first_scripts)
+            reasons.append(reason or self._reason(row[1], second_scripts))
+        return reasons
 
     def _reason(self, text: str, names: tuple[str, ...]) -> str | None:
-        no_letters, wrong = self.reasons
-        if text.isascii() and names[:1] == ("Latn",):
-            return None if any(map(str.isalpha, text)) else no_letters
-        count = len(_OF_ANY_SCRIPT.findall(text))
-        if not count or not names:
-            return None if count else no_letters
+        no_letters, wrong_script = self.reasons
+        if names[:1] == ("Latn",) and not _MAY_BE_FOREIGN.search(text):
+            return None if has_letter(text) else no_letters
+        if not names:
+            return None if _OF_ANY_SCRIPT.search(text) else no_letters
         own = len(_of_scripts(names).findall(text))
-        foreign = count - own
-        own *= KANA_LETTERS if "Hira" in names else HAN_LETTERS if "Hani" in names else 1
-        return wrong if own < self.min_share * (own + foreign) else None
-
-
-# Letters of a script; letters without a script are symbols like the micro sign, letters of formulas
-# or modifiers.
-_OF_ANY_SCRIPT = regex.compile(r"[\p{L}--\p{Script=Zyyy}--\p{Script=Zinh}]", regex.VERSION1)
+        weight = 1
+        if "Hira" in names:
+            weight = KANA_LETTERS
+        elif "Hani" in names:
+            weight = HAN_LETTERS
+        if own and own * weight >= self.min_share * (own * weight + len(text)):
+            return None  # even if all others were foreign letters
+        count = len(_OF_ANY_SCRIPT.findall(text))
+        if not count:
+            return no_letters
+        is_wrong = own * weight < self.min_share * (own * weight + count - own)
+        return wrong_script if is_wrong else None
 
 
 @cache
 def _of_scripts(names: tuple[str, ...]) -> regex.Pattern[str]:
-    return regex.compile(
-        "[" + "".join(rf"[\p{{L}}&&\p{{Script={name}}}]" for name in names) + "]", regex.VERSION1
-    )
+    classes = "".join([rf"[\p{{L}}&&\p{{Script={name}}}]" for name in names])
+    return regex.compile(f"[{classes}]", regex.VERSION1)
 
 
 @cache
