@@ -55,11 +55,15 @@ class RowStep(ABC):
 
 
 class RowFilter(RowStep):
-    """A step that drops rows."""
+    """A step that drops rows; it defines `reason`, or `reject` to look at many rows at once."""
 
-    @abstractmethod
+    def reason(self, row: Row) -> str | None:
+        """Return the reason to drop a row, or None to keep it."""
+        raise NotImplementedError
+
     def reject(self, rows: Sequence[Row]) -> list[str | None]:
         """Return, for each row, the reason to drop it, or None to keep it."""
+        return [self.reason(row) for row in rows]
 
 
 class RowRepair(RowStep):
@@ -72,8 +76,8 @@ class RowRepair(RowStep):
     note: ClassVar[str]
 
     @abstractmethod
-    def repair(self, rows: Sequence[Row]) -> list[Row]:
-        """Return the same number of rows, in order; unchanged rows are the same objects."""
+    def repair(self, row: Row) -> Row:
+        """Return the repaired row; an unchanged row is the same object."""
 
 
 def apply_steps(
@@ -92,7 +96,7 @@ def apply_steps(
         places = [place for place, reason in enumerate(reasons) if reason is None]
         remaining = [rows[place] for place in places]
         if isinstance(step, RowRepair):
-            remaining = step.repair(remaining)
+            remaining = [step.repair(row) for row in remaining]
             for place, row in zip(places, remaining, strict=True):
                 repaired[step.repairs] += row is not rows[place]
                 rows[place] = row

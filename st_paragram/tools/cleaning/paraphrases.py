@@ -6,7 +6,7 @@ import math
 import multiprocessing
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import regex
@@ -35,19 +35,16 @@ class Overlap(RowFilter):
     with fewer trigrams; `tokens` defines words. A text of fewer than three words has no overlap.
     """
 
-    name: ClassVar[str] = "overlap"
-    reasons: ClassVar[tuple[str, ...]] = ("n-gram overlap",)
+    name = "overlap"
+    reasons = ("n-gram overlap",)
 
     max_overlap: float = setting(0.7, "maximum share of word trigrams in common", ge=0, le=1)
     lower_case: bool = setting(True, "ignore case")
 
-    def reject(self, rows: Sequence[Row]) -> list[str | None]:
-        """Return "n-gram overlap" for rows above the limit."""
-        return [self._reason(row[0], row[1]) for row in rows]
-
-    def _reason(self, first: str, second: str) -> str | None:
-        overlap = trigram_overlap(first, second, self.lower_case)
-        return self.reasons[0] if overlap > self.max_overlap else None
+    def reason(self, row: Row) -> str | None:
+        """Return the reason to drop a row, or None to keep it."""
+        overlap = trigram_overlap(row[0], row[1], self.lower_case)
+        return "n-gram overlap" if overlap > self.max_overlap else None
 
 
 def trigram_overlap(first: str, second: str, lower_case: bool = True) -> float:
@@ -85,8 +82,8 @@ class ParaphraseScore(RowFilter):
     The score is a number in a further column, or the cosine of the embeddings of the two texts.
     """
 
-    name: ClassVar[str] = "paraphrase_score"
-    reasons: ClassVar[tuple[str, ...]] = ("score too low", "score too high", "no known token")
+    name = "paraphrase_score"
+    reasons = ("score too low", "score too high", "no known token")
 
     low: float = setting(0.4, "minimum score")
     high: float = setting(1.0, "maximum score")
@@ -111,15 +108,14 @@ class ParaphraseScore(RowFilter):
 
         With a model, the reason of rows with a text without a known token is "no known token".
         """
-        return [self._reason(score) for score in self.scores(rows)]
+        return [self._reason_of_score(score) for score in self.scores(rows)]
 
-    def _reason(self, score: float) -> str | None:
-        too_low, too_high, no_known_token = self.reasons
+    def _reason_of_score(self, score: float) -> str | None:
         if math.isnan(score):
-            return no_known_token
+            return "no known token"
         if score < self.low:
-            return too_low
-        return too_high if score > self.high else None
+            return "score too low"
+        return "score too high" if score > self.high else None
 
     def scores(self, rows: Sequence[Row]) -> list[float]:
         """Return the scores of rows; NaN if the model knows no token of a text."""
@@ -171,16 +167,16 @@ class ParaphraseScore(RowFilter):
 class Label(RowFilter):
     """Keep rows with a given value in a further column, for example a language label."""
 
-    name: ClassVar[str] = "label"
-    reasons: ClassVar[tuple[str, ...]] = ("other label",)
+    name = "label"
+    reasons = ("other label",)
 
     column: int = setting(..., "column of the label; 0: the first column after the two texts", ge=0)
     value: str = setting(..., "required label, compared exactly")
 
-    def reject(self, rows: Sequence[Row]) -> list[str | None]:
-        """Return "other label" for rows with another value."""
-        labels = (further_column(row, self.column, self.name) for row in rows)
-        return [None if label == self.value else self.reasons[0] for label in labels]
+    def reason(self, row: Row) -> str | None:
+        """Return the reason to drop a row, or None to keep it."""
+        label = further_column(row, self.column, self.name)
+        return None if label == self.value else "other label"
 
 
 def further_column(row: Row, column: int, wanted: str) -> str:

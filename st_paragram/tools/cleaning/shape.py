@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Sequence
 from functools import cache
-from typing import ClassVar, Literal
+from typing import Literal
 
 import regex
 
@@ -45,8 +44,8 @@ class Length(RowFilter):
     both sides are checked by default (see `length_on`).
     """
 
-    name: ClassVar[str] = "length"
-    reasons: ClassVar[tuple[str, ...]] = ("empty side", "too short", "too long")
+    name = "length"
+    reasons = ("empty side", "too short", "too long")
 
     min_length: int = setting(
         3, "minimum words per side, or characters in a script without spaces", ge=1
@@ -68,28 +67,24 @@ class Length(RowFilter):
                     f"{option} is {value}; it must be at least min_length ({self.min_length})"
                 )
 
-    def reject(self, rows: Sequence[Row]) -> list[str | None]:
-        """Return for each row the reason to drop it, or None to keep it."""
-        return [self._reason(row[0], row[1]) for row in rows]
-
-    def _reason(self, first: str, second: str) -> str | None:
-        if not first or not second:
-            return self.reasons[0]
-        reason = self._reason_of(first)
+    def reason(self, row: Row) -> str | None:
+        """Return the reason to drop a row, or None to keep it."""
+        if not row[0] or not row[1]:
+            return "empty side"
+        reason = self._reason_of_side(row[0])
         if reason is None and self.length_on == "both":
-            reason = self._reason_of(second)
+            reason = self._reason_of_side(row[1])
         return reason
 
-    def _reason_of(self, text: str) -> str | None:
-        _, too_short, too_long = self.reasons
+    def _reason_of_side(self, text: str) -> str | None:
         length = words(text)
         maximum = self.max_length
         if is_unsegmented(text):
             length = len(text) - text.count(" ")
             maximum = self.max_characters
         if length < self.min_length:
-            return too_short
-        return too_long if length > maximum else None
+            return "too short"
+        return "too long" if length > maximum else None
 
 
 @options
@@ -100,22 +95,21 @@ class Ratio(RowFilter):
     a word; a Han character counts as three letters and a kana as two, as measured on translations.
     """
 
-    name: ClassVar[str] = "ratio"
-    reasons: ClassVar[tuple[str, ...]] = ("length ratio",)
+    name = "ratio"
+    reasons = ("length ratio",)
 
     max: float = setting(2.5, "maximum ratio of the two sides' numbers of words", ge=1)
     slack: float = setting(3.0, "words allowed in addition to the ratio, for short sentences", ge=0)
 
-    def reject(self, rows: Sequence[Row]) -> list[str | None]:
-        """Return "length ratio" for rows above it."""
-        return [self.reasons[0] if self._differ(row[0], row[1]) else None for row in rows]
-
-    def _differ(self, first: str, second: str) -> bool:
+    def reason(self, row: Row) -> str | None:
+        """Return the reason to drop a row, or None to keep it."""
+        first, second = row[:2]
         if is_unsegmented(first) or is_unsegmented(second):
             lengths = (letters(first) / _WORD_LETTERS, letters(second) / _WORD_LETTERS)
         else:
             lengths = (words(first), words(second))
-        return max(lengths) > self.max * min(lengths) + self.slack
+        is_above = max(lengths) > self.max * min(lengths) + self.slack
+        return "length ratio" if is_above else None
 
 
 @options
@@ -130,29 +124,27 @@ class Copied(RowFilter):
     words of prose.
     """
 
-    name: ClassVar[str] = "copied"
-    reasons: ClassVar[tuple[str, ...]] = ("identical sides", "mostly copied")
+    name = "copied"
+    reasons = ("identical sides", "mostly copied")
 
     max_share: float = setting(
         0.8, "maximum share of words on both sides; 1 drops only identical sides", ge=0, le=1
     )
 
-    def reject(self, rows: Sequence[Row]) -> list[str | None]:
-        """Return for each row the reason to drop it, or None to keep it."""
-        return [self._reason(row[0], row[1]) for row in rows]
-
-    def _reason(self, first: str, second: str) -> str | None:
-        identical, copied = self.reasons
+    def reason(self, row: Row) -> str | None:
+        """Return the reason to drop a row, or None to keep it."""
+        first, second = row[:2]
         key = normalized_key(first)
         if key and key == normalized_key(second):
-            return identical
+            return "identical sides"
         first_words = set(first.split(" "))
         second_words = set(second.split(" "))
         shared = _count(first_words & second_words)
         if shared <= self.max_share * _MIN_WORDS:  # most pairs
             return None
         count = max(_count(first_words), _count(second_words))
-        return copied if count >= _MIN_WORDS and shared > self.max_share * count else None
+        is_copied = count >= _MIN_WORDS and shared > self.max_share * count
+        return "mostly copied" if is_copied else None
 
 
 def _count(words: set[str]) -> int:
@@ -170,8 +162,8 @@ class Script(RowFilter):
     need only have letters.
     """
 
-    name: ClassVar[str] = "script"
-    reasons: ClassVar[tuple[str, ...]] = ("no letters", "wrong script")
+    name = "script"
+    reasons = ("no letters", "wrong script")
 
     languages: tuple[str, str]
     min_share: float = setting(
@@ -183,23 +175,17 @@ class Script(RowFilter):
         for code in self.languages:
             _warn_if_unknown(code)
 
-    def reject(self, rows: Sequence[Row]) -> list[str | None]:
-        """Return for each row the reason to drop it, or None to keep it."""
+    def reason(self, row: Row) -> str | None:
+        """Return the reason to drop a row, or None to keep it."""
         first, second = self.languages
-        first_scripts = scripts(first)
-        second_scripts = scripts(second)
-        reasons = []
-        for row in rows:
-            reason = self._reason(row[0], first_scripts)
-            reasons.append(reason or self._reason(row[1], second_scripts))
-        return reasons
+        reason = self._reason_of_side(row[0], scripts(first))
+        return reason or self._reason_of_side(row[1], scripts(second))
 
-    def _reason(self, text: str, names: tuple[str, ...]) -> str | None:
-        no_letters, wrong_script = self.reasons
+    def _reason_of_side(self, text: str, names: tuple[str, ...]) -> str | None:
         if names[:1] == ("Latn",) and not _MAY_BE_FOREIGN.search(text):
-            return None if has_letter(text) else no_letters
+            return None if has_letter(text) else "no letters"
         if not names:
-            return None if _OF_ANY_SCRIPT.search(text) else no_letters
+            return None if _OF_ANY_SCRIPT.search(text) else "no letters"
         own = len(_of_scripts(names).findall(text))
         weight = 1
         if "Hira" in names:
@@ -210,9 +196,9 @@ class Script(RowFilter):
             return None  # even if all others were foreign letters
         count = len(_OF_ANY_SCRIPT.findall(text))
         if not count:
-            return no_letters
+            return "no letters"
         is_wrong = own * weight < self.min_share * (own * weight + count - own)
-        return wrong_script if is_wrong else None
+        return "wrong script" if is_wrong else None
 
 
 @cache

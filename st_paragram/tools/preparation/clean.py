@@ -27,9 +27,8 @@ from st_paragram.tools.preparation.report import COLUMNS, INVALID, NUL, REPAIRS,
 from st_paragram.tools.preparation.settings import PrepareSettings
 from st_paragram.tools.work import in_processes
 
-_BLOCK_ROWS = 4096  # filters process a quarter at a time
-_BATCH_ROWS = 1024
-_BLOCKS_BETWEEN_SAVES = 16
+_BLOCK_ROWS = 1024
+_BLOCKS_BETWEEN_SAVES = 64
 #: The settings that affect cleaned rows; all others have an effect only on later steps.
 _OF_CLEANING = ("languages", "cleaning", "lower_case", "segmentation", "drop_invalid", "seed")
 
@@ -84,21 +83,15 @@ class Cleaner:
 
     def __call__(self, block: Block) -> Cleaned:
         """Clean a block."""
-        cleaned = Cleaned(len(block.rows))
-        for start in range(0, len(block.rows), _BATCH_ROWS):
-            self._clean_batch(block, start, cleaned)
-        return cleaned
-
-    def _clean_batch(self, block: Block, start: int, cleaned: Cleaned) -> None:
-        batch = [_single_spaced(row) for row in block.rows[start : start + _BATCH_ROWS]]
+        rows: list[Row] = [tuple([" ".join(cell.split()) for cell in row]) for row in block.rows]
         try:
-            rows, reasons, repaired = apply_steps(self.steps[block.source.pair], batch)
+            rows, reasons, repaired = apply_steps(self.steps[block.source.pair], rows)
         except TextError as error:
-            first = block.first + start
+            last = block.first + len(rows) - 1
             raise TextError(
-                f"{block.source.name}: among rows {first}..{first + _BATCH_ROWS - 1}: {error}"
+                f"{block.source.name}: among rows {block.first}..{last}: {error}"
             ) from error
-        cleaned.counts.update(repaired)
+        cleaned = Cleaned(len(rows), counts=repaired)
         kept = []
         for row, reason in zip(rows, reasons, strict=True):
             if reason is None:
@@ -110,14 +103,10 @@ class Cleaner:
         settings = self.settings
         normalize = normalizer(settings.lower_case, settings.segmentation)
         pairs = [(normalize(row[0]), normalize(row[1])) for row in kept]
-        criteria = settings.cleaning.duplicates.on
-        by = criteria[0] if criteria else "pair"
+        by = (*settings.cleaning.duplicates.on, "pair")[0]
         columns = kept if self.carry else None
-        cleaned.rows += pack_rows(pairs, block.number, by, settings.seed, columns)
-
-
-def _single_spaced(row: Row) -> Row:
-    return tuple([" ".join(cell.split()) for cell in row])
+        cleaned.rows = pack_rows(pairs, block.number, by, settings.seed, columns)
+        return cleaned
 
 
 @dataclass
