@@ -52,6 +52,12 @@ class TextSource:
         first, second = self.languages
         return (second, first) if self.swapped else (first, second)
 
+    @property
+    def pair_without_regions(self) -> tuple[str, str]:
+        """The languages in the order of the result: zh for zh_cn."""
+        first, second = self.pair
+        return first.partition("_")[0], second.partition("_")[0]
+
     def pair_among(self, languages: tuple[str, str]) -> tuple[str, str]:
         """Return `pair` in the codes of `languages` if only regions differ: zh for zh_cn.
 

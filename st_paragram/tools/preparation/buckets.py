@@ -82,6 +82,11 @@ def source_of(row: bytes) -> int:
     return int(row[_SOURCE])
 
 
+def sources_of(rows: Iterable[bytes]) -> list[int]:
+    """Return the numbers of the texts that rows are from."""
+    return [source_of(row) for row in rows]
+
+
 def texts_of(rows: Iterable[bytes]) -> list[list[str]]:
     """Return the first and second texts of rows."""
     text = b"".join([row[_TEXTS:] for row in rows]).decode("utf-8")

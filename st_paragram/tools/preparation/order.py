@@ -29,6 +29,7 @@ from st_paragram.tools.preparation.buckets import (
     read_buckets,
     rehashed,
     source_of,
+    sources_of,
     with_key,
 )
 from st_paragram.tools.preparation.clean import rejects_name
@@ -92,8 +93,8 @@ def order_rows(
             )
             for rows in progress:
                 staying, repeated = _without_repeated(rows, copies)
-                kept.update([source_of(row) for row in staying])
-                dropped.update([source_of(row) for row in repeated])
+                kept.update(sources_of(staying))
+                dropped.update(sources_of(repeated))
                 if next_key != key:
                     staying = list(rehashed(staying, next_key, settings.seed))
                 buckets.add(staying)
@@ -173,7 +174,7 @@ def quotas(kept: Sequence[int], sources: Sequence[TextSource], temperature: floa
     if temperature == 1:
         return capped
     # without regions: corpora have different codes for Chinese
-    languages = ["-".join([code.partition("_")[0] for code in each.pair]) for each in sources]
+    languages = ["-".join(source.pair_without_regions) for source in sources]
     totals = Counter[str]()
     for language, count in zip(languages, capped, strict=True):
         totals[language] += count

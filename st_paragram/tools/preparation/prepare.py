@@ -42,7 +42,7 @@ from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
 from st_paragram.core.tokenizers.stock import convert_tokenizer
 from st_paragram.core.tokenizers.words import Splitter
 from st_paragram.errors import SettingsError, StoreError, TextError
-from st_paragram.tools.preparation.buckets import columns_of, source_of, texts_of
+from st_paragram.tools.preparation.buckets import columns_of, sources_of, texts_of
 from st_paragram.tools.preparation.clean import clean, identity, rejects_name
 from st_paragram.tools.preparation.order import REASONS, Order, order_rows
 from st_paragram.tools.preparation.report import LanguageLengths, PrepareReport
@@ -276,7 +276,7 @@ def _write_store(
     )
     with writer, progress:
         for rows in filter(None, order):
-            row_sources = np.array([source_of(row) for row in rows])
+            row_sources = np.array(sources_of(rows))
             texts = texts_of(rows)
             sides = []
             lengths = [np.ones(len(rows))]
@@ -324,10 +324,11 @@ def _write_texts(order: Order, folder: Path, unfinished: ExitStack) -> dict[str,
     Line i has row i of the store, as the filters saw it. The files take their names when
     `unfinished` is closed.
     """
-    hashes = {side: hashlib.sha256() for side in SIDES}
     unfinished.enter_context(_output_folder(folder))
+    hashes = {}
     files = {}
     for side in SIDES:
+        hashes[side] = hashlib.sha256()
         files[side] = unfinished.enter_context(_output_file(_text_file(folder, side)))
     for rows in order:
         columns = [columns_of(row)[:-1].split(b"\t", 2) for row in rows]

@@ -14,7 +14,7 @@ from st_paragram.core.tokenizers.sentencepiece import train_vocabulary
 from st_paragram.core.tokenizers.string_lists import read_characters
 from st_paragram.core.tokenizers.words import train_words
 from st_paragram.errors import SettingsError, TextError
-from st_paragram.tools.preparation.buckets import source_of, texts_of
+from st_paragram.tools.preparation.buckets import sources_of, texts_of
 from st_paragram.tools.preparation.order import Order
 from st_paragram.tools.preparation.settings import PrepareSettings
 
@@ -70,12 +70,12 @@ def _even_sample(
     order: Order, sources: Sequence[TextSource], settings: PrepareSettings
 ) -> Iterator[str]:
     """Yield the first sentences of each language, in the order of the rows."""
-    languages = [[code.partition("_")[0] for code in source.pair] for source in sources]
+    languages = [source.pair_without_regions for source in sources]
     distinct = set(chain.from_iterable(languages))
     remaining = dict.fromkeys(distinct, 2 * settings.sample_pairs // len(distinct))
     for rows in order:
-        for row, texts in zip(rows, texts_of(rows), strict=True):
-            for code, text in zip(languages[source_of(row)], texts, strict=True):
+        for source, texts in zip(sources_of(rows), texts_of(rows), strict=True):
+            for code, text in zip(languages[source], texts, strict=True):
                 if remaining[code]:
                     remaining[code] -= 1
                     yield text
