@@ -26,12 +26,12 @@ DESCRIPTION = (
     " bitext`, by default data/en-LANG.h5."
 )
 EPILOG = """\
-Without --corpus, the command uses the corpora that P-SP was trained on for the language, with at most as many pairs
-from each as in the authors' scripts. For other languages, it uses all corpora in the catalog that cover the language.
-Add your own texts with --text and --moses.
+Without --corpus, the command uses the corpora that P-SP was trained on for the language, with at
+most as many pairs from each as in the authors' scripts. For other languages, it uses all corpora in
+the catalog that cover the language. Add your own texts with --text and --moses.
 
   st-paragram bitext --lang es
-  st-paragram bitext --lang fr-es-de --temperature 2          # one store of three languages: data/en-fr-es-de.h5
+  st-paragram bitext --lang fr-es-de --temperature 2   # three languages: data/en-fr-es-de.h5
   st-paragram bitext --lang is --corpus OPUS:NLLB --corpus OPUS:TED2020 --output data/en-is.h5
   st-paragram bitext --lang de --no-download --moses news.en news.de --workers 4
 
@@ -74,14 +74,11 @@ def run(arguments: argparse.Namespace) -> int:
     if not arguments.no_download:
         from st_paragram.tools.corpora.download import download
 
-        pairs = language_pairs(arguments.lang)
-        files = [
-            file for pair in pairs for file in corpora_for(pair, arguments.corpus, arguments.mirror)
-        ]
-        sources = [
-            *map(text_source, download(files, arguments.folder, arguments.parallel)),
-            *sources,
-        ]
+        files = []
+        for pair in language_pairs(arguments.lang):
+            files += corpora_for(pair, arguments.corpus, arguments.mirror)
+        downloads = download(files, arguments.folder, arguments.parallel)
+        sources = [*[text_source(fetched) for fetched in downloads], *sources]
     check_texts(arguments, sources)
     report = prepare(sources, output, settings, vocabulary, **work_from(arguments))
     write_report(report, output)

@@ -17,25 +17,23 @@ DESCRIPTION = (
     " are checked, and a manifest records what was downloaded."
 )
 EPILOG = """\
-Without --corpus, the command downloads the corpora that P-SP was trained on for the language. For other languages, it
-downloads all corpora in the catalog that cover the language.
+Without --corpus, the command downloads the corpora that P-SP was trained on for the language. For
+other languages, it downloads all corpora in the catalog that cover the language.
 
   st-paragram download --lang es
   st-paragram download --lang fr-es-de --list
   st-paragram download --lang de --corpus Europarl --corpus OPUS:NLLB --corpus OPUS:TED2020@v1
   st-paragram download --sets tatoeba --lang es-tr --folder data/eval
 
-Complete files are not downloaded again. Each corpus has its own license, which is shown and recorded in
-FOLDER/manifest.json. You are responsible for respecting it.
+Complete files are not downloaded again. Each corpus has its own license, which is shown and
+recorded in FOLDER/manifest.json. You are responsible for respecting it.
 """
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    add, lang = (
-        parser.add_argument,
-        "languages to download, each paired with --source, e.g. es or fr-es-de",
-    )
+    add = parser.add_argument
+    lang = "languages to download, each paired with --source, e.g. es or fr-es-de"
     add("--lang", metavar="CODE[-CODE...]", help=lang)
     add("--source", default="en", metavar="CODE", help="source language (default: %(default)s)")
     add_corpus_options(parser, "corpus to download instead of the default corpora; repeatable")
@@ -79,15 +77,12 @@ def run(arguments: argparse.Namespace) -> int:
     if not pairs and (arguments.corpus or not arguments.sets):
         raise SettingsError("no languages; name them with --lang, or test sets with --sets")
     codes = [code for _, code in pairs]
-    files = [
-        file
-        for name in dict.fromkeys(arguments.sets)
-        for file in set_files(name, codes, arguments.mirror)
-    ]
+    files: list[CorpusFile] = []
+    for name in dict.fromkeys(arguments.sets):
+        files += set_files(name, codes, arguments.mirror)
     if arguments.corpus or not arguments.sets:
-        files += [
-            file for pair in pairs for file in corpora_for(pair, arguments.corpus, arguments.mirror)
-        ]
+        for pair in pairs:
+            files += corpora_for(pair, arguments.corpus, arguments.mirror)
     sys.stdout.write(f"{table(files)}\n")
     if not arguments.list:
         from st_paragram.tools.corpora.download import download
@@ -106,13 +101,13 @@ def table(files: list[CorpusFile]) -> str:
     for file in files:
         corpora.setdefault((file.name, file.entry.version), []).append(file)
     lines = []
-    for (name, version), block in sorted(corpora.items()):
-        entry = block[0].entry
+    for (name, version), corpus_files in sorted(corpora.items()):
+        entry = corpus_files[0].entry
         cap = f", limited to {entry.cap:,} pairs per language" if entry.cap else ""
-        lines += [
-            f"{name} {version}{cap}",
-            *(f"  {file.url}" for file in block),
-            f"  license: {entry.license}",
-        ]
-        lines += [f"  cite: {entry.citation}", *([f"  note: {entry.note}"] if entry.note else [])]
+        lines.append(f"{name} {version}{cap}")
+        lines += [f"  {file.url}" for file in corpus_files]
+        lines.append(f"  license: {entry.license}")
+        lines.append(f"  cite: {entry.citation}")
+        if entry.note:
+            lines.append(f"  note: {entry.note}")
     return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""`st-paragram pivot`: extract paraphrases from bitext: sentences that share a translation."""
+"""`st-paragram pivot`: extract paraphrases from bitext, sentences that share a translation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`st-paragram prepare`: turn parallel text into a pair store, and print what was kept and dropped."""
+"""`st-paragram prepare`: turn parallel text into a pair store, and print the counts."""
 
 from __future__ import annotations
 
@@ -26,21 +26,27 @@ DESCRIPTION = (
     " as token ids."
 )
 EPILOG = """\
-A text is a tab-separated file of two columns, plain or compressed (gzip, xz, bzip2), or `-` for standard input. It may
-also be a zip archive with one such file, or with one file per language (the Moses format of OPUS). English is the first
-column unless a prefix like `es-en:` says otherwise. For a table (CSV, JSON lines, Parquet, or TSV with a header),
---columns names the two columns. For several languages in one store, give --lang fr-es-de and put a prefix before each
-text.
+A text is a tab-separated file of two columns, plain or compressed (gzip, xz, bzip2), or `-` for
+standard input. It may also be a zip archive with one such file, or with one file per language (the
+Moses format of OPUS). English is the first column unless a prefix like `es-en:` says otherwise. For
+a table (CSV, JSON lines, Parquet, or TSV with a header), --columns names the two columns. For
+several languages in one store, give --lang fr-es-de and put a prefix before each text.
 
-  st-paragram prepare --lang es --text es-en:pairs.tsv --text Europarl.en-es.zip --output data/en-es.h5
-  st-paragram prepare --lang es --text pairs.csv --columns english spanish --output data/en-es.h5
-  st-paragram prepare --lang de --moses news.en news.de --cleaning default --rejects dropped --output data/en-de.h5
-  st-paragram prepare --lang en --text para-nmt-50m.txt --cleaning paranmt --output data/en-en.h5
-  st-paragram prepare --lang fr-es --text en-fr:a.tsv --text en-es:b.tsv --temperature 2 --output data/en-fr-es.h5
+  st-paragram prepare --lang es --text es-en:pairs.tsv --text Europarl.en-es.zip \\
+      --output data/en-es.h5
+  st-paragram prepare --lang es --text pairs.csv --columns english spanish \\
+      --output data/en-es.h5
+  st-paragram prepare --lang de --moses news.en news.de --cleaning default --rejects dropped \\
+      --output data/en-de.h5
+  st-paragram prepare --lang en --text para-nmt-50m.txt --cleaning paranmt \\
+      --output data/en-en.h5
+  st-paragram prepare --lang fr-es --text en-fr:a.tsv --text en-es:b.tsv --temperature 2 \\
+      --output data/en-fr-es.h5
 
-Without --cleaning, only rows that are too short, too long or repeated are dropped. `--cleaning default` selects our
-list of filters, `--cleaning paper` the paper's list, and `--cleaning FILE.yaml` your own. `--cleaning paranmt` is for
-rows `sentence TAB paraphrase TAB score`.
+Without --cleaning, only rows that are too short, too long or repeated are dropped.
+`--cleaning default` selects our list of filters, `--cleaning paper` the paper's list, and
+`--cleaning FILE.yaml` your own. `--cleaning paranmt` is for rows
+`sentence TAB paraphrase TAB score`.
 """
 
 

@@ -45,10 +45,7 @@ def add_store_options(parser: argparse.ArgumentParser) -> None:
 def add_work_options(parser: argparse.ArgumentParser) -> None:
     """Add options for how the work is done; they do not change the store."""
     add = parser.add_argument_group("work").add_argument
-    work = (
-        "folder in which a folder for intermediate files is made (default: hidden, next to the"
-        " output)"
-    )
+    work = "folder for a folder of intermediate files (default: hidden, next to the output)"
     add("--work", type=Path, metavar="DIR", help=work)
     add(
         "--workers",
@@ -58,9 +55,7 @@ def add_work_options(parser: argparse.ArgumentParser) -> None:
         help="number of processes for cleaning (default: %(default)s)",
     )
     add("--rejects", type=Path, metavar="DIR", help="folder for dropped rows, one file per reason")
-    text = (
-        "folder for the text of the pairs in store order, a.txt and b.txt, for a teacher to embed"
-    )
+    text = "folder for the texts in store order, a.txt and b.txt, for a teacher to embed"
     add("--keep-text", type=Path, metavar="DIR", help=text)
     add_no_checks(parser)
 
@@ -96,10 +91,8 @@ def vocabulary_from(
 
 def work_from(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return arguments of `prepare` for how the work is done."""
-    return {
-        name: getattr(arguments, name)
-        for name in ("overwrite", "work", "workers", "rejects", "keep_text")
-    }
+    names = ("overwrite", "work", "workers", "rejects", "keep_text")
+    return {name: getattr(arguments, name) for name in names}
 
 
 def check_texts(arguments: argparse.Namespace, sources: Sequence[TextSource]) -> None:
@@ -152,9 +145,7 @@ def add_cleaning_options(parser: argparse.ArgumentParser, default: str) -> None:
 def sources_from(
     arguments: argparse.Namespace, languages: tuple[str, str], further: int = 0
 ) -> list[TextSource]:
-    """Return the named texts; `further` is the number of columns that filters read after the two
-    texts.
-    """
+    """Return the named texts; filters read `further` columns after the two texts."""
     from st_paragram.core.text.parallel import TextSource, parse_source, with_columns
 
     sources = [parse_source(spec, languages) for spec in arguments.text]
@@ -167,8 +158,9 @@ def sources_from(
 
 
 def cleaning_from(arguments: argparse.Namespace, otherwise: str | None = None) -> Cleaning:
-    """Return the filters that the options choose, by default the list `otherwise`; None: filter
-    only by length.
+    """Return the filters that the options choose, by default the list `otherwise`.
+
+    None: filter only by length.
     """
     from st_paragram.tools.cleaning.config import named_cleaning, only_length
     from st_paragram.tools.cleaning.shape import Length
@@ -178,7 +170,9 @@ def cleaning_from(arguments: argparse.Namespace, otherwise: str | None = None) -
     if chosen is None:
         return only_length(**lengths)
     if lengths:
-        flags = ", ".join("--" + name.replace("_", "-") for name in lengths)
-        seen = f"{flags} cannot be combined with --cleaning {chosen}"
-        raise SettingsError(f"{seen}; set the lengths in the list of filters")
+        flags = ", ".join(["--" + name.replace("_", "-") for name in lengths])
+        raise SettingsError(
+            f"{flags} cannot be combined with --cleaning {chosen};"
+            " set the lengths in the list of filters"
+        )
     return named_cleaning(chosen)

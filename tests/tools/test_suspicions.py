@@ -145,25 +145,13 @@ def test_rows_shifted_from_the_middle_on() -> None:
     assert 2400 < start < 2700 and "1 row later (in 4" in line
 
 
-def test_sides_that_are_not_translations() -> None:
-    pairs = held_out_pairs("en", "fr")
-    second = [other for _, other in pairs]
-    random.Random(1).shuffle(second)
-    shuffled = [(one, other) for (one, _), other in zip(pairs, second, strict=True)]
-    (line,) = seen(shuffled, "en", "fr")
-    assert "do not look like translations of each other: mean cosine 0." in line
-    assert seen(shuffled[:90], "en", "fr") == []
-
-
 def test_a_sample_is_spread_and_bounded() -> None:
-    rows = [(str(i), "x" * 999) for i in range(25_000)]
+    rows = [(str(i), "x" * 999) for i in range(25_000)]  # of which 20,000 are read
     taken = take_sample(iter(rows))
     assert len(taken.runs) == 40 and {len(run) for run in taken.runs} == {50}
     assert [run[0][0] for run in taken.runs] == [str(start) for start in taken.starts]
-    # by the number of characters
-    assert taken.starts[0] == 0 and 15_000 < taken.starts[-1] < 20_000
+    assert taken.starts[0] == 0 and taken.starts[-1] == 19_950
     assert take_sample(rows[:99]).runs == [[(one, other[:300]) for one, other in rows[:99]]]
-    assert max(take_sample([("a", "b")] * 25_000).starts) == 19_950
 
 
 def test_warnings_name_the_text(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -5,7 +5,6 @@ similarity.
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 
 import numpy as np
@@ -26,7 +25,6 @@ from st_paragram.tools.cleaning.paraphrases import ParaphraseScore
 from st_paragram.tools.comparison import compare
 from st_paragram.tools.demo import aligned, nearest
 from st_paragram.tools.search.text_search import TextSearch, embed_queries
-from st_paragram.tools.suspicions import Sample, Similarity, suspicions
 
 TATWEEL = "\u0640\u0640"
 SCRIPTS = ["გამარჯობა", "სად არის სადგური", "เมื่อวานฝนตก"]
@@ -274,7 +272,7 @@ def test_evaluation(model, texts, tmp_path, capsys, caplog):
     assert right[0]["value"] <= 12 / 18
 
 
-def test_the_page_and_the_checks(model, texts):
+def test_the_page(model, texts):
     encoder = load_encoder(model)
     for bad in BAD:
         with pytest.raises(TextError, match="knows no token in"):
@@ -285,23 +283,3 @@ def test_the_page_and_the_checks(model, texts):
     assert [row[1:] for row in shown] == [[texts[0][0], str(len(BAD) + 1)]]
     rows = aligned(encoder, f"{SCRIPTS[0]}\n{texts[0][0]}", f"{texts[0][0]}\n{SCRIPTS[0]}")
     assert [row[1:] for row in rows if all(row[1:])] == [[texts[0][0], texts[0][0]]]
-
-
-def test_checks_count_pairs_without_a_known_token():
-    english = "Where is the station of the old town?"
-    rows = [(f"{english} {number}", f"{english} {number}") for number in range(60)]
-    bad = [(SCRIPTS[number % 3], SCRIPTS[number % 3]) for number in range(60)]
-    similarity = Similarity(Sample([0], [rows + bad]))
-    assert similarity.unknown == 0.5
-    assert re.fullmatch(
-        r"mean cosine 1\.00, of .*; without 60 pairs without a known token", str(similarity)
-    )
-
-
-def test_checks_warn_of_scripts_that_the_model_does_not_know(monkeypatch):
-    monkeypatch.setattr("st_paragram.tools.suspicions._probabilities", lambda _: {})
-    bad = [(f"{SCRIPTS[0]} {SCRIPTS[number % 3]}", SCRIPTS[2]) for number in range(60)]
-    warnings = suspicions(Sample([0], [bad]), ("en", "es"))
-    assert warnings == [
-        "100% of the pairs have a side without a token that p-sp-mini knows; check the languages"
-    ]

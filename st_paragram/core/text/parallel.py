@@ -1,5 +1,4 @@
-r"""Parallel text, streamed row by row: files of two columns, Moses pairs of files, and zip archives
-of either.
+r"""Parallel text, streamed row by row: files of two columns, Moses pairs, and zip archives.
 
 Rows end only at ``\n``. Repaired and dropped rows are counted in `ReadCounts`; other problems are
 errors that name the file and the row. The first language of a pair, usually English, always comes
@@ -10,8 +9,8 @@ from __future__ import annotations
 
 import re
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from itertools import chain, zip_longest
 from pathlib import PurePosixPath
@@ -19,7 +18,7 @@ from pathlib import PurePosixPath
 from st_paragram.core.formatting import counted
 from st_paragram.core.text import streams
 from st_paragram.core.text.streams import BYTE_ORDER_MARK, ByteStream, stream_name
-from st_paragram.core.text.tables import DAMAGED, check_plain, open_columns, translation_columns
+from st_paragram.core.text.tables import DAMAGED, check_plain, read_columns, translation_columns
 from st_paragram.errors import SettingsError, TextError, one_line, short
 
 _CODE = r"[A-Za-z]{2,3}(?:_[A-Za-z]{2,4})?"
@@ -27,15 +26,15 @@ _SPEC = re.compile(rf"({_CODE})-({_CODE}):(.+)", re.DOTALL)
 # The characters other than \n and \r at which str.splitlines splits.
 _SEPARATORS = "\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
 _SEPARATOR = re.compile(f"[{_SEPARATORS}]")
-_NUL, _INVALID = "\0", "\udcff"  # placeholders for lines to drop
 _ESCAPED = re.compile("[\udc80-\udcff]")
+# Placeholders for texts of rows to drop
+_NUL = "\0"
+_INVALID = "\udcff"
 
 
 @dataclass(frozen=True)
 class TextSource:
-    """One parallel text: a file of two columns (or a zip archive), or the two files of a Moses
-    pair.
-    """
+    """One parallel text: a file of two columns, a zip archive, or the two files of a Moses pair."""
 
     paths: tuple[str, ...]
     languages: tuple[str, str]  # of the columns, or of the two files
@@ -50,27 +49,28 @@ class TextSource:
     @property
     def pair(self) -> tuple[str, str]:
         """The languages in the order of the result."""
-        return (self.languages[1], self.languages[0]) if self.swapped else self.languages
+        first, second = self.languages
+        return (second, first) if self.swapped else (first, second)
+
+    @property
+    def pair_without_regions(self) -> tuple[str, str]:
+        """The languages in the order of the result: zh for zh_cn."""
+        first, second = self.pair
+        return first.partition("_")[0], second.partition("_")[0]
 
     def pair_among(self, languages: tuple[str, str]) -> tuple[str, str]:
-        """Return `pair` in the codes of `languages` (see `parse_source`) if only regions differ: zh
-        for zh_cn.
+        """Return `pair` in the codes of `languages` if only regions differ: zh for zh_cn.
+
+        Like for `parse_source`, `languages` may have several codes on its second side.
         """
         wanted = [languages[0], *languages[1].split("-")]
-
-        def known(code: str) -> str:
-            return (
-                code
-                if code in wanted
-                else next((each for each in wanted if _fits(code, each)), code)
-            )
-
-        return known(self.pair[0]), known(self.pair[1])
+        first, second = self.pair
+        return _code_among(first, wanted), _code_among(second, wanted)
 
     @property
     def name(self) -> str:
         """The file, or both files, for messages and reports."""
-        return " + ".join(map(stream_name, self.paths))
+        return " + ".join([stream_name(path) for path in self.paths])
 
 
 @dataclass
@@ -98,23 +98,44 @@ def parse_source(spec: str, languages: tuple[str, str]) -> TextSource:
         >>> from st_paragram import parse_source
         >>> source = parse_source("es-en:pairs.tsv", ("en", "es"))  # the first column is Spanish
     """
-    match, others = _SPEC.fullmatch(spec), languages[1].split("-")
+    match = _SPEC.fullmatch(spec)
     if match is None:
+        others = languages[1].split("-")
         if len(others) > 1:
-            seen = f"{spec}: ambiguous language (one of {', '.join(others)})"
-            raise SettingsError(f"{seen}; write for example {languages[0]}-{others[0]}:{spec}")
+            raise SettingsError(
+                f"{spec}: ambiguous language (one of {', '.join(others)});"
+                f" write for example {languages[0]}-{others[0]}:{spec}"
+            )
         return TextSource((spec,), languages)
     first, second, path = match.groups()
-    for one, two, swapped in ((first, second, False), (second, first, True)):
-        if _fits(one, languages[0]) and (any(_fits(two, other) for other in others) or one == two):
-            return TextSource((path,), (first, second), swapped)
-    seen = f"columns {first}-{second}, but {'-'.join(languages)} is expected"
-    raise SettingsError(f"{spec}: {seen}; correct one of the two")
+    if _is_pair_of(languages, first, second):
+        return TextSource((path,), (first, second))
+    if _is_pair_of(languages, second, first):
+        return TextSource((path,), (first, second), swapped=True)
+    raise SettingsError(
+        f"{spec}: columns {first}-{second}, but {'-'.join(languages)} is expected;"
+        " correct one of the two"
+    )
+
+
+def _is_pair_of(languages: tuple[str, str], first: str, second: str) -> bool:
+    if not _fits(first, languages[0]):
+        return False
+    return first == second or any(_fits(second, code) for code in languages[1].split("-"))
 
 
 def _fits(code: str, language: str) -> bool:
     """Compare language codes; a code without a region matches all regions."""
     return language in (code, code.partition("_")[0]) or code == language.partition("_")[0]
+
+
+def _code_among(code: str, wanted: Sequence[str]) -> str:
+    if code in wanted:
+        return code
+    for language in wanted:
+        if _fits(code, language):
+            return language
+    return code
 
 
 def with_columns(
@@ -128,12 +149,16 @@ def with_columns(
     if not columns:
         return [_without_names(source) for source in sources]
     if len(columns) not in (1, len(sources)) or any(len(names) != 2 for names in columns):
-        seen = f"columns {' and '.join(map(' '.join, columns))} for {counted(len(sources), 'text')}"
-        raise SettingsError(f"{seen}; give two, one per language, for all texts or per text")
-    each = [*columns] * (len(sources) // len(columns))
-    return [
-        replace(source, columns=tuple(names)) for source, names in zip(sources, each, strict=True)
-    ]
+        listed = " and ".join([" ".join(names) for names in columns])
+        raise SettingsError(
+            f"columns {listed} for {counted(len(sources), 'text')};"
+            " give two, one per language, for all texts or per text"
+        )
+    named = []
+    for number, source in enumerate(sources):
+        names = columns[0] if len(columns) == 1 else columns[number]
+        named.append(replace(source, columns=tuple(names)))
+    return named
 
 
 def _without_names(source: TextSource) -> TextSource:
@@ -160,31 +185,12 @@ def read_rows(
     counted instead of raising an error. False: the error suggests --drop-invalid. None: it does
     not, since there is no such option.
     """
-    counts, expected = counts or ReadCounts(), 2 + source.further_columns
-    before, advice = (
-        counts.rows,
-        ("" if drop_invalid is None else ", or drop such rows (--drop-invalid)"),
-    )
-
-    def drop(error: object, read: int = 1, dropped: int = 1) -> None:
-        if not drop_invalid:
-            raise TextError(f"{error}{advice}")
-        counts.rows += read
-        counts.wrong_columns += dropped
-
+    counts = counts or ReadCounts()
+    rows_before = counts.rows
+    expected = 2 + source.further_columns
     with ExitStack() as stack:
-        texts = _open(source, stack, drop)
-        names = [name for name, _ in texts]
-        lines = [
-            chain.from_iterable(_blocks(*text, counts, bool(drop_invalid), advice))
-            for text in texts
-        ]
-        rows = (
-            _side_by_side(names, *lines)
-            if len(lines) == 2
-            else (tuple(line.split("\t")) for line in lines[0])
-        )
-        for row, cells in enumerate(rows, 1):
+        reader = _Reader(source, counts, drop_invalid, stack)
+        for number, cells in enumerate(reader.rows(), 1):
             counts.rows += 1
             if source.columns and DAMAGED in cells:
                 counts.wrong_columns += 1
@@ -194,45 +200,117 @@ def read_rows(
                 counts.invalid_rows += 1
             elif len(cells) == expected:
                 yield (cells[1], cells[0], *cells[2:]) if source.swapped else cells
-            elif not any(map(str.strip, cells)):
+            elif not "".join(cells).strip():
                 yield ("",) * expected
             else:
-                drop(wrong_columns(names[0], row, "\t".join(cells), expected), 0)
-    if counts.rows == before:
+                line = "\t".join(cells)
+                reader.bad_row(wrong_columns(reader.name, number, line, expected))
+                counts.wrong_columns += 1
+    if counts.rows == rows_before:
         raise TextError(f"{source.name}: empty; give a text with at least one row")
 
 
-def _open(
-    source: TextSource, stack: ExitStack, bad_row: Callable[..., None]
-) -> list[tuple[str, ByteStream]]:
-    """Open one stream of columns, or two streams from a pair of files or zip members, with their
-    names.
+class _Reader:
+    """Reads the rows of a source with cleaned texts.
+
+    Texts of rows to drop are placeholders (`DAMAGED`, `_NUL`, `_INVALID`), so that the two files of
+    a pair stay aligned.
     """
-    path = source.paths[0]
-    # rows must keep their places, so a damaged row is dropped later
-    if len(source.paths) == 2 and source.columns:
 
-        def damaged(error: TextError) -> None:
-            bad_row(error, 0, 0)
+    def __init__(
+        self, source: TextSource, counts: ReadCounts, drop_invalid: bool | None, stack: ExitStack
+    ) -> None:
+        self._source = source
+        self._counts = counts
+        self._drop_invalid = drop_invalid
+        self._stack = stack
+        self.name = source.name  # of the file or zip member whose rows are read
+        self._advice = "" if drop_invalid is None else ", or drop such rows (--drop-invalid)"
 
-        files = zip(source.paths, source.columns, strict=True)
-        return [
-            (stream_name(path), open_columns(path, [name], stack, damaged, True))
-            for path, name in files
-        ]
-    if source.columns:
-        return [(source.name, open_columns(path, source.columns, stack, bad_row))]
-    for path in source.paths:
-        check_plain(path)
-    if len(source.paths) == 2 or not path.lower().endswith(".zip"):
-        return [(stream_name(path), streams.open_stream(path, stack)) for path in source.paths]
-    with streams.unreadable(path):
-        archive = stack.enter_context(zipfile.ZipFile(path))
-        members = _members(archive, source.codes or source.languages)
-        return [
-            (f"{path}:{one_line(member)}", stack.enter_context(archive.open(member)))
-            for member in members
-        ]
+    def bad_row(self, error: object) -> None:
+        """Raise an error about a row, unless such rows are dropped."""
+        if not self._drop_invalid:
+            raise TextError(f"{error}{self._advice}")
+
+    def rows(self) -> Iterator[tuple[str, ...]]:
+        """Open the source, and return an iterator over its rows."""
+        if self._source.columns:
+            return self._table_rows()
+        texts = self._open()
+        self.name, stream = texts[0]
+        lines = self._lines(self.name, stream)
+        if len(texts) == 1:
+            return (tuple(line.split("\t")) for line in lines)
+        second_name, second_stream = texts[1]
+        second_lines = self._lines(second_name, second_stream)
+        return _side_by_side((self.name, second_name), lines, second_lines)
+
+    def _table_rows(self) -> Iterator[tuple[str, ...]]:
+        paths = self._source.paths
+        columns = self._source.columns
+        if len(paths) == 1:
+            return self._cells(paths[0], columns)
+        first = (cells[0] for cells in self._cells(paths[0], columns[:1], keep_blank=True))
+        second = (cells[0] for cells in self._cells(paths[1], columns[1:], keep_blank=True))
+        names = (stream_name(paths[0]), stream_name(paths[1]))
+        return _side_by_side(names, first, second)
+
+    def _cells(
+        self, path: str, columns: Sequence[str], keep_blank: bool = False
+    ) -> Iterator[tuple[str, ...]]:
+        rows = read_columns(path, columns, bad_row=self.bad_row, keep_blank=keep_blank)
+        for cells in self._stack.enter_context(closing(rows)):
+            yield tuple([self._cell(text) for text in cells])
+
+    def _cell(self, text: str) -> str:
+        if text.isprintable():  # nearly all are
+            return text
+        text = _clean(text, self._counts)
+        return _NUL if _NUL in text else text
+
+    def _open(self) -> list[tuple[str, ByteStream]]:
+        """Open the file of columns, or the two files or zip members of a pair, with their names."""
+        paths = self._source.paths
+        for path in paths:
+            check_plain(path)
+        archive_path = paths[0]
+        if len(paths) == 2 or not archive_path.lower().endswith(".zip"):
+            return [(stream_name(path), streams.open_stream(path, self._stack)) for path in paths]
+        texts: list[tuple[str, ByteStream]] = []
+        with streams.unreadable(archive_path):
+            archive = self._stack.enter_context(zipfile.ZipFile(archive_path))
+            for member in _members(archive, self._source.codes or self._source.languages):
+                stream = self._stack.enter_context(archive.open(member))
+                texts.append((f"{archive_path}:{one_line(member)}", stream))
+        return texts
+
+    def _lines(self, name: str, stream: ByteStream) -> Iterator[str]:
+        return chain.from_iterable(self._blocks(name, stream))
+
+    def _blocks(self, name: str, stream: ByteStream) -> Iterator[list[str]]:
+        """Decode blocks into cleaned lines; lines to drop become `_NUL` or `_INVALID`."""
+        row = 1
+        for block in streams.read_blocks(name, stream):
+            if row == 1 and block.startswith(BYTE_ORDER_MARK):
+                self._counts.byte_order_marks += 1
+                block = block.removeprefix(BYTE_ORDER_MARK)
+            lines = self._decoded_lines(name, block, row)
+            row += len(lines)
+            if b"\0" in block:
+                lines = [_NUL if _NUL in line else line for line in lines]
+            yield lines
+
+    def _decoded_lines(self, name: str, block: bytes, row: int) -> list[str]:
+        try:
+            text = streams.decode(name, block, row, self._advice)
+        except TextError:
+            if not self._drop_invalid:
+                raise
+            lines = block.decode("utf-8", "surrogateescape").split("\n")
+            for number, line in enumerate(lines):
+                lines[number] = _INVALID if _ESCAPED.search(line) else _clean(line, self._counts)
+            return lines
+        return _clean(text, self._counts).split("\n")
 
 
 def _members(archive: zipfile.ZipFile, languages: tuple[str, str]) -> list[str]:
@@ -240,16 +318,17 @@ def _members(archive: zipfile.ZipFile, languages: tuple[str, str]) -> list[str]:
     member.
     """
     files = [name for name in archive.namelist() if not _of_the_system(name)]
-    first, second = (
-        [name for name in files if _fits(name.rpartition(".")[2], code)] for code in languages
-    )
+    first = [name for name in files if _fits(name.rpartition(".")[2], languages[0])]
+    second = [name for name in files if _fits(name.rpartition(".")[2], languages[1])]
     if first != second and len(first) == len(second) == 1:
         return [*first, *second]
     if len(files) == 1:
         return files
-    seen = f"needs one member each for .{languages[0]} and .{languages[1]}, but its members are"
-    advice = "give the codes as in en-zh_cn:FILE, or unpack it"
-    raise TextError(f"{archive.filename}: {seen} {one_line(', '.join(files)) or 'none'}; {advice}")
+    raise TextError(
+        f"{archive.filename}: needs one member each for .{languages[0]} and .{languages[1]}, but"
+        f" its members are {one_line(', '.join(files)) or 'none'};"
+        " give the codes as in en-zh_cn:FILE, or unpack it"
+    )
 
 
 def _of_the_system(member: str) -> bool:
@@ -259,35 +338,13 @@ def _of_the_system(member: str) -> bool:
     return member.endswith("/") or "__MACOSX" in path.parts or is_added
 
 
-def _blocks(
-    name: str, stream: ByteStream, counts: ReadCounts, drop: bool, advice: str
-) -> Iterator[list[str]]:
-    """Decode blocks into cleaned lines; lines to drop become `_NUL` or `_INVALID`."""
-    row = 1
-    for block in streams.read_blocks(name, stream):
-        if row == 1 and block.startswith(BYTE_ORDER_MARK):
-            counts.byte_order_marks += 1
-            block = block[len(BYTE_ORDER_MARK) :]
-        try:
-            lines = _clean(streams.decode(name, block, row, advice), counts).split("\n")
-        except TextError:
-            if not drop:
-                raise
-            decoded = block.decode("utf-8", "surrogateescape").split("\n")
-            lines = [
-                _INVALID if _ESCAPED.search(line) else _clean(line, counts) for line in decoded
-            ]
-        row += len(lines)
-        yield [_NUL if _NUL in line else line for line in lines] if b"\0" in block else lines
-
-
 def _side_by_side(
-    names: Sequence[str], first: Iterator[str], second: Iterator[str]
+    names: tuple[str, str], first: Iterator[str], second: Iterator[str]
 ) -> Iterator[tuple[str, str]]:
-    for row, (one, other) in enumerate(zip_longest(first, second)):
+    for rows, (one, other) in enumerate(zip_longest(first, second)):
         if one is None or other is None:
-            longer = row + 1 + sum(1 for _ in chain(first, second))
-            raise unequal(names, (row, longer) if one is None else (longer, row))
+            longer = rows + 1 + sum(1 for _ in chain(first, second))
+            raise unequal(names, (rows, longer) if one is None else (longer, rows))
         yield one, other
 
 
@@ -296,25 +353,28 @@ def _clean(text: str, counts: ReadCounts) -> str:
     ``\n`` stays.
     """
     if "\r" in text:
-        text, found = streams.TRAILING_RETURNS.subn("", text)
-        counts.trailing_returns += found
+        text, trailing = streams.TRAILING_RETURNS.subn("", text)
+        counts.trailing_returns += trailing
         counts.inner_returns += text.count("\r")
         text = text.replace("\r", " ")
     if any(separator in text for separator in _SEPARATORS):
-        text, found = _SEPARATOR.subn(" ", text)
-        counts.line_separators += found
+        text, separators = _SEPARATOR.subn(" ", text)
+        counts.line_separators += separators
     return text
 
 
 def wrong_columns(name: str, row: int, line: str, expected: int = 2) -> str:
     """Return the error text for a row with a wrong number of columns."""
-    seen = f"row {row} has {counted(line.count(chr(9)) + 1, 'column')}, but {expected} are expected"
-    return f"{name}: {seen}: {short(line, 60)}; put one tab between columns"
+    columns = counted(line.count("\t") + 1, "column")
+    return (
+        f"{name}: row {row} has {columns}, but {expected} are expected: {short(line, 60)};"
+        " put one tab between columns"
+    )
 
 
 def unequal(names: Sequence[str], rows: Sequence[int]) -> TextError:
     """Return the error for a pair of files with different numbers of rows."""
-    seen = " and ".join(
-        f"{name} has {counted(count, 'row')}" for name, count in zip(names, rows, strict=True)
+    return TextError(
+        f"{names[0]} has {counted(rows[0], 'row')} and {names[1]} has {counted(rows[1], 'row')};"
+        " the files of a pair need the same number of rows"
     )
-    return TextError(f"{seen}; the files of a pair need the same number of rows")

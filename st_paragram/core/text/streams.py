@@ -11,7 +11,6 @@ import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from itertools import count
 from pathlib import Path, PurePath
 from tempfile import TemporaryDirectory
 from typing import Any, Protocol
@@ -25,13 +24,11 @@ MAX_LINE_BYTES = 1 << 24
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 # visits each run only once, however long it is
 TRAILING_RETURNS = re.compile(r"(?<!\r)\r+(?=\n|\Z)")
-# Formats of translation tools and offices, which are not lines of text
+# Extensions of files that are not lines of text
 _OTHER_FORMATS = {
-    **dict.fromkeys(
-        (".tmx", ".xlf", ".xliff", ".sdlxliff", ".mqxliff"), "a file of a translation tool"
-    ),
-    **dict.fromkeys((".xlsx", ".xls", ".ods"), "a spreadsheet"),
-    **dict.fromkeys((".docx", ".doc", ".odt", ".pdf", ".rtf"), "a document of an office program"),
+    "a file of a translation tool": (".tmx", ".xlf", ".xliff", ".sdlxliff", ".mqxliff"),
+    "a spreadsheet": (".xlsx", ".xls", ".ods"),
+    "a document of an office program": (".docx", ".doc", ".odt", ".pdf", ".rtf"),
 }
 _PACKED_BEGINS = (b"\x1f\x8b", b"\xfd7zXZ", b"BZh91AY", b"\x28\xb5\x2f\xfd", b"PK\x03\x04")
 
@@ -57,21 +54,21 @@ def stream_name(path: str) -> str:
 
 
 def open_stream(path: str, stack: ExitStack) -> ByteStream:
-    """Open a file, compressed if its extension is in `PACKED`, or standard input, which is plain
-    and stays open.
+    """Open a file, compressed if its extension is in `PACKED`, or standard input.
+
+    Standard input is plain, and stays open.
     """
     if path == STDIN:
         return sys.stdin.buffer
-    format_name = _OTHER_FORMATS.get(unpacked_suffix(path))
-    if format_name and Path(path).is_file():
-        raise TextError(
-            f"{path}: is {format_name}, not text; export it as tab-separated text, CSV or JSON"
-            " lines"
-        )
+    for format_name, suffixes in _OTHER_FORMATS.items():
+        if unpacked_suffix(path) in suffixes and Path(path).is_file():
+            raise TextError(
+                f"{path}: is {format_name}, not text;"
+                " export it as tab-separated text, CSV or JSON lines"
+            )
+    open_file = PACKED.get(PurePath(path).suffix.lower(), open)
     try:
-        stream: ByteStream = stack.enter_context(
-            PACKED.get(PurePath(path).suffix.lower(), open)(path, "rb")
-        )
+        stream: ByteStream = stack.enter_context(open_file(path, "rb"))
     except OSError as error:
         raise TextError(f"{path}: {one_line(error, about=path)}; check the path") from error
     stack.enter_context(unchanged([path]))
@@ -86,8 +83,10 @@ def unchanged(paths: Iterable[str]) -> Iterator[None]:
     for path, before in sizes.items():
         after = _size(path)
         if before is not None and after not in (before, None):
-            seen = f"changed while it was read, from {before:,} to {after:,} bytes"
-            raise TextError(f"{path}: {seen}; run again when the file is complete")
+            raise TextError(
+                f"{path}: changed while it was read, from {before:,} to {after:,} bytes;"
+                " run again when the file is complete"
+            )
 
 
 def _size(path: str) -> int | None:
@@ -96,13 +95,9 @@ def _size(path: str) -> int | None:
 
 
 def unpacked_suffix(path: str) -> str:
-    """Return the file extension in lower case, without that of a compression: `.csv` for
-    `pairs.CSV.gz`.
-    """
+    """Return the file extension in lower case: `.csv` for `pairs.CSV.gz`."""
     name = PurePath(path.lower())
-    if name.suffix in PACKED:
-        name = PurePath(name.stem)
-    return name.suffix
+    return PurePath(name.stem).suffix if name.suffix in PACKED else name.suffix
 
 
 def regular_file(path: str, stack: ExitStack) -> str:
@@ -126,28 +121,27 @@ def unreadable(name: str) -> AbstractContextManager[None]:
 
 
 def read_blocks(name: str, stream: ByteStream) -> Iterator[bytes]:
-    r"""Yield blocks of whole lines without the ``\n`` of the last one, so that ``split(b"\n")``
-    gives rows.
+    r"""Yield blocks of whole lines without the ``\n`` of the last one.
+
+    So ``split(b"\n")`` gives the lines.
     """
     rest = b""
-    for number in count():
+    is_first = True
+    while True:
         with unreadable(name):
             data = stream.read(BLOCK_BYTES)
         if not data:
             break
-        if number == 0 and data.startswith(_PACKED_BEGINS):
-            raise TextError(
-                f"{name}: looks like a compressed file; its name must end in {', '.join(PACKED)} or"
-                " .zip"
-            )
-        if number == 0 and _has_only_returns(data):
-            seen = r"its lines end in carriage returns (\r) without line feeds (\n)"
-            raise TextError(f"{name}: {seen}; convert it with: tr '\\r' '\\n'")
+        if is_first:
+            _check_beginning(name, data)
+            is_first = False
         end = data.rfind(b"\n")
         if end >= 0:
             yield rest + data[:end]
             rest = data[end + 1 :]
-        elif len(rest := rest + data) > MAX_LINE_BYTES:
+            continue
+        rest += data
+        if len(rest) > MAX_LINE_BYTES:
             raise TextError(
                 f"{name}: a line longer than {MAX_LINE_BYTES >> 20} MiB; is this a text file?"
             )
@@ -155,31 +149,45 @@ def read_blocks(name: str, stream: ByteStream) -> Iterator[bytes]:
         yield rest
 
 
-def _has_only_returns(data: bytes) -> bool:
-    """Whether the first block of a text has several lines that end in carriage returns only."""
+def _check_beginning(name: str, data: bytes) -> None:
+    """Refuse compressed files, and texts whose lines end in carriage returns only."""
+    if data.startswith(_PACKED_BEGINS):
+        raise TextError(
+            f"{name}: looks like a compressed file; its name must end in {', '.join(PACKED)} or"
+            " .zip"
+        )
     if b"\n" in data:
-        return False
-    inner_returns = data.rstrip(b"\r").count(b"\r")
-    return inner_returns + data.endswith(b"\r") > 1
+        return
+    returns = data.rstrip(b"\r").count(b"\r") + data.endswith(b"\r")
+    if returns > 1:
+        raise TextError(
+            rf"{name}: its lines end in carriage returns (\r) without line feeds (\n);"
+            r" convert it with: tr '\r' '\n'"
+        )
 
 
 def read_lines(path: str) -> Iterator[str]:
-    r"""Yield the lines of a text, split only at ``\n``, without byte order mark and trailing
-    carriage returns.
-    """
-    name, first, mark = stream_name(path), 1, BYTE_ORDER_MARK
+    r"""Yield the lines of a text, split only at ``\n``, without carriage returns at their ends."""
+    name = stream_name(path)
+    number = 1
     with ExitStack() as stack:
         for block in read_blocks(name, open_stream(path, stack)):
-            lines = decode(name, block.removeprefix(mark), first).split("\n")
-            yield from (line.rstrip("\r") for line in lines) if b"\r" in block else lines
-            first, mark = first + len(lines), b""
+            if number == 1:
+                block = block.removeprefix(BYTE_ORDER_MARK)
+            lines = decode(name, block, number).split("\n")
+            number += len(lines)
+            if b"\r" in block:
+                lines = [line.rstrip("\r") for line in lines]
+            yield from lines
 
 
 def decode(name: str, block: bytes, first: int, advice: str = "") -> str:
-    """Decode a block of lines; if it is not UTF-8, the error names the line, counted from `first`."""
+    """Decode a block of lines, of which the first has the number `first` in error messages."""
     try:
         return block.decode()
     except UnicodeDecodeError as error:
         line = first + block.count(b"\n", 0, error.start)
-        seen = f"line {line} is not UTF-8 (byte 0x{block[error.start]:02x})"
-        raise TextError(f"{name}: {seen}; convert the file, e.g. with iconv{advice}") from error
+        raise TextError(
+            f"{name}: line {line} is not UTF-8 (byte 0x{block[error.start]:02x});"
+            f" convert the file, e.g. with iconv{advice}"
+        ) from error

@@ -1,6 +1,6 @@
 r"""Columns of tables, streamed row by row; the file extension determines the format.
 
-    .csv              commas, semicolons or tabs between cells, quotation marks as Python's `csv` reads them
+    .csv              commas, semicolons or tabs between cells, and quotation marks
     .jsonl, .ndjson   one JSON object per line
     .parquet          needs pyarrow (extra `parquet`)
     any other, or -   tabs between cells, quotation marks have no meaning
@@ -19,30 +19,32 @@ import io
 import json
 import re
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import ExitStack, closing
-from itertools import chain, islice, repeat
+from contextlib import ExitStack
+from itertools import chain
 from typing import Any
 
 from st_paragram.core.extras import require
 from st_paragram.core.text import streams
-from st_paragram.core.text.streams import ByteStream, open_stream, stream_name
+from st_paragram.core.text.streams import open_stream, stream_name
 from st_paragram.errors import TextError, one_line, refused, short
 
-BadRow = Callable[[TextError], None]
 #: Row numbers (Parquet) or the numbers of the lines where rows begin, and values; an error text for
 #: a row, or None for a blank line.
 _Rows = Iterator[tuple[int, list[Any] | str | None]]
-#: Text of a damaged row that keeps its place: in the texts of other rows, tabs are spaces.
+#: Text of a damaged row; in the texts of other rows, tabs are spaces.
 DAMAGED = "\t"
 
-TABBED, CSV, JSON, PARQUET = "tab-separated", "CSV", "JSON lines", "Parquet"
+TABBED = "tab-separated"
+CSV = "CSV"
+JSON = "JSON lines"
+PARQUET = "Parquet"
 _FORMS = {".csv": CSV, ".jsonl": JSON, ".ndjson": JSON, ".parquet": PARQUET}
 PLAIN_ONLY = "give plain text, one sentence per line"  # advice where columns cannot be named
-_BREAKS, _NOT_UTF8 = re.compile(r"[\r\n\t]+"), re.compile("[\ud800-\udfff]")
-_ROWS_AT_A_TIME = 1024
+_BREAKS = re.compile(r"[\r\n\t]+")
+_NOT_UTF8 = re.compile("[\ud800-\udfff]")
+_BATCH_ROWS = 1024  # of Parquet
 _DELIMITERS = ",;\t"  # of CSV; spreadsheets of many countries write semicolons
-#: Column of the Hugging Face Hub's parallel texts (feature `Translation`), with a member per
-#: language
+#: Column of the Hugging Face Hub's parallel texts, with a member per language
 TRANSLATION = "translation"
 
 
@@ -53,14 +55,13 @@ def table_form(path: str) -> str:
 
 def check_plain(path: str, advice: str = "name its columns with --columns NAME") -> None:
     """Refuse to read a table as plain or tab-separated text."""
-    if (form := table_form(path)) != TABBED:
+    form = table_form(path)
+    if form != TABBED:
         raise TextError(f"{path}: is a table ({form}); {advice}")
 
 
 def translation_columns(path: str, languages: Sequence[str]) -> tuple[str, ...]:
-    """Return the Hub's names of the columns of parallel text; only JSON lines and Parquet can have
-    them.
-    """
+    """Return the Hub's names of the columns of parallel text; none for plain text."""
     if table_form(path) not in (JSON, PARQUET):
         check_plain(path)
         return ()
@@ -74,36 +75,40 @@ def _refuse(error: TextError) -> None:
 def read_columns(
     path: str,
     columns: Sequence[str],
-    bad_row: BadRow = _refuse,
     others: Sequence[str] = (),
-    every_row: bool = False,
+    bad_row: Callable[[TextError], None] = _refuse,
+    keep_blank: bool = False,
 ) -> Generator[tuple[Any, ...], None, None]:
-    """Yield the texts of some columns, row by row; an empty cell is an empty text, and blank lines
-    are skipped.
+    """Yield the texts of some columns, row by row; an empty cell is an empty text.
 
     The values of the columns `others` follow unchanged, None if a JSON object lacks them. The error
-    of a damaged row is passed to `bad_row`, which raises it by default; if it returns, the row is
-    left out. With `every_row`, rows keep their places: a blank line has empty texts, and the texts
-    of a damaged row are `DAMAGED`.
+    of a damaged row is passed to `bad_row`, which raises it by default; if it returns, the texts of
+    the row are `DAMAGED`. Blank lines are skipped; with `keep_blank`, those before a row have empty
+    texts.
     """
     form = table_form(path)
-    read = {JSON: _json_rows, PARQUET: _parquet_rows}.get(form, _cell_rows)
-    blank = ("",) * len(columns) + (None,) * len(others)
+    wanted = [*columns, *others]
+    if form == JSON:
+        rows = _json_rows(path, wanted)
+    elif form == PARQUET:
+        rows = _parquet_rows(path, wanted)
+    else:
+        rows = _cell_rows(path, wanted)
     blanks = 0
-    for number, values in read(path, [*columns, *others]):
+    for number, values in rows:
         if values is None:
-            blanks += every_row
+            blanks += keep_blank
             continue
-        yield from repeat(blank, blanks)  # not at the end of the file
-        blanks = 0
+        while blanks:
+            blanks -= 1
+            yield ("",) * len(columns) + (None,) * len(others)
         wrong = values if isinstance(values, str) else _make_texts(values, columns)
         if wrong is None:
             yield tuple(values)
         else:
-            place = f"{stream_name(path)}: {'row' if form == PARQUET else 'line'} {number}"
-            bad_row(TextError(f"{place} {wrong}"))
-            if every_row:
-                yield (DAMAGED,) * len(blank)
+            unit = "row" if form == PARQUET else "line"
+            bad_row(TextError(f"{stream_name(path)}: {unit} {number} {wrong}"))
+            yield (DAMAGED,) * len(wanted)
 
 
 def read_texts(path: str, column: str | None) -> Iterator[str]:
@@ -114,49 +119,15 @@ def read_texts(path: str, column: str | None) -> Iterator[str]:
     return (text for (text,) in read_columns(path, [column]))
 
 
-def open_columns(
-    path: str,
-    columns: Sequence[str],
-    stack: ExitStack,
-    bad_row: BadRow = _refuse,
-    every_row: bool = False,
-) -> ByteStream:
-    """Open columns of a table as tab-separated text without header, see `read_columns`; without
-    columns, plain text.
-    """
-    if not columns:
-        check_plain(path)
-        return open_stream(path, stack)
-    rows = read_columns(path, columns, bad_row, every_row=every_row)
-    return _RowStream(stack.enter_context(closing(rows)))
-
-
-class _RowStream:
-    def __init__(self, rows: Iterator[tuple[str, ...]]) -> None:
-        self._rows, self._rest = rows, bytearray()
-
-    def read(self, size: int, /) -> bytes:
-        while len(self._rest) < size and (rows := list(islice(self._rows, _ROWS_AT_A_TIME))):
-            self._rest += "".join(["\t".join(row) + "\n" for row in rows]).encode()
-        data = bytes(self._rest[:size])
-        del self._rest[:size]
-        return data
-
-
 def _make_texts(values: list[Any], columns: Sequence[str]) -> str | None:
-    """Convert the first values to texts in place; return an error text if one of them is not valid."""
+    """Convert the first values to texts in place; return an error text for a wrong value."""
     for place, column in enumerate(columns):
         value = values[place]
         if not isinstance(value, str):
-            advice = (
-                "name the columns with --columns"
-                if column.startswith(f"{TRANSLATION}.")
-                else "give a text"
-            )
-            return (
-                f"has {'no value' if value is None else short(value, 40)} in column {column!r};"
-                f" {advice}"
-            )
+            shown = "no value" if value is None else short(value, 40)
+            is_nested = column.startswith(f"{TRANSLATION}.")
+            advice = "name the columns with --columns" if is_nested else "give a text"
+            return f"has {shown} in column {column!r}; {advice}"
         if not value.isprintable():  # nearly all are
             if _NOT_UTF8.search(value):
                 return f"is not UTF-8 in column {column!r}; convert the file, e.g. with iconv"
@@ -167,20 +138,24 @@ def _make_texts(values: list[Any], columns: Sequence[str]) -> str | None:
 def _places(path: str, names: list[str], wanted: Sequence[str]) -> list[int]:
     for column in wanted:
         if names.count(column) != 1:
-            seen = f"{'two columns' if column in names else 'no column'} {column!r}"
-            known = f"its columns are {one_line(', '.join(names))}"
-            raise TextError(f"{stream_name(path)}: {seen} ({known}); correct the name")
-    return list(map(names.index, wanted))
+            problem = "two columns" if column in names else "no column"
+            raise TextError(
+                f"{stream_name(path)}: {problem} {column!r}"
+                f" (its columns are {one_line(', '.join(names))}); correct the name"
+            )
+    return [names.index(column) for column in wanted]
 
 
 def _lines(path: str) -> Iterator[str]:
-    r"""Yield lines with their `\n`; bytes that are not UTF-8 become surrogates, detected when a
-    cell is used.
+    r"""Yield lines with their `\n`; bytes that are not UTF-8 become surrogates.
+
+    They are detected when a cell is used.
     """
     mark = streams.BYTE_ORDER_MARK
     with ExitStack() as stack:
         for block in streams.read_blocks(stream_name(path), open_stream(path, stack)):
-            text, mark = block.removeprefix(mark).decode("utf-8", "surrogateescape") + "\n", b""
+            text = block.removeprefix(mark).decode("utf-8", "surrogateescape") + "\n"
+            mark = b""
             if "\r" in text:
                 text = streams.TRAILING_RETURNS.sub("", text).replace("\r", " ")
             yield from io.StringIO(text, newline="\n")
@@ -190,20 +165,18 @@ def _json_rows(path: str, wanted: Sequence[str]) -> _Rows:
     for number, line in enumerate(_lines(path), 1):
         if line.isspace():
             yield number, None
+            continue
+        try:
+            row = json.loads(line)
+            values = [_json_value(row, column) for column in wanted]
+        except (ValueError, AttributeError, RecursionError) as error:
+            yield number, f"is not a JSON object ({one_line(error)}); correct it"
         else:
-            try:
-                row = json.loads(line)
-                values = [_json_value(row, column) for column in wanted]
-            except (ValueError, AttributeError, RecursionError) as error:
-                yield number, f"is not a JSON object ({one_line(error)}); correct it"
-            else:
-                yield number, values
+            yield number, values
 
 
 def _json_value(row: dict[str, Any], column: str) -> Any:
-    """Return the value of a column, or of a member of a column (`translation.en`); None if there is
-    none.
-    """
+    """Return the value of a column, or of a member of a column (`translation.en`), or None."""
     if column in row or "." not in column:
         return row.get(column)
     parent, _, member = column.partition(".")
@@ -221,16 +194,16 @@ def _parquet_rows(path: str, wanted: Sequence[str]) -> _Rows:
         names = _parquet_columns(file.schema_arrow)
         _places(path, list(names), wanted)
         columns = list(dict.fromkeys(names[name][0] for name in wanted))
-        batches = file.iter_batches(_ROWS_AT_A_TIME, columns=columns, use_threads=False)
-        rows = (
-            zip(*(_parquet_values(batch, names[name]) for name in wanted), strict=True)
-            for batch in batches
-        )
-        yield from enumerate(map(list, chain.from_iterable(rows)), 1)
+        number = 0
+        for batch in file.iter_batches(_BATCH_ROWS, columns=columns, use_threads=False):
+            values = [_parquet_values(batch, names[name]) for name in wanted]
+            for row in zip(*values, strict=True):
+                number += 1
+                yield number, list(row)
 
 
 def _parquet_columns(schema: Any) -> dict[str, tuple[str, ...]]:
-    """Return name -> path of the columns of a Parquet file, and of the members of its structures."""
+    """Return name -> path of the columns of a Parquet file, and of members of its structures."""
     import pyarrow as pa
 
     columns: dict[str, tuple[str, ...]] = {name: (name,) for name in schema.names}
@@ -242,9 +215,7 @@ def _parquet_columns(schema: Any) -> dict[str, tuple[str, ...]]:
 
 
 def _parquet_values(batch: Any, path: tuple[str, ...]) -> list[Any]:
-    """Return the values of a column of a batch, or of a member of a column, None where a row has
-    none.
-    """
+    """Return the values of a column of a batch, or of a member of a column, with None for none."""
     values = batch.column(path[0]).to_pylist()
     for member in path[1:]:
         values = [None if value is None else value[member] for value in values]
@@ -252,12 +223,13 @@ def _parquet_values(batch: Any, path: tuple[str, ...]) -> list[Any]:
 
 
 def _delimiter(header: str, wanted: Sequence[str]) -> str:
-    """Return the delimiter of a CSV file: one that separates the wanted names, or the most cells."""
-    widths: dict[str, tuple[int, int]] = {}
-    for delimiter in _DELIMITERS:
+    """Return the delimiter of a CSV file: one that separates the wanted names, or most cells."""
+
+    def columns(delimiter: str) -> tuple[int, int]:
         cells = next(csv.reader([header], delimiter=delimiter), [])
-        widths[delimiter] = (len(set(wanted) & set(cells)), len(cells))
-    return max(_DELIMITERS, key=widths.__getitem__)
+        return len(set(wanted) & set(cells)), len(cells)
+
+    return max(_DELIMITERS, key=columns)
 
 
 def _until_header(lines: Iterator[str]) -> Iterator[str]:
@@ -272,29 +244,32 @@ def _cell_rows(path: str, wanted: Sequence[str]) -> _Rows:
     # Python's default is 128 KiB
     csv.field_size_limit(max(csv.field_size_limit(), streams.MAX_LINE_BYTES))
     lines = _lines(path)
-    form: dict[str, Any] = {"delimiter": "\t", "quoting": csv.QUOTE_NONE}
     if table_form(path) == CSV:
-        first = list(_until_header(lines))
-        lines = chain(first, lines)
-        form = {"delimiter": _delimiter("".join(first[-1:]), wanted)}
-    reader = csv.reader(lines, strict=True, **form)
+        beginning = list(_until_header(lines))
+        delimiter = _delimiter("".join(beginning[-1:]), wanted)
+        reader = csv.reader(chain(beginning, lines), strict=True, delimiter=delimiter)
+    else:
+        delimiter = "\t"
+        reader = csv.reader(lines, strict=True, delimiter=delimiter, quoting=csv.QUOTE_NONE)
     rows: Iterator[list[str]] = iter(reader)
     try:
-        names = next(filter(None, rows), [])
-        if all(map(str.isdecimal, wanted)) and not set(wanted) <= set(names):
-            rows, names = chain([names], rows), list(map(str, range(1, len(names) + 1)))
-        places, width = _places(path, names, wanted), len(names)
+        names = next((cells for cells in rows if cells), [])
+        width = len(names)
+        if all(column.isdecimal() for column in wanted) and not set(wanted) <= set(names):
+            rows = chain([names], rows)
+            names = [str(number) for number in range(1, width + 1)]
+        places = _places(path, names, wanted)
         for cells in rows:
             if not cells:
                 yield reader.line_num, None
             elif len(cells) == width:
                 yield reader.line_num, [cells[place] for place in places]
             else:
-                seen = f"has {len(cells)} cells, but the first row has {width}"
-                advice = f"a CSV cell with {form['delimiter']!r} needs quotation marks around it"
-                yield reader.line_num, f"{seen}; {advice}"
+                problem = f"has {len(cells)} cells, but the first row has {width}"
+                advice = f"a CSV cell with {delimiter!r} needs quotation marks around it"
+                yield reader.line_num, f"{problem}; {advice}"
     except csv.Error as error:  # of unknown size: an open quotation mark may span many rows
-        seen = f"line {reader.line_num} is not CSV ({one_line(error)})"
         raise TextError(
-            f"{stream_name(path)}: {seen}; close or double its quotation marks"
+            f"{stream_name(path)}: line {reader.line_num} is not CSV ({one_line(error)});"
+            " close or double its quotation marks"
         ) from error

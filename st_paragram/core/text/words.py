@@ -1,8 +1,7 @@
-"""Letters and words of any script, as parts of regular expressions (version 1 of `regex`) and as
-functions.
+"""Letters and words of any script, as parts of regular expressions and as functions.
 
-A mark is a letter, too: without vowel signs and tone marks, many words of Hindi, Thai or Burmese
-are the same.
+The expressions are for version 1 of `regex`. A mark is a letter, too: without vowel signs and tone
+marks, many words of Hindi, Thai or Burmese are the same.
 """
 
 from __future__ import annotations
@@ -26,8 +25,9 @@ _TWO_LETTERS = regex.compile(
 
 
 def split_words(text: str) -> list[str]:
-    """Return runs of letters, marks and digits; a character of a script without spaces, with its
-    marks, is a word.
+    """Return runs of letters, marks and digits.
+
+    In scripts without spaces, each character with its marks is a word.
     """
     return _WORD.findall(text)
 

@@ -1,6 +1,4 @@
-"""Base classes of cleaning steps: a filter returns a reason for each row to drop, a repair fixes
-the text of rows.
-"""
+"""Base classes of cleaning steps: filters, which drop rows, and repairs, which change rows."""
 
 from __future__ import annotations
 
@@ -17,24 +15,23 @@ from typing_extensions import dataclass_transform
 from st_paragram.core.settings import settings
 
 Row = tuple[str, ...]
-"""Two texts in their original case, with words separated by single spaces, followed by further columns."""
+"""Two texts in their original case, with single spaces, followed by further columns."""
 
 _Options = TypeVar("_Options")
 _Choice = TypeVar("_Choice")
-AnyOf = Annotated[
-    tuple[_Choice, ...],
-    BeforeValidator(
-        lambda value: tuple(dict.fromkeys(value if isinstance(value, (tuple, list)) else (value,)))
-    ),
-]
+
+
+def _distinct(value: Any) -> tuple[Any, ...]:
+    return tuple(dict.fromkeys(value)) if isinstance(value, tuple | list) else (value,)
+
+
+AnyOf = Annotated[tuple[_Choice, ...], BeforeValidator(_distinct)]
 """Distinct choices in the given order; a single choice need not be in a list."""
 
 
 @dataclass_transform(frozen_default=True)
 def options(cls: type[_Options]) -> type[_Options]:
-    """Make a class of `settings` whose errors begin with the name of the step: `ratio: max is 0.5;
-    ...`.
-    """
+    """Make a class of `settings` whose errors begin with the name of the step."""
     return settings(cls, f"{cls.name}: ")  # type: ignore[attr-defined]
 
 
@@ -53,23 +50,24 @@ class RowStep(ABC):
     reasons: ClassVar[tuple[str, ...]] = ()
 
     def identity(self) -> dict[str, Any]:
-        """Return everything that the results depend on, as JSON values: options, and digests of
-        files that are read.
-        """
+        """Return all that the results depend on, as JSON values: options, digests of files."""
         return dict(to_jsonable_python(asdict(self)))  # type: ignore[call-overload]
 
 
 class RowFilter(RowStep):
-    """A step that drops rows."""
+    """A step that drops rows; it defines `reason`, or `reject` to look at many rows at once."""
 
-    @abstractmethod
+    def reason(self, row: Row) -> str | None:
+        """Return the reason to drop a row, or None to keep it."""
+        raise NotImplementedError
+
     def reject(self, rows: Sequence[Row]) -> list[str | None]:
         """Return, for each row, the reason to drop it, or None to keep it."""
+        return [self.reason(row) for row in rows]
 
 
 class RowRepair(RowStep):
-    """A step that changes the text of rows; reports count the changed rows as `repairs`, explained
-    by `note`.
+    """A step that changes rows; reports count them as `repairs`, explained by `note`.
 
     A step may also be a filter. Then it sees the repaired rows.
     """
@@ -78,8 +76,8 @@ class RowRepair(RowStep):
     note: ClassVar[str]
 
     @abstractmethod
-    def repair(self, rows: Sequence[Row]) -> list[Row]:
-        """Return the same number of rows, in order; unchanged rows are the same objects."""
+    def repair(self, row: Row) -> Row:
+        """Return the repaired row; an unchanged row is the same object."""
 
 
 def apply_steps(
@@ -91,17 +89,18 @@ def apply_steps(
         The rows (a dropped row as its filter saw it), the reason for each row, or None if it is
         kept, and the number of rows that each repair changed.
     """
-    rows, repaired = list(rows), Counter[str]()
+    rows = list(rows)
+    repaired = Counter[str]()
     reasons: list[str | None] = [None] * len(rows)
     for step in steps:
-        left = [place for place, reason in enumerate(reasons) if reason is None]
-        seen = [rows[place] for place in left]
+        places = [place for place, reason in enumerate(reasons) if reason is None]
+        remaining = [rows[place] for place in places]
         if isinstance(step, RowRepair):
-            for place, row in zip(left, step.repair(seen), strict=True):
+            remaining = [step.repair(row) for row in remaining]
+            for place, row in zip(places, remaining, strict=True):
                 repaired[step.repairs] += row is not rows[place]
                 rows[place] = row
-            seen = [rows[place] for place in left]
         if isinstance(step, RowFilter):
-            for place, reason in zip(left, step.reject(seen), strict=True):
+            for place, reason in zip(places, step.reject(remaining), strict=True):
                 reasons[place] = reason
     return rows, reasons, repaired

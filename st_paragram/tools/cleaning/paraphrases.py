@@ -1,6 +1,4 @@
-"""Filters for paraphrases and for rows with further columns: `overlap`, `paraphrase_score` and
-`label`.
-"""
+"""Filters for paraphrases and further columns: `overlap`, `paraphrase_score` and `label`."""
 
 from __future__ import annotations
 
@@ -8,7 +6,7 @@ import math
 import multiprocessing
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import regex
@@ -37,25 +35,32 @@ class Overlap(RowFilter):
     with fewer trigrams; `tokens` defines words. A text of fewer than three words has no overlap.
     """
 
-    name: ClassVar[str] = "overlap"
-    reasons: ClassVar[tuple[str, ...]] = ("n-gram overlap",)
+    name = "overlap"
+    reasons = ("n-gram overlap",)
 
     max_overlap: float = setting(0.7, "maximum share of word trigrams in common", ge=0, le=1)
     lower_case: bool = setting(True, "ignore case")
 
-    def reject(self, rows: Sequence[Row]) -> list[str | None]:
-        """Return "n-gram overlap" for rows above the limit."""
-        over = (trigram_overlap(row[0], row[1], self.lower_case) > self.max_overlap for row in rows)
-        return [self.reasons[0] if each else None for each in over]
+    def reason(self, row: Row) -> str | None:
+        """Return the reason to drop a row, or None to keep it."""
+        overlap = trigram_overlap(row[0], row[1], self.lower_case)
+        return "n-gram overlap" if overlap > self.max_overlap else None
 
 
 def trigram_overlap(first: str, second: str, lower_case: bool = True) -> float:
-    """Return the share of the distinct trigrams in one text, the one with fewer, that are also in
-    the other.
-    """
-    words = (tokens(text.lower() if lower_case else text) for text in (first, second))
-    one, other = (set(zip(each, each[1:], each[2:], strict=False)) for each in words)
-    return len(one & other) / max(min(len(one), len(other)), 1)
+    """Return the share of distinct trigrams of the text with fewer that the other text has."""
+    if lower_case:
+        first = first.lower()
+        second = second.lower()
+    first_trigrams = _trigrams(first)
+    second_trigrams = _trigrams(second)
+    fewer = min(len(first_trigrams), len(second_trigrams))
+    return len(first_trigrams & second_trigrams) / max(fewer, 1)
+
+
+def _trigrams(text: str) -> set[tuple[str, str, str]]:
+    words = tokens(text)
+    return set(zip(words, words[1:], words[2:], strict=False))
 
 
 def tokens(text: str) -> list[str]:
@@ -77,8 +82,8 @@ class ParaphraseScore(RowFilter):
     The score is a number in a further column, or the cosine of the embeddings of the two texts.
     """
 
-    name: ClassVar[str] = "paraphrase_score"
-    reasons: ClassVar[tuple[str, ...]] = ("score too low", "score too high", "no known token")
+    name = "paraphrase_score"
+    reasons = ("score too low", "score too high", "no known token")
 
     low: float = setting(0.4, "minimum score")
     high: float = setting(1.0, "maximum score")
@@ -99,21 +104,18 @@ class ParaphraseScore(RowFilter):
             )
 
     def reject(self, rows: Sequence[Row]) -> list[str | None]:
-        """Return "score too low" or "score too high" for rows outside the limits; a score must be a
-        number.
+        """Return the reason for rows with a score outside the limits.
 
-        With a model, return "no known token" for rows with a text in which the model knows no
-        token.
+        With a model, the reason of rows with a text without a known token is "no known token".
         """
-        return [self._reason(score) for score in self.scores(rows)]
+        return [self._reason_of_score(score) for score in self.scores(rows)]
 
-    def _reason(self, score: float) -> str | None:
-        too_low, too_high, no_known_token = self.reasons
+    def _reason_of_score(self, score: float) -> str | None:
         if math.isnan(score):
-            return no_known_token
+            return "no known token"
         if score < self.low:
-            return too_low
-        return too_high if score > self.high else None
+            return "score too low"
+        return "score too high" if score > self.high else None
 
     def scores(self, rows: Sequence[Row]) -> list[float]:
         """Return the scores of rows; NaN if the model knows no token of a text."""
@@ -124,9 +126,8 @@ class ParaphraseScore(RowFilter):
         first = unit_embeddings(self._encoder, [row[0] for row in rows], normalize_embeddings=True)
         second = unit_embeddings(self._encoder, [row[1] for row in rows], normalize_embeddings=True)
         # Rounding may raise the cosine of equal texts above 1, so that `high` would drop them.
-        scores = np.minimum(
-            np.einsum("nd,nd->n", first.vectors, second.vectors, dtype=np.float64), 1.0
-        )
+        cosines = np.einsum("nd,nd->n", first.vectors, second.vectors, dtype=np.float64)
+        scores = np.minimum(cosines, 1.0)
         scores[~(first.known & second.known)] = math.nan
         return scores.tolist()
 
@@ -143,8 +144,10 @@ class ParaphraseScore(RowFilter):
     def _given(self, row: Row) -> float:
         text = further_column(row, self.column or 0, self.name)
         if not _NUMBER.fullmatch(text):
-            seen = f"{short(text, 40)} in column {self.column} after the two texts is not a number"
-            raise TextError(f"{self.name}: {seen}; check the columns")
+            raise TextError(
+                f"{self.name}: {short(text, 40)} in column {self.column} after the two texts is not"
+                " a number; check the columns"
+            )
         return float(text)
 
     @cached_property
@@ -164,23 +167,23 @@ class ParaphraseScore(RowFilter):
 class Label(RowFilter):
     """Keep rows with a given value in a further column, for example a language label."""
 
-    name: ClassVar[str] = "label"
-    reasons: ClassVar[tuple[str, ...]] = ("other label",)
+    name = "label"
+    reasons = ("other label",)
 
     column: int = setting(..., "column of the label; 0: the first column after the two texts", ge=0)
     value: str = setting(..., "required label, compared exactly")
 
-    def reject(self, rows: Sequence[Row]) -> list[str | None]:
-        """Return "other label" for rows with another value."""
-        labels = (further_column(row, self.column, self.name) for row in rows)
-        return [None if label == self.value else self.reasons[0] for label in labels]
+    def reason(self, row: Row) -> str | None:
+        """Return the reason to drop a row, or None to keep it."""
+        label = further_column(row, self.column, self.name)
+        return None if label == self.value else "other label"
 
 
 def further_column(row: Row, column: int, wanted: str) -> str:
     """Return a column after the two texts, from 0; the error names the filter that needs it."""
     if 2 + column < len(row):
         return row[2 + column]
-    seen = f"a row has {len(row)} columns ({short(' | '.join(row[:2]), 80)})"
     raise TextError(
-        f"{wanted}: {seen}, but column {column} after the two texts is needed; check the columns"
+        f"{wanted}: a row has {len(row)} columns ({short(' | '.join(row[:2]), 80)}), but column"
+        f" {column} after the two texts is needed; check the columns"
     )

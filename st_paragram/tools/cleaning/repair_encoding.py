@@ -1,14 +1,12 @@
-"""The repair `repair_encoding`: UTF-8 that was read as another encoding ("donâ€™t"), repaired by
-the library ftfy.
+"""The repair `repair_encoding` of UTF-8 that was read as another encoding, by the library ftfy.
 
 Source: R. Speer (2019), ftfy, Zenodo, doi:10.5281/zenodo.2591652; https://ftfy.readthedocs.io.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from types import ModuleType
-from typing import Any, ClassVar
+from typing import Any
 
 from st_paragram.core.extras import require
 from st_paragram.tools.cleaning.base import Row, RowRepair, options
@@ -25,18 +23,15 @@ class RepairEncoding(RowRepair):
     entities and the width of characters are not changed.
     """
 
-    name: ClassVar[str] = "repair_encoding"
-    repairs: ClassVar[str] = "repair_encoding"
-    note: ClassVar[str] = "rows that had been read in a wrong encoding (repaired)"
+    name = "repair_encoding"
+    repairs = "repair_encoding"
+    note = "rows that had been read in a wrong encoding (repaired)"
 
-    def repair(self, rows: Sequence[Row]) -> list[Row]:
-        """Return the rows with repaired texts; unchanged rows are the same objects."""
-        _ftfy()  # check the installation at once, not at the first broken text
-        repaired = [
-            (*(text if text.isascii() else _repaired(text) for text in row[:2]), *row[2:])
-            for row in rows
-        ]
-        return [row if new == row else new for row, new in zip(rows, repaired, strict=True)]
+    def repair(self, row: Row) -> Row:
+        """Return a row with repaired texts."""
+        first = _repaired(row[0])
+        second = _repaired(row[1])
+        return row if (first, second) == row[:2] else (first, second, *row[2:])
 
     def identity(self) -> dict[str, Any]:
         """Return the version of ftfy."""

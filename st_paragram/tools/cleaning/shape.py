@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+import re
 from functools import cache
-from typing import ClassVar, Literal
+from typing import Literal
 
 import regex
 
@@ -16,6 +16,7 @@ from st_paragram.tools.cleaning.languages import scripts
 from st_paragram.tools.cleaning.text import (
     HAN_LETTERS,
     KANA_LETTERS,
+    has_letter,
     is_unsegmented,
     letters,
     normalized_key,
@@ -24,9 +25,15 @@ from st_paragram.tools.cleaning.text import (
 
 logger = logging.getLogger(__name__)
 
-_WORD = 5  # letters that count as a word in scripts without spaces
-# minimum of a word and of a side to count as copied, since names are the same
-_FEWEST_LETTERS, _FEWEST_WORDS = 3, 4
+_WORD_LETTERS = 5  # letters that count as a word in scripts without spaces
+# Minimum of a word and of a side to count as copied, since names are the same
+_MIN_LETTERS = 3
+_MIN_WORDS = 4
+# Letters of a script; letters without a script are symbols like the micro sign, letters of formulas
+# or modifiers.
+_OF_ANY_SCRIPT = regex.compile(r"[\p{L}--\p{Script=Zyyy}--\p{Script=Zinh}]", regex.VERSION1)
+# Characters that may be letters of another script than Latin: all beyond Latin and punctuation
+_MAY_BE_FOREIGN = re.compile("[\xb5\u0250-\u200f\u2070-\U0010ffff]")
 
 
 @options
@@ -37,8 +44,8 @@ class Length(RowFilter):
     both sides are checked by default (see `length_on`).
     """
 
-    name: ClassVar[str] = "length"
-    reasons: ClassVar[tuple[str, ...]] = ("empty side", "too short", "too long")
+    name = "length"
+    reasons = ("empty side", "too short", "too long")
 
     min_length: int = setting(
         3, "minimum words per side, or characters in a script without spaces", ge=1
@@ -54,56 +61,55 @@ class Length(RowFilter):
     def __post_init__(self) -> None:
         """Check that the limits are not contradictory."""
         for option in ("max_length", "max_characters"):
-            if (value := getattr(self, option)) < self.min_length:
+            value = getattr(self, option)
+            if value < self.min_length:
                 raise SettingsError(
                     f"{option} is {value}; it must be at least min_length ({self.min_length})"
                 )
 
-    def reject(self, rows: Sequence[Row]) -> list[str | None]:
-        """Return for each row the reason to drop it, or None to keep it."""
-        checked = 1 if self.length_on == "english" else 2
-        return [
-            (
-                next(filter(None, map(self._reason, row[:checked])), None)
-                if row[0] and row[1]
-                else self.reasons[0]
-            )
-            for row in rows
-        ]
+    def reason(self, row: Row) -> str | None:
+        """Return the reason to drop a row, or None to keep it."""
+        if not row[0] or not row[1]:
+            return "empty side"
+        reason = self._reason_of_side(row[0])
+        if reason is None and self.length_on == "both":
+            reason = self._reason_of_side(row[1])
+        return reason
 
-    def _reason(self, text: str) -> str | None:
-        unsegmented = is_unsegmented(text)
-        length = len(text) - text.count(" ") if unsegmented else words(text)
-        most = self.max_characters if unsegmented else self.max_length
-        _, short, long = self.reasons
-        return short if length < self.min_length else long if length > most else None
+    def _reason_of_side(self, text: str) -> str | None:
+        length = words(text)
+        maximum = self.max_length
+        if is_unsegmented(text):
+            length = len(text) - text.count(" ")
+            maximum = self.max_characters
+        if length < self.min_length:
+            return "too short"
+        return "too long" if length > maximum else None
 
 
 @options
 class Ratio(RowFilter):
-    """Drop pairs whose longer side has more words than `max` times the words of the shorter side
-    plus `slack`.
+    """Drop pairs with more words on a side than `max` times those of the other, plus `slack`.
 
     If a side is in a script without spaces between words, every five letters of both sides count as
     a word; a Han character counts as three letters and a kana as two, as measured on translations.
     """
 
-    name: ClassVar[str] = "ratio"
-    reasons: ClassVar[tuple[str, ...]] = ("length ratio",)
+    name = "ratio"
+    reasons = ("length ratio",)
 
     max: float = setting(2.5, "maximum ratio of the two sides' numbers of words", ge=1)
     slack: float = setting(3.0, "words allowed in addition to the ratio, for short sentences", ge=0)
 
-    def reject(self, rows: Sequence[Row]) -> list[str | None]:
-        """Return "length ratio" for rows above it."""
-        return [self.reasons[0] if self._differ(row[0], row[1]) else None for row in rows]
-
-    def _differ(self, first: str, second: str) -> bool:
+    def reason(self, row: Row) -> str | None:
+        """Return the reason to drop a row, or None to keep it."""
+        first, second = row[:2]
         if is_unsegmented(first) or is_unsegmented(second):
-            shorter, longer = sorted((letters(first) / _WORD, letters(second) / _WORD))
+            lengths = (letters(first) / _WORD_LETTERS, letters(second) / _WORD_LETTERS)
         else:
-            shorter, longer = sorted((words(first), words(second)))
-        return longer > self.max * shorter + self.slack
+            lengths = (words(first), words(second))
+        is_above = max(lengths) > self.max * min(lengths) + self.slack
+        return "length ratio" if is_above else None
 
 
 @options
@@ -118,48 +124,46 @@ class Copied(RowFilter):
     words of prose.
     """
 
-    name: ClassVar[str] = "copied"
-    reasons: ClassVar[tuple[str, ...]] = ("identical sides", "mostly copied")
+    name = "copied"
+    reasons = ("identical sides", "mostly copied")
 
     max_share: float = setting(
         0.8, "maximum share of words on both sides; 1 drops only identical sides", ge=0, le=1
     )
 
-    def reject(self, rows: Sequence[Row]) -> list[str | None]:
-        """Return for each row the reason to drop it, or None to keep it."""
-        return [self._reason(row[0], row[1]) for row in rows]
+    def reason(self, row: Row) -> str | None:
+        """Return the reason to drop a row, or None to keep it."""
+        first, second = row[:2]
+        key = normalized_key(first)
+        if key and key == normalized_key(second):
+            return "identical sides"
+        first_words = set(first.split(" "))
+        second_words = set(second.split(" "))
+        shared = _count(first_words & second_words)
+        if shared <= self.max_share * _MIN_WORDS:  # most pairs
+            return None
+        count = max(_count(first_words), _count(second_words))
+        is_copied = count >= _MIN_WORDS and shared > self.max_share * count
+        return "mostly copied" if is_copied else None
 
-    def _reason(self, first: str, second: str) -> str | None:
-        identical, copied = self.reasons
-        if normalized_key(first) == normalized_key(second) != "":
-            return identical
-        one, other = _counted(first), _counted(second)
-        most = max(len(one), len(other))
-        return (
-            copied if most >= _FEWEST_WORDS and len(one & other) > self.max_share * most else None
-        )
 
-
-def _counted(text: str) -> set[str]:
-    return {
-        word
-        for word in text.split(" ")
-        if len(word) >= _FEWEST_LETTERS and any(map(str.isalpha, word))
-    }
+def _count(words: set[str]) -> int:
+    """Count words that are long enough and have a letter."""
+    long_words = [word for word in words if len(word) >= _MIN_LETTERS]
+    return sum([has_letter(word) for word in long_words])
 
 
 @options
 class Script(RowFilter):
-    """Drop pairs with a side that has no letters, or too few letters of the scripts of its
-    language.
+    """Drop pairs with a side that has no letters, or too few of the scripts of its language.
 
     A Han character counts as three letters and a kana as two, so that names and code in Latin
     letters do not outweigh a Chinese sentence. If the script of a language is unknown, its sides
     need only have letters.
     """
 
-    name: ClassVar[str] = "script"
-    reasons: ClassVar[tuple[str, ...]] = ("no letters", "wrong script")
+    name = "script"
+    reasons = ("no letters", "wrong script")
 
     languages: tuple[str, str]
     min_share: float = setting(
@@ -171,34 +175,36 @@ class Script(RowFilter):
         for code in self.languages:
             _warn_if_unknown(code)
 
-    def reject(self, rows: Sequence[Row]) -> list[str | None]:
-        """Return for each row the reason to drop it, or None to keep it."""
-        first, second = map(scripts, self.languages)
-        return [self._reason(row[0], first) or self._reason(row[1], second) for row in rows]
+    def reason(self, row: Row) -> str | None:
+        """Return the reason to drop a row, or None to keep it."""
+        first, second = self.languages
+        reason = self._reason_of_side(row[0], scripts(first))
+        return reason or self._reason_of_side(row[1], scripts(second))
 
-    def _reason(self, text: str, names: tuple[str, ...]) -> str | None:
-        no_letters, wrong = self.reasons
-        if text.isascii() and names[:1] == ("Latn",):
-            return None if any(map(str.isalpha, text)) else no_letters
-        count = len(_OF_ANY_SCRIPT.findall(text))
-        if not count or not names:
-            return None if count else no_letters
+    def _reason_of_side(self, text: str, names: tuple[str, ...]) -> str | None:
+        if names[:1] == ("Latn",) and not _MAY_BE_FOREIGN.search(text):
+            return None if has_letter(text) else "no letters"
+        if not names:
+            return None if _OF_ANY_SCRIPT.search(text) else "no letters"
         own = len(_of_scripts(names).findall(text))
-        foreign = count - own
-        own *= KANA_LETTERS if "Hira" in names else HAN_LETTERS if "Hani" in names else 1
-        return wrong if own < self.min_share * (own + foreign) else None
-
-
-# Letters of a script; letters without a script are symbols like the micro sign, letters of formulas
-# or modifiers.
-_OF_ANY_SCRIPT = regex.compile(r"[\p{L}--\p{Script=Zyyy}--\p{Script=Zinh}]", regex.VERSION1)
+        weight = 1
+        if "Hira" in names:
+            weight = KANA_LETTERS
+        elif "Hani" in names:
+            weight = HAN_LETTERS
+        if own and own * weight >= self.min_share * (own * weight + len(text)):
+            return None  # even if all others were foreign letters
+        count = len(_OF_ANY_SCRIPT.findall(text))
+        if not count:
+            return "no letters"
+        is_wrong = own * weight < self.min_share * (own * weight + count - own)
+        return "wrong script" if is_wrong else None
 
 
 @cache
 def _of_scripts(names: tuple[str, ...]) -> regex.Pattern[str]:
-    return regex.compile(
-        "[" + "".join(rf"[\p{{L}}&&\p{{Script={name}}}]" for name in names) + "]", regex.VERSION1
-    )
+    classes = "".join([rf"[\p{{L}}&&\p{{Script={name}}}]" for name in names])
+    return regex.compile(f"[{classes}]", regex.VERSION1)
 
 
 @cache

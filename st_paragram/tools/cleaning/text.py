@@ -1,10 +1,10 @@
-"""Properties of texts for filters: script, length in words or letters, and a key without
-punctuation.
-"""
+"""Properties of texts for filters: script, length, and a key without punctuation."""
 
 from __future__ import annotations
 
+import re
 import unicodedata
+from functools import lru_cache
 
 import regex
 
@@ -19,13 +19,17 @@ POINTS = (
 )
 # Letters of an alphabet that correspond to one Han character: 2.85, measured on English and Chinese
 # translations.
-HAN_LETTERS, KANA_LETTERS = 3, 2
+HAN_LETTERS = 3
+KANA_LETTERS = 2
 
 _UNSEGMENTED = regex.compile(f"[{UNSEGMENTED}]")
 _LETTERS = regex.compile(
     rf"[\p{{L}}--[{UNSEGMENTED}]](?:[^\p{{L}} ]|[\p{{L}}--[{UNSEGMENTED}]])*", regex.VERSION1
 )
-_HAN, _KANA = regex.compile(r"\p{Han}"), regex.compile(r"[\p{Hiragana}\p{Katakana}]")
+_HAN = regex.compile(r"\p{Han}")
+_KANA = regex.compile(r"[\p{Hiragana}\p{Katakana}]")
+# Characters beyond the scripts that have spaces and punctuation: a faster search in most texts
+_MAY_BE_UNSEGMENTED = re.compile("[\u0e00-\u200f\u2070-\U0010ffff]")
 # Spacing accents become a space and a mark in compatibility form, and a capital I with a dot
 # becomes i and a dot.
 _ACCENT = regex.compile(r"[\u0300-\u036f]")
@@ -33,18 +37,22 @@ _NO_ACCENT = regex.compile(r"(?<= )[\u0300-\u036f]+|(?<=i)\u0307")
 _IGNORED = regex.compile(
     rf"[^[{LETTERS}]--[\p{{Default_Ignorable_Code_Point}}{POINTS}]]+", regex.VERSION1
 )
+_CACHED_KEYS = 4096  # several filters need the keys of a batch of rows
 _LOWER = bytes(range(256)).lower()
 _DROPPED = bytes(code for code in range(128) if not chr(code).isalnum())
 
 
 def is_unsegmented(text: str) -> bool:
-    """Whether a text has more characters of scripts without spaces than words with letters of other
-    scripts.
-    """
-    if text.isascii():
+    """Whether a text has more characters of scripts without spaces than words of others."""
+    if text.isascii() or not _MAY_BE_UNSEGMENTED.search(text):
         return False
     count = len(_UNSEGMENTED.findall(text))
     return count > 0 and count > len(_LETTERS.findall(text))
+
+
+def has_letter(text: str) -> bool:
+    """Whether a text has a letter."""
+    return any(map(str.isalpha, text))
 
 
 def words(text: str) -> int:
@@ -55,15 +63,13 @@ def words(text: str) -> int:
 def letters(text: str) -> int:
     """Count characters other than spaces; Han counts as 3 and kana as 2, to compare scripts."""
     count = len(text) - text.count(" ")
-    if text.isascii():
-        return count
-    return (
-        count
-        + (HAN_LETTERS - 1) * len(_HAN.findall(text))
-        + (KANA_LETTERS - 1) * len(_KANA.findall(text))
-    )
+    if not text.isascii():
+        count += (HAN_LETTERS - 1) * len(_HAN.findall(text))
+        count += (KANA_LETTERS - 1) * len(_KANA.findall(text))
+    return count
 
 
+@lru_cache(_CACHED_KEYS)
 def normalized_key(text: str) -> str:
     """Return the letters, marks and digits of a text in compatibility form (NFKC), case folded.
 

@@ -60,6 +60,5 @@ class CorpusFile:
     @property
     def label(self) -> str:
         """Corpus, version, languages and address, for messages."""
-        return " ".join(
-            filter(None, (self.name, self.entry.version, "-".join(self.languages), f"({self.url})"))
-        )
+        parts = [self.name, self.entry.version, "-".join(self.languages), f"({self.url})"]
+        return " ".join([part for part in parts if part])

@@ -1,6 +1,4 @@
-"""Download files to a folder: resumed after interruptions, checked, and recorded in
-`manifest.json`.
-"""
+"""Download files to a folder, resumed after interruptions, checked, and recorded."""
 
 from __future__ import annotations
 
@@ -38,7 +36,9 @@ from st_paragram.tools.corpora.transfer import (
 logger = logging.getLogger(__name__)
 
 TRIES = 6  # in a row without progress, and starts from the first byte
-FIRST_WAIT, LONGEST_WAIT = 1.0, 120.0  # seconds between tries, doubled each time
+# Seconds between tries, doubled each time
+FIRST_WAIT = 1.0
+LONGEST_WAIT = 120.0
 _PROGRESS = 1 << 20  # new bytes that reset the count of failures
 _PASSING = (408, 425, 429, 500, 502, 503, 504)
 _GRACE = 1.0  # seconds after Ctrl-C for closing partial files
@@ -66,16 +66,14 @@ class _Version:
 
 @dataclass
 class _Tries:
-    """What the tries of one file came to in one call; a server can make none of these counts start
-    again.
-    """
+    """Counts of the tries of one file in one call, which no server can reset."""
 
     largest: int  # size that the partial file has had
     failures: int = 0  # in a row, without progress
     starts: int = 0  # from the first byte
 
     def failed(self, size: int, error: TryAgain) -> None:
-        """Count a failure after which the partial file has this size; the last failure is an error."""
+        """Count a failure, after which the partial file has this size; the last is an error."""
         progress = size >= self.largest + _PROGRESS
         self.failures = 1 if progress else self.failures + 1
         self.largest = max(self.largest, size)
@@ -92,12 +90,11 @@ class _NotThere(DownloadError):
 
 
 def download(files: Sequence[CorpusFile], folder: str | Path, parallel: int = 4) -> list[Fetched]:
-    """Download the files that the folder does not have, `parallel` at a time; if one fails, the
-    others continue.
+    """Download the files that the folder does not have, `parallel` at a time.
 
-    After a failure or Ctrl-C, the next call resumes partial files. Optional files that the server
-    lacks are left out with a warning if there is another text of the same languages. One
-    `DownloadError` names all other failures.
+    If a file fails, the others continue. After a failure or Ctrl-C, the next call resumes partial
+    files. Optional files that the server lacks are left out with a warning if there is another text
+    of the same languages. One `DownloadError` names all other failures.
     """
     folder = Path(folder)
     files = list({file.filename: file for file in files}.values())
@@ -108,30 +105,27 @@ def download(files: Sequence[CorpusFile], folder: str | Path, parallel: int = 4)
         results = _fetch_all(files, folder, parallel)
         fetched = [result for result in results if isinstance(result, Fetched)]
         _record(fetched, manifest)
-    pairs, failures = {each.file.pair for each in fetched}, []
+    pairs = {each.file.pair for each in fetched}
+    failures = []
     for file, result in zip(files, results, strict=True):
         if isinstance(result, _NotThere) and file.optional and file.pair in pairs:
             logger.warning(f"{file.label}: the corpus does not have these languages; left out")
         elif isinstance(result, DownloadError):
             failures.append(f"{file.label}: {result}")
     if failures:
-        several = (
-            f"{len(failures)} of {len(files)} files not downloaded: " if len(files) > 1 else ""
+        several = len(files) > 1
+        count = f"{len(failures)} of {len(files)} files not downloaded: " if several else ""
+        raise DownloadError(
+            f"{count}{'; '.join(failures)}; try again later, use another server (--mirror), or save"
+            f" the missing files in {folder} by hand"
         )
-        advice = (
-            f"try again later, use another server (--mirror), or save the missing files in {folder}"
-            " by hand"
-        )
-        raise DownloadError(f"{several}{'; '.join(failures)}; {advice}")
     return fetched
 
 
 def _fetch_all(
     files: Sequence[CorpusFile], folder: Path, parallel: int
 ) -> list[Fetched | DownloadError]:
-    """Fetch the files in daemon threads, since a thread that waits for a connection cannot be
-    stopped at Ctrl-C.
-    """
+    """Fetch the files in daemon threads: at Ctrl-C, waiting threads cannot be stopped."""
     stop = threading.Event()
     waiting = queue.SimpleQueue[tuple[CorpusFile, _Job]]()
     jobs = [_Job() for _ in files]
@@ -160,7 +154,7 @@ def _fetch_all(
 
 
 def _record(fetched: Sequence[Fetched], manifest: Path) -> None:
-    """Add files to the manifest: name -> address, size, SHA-256, time, corpus, license, citation."""
+    """Add files to the manifest, by name."""
     entries = {}
     if manifest.exists():
         with refused(
@@ -169,9 +163,11 @@ def _record(fetched: Sequence[Fetched], manifest: Path) -> None:
             entries = dict(read_json(manifest)["files"])
             if not all("sha256" in entry and "url" in entry for entry in entries.values()):
                 raise ValueError("its files have no address or digest")
-    for file, path in (
-        (each.file, each.path) for each in fetched if each.fresh or each.path.name not in entries
-    ):
+    for each in fetched:
+        file = each.file
+        path = each.path
+        if path.name in entries and not each.fresh:
+            continue
         entries[path.name] = {
             "url": file.url,
             "size": path.stat().st_size,
@@ -188,11 +184,9 @@ def _fetch(file: CorpusFile, path: Path, stop: threading.Event) -> Fetched | Dow
     """Download one file, with retries for temporary failures; an existing file is only checked."""
     if path.exists():
         wrong = _wrong(file, path)
-        return (
-            DownloadError(f"{path}: {wrong}; remove it to fetch it again")
-            if wrong
-            else Fetched(file, path, False)
-        )
+        if wrong:
+            return DownloadError(f"{path}: {wrong}; remove it to fetch it again")
+        return Fetched(file, path, False)
     part = path.with_name(f".{path.name}.part")  # hidden: browsers write NAME.part
     whole = False
     try:
@@ -203,9 +197,8 @@ def _fetch(file: CorpusFile, path: Path, stop: threading.Event) -> Fetched | Dow
                 whole = True
             except TryAgain as error:
                 tries.failed(_size(part), error)
-                stop.wait(
-                    min(LONGEST_WAIT, max(error.seconds, FIRST_WAIT * 2 ** (tries.failures - 1)))
-                )
+                seconds = max(error.seconds, FIRST_WAIT * 2 ** (tries.failures - 1))
+                stop.wait(min(LONGEST_WAIT, seconds))
         if not whole:
             return DownloadError("interrupted")
         wrong = _wrong(file, part)
@@ -221,12 +214,9 @@ def _fetch(file: CorpusFile, path: Path, stop: threading.Event) -> Fetched | Dow
         _origin(part).unlink()
         return error
     except DownloadError as error:
-        kept = (
-            f"; {_size(part):,} bytes are kept, and the next run resumes"
-            if _version(file, part)
-            else ""
-        )
-        return DownloadError(f"{error}{kept}")
+        if _version(file, part) is None:
+            return DownloadError(str(error))
+        return DownloadError(f"{error}; {_size(part):,} bytes are kept, and the next run resumes")
     except OSError as error:
         advice = "; free disk space" if error.errno in (errno.ENOSPC, errno.EDQUOT) else ""
         return DownloadError(f"cannot be stored ({one_line(error, about=part)}){advice}")
@@ -278,9 +268,7 @@ def _attempt(file: CorpusFile, part: Path, stop: threading.Event, tries: _Tries)
 
 
 def _is_complete(answer: requests.Response, part: Path, version: _Version) -> bool:
-    """Whether the server says that nothing of a partial file is missing, and announced this size
-    before.
-    """
+    """Whether the server says that nothing of a partial file is missing."""
     have = _size(part)
     content_range = answer.headers.get("Content-Range")
     return (
@@ -291,16 +279,11 @@ def _is_complete(answer: requests.Response, part: Path, version: _Version) -> bo
 
 
 def _announced_size(answer: requests.Response, part: Path, version: _Version) -> int:
-    """Return the size of the whole file that an answer resumes; remove the partial file if it
-    cannot be resumed.
-    """
+    """Return the size of the whole file that an answer resumes, or remove the partial file."""
     content_range = answer.headers.get("Content-Range", "")
     match = _RANGE.fullmatch(content_range)
-    if (
-        match
-        and int(match[1]) == _size(part) <= int(match[2])
-        and _validator(answer) in ("", version.validator)
-    ):
+    is_same_version = _validator(answer) in ("", version.validator)
+    if match and is_same_version and int(match[1]) == _size(part) <= int(match[2]):
         end = int(match[2]) + 1
         size = int(match[3]) if match[3] != "*" else version.size or end
         if end <= size and version.size in (None, size):
@@ -336,11 +319,12 @@ def _reason(answer: requests.Response) -> str:
 
 
 def _validator(answer: requests.Response) -> str:
-    """Return what identifies the version of a file in `If-Range` (RFC 9110, 13.1.5); empty if the
-    server has none.
-    """
-    names = (answer.headers.get(name, "") for name in ("ETag", "Last-Modified"))
-    return next((name for name in names if _VALIDATOR.fullmatch(name)), "")
+    """Return what identifies the version of a file in `If-Range` (RFC 9110, 13.1.5), if any."""
+    for name in ("ETag", "Last-Modified"):
+        validator: str = answer.headers.get(name, "")
+        if _VALIDATOR.fullmatch(validator):
+            return validator
+    return ""
 
 
 def _origin(part: Path) -> Path:
@@ -370,9 +354,10 @@ def _size(path: Path) -> int:
 
 def _wrong(file: CorpusFile, path: Path) -> str:
     """Return what is wrong with a complete file; empty if nothing is."""
-    known = file.entry.sha256.get(file.filename)
-    if known and (found := content_digest(path)) != known:
-        return f"SHA-256 {found}, but {known} is expected"
+    expected = file.entry.sha256.get(file.filename)
+    actual = content_digest(path) if expected else None
+    if actual != expected:
+        return f"SHA-256 {actual}, but {expected} is expected"
     if file.filename.endswith(".zip") and not zipfile.is_zipfile(path):
         return "not a complete zip file"
     return "" if _size(path) else "an empty file"

@@ -1,4 +1,4 @@
-"""Find files to download, given names of corpora and languages, and texts, given downloaded files."""
+"""Files to download for names of corpora and languages, and texts in downloaded files."""
 
 from __future__ import annotations
 
@@ -27,9 +27,7 @@ _UNKNOWN = Entry(
 
 
 def language_pairs(spec: str, first: str = "en") -> list[tuple[str, str]]:
-    """Pair `first` with each language of `spec`, codes joined by hyphens, such as `es` or
-    `fr-es-de`.
-    """
+    """Pair `first` with each language of `spec`, codes joined by hyphens such as `fr-es-de`."""
     codes = [code for code in spec.split("-") if code != first]
     if not codes or not all(codes) or len(set(codes)) < len(codes):
         raise SettingsError(
@@ -72,14 +70,16 @@ def set_files(
         raise SettingsError(f"unknown test set {name}; choose from {', '.join(sorted(sets))}")
     entry = sets[name]
     wanted = [code for code in languages if code != "en"] or list(entry.codes)
-    if unknown := [code for code in wanted if code not in entry.codes]:
+    unknown = [code for code in wanted if code not in entry.codes]
+    if unknown:
         raise SettingsError(f"{name} has no {', '.join(unknown)}; it has {', '.join(entry.codes)}")
-    urls = dict.fromkeys(
-        url.format(code=entry.codes[code]) for code in wanted for url in entry.urls
-    )
-    return [
-        CorpusFile(name, entry, _mirrored(url, mirror), PurePosixPath(url).name) for url in urls
-    ]
+    files = {}
+    for code in wanted:
+        for pattern in entry.urls:
+            url = pattern.format(code=entry.codes[code])
+            filename = PurePosixPath(url).name
+            files[url] = CorpusFile(name, entry, _mirrored(url, mirror), filename)
+    return list(files.values())
 
 
 def text_source(fetched: Fetched) -> TextSource:
@@ -92,7 +92,9 @@ def _named(name: str, languages: tuple[str, str]) -> CorpusFile:
     source, _, rest = name.rpartition(":")
     corpus, _, version = rest.partition("@")
     catalogue = load_catalogue()
-    corpus = next((known for known in catalogue.corpora if known.lower() == corpus.lower()), corpus)
+    for known_corpus in catalogue.corpora:
+        if known_corpus.lower() == corpus.lower():
+            corpus = known_corpus
     entry = catalogue.corpora.get(corpus)
     codes = tuple((entry or _UNKNOWN).codes.get(code, code) for code in languages)
     if source.upper() == "OPUS" and corpus:
@@ -102,10 +104,9 @@ def _named(name: str, languages: tuple[str, str]) -> CorpusFile:
         version = version or entry.version
         url = catalogue.opus.format(corpus=corpus, version=version, pair="-".join(sorted(codes)))
     else:
-        others = "for other corpora of OPUS, write for example OPUS:NLLB"
         raise SettingsError(
             f"--corpus {name}: not in the catalog, which has {', '.join(catalogue.corpora)};"
-            f" {others}"
+            " for other corpora of OPUS, write for example OPUS:NLLB"
         )
     entry = (entry or _UNKNOWN).model_copy(update={"version": version})
     filename = re.sub(r"[^\w.@-]", "_", f"{corpus}-{version}.{'-'.join(sorted(codes))}.txt.zip")
@@ -118,14 +119,13 @@ def _in_opus(name: str, version: str, codes: tuple[str, ...]) -> dict[str, str]:
 
     query = {"corpus": name, "source": codes[0], "target": codes[1], "preprocessing": "moses"}
     address = f"{OPUS_INDEX}?{urlencode({**query, 'version': version or 'latest'})}"
+    rows = []
     try:
-        rows = [
-            row
-            for row in json.loads(read_limited(address, _INDEX_SIZE))["corpora"]
-            if (row["corpus"].lower(), {row["source"], row["target"]}) == (name.lower(), {*codes})
-            and version in ("", row["version"])
-            and row["url"].endswith(".txt.zip")
-        ]
+        for row in json.loads(read_limited(address, _INDEX_SIZE))["corpora"]:
+            is_corpus = row["corpus"].lower() == name.lower() and version in ("", row["version"])
+            is_pair = {row["source"], row["target"]} == set(codes)
+            if is_corpus and is_pair and row["url"].endswith(".txt.zip"):
+                rows.append(row)
     except (
         TryAgain,
         DownloadError,
@@ -135,16 +135,20 @@ def _in_opus(name: str, version: str, codes: tuple[str, ...]) -> dict[str, str]:
         ValueError,
         RecursionError,
     ) as error:
-        advice = "try again later, or download the file by hand and give it with --text"
         raise DownloadError(
-            f"OPUS:{name}: no usable answer from {OPUS_INDEX} ({one_line(error)}); {advice}"
+            f"OPUS:{name}: no usable answer from {OPUS_INDEX} ({one_line(error)});"
+            " try again later, or download the file by hand and give it with --text"
         ) from error
     if not rows:
-        wanted = f"{name}{f'@{version}' if version else ''} for {'-'.join(codes)}"
+        corpus = f"{name}@{version}" if version else name
         raise DownloadError(
-            f"OPUS has no {wanted}; look up names and codes (such as zh_CN) at https://opus.nlpl.eu"
+            f"OPUS has no {corpus} for {'-'.join(codes)};"
+            " look up names and codes (such as zh_CN) at https://opus.nlpl.eu"
         )
-    return next((row for row in rows if str(row.get("latest")) == "True"), rows[-1])
+    for row in rows:
+        if str(row.get("latest")) == "True":
+            return row
+    return rows[-1]
 
 
 def _mirrored(url: str, mirror: str | None) -> str:

@@ -1,6 +1,4 @@
-"""Requests to servers that may be slow, broken or hostile: watched, with redirects and sizes
-checked.
-"""
+"""Requests to servers that may be slow, broken or hostile, with all limits checked."""
 
 from __future__ import annotations
 
@@ -20,7 +18,8 @@ from requests.adapters import HTTPAdapter
 from st_paragram.errors import DownloadError, one_line
 
 TIMEOUT = 30.0  # seconds for a connection and for each block
-SLOWEST, PERIOD = 1000, 60.0  # minimum bytes/s of a body, on average over each period in seconds
+SLOWEST = 1000  # minimum bytes/s of a body, on average over each period
+PERIOD = 60.0  # seconds
 UNANNOUNCED: Final = 1 << 30  # maximum bytes of a body without an announced size
 _BLOCK = 1 << 18  # maximum bytes read at a time
 _REDIRECTS = 10
@@ -40,8 +39,7 @@ class TooLargeError(DownloadError):
 
 
 class Transfer:
-    """One request. A thread watches it, and cuts the connection if `stop` is set or the server is
-    too slow.
+    """One request. A thread cuts it if `stop` is set or the server is too slow.
 
     Certificates are always verified. Bodies are neither decompressed nor read beyond their limit.
     The failures of the libraries become `TryAgain` or, if another try would not help,
@@ -89,9 +87,7 @@ class Transfer:
         raise DownloadError(f"redirected more than {_REDIRECTS} times, last to {one_line(url)}")
 
     def blocks(self, limit: int, kind: str = "allowed") -> Iterator[bytes]:
-        """Yield the body of the answer as it comes; refuse more than `limit` bytes, a limit of the
-        named kind.
-        """
+        """Yield the body as it comes; refuse more bytes than a limit of the named kind."""
         assert self._answer is not None
         body: urllib3.HTTPResponse = self._answer.raw
         while block := body.read1(_BLOCK, decode_content=False):
@@ -103,7 +99,8 @@ class Transfer:
             raise DownloadError(self._reason)
 
     def _watch(self) -> None:
-        begin, size = time.monotonic(), 0
+        begin = time.monotonic()
+        size = 0
         while not self._done.wait(_POLL):
             if self._stop.is_set():
                 self._reason = "interrupted"
@@ -112,7 +109,8 @@ class Transfer:
                     self._reason = (
                         f"the server sent fewer than {SLOWEST:,} bytes/s over {PERIOD:g} seconds"
                     )
-                begin, size = time.monotonic(), self.size
+                begin = time.monotonic()
+                size = self.size
             if self._reason:
                 self._cut()
 
@@ -161,9 +159,7 @@ class _Session(requests.Session):
 
 
 class _Adapter(HTTPAdapter):
-    """Lists its connections when they are made: until the headers have come, `requests` does not
-    give them away.
-    """
+    """Lists its connections, which `requests` hides until the headers have come."""
 
     def __init__(self, connections: list[Any]) -> None:
         self._connections = connections
@@ -191,9 +187,7 @@ def _location(session: requests.Session, answer: requests.Response) -> str | Non
 
 
 def _target(url: str, location: str) -> str:
-    """Return the address to which an address is redirected; refuse other schemes, and http after
-    https.
-    """
+    """Return the redirected address; refuse other schemes, and http after https."""
     schemes = ("https",) if url.lower().startswith("https:") else ("http", "https")
     try:
         target = urljoin(url, location)
@@ -210,11 +204,9 @@ def _target(url: str, location: str) -> str:
 
 
 def _failure(error: BaseException) -> Exception:
-    """Return the error for an error of the libraries: temporary unless certificate, name or address
-    are wrong.
-    """
+    """Return our error: temporary, unless certificate, name or address are wrong."""
     lasting = isinstance(error, requests.exceptions.SSLError | requests.HTTPError | ValueError)
-    while (cause := error.__cause__ or error.__context__) is not None:
+    while cause := error.__cause__ or error.__context__:
         error = cause
     if isinstance(error, socket.gaierror):
         return DownloadError(

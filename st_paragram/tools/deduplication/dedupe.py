@@ -19,8 +19,14 @@ from tqdm import tqdm
 
 from st_paragram.core.formatting import counted
 from st_paragram.core.text.parallel import unequal, wrong_columns
-from st_paragram.core.text.streams import BYTE_ORDER_MARK, decode, read_blocks, stream_name
-from st_paragram.core.text.tables import open_columns
+from st_paragram.core.text.streams import (
+    BYTE_ORDER_MARK,
+    decode,
+    open_stream,
+    read_blocks,
+    stream_name,
+)
+from st_paragram.core.text.tables import check_plain, read_columns
 from st_paragram.errors import TextError
 from st_paragram.tools.deduplication.keys import Form, Hashes, form, keys
 from st_paragram.tools.deduplication.settings import DeduplicationSettings
@@ -162,13 +168,17 @@ def _lines(path: str, names: Sequence[str]) -> list[bytes]:
     """Read the lines of a UTF-8 file."""
     name = stream_name(path)
     lines: list[bytes] = []
-    bar = tqdm(desc="read", unit="B", unit_scale=True, disable=None, leave=False)
-    with ExitStack() as stack, bar:
-        for block in read_blocks(name, open_columns(path, names, stack)):
-            text = block if lines else block.removeprefix(BYTE_ORDER_MARK)
-            decode(name, text, len(lines) + 1)
-            lines += block.split(b"\n")
-            bar.update(len(block))
+    if names:
+        lines = ["\t".join(row).encode() for row in read_columns(path, names)]
+    else:
+        check_plain(path)
+        bar = tqdm(desc="read", unit="B", unit_scale=True, disable=None, leave=False)
+        with ExitStack() as stack, bar:
+            for block in read_blocks(name, open_stream(path, stack)):
+                text = block if lines else block.removeprefix(BYTE_ORDER_MARK)
+                decode(name, text, len(lines) + 1)
+                lines += block.split(b"\n")
+                bar.update(len(block))
     if not lines:
         raise TextError(f"{name}: empty; give a text with at least one line")
     return lines

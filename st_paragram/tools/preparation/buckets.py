@@ -1,9 +1,9 @@
 r"""Rows in 64 files by a keyed hash, which brings equal rows together and shuffles all rows.
 
-A row is `key TAB source TAB first text TAB second text \n`. The key is a BLAKE2b hash, keyed with
-the seed, of the texts that make two rows equal, in 32 hexadecimal digits; the source has four
-digits. If rows must be shown as the filters saw them, all their columns follow the texts, separated
-by tabs.
+A row is `key TAB source TAB first text TAB second text \n`; only this module packs and reads it.
+The key is a BLAKE2b hash, keyed with the seed, of the texts that make two rows equal, in 32
+hexadecimal digits; the source has four digits. If rows must be shown as the filters saw them, all
+their columns follow the texts, separated by tabs.
 
 Keys look random, so their order is a uniform shuffle. It depends only on the seed and the rows, not
 on their order in the input or on the number of workers. A file has the rows in a range of keys, so
@@ -12,7 +12,7 @@ sorting the files one by one, in memory, sorts all rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from hashlib import blake2b
 from pathlib import Path
@@ -21,59 +21,106 @@ from st_paragram.tools.cleaning.config import Key
 
 BUCKETS = 64
 KEY_DIGITS = 32
-SOURCE = slice(KEY_DIGITS + 1, KEY_DIGITS + 5)
-TEXTS = KEY_DIGITS + 6
+_SOURCE = slice(KEY_DIGITS + 1, KEY_DIGITS + 5)
+_TEXTS = KEY_DIGITS + 6
 
 
-def row_keys(texts: Iterable[bytes], by: Key, seed: int) -> Iterator[bytes]:
-    """Return the keys of rows, given their two texts joined by a tab."""
-    hasher = blake2b(digest_size=KEY_DIGITS // 2, key=seed.to_bytes(8, "little"))
-    for text in texts:
-        keyed = hasher.copy()
-        keyed.update(text if by == "pair" else text.split(b"\t")[by == "second"])
-        yield keyed.hexdigest().encode()
+def pack_rows(
+    pairs: Sequence[tuple[str, str]],
+    source: int,
+    by: Key,
+    seed: int,
+    columns: Sequence[Sequence[str]] | None = None,
+) -> list[bytes]:
+    """Pack pairs of normalized texts of a source, with their original columns if given."""
+    hashed = _hasher(by, seed)
+    rows = []
+    for place, (first, second) in enumerate(pairs):
+        texts = f"{first}\t{second}".encode("utf-8", "replace")
+        carried = b""
+        if columns is not None:
+            carried = b"\t" + "\t".join(columns[place]).encode("utf-8", "replace")
+        rows.append(b"%s\t%04d\t%s%s\n" % (hashed(texts), source, texts, carried))
+    return rows
 
 
-def keyed_again(rows: Sequence[bytes], by: Key, seed: int) -> Iterator[bytes]:
+def _hasher(by: Key, seed: int) -> Callable[[bytes], bytes]:
+    """Return a function that hashes the two texts of a row, joined by a tab."""
+    empty = blake2b(digest_size=KEY_DIGITS // 2, key=seed.to_bytes(8, "little"))
+
+    def hashed(texts: bytes) -> bytes:
+        if by != "pair":
+            first, _, second = texts.partition(b"\t")
+            texts = first if by == "first" else second
+        hasher = empty.copy()
+        hasher.update(texts)
+        return hasher.hexdigest().encode()
+
+    return hashed
+
+
+def rehashed(rows: Sequence[bytes], by: Key, seed: int) -> Iterator[bytes]:
     """Replace the keys of rows by keys of another kind."""
-    texts = (b"\t".join(row[TEXTS:-1].split(b"\t", 2)[:2]) for row in rows)
-    return (
-        key + row[KEY_DIGITS:] for key, row in zip(row_keys(texts, by, seed), rows, strict=True)
-    )
+    hashed = _hasher(by, seed)
+    for row in rows:
+        first, second = row[_TEXTS:-1].split(b"\t", 2)[:2]
+        yield with_key(row, hashed(first + b"\t" + second))
+
+
+def key_of(row: bytes) -> bytes:
+    """Return the key of a row."""
+    return row[:KEY_DIGITS]
+
+
+def with_key(row: bytes, key: bytes) -> bytes:
+    """Return a row with another key."""
+    return key + row[KEY_DIGITS:]
+
+
+def source_of(row: bytes) -> int:
+    """Return the number of the text that a row is from."""
+    return int(row[_SOURCE])
+
+
+def sources_of(rows: Iterable[bytes]) -> list[int]:
+    """Return the numbers of the texts that rows are from."""
+    return [source_of(row) for row in rows]
 
 
 def texts_of(rows: Iterable[bytes]) -> list[list[str]]:
     """Return the first and second texts of rows."""
-    text = b"".join([row[TEXTS:] for row in rows]).decode("utf-8")
+    text = b"".join([row[_TEXTS:] for row in rows]).decode("utf-8")
     return [line.split("\t", 2)[:2] for line in text.split("\n")[:-1]]
 
 
-def row_as_seen(row: bytes) -> bytes:
-    r"""Return the additional columns of a row, as a line with ``\n``."""
-    return row[TEXTS:].split(b"\t", 2)[2]
+def columns_of(row: bytes) -> bytes:
+    r"""Return the original columns of a row, separated by tabs and followed by ``\n``."""
+    return row[_TEXTS:].split(b"\t", 2)[2]
 
 
 def read_buckets(folder: Path) -> Iterator[list[bytes]]:
     """Yield the sorted rows of each file, in the order of the keys."""
     for number in range(BUCKETS):
         # no row has a carriage return
-        yield sorted((folder / f"{number:02d}").read_bytes().splitlines(keepends=True))
+        yield sorted(_file(folder, number).read_bytes().splitlines(keepends=True))
+
+
+def _file(folder: Path, number: int) -> Path:
+    return folder / f"{number:02d}"
 
 
 class Buckets(ExitStack):
-    """The files of a folder, open for appending rows after the first `sizes` bytes of each, by
-    default 0.
-    """
+    """The files of a folder, open for appending rows."""
 
     def __init__(self, folder: Path, sizes: Sequence[int] = (0,) * BUCKETS) -> None:
-        """Open the files, creating missing files, and truncate them to their sizes."""
+        """Open the files, creating missing files, and truncate them to their sizes in bytes."""
         super().__init__()
         folder.mkdir(parents=True, exist_ok=True)
-        self._files = [
-            self.enter_context((folder / f"{number:02d}").open("ab")) for number in range(BUCKETS)
-        ]
-        for file, size in zip(self._files, sizes, strict=True):
+        self._files = []
+        for number, size in enumerate(sizes):
+            file = self.enter_context(_file(folder, number).open("ab"))
             file.truncate(size)
+            self._files.append(file)
 
     def add(self, rows: Iterable[bytes]) -> None:
         """Append each row to the file of its key."""

@@ -1,5 +1,4 @@
-"""Read texts in blocks, filter and repair their rows, and distribute the remaining rows to bucket
-files.
+"""Read texts in blocks, filter and repair their rows, and distribute them to bucket files.
 
 The progress is saved every few blocks, so that an interrupted run can be resumed.
 """
@@ -23,50 +22,35 @@ from st_paragram.core.text.parallel import ReadCounts, TextSource, read_rows
 from st_paragram.core.tokenizers.sentencepiece import normalizer
 from st_paragram.errors import TextError
 from st_paragram.tools.cleaning.base import Row, RowRepair, RowStep, apply_steps
-from st_paragram.tools.preparation.buckets import BUCKETS, Buckets, row_keys
+from st_paragram.tools.preparation.buckets import BUCKETS, Buckets, pack_rows
 from st_paragram.tools.preparation.report import COLUMNS, INVALID, NUL, REPAIRS, SourceReport
 from st_paragram.tools.preparation.settings import PrepareSettings
 from st_paragram.tools.work import in_processes
 
-_BLOCK_ROWS = 4096  # filters process a quarter at a time
-_BATCH_ROWS = 1024
-_NOTED = 16  # blocks between two saves of the progress
+_BLOCK_ROWS = 1024
+_BLOCKS_BETWEEN_SAVES = 64
 #: The settings that affect cleaned rows; all others have an effect only on later steps.
 _OF_CLEANING = ("languages", "cleaning", "lower_case", "segmentation", "drop_invalid", "seed")
 
 
 def identity(sources: Sequence[TextSource], settings: PrepareSettings) -> str:
-    """Identify a store by its settings, and by path, size and modification time of the texts and
-    files of filters.
-    """
-    texts = [
-        [
-            source.languages,
-            source.codes,
-            source.swapped,
-            source.further_columns,
-            source.columns,
-            source.cap,
-        ]
-        + [file_digest(path) for path in source.paths]
-        for source in sources
-    ]
-    pairs = sorted({source.pair for source in sources})
-    filters = [
-        [each.name, each.identity()]
-        for pair in pairs
-        for each in settings.cleaning.make_steps(pair)
-    ]
+    """Identify a store by its settings, and by path, size and time of files that are read."""
+    texts: list[list[object]] = []
+    for source in sources:
+        options = [source.languages, source.codes, source.swapped, source.further_columns]
+        digests = [file_digest(path) for path in source.paths]
+        texts.append([*options, source.columns, source.cap, *digests])
+    filters = []
+    for pair in sorted({source.pair for source in sources}):
+        filters += [[step.name, step.identity()] for step in settings.cleaning.make_steps(pair)]
     return digest(installed_version(), texts, settings.as_json(), filters)
 
 
 def cleaning_identity(sources: Sequence[TextSource], settings: PrepareSettings, carry: bool) -> str:
-    """Identify cleaned rows, like `identity`, but without the settings of later steps, such as the
-    vocabulary size.
-    """
+    """Identify cleaned rows, like `identity`, but without the settings of later steps."""
     texts = [replace(source, cap=None) for source in sources]
-    of_cleaning = PrepareSettings(**{name: getattr(settings, name) for name in _OF_CLEANING})
-    return digest(identity(texts, of_cleaning), carry)
+    values = {name: getattr(settings, name) for name in _OF_CLEANING}
+    return digest(identity(texts, PrepareSettings(**values)), carry)
 
 
 @dataclass(frozen=True)
@@ -81,21 +65,17 @@ class Block:
 
 @dataclass
 class Cleaned:
-    """The result for a block: rows for the buckets, counts of reasons and repairs, and dropped rows
-    by reason.
-    """
+    """The result for a block: rows for the buckets, counts of reasons and repairs, dropped rows."""
 
     block_rows: int
     rows: list[bytes] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
-    rejects: dict[str, list[str]] = field(default_factory=dict)
+    rejects: dict[str, list[Row]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Cleaner:
-    """Filters, repairs, normalizes and keys blocks of rows; `carry` keeps their columns as the
-    filters saw them.
-    """
+    """Filters, repairs, normalizes and packs blocks of rows; `carry` keeps their columns."""
 
     settings: PrepareSettings
     steps: dict[tuple[str, str], list[RowStep]]  # languages -> steps
@@ -103,42 +83,29 @@ class Cleaner:
 
     def __call__(self, block: Block) -> Cleaned:
         """Clean a block."""
-        settings, cleaned = self.settings, Cleaned(len(block.rows))
+        rows: list[Row] = [tuple([" ".join(cell.split()) for cell in row]) for row in block.rows]
+        try:
+            rows, reasons, repaired = apply_steps(self.steps[block.source.pair], rows)
+        except TextError as error:
+            last = block.first + len(rows) - 1
+            raise TextError(
+                f"{block.source.name}: among rows {block.first}..{last}: {error}"
+            ) from error
+        cleaned = Cleaned(len(rows), counts=repaired)
+        kept = []
+        for row, reason in zip(rows, reasons, strict=True):
+            if reason is None:
+                kept.append(row)
+                continue
+            cleaned.counts[reason] += 1
+            if self.carry:
+                cleaned.rejects.setdefault(reason, []).append(row)
+        settings = self.settings
         normalize = normalizer(settings.lower_case, settings.segmentation)
+        pairs = [(normalize(row[0]), normalize(row[1])) for row in kept]
         by = (*settings.cleaning.duplicates.on, "pair")[0]
-        for start in range(0, len(block.rows), _BATCH_ROWS):
-            rows: list[Row] = [
-                tuple(" ".join(cell.split()) for cell in row)
-                for row in block.rows[start : start + _BATCH_ROWS]
-            ]
-            try:
-                seen, reasons, repaired = apply_steps(self.steps[block.source.pair], rows)
-            except TextError as error:
-                first = block.first + start
-                raise TextError(
-                    f"{block.source.name}: among rows {first}..{first + _BATCH_ROWS - 1}: {error}"
-                ) from error
-            cleaned.counts.update(repaired)
-            rows = []
-            for row, reason in zip(seen, reasons, strict=True):
-                if reason is None:
-                    rows.append(row)
-                    continue
-                cleaned.counts[reason] += 1
-                if self.carry:
-                    cleaned.rejects.setdefault(reason, []).append("\t".join(row) + "\n")
-            texts = [
-                f"{normalize(row[0])}\t{normalize(row[1])}".encode("utf-8", "replace")
-                for row in rows
-            ]
-            carried = [
-                f"\t{chr(9).join(row)}".encode("utf-8", "replace") if self.carry else b""
-                for row in rows
-            ]
-            parts = zip(row_keys(texts, by, settings.seed), texts, carried, strict=True)
-            cleaned.rows += [
-                b"%s\t%04d\t%s%s\n" % (key, block.number, text, more) for key, text, more in parts
-            ]
+        columns = kept if self.carry else None
+        cleaned.rows = pack_rows(pairs, block.number, by, settings.seed, columns)
         return cleaned
 
 
@@ -169,41 +136,48 @@ def clean(
     read, repaired, dropped and kept in each text.
     """
     steps = {source.pair: settings.cleaning.make_steps(source.pair) for source in sources}
-    cleaner, note = Cleaner(settings, steps, carry), work / "cleaned.json"
+    cleaner = Cleaner(settings, steps, carry)
+    progress_file = work / "cleaned.json"
     progress = _Progress(cleaning_identity(sources, settings, carry))
-    if note.is_file() and (noted := _Progress(**read_json(note))).identity == progress.identity:
-        progress = noted
+    if progress_file.is_file():
+        saved = _Progress(**read_json(progress_file))
+        if saved.identity == progress.identity:
+            progress = saved
     with (
         Buckets(work / "cleaned", progress.sizes) as buckets,
         _Rejects(work / "rejects", progress.rejects) as rejects,
         in_processes(cleaner, workers) as in_order,
     ):
 
-        def note_progress() -> None:
-            progress.sizes, progress.rejects = buckets.sizes(), rejects.sizes()
-            write_json(note, vars(progress))
+        def save_progress() -> None:
+            progress.sizes = buckets.sizes()
+            progress.rejects = rejects.sizes()
+            write_json(progress_file, vars(progress))
 
         for number in range(progress.texts, len(sources)):
-            source, read = sources[number], ReadCounts()
-            counts = Counter(progress.counts.pop() if len(progress.counts) > number else {})
-            progress.counts.append(counts)
-            blocks = _blocks(
-                source, number, read_rows(source, read, settings.drop_invalid), progress.rows
-            )
-            for done, cleaned in enumerate(in_order(blocks), 1):
+            source = sources[number]
+            read_counts = ReadCounts()
+            if len(progress.counts) == number:
+                progress.counts.append({})
+            counts = Counter(progress.counts[number])
+            progress.counts[number] = counts
+            rows = read_rows(source, read_counts, settings.drop_invalid)
+            blocks = _blocks(source, number, rows, skipped=progress.rows)
+            for count, cleaned in enumerate(in_order(blocks), 1):
                 buckets.add(cleaned.rows)
                 rejects.add(cleaned.rejects)
                 counts.update(cleaned.counts)
                 progress.rows += cleaned.block_rows
-                if done % _NOTED == 0:
-                    note_progress()
-            counts.update(vars(read))
-            progress.texts, progress.rows = number + 1, 0
-            note_progress()
-    return [
-        _report(source, steps[source.pair], Counter(counts), settings)
-        for source, counts in zip(sources, progress.counts, strict=True)
-    ]
+                if count % _BLOCKS_BETWEEN_SAVES == 0:
+                    save_progress()
+            counts.update(vars(read_counts))
+            progress.texts = number + 1
+            progress.rows = 0
+            save_progress()
+    reports = []
+    for source, source_counts in zip(sources, progress.counts, strict=True):
+        reports.append(_report(source, steps[source.pair], Counter(source_counts), settings))
+    return reports
 
 
 def _blocks(source: TextSource, number: int, rows: Iterator[Row], skipped: int) -> Iterator[Block]:
@@ -229,9 +203,12 @@ def _report(
     report.drop(INVALID, counts["invalid_rows"])
     if settings.drop_invalid:
         report.drop(COLUMNS, counts["wrong_columns"])
-    for reason in (reason for step in steps for reason in step.reasons):
-        report.drop(reason, counts[reason])
-    names = [*REPAIRS, *(step.repairs for step in steps if isinstance(step, RowRepair))]
+    names = list(REPAIRS)
+    for step in steps:
+        for reason in step.reasons:
+            report.drop(reason, counts[reason])
+        if isinstance(step, RowRepair):
+            names.append(step.repairs)
     report.repairs.update({name: counts[name] for name in names})
     return report
 
@@ -246,14 +223,16 @@ class _Rejects(ExitStack):
 
     def __init__(self, folder: Path, sizes: dict[str, int]) -> None:
         super().__init__()
-        self._folder, self._files = folder, dict[str, BinaryIO]()
+        self._folder = folder
+        self._files = dict[str, BinaryIO]()
         folder.mkdir(exist_ok=True)
         for path in folder.iterdir():  # rows that a killed run added after its last save
             self._file(path.name).truncate(sizes.get(path.name, 0))
 
-    def add(self, rejects: dict[str, list[str]]) -> None:
+    def add(self, rejects: dict[str, list[Row]]) -> None:
         for reason, rows in rejects.items():
-            self._file(rejects_name(reason)).write("".join(rows).encode("utf-8", "replace"))
+            text = "".join(["\t".join(row) + "\n" for row in rows])
+            self._file(rejects_name(reason)).write(text.encode("utf-8", "replace"))
 
     def sizes(self) -> dict[str, int]:
         for file in self._files.values():

@@ -1,10 +1,9 @@
-"""Paraphrases from bitext: sentences of one language that share a translation, from files larger
-than memory.
+"""Paraphrases from bitext: sentences of one language that share a translation.
 
-Rows are distributed to bucket files by a hash of their translation, so that all sentences with the
-same translation are in one bucket. The buckets are grouped in memory one by one. The pairs are
-distributed in the same way by their hash, which brings repeated pairs together and shuffles all
-pairs.
+The files may be larger than memory. Rows are distributed to bucket files by a hash of their
+translation, so that all sentences with the same translation are in one bucket. The buckets are
+grouped in memory one by one. The pairs are distributed in the same way by their hash, which brings
+repeated pairs together and shuffles all pairs.
 """
 
 from __future__ import annotations
@@ -81,13 +80,12 @@ class PivotReport:
             "repeated": "pairs left out: repeated",
             "pairs": "pairs written",
         }
-        return "\n".join(f"{getattr(self, name):>13,}  {label}" for name, label in labels.items())
+        lines = [f"{getattr(self, name):>13,}  {label}" for name, label in labels.items()]
+        return "\n".join(lines)
 
 
 def pivot_source(spec: str, language: str = "en") -> TextSource:
-    """Parse `LANG-LANG:FILE`, see `parse_source`; `language` is the language to find paraphrases
-    in.
-    """
+    """Parse `LANG-LANG:FILE`, see `parse_source`; paraphrases are searched in `language`."""
     match = _PREFIX.match(spec)
     if match is None or language not in match.groups():
         raise SettingsError(
@@ -105,8 +103,7 @@ def pivot(
     drop_invalid: bool = False,
     overwrite: bool = False,
 ) -> PivotReport:
-    """Write the pairs of sentences of the first language that share a translation, as two
-    tab-separated columns.
+    """Write pairs of sentences that share a translation, as two tab-separated columns.
 
     Translations are compared in compatibility form (NFKC), case folded, with single spaces, and
     within a language. Sentences that differ only in case, spaces and punctuation count as one. The
@@ -123,7 +120,8 @@ def pivot(
         overwrite: Replace an existing output.
     """
     settings = settings or PivotSettings()
-    output, report = Path(output), PivotReport()
+    output = Path(output)
+    report = PivotReport()
     with output_files(output, overwrite=overwrite), temporary_folder(output) as folder:
         with Buckets(folder / "rows") as buckets:
             for source in sources:
@@ -131,17 +129,19 @@ def pivot(
         with Buckets(folder / "pairs") as buckets:
             for key, sentences in _groups(folder / "rows"):
                 pairs = _pairs(key, sentences, settings, report)
-                buckets.add(_row(_key(*pair), "\t".join(pair)) for pair in pairs)
+                buckets.add([_row(_key(*pair), "\t".join(pair)) for pair in pairs])
         part = folder / "output"
         with part.open("wb") as file:
-            for _, same in _groups(folder / "pairs"):
-                file.write(f"{same[0]}\n".encode("utf-8", "surrogatepass"))
+            for _, equal_pairs in _groups(folder / "pairs"):
+                file.write(f"{equal_pairs[0]}\n".encode("utf-8", "surrogatepass"))
                 report.pairs += 1
-                report.repeated += len(same) - 1
+                report.repeated += len(equal_pairs) - 1
         if not report.pairs:
-            names = ", ".join(source.name for source in sources[:3])
-            seen = f"{names}: no two of {report.rows:,} rows share a translation"
-            raise TextError(f"{seen}; give more text, or other limits")
+            names = ", ".join([source.name for source in sources[:3]])
+            raise TextError(
+                f"{names}: no two of {report.rows:,} rows share a translation;"
+                " give more text, or other limits"
+            )
         part.replace(output)
     return report
 
@@ -151,7 +151,7 @@ def _rows(
 ) -> Iterator[bytes]:
     """Yield the key of the translation and the sentence of each row that is long enough."""
     counts = ReadCounts()
-    other = source.languages[0 if source.swapped else 1]
+    other_language = source.pair[1]
     for first, second in read_pairs(source, counts, drop_invalid):
         words = first.split()
         translation = " ".join(unicodedata.normalize("NFKC", second).casefold().split())
@@ -162,16 +162,14 @@ def _rows(
         elif letters < settings.min_pivot_letters:
             report.short_pivots += 1
         else:
-            yield _row(_key(other, translation), " ".join(words))
+            yield _row(_key(other_language, translation), " ".join(words))
     report.bad_rows += counts.nul_rows + counts.invalid_rows + counts.wrong_columns
 
 
 def _pairs(
     key: str, sentences: Sequence[str], settings: PivotSettings, report: PivotReport
 ) -> Iterator[tuple[str, str]]:
-    """Yield ordered pairs of the sentences of a translation, drawn at random by its key and the
-    seed.
-    """
+    """Yield ordered pairs of the sentences of a translation, drawn at random by its key."""
     distinct: dict[str, str] = {}
     for sentence in sorted(set(sentences)):
         distinct.setdefault(normalized_key(sentence), sentence)
@@ -187,14 +185,16 @@ def _pairs(
     if len(pairs) > settings.most_pairs:
         report.not_drawn += len(pairs) - settings.most_pairs
         pairs = _random(settings.seed, key).sample(pairs, settings.most_pairs)
-    for pair in pairs:
-        yield pair if _random(settings.seed, *pair).random() < 0.5 else pair[::-1]
+    for first, second in pairs:
+        if _random(settings.seed, first, second).random() < 0.5:
+            yield first, second
+        else:
+            yield second, first
 
 
 def _key(*texts: str) -> str:
-    return blake2b(
-        "\0".join(texts).encode("utf-8", "surrogatepass"), digest_size=KEY_DIGITS // 2
-    ).hexdigest()
+    text = "\0".join(texts).encode("utf-8", "surrogatepass")
+    return blake2b(text, digest_size=KEY_DIGITS // 2).hexdigest()
 
 
 def _row(key: str, text: str) -> bytes:

@@ -12,9 +12,9 @@ from __future__ import annotations
 import hashlib
 import logging
 import shutil
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import IO
 
@@ -42,12 +42,12 @@ from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
 from st_paragram.core.tokenizers.stock import convert_tokenizer
 from st_paragram.core.tokenizers.words import Splitter
 from st_paragram.errors import SettingsError, StoreError, TextError
-from st_paragram.tools.preparation import vocabulary as vocabularies
-from st_paragram.tools.preparation.buckets import SOURCE, row_as_seen, texts_of
+from st_paragram.tools.preparation.buckets import columns_of, sources_of, texts_of
 from st_paragram.tools.preparation.clean import clean, identity, rejects_name
 from st_paragram.tools.preparation.order import REASONS, Order, order_rows
 from st_paragram.tools.preparation.report import LanguageLengths, PrepareReport
 from st_paragram.tools.preparation.settings import PrepareSettings
+from st_paragram.tools.preparation.vocabulary import load_tokenizers, train
 from st_paragram.tools.work import work_folder, work_place
 
 logger = logging.getLogger(__name__)
@@ -119,13 +119,11 @@ def prepare(
                 digests |= _write_rejects(folder / "rejects", dropped, unfinished)
             if texts:
                 described["texts"] = _write_texts(order, texts, unfinished)
-                digests |= {
-                    str(_text_file(texts, side).absolute()): sha
-                    for side, sha in described["texts"].items()
-                }
+                for side, text_digest in described["texts"].items():
+                    digests[str(_text_file(texts, side).absolute())] = text_digest
             # before they take their names, so that a killed run knows them
             write_json(folder / _OUTPUTS, digests)
-        content = vocabulary.content if vocabulary else vocabularies.train(order, sources, settings)
+        content = vocabulary.content if vocabulary else train(order, sources, settings)
         # The store takes its name last: without it, the same call resumes, and with it, all other
         # outputs are complete.
         _write_store(output, order, sources, settings, content, described, report, workers)
@@ -142,19 +140,19 @@ def prepare_cached(
     vocabulary: SentencePieceTokenizer | None = None,
     workers: int = 1,
 ) -> Path:
-    """Return a store for these texts and settings from a cache folder, after preparing it if it
-    does not exist.
+    """Return a store for these texts and settings from a cache folder, prepared if necessary.
 
     The texts, and files that filters read, are identified by absolute path, size and modification
     time. So texts must be regular files.
     """
-    for text in (text for source in sources for text in source.paths if not Path(text).is_file()):
-        raise TextError(
-            f"{text}: not a regular file, so its store cannot be cached; give a regular file"
-        )
-    given = hashlib.sha256(vocabulary.content).hexdigest() if vocabulary else None
-    known = digest(identity(sources, settings), given, FORMAT_VERSION, CHARACTERS)
-    path = Path(cache_dir) / f"{'-'.join(settings.languages)}-{known}.h5"
+    for text in chain.from_iterable(source.paths for source in sources):
+        if not Path(text).is_file():
+            raise TextError(
+                f"{text}: not a regular file, so its store cannot be cached; give a regular file"
+            )
+    vocabulary_digest = hashlib.sha256(vocabulary.content).hexdigest() if vocabulary else None
+    key = digest(identity(sources, settings), vocabulary_digest, FORMAT_VERSION, CHARACTERS)
+    path = Path(cache_dir) / f"{'-'.join(settings.languages)}-{key}.h5"
     with output_lock(path, wait=True):  # two processes may need the same store at once
         if path.is_file():
             try:
@@ -179,35 +177,38 @@ def _check(
         raise SettingsError(f"workers is {workers}; it must be at least 1")
     if not 1 <= len(sources) <= _MOST_TEXTS:
         raise SettingsError(f"{len(sources)} texts to prepare; give 1 to {_MOST_TEXTS:,}")
-    if wrong := folder_for_file(output):
-        raise StoreError(f"{wrong}; name a file")
+    problem = folder_for_file(output)
+    if problem:
+        raise StoreError(f"{problem}; name a file")
     for source in sources:
         if source.cap is not None and source.cap < 1:
             raise SettingsError(f"{source.name}: cap is {source.cap}; it must be at least 1")
-    for folder, what in ((rejects, "dropped rows"), (texts, "text of the rows")):
-        if folder and (wrong := not_writable(folder / "text")):
-            raise StoreError(f"{wrong}; name a folder for the {what}")
+    for folder, contents in ((rejects, "dropped rows"), (texts, "text of the rows")):
+        problem = not_writable(folder / "text") if folder else None
+        if problem:
+            raise StoreError(f"{problem}; name a folder for the {contents}")
     if settings.splitter is Splitter.MOSES:
         # before the text is read, not after hours
         require("sacremoses", "moses", 'splitter "moses"')
     if vocabulary is not None:
-        if (settings.tokens, settings.sharing) != ("sentencepiece", Sharing.JOINT):
-            seen = (
-                f"tokens {settings.tokens}, sharing {settings.sharing.value} and a sentencepiece"
-                " model"
-            )
-            raise SettingsError(
-                f"{seen}; a given model works only for joint sentencepiece tokens, leave it out"
-            )
-        # a model that cannot be converted should fail here, not after hours
-        convert_tokenizer(vocabulary)
-        has = (vocabulary.lower_case, vocabulary.segmentation)
-        if has != (wanted := (settings.lower_case, settings.segmentation)):
-            seen = (
-                f"the vocabulary has (lower_case, segmentation) {has}, but the settings have"
-                f" {wanted}"
-            )
-            raise SettingsError(f"{seen}; make them agree")
+        _check_vocabulary(vocabulary, settings)
+
+
+def _check_vocabulary(vocabulary: SentencePieceTokenizer, settings: PrepareSettings) -> None:
+    if settings.tokens != "sentencepiece" or settings.sharing is not Sharing.JOINT:
+        raise SettingsError(
+            f"tokens {settings.tokens}, sharing {settings.sharing.value} and a sentencepiece model;"
+            " a given model works only for joint sentencepiece tokens, leave it out"
+        )
+    # a model that cannot be converted should fail here, not after hours
+    convert_tokenizer(vocabulary)
+    actual = (vocabulary.lower_case, vocabulary.segmentation)
+    wanted = (settings.lower_case, settings.segmentation)
+    if actual != wanted:
+        raise SettingsError(
+            f"the vocabulary has (lower_case, segmentation) {actual}, but the settings have"
+            f" {wanted}; make them agree"
+        )
 
 
 def _check_free(
@@ -218,10 +219,10 @@ def _check_free(
     texts: Path | None,
     outputs: Path,
 ) -> None:
-    """Refuse to replace files of text and of dropped rows, except those that a killed run of this
-    output has written.
+    """Refuse to replace files of text and of dropped rows.
 
-    `outputs` is the file in the work folder in which that run recorded them.
+    Files that a killed run of this output has written may be replaced. It recorded them in the file
+    `outputs` in its work folder.
     """
     files: list[tuple[Path, str]] = []
     if texts:
@@ -229,14 +230,15 @@ def _check_free(
     if rejects:
         reasons = [REASONS[key] for key in settings.cleaning.duplicates.on]
         for pair in {source.pair for source in sources}:
-            reasons += [
-                reason for step in settings.cleaning.make_steps(pair) for reason in step.reasons
-            ]
+            for step in settings.cleaning.make_steps(pair):
+                reasons += step.reasons
         files += [(rejects / rejects_name(reason), "--rejects") for reason in reasons]
     recorded = read_json(outputs) if outputs.is_file() and is_own_folder(outputs.parent) else {}
     for path, option in files:
-        known = recorded.get(str(path.absolute()))
-        if path.exists() and not (known and path.is_file() and content_digest(path) == known):
+        if not path.exists():
+            continue
+        recorded_digest = recorded.get(str(path.absolute()))
+        if not (recorded_digest and path.is_file() and content_digest(path) == recorded_digest):
             raise StoreError(
                 f"{path} exists; choose another folder for {option} or give --overwrite"
             )
@@ -253,42 +255,45 @@ def _write_store(
     threads: int,
 ) -> None:
     """Encode all rows in order, and store the report."""
-    tokenizers = vocabularies.tokenizers(content, settings)
+    tokenizers = load_tokenizers(content, settings)
     pairs = [source.pair_among(settings.languages) for source in sources]
-    different = list(dict.fromkeys(pairs))
-    numbers = np.array([different.index(pair) for pair in pairs])
+    distinct_pairs = list(dict.fromkeys(pairs))
+    pair_numbers = np.array([distinct_pairs.index(pair) for pair in pairs])
     counts = np.zeros((5, len(sources)), np.int64)  # rows, then pieces and characters of each side
-    report.vocabulary_size, report.max_pieces = len(tokenizers[0]), settings.max_tokens
-    shared = tokenizers[0] if tokenizers[0] is tokenizers[1] else tokenizers
-    with (
-        PairStoreWriter(
-            output,
-            settings.languages,
-            shared,
-            settings.max_tokens,
-            described,
-            settings.seed,
-            different,
-        ) as writer,
-        tqdm(
-            total=report.total.kept, desc=output.name, unit=" pairs", unit_scale=True, disable=None
-        ) as progress,
-    ):
+    report.vocabulary_size = len(tokenizers[0])
+    report.max_pieces = settings.max_tokens
+    writer = PairStoreWriter(
+        output,
+        settings.languages,
+        tokenizers[0] if tokenizers[0] is tokenizers[1] else tokenizers,
+        max_length=settings.max_tokens,
+        settings=described,
+        seed=settings.seed,
+        row_languages=distinct_pairs,
+    )
+    progress = tqdm(
+        total=report.total.kept, desc=output.name, unit=" pairs", unit_scale=True, disable=None
+    )
+    with writer, progress:
         for rows in filter(None, order):
-            text_numbers, texts = np.array([int(row[SOURCE]) for row in rows]), texts_of(rows)
-            sides, lengths = [], [np.ones(len(rows))]
+            row_sources = np.array(sources_of(rows))
+            texts = texts_of(rows)
+            sides = []
+            lengths = [np.ones(len(rows))]
             for side, tokenizer in enumerate(tokenizers):
                 sentences = [text[side] for text in texts]
-                sides.append(tokenizer.encode_normalized(sentences, settings.max_tokens, threads))
-                lengths += [np.diff(sides[-1].offsets), np.fromiter(map(len, sentences), np.int64)]
-                report.cut_sentences += sides[-1].cut
+                ids = tokenizer.encode_normalized(sentences, settings.max_tokens, threads)
+                lengths.append(np.diff(ids.offsets))
+                lengths.append(np.array([len(sentence) for sentence in sentences]))
+                report.cut_sentences += ids.cut
+                sides.append(ids)
             a, b = sides
-            writer.append(a.ids, a.offsets, b.ids, b.offsets, numbers[text_numbers])
-            counts += [
-                np.bincount(text_numbers, each, len(sources)).astype(np.int64) for each in lengths
-            ]
+            writer.append(a.ids, a.offsets, b.ids, b.offsets, pair_numbers[row_sources])
+            for number, values in enumerate(lengths):
+                sums = np.bincount(row_sources, values, len(sources))
+                counts[number] += sums.astype(np.int64)
             progress.update(len(rows))
-        report.pieces = int(counts[1].sum()), int(counts[3].sum())
+        report.pieces = (int(counts[1].sum()), int(counts[3].sum()))
         report.lengths = _lengths([source.pair for source in sources], counts)
         writer.settings["report"] = report.as_json()
 
@@ -297,15 +302,16 @@ def _lengths(
     pairs: Sequence[tuple[str, str]], counts: NDArray[np.int64]
 ) -> dict[str, LanguageLengths]:
     """Sum the counts of all texts by language."""
-    found: defaultdict[str, NDArray[np.int64]] = defaultdict(lambda: np.zeros(3, np.int64))
-    for pair, (rows, *sides) in zip(pairs, counts.T, strict=True):
-        for language, pieces, characters in zip(pair, sides[::2], sides[1::2], strict=True):
-            found[language] += (rows, pieces, characters)
-    return {
-        language: LanguageLengths(*each.tolist())
-        for language, each in sorted(found.items())
-        if each[0]
-    }
+    lengths: dict[str, LanguageLengths] = {}
+    for pair, (rows, *sides) in zip(pairs, counts.T.tolist(), strict=True):
+        if not rows:
+            continue
+        for side, language in enumerate(pair):
+            total = lengths.setdefault(language, LanguageLengths())
+            total.sentences += rows
+            total.pieces += sides[2 * side]
+            total.characters += sides[2 * side + 1]
+    return dict(sorted(lengths.items()))
 
 
 def _text_file(folder: Path, side: str) -> Path:
@@ -313,41 +319,42 @@ def _text_file(folder: Path, side: str) -> Path:
 
 
 def _write_texts(order: Order, folder: Path, unfinished: ExitStack) -> dict[str, str]:
-    """Write `a.txt` and `b.txt`, which take their names when `unfinished` is closed; return their
-    SHA-256.
+    """Write `a.txt` and `b.txt`, and return their SHA-256.
 
-    Line i has row i of the store, as the filters saw it.
+    Line i has row i of the store, as the filters saw it. The files take their names when
+    `unfinished` is closed.
     """
-    hashes = {side: hashlib.sha256() for side in SIDES}
     unfinished.enter_context(_output_folder(folder))
-    files = {
-        side: unfinished.enter_context(_output_file(_text_file(folder, side))) for side in SIDES
-    }
-    for bucket in order:
-        rows = [row_as_seen(row)[:-1].split(b"\t", 2) for row in bucket]
-        for column, side in enumerate(SIDES):
-            text = b"".join(row[column] + b"\n" for row in rows)
+    hashes = {}
+    files = {}
+    for side in SIDES:
+        hashes[side] = hashlib.sha256()
+        files[side] = unfinished.enter_context(_output_file(_text_file(folder, side)))
+    for rows in order:
+        columns = [columns_of(row)[:-1].split(b"\t", 2) for row in rows]
+        for number, side in enumerate(SIDES):
+            text = b"".join([row_columns[number] + b"\n" for row_columns in columns])
             files[side].write(text)
             hashes[side].update(text)
-    return {side: each.hexdigest() for side, each in hashes.items()}
+    return {side: text_hash.hexdigest() for side, text_hash in hashes.items()}
 
 
 def _write_rejects(work: Path, folder: Path, unfinished: ExitStack) -> dict[str, str]:
-    """Write the dropped rows to `<folder>/too-short.tsv`, `<folder>/duplicate.tsv`, ..., one file
-    per reason.
+    """Write the dropped rows to `<folder>/too-short.tsv`, ..., one file per reason.
 
     The rows are as the cleaning steps saw them: in their original case, with single spaces, after
     earlier repairs, and with further columns. The files take their names when `unfinished` is
     closed. Return their paths and SHA-256.
     """
-    digests = {}
+    digests = dict[str, str]()
     unfinished.enter_context(_output_folder(folder))
     for path in sorted(work.iterdir()):
         if path.stat().st_size:
-            target = unfinished.enter_context(_output_file(folder / path.name))
-            with path.open("rb") as source:
-                shutil.copyfileobj(source, target)
-            digests[str((folder / path.name).absolute())] = content_digest(path)
+            output = folder / path.name
+            output_file = unfinished.enter_context(_output_file(output))
+            with path.open("rb") as file:
+                shutil.copyfileobj(file, output_file)
+            digests[str(output.absolute())] = content_digest(path)
     return digests
 
 

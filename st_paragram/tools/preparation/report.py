@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -10,7 +11,9 @@ from st_paragram.errors import TextError
 from st_paragram.tools.cleaning.base import RowRepair
 from st_paragram.tools.cleaning.config import STEPS
 
-NUL, INVALID, COLUMNS = "NUL byte", "not UTF-8", "wrong number of columns"
+NUL = "NUL byte"
+INVALID = "not UTF-8"
+COLUMNS = "wrong number of columns"
 NOT_TAKEN = "over the cap"
 #: Fields of `ReadCounts` that count repaired characters, in words.
 REPAIRS = {
@@ -23,8 +26,9 @@ REPAIRS = {
 
 @dataclass
 class SourceReport:
-    """The counts of one text, or of all together: `rows` is `kept` plus everything in `dropped`,
-    minus `repeated`.
+    """The counts of one text, or of all together.
+
+    `rows` is `kept` plus everything in `dropped`, minus `repeated`.
     """
 
     name: str  # name of the file, or "all"
@@ -58,8 +62,9 @@ class LanguageLengths:
 
 @dataclass
 class PrepareReport:
-    """The counts of a preparation; all texts have the same reasons in `dropped`, in the order of
-    the filters.
+    """The counts of a preparation.
+
+    All texts have the same reasons in `dropped`, in the order of the filters.
     """
 
     sources: list[SourceReport]
@@ -84,73 +89,80 @@ class PrepareReport:
 
     def as_json(self) -> dict[str, Any]:
         """Return the report as JSON values, to be stored with the pairs."""
+        sources = [source.as_json() for source in self.sources]
+        lengths = {language: asdict(counts) for language, counts in self.lengths.items()}
         return {
             **vars(self),
-            "sources": [source.as_json() for source in self.sources],
+            "sources": sources,
             "all": self.total.as_json(),
             "pieces": list(self.pieces),
-            "lengths": {language: asdict(each) for language, each in self.lengths.items()},
+            "lengths": lengths,
         }
 
     def table(self) -> str:
-        """Format a plain text table with a column per text, followed by repairs and truncated
-        sentences.
-        """
-        total, columns = self.total, self.sources
-        lines = [["", "rows"]]
+        """Format a plain text table with a column per text, followed by notes."""
+        return "\n".join([*self._count_lines(), *self._note_lines()])
+
+    def _count_lines(self) -> list[str]:
+        total = self.total
+        columns = self.sources
+        header = ["", "rows"]
         if len(columns) > 1:
-            lines = [["", *(str(number) for number in range(1, len(columns) + 1)), "all"]]
+            header = ["", *[str(number + 1) for number in range(len(columns))], "all"]
             columns = [*columns, total]
-        lines += [["read", *(f"{each.rows:,}" for each in columns)]]
-        for reason in (reason for reason, count in total.dropped.items() if count):
-            lines += [[f"- {reason}", *(f"{each.dropped[reason]:,}" for each in columns)]]
+
+        def counts(label: str, values: Iterable[int]) -> list[str]:
+            return [label, *[f"{value:,}" for value in values]]
+
+        table = [header, counts("read", [column.rows for column in columns])]
+        for reason, count in total.dropped.items():
+            if count:
+                table.append(counts(f"- {reason}", [each.dropped[reason] for each in columns]))
         if total.repeated:
-            lines += [["+ repeated for balance", *(f"{each.repeated:,}" for each in columns)]]
-        lines += [["stored", *(f"{each.kept:,}" for each in columns)]]
-        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-        table = [
-            "  ".join(
-                [
-                    label.ljust(widths[0]),
-                    *(cell.rjust(w) for cell, w in zip(cells, widths[1:], strict=True)),
-                ]
-            )
-            for label, *cells in lines
-        ]
-        table += [f"{number}: {each.name}" for number, each in enumerate(self.sources, 1)]
-        notes = REPAIRS | {
-            step.repairs: step.note for step in STEPS.values() if issubclass(step, RowRepair)
-        }
-        table += [f"{count:,} {notes[name]}" for name, count in total.repairs.items() if count]
+            table.append(counts("+ repeated for balance", [each.repeated for each in columns]))
+        table.append(counts("stored", [column.kept for column in columns]))
+        widths = [max([len(row[place]) for row in table]) for place in range(len(header))]
+        lines = []
+        for label, *cells in table:
+            padded = [label.ljust(widths[0])]
+            for cell, width in zip(cells, widths[1:], strict=True):
+                padded.append(cell.rjust(width))
+            lines.append("  ".join(padded))
+        return lines
+
+    def _note_lines(self) -> list[str]:
+        total = self.total
+        lines = [f"{number}: {source.name}" for number, source in enumerate(self.sources, 1)]
+        notes = dict(REPAIRS)
+        for step in STEPS.values():
+            if issubclass(step, RowRepair):
+                notes[step.repairs] = step.note
+        lines += [f"{count:,} {notes[name]}" for name, count in total.repairs.items() if count]
         if self.cut_sentences:
-            table.append(
+            lines.append(
                 f"{self.cut_sentences:,} of {2 * total.kept:,} sentences cut at {self.max_pieces}"
                 " pieces"
             )
         if self.vocabulary_size:
-            table.append(f"{self.vocabulary_size:,} pieces in the vocabulary")
-        for language, each in self.lengths.items():
-            characters = (
-                f", {each.characters / each.pieces:.2f} characters per piece" if each.pieces else ""
-            )
-            table.append(
-                f"{language}: {each.pieces / each.sentences:.1f} pieces per sentence{characters}"
-            )
-        return "\n".join(table)
+            lines.append(f"{self.vocabulary_size:,} pieces in the vocabulary")
+        for language, counts in self.lengths.items():
+            line = f"{language}: {counts.pieces / counts.sentences:.1f} pieces per sentence"
+            if counts.pieces:
+                line += f", {counts.characters / counts.pieces:.2f} characters per piece"
+            lines.append(line)
+        return lines
 
     def check_enough(self) -> None:
-        """Refuse a preparation with fewer than two remaining pairs, and list the reasons for
-        dropped rows.
-        """
+        """Refuse a preparation with fewer than two remaining pairs; name the reasons."""
         total = self.total
-        if total.kept < 2:
-            names = ", ".join(source.name for source in self.sources[:3]) + ", ..." * (
-                len(self.sources) > 3
-            )
-            losses = ", ".join(
-                f"{count:,} {reason}" for reason, count in total.dropped.items() if count
-            )
-            raise TextError(
-                f"{names}: {total.kept} of {total.rows:,} rows left (dropped: {losses or 'none'}),"
-                " at least 2 needed; give more text, or loosen the filters"
-            )
+        if total.kept >= 2:
+            return
+        names = [source.name for source in self.sources[:3]]
+        if len(self.sources) > 3:
+            names.append("...")
+        losses = [f"{count:,} {reason}" for reason, count in total.dropped.items() if count]
+        raise TextError(
+            f"{', '.join(names)}: {total.kept} of {total.rows:,} rows left (dropped:"
+            f" {', '.join(losses) or 'none'}), at least 2 needed; give more text, or loosen the"
+            " filters"
+        )

@@ -34,8 +34,7 @@ class PrepareSettings:
 
     Attributes:
         languages: Codes of the first and the second side; the first is usually English. Join
-            several languages of the
-            second side with hyphens: ("en", "fr-es-de").
+            several languages of the second side with hyphens: ("en", "fr-es-de").
         cleaning: The filters, and the treatment of repeated rows.
 
     Example:
@@ -122,20 +121,23 @@ class PrepareSettings:
                 f"languages is {self.languages!r}; give two codes, e.g. ('en', 'es')"
             )
         if self.sharing is not Sharing.JOINT and (first == second or "-" in second):
-            seen = f"sharing is {self.sharing.value} for {first} and {second}"
             raise SettingsError(
-                f"{seen}; separate vocabularies need exactly two languages; use joint"
+                f"sharing is {self.sharing.value} for {first} and {second};"
+                " separate vocabularies need exactly two languages; use joint"
             )
-        for name, kind in (("segmentation", "sentencepiece"), ("splitter", "word")):
-            value = getattr(self, name)
-            if value not in (Segmentation.NONE, Splitter.REGEX) and self.tokens != kind:
-                raise SettingsError(
-                    f"{name} is {value.value}, which needs tokens {kind}, not {self.tokens}"
-                )
+        if self.segmentation is not Segmentation.NONE:
+            self._check_tokens("segmentation", self.segmentation.value, "sentencepiece")
+        if self.splitter is not Splitter.REGEX:
+            self._check_tokens("splitter", self.splitter.value, "word")
+
+    def _check_tokens(self, name: str, value: str, kind: str) -> None:
+        if self.tokens != kind:
+            raise SettingsError(f"{name} is {value}, which needs tokens {kind}, not {self.tokens}")
 
     def pieces(self, pairs: int) -> int:
-        """Return the vocabulary size for this number of pairs; in little text, few pieces occur
-        often enough.
+        """Return the vocabulary size for a number of pairs.
+
+        It is smaller for little text, in which few pieces occur often enough.
         """
         if self.vocab_size is not None:
             return self.vocab_size
@@ -143,7 +145,8 @@ class PrepareSettings:
             return 200_000
         if pairs <= 1_000_000:
             return 8_000 if pairs <= 50_000 else 20_000
-        languages = {code.partition("_")[0] for side in self.languages for code in side.split("-")}
+        codes = "-".join(self.languages).split("-")
+        languages = {code.partition("_")[0] for code in codes}
         return max(50_000, min(12_000 * len(languages), 200_000))
 
     @property
@@ -159,14 +162,9 @@ class PrepareSettings:
 
     @property
     def even_sample(self) -> bool:
-        """Whether the vocabulary is trained on the same number of sentences of each of several
-        languages.
-        """
-        return (
-            self.vocab_sample == "even"
-            and "-" in self.languages[1]
-            and self.sharing is Sharing.JOINT
-        )
+        """Whether the vocabulary is trained on equally many sentences of several languages."""
+        is_multilingual = "-" in self.languages[1] and self.sharing is Sharing.JOINT
+        return is_multilingual and self.vocab_sample == "even"
 
     @property
     def max_tokens(self) -> int:
@@ -175,12 +173,14 @@ class PrepareSettings:
 
     def as_json(self) -> dict[str, Any]:
         """Return the settings as JSON values; all of them affect the content of a store."""
-        values: dict[str, Any] = {each.name: getattr(self, each.name) for each in fields(self)}
-        values |= {"cleaning": self.cleaning.as_json(), "character_coverage": self.coverage}
+        values: dict[str, Any] = {}
+        for each in fields(self):
+            values[each.name] = getattr(self, each.name)
+        values["cleaning"] = self.cleaning.as_json()
+        values["character_coverage"] = self.coverage
         values["vocab_sample"] = "even" if self.even_sample else "rows"
         values = to_jsonable_python(values)
-        return {
-            name: value
-            for name, value in values.items()
-            if name not in _LATER or _LATER[name] != value
-        }
+        for name, default in _LATER.items():
+            if values[name] == default:
+                del values[name]
+        return values

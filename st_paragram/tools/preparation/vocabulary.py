@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 from st_paragram.core.text.parallel import TextSource
@@ -15,7 +15,7 @@ from st_paragram.core.tokenizers.sentencepiece import train_vocabulary
 from st_paragram.core.tokenizers.string_lists import read_characters
 from st_paragram.core.tokenizers.words import train_words
 from st_paragram.errors import SettingsError, TextError
-from st_paragram.tools.preparation.buckets import SOURCE, texts_of
+from st_paragram.tools.preparation.buckets import sources_of, texts_of
 from st_paragram.tools.preparation.order import Order
 from st_paragram.tools.preparation.settings import PrepareSettings
 
@@ -30,19 +30,17 @@ def train(order: Order, sources: Sequence[TextSource], settings: PrepareSettings
     """
     size = settings.pieces(sum(order.quotas))
     if settings.sharing is not Sharing.JOINT:
-        first, second = (
-            _train((pair[side] for pair in _sample(order, settings)), size, settings)
-            for side in (0, 1)
-        )
+        first = _train((pair[0] for pair in _sample(order, settings)), size, settings)
+        second = _train((pair[1] for pair in _sample(order, settings)), size, settings)
         return both(first, second)
     if settings.even_sample:
-        return _train(_even_sample(order, sources, settings), size, settings)
-    return _train(
-        (sentence for pair in _sample(order, settings) for sentence in pair), size, settings
-    )
+        sentences = _even_sample(order, sources, settings)
+    else:
+        sentences = chain.from_iterable(_sample(order, settings))
+    return _train(sentences, size, settings)
 
 
-def tokenizers(content: bytes, settings: PrepareSettings) -> tuple[Tokenizer, Tokenizer]:
+def load_tokenizers(content: bytes, settings: PrepareSettings) -> tuple[Tokenizer, Tokenizer]:
     """Return the tokenizers of both sides; the same object if they share a vocabulary."""
     own: dict[str, Any] = {"lower_case": settings.lower_case}
     if settings.tokens == "sentencepiece":
@@ -56,29 +54,33 @@ def tokenizers(content: bytes, settings: PrepareSettings) -> tuple[Tokenizer, To
         return tokenizer, tokenizer
     inner = {"kind": settings.tokens, "options": own}
     options = {"inner": inner, "sharing": settings.sharing.value, "languages": settings.languages}
-    first, second = ({**options, "language": language} for language in settings.languages)
     kind = BilingualTokenizer.kind
-    return load_tokenizer(kind, content, first), load_tokenizer(kind, content, second)
+    first, second = settings.languages
+    return (
+        load_tokenizer(kind, content, options | {"language": first}),
+        load_tokenizer(kind, content, options | {"language": second}),
+    )
 
 
 def _sample(order: Order, settings: PrepareSettings) -> Iterator[list[str]]:
-    return islice((pair for rows in order for pair in texts_of(rows)), settings.sample_pairs)
+    pairs = chain.from_iterable(texts_of(rows) for rows in order)
+    return islice(pairs, settings.sample_pairs)
 
 
 def _even_sample(
     order: Order, sources: Sequence[TextSource], settings: PrepareSettings
 ) -> Iterator[str]:
     """Yield the first sentences of each language, in the order of the rows."""
-    languages = [[code.partition("_")[0] for code in source.pair] for source in sources]
-    different = {code for pair in languages for code in pair}
-    left = dict.fromkeys(different, 2 * settings.sample_pairs // len(different))
+    languages = [source.pair_without_regions for source in sources]
+    distinct = set(chain.from_iterable(languages))
+    remaining = dict.fromkeys(distinct, 2 * settings.sample_pairs // len(distinct))
     for rows in order:
-        for row, texts in zip(rows, texts_of(rows), strict=True):
-            for code, text in zip(languages[int(row[SOURCE])], texts, strict=True):
-                if left[code]:
-                    left[code] -= 1
+        for source, texts in zip(sources_of(rows), texts_of(rows), strict=True):
+            for code, text in zip(languages[source], texts, strict=True):
+                if remaining[code]:
+                    remaining[code] -= 1
                     yield text
-        if not any(left.values()):
+        if not any(remaining.values()):
             return
 
 

@@ -20,7 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from st_paragram.core.text import streams
-from st_paragram.core.text.tables import read_columns, read_texts
+from st_paragram.core.text.tables import DAMAGED, read_columns, read_texts
 from st_paragram.errors import TextError
 
 Rows = Sequence[Sequence[str]]
@@ -196,7 +196,8 @@ def test_json_lines_that_are_refused(tmp_path: Path, line: bytes, seen: str) -> 
     with pytest.raises(TextError, match=rf"p\.jsonl: line 3 ({seen})"):
         list(read_columns(str(path), ["text"]))
     errors: list[TextError] = []
-    assert list(read_columns(str(path), ["text"], errors.append)) == [("good",), ("too",)]
+    rows = list(read_columns(str(path), ["text"], bad_row=errors.append))
+    assert rows == [("good",), (DAMAGED,), ("too",)]
     assert len(errors) == 1
 
 

@@ -60,7 +60,7 @@ def test_no_text_is_too_much_for_a_filter(rule, rows):
 
 @given(rows=ROWS)
 def test_no_text_is_too_much_for_markup(rows):
-    repaired = Markup().repair([(*row, "further") for row in rows])
+    repaired = [Markup().repair((*row, "further")) for row in rows]
     assert [row[2:] for row in repaired] == [("further",)] * len(rows)
     for row, before in zip(repaired, rows, strict=True):
         assert row[:2] == before or all(text == " ".join(text.split()) != "" for text in row[:2])

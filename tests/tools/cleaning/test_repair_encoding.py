@@ -40,8 +40,8 @@ CORRECT = [
 
 
 def repaired(text: str) -> str:
-    ((first, second),) = RepairEncoding().repair([(text, "x")])
-    ((other, same),) = RepairEncoding().repair([("x", text)])
+    first, second = RepairEncoding().repair((text, "x"))
+    other, same = RepairEncoding().repair(("x", text))
     assert first == same and second == other == "x"
     return first
 
@@ -81,11 +81,10 @@ def test_text_without_broken_characters_stays_and_no_repair_is_half_done(text: s
 
 def test_ftfy_is_an_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ftfy", None)
-    for use in (RepairEncoding().identity, lambda: RepairEncoding().repair([])):
-        with pytest.raises(
-            MissingExtraError, match=r'"repair_encoding" needs ftfy.*"st_paragram\[repair\]"'
-        ):
-            use()
+    with pytest.raises(
+        MissingExtraError, match=r'"repair_encoding" needs ftfy.*"st_paragram\[repair\]"'
+    ):
+        RepairEncoding().identity()
 
 
 def test_a_preparation_repairs_in_the_order_of_the_list_and_counts(tmp_path) -> None:

@@ -21,7 +21,7 @@ from st_paragram.core.text.parallel import TextSource, parse_source
 from st_paragram.core.tokenizers.sentencepiece import Segmentation
 from st_paragram.errors import SettingsError, TextError
 from st_paragram.tools.cleaning.config import Cleaning, Copies, Duplicates, Key, parse_cleaning
-from st_paragram.tools.preparation.buckets import SOURCE, Buckets, row_keys, texts_of
+from st_paragram.tools.preparation.buckets import Buckets, pack_rows, source_of, texts_of
 from st_paragram.tools.preparation.order import order_rows, quotas
 from st_paragram.tools.preparation.prepare import prepare
 from st_paragram.tools.preparation.report import PrepareReport, SourceReport
@@ -54,19 +54,15 @@ def test_repeated_rows_against_a_plain_count(
     expected = [value for value, count in counts.items() if copies == "one" or count == 1]
     report = PrepareReport([SourceReport("x", rows=len(rows), kept=len(rows)) for _ in range(3)])
     with tempfile.TemporaryDirectory() as folder:
-        texts = ["\t".join(pair).encode() for _, pair in rows]
         with Buckets(Path(folder) / "cleaned") as buckets:
-            keys = row_keys(texts, by, 5)
-            buckets.add(
-                b"%s\t%04d\t%s\n" % (k, n, t)
-                for k, (n, _), t in zip(keys, rows, texts, strict=True)
-            )
+            for number, pair in rows:
+                buckets.add(pack_rows([pair], number, by, 5))
         (Path(folder) / "rejects").mkdir()
         settings = replace(PLAIN, cleaning=Cleaning((), Duplicates((by,), copies)), seed=5)
         order = order_rows(Path(folder), [source()] * 3, settings, report, carry=False)
         kept = [row for bucket in order for row in bucket]
     assert kept == sorted(kept)
-    pairs = [(int(row[SOURCE]), (a, b)) for row, (a, b) in zip(kept, texts_of(kept), strict=True)]
+    pairs = [(source_of(row), (a, b)) for row, (a, b) in zip(kept, texts_of(kept), strict=True)]
     assert sorted(key(pair) for _, pair in pairs) == sorted(expected)
     for number, pair in pairs:
         assert (number, pair) in rows

@@ -255,12 +255,12 @@ def test_too_few_pairs_are_refused(pairs: Pairs, message: str, tmp_path: Path) -
 
 
 MOMENTS = [
-    ("clean.row_keys", 9),
+    ("clean.pack_rows", 9),
     ("clean.Buckets.sizes", 2),
     ("order.Buckets.add", 70),
     ("vocabulary.train_vocabulary", 1),
     ("prepare.PairStoreWriter.append", 20),
-    ("prepare.row_as_seen", 5),
+    ("prepare.columns_of", 5),
     # the other outputs have their names, the store does not
     ("prepare.PairStoreWriter.__exit__", 1),
 ]
@@ -271,7 +271,7 @@ from pkgutil import resolve_name
 from st_paragram import PrepareSettings, parse_source, prepare
 from st_paragram.tools.preparation import clean
 
-clean._BLOCK_ROWS, clean._NOTED = 60, 2
+clean._BLOCK_ROWS, clean._BLOCKS_BETWEEN_SAVES = 60, 2
 place, _, name = f"st_paragram.tools.preparation.{sys.argv[1]}".rpartition(".")
 place, calls = resolve_name(place), count(1)
 original = getattr(place, name)
@@ -281,7 +281,8 @@ def dies(*arguments, **more):
     return original(*arguments, **more)
 setattr(place, name, dies)
 settings = PrepareSettings(("en", "es"), vocab_size=300, character_coverage=1.0, max_pieces=1000)
-prepare([parse_source("0.tsv", ("en", "es"))], "s.h5", settings, keep_text="text", rejects="rejects")
+source = parse_source("0.tsv", ("en", "es"))
+prepare([source], "s.h5", settings, keep_text="text", rejects="rejects")
 """
 
 
@@ -336,7 +337,7 @@ def test_work_of_other_settings_is_not_gone_on_with(
     assert stored(store) == stored(run(tmp_path, corpus(), options=options, name="t.h5")[0])
 
 
-def stopped(*_: Any) -> None:
+def stopped(*_: Any, **__: Any) -> None:
     raise OSError(28, "No space left on device")
 
 

@@ -81,7 +81,7 @@ def test_kept_lines_are_rows_in_their_order(tmp_path, temperature) -> None:
 
 def test_a_text_is_whole_or_not_there_and_not_overwritten(tmp_path, monkeypatch) -> None:
     folder = tmp_path / "text"
-    monkeypatch.setattr(prepare_module, "row_as_seen", lambda row: 1 / 0)
+    monkeypatch.setattr(prepare_module, "columns_of", lambda row: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         prepare(texts(tmp_path), tmp_path / "s.h5", PLAIN, keep_text=folder)
     assert list(folder.iterdir()) == []
