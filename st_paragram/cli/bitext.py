@@ -80,6 +80,6 @@ def run(arguments: argparse.Namespace) -> int:
         downloads = download(files, arguments.folder, arguments.parallel)
         sources = [*[text_source(fetched) for fetched in downloads], *sources]
     check_texts(arguments, sources)
-    report = prepare(sources, output, settings, vocabulary, **work_from(arguments))
+    report = prepare(sources, output, settings, vocabulary=vocabulary, **work_from(arguments))
     write_report(report, output)
     return 0

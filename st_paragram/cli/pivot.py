@@ -49,7 +49,11 @@ def run(arguments: argparse.Namespace) -> int:
     sources = [pivot_source(spec, arguments.lang) for spec in arguments.text]
     with output_files(arguments.output, arguments.json, overwrite=arguments.overwrite):
         report = pivot(
-            sources, arguments.output, settings, arguments.drop_invalid, arguments.overwrite
+            sources,
+            arguments.output,
+            settings,
+            drop_invalid=arguments.drop_invalid,
+            overwrite=arguments.overwrite,
         )
         if arguments.json:
             write_json(arguments.json, vars(report))

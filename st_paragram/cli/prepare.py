@@ -73,6 +73,8 @@ def run(arguments: argparse.Namespace) -> int:
         raise SettingsError("no text; give at least one with --text or --moses")
     vocabulary = vocabulary_from(arguments, settings)
     check_texts(arguments, sources)
-    report = prepare(sources, arguments.output, settings, vocabulary, **work_from(arguments))
+    report = prepare(
+        sources, arguments.output, settings, vocabulary=vocabulary, **work_from(arguments)
+    )
     write_report(report, arguments.output)
     return 0

@@ -189,7 +189,7 @@ def read_rows(
     rows_before = counts.rows
     expected = 2 + source.further_columns
     with ExitStack() as stack:
-        reader = _Reader(source, counts, drop_invalid, stack)
+        reader = _Reader(source, counts, drop_invalid=drop_invalid, stack=stack)
         for number, cells in enumerate(reader.rows(), 1):
             counts.rows += 1
             if source.columns and DAMAGED in cells:
@@ -204,7 +204,7 @@ def read_rows(
                 yield ("",) * expected
             else:
                 line = "\t".join(cells)
-                reader.bad_row(wrong_columns(reader.name, number, line, expected))
+                reader.bad_row(wrong_columns(reader.name, number, line, expected=expected))
                 counts.wrong_columns += 1
     if counts.rows == rows_before:
         raise TextError(f"{source.name}: empty; give a text with at least one row")
@@ -302,7 +302,7 @@ class _Reader:
 
     def _decoded_lines(self, name: str, block: bytes, row: int) -> list[str]:
         try:
-            text = streams.decode(name, block, row, self._advice)
+            text = streams.decode(name, block, row, advice=self._advice)
         except TextError:
             if not self._drop_invalid:
                 raise

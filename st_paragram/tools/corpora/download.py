@@ -105,7 +105,7 @@ def download(files: Sequence[CorpusFile], folder: str | Path, parallel: int = 4)
         results = _fetch_all(files, folder, parallel)
         fetched = [result for result in results if isinstance(result, Fetched)]
         _record(fetched, manifest)
-    pairs = {each.file.pair for each in fetched}
+    pairs = {result.file.pair for result in fetched}
     failures = []
     for file, result in zip(files, results, strict=True):
         if isinstance(result, _NotThere) and file.optional and file.pair in pairs:
@@ -163,10 +163,10 @@ def _record(fetched: Sequence[Fetched], manifest: Path) -> None:
             entries = dict(read_json(manifest)["files"])
             if not all("sha256" in entry and "url" in entry for entry in entries.values()):
                 raise ValueError("its files have no address or digest")
-    for each in fetched:
-        file = each.file
-        path = each.path
-        if path.name in entries and not each.fresh:
+    for result in fetched:
+        file = result.file
+        path = result.path
+        if path.name in entries and not result.fresh:
             continue
         entries[path.name] = {
             "url": file.url,
@@ -193,7 +193,7 @@ def _fetch(file: CorpusFile, path: Path, stop: threading.Event) -> Fetched | Dow
         tries = _Tries(_size(part) if _version(file, part) else 0)
         while not whole and not stop.is_set():
             try:
-                _attempt(file, part, stop, tries)
+                _attempt(file, part, stop=stop, tries=tries)
                 whole = True
             except TryAgain as error:
                 tries.failed(_size(part), error)

@@ -78,7 +78,7 @@ def set_files(
         for pattern in entry.urls:
             url = pattern.format(code=entry.codes[code])
             filename = PurePosixPath(url).name
-            files[url] = CorpusFile(name, entry, _mirrored(url, mirror), filename)
+            files[url] = CorpusFile(name, entry, _mirrored(url, mirror), filename=filename)
     return list(files.values())
 
 
@@ -99,7 +99,9 @@ def _named(name: str, languages: tuple[str, str]) -> CorpusFile:
     codes = tuple((entry or _UNKNOWN).codes.get(code, code) for code in languages)
     if source.upper() == "OPUS" and corpus:
         row = _in_opus(corpus, version, codes)
-        corpus, version, url = row["corpus"], row["version"], row["url"]
+        corpus = row["corpus"]
+        version = row["version"]
+        url = row["url"]
     elif entry and not source:
         version = version or entry.version
         url = catalogue.opus.format(corpus=corpus, version=version, pair="-".join(sorted(codes)))
@@ -110,7 +112,7 @@ def _named(name: str, languages: tuple[str, str]) -> CorpusFile:
         )
     entry = (entry or _UNKNOWN).model_copy(update={"version": version})
     filename = re.sub(r"[^\w.@-]", "_", f"{corpus}-{version}.{'-'.join(sorted(codes))}.txt.zip")
-    return CorpusFile(corpus, entry, url, filename, codes, languages)
+    return CorpusFile(corpus, entry, url, filename=filename, languages=codes, pair=languages)
 
 
 def _in_opus(name: str, version: str, codes: tuple[str, ...]) -> dict[str, str]:

@@ -105,7 +105,9 @@ class Cleaner:
         pairs = [(normalize(row[0]), normalize(row[1])) for row in kept]
         by = (*settings.cleaning.duplicates.on, "pair")[0]
         columns = kept if self.carry else None
-        cleaned.rows = pack_rows(pairs, block.number, by, settings.seed, columns)
+        cleaned.rows = pack_rows(
+            pairs, source=block.number, by=by, seed=settings.seed, columns=columns
+        )
         return cleaned
 
 
@@ -176,7 +178,8 @@ def clean(
             save_progress()
     reports = []
     for source, source_counts in zip(sources, progress.counts, strict=True):
-        reports.append(_report(source, steps[source.pair], Counter(source_counts), settings))
+        report = _report(source, settings, steps=steps[source.pair], counts=Counter(source_counts))
+        reports.append(report)
     return reports
 
 
@@ -189,16 +192,17 @@ def _blocks(source: TextSource, number: int, rows: Iterator[Row], skipped: int) 
         bar.update(sum(1 for _ in islice(rows, skipped)))
         first = skipped + 1
         while block := list(islice(rows, _BLOCK_ROWS)):
-            yield Block(source, number, first, block)
+            yield Block(source, number, first=first, rows=block)
             bar.update(len(block))
             first += len(block)
 
 
 def _report(
-    source: TextSource, steps: Sequence[RowStep], counts: Counter[str], settings: PrepareSettings
+    source: TextSource, settings: PrepareSettings, steps: Sequence[RowStep], counts: Counter[str]
 ) -> SourceReport:
     """Make the report of a text with all reasons and repairs, in the order of the filters."""
-    report = SourceReport(source.name, "-".join(source.pair), counts["rows"], counts["rows"])
+    rows = counts["rows"]
+    report = SourceReport(source.name, "-".join(source.pair), rows=rows, kept=rows)
     report.drop(NUL, counts["nul_rows"])
     report.drop(INVALID, counts["invalid_rows"])
     if settings.drop_invalid:

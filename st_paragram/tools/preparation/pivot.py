@@ -125,10 +125,10 @@ def pivot(
     with output_files(output, overwrite=overwrite), temporary_folder(output) as folder:
         with Buckets(folder / "rows") as buckets:
             for source in sources:
-                buckets.add(_rows(source, settings, report, drop_invalid))
+                buckets.add(_rows(source, settings, report=report, drop_invalid=drop_invalid))
         with Buckets(folder / "pairs") as buckets:
             for key, sentences in _groups(folder / "rows"):
-                pairs = _pairs(key, sentences, settings, report)
+                pairs = _pairs(key, sentences, settings=settings, report=report)
                 buckets.add([_row(_key(*pair), "\t".join(pair)) for pair in pairs])
         part = folder / "output"
         with part.open("wb") as file:

@@ -103,15 +103,19 @@ def prepare(
     dropped = Path(rejects) if rejects else None
     texts = Path(keep_text) if keep_text else None
     place = Path(work) if work else None
-    _check(sources, output, settings, vocabulary, workers, dropped, texts)
+    if workers < 1:
+        raise SettingsError(f"workers is {workers}; it must be at least 1")
+    _check_texts(sources)
+    _check_outputs(output, rejects=dropped, texts=texts)
+    _check_settings(settings, vocabulary)
     if not overwrite:
         check_output(output, overwrite)
         outputs = work_place(output, place) / _OUTPUTS
         _check_free(sources, settings, rejects=dropped, texts=texts, outputs=outputs)
     carry = dropped is not None or texts is not None
     with work_folder(output, overwrite, place) as folder:
-        report = PrepareReport(clean(sources, settings, folder, carry, workers))
-        order = order_rows(folder, sources, settings, report, carry)
+        report = PrepareReport(clean(sources, settings, folder, carry=carry, workers=workers))
+        order = order_rows(folder, sources, settings, report=report, carry=carry)
         described = settings.as_json() | {"vocabulary_given": vocabulary is not None}
         digests = dict[str, str]()
         with ExitStack() as unfinished:
@@ -126,7 +130,16 @@ def prepare(
         content = vocabulary.content if vocabulary else train(order, sources, settings)
         # The store takes its name last: without it, the same call resumes, and with it, all other
         # outputs are complete.
-        _write_store(output, order, sources, settings, content, described, report, workers)
+        _write_store(
+            output,
+            order,
+            sources,
+            settings=settings,
+            vocabulary=content,
+            description=described,
+            report=report,
+            threads=workers,
+        )
     logger.info(
         "%s: %d pairs, vocabulary of %d pieces", output, report.total.kept, report.vocabulary_size
     )
@@ -160,33 +173,29 @@ def prepare_cached(
                 return path
             except StoreError as error:
                 logger.warning("rebuilding the cached store: %s", error)
-        prepare(sources, path, settings, vocabulary, overwrite=True, workers=workers)
+        prepare(sources, path, settings, vocabulary=vocabulary, overwrite=True, workers=workers)
     return path
 
 
-def _check(
-    sources: Sequence[TextSource],
-    output: Path,
-    settings: PrepareSettings,
-    vocabulary: SentencePieceTokenizer | None,
-    workers: int,
-    rejects: Path | None,
-    texts: Path | None,
-) -> None:
-    if workers < 1:
-        raise SettingsError(f"workers is {workers}; it must be at least 1")
+def _check_texts(sources: Sequence[TextSource]) -> None:
     if not 1 <= len(sources) <= _MOST_TEXTS:
         raise SettingsError(f"{len(sources)} texts to prepare; give 1 to {_MOST_TEXTS:,}")
-    problem = folder_for_file(output)
-    if problem:
-        raise StoreError(f"{problem}; name a file")
     for source in sources:
         if source.cap is not None and source.cap < 1:
             raise SettingsError(f"{source.name}: cap is {source.cap}; it must be at least 1")
+
+
+def _check_outputs(output: Path, *, rejects: Path | None, texts: Path | None) -> None:
+    problem = folder_for_file(output)
+    if problem:
+        raise StoreError(f"{problem}; name a file")
     for folder, contents in ((rejects, "dropped rows"), (texts, "text of the rows")):
         problem = not_writable(folder / "text") if folder else None
         if problem:
             raise StoreError(f"{problem}; name a folder for the {contents}")
+
+
+def _check_settings(settings: PrepareSettings, vocabulary: SentencePieceTokenizer | None) -> None:
     if settings.splitter is Splitter.MOSES:
         # before the text is read, not after hours
         require("sacremoses", "moses", 'splitter "moses"')
@@ -249,13 +258,13 @@ def _write_store(
     order: Order,
     sources: Sequence[TextSource],
     settings: PrepareSettings,
-    content: bytes,
-    described: dict[str, object],
+    vocabulary: bytes,
+    description: dict[str, object],
     report: PrepareReport,
     threads: int,
 ) -> None:
     """Encode all rows in order, and store the report."""
-    tokenizers = load_tokenizers(content, settings)
+    tokenizers = load_tokenizers(vocabulary, settings)
     pairs = [source.pair_among(settings.languages) for source in sources]
     distinct_pairs = list(dict.fromkeys(pairs))
     pair_numbers = np.array([distinct_pairs.index(pair) for pair in pairs])
@@ -267,7 +276,7 @@ def _write_store(
         settings.languages,
         tokenizers[0] if tokenizers[0] is tokenizers[1] else tokenizers,
         max_length=settings.max_tokens,
-        settings=described,
+        settings=description,
         seed=settings.seed,
         row_languages=distinct_pairs,
     )

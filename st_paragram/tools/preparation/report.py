@@ -117,9 +117,9 @@ class PrepareReport:
         table = [header, counts("read", [column.rows for column in columns])]
         for reason, count in total.dropped.items():
             if count:
-                table.append(counts(f"- {reason}", [each.dropped[reason] for each in columns]))
+                table.append(counts(f"- {reason}", [column.dropped[reason] for column in columns]))
         if total.repeated:
-            table.append(counts("+ repeated for balance", [each.repeated for each in columns]))
+            table.append(counts("+ repeated for balance", [column.repeated for column in columns]))
         table.append(counts("stored", [column.kept for column in columns]))
         widths = [max([len(row[place]) for row in table]) for place in range(len(header))]
         lines = []

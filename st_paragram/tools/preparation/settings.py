@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import field, fields
+from dataclasses import field
 from typing import Any, Literal
 
 from pydantic import InstanceOf
@@ -173,9 +173,7 @@ class PrepareSettings:
 
     def as_json(self) -> dict[str, Any]:
         """Return the settings as JSON values; all of them affect the content of a store."""
-        values: dict[str, Any] = {}
-        for each in fields(self):
-            values[each.name] = getattr(self, each.name)
+        values: dict[str, Any] = dict(vars(self))
         values["cleaning"] = self.cleaning.as_json()
         values["character_coverage"] = self.coverage
         values["vocab_sample"] = "even" if self.even_sample else "rows"

@@ -86,7 +86,9 @@ def _even_sample(
 
 def _train(sentences: Iterable[str], size: int, settings: PrepareSettings) -> bytes:
     if settings.tokens == "word":
-        return train_words(read_characters(sentences), size, settings.lower_case, settings.splitter)
+        return train_words(
+            read_characters(sentences), size, settings.lower_case, splitter=settings.splitter
+        )
     if settings.tokens == "trigram":
         return train_trigrams(read_characters(sentences), size, settings.lower_case)
     try:

@@ -474,7 +474,7 @@ def interrupted_when(condition, monkeypatch):
 def test_ctrl_c_does_not_wait_for_a_connection(tmp_path, monkeypatch):
     connecting, release = threading.Event(), threading.Event()
 
-    def attempt(*_):
+    def attempt(*_, **__):
         connecting.set()
         release.wait(60)
 
