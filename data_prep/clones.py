@@ -11,9 +11,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from st_paragram.core.languages import MODEL_LANGUAGES
 from st_paragram.errors import TextError
 
-LANGUAGES = ("ar", "de", "es", "fr", "ru", "tr", "zh")
+LANGUAGES = tuple(sorted(set(MODEL_LANGUAGES) - {"en"}))
 #: Names of languages in paths, usual ones first; simplified Chinese only.
 CODES: dict[str, tuple[str, ...]] = {
     **{code: (code, f"{code}-{code.upper()}", f"{code}_{code.upper()}") for code in LANGUAGES},

@@ -57,7 +57,8 @@ import inspect, pydoc, st_paragram
 from st_paragram.errors import MissingExtraError
 from st_paragram import *
 names = {name for name, _ in inspect.getmembers(st_paragram)} & set(dir(st_paragram))
-assert names == set(st_paragram.__all__) == {name for name in dir(st_paragram) if hasattr(st_paragram, name)}
+available = {name for name in dir(st_paragram) if hasattr(st_paragram, name)}
+assert names == set(st_paragram.__all__) == available
 assert "Encoder" in globals() and "CleanPairs" not in globals()
 assert "Encoder" in pydoc.render_doc(st_paragram)
 try:

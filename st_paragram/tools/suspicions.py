@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from st_paragram.core.encoding.encoder import Encoder
 from st_paragram.core.encoding.unit_embeddings import unit_embeddings
 from st_paragram.core.formatting import counted
+from st_paragram.core.languages import LANGUAGES, MODEL_LANGUAGES
 from st_paragram.core.model_directory.find import shipped_folder
 from st_paragram.core.quantization import Vectors
 from st_paragram.core.text.parallel import TextSource, read_pairs
@@ -26,9 +27,6 @@ from st_paragram.tools.cleaning.text import normalized_key
 
 logger = logging.getLogger(__name__)
 Pair = tuple[str, str]
-
-#: The languages that p-sp-mini was trained on.
-MODEL_LANGUAGES = frozenset(("ar", "de", "en", "es", "fr", "ru", "tr", "zh"))
 
 _ROWS = 20_000  # maximum rows to read from a text
 # Consecutive rows in a run, and number of runs
@@ -48,17 +46,6 @@ _OFFSETS = (-3, -2, -1, 1, 2, 3)
 _MARGIN = 0.05
 _MIN_SHIFTED = 0.2
 
-# Code, English name, native name.
-_LANGUAGES = """ar arabic العربية, bg bulgarian български, ca catalan català, cs czech čeština,
-da danish dansk, de german deutsch, el greek ελληνικά, en english english, es spanish español,
-et estonian eesti, fa persian فارسی, fi finnish suomi, fr french français, he hebrew עברית,
-hi hindi हिन्दी, hr croatian hrvatski, hu hungarian magyar, id indonesian indonesia,
-is icelandic íslenska, it italian italiano, ja japanese 日本語, ko korean 한국어,
-lt lithuanian lietuvių, lv latvian latviešu, nl dutch nederlands, no norwegian norsk,
-pl polish polski, pt portuguese português, ro romanian română, ru russian русский,
-sk slovak slovenčina, sl slovenian slovenščina, sr serbian srpski, sv swedish svenska,
-th thai ไทย, tr turkish türkçe, uk ukrainian українська, vi vietnamese việt, zh chinese 中文"""
-_NAMES = {entry.split()[0]: entry.split()[1:] for entry in _LANGUAGES.split(",")}
 _WORD = re.compile(r"[^\W\d_]+")
 _COLUMN_NAME = re.compile(
     "source|src|target|tgt|sentence|sent|text|column|col|side|lang|language|original|translation|"
@@ -140,7 +127,10 @@ def _is_header(row: Pair, languages: tuple[str, str]) -> bool:
 
 def _is_name(cell: str, code: str) -> bool:
     language = short_code(code)
-    names = [code.lower(), language, long_code(code), *_NAMES.get(language, ())]
+    names = [code.lower(), language, long_code(code)]
+    if language in LANGUAGES and LANGUAGES[language].native_name:
+        names.append(LANGUAGES[language].name.lower())
+        names.append(LANGUAGES[language].native_name.lower())
     words = _WORD.findall(cell.lower())
     return words != [] and all(word in names or _COLUMN_NAME.fullmatch(word) for word in words)
 
@@ -188,7 +178,7 @@ def _language(runs: Sequence[Sequence[str]]) -> str | None:
 
 
 def _name(code: str | None) -> str:
-    return _NAMES[code][0].capitalize() if code in _NAMES else str(code)
+    return LANGUAGES[code].name if code in LANGUAGES else str(code)
 
 
 def _shifted_rows(sample: Sample, languages: tuple[str, str]) -> list[str]:

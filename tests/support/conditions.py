@@ -99,7 +99,7 @@ def rows(rng, count):
 
 
 def condition(rng, depth=3):
-    """Return a condition, and a function from the fields of a row to True, False or None (unknown)."""
+    """Return a condition, and a function from the fields of a row to True, False or None."""
     kind = rng.random()
     if depth and kind < 0.5:
         word, decisive = rng.choice([("and", False), ("OR", True)])

@@ -1,4 +1,4 @@
-"""Small files under the names that pages of the documentation use, for the examples that run there."""
+"""Small files under the names that pages of the documentation use, for their examples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages of the documentation as what can be run in them: blocks of Python, and lines for a shell."""
+"""What can be run in pages of the documentation: blocks of Python, and lines for a shell."""
 
 from __future__ import annotations
 

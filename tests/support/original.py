@@ -47,7 +47,7 @@ def vocabulary_of(tokens):
 
 
 def make_checkpoint(vocabulary, dim=6, seed=0, **arguments):
-    """What the original code passes to `torch.save`, with the state of its optimizer after a step."""
+    """What the original code passes to `torch.save`, with the state of its optimizer."""
     generator = torch.Generator().manual_seed(seed)
     table = torch.nn.Embedding.from_pretrained(
         torch.randn(len(vocabulary), dim, generator=generator), freeze=False
@@ -82,7 +82,7 @@ def make_checkpoint(vocabulary, dim=6, seed=0, **arguments):
 
 
 def embed_by_hand(checkpoint, tokens):
-    """Mean over the rows of known tokens, or the unknown row: float64 (N, D), from lists of tokens."""
+    """Mean over the rows of known tokens, or the unknown row: float64 (N, D)."""
     table = checkpoint["state_dict"]["embedding.weight"].double().numpy()
     vocabulary, means = checkpoint["vocab"], []
     for text in tokens:

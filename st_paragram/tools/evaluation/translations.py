@@ -60,9 +60,9 @@ def find(data: Path, benchmark: str) -> dict[str, Path]:
 def read(request: Request) -> TranslationData:
     """Read the language pairs of a test set from a folder or from the hub.
 
-    Languages are ISO 639-3 codes, two-letter codes of the models' languages, or two languages of a text that
-    is parallel by line ("es-de"). Single languages are paired with English. By default, all
-    languages of the folder are read, or the models' languages of the hub.
+    Languages are ISO 639-3 codes, two-letter codes of the models' languages, or two languages of a
+    text that is parallel by line ("es-de"). Single languages are paired with English. By default,
+    all languages of the folder are read, or the models' languages of the hub.
     """
     test_set = PARALLEL_SETS[request.benchmark]
     files = find(request.data, test_set.name) if request.data else {}

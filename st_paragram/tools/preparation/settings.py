@@ -8,6 +8,7 @@ from typing import Any, Literal
 from pydantic import InstanceOf
 from pydantic_core import to_jsonable_python
 
+from st_paragram.core.languages import LANGUAGES
 from st_paragram.core.settings import setting, settings
 from st_paragram.core.tokenizers.bilingual import Sharing
 from st_paragram.core.tokenizers.sentencepiece import Segmentation
@@ -18,7 +19,6 @@ from st_paragram.tools.cleaning.config import Cleaning, only_length
 Tokens = Literal["sentencepiece", "word", "trigram"]
 VocabSample = Literal["even", "rows"]
 
-_MANY_CHARACTERS = {"zh", "ja"}
 # Settings that are not recorded in stores when they have these values.
 _LATER = {
     "tokens": "sentencepiece",
@@ -157,8 +157,11 @@ class PrepareSettings:
         # the script of one language among several is a small share of all characters
         if "-" in self.languages[1]:
             return 0.99995
-        codes = {code.partition("_")[0] for code in self.languages}
-        return 0.9999 if codes & _MANY_CHARACTERS else 0.9995
+        for code in self.languages:
+            language = LANGUAGES.get(code.partition("_")[0])
+            if language is not None and language.many_characters:
+                return 0.9999
+        return 0.9995
 
     @property
     def even_sample(self) -> bool:

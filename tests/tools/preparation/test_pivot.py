@@ -153,7 +153,7 @@ def test_nothing_stays_behind_after_an_error(tmp_path, monkeypatch) -> None:
     with pytest.raises(TextError, match="no two of 1 rows"):
         pivot([pivot_source(f"en-de:{bad}")], tmp_path / "out", drop_invalid=True, overwrite=True)
 
-    def interrupted(*_: object) -> None:
+    def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(pivot_module, "_pairs", interrupted)
