@@ -1,1 +1,1 @@
-"""Families of models, one folder each; `core.families` finds them by name."""
+"""Families of models, one folder each; `runs.families` has the table, `loading` opens any model."""

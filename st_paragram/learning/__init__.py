@@ -1,1 +1,1 @@
-"""What training needs: modules, losses, trainers, model directories as SentenceTransformers."""
+"""What families of models share: modules, saving, cards, trainers."""

@@ -216,7 +216,7 @@ class TrainingRun:
         check_free(self.output, self.overwrite)
 
     def check_checkpoints(self) -> None:
-        """Refuse to resume without a checkpoint, and to start beside checkpoints or other files."""
+        """Refuse to resume without a checkpoint, and to start where other files are."""
         if self.resume:
             newest_checkpoint(self.checkpoints)
         else:

@@ -61,7 +61,7 @@ class GenerativeFamily(Family):
         evaluator: BaseEvaluator,
         data: Any = None,
     ) -> GenerativeTrainer:
-        """Make the trainer of a run; there is no additional data."""
+        """Make the trainer of a run. It needs only the store."""
         from st_paragram.families.bgt.training import trainer
 
         return trainer(model, store, settings, folder, evaluator)

@@ -67,7 +67,7 @@ class ParaphrasticFamily(Family):
         evaluator: BaseEvaluator,
         data: Any = None,
     ) -> MegaBatchTrainer:
-        """Make the trainer of a run; there is no additional data."""
+        """Make the trainer of a run. It needs only the store."""
         from st_paragram.families.psp.training import trainer
 
         return trainer(model, store, settings, folder, evaluator)
