@@ -32,20 +32,20 @@ Your own data, plain or compressed:
 
 - --translations: `text TAB translation`;
 - --graded: a score and two sentences in three columns, in any order (the numeric column is
-detected);
+  detected);
 - --queries, --corpus: `id TAB text`, or BEIR's JSON lines; --qrels: `query id TAB document id TAB
-grade`, or TREC.
+  grade`, or TREC.
 
 Benchmarks: DIR has the data of some of these benchmarks. Without --benchmarks, all benchmarks with
 data are scored.
 
 - sts, hard-sts: sts2012/MSRpar.tsv, sts2017/track5.en-en.tsv, stsb/en-test.tsv (`grade TAB sentence
-TAB sentence`), or SentEval's folders, such as STS12-en-test;
+  TAB sentence`), or SentEval's folders, such as STS12-en-test;
 - {_PARALLEL_FILES};
 - bucc2018/zh-en.sample.zh, .en and .gold, or other texts in this format (`st-paragram download
---sets bucc`);
+  --sets bucc`);
 - semantic-retrieval, answer-retrieval: folders such as quora_sr and xquad_r/es: queries.tsv,
-corpus.tsv, qrels.tsv;
+  corpus.tsv, qrels.tsv;
 - transfer/MR.tsv, ...; nli/xnli_held.es.tsv, ...
 
 Examples:

@@ -50,7 +50,7 @@ class CommandParser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """End with usage, the message and a suggestion."""
-        options = re.findall(r"--[\w-]+", self.plain_help())
+        options = re.findall(r"^  (?:-\w.*?, )?(--[\w-]+)", self.plain_help(), re.MULTILINE)
         for word in self.words:
             name = word.partition("=")[0]
             is_known = any(option.startswith(name) for option in options)
@@ -109,7 +109,9 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
 def _kind(command: str, words: list[str]) -> str:
     """Take the kind from the words; without one, it is the first kind."""
     kinds: dict[str, object] = _module(command).KINDS
-    if words and not words[0].startswith("-"):
+    if not words:
+        build_parser(command).error("the following arguments are required: KIND")
+    if not words[0].startswith("-"):
         kind = words.pop(0)
         if kind not in kinds:
             parser = build_parser(command)
@@ -118,7 +120,7 @@ def _kind(command: str, words: list[str]) -> str:
                 _suggestion(seen, kind, kinds) or f"{seen}; `{parser.prog} --help` lists them"
             )
         return kind
-    if words and words[0] in _HELP:
+    if words[0] in _HELP:
         build_parser(command).parse_args(words)
     return next(iter(kinds))
 
@@ -143,12 +145,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     if not words:
         print(START, file=sys.stderr)
         return 2  # as for any wrong call, so that a script that lost its arguments stops
-    if words == ["--version"]:
+    if words[0] == "--version":
         print(f"st-paragram {installed_version()}")
         return 0
+    if words[0] in _HELP:
+        _overview_parser().print_help()
+        return 0
     if words[0].startswith("-"):
-        _overview_parser().parse_args(words)
-        return 2
+        _overview_parser().error(f"{words[0]} is not a command; name a command before its options")
     return run_reporting_errors(f"st-paragram {words[0]}", partial(_run, words))
 
 

@@ -124,6 +124,11 @@ def test_a_model_is_named_by_a_word_or_by_an_option(words, tmp_path, monkeypatch
         ("evalute", "st-paragram: error: there is no command 'evalute'; did you mean evaluate?"),
         ("train bitxt", "st-paragram train: error: there is no kind 'bitxt'; did you mean bitext?"),
         ("search i -k 2 q --thresold 1", "there is no --thresold; did you mean --threshold?"),
+        ("train paraphrase --lang es", "there is no --lang"),  # an option of its example
+        ("train", "st-paragram train: error: the following arguments are required: KIND"),
+        ("--v", "--v is not a command; name a command before its options"),
+        ("--model m embed a", "--model is not a command"),
+        ("--", "-- is not a command"),
     ],
 )
 def test_what_is_misspelt_is_named(words, said, capsys):
