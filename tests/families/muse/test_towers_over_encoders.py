@@ -13,7 +13,7 @@ from support.published_use import make_weights
 import st_paragram
 from st_paragram.cli.main import main
 from st_paragram.errors import ModelDirectoryError, ParagramError, SettingsError
-from st_paragram.families.muse.pair_rows import PairRows
+from st_paragram.families.muse.pair_rows import PairRows, read_rows
 from st_paragram.families.muse.sentence_transformers_encoder import EncoderWithTowers
 from st_paragram.families.muse.settings import TowersSettings
 from st_paragram.families.muse.towers_training import make_towers
@@ -143,3 +143,13 @@ def test_too_few_rows_are_refused_in_one_line(folders, capsys):
     assert main(["towers", "p-sp", "--qa", "qa", "--output", "out"]) == 1
     assert "qa: too few rows to hold out 5% of them; give more" in capsys.readouterr().err
     assert not Path("out").exists()
+
+
+def test_the_texts_of_an_interrupted_run_stay_as_they_are(folders, tmp_path):
+    files = [("qa", "en", folders["qa"] / "en.tsv")]
+    texts = tmp_path / "texts.txt"
+    (first,) = read_rows(files, texts)
+    written = texts.stat().st_mtime_ns, texts.read_bytes()
+    (again,) = read_rows(files, texts)
+    assert (texts.stat().st_mtime_ns, texts.read_bytes()) == written and written[1]
+    assert np.array_equal(again.first, first.first) and np.array_equal(again.second, first.second)
