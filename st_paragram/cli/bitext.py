@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from st_paragram.cli.download import add_corpus_options
+from st_paragram.cli.options import add_language_options, languages_from
 from st_paragram.cli.store_options import (
     add_cleaning_options,
     add_store_options,
@@ -32,6 +33,7 @@ the catalog that cover the language. Add your own texts with --text and --moses.
 
   st-paragram bitext --lang es
   st-paragram bitext --lang fr-es-de --temperature 2   # three languages: data/en-fr-es-de.h5
+  st-paragram bitext --pair fr de                      # French and German: data/fr-de.h5
   st-paragram bitext --lang is --corpus OPUS:NLLB --corpus OPUS:TED2020 --output data/en-is.h5
   st-paragram bitext --lang de --no-download --moses news.en news.de --workers 4
 
@@ -41,13 +43,12 @@ If a run is interrupted for any reason, the same command resumes it where it sto
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    lang = "languages other than English, e.g. es or fr-es-de"
-    parser.add_argument("--lang", required=True, metavar="CODE[-CODE...]", help=lang)
+    add_language_options(parser, "languages other than English, e.g. es or fr-es-de")
     parser.add_argument(
         "--output",
         type=Path,
         metavar="FILE.h5",
-        help="output pair store (default: data/en-LANG.h5)",
+        help="output pair store (default: data/en-LANG.h5, or the languages of --pair)",
     )
     group = parser.add_argument_group("download")
     add_corpus_options(group, "corpus to use instead of the default corpora; repeatable")
@@ -62,11 +63,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Download, clean and prepare the text, and print the table of counts."""
+    from st_paragram.runs.training_data import default_store_of
     from st_paragram.tools.corpora.resolve import corpora_for, language_pairs, text_source
     from st_paragram.tools.preparation.prepare import prepare
 
-    output = arguments.output or Path("data") / f"en-{arguments.lang}.h5"
-    settings = settings_from(arguments, ("en", arguments.lang), cleaning_from(arguments, "default"))
+    languages = languages_from(arguments)
+    output = arguments.output or default_store_of(languages)
+    settings = settings_from(arguments, languages, cleaning_from(arguments, "default"))
     vocabulary = vocabulary_from(arguments, settings)
     sources = sources_from(arguments, settings.languages)
     if arguments.no_download and not sources:
@@ -75,8 +78,8 @@ def run(arguments: argparse.Namespace) -> int:
         from st_paragram.tools.corpora.download import download
 
         files = []
-        for pair in language_pairs(arguments.lang):
-            files += corpora_for(pair, arguments.corpus, arguments.mirror)
+        for pair in arguments.pair or language_pairs(arguments.lang):
+            files += corpora_for(tuple(pair), arguments.corpus, arguments.mirror)
         downloads = download(files, arguments.folder, arguments.parallel)
         sources = [*[text_source(fetched) for fetched in downloads], *sources]
     check_texts(arguments, sources)

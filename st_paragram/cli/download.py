@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from st_paragram.core.languages import codes_of_sides, joined_sides
 from st_paragram.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -33,9 +34,10 @@ recorded in FOLDER/manifest.json. You are responsible for respecting it.
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     add = parser.add_argument
-    lang = "languages to download, each paired with --source, e.g. es or fr-es-de"
+    lang = "languages to download, each paired with English, e.g. es or fr-es-de"
     add("--lang", metavar="CODE[-CODE...]", help=lang)
-    add("--source", default="en", metavar="CODE", help="source language (default: %(default)s)")
+    pair = "two languages instead, with or without English, e.g. fr de; repeatable"
+    add("--pair", action="append", default=[], nargs=2, metavar="CODE", help=pair)
     add_corpus_options(parser, "corpus to download instead of the default corpora; repeatable")
     add(
         "--sets",
@@ -73,10 +75,14 @@ def run(arguments: argparse.Namespace) -> int:
     """Download the files, or show what would be downloaded."""
     from st_paragram.tools.corpora.resolve import corpora_for, language_pairs, set_files
 
-    pairs = language_pairs(arguments.lang, arguments.source) if arguments.lang else []
+    pairs = [(first, second) for first, second in arguments.pair]
+    if arguments.lang:
+        pairs += language_pairs(arguments.lang)
     if not pairs and (arguments.corpus or not arguments.sets):
-        raise SettingsError("no languages; name them with --lang, or test sets with --sets")
-    codes = [code for _, code in pairs]
+        raise SettingsError(
+            "no languages; name them with --lang or --pair, or test sets with --sets"
+        )
+    codes = codes_of_sides(joined_sides(pairs)) if pairs else []
     files: list[CorpusFile] = []
     for name in dict.fromkeys(arguments.sets):
         files += set_files(name, codes, arguments.mirror)

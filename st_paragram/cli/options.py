@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import IO, Any, Protocol
 
 from st_paragram.core.files import STDIN, atomic, file_digest, folder_for_file, naming_full_disk
+from st_paragram.core.languages import both_sides, codes_of_sides, joined_sides
 from st_paragram.core.model_directory.configuration import CONFIG_FILE
 from st_paragram.core.model_directory.find import HUB_ID, SHIPPED_MODELS, default_model, find
 from st_paragram.core.outputs import output_files
@@ -84,6 +85,29 @@ def model_name(arguments: argparse.Namespace) -> str:
 def model_folder(arguments: argparse.Namespace) -> Path:
     """Return the directory of the chosen model, or of the default model."""
     return find(arguments.model or default_model())
+
+
+def add_language_options(parser: argparse.ArgumentParser, lang: str) -> None:
+    """Add `--lang`, whose help is `lang`, and `--pair`; `languages_from` reads them."""
+    group = parser.add_mutually_exclusive_group(required=True)
+    group.add_argument("--lang", metavar="CODE[-CODE...]", help=lang)
+    about = "two languages instead, with or without English, e.g. fr de; repeatable"
+    group.add_argument("--pair", action="append", nargs=2, metavar="CODE", help=about)
+
+
+def languages_from(arguments: argparse.Namespace) -> tuple[str, str]:
+    """Return the languages of both sides; several languages of a side are joined by hyphens."""
+    if arguments.pair:
+        return joined_sides(arguments.pair)
+    return both_sides(arguments.lang)
+
+
+def name_of_languages(languages: tuple[str, str]) -> str:
+    """Return the languages for the name of an output: es, or fr-de for pairs without English."""
+    codes = codes_of_sides(languages)
+    if languages[0] == "en" and len(codes) > 1:
+        codes.remove("en")
+    return "-".join(codes)
 
 
 def add_no_checks(parser: OptionGroup) -> None:

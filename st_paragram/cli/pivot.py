@@ -1,4 +1,4 @@
-"""`st-paragram pivot`: extract paraphrases from bitext, sentences that share a translation."""
+"""`st-paragram pivot`: extract sentences that share a translation from bitext."""
 
 from __future__ import annotations
 
@@ -9,10 +9,14 @@ from pathlib import Path
 from st_paragram.core.settings import add_setting_options, given
 
 DESCRIPTION = (
-    "Extract paraphrases from bitext: sentences of one language with the same translation become"
-    " pairs. The output has two tab-separated columns, with rows in random order."
+    "Extract pairs of sentences with the same translation from bitext: paraphrases in one language,"
+    " or translations of two languages. The output has two tab-separated columns, with rows in"
+    " random order."
 )
-EPILOG = ""
+EPILOG = """\
+  st-paragram pivot --text en-es:a.tsv --text en-de:b.tsv --output paraphrases.tsv
+  st-paragram pivot --pair fr de --text en-fr:a.tsv --text en-de:b.tsv --output fr-de.tsv
+"""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -27,7 +31,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="LANG-LANG:FILE",
         help="two-column bitext; repeatable",
     )
-    add("--lang", default="en", help="language to find paraphrases in (default: %(default)s)")
+    languages = parser.add_mutually_exclusive_group()
+    about = "language to find paraphrases in (default: %(default)s)"
+    languages.add_argument("--lang", default="en", metavar="CODE", help=about)
+    about = "two languages to find translations in instead"
+    languages.add_argument("--pair", nargs=2, metavar="CODE", help=about)
     add("--output", type=Path, required=True, metavar="FILE.tsv", help="output file")
     add("--overwrite", action="store_true", help="replace existing outputs")
     add_setting_options(parser, PivotSettings)
@@ -46,12 +54,14 @@ def run(arguments: argparse.Namespace) -> int:
     from st_paragram.tools.preparation.pivot import PivotSettings, pivot, pivot_source
 
     settings = PivotSettings(**given(arguments, PivotSettings))
-    sources = [pivot_source(spec, arguments.lang) for spec in arguments.text]
+    languages = list(dict.fromkeys(arguments.pair or [arguments.lang]))
+    sources = [pivot_source(spec, languages) for spec in arguments.text]
     with output_files(arguments.output, arguments.json, overwrite=arguments.overwrite):
         report = pivot(
             sources,
             arguments.output,
             settings,
+            languages=languages,
             drop_invalid=arguments.drop_invalid,
             overwrite=arguments.overwrite,
         )

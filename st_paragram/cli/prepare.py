@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from st_paragram.cli.options import add_language_options, languages_from
 from st_paragram.cli.store_options import (
     add_cleaning_options,
     add_store_options,
@@ -30,7 +31,8 @@ A text is a tab-separated file of two columns, plain or compressed (gzip, xz, bz
 standard input. It may also be a zip archive with one such file, or with one file per language (the
 Moses format of OPUS). English is the first column unless a prefix like `es-en:` says otherwise. For
 a table (CSV, JSON lines, Parquet, or TSV with a header), --columns names the two columns. For
-several languages in one store, give --lang fr-es-de and put a prefix before each text.
+several languages in one store, give --lang fr-es-de and put a prefix before each text. --pair names
+two languages of which none needs to be English.
 
   st-paragram prepare --lang es --text es-en:pairs.tsv --text Europarl.en-es.zip \\
       --output data/en-es.h5
@@ -42,6 +44,7 @@ several languages in one store, give --lang fr-es-de and put a prefix before eac
       --output data/en-en.h5
   st-paragram prepare --lang fr-es --text en-fr:a.tsv --text en-es:b.tsv --temperature 2 \\
       --output data/en-fr-es.h5
+  st-paragram prepare --pair fr de --text pairs.tsv --output data/fr-de.h5
 
 Without --cleaning, only rows that are too short, too long or repeated are dropped.
 `--cleaning default` selects our list of filters, `--cleaning paper` the paper's list, and
@@ -52,8 +55,9 @@ Without --cleaning, only rows that are too short, too long or repeated are dropp
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    lang = "language other than English, e.g. es; en for English paraphrases"
-    parser.add_argument("--lang", required=True, metavar="CODE[-CODE...]", help=lang)
+    add_language_options(
+        parser, "languages other than English, e.g. es or fr-es; en for English paraphrases"
+    )
     parser.add_argument(
         "--output", type=Path, required=True, metavar="FILE.h5", help="output pair store"
     )
@@ -67,7 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Make the store and print the table of counts."""
     from st_paragram.tools.preparation.prepare import prepare
 
-    settings = settings_from(arguments, ("en", arguments.lang), cleaning_from(arguments))
+    settings = settings_from(arguments, languages_from(arguments), cleaning_from(arguments))
     sources = sources_from(arguments, settings.languages, settings.cleaning.further_columns)
     if not sources:
         raise SettingsError("no text; give at least one with --text or --moses")

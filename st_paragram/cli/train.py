@@ -8,7 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from st_paragram.cli.options import add_no_checks, add_task_options, task_folders
+from st_paragram.cli.options import (
+    add_language_options,
+    add_no_checks,
+    add_task_options,
+    languages_from,
+    name_of_languages,
+    task_folders,
+)
 from st_paragram.core.settings import add_setting_options, given, read_yaml
 from st_paragram.errors import SettingsError, TextError
 
@@ -28,6 +35,7 @@ _BITEXT_EPILOG = f"""\
   st-paragram bitext --lang es          # makes data/en-es.h5 from public bitext
   st-paragram train bitext --lang es    # makes the model directory p-sp-es
   st-paragram train bitext --lang es --data mine.tsv.xz --config small --dim 500
+  st-paragram train bitext --pair fr de --data mine.tsv.xz    # no English: p-sp-fr-de
   st-paragram train bitext --lang es --data mine.tsv.xz --encoder trigram --config sp2019
   st-paragram embed p-sp-es lines.txt --output lines.npy
 
@@ -56,6 +64,7 @@ sets.
 
 {_CONTINUE}"""
 
+_LANG = "language other than English, e.g. es"
 _PAIRS = (
     "a pair store (.h5), a two-column text (repeatable), or `built-in` (default: data/en-{}.h5, or"
     " the built-in bitext if it does not exist)"
@@ -75,11 +84,11 @@ def add_bitext_options(parser: argparse.ArgumentParser) -> None:
     from st_paragram.runs.families import PSP
 
     parser.description = (
-        "Train a model on English sentences and translations. It embeds a sentence as the mean of"
+        "Train a model on sentences and their translations. It embeds a sentence as the mean of"
         " its tokens."
     )
     parser.epilog = _BITEXT_EPILOG
-    _add_language(parser)
+    add_language_options(parser, _LANG)
     _add_data_options(
         parser,
         data=_PAIRS.format("LANG"),
@@ -101,7 +110,6 @@ def add_paraphrase_options(parser: argparse.ArgumentParser) -> None:
         " its tokens."
     )
     parser.epilog = _PARAPHRASE_EPILOG
-    parser.set_defaults(lang="en")
     _add_data_options(
         parser,
         data=_PAIRS.format("en"),
@@ -110,13 +118,22 @@ def add_paraphrase_options(parser: argparse.ArgumentParser) -> None:
     _add_settings(parser, PSP, default_config="paraphrase")
 
 
-def paraphrastic_run(arguments: argparse.Namespace) -> TrainingRun:
-    """Return the run of P-SP or SP that the options describe."""
+def bitext_run(arguments: argparse.Namespace) -> TrainingRun:
+    """Return the run of P-SP or SP on bitext that the options describe."""
+    return _paraphrastic_run(arguments, languages_from(arguments))
+
+
+def paraphrase_run(arguments: argparse.Namespace) -> TrainingRun:
+    """Return the run of P-SP or SP on paraphrases that the options describe."""
+    return _paraphrastic_run(arguments, ("en", "en"))
+
+
+def _paraphrastic_run(arguments: argparse.Namespace, languages: tuple[str, str]) -> TrainingRun:
     from st_paragram.runs.families import PSP
 
     encoder = getattr(arguments, "encoder", "sp")
     name = "p-sp" if encoder == "sp" else encoder
-    return _training_run(arguments, PSP, output=f"{name}-{arguments.lang}")
+    return _training_run(arguments, PSP, languages, output=f"{name}-{name_of_languages(languages)}")
 
 
 def add_bgt_options(parser: argparse.ArgumentParser) -> None:
@@ -128,7 +145,7 @@ def add_bgt_options(parser: argparse.ArgumentParser) -> None:
         " generating the sentence and its translation."
     )
     parser.epilog = _BGT_EPILOG
-    _add_language(parser)
+    add_language_options(parser, _LANG)
     _add_data_options(
         parser,
         data=_PAIRS.format("LANG"),
@@ -142,7 +159,8 @@ def bgt_run(arguments: argparse.Namespace) -> TrainingRun:
     from st_paragram.runs.families import BGT
 
     name = getattr(arguments, "objective", "bgt")
-    return _training_run(arguments, BGT, output=f"{name}-{arguments.lang}")
+    languages = languages_from(arguments)
+    return _training_run(arguments, BGT, languages, output=f"{name}-{name_of_languages(languages)}")
 
 
 def add_muse_options(parser: argparse.ArgumentParser) -> None:
@@ -168,12 +186,14 @@ def muse_run(arguments: argparse.Namespace) -> TrainingRun:
     from st_paragram.families.muse.settings import MuseData
     from st_paragram.runs.families import MUSE
 
-    arguments.lang, arguments.data = bitext_of_languages(arguments.langs, arguments.data)
+    languages, arguments.data = bitext_of_languages(arguments.langs, arguments.data)
     configured = read_yaml(MUSE.config_path(arguments.config or MUSE.default_config))
     architecture = configured.get("architecture", "cnn")  # checked later
     architecture = getattr(arguments, "architecture", architecture)
     tasks = MuseData(task_folders(arguments), tuple(arguments.langs))
-    return _training_run(arguments, MUSE, output=f"muse-{architecture}", more=tasks)
+    return _training_run(
+        arguments, MUSE, ("en", languages), output=f"muse-{architecture}", more=tasks
+    )
 
 
 def bitext_of_languages(
@@ -231,12 +251,12 @@ KINDS = {
     "bitext": Kind(
         "an averaging model (P-SP, SP) on sentences and their translations (EMNLP 2022, ACL 2019)",
         add_bitext_options,
-        paraphrastic_run,
+        bitext_run,
     ),
     "paraphrase": Kind(
         "an averaging model on English paraphrases (EMNLP 2022)",
         add_paraphrase_options,
-        paraphrastic_run,
+        paraphrase_run,
     ),
     "bgt": Kind(
         "a bilingual generative transformer, which can also generate sentences (EMNLP 2020)",
@@ -260,11 +280,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 # Options of all kinds.
-
-
-def _add_language(parser: argparse.ArgumentParser) -> None:
-    about = "language other than English, e.g. es"
-    parser.add_argument("--lang", required=True, metavar="LANG", help=about)
 
 
 def _add_data_options(
@@ -299,7 +314,7 @@ def _add_data_options(
         " built-in pairs)"
     )
     add("--dev", type=Path, metavar="FILE.tsv", help=about)
-    about = "held-out translations, rows `english TAB other`; training reports the share found"
+    about = "held-out translations in two columns; training reports the share found"
     add("--dev-bitext", type=Path, metavar="FILE.tsv", help=about)
     about = "allow --dev or --dev-bitext to be a known test set"
     add("--force-test-set", action="store_true", help=about)
@@ -332,12 +347,17 @@ def _add_settings(
 
 
 def _training_run(
-    arguments: argparse.Namespace, family: Family, output: str, more: Any = None
+    arguments: argparse.Namespace,
+    family: Family,
+    languages: tuple[str, str],
+    *,
+    output: str,
+    more: Any = None,
 ) -> TrainingRun:
     from st_paragram.runs.run import TrainingRun
 
     return TrainingRun(
-        language=arguments.lang,
+        language=languages,
         output=arguments.output or Path(output),
         data=arguments.data,
         config=arguments.config,
@@ -403,7 +423,8 @@ def _outcome(record: TrainingRecord, training: TrainingRun) -> str:
     if record.translations:
         before, after = (100 * score.accuracy for score in record.translations)
         held_out = record.translations[0]
-        kind = "paraphrases" if training.language == "en" else "translations"
+        first, second = training.languages
+        kind = "paraphrases" if first == second else "translations"
         origin = f"pairs of {held_out.data}" if training.translations else "held-out pairs"
         return (
             f"{kind} found among {held_out.pairs:,} {origin}: {before:.1f} % before training,"

@@ -5,6 +5,7 @@ Other languages work too: Unicode's CLDR gives their script, and their code is t
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 
@@ -156,3 +157,27 @@ LANGUAGES = {language.code: language for language in _TABLE}
 MODEL_LANGUAGES = tuple(language.code for language in _TABLE if language.in_models)
 #: Codes of the languages of the built-in text, English first.
 SAMPLE_LANGUAGES = tuple(language.code for language in _TABLE if language.in_sample)
+
+
+def both_sides(language: str | tuple[str, str]) -> tuple[str, str]:
+    """Return the languages of both sides of pairs; a single name is paired with English."""
+    if isinstance(language, str):
+        return ("en", language)
+    first, second = language
+    return (first, second)
+
+
+def joined_sides(pairs: Iterable[tuple[str, str]]) -> tuple[str, str]:
+    """Return the languages of both sides of several language pairs, joined by hyphens."""
+    firsts: dict[str, None] = {}
+    seconds: dict[str, None] = {}
+    for first, second in pairs:
+        firsts[first] = None
+        seconds[second] = None
+    return "-".join(firsts), "-".join(seconds)
+
+
+def codes_of_sides(languages: tuple[str, str]) -> list[str]:
+    """Return the codes of both sides, each once: en, fr and es of ("en", "fr-es")."""
+    codes = "-".join(languages).split("-")
+    return list(dict.fromkeys(codes))

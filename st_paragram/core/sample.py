@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
 
-from st_paragram.core.languages import SAMPLE_LANGUAGES
+from st_paragram.core.languages import SAMPLE_LANGUAGES, both_sides
 from st_paragram.errors import SettingsError
 
 LANGUAGES = SAMPLE_LANGUAGES
@@ -26,24 +26,33 @@ _PAIRS = "pairs.tsv.xz"
 _TUPLES = "tuples.tsv"
 
 
-def sample_pairs(language: str, count: int | None = None) -> Iterator[tuple[str, str]]:
-    """Yield simple English sentences and their translations into one of `LANGUAGES`.
+def sample_pairs(
+    language: str | tuple[str, str], count: int | None = None
+) -> Iterator[tuple[str, str]]:
+    """Yield simple sentences and their translations.
 
-    For English, they are paraphrases. There are 10,000 pairs for each language, with the same
-    English rows, and 9,617 paraphrases. `count` limits them.
+    There are 10,000 pairs, the same rows in each of `LANGUAGES`, and 9,617 English paraphrases.
+
+    Args:
+        language: The language of the translations of English sentences ("en": paraphrases), or
+            the languages of both sides, such as ("fr", "de").
+        count: Number of pairs; None: all.
 
     Example:
         >>> from st_paragram import sample_pairs
         >>> english, spanish = next(sample_pairs("es", 1))
+        >>> next(sample_pairs(("fr", "es")))[1] == spanish
+        True
     """
-    english = _sentences(_PAIRS, "en")
-    translations = _sentences(_PAIRS, language)
-    if language == "en":
+    first, second = both_sides(language)
+    sentences = _sentences(_PAIRS, first)
+    translations = _sentences(_PAIRS, second)
+    if first == second == "en":
         translations = _table(_PAIRS)["en2"]
-    pairs = [pair for pair in zip(english, translations, strict=True) if pair[0] != pair[1]]
+    pairs = [pair for pair in zip(sentences, translations, strict=True) if pair[0] != pair[1]]
     if count is not None and not 0 <= count <= len(pairs):
         raise SettingsError(
-            f"count is {count}; for en and {language}, give at most {len(pairs)} built-in pairs"
+            f"count is {count}; for {first} and {second}, give at most {len(pairs)} built-in pairs"
         )
     return iter(pairs[:count])
 

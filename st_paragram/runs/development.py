@@ -24,6 +24,7 @@ from sentence_transformers.util import cos_sim
 from st_paragram.core.encoding.models import batch_size
 from st_paragram.core.encoding.unit_embeddings import known_texts
 from st_paragram.core.formatting import counted
+from st_paragram.core.languages import both_sides
 from st_paragram.core.model_directory.record import Correlation, Score, TranslationScore
 from st_paragram.core.pair_store import PairStore
 from st_paragram.core.sample import LANGUAGES, graded_pairs
@@ -195,18 +196,23 @@ def is_worse(before: NDArray[np.float64], after: NDArray[np.float64]) -> bool:
     return float(differences.mean()) + half_width < 0
 
 
-def built_in_pairs(language: str) -> GradedPairs:
-    """Return the built-in graded pairs, sentence1 in English and sentence2 in `language`: a check,
-    not a benchmark.
+def built_in_pairs(language: str | tuple[str, str]) -> GradedPairs:
+    """Return the built-in graded pairs: a check, not a benchmark.
+
+    `language` is that of the second sentences, after English, or both languages.
     """
-    return GradedPairs(f"built-in-en-{language}", *graded_pairs("en", language))
+    first, second = both_sides(language)
+    return GradedPairs(f"built-in-{first}-{second}", *graded_pairs(first, second))
 
 
-def development_pairs(path: str | Path | None, language: str, force: bool = False) -> GradedPairs:
+def development_pairs(
+    path: str | Path | None, language: str | tuple[str, str], force: bool = False
+) -> GradedPairs:
     """Read graded development pairs from a file (e.g. STS 2017 en-en), or return built-in pairs.
 
-    The built-in pairs are in English and `language`, or only in English if there are none for the
-    language. A known test set is refused; with `force`, there is only a warning.
+    The built-in pairs are in English and `language`, or in both languages if two are given. If
+    there are none for a language, they are only in English. A known test set is refused; with
+    `force`, there is only a warning.
 
     Example:
         >>> from st_paragram import development_pairs
@@ -214,19 +220,22 @@ def development_pairs(path: str | Path | None, language: str, force: bool = Fals
         140
     """
     if path is None:
-        return built_in_pairs(language if language in LANGUAGES else "en")
+        is_built_in = set(both_sides(language)) <= set(LANGUAGES)
+        return built_in_pairs(language if is_built_in else "en")
     pairs = read_graded_pairs(path)
     _refuse_test_set(path, pairs, "--dev with STS 2017 en-en or STS Benchmark dev", force)
     return pairs
 
 
-def development_translations(path: str | Path, language: str, force: bool = False) -> Translations:
-    """Read development translations, held-out rows `english TAB other`; `force` as in
-    `development_pairs`.
+def development_translations(
+    path: str | Path, language: str | tuple[str, str], force: bool = False
+) -> Translations:
+    """Read development translations, two columns held out of the training data.
+
+    `force` as in `development_pairs`.
     """
-    translations = read_translations(
-        TextSource((str(path),), ("en", language)), Path(path).name.split(".")[0]
-    )
+    source = TextSource((str(path),), both_sides(language))
+    translations = read_translations(source, Path(path).name.split(".")[0])
     if (count := len(translations)) > MOST_TRANSLATIONS:
         raise EvaluationError(
             f"{path}: {count} translations; give at most {MOST_TRANSLATIONS} (1,000 are enough)"

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from st_paragram.core.files import folder_for_file
 from st_paragram.core.formatting import counted, in_words
+from st_paragram.core.languages import both_sides, codes_of_sides
 from st_paragram.core.model_directory.configuration import check_free
 from st_paragram.core.model_directory.find import find
 from st_paragram.core.model_directory.record import (
@@ -61,7 +62,8 @@ class TrainingRun:
     """Description of a training run.
 
     Attributes:
-        language: The language other than English; "en" for English paraphrases.
+        language: The language other than English ("en" for English paraphrases), or the languages
+            of both sides, as in `PrepareSettings`: ("fr", "de").
         output: Output model directory.
         data: A pair store, texts, or "built-in"; see `choose_data`.
         description: Origin of the pairs for the card, in one line; None: the names of the files.
@@ -91,7 +93,7 @@ class TrainingRun:
         300
     """
 
-    language: str
+    language: str | tuple[str, str]
     output: Path
     data: str | Sequence[str] = ()
     description: str | None = None
@@ -110,6 +112,11 @@ class TrainingRun:
     resume: bool = False
     overwrite: bool = False
     columns: Sequence[Sequence[str]] = ()
+
+    @property
+    def languages(self) -> tuple[str, str]:
+        """The languages of both sides of the pairs."""
+        return both_sides(self.language)
 
     @property
     def checkpoints(self) -> Path:
@@ -153,7 +160,7 @@ class TrainingRun:
     def vocabulary(self) -> SentencePieceTokenizer | None:
         """The vocabulary of the model to continue from.
 
-        None if it does not know the language, or a vocabulary size is given.
+        None if it does not know the languages, or a vocabulary size is given.
         """
         if self.source.store or self.vocab_size is not None:
             return None
@@ -161,7 +168,9 @@ class TrainingRun:
         if encoder is None:
             return None
         record = read_training_record(find(self.settings.init))
-        if record is None or self.language not in record.languages[1].split("-"):
+        if record is None:
+            return None
+        if not set(codes_of_sides(self.languages)) <= set(codes_of_sides(record.languages)):
             return None
         return cast("SentencePieceTokenizer", encoder.tokenizer)
 
@@ -177,7 +186,7 @@ class TrainingRun:
         }
         if self.vocabulary:
             options |= self.vocabulary.options
-        return PrepareSettings(("en", self.language), **options)
+        return PrepareSettings(self.languages, **options)
 
     def store(self) -> PairStore:
         """Return the pairs, after preparation if they are texts."""
@@ -269,7 +278,8 @@ class TrainingRun:
         if self.overrides:
             given = sorted(self.overrides.items())
             options.append(", ".join(f"{name} {value}" for name, value in given))
-        lines = [f"train a model of the family {self.family} ({self.language})"]
+        names = ", ".join(codes_of_sides(self.languages))
+        lines = [f"train a model of the family {self.family} ({names})"]
         for title, entries in (("reads", inputs), ("makes", outputs), ("with", options)):
             for number, entry in enumerate(entries):
                 lines.append(f"{'' if number else title:7}{entry}")

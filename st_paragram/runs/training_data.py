@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from st_paragram.core.files import folder_for_file, is_pipe, names_of, write_text
 from st_paragram.core.folders import writable_cache
+from st_paragram.core.languages import both_sides
 from st_paragram.core.pair_store import PairStore
 from st_paragram.core.sample import LANGUAGES, sample_pairs
 from st_paragram.core.text.parallel import TextSource, parse_source, read_pairs, with_columns
@@ -32,8 +33,8 @@ _NO_DATA = (
     "WARNING: {0} does not exist, so this trains on the small built-in bitext: a demonstration, not"
     " a usable model. For a real model, give --data FILE, or make {0} with `{1}`, and start again."
 )
-_FROM_THE_WEB = "st-paragram bitext --lang {0}"
-_FROM_TEXT = "st-paragram prepare --lang {0} --text FILE --output data/en-{0}.h5"
+_FROM_THE_WEB = "st-paragram bitext {0}"
+_FROM_TEXT = "st-paragram prepare {0} --text FILE --output {1}"
 _LANGUAGE = re.compile(r"[A-Za-z]{2,3}([_-][A-Za-z0-9]+)*")
 _STORES = "stores"  # folder in the cache for stores of texts
 
@@ -45,7 +46,7 @@ class TrainingData:
     A pair store, or texts, or the built-in pairs if neither.
     """
 
-    language: str
+    languages: tuple[str, str]
     store: str = ""
     texts: tuple[TextSource, ...] = ()
 
@@ -70,7 +71,8 @@ class TrainingData:
         if self.texts:
             names = ", ".join(text.name for text in self.texts)
             return f"{names}: text, prepared once into a store of the cache"
-        return f"the built-in bitext of {self.language}: {BUILT_IN_PAIRS:,} pairs, a demonstration"
+        names = "-".join(self.languages)
+        return f"the built-in bitext of {names}: {BUILT_IN_PAIRS:,} pairs, a demonstration"
 
     def prepared(
         self,
@@ -93,16 +95,16 @@ class TrainingData:
         return prepare_cached(texts, settings, writable_cache(_STORES), vocabulary, workers)
 
     def _built_in_text(self) -> TextSource:
-        path = writable_cache() / f"built-in-{BUILT_IN_PAIRS}.en-{self.language}.tsv"
-        pairs = sample_pairs(self.language, BUILT_IN_PAIRS)
-        text = "".join(f"{english}\t{translation}\n" for english, translation in pairs)
+        path = writable_cache() / f"built-in-{BUILT_IN_PAIRS}.{'-'.join(self.languages)}.tsv"
+        pairs = sample_pairs(self.languages, BUILT_IN_PAIRS)
+        text = "".join(f"{first}\t{second}\n" for first, second in pairs)
         if not path.is_file() or path.read_bytes() != text.encode("utf-8"):
             write_text(path, text)
-        return TextSource((str(path),), ("en", self.language))
+        return TextSource((str(path),), self.languages)
 
 
 def choose_data(
-    language: str,
+    language: str | tuple[str, str],
     data: str | Sequence[str] = (),
     drop_invalid: bool = False,
     columns: Sequence[Sequence[str]] = (),
@@ -110,15 +112,18 @@ def choose_data(
     """Choose the training data, and check them before any text is read.
 
     Args:
-        language: The language other than English; "en" for English paraphrases.
+        language: The language other than English ("en" for English paraphrases), or the languages
+            of both sides, as in `PrepareSettings`.
         data: One pair store (`.h5`), or texts (see `parse_source`), or "built-in". If empty:
             `data/en-LANGUAGE.h5`, or the built-in bitext if that file does not exist.
         drop_invalid: Accept an unreadable first row of a text.
         columns: Column names of texts that are tables, once for all texts or once per text.
     """
-    if not _LANGUAGE.fullmatch(language):
-        raise SettingsError(f"unknown language code {language!r}; use a code such as es or zh_cn")
-    default_store = Path("data") / f"en-{language}.h5"
+    languages = both_sides(language)
+    for side in languages:
+        if not _LANGUAGE.fullmatch(side):
+            raise SettingsError(f"unknown language code {side!r}; use a code such as es or zh_cn")
+    default_store = default_store_of(languages)
     names = names_of(data)
     if not names:
         names = [str(default_store)] if default_store.exists() else [BUILT_IN]
@@ -128,44 +133,58 @@ def choose_data(
             f"--columns needs a table, but {', '.join(names)} is not a table; leave it out"
         )
     if stores:
-        return _store_data(language, names)
+        return _store_data(languages, names)
     writable_cache(_STORES)
     if names == [BUILT_IN]:
-        _check_built_in(language, default_store, is_asked_for=bool(data))
-        return TrainingData(language)
-    texts = [parse_source(name, ("en", language)) for name in names]
+        _check_built_in(languages, default_store, is_asked_for=bool(data))
+        return TrainingData(languages)
+    texts = [parse_source(name, languages) for name in names]
     texts = with_columns(texts, columns)
     for text in texts:
         _check_text(text, drop_invalid)
-    return TrainingData(language, texts=tuple(texts))
+    return TrainingData(languages, texts=tuple(texts))
 
 
-def _store_data(language: str, names: list[str]) -> TrainingData:
-    """Return the data of one pair store, which must be of the language."""
+def default_store_of(languages: tuple[str, str]) -> Path:
+    """Return the place of the pair store that training uses by default."""
+    return Path("data") / f"{'-'.join(languages)}.h5"
+
+
+def _store_data(languages: tuple[str, str], names: list[str]) -> TrainingData:
+    """Return the data of one pair store, which must be of the languages."""
     if len(names) > 1:
         raise SettingsError(
             f"{len(names)} data files, including a pair store; give one store, or only texts"
         )
     path = names[0]
-    first, second = PairStore(path).languages
-    if second != language:
+    stored = PairStore(path).languages
+    if stored != languages:
         raise SettingsError(
-            f"{path}: pairs of {first} and {second}, not of {language}; choose the language or the"
-            " data"
+            f"{path}: pairs of {' and '.join(stored)}, not of {' and '.join(languages)}; choose the"
+            " languages or the data"
         )
-    return TrainingData(language, store=path)
+    return TrainingData(languages, store=path)
 
 
-def _check_built_in(language: str, default_store: Path, is_asked_for: bool) -> None:
-    """Refuse a language without built-in bitext; warn if nobody asked for it."""
-    if language not in LANGUAGES:
+def _check_built_in(languages: tuple[str, str], default_store: Path, is_asked_for: bool) -> None:
+    """Refuse languages without built-in bitext; warn if nobody asked for it."""
+    option = _language_option(languages)
+    from_text = _FROM_TEXT.format(option, default_store)
+    unknown = [side for side in languages if side not in LANGUAGES]
+    if unknown:
         raise SettingsError(
-            f"no {default_store}, and no built-in bitext for {language!r} (only for"
-            f" {', '.join(LANGUAGES)}); make a store with `{_FROM_TEXT.format(language)}`"
+            f"no {default_store}, and no built-in bitext for {unknown[0]!r} (only for"
+            f" {', '.join(LANGUAGES)}); make a store with `{from_text}`"
         )
     if not is_asked_for:
-        command = _FROM_TEXT if language == "en" else _FROM_THE_WEB
-        logger.warning(_NO_DATA.format(default_store, command.format(language)))
+        command = from_text if languages == ("en", "en") else _FROM_THE_WEB.format(option)
+        logger.warning(_NO_DATA.format(default_store, command))
+
+
+def _language_option(languages: tuple[str, str]) -> str:
+    """Return the option of the commands that names the languages."""
+    first, second = languages
+    return f"--lang {second}" if first == "en" else f"--pair {first} {second}"
 
 
 def _check_text(text: TextSource, drop_invalid: bool) -> None:

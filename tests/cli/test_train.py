@@ -15,7 +15,7 @@ from support.data import make_pairs
 from st_paragram.cli.main import main
 from st_paragram.core.model_directory.record import read_training_record
 from st_paragram.core.pair_store import PairStore
-from st_paragram.core.sample import held_out_pairs
+from st_paragram.core.sample import held_out_pairs, sample_pairs
 from st_paragram.core.settings import read
 from st_paragram.errors import SettingsError, TextError
 from st_paragram.families.psp.settings import TrainingSettings
@@ -168,7 +168,7 @@ def test_pairs_of_the_text_are_held_out_and_scored(folder, capsys, store, vocabu
     assert len(rest) == 1140 and held.second == list(whole.texts("b", np.arange(1140, 1200)))
     assert hold_out(store) == (store, None)  # of 700 pairs
     assert main(["train", "--lang", "de", "--data", "s.h5"]) == 1
-    assert "pairs of en and es, not of de" in capsys.readouterr().err
+    assert "pairs of en and es, not of en and de" in capsys.readouterr().err
 
 
 def test_which_configuration_serves(folder):
@@ -208,14 +208,50 @@ def test_a_plan_says_what_is_read_and_made_and_does_nothing(folder, capsys):
     command = ["train", "--lang", "es", "--data", "built-in", "--dim", "100", "--plan"]
     assert main(command) == 0
     assert capsys.readouterr().out.splitlines() == [
-        "train a model of the family psp (es)",
-        "reads  the built-in bitext of es: 9,000 pairs, a demonstration",
+        "train a model of the family psp (en, es)",
+        "reads  the built-in bitext of en-es: 9,000 pairs, a demonstration",
         "makes  p-sp-es: the model directory",
         "       p-sp-es.checkpoints: checkpoints, removed when the model is saved",
         "with   configuration demo, 20 epochs",
         "       dim 100",
     ]
     assert [path.name for path in folder.iterdir()] == ["pairs.tsv"]
+
+
+def test_pairs_without_english(folder, capsys):
+    pair = ["--pair", "fr", "de"]
+    french = write_pairs(folder / "french.tsv", sample_pairs(("fr", "de"), 300))
+    english = write_pairs(folder / "english.tsv", sample_pairs("fr", 300))
+    vocabulary = ["--vocab-size", "300"]
+    assert main(["prepare", *pair, "--text", french, *vocabulary, "--output", "s.h5"]) == 0
+    assert PairStore("s.h5").languages == ("fr", "de")
+    assert main(["train", *pair, "--data", "s.h5", *QUICK]) == 0
+    assert read_training_record("p-sp-fr-de").languages == ("fr", "de")
+    card = Path("p-sp-fr-de", "README.md").read_text(encoding="utf-8")
+    assert "Sentence embeddings for fr and de" in card and "\n- fr\n- de\n" in card
+    assert "\n- en\n" not in card and "built-in-fr-de" in card
+    # two language pairs, each from its own text
+    texts = ["--text", f"fr-de:{french}", "--text", f"en-fr:{english}"]
+    texts_of_pairs = [*pair, "--pair", "en", "fr", *texts, *vocabulary]
+    assert main(["prepare", *texts_of_pairs, "--output", "two.h5"]) == 0
+    assert PairStore("two.h5").language_pairs == (("fr", "de"), ("en", "fr"))
+    assert PairStore("two.h5").languages == ("fr-en", "de-fr")
+    capsys.readouterr()
+    built_in = ["train", *pair, "--data", "built-in", "--output", "new", "--plan"]
+    assert main(built_in) == 0
+    assert "the built-in bitext of fr-de: 9,000 pairs" in capsys.readouterr().out
+    assert main(["train", "--pair", "fr", "uk"]) == 1
+    assert "`st-paragram prepare --pair fr uk --text FILE --output data/fr-uk.h5`" in (
+        capsys.readouterr().err
+    )
+    with pytest.raises(SystemExit):
+        main(["train", *pair, "--lang", "es"])
+    assert "not allowed with argument" in capsys.readouterr().err
+
+
+def write_pairs(path, pairs):
+    path.write_text("".join(f"{a}\t{b}\n" for a, b in pairs), encoding="utf-8")
+    return str(path)
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from itertools import chain, zip_longest
 from pathlib import PurePosixPath
 
 from st_paragram.core.formatting import counted
+from st_paragram.core.languages import codes_of_sides
 from st_paragram.core.text import streams
 from st_paragram.core.text.streams import BYTE_ORDER_MARK, ByteStream, stream_name
 from st_paragram.core.text.tables import DAMAGED, check_plain, read_columns, translation_columns
@@ -61,9 +62,9 @@ class TextSource:
     def pair_among(self, languages: tuple[str, str]) -> tuple[str, str]:
         """Return `pair` in the codes of `languages` if only regions differ: zh for zh_cn.
 
-        Like for `parse_source`, `languages` may have several codes on its second side.
+        Like for `parse_source`, a side of `languages` may have several codes.
         """
-        wanted = [languages[0], *languages[1].split("-")]
+        wanted = codes_of_sides(languages)
         first, second = self.pair
         return _code_among(first, wanted), _code_among(second, wanted)
 
@@ -92,7 +93,8 @@ def parse_source(spec: str, languages: tuple[str, str]) -> TextSource:
 
     The prefix gives the order of the columns; paraphrases of the first language are allowed,
     ``en-en:FILE``. `languages` are in the order of the output, ``("en", "es")``. For a store of
-    several languages, join them with hyphens, ``("en", "fr-es-de")``; then the prefix is required.
+    several languages, join those of a side with hyphens, ``("en", "fr-es-de")`` or
+    ``("fr-en", "de-fr")``; then the prefix is required.
 
     Example:
         >>> from st_paragram import parse_source
@@ -100,12 +102,7 @@ def parse_source(spec: str, languages: tuple[str, str]) -> TextSource:
     """
     match = _SPEC.fullmatch(spec)
     if match is None:
-        others = languages[1].split("-")
-        if len(others) > 1:
-            raise SettingsError(
-                f"{spec}: ambiguous language (one of {', '.join(others)});"
-                f" write for example {languages[0]}-{others[0]}:{spec}"
-            )
+        _check_one_pair(spec, languages)
         return TextSource((spec,), languages)
     first, second, path = match.groups()
     if _is_pair_of(languages, first, second):
@@ -114,14 +111,29 @@ def parse_source(spec: str, languages: tuple[str, str]) -> TextSource:
         return TextSource((path,), (first, second), swapped=True)
     raise SettingsError(
         f"{spec}: columns {first}-{second}, but {'-'.join(languages)} is expected;"
-        " correct one of the two"
+        f" correct one of the two (--pair {first} {second} is for pairs without English)"
+    )
+
+
+def _check_one_pair(spec: str, languages: tuple[str, str]) -> None:
+    """Refuse a text without prefix if a side has several languages."""
+    firsts, seconds = [side.split("-") for side in languages]
+    if len(firsts) == len(seconds) == 1:
+        return
+    hint = ""
+    if firsts == ["en"] and len(seconds) == 2:
+        hint = f" (or give --pair {seconds[0]} {seconds[1]} if no side is English)"
+    raise SettingsError(
+        f"{spec}: ambiguous language (one of {', '.join(dict.fromkeys(firsts[1:] + seconds))});"
+        f" write for example {firsts[0]}-{seconds[0]}:{spec}{hint}"
     )
 
 
 def _is_pair_of(languages: tuple[str, str], first: str, second: str) -> bool:
-    if not _fits(first, languages[0]):
+    firsts, seconds = [side.split("-") for side in languages]
+    if not any(_fits(first, code) for code in firsts):
         return False
-    return first == second or any(_fits(second, code) for code in languages[1].split("-"))
+    return first == second or any(_fits(second, code) for code in seconds)
 
 
 def _fits(code: str, language: str) -> bool:

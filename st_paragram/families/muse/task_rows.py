@@ -131,7 +131,9 @@ def all_rows(
 
 def _translations(bitext: PairStore, languages: Sequence[str]) -> list[TaskRows]:
     """Return the translations of each language."""
-    codes = [language for _, language in bitext.language_pairs]
+    codes = []
+    for first, second in bitext.language_pairs:
+        codes.append(second if first == "en" else f"{first}-{second}")
     if len(codes) == 1:
         return [TaskRows("translation", codes[0], bitext)]
     rows = []

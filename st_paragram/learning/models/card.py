@@ -13,6 +13,7 @@ from huggingface_hub import EvalResult, ModelCardData
 
 from st_paragram.core.extras import installed_version
 from st_paragram.core.formatting import hundredths, in_words, listed, markdown_table
+from st_paragram.core.languages import codes_of_sides
 from st_paragram.core.model_directory.record import Score, TrainingRecord, TranslationScore
 from st_paragram.learning.papers import Paper
 
@@ -147,8 +148,7 @@ def from_record(
     sources: bool = True,  # list the texts of the pairs, if the record has them
 ) -> Card:
     """Make the card of a trained model: data, settings, scores, citations."""
-    codes = "-".join(record.languages).split("-")
-    codes = list(dict.fromkeys(codes))
+    codes = codes_of_sides(record.languages)
     bare_codes = dict.fromkeys(code.partition("_")[0] for code in codes)  # without scripts
     start = str(record.settings.get("init") or "")
     base = start.partition("@")[0]

@@ -26,15 +26,14 @@ _UNKNOWN = Entry(
 )
 
 
-def language_pairs(spec: str, first: str = "en") -> list[tuple[str, str]]:
-    """Pair `first` with each language of `spec`, codes joined by hyphens such as `fr-es-de`."""
-    codes = [code for code in spec.split("-") if code != first]
+def language_pairs(spec: str) -> list[tuple[str, str]]:
+    """Pair English with each language of `spec`, codes joined by hyphens such as `fr-es-de`."""
+    codes = [code for code in spec.split("-") if code != "en"]
     if not codes or not all(codes) or len(set(codes)) < len(codes):
         raise SettingsError(
-            f"--lang {spec}: give language codes other than {first}, each once, as in es or"
-            " fr-es-de"
+            f"--lang {spec}: give language codes other than en, each once, as in es or fr-es-de"
         )
-    return [(first, code) for code in codes]
+    return [("en", code) for code in codes]
 
 
 def corpora_for(

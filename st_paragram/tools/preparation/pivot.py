@@ -1,4 +1,4 @@
-"""Paraphrases from bitext: sentences of one language that share a translation.
+"""Paraphrases and translations from bitext: sentences that share a translation.
 
 The files may be larger than memory. Rows are distributed to bucket files by a hash of their
 translation, so that all sentences with the same translation are in one bucket. The buckets are
@@ -14,7 +14,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from itertools import combinations, groupby
+from itertools import combinations, groupby, product
 from pathlib import Path
 
 from st_paragram.core.folders import temporary_folder
@@ -31,7 +31,7 @@ _HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f
 
 @settings
 class PivotSettings:
-    """Settings for paraphrases from sentences that share a translation (the pivot)."""
+    """Settings for pairs of sentences that share a translation (the pivot)."""
 
     min_words: int = setting(3, "minimum words per sentence", ge=1)
     min_pivot_letters: int = setting(
@@ -84,26 +84,32 @@ class PivotReport:
         return "\n".join(lines)
 
 
-def pivot_source(spec: str, language: str = "en") -> TextSource:
-    """Parse `LANG-LANG:FILE`, see `parse_source`; paraphrases are searched in `language`."""
+def pivot_source(spec: str, languages: Sequence[str] = ("en",)) -> TextSource:
+    """Parse `LANG-LANG:FILE`, see `parse_source`, with one of `languages` and its translations."""
     match = _PREFIX.match(spec)
-    if match is None or language not in match.groups():
+    known = [code for code in match.groups() if code in languages] if match else []
+    if match is None or len(known) != 1:
+        wanted = " or ".join(languages)
         raise SettingsError(
-            f"{spec}: name the languages of the columns, {language} among them, as in"
-            f" {language}-de:FILE"
+            f"{spec}: name the languages of the columns, {wanted} and another, as in"
+            f" {languages[0]}-xx:FILE"
         )
     first, second = match.groups()
-    return parse_source(spec, (language, second if first == language else first))
+    return parse_source(spec, (known[0], second if first == known[0] else first))
 
 
 def pivot(
     sources: Sequence[TextSource],
     output: str | Path,
     settings: PivotSettings | None = None,
+    languages: Sequence[str] = ("en",),
     drop_invalid: bool = False,
     overwrite: bool = False,
 ) -> PivotReport:
     """Write pairs of sentences that share a translation, as two tab-separated columns.
+
+    The sentences of a pair are in one language, paraphrases of each other, or in two languages. Two
+    columns are in the order of the languages, and paraphrases in random order.
 
     Translations are compared in compatibility form (NFKC), case folded, with single spaces, and
     within a language. Sentences that differ only in case, spaces and punctuation count as one. The
@@ -115,6 +121,7 @@ def pivot(
         sources: Bitexts, see `pivot_source`.
         output: Output file.
         settings: Settings of the extraction.
+        languages: The language of the sentences, or two languages.
         drop_invalid: Leave out rows that are not UTF-8 or have a wrong number of columns instead of
             refusing the text.
         overwrite: Replace an existing output.
@@ -125,10 +132,13 @@ def pivot(
     with output_files(output, overwrite=overwrite), temporary_folder(output) as folder:
         with Buckets(folder / "rows") as buckets:
             for source in sources:
-                buckets.add(_rows(source, settings, report=report, drop_invalid=drop_invalid))
+                side = languages.index(source.pair[0])
+                rows = _rows(source, settings, side=side, report=report, drop_invalid=drop_invalid)
+                buckets.add(rows)
         with Buckets(folder / "pairs") as buckets:
             for key, sentences in _groups(folder / "rows"):
-                pairs = _pairs(key, sentences, settings=settings, report=report)
+                sides = _sides(sentences, len(languages))
+                pairs = _pairs(key, sides, settings=settings, report=report)
                 buckets.add([_row(_key(*pair), "\t".join(pair)) for pair in pairs])
         part = folder / "output"
         with part.open("wb") as file:
@@ -147,9 +157,17 @@ def pivot(
 
 
 def _rows(
-    source: TextSource, settings: PivotSettings, report: PivotReport, drop_invalid: bool
+    source: TextSource,
+    settings: PivotSettings,
+    *,
+    side: int,
+    report: PivotReport,
+    drop_invalid: bool,
 ) -> Iterator[bytes]:
-    """Yield the key of the translation and the sentence of each row that is long enough."""
+    """Yield the key of the translation, the side and the sentence of each row that is long enough.
+
+    The side is the index of the sentence's language.
+    """
     counts = ReadCounts()
     other_language = source.pair[1]
     for first, second in read_pairs(source, counts, drop_invalid):
@@ -162,34 +180,42 @@ def _rows(
         elif letters < settings.min_pivot_letters:
             report.short_pivots += 1
         else:
-            yield _row(_key(other_language, translation), " ".join(words))
+            yield _row(_key(other_language, translation), f"{side}{' '.join(words)}")
     report.bad_rows += counts.nul_rows + counts.invalid_rows + counts.wrong_columns
 
 
+def _sides(rows: Sequence[str], count: int) -> list[list[str]]:
+    """Return the sentences of each side; of those that differ only in form, one remains."""
+    sides: list[dict[str, str]] = [{} for _ in range(count)]
+    for row in sorted(set(rows)):
+        sentence = row[1:]
+        sides[int(row[0])].setdefault(normalized_key(sentence), sentence)
+    return [list(side.values()) for side in sides]
+
+
 def _pairs(
-    key: str, sentences: Sequence[str], settings: PivotSettings, report: PivotReport
+    key: str, sides: Sequence[Sequence[str]], settings: PivotSettings, report: PivotReport
 ) -> Iterator[tuple[str, str]]:
     """Yield ordered pairs of the sentences of a translation, drawn at random by its key."""
-    distinct: dict[str, str] = {}
-    for sentence in sorted(set(sentences)):
-        distinct.setdefault(normalized_key(sentence), sentence)
     report.groups += 1
-    if len(distinct) < 2:
+    is_paraphrase = len(sides) == 1
+    sentences = sum(len(side) for side in sides)
+    if not all(sides) or sentences < 2:
         return
     report.shared += 1
-    report.sentences += len(distinct)
-    if len(distinct) > settings.most_sentences:
+    report.sentences += sentences
+    if sentences > settings.most_sentences:
         report.too_general += 1
         return
-    pairs = list(combinations(distinct.values(), 2))
+    pairs = list(combinations(sides[0], 2) if is_paraphrase else product(*sides))
     if len(pairs) > settings.most_pairs:
         report.not_drawn += len(pairs) - settings.most_pairs
         pairs = _random(settings.seed, key).sample(pairs, settings.most_pairs)
     for first, second in pairs:
-        if _random(settings.seed, first, second).random() < 0.5:
-            yield first, second
-        else:
+        if is_paraphrase and _random(settings.seed, first, second).random() >= 0.5:
             yield second, first
+        else:
+            yield first, second
 
 
 def _key(*texts: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from pydantic import InstanceOf
 from pydantic_core import to_jsonable_python
 
-from st_paragram.core.languages import LANGUAGES
+from st_paragram.core.languages import LANGUAGES, codes_of_sides
 from st_paragram.core.settings import setting, settings
 from st_paragram.core.tokenizers.bilingual import Sharing
 from st_paragram.core.tokenizers.sentencepiece import Segmentation
@@ -33,8 +33,8 @@ class PrepareSettings:
     """How parallel text becomes a pair store; the defaults are those of the paper (EMNLP 2022).
 
     Attributes:
-        languages: Codes of the first and the second side; the first is usually English. Join
-            several languages of the second side with hyphens: ("en", "fr-es-de").
+        languages: Codes of the first and the second side. Join several languages of a side with
+            hyphens: ("en", "fr-es-de").
         cleaning: The filters, and the treatment of repeated rows.
 
     Example:
@@ -85,7 +85,7 @@ class PrepareSettings:
     character_coverage: float | None = setting(
         None,
         "share of the text's characters that the vocabulary must cover; default: 0.9995, 0.9999"
-        " with Chinese or Japanese, 0.99995 with several languages other than English",
+        " with Chinese or Japanese, 0.99995 with more than two languages",
         ge=0.9,
         le=1,
     )
@@ -120,7 +120,7 @@ class PrepareSettings:
             raise SettingsError(
                 f"languages is {self.languages!r}; give two codes, e.g. ('en', 'es')"
             )
-        if self.sharing is not Sharing.JOINT and (first == second or "-" in second):
+        if self.sharing is not Sharing.JOINT and (first == second or self._is_multilingual):
             raise SettingsError(
                 f"sharing is {self.sharing.value} for {first} and {second};"
                 " separate vocabularies need exactly two languages; use joint"
@@ -145,8 +145,7 @@ class PrepareSettings:
             return 200_000
         if pairs <= 1_000_000:
             return 8_000 if pairs <= 50_000 else 20_000
-        codes = "-".join(self.languages).split("-")
-        languages = {code.partition("_")[0] for code in codes}
+        languages = {code.partition("_")[0] for code in codes_of_sides(self.languages)}
         return max(50_000, min(12_000 * len(languages), 200_000))
 
     @property
@@ -155,7 +154,7 @@ class PrepareSettings:
         if self.character_coverage is not None:
             return self.character_coverage
         # the script of one language among several is a small share of all characters
-        if "-" in self.languages[1]:
+        if self._is_multilingual:
             return 0.99995
         for code in self.languages:
             language = LANGUAGES.get(code.partition("_")[0])
@@ -166,8 +165,12 @@ class PrepareSettings:
     @property
     def even_sample(self) -> bool:
         """Whether the vocabulary is trained on equally many sentences of several languages."""
-        is_multilingual = "-" in self.languages[1] and self.sharing is Sharing.JOINT
-        return is_multilingual and self.vocab_sample == "even"
+        is_joint = self._is_multilingual and self.sharing is Sharing.JOINT
+        return is_joint and self.vocab_sample == "even"
+
+    @property
+    def _is_multilingual(self) -> bool:
+        return len(codes_of_sides(self.languages)) > 2
 
     @property
     def max_tokens(self) -> int:

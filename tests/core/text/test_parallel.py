@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from st_paragram.cli.main import main
+from st_paragram.core.languages import joined_sides
 from st_paragram.core.pair_store import PairStore
 from st_paragram.core.text import streams
 from st_paragram.core.text.parallel import (
@@ -103,6 +104,21 @@ def test_column_order(tmp_path: Path) -> None:
         SettingsError, match=r"ambiguous language \(one of es, de\); write for example en-es:pairs"
     ):
         parse_source("pairs", ("en", "es-de"))
+
+
+def test_pairs_without_english() -> None:
+    assert parse_source("pairs", ("fr", "de")).pair == ("fr", "de")
+    assert parse_source("de-fr:pairs", ("fr", "de")).pair == ("fr", "de")
+    several = joined_sides([("fr", "de"), ("en", "fr")])
+    assert several == ("fr-en", "de-fr")
+    for spec, pair in [("fr-de", "fr-de"), ("de-fr", "fr-de"), ("fr-en", "en-fr")]:
+        assert parse_source(f"{spec}:pairs", several).pair == tuple(pair.split("-"))
+    with pytest.raises(SettingsError, match=r"one of en, de, fr\); write for example fr-de:pairs"):
+        parse_source("pairs", several)
+    with pytest.raises(SettingsError, match="give --pair fr de if no side is English"):
+        parse_source("pairs", ("en", "fr-de"))
+    with pytest.raises(SettingsError, match=r"columns fr-de, but en-de is expected.*--pair fr de"):
+        parse_source("fr-de:pairs", ("en", "de"))
 
 
 def test_moses_rows_stay_aligned_and_unequal_lengths_are_refused(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from st_paragram.tools.preparation.pivot import (
     PivotReport,
     PivotSettings,
     _pairs,
+    _sides,
     pivot,
     pivot_source,
 )
@@ -28,7 +29,11 @@ def pairs_of(
     *groups: tuple[str, list[str]], settings: PivotSettings = OPEN
 ) -> tuple[list[tuple[str, str]], PivotReport]:
     report = PivotReport()
-    return [pair for key, texts in groups for pair in _pairs(key, texts, settings, report)], report
+    pairs = []
+    for key, texts in groups:
+        sides = _sides([f"0{text}" for text in texts], 1)
+        pairs += _pairs(key, sides, settings, report)
+    return pairs, report
 
 
 def write(path: Path, rows: list[tuple[str, str]]) -> str:
@@ -54,6 +59,21 @@ def test_pairs_of_a_group() -> None:
         frozenset(pair) for pair in ("ab", "ac", "bc", "de")
     }
     assert (report.groups, report.shared, report.sentences, len(found)) == (3, 2, 5, 4)
+
+
+def test_translations_of_two_languages(tmp_path) -> None:
+    french = [("good morning", "bonjour"), ("good morning", "salut"), ("only here", "seulement")]
+    german = [("guten Morgen", "good  Morning"), ("nur dort", "only there")]
+    sources = [
+        pivot_source(f"en-fr:{write(tmp_path / 'fr', french)}", ["fr", "de"]),
+        pivot_source(f"de-en:{write(tmp_path / 'de', german)}", ["fr", "de"]),
+    ]
+    report = pivot(sources, tmp_path / "out.tsv", OPEN, languages=["fr", "de"])
+    pairs = sorted(read(tmp_path / "out.tsv"))
+    assert pairs == [("bonjour", "guten Morgen"), ("salut", "guten Morgen")]
+    assert (report.groups, report.shared, report.sentences, report.pairs) == (3, 1, 3, 2)
+    with pytest.raises(SettingsError, match="fr or de and another, as in fr-xx:FILE"):
+        pivot_source("fr-de:x", ["fr", "de"])
 
 
 def test_limits() -> None:
@@ -132,7 +152,7 @@ def test_what_counts_as_the_same_translation(tmp_path) -> None:
 
 def test_languages_must_be_named() -> None:
     assert pivot_source("de-en:x") == parse_source("de-en:x", ("en", "de"))
-    assert pivot_source("de-fr:x", "fr") == parse_source("de-fr:x", ("fr", "de"))
+    assert pivot_source("de-fr:x", ["fr"]) == parse_source("de-fr:x", ("fr", "de"))
     for wrong in ("x.tsv", "de-fr:x"):
         with pytest.raises(SettingsError, match="name the languages"):
             pivot_source(wrong)
