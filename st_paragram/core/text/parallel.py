@@ -1,4 +1,4 @@
-r"""Parallel text, streamed row by row: files of two columns, Moses pairs, and zip archives.
+r"""Parallel text, streamed row by row: files of two columns, Moses pairs, zip archives, TMX, XLIFF.
 
 Rows end only at ``\n``. Repaired and dropped rows are counted in `ReadCounts`; other problems are
 errors that name the file and the row. The first language of a pair, usually English, always comes
@@ -20,6 +20,7 @@ from st_paragram.core.languages import codes_of_sides
 from st_paragram.core.text import streams
 from st_paragram.core.text.streams import BYTE_ORDER_MARK, ByteStream, stream_name
 from st_paragram.core.text.tables import DAMAGED, check_plain, read_columns, translation_columns
+from st_paragram.core.text.translation_files import is_translation_file, read_units
 from st_paragram.errors import SettingsError, TextError, one_line, short
 
 _CODE = r"[A-Za-z]{2,3}(?:_[A-Za-z]{2,4})?"
@@ -168,6 +169,10 @@ def with_columns(
         )
     named = []
     for number, source in enumerate(sources):
+        if is_translation_file(source.paths[0]):
+            raise SettingsError(
+                f"{source.name}: has languages instead of columns; leave --columns out"
+            )
         names = columns[0] if len(columns) == 1 else columns[number]
         named.append(replace(source, columns=tuple(names)))
     return named
@@ -248,6 +253,11 @@ class _Reader:
         """Open the source, and return an iterator over its rows."""
         if self._source.columns:
             return self._table_rows()
+        path = self._source.paths[0]
+        if is_translation_file(path):
+            units = read_units(path, self._source.languages)
+            cells = self._stack.enter_context(closing(units))
+            return ((self._cell(first), self._cell(second)) for first, second in cells)
         texts = self._open()
         self.name, stream = texts[0]
         lines = self._lines(self.name, stream)

@@ -24,9 +24,10 @@ MAX_LINE_BYTES = 1 << 24
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 # visits each run only once, however long it is
 TRAILING_RETURNS = re.compile(r"(?<!\r)\r+(?=\n|\Z)")
+#: Extensions of files that hold translations in several languages
+TRANSLATION_FILES = (".tmx", ".xlf", ".xliff", ".sdlxliff", ".mqxliff")
 # Extensions of files that are not lines of text
 _OTHER_FORMATS = {
-    "a file of a translation tool": (".tmx", ".xlf", ".xliff", ".sdlxliff", ".mqxliff"),
     "a spreadsheet": (".xlsx", ".xls", ".ods"),
     "a document of an office program": (".docx", ".doc", ".odt", ".pdf", ".rtf"),
 }
@@ -53,13 +54,18 @@ def stream_name(path: str) -> str:
     return "standard input" if path == STDIN else path
 
 
-def open_stream(path: str, stack: ExitStack) -> ByteStream:
+def open_stream(path: str, stack: ExitStack, is_text: bool = True) -> ByteStream:
     """Open a file, compressed if its extension is in `PACKED`, or standard input.
 
-    Standard input is plain, and stays open.
+    Standard input is plain, and stays open. `is_text`: refuse translation files, which are XML.
     """
     if path == STDIN:
         return sys.stdin.buffer
+    if is_text and unpacked_suffix(path) in TRANSLATION_FILES:
+        raise TextError(
+            f"{path}: is a translation file, which holds pairs; give it to a command that reads"
+            " pairs, or export it as text"
+        )
     for format_name, suffixes in _OTHER_FORMATS.items():
         if unpacked_suffix(path) in suffixes and Path(path).is_file():
             raise TextError(

@@ -1,0 +1,123 @@
+"""Translation memories and XLIFF: texts, languages, and files that are refused."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from st_paragram.cli.main import main
+from st_paragram.core.pair_store import PairStore
+from st_paragram.core.text.parallel import parse_source, read_pairs, with_columns
+from st_paragram.core.text.translation_files import read_units
+from st_paragram.errors import SettingsError, TextError
+
+TMX = """<?xml version="1.0" encoding="{encoding}"?>
+<!DOCTYPE tmx SYSTEM "tmx14.dtd">
+<tmx version="1.4"><header creationtool="x" srclang="en-US" datatype="plaintext"/><body>
+<tu tuid="1"><note>a house</note>
+ <tuv xml:lang="en-US"><prop type="x">1</prop>
+ <seg>A <hi type="b">red</hi> house &amp; a dog</seg></tuv>
+ <tuv xml:lang="ES-es"><seg>Una casa
+   <bpt i="1">&lt;b&gt;</bpt>roja<ept i="1">&lt;/b&gt;</ept>
+ y un<ph x="1">{{0}}</ph> perro</seg></tuv>
+ <tuv xml:lang="de"><seg>Ein rotes Haus</seg></tuv></tu>
+<tu><tuv xml:lang="en-GB"><seg>Untranslated</seg></tuv></tu>
+<tu><tuv xml:lang="de"><seg>Nur Deutsch</seg></tuv><tuv xml:lang="fr"><seg>Seul</seg></tuv></tu>
+<tu><tuv lang="es"><seg>Hola</seg></tuv><tuv lang="en"><seg>Hello</seg></tuv></tu>
+</body></tmx>
+"""
+XLIFF_1 = """<xliff xmlns="urn:oasis:names:tc:xliff:document:1.2" version="1.2">
+<file source-language="en" target-language="es-MX"><body>
+<trans-unit id="1"><source>Save <g id="1">the file</g><x id="2"/></source>
+ <seg-source><mrk mtype="seg">Save</mrk></seg-source>
+ <target>Guardar <g id="1">el archivo</g></target>
+ <alt-trans><source>Other</source><target>Otro</target></alt-trans></trans-unit>
+<group><trans-unit id="2"><source>Close</source></trans-unit></group>
+</body></file></xliff>
+"""
+XLIFF_2 = """<xliff xmlns="urn:oasis:names:tc:xliff:document:2.0" version="2.0" srcLang="en"
+ trgLang="es"><file id="f"><unit id="u">
+<segment><source>One <pc id="1">cat</pc><ph id="2"/></source>
+<target>Un <pc id="1">gato</pc></target>
+</segment><segment><source>Two</source><target>Dos</target></segment></unit></file></xliff>
+"""
+PAIRS = [
+    ("A red house & a dog", "Una casa roja y un perro"),
+    ("Untranslated", ""),
+    ("Hello", "Hola"),
+]
+
+
+def units(path: Path, *languages: str) -> list[tuple[str, str]]:
+    first, second = languages or ("en", "es")
+    return list(read_units(str(path), (first, second)))
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_units_of_a_memory(encoding: str, tmp_path: Path) -> None:
+    path = tmp_path / "memory.tmx"
+    path.write_text(TMX.format(encoding=encoding), encoding=encoding)
+    assert units(path) == PAIRS
+    assert units(path, "es_es", "en") == [(b, a) for a, b in PAIRS]
+    assert units(path, "fr", "de") == [("", "Ein rotes Haus"), ("Seul", "Nur Deutsch")]
+    with pytest.raises(
+        TextError, match=r"no unit in it or nl \(its languages are en-US, ES-es, de"
+    ):
+        units(path, "it", "nl")
+
+
+def test_units_of_xliff(tmp_path: Path) -> None:
+    (tmp_path / "a.xlf").write_text(XLIFF_1, encoding="utf-8")
+    assert units(tmp_path / "a.xlf") == [("Save the file", "Guardar el archivo"), ("Close", "")]
+    (tmp_path / "b.xliff").write_text(XLIFF_2, encoding="utf-8")
+    assert units(tmp_path / "b.xliff") == [("One cat", "Un gato"), ("Two", "Dos")]
+
+
+def test_a_memory_is_parallel_text(tmp_path: Path, monkeypatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = TMX.format(encoding="utf-8").encode()
+    Path("memory.tmx.gz").write_bytes(gzip.compress(text))
+    assert list(read_pairs(parse_source("memory.tmx.gz", ("en", "es")))) == PAIRS
+    assert list(read_pairs(parse_source("es-en:memory.tmx.gz", ("en", "es")))) == PAIRS
+    with pytest.raises(SettingsError, match="languages instead of columns"):
+        with_columns([parse_source("memory.tmx.gz", ("en", "es"))], [["a", "b"]])
+    units_of_memory = [
+        f'<tu><tuv xml:lang="en"><seg>a house {n} b</seg></tuv>'
+        f'<tuv xml:lang="es"><seg>una casa {n} b</seg></tuv></tu>'
+        for n in range(300)
+    ]
+    Path("large.tmx").write_text(f"<tmx><body>{''.join(units_of_memory)}</body></tmx>")
+    prepare = ["prepare", "--lang", "es", "--text", "large.tmx", "--vocab-size", "60"]
+    assert main([*prepare, "--output", "s.h5"]) == 0
+    assert len(PairStore("s.h5")) == 300
+    capsys.readouterr()
+    assert main(["embed", "large.tmx", "--output", "x.npy"]) == 1
+    assert "large.tmx: is a translation file, which holds pairs" in capsys.readouterr().err
+
+
+BOMB = """<?xml version="1.0"?><!DOCTYPE tmx [<!ENTITY a "lol"><!ENTITY b "&a;&a;&a;&a;">]>
+<tmx><body><tu><tuv xml:lang="en"><seg>&b;</seg></tuv></tu></body></tmx>"""
+EXTERNAL = """<?xml version="1.0"?><!DOCTYPE tmx [<!ENTITY a SYSTEM "file:///etc/passwd">]>
+<tmx><body><tu><tuv xml:lang="en"><seg>&a;</seg></tuv></tu></body></tmx>"""
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (BOMB, "declares entities, which are refused"),
+        (EXTERNAL, "declares entities, which are refused"),
+        (TMX.format(encoding="utf-8")[:400], "is not well-formed XML"),
+        ("no xml", r"is not well-formed XML \(syntax error: line 1"),
+        ("", "is not well-formed XML"),
+        ("<tmx>" + "<a>" * 1000 + "</a>" * 1000 + "</tmx>", "nested more than 100 levels"),
+        ("<tmx><body><tu><tuv><seg>x</seg></tuv></tu></body></tmx>", "languages are none"),
+    ],
+)
+def test_refused(content: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "bad.tmx"
+    path.write_text(content, encoding="utf-8")
+    with pytest.raises(TextError, match=message) as error:
+        units(path)
+    assert "\n" not in str(error.value) and str(error.value).startswith(str(path))
