@@ -11,7 +11,7 @@ entities that a file declares.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import ExitStack
 from typing import Any
 from xml.etree.ElementTree import Element, ParseError
@@ -33,7 +33,7 @@ def is_translation_file(path: str) -> bool:
     return unpacked_suffix(path) in TRANSLATION_FILES
 
 
-def read_units(path: str, languages: tuple[str, str]) -> Iterator[tuple[str, str]]:
+def read_units(path: str, languages: tuple[str, str]) -> Generator[tuple[str, str], None, None]:
     """Yield the texts of units in two languages; a missing text is empty.
 
     Units without a text in either language are left out, such as those of other languages.
