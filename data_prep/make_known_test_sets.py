@@ -3,13 +3,13 @@
     python data_prep/make_known_test_sets.py DIR --retrieval RETRIEVAL
 
 DIR holds sts2012 .. sts2017/*.tsv and stsb/en-{train,dev,test}.tsv (`grade TAB sentence TAB
-sentence`, see docs/evaluation.md) and tatoeba/*.tsv (`foreign TAB english`, the files of version
-1) and ntrex/*.txt. RETRIEVAL (default: DIR) holds {reqa_squad_dev,quora_sr,xquad_r/LANG}/{queries,corpus}.tsv (`id
-TAB text`) and nli/*.tsv (`label TAB premise TAB hypothesis`), also as .gz or .xz. Run it when a
-test set is added. In st_paragram/tools/cleaning, known_test_sets.json separates test sets from
-development sets; with known_test_sentences.bin the sentences of all of them are kept out of
-training data. In st_paragram/tools/evaluation, known_sets.yaml tells evaluations which data are the
-published sets.
+sentence`), tatoeba/*.tsv (`foreign TAB english`, the files of version 1) and ntrex/*.txt, see
+docs/evaluation.md. RETRIEVAL (default: DIR) holds
+{reqa_squad_dev,quora_sr,xquad_r/LANG}/{queries,corpus}.tsv (`id TAB text`) and nli/*.tsv (`label
+TAB premise TAB hypothesis`), also as .gz or .xz. Run it when a test set is added. In
+st_paragram/tools/cleaning, known_test_sets.json separates test sets from development sets; with
+known_test_sentences.bin the sentences of all of them are kept out of training data. In
+st_paragram/tools/evaluation, known_sets.yaml identifies the sets with published figures.
 """
 
 from __future__ import annotations

@@ -43,6 +43,11 @@ class SetInfo:
         """Benchmark and name, such as "2012/MSRpar"."""
         return f"{self.benchmark}/{self.name}"
 
+    @property
+    def folder(self) -> str:
+        """Name of its folder, such as "sts2012" or "stsb"."""
+        return self.benchmark if self.benchmark == "stsb" else f"sts{self.benchmark}"
+
 
 _PAIRS = {
     "2012": {"MSRpar": 750, "MSRvid": 750, "SMTeuroparl": 459, "OnWN": 750, "SMTnews": 399},
@@ -215,13 +220,19 @@ def read(request: Request) -> StsData:
                 " available"
             )
         else:
-            notes += [f"{info.key} is missing" for info in infos if info.key not in sets]
+            notes += [_missing(info) for info in infos if info.key not in sets]
     if not available:
         raise EvaluationError(
             f"{place}: no STS data for {', '.join(request.sets) or 'any set'}; name files like"
             " sts2012/MSRpar.tsv, STS12-en-test/STS.input.MSRpar.txt or stsb/en-test.tsv"
         )
     return StsData(available, notes, frozenset(from_hub))
+
+
+def _missing(info: SetInfo) -> str:
+    if info.key == SMT:
+        return f"{SMT} is missing; only the Linguistic Data Consortium may distribute it"
+    return f"{info.key} is missing"
 
 
 def _read_folder(data: Path, infos: Iterable[SetInfo]) -> dict[str, GradedPairs]:
