@@ -235,6 +235,11 @@ def _missing(info: SetInfo) -> str:
     return f"{info.key} is missing"
 
 
+def read_sets(data: Path, keys: Iterable[str]) -> dict[str, GradedPairs]:
+    """Return key -> pairs of those sets that a folder has, in the order of the keys."""
+    return _read_folder(data, [INFOS[key] for key in keys])
+
+
 def _read_folder(data: Path, infos: Iterable[SetInfo]) -> dict[str, GradedPairs]:
     """Return key -> pairs of those sets that a folder has.
 
