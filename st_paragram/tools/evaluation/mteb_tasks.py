@@ -8,7 +8,8 @@ Results on such copies have the data set revision "local" and are kept apart, in
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import logging
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,7 @@ from st_paragram.core.encoding.models import TextEncoder, batch_size
 from st_paragram.core.extras import require
 from st_paragram.errors import EvaluationError, SettingsError, one_line
 from st_paragram.tools.evaluation import report, sts_sets, translations
-from st_paragram.tools.evaluation.files import GradedPairs, Translations
+from st_paragram.tools.evaluation.files import GradedPairs
 from st_paragram.tools.evaluation.mteb_model import model_meta, mteb_language
 from st_paragram.tools.evaluation.request import Request
 from st_paragram.tools.evaluation.scores import Score
@@ -112,15 +113,12 @@ def _tatoeba_columns(data: Path) -> dict[str, Columns]:
     request = Request([], benchmark="tatoeba", data=data)
     subsets = {}
     for pairs in translations.read(request).pairs:
-        subsets[f"{pairs.name}-{translations.ENGLISH}"] = _pair_columns(pairs)
+        columns: Columns = {"sentence1": pairs.first, "sentence2": pairs.second}
+        subsets[f"{pairs.name}-{translations.ENGLISH}"] = columns
     return subsets
 
 
-def _pair_columns(pairs: GradedPairs | Translations) -> Columns:
-    return {"sentence1": list(pairs.first), "sentence2": list(pairs.second)}
-
-
-def _graded_columns(sets: Any) -> Columns:
+def _graded_columns(sets: Iterable[GradedPairs]) -> Columns:
     """Return the columns of several sets, one after another."""
     columns: Columns = {"sentence1": [], "sentence2": [], "score": []}
     for pairs in sets:
@@ -166,6 +164,7 @@ def _run(
 
     if not tasks:
         return
+    logging.getLogger("mteb").setLevel(logging.WARNING)  # it logs each step of each subset
     results = mteb.evaluate(
         meta, tasks, cache=mteb.ResultCache(folder), encode_kwargs={"batch_size": size}
     )
