@@ -19,7 +19,6 @@ from st_paragram.core.extras import require
 from st_paragram.errors import EvaluationError, SettingsError, one_line
 from st_paragram.tools.evaluation import report, sts_sets, translations
 from st_paragram.tools.evaluation.files import GradedPairs
-from st_paragram.tools.evaluation.mteb_model import model_meta, mteb_language
 from st_paragram.tools.evaluation.request import Request
 from st_paragram.tools.evaluation.scores import Score
 
@@ -79,6 +78,8 @@ def read(request: Request) -> MtebTasks:
 
 def _language(code: str) -> str:
     """Return a language as mteb names it, without its script: "spa" for es."""
+    from st_paragram.tools.evaluation.mteb_model import mteb_language
+
     language = mteb_language(code)
     if language is None:
         raise SettingsError(f"--languages: {code!r} is not a language code; use codes such as es")
@@ -151,6 +152,8 @@ def _with_data(task: AbsTask, columns: Mapping[str, Columns]) -> AbsTask:
 
 def score(name: str, model: TextEncoder, data: MtebTasks) -> Iterator[Score]:
     """Score a model with mteb; yield its main score of each task and subset."""
+    from st_paragram.tools.evaluation.mteb_model import model_meta
+
     meta = model_meta(name)
     runs = ((data.on_hub, data.results), (data.local, data.results / LOCAL))
     for tasks, folder in runs:
