@@ -9,6 +9,7 @@ Results on such copies have the data set revision "local" and are kept apart, in
 from __future__ import annotations
 
 import logging
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -167,10 +168,12 @@ def _run(
 
     if not tasks:
         return
-    logging.getLogger("mteb").setLevel(logging.WARNING)  # it logs each step of each subset
-    results = mteb.evaluate(
-        meta, tasks, cache=mteb.ResultCache(folder), encode_kwargs={"batch_size": size}
-    )
+    # it logs each step, and warns that it cannot count what `model_meta` has counted
+    logging.getLogger("mteb").setLevel(logging.ERROR)
+    cache = mteb.ResultCache(folder)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # old names of sentence-transformers
+        results = mteb.evaluate(meta, tasks, cache=cache, encode_kwargs={"batch_size": size})
     for result in results.task_results:
         measure = mteb.get_task(result.task_name).metadata.main_score
         value = result.get_score()
