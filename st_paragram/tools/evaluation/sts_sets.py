@@ -98,7 +98,9 @@ INFOS = {info.key: info for info in chain.from_iterable(SETS.values())}
 YEARS = tuple(_PAIRS)
 SMT = "2013/SMT"
 NOT_SCORED = "stsb/train"  # unless requested by its key
-_LONGEST_ROW = 1 << 16  # bytes
+# bytes; larger files, such as mined text with scores, are not sets
+_LONGEST_ROW = 1 << 16
+_LARGEST_FILE = 1 << 22
 #: Benchmark -> data set on the hub; the sets of a year are combined there, without their names.
 _HUB = {
     "2012": HubData("mteb/sts12-sts", "a0d554a64d88156834ff5ae9920b964011b16384"),
@@ -287,7 +289,9 @@ def _graded_files(data: Path) -> Iterator[Path]:
 
 
 def _is_graded(path: Path) -> bool:
-    """Whether the first row of a file has a grade and two sentences."""
+    """Whether a file is small, and its first row has a grade and two sentences."""
+    if path.stat().st_size > _LARGEST_FILE:
+        return False
     with path.open("rb") as file:
         cells = file.readline(_LONGEST_ROW).split(b"\t")
     return len(cells) == 3 and finite(cells[0]) is not None

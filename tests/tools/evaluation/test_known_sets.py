@@ -77,6 +77,7 @@ def test_a_set_in_any_folder_has_published_figures(
     known(monkeypatch, "2017/en-en", rows)
     write(tmp_path / "my downloads" / "tracks.tsv", reversed(rows))
     write(tmp_path / "notes.tsv", "3 \tcells\tin a row\nand\ttwo\n")
+    (tmp_path / "latin-1.tsv").write_bytes("3\tMu\u00f1eca\tni\u00f1a\n".encode("latin-1"))
     assert benchmarks_in(tmp_path) == ["sts"]
     printed, scores = evaluate(tiny, "--data", tmp_path)
     assert "SP 20k 300d, 1M OpenSubtitles (published, ACL 2019) | 84.5 |" in printed
