@@ -61,8 +61,8 @@ def _fields(name: str) -> dict[str, Any]:
     model = st_paragram.load(name)
     weights = model.state_dict()
     size = sum(tensor.numel() * tensor.element_size() for tensor in weights.values())
-    counts = {name: _count(tensor) for name, tensor in weights.items()}
-    embeddings = [name for name in counts if name.endswith(_EMBEDDINGS)]
+    counts = {key: _count(tensor) for key, tensor in weights.items()}
+    embeddings = [count for key, count in counts.items() if key.endswith(_EMBEDDINGS)]
     written = max(path.stat().st_mtime for path in folder.rglob("*.safetensors"))
     card = folder / "README.md"
     text = card.read_text(encoding="utf-8") if card.is_file() else ""
@@ -80,7 +80,7 @@ def _fields(name: str) -> dict[str, Any]:
         "languages": _mteb_languages(data.language),
         "license": _mteb_license(data.license),
         "n_parameters": sum(counts.values()),
-        "n_embedding_parameters": sum(counts[name] for name in embeddings),
+        "n_embedding_parameters": sum(embeddings),
         "memory_usage_mb": round(size / 2**20, 1),
         "max_tokens": math.inf if max_tokens is None else max_tokens,
         "embed_dim": model.get_embedding_dimension(),

@@ -12,6 +12,7 @@ import logging
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -178,8 +179,10 @@ def _run(
         measure = mteb.get_task(result.task_name).metadata.main_score
         value = result.get_score()
         yield Score(name, "mteb", result.task_name, measure=measure, value=value)
-        subsets = [entry for scores in result.scores.values() for entry in scores]
-        for entry in subsets if len(subsets) > 1 else []:
+        subsets = list(chain.from_iterable(result.scores.values()))
+        if len(subsets) == 1:
+            continue
+        for entry in subsets:
             label = f"{result.task_name}/{entry['hf_subset']}"
             yield Score(name, "mteb", label, measure=measure, value=entry["main_score"])
 
