@@ -145,9 +145,9 @@ def _write_digests(folder: Path, output: Path) -> None:
             continue
         lines.append(f"{benchmark}:")
         request = Request([], data=folder, benchmark=benchmark)
-        for pairs in translations.read(request).pairs:
-            if pairs.name in report.published_columns(benchmark):
-                lines.append(f"  {pairs.name}: {translations_digest(pairs)}")
+        for translated in translations.read(request).pairs:
+            if translated.name in report.published_columns(benchmark):
+                lines.append(f"  {translated.name}: {translations_digest(translated)}")
     write_text(output, "\n".join(lines) + "\n")
     sys.stdout.write(f"{output}\n")
 

@@ -172,9 +172,10 @@ def _run(
     # it logs each step, and warns that it cannot count what `model_meta` has counted
     logging.getLogger("mteb").setLevel(logging.ERROR)
     cache = mteb.ResultCache(folder)
+    options: Any = {"batch_size": size}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)  # old names of sentence-transformers
-        results = mteb.evaluate(meta, tasks, cache=cache, encode_kwargs={"batch_size": size})
+        results = mteb.evaluate(meta, tasks, cache=cache, encode_kwargs=options)
     for result in results.task_results:
         measure = mteb.get_task(result.task_name).metadata.main_score
         value = result.get_score()
