@@ -49,7 +49,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the directory; return the exit status."""
-    from st_paragram.core.model_directory import languages as models_of_languages
+    from st_paragram.core.model_directory.languages import write_model
 
     output = arguments.output or arguments.name
     check_free(output, arguments.overwrite)
@@ -64,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
             raise SettingsError(f"{name} has its languages; choose {choice} with --languages")
         languages = LANGUAGE_MODELS[name]
         name = WHOLE
-    model = models_of_languages.save(
+    model = write_model(
         shipped_folder(name), output, languages=languages, overwrite=arguments.overwrite
     )
     size = f"{len(model.tokenizer):,} pieces, {model.table.dimension} dimensions"

@@ -83,7 +83,7 @@ def _cut(name: str) -> Path:
             with output_lock(own_folder, wait=True):  # two processes may need the model at once
                 make_own_folder(own_folder)
                 if not folder.is_dir():
-                    languages.save(whole, folder, LANGUAGE_MODELS[name])
+                    languages.write_model(whole, folder, LANGUAGE_MODELS[name])
     except (ParagramError, OSError) as error:
         raise ModelDirectoryError(
             f"no folder {name}, and no place for the model: {one_line(error)}; write it with"

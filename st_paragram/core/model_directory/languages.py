@@ -101,7 +101,7 @@ def cut(model: AveragingModel, folder: Path, languages: Sequence[str]) -> Averag
     return replace(model, tokenizer=tokenizer, table=table)
 
 
-def save(
+def write_model(
     folder: Path,
     output: str | Path,
     languages: Sequence[str] | None = None,
