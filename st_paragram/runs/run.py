@@ -30,6 +30,7 @@ from st_paragram.errors import SettingsError, TextError, refused
 from st_paragram.learning.family import Family
 from st_paragram.learning.training.checkpoints import (
     check_folder,
+    check_settings,
     complete_checkpoints,
     create_folder,
     newest_checkpoint,
@@ -220,9 +221,11 @@ class TrainingRun:
         check_free(self.output, self.overwrite)
 
     def check_checkpoints(self) -> None:
-        """Refuse to resume without a checkpoint, and to start where other files are."""
+        """Refuse to resume without a checkpoint or with other settings, and to start where other
+        files are.
+        """
         if self.resume:
-            newest_checkpoint(self.checkpoints)
+            check_settings(newest_checkpoint(self.checkpoints), asdict(self.settings))
         else:
             check_folder(self.checkpoints)
 

@@ -251,7 +251,8 @@ def test_a_plan_is_shown_before_an_output_is_refused(folder, capsys):
     assert "p-sp-es exists; choose another name or give --overwrite\n" in err
     checkpoint = Path("p-sp-es.checkpoints/checkpoint-30")
     checkpoint.mkdir(parents=True)
-    (checkpoint / "complete.json").touch()
+    settings = asdict(TrainingRun("es", model, ["built-in"]).settings)
+    (checkpoint / "complete.json").write_text(json.dumps({"settings": settings}))
     command.append("--overwrite")
     assert main(command) == 1
     out, err = capsys.readouterr()
@@ -260,6 +261,11 @@ def test_a_plan_is_shown_before_an_output_is_refused(folder, capsys):
     assert "checkpoint-30: left by an earlier training run; resume it with --resume" in err
     assert main([*command, "--resume"]) == 0
     assert "; the run resumes from checkpoint-30\n" in capsys.readouterr().out
+    assert main([*command, "--resume", "--dim", "100"]) == 1
+    assert (
+        "checkpoint-30: started with dim 300, not 100; resume with the same\n"
+        in capsys.readouterr().err
+    )
 
 
 @pytest.mark.parametrize(
