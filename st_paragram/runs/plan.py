@@ -90,7 +90,7 @@ def _grid(run: TrainingRun) -> str:
         return line
     finished = sum((model / TRAINING_FILE).is_file() for _, _, model in points)
     if run.resume:
-        return f"{line}; {finished} are finished, and the run resumes"
+        return f"{line}; the run resumes with {finished} of them finished"
     return f"{line}; it exists with {counted(finished, 'model')}, so the run needs --resume"
 
 

@@ -237,7 +237,7 @@ def test_the_plan_of_a_grid_has_its_runs(folder, capsys):
     assert "; it exists with 1 model, so the run needs --resume\n" in out
     assert "p-sp-es.grid: left by an earlier search; resume it with --resume" in err
     assert main([*command, "--resume"]) == 0
-    assert "; 1 are finished, and the run resumes\n" in capsys.readouterr().out
+    assert "; the run resumes with 1 of them finished\n" in capsys.readouterr().out
 
 
 def test_a_plan_is_shown_before_an_output_is_refused(folder, capsys):
