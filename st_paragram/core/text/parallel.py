@@ -157,6 +157,10 @@ def with_columns(
     named = []
     for number, source in enumerate(sources):
         names = columns[0] if len(columns) == 1 else columns[number]
+        if names[0] == names[1] and len(source.paths) == 1:
+            raise SettingsError(
+                f"{source.name}: column {names[0]} for both languages; name two columns"
+            )
         named.append(replace(source, columns=tuple(names)))
     return named
 

@@ -98,7 +98,7 @@ class MegaBatchTrainingArguments(StoreTrainingArguments):
 class MegaBatchTrainer(StoreTrainer):
     """Train on pairs: mine a mega-batch's negatives with frozen parameters, then make its steps.
 
-    Source: EMNLP 2022, sections 2 and 3. The mini-batches, the mega-batches and the permutation of
+    Source: EMNLP 2022, section 3. The mini-batches, the mega-batches and the permutation of
     an epoch depend only on the settings and the seed. Mining happens in the first step of a
     mega-batch, with the parameters after the previous step. A checkpoint at any step contains the
     mined rows, so a resumed run gives identical results.

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @settings
 class TrainingSettings:
-    """Settings of a training run; the defaults are the paper's (EMNLP 2022, section 3).
+    """Settings of a training run; the defaults are the paper's (EMNLP 2022).
 
     Example:
         >>> from st_paragram import TrainingSettings

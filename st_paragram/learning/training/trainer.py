@@ -28,12 +28,12 @@ from st_paragram.learning.models.load_save import check_savable
 from st_paragram.learning.training.callbacks import InterruptCallback, RateCallback
 from st_paragram.learning.training.checkpoints import (
     COMPLETE,
+    check_settings,
     newest_checkpoint,
     remove_old_checkpoints,
 )
 
 _WEIGHTS = "weights.safetensors"
-_MAY_CHANGE = ("device", "evaluate_steps")
 
 
 @dataclass
@@ -296,15 +296,8 @@ class StoreTrainer(SentenceTransformerTrainer):
                         raise ValueError(f"{path.name} is damaged")
             values = read_json(checkpoint / COMPLETE)
             contents = values["contents"]
-            settings = values["settings"]
             self.rate.begin_with(**values["spent"])
-        for name in {**settings, **self.settings}:
-            before = settings.get(name)
-            now = self.settings.get(name)
-            if name not in _MAY_CHANGE and before != now:
-                raise SettingsError(
-                    f"{checkpoint}: started with {name} {before}, not {now}; resume with the same"
-                )
+        check_settings(checkpoint, self.settings)
         if contents != self.contents:
             raise SettingsError(
                 f"{checkpoint}: started with other data than {self.store.path}; resume with the"
