@@ -71,7 +71,8 @@ class TrainingRecord:
     history: Sequence[Mapping[str, float]] = field(default_factory=list)
     # task, such as "qa en", -> pairs; without translation
     tasks: Mapping[str, int] = field(default_factory=dict)
-    task_scores: Sequence[TaskScore] = ()  # on held-out rows of tasks, if any
+    # on held-out rows of tasks, if any
+    task_scores: Sequence[TaskScore] = field(default_factory=list)
     # why the trained weights were discarded; then the scores are those of the initial weights
     discarded: str = ""
 
