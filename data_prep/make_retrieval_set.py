@@ -117,12 +117,8 @@ def translate_set(arguments: argparse.Namespace) -> int:
     back = _read_translations(arguments.back_translations, english)
     complete = [key for key in english if key in translations and key in back]
     judge = load_encoder(arguments.judge)
-    good = good_translations(
-        judge,
-        {key: english[key] for key in complete},
-        back,
-        arguments.min_cosine,
-    )
+    originals = {key: english[key] for key in complete}
+    good = good_translations(judge, originals, back, min_cosine=arguments.min_cosine)
     if not good:
         raise EvaluationError(
             f"{arguments.translations}: no good translation; check the ids and the"

@@ -27,7 +27,6 @@ from st_paragram.core.tokenizers.base import (
     has_letter,
     kind_of,
 )
-from st_paragram.core.tokenizers.bilingual import BilingualTokenizer
 from st_paragram.errors import ModelDirectoryError, SettingsError
 
 # Texts without a known token: no character, and a character of private use
@@ -125,6 +124,8 @@ def count_tokens(encoder: TextEncoder, texts: Sequence[str], language: str) -> T
         SettingsError: The model has no tokenizer, or two, of this package or of transformers; or
             its two vocabularies are for other languages.
     """
+    from st_paragram.core.tokenizers.bilingual import BilingualTokenizer
+
     tokenizer = _tokenizer(encoder)
     if tokenizer is None:
         raise SettingsError(
