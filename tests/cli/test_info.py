@@ -9,6 +9,7 @@ import json
 
 import numpy as np
 import pytest
+from support.dual_encoder import ARCHITECTURES, new_model
 
 import st_paragram
 from st_paragram import SearchIndex
@@ -104,6 +105,13 @@ def test_unknown_tokens_of_texts(model, lines, tmp_path, vocabulary, capsys):
     for options, message in refused.items():
         assert main(["info", *options.split()]) == 1
         assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_unknown_tokens_of_dual_encoders(store, vocabulary, architecture):
+    texts = ["ba \ue000 ce", "fo gu"]
+    counts = count_tokens(new_model(store, architecture), texts, "en")
+    assert counts == vocabulary.count_tokens(texts) and counts.unknown == 1
 
 
 def test_unknown_tokens_of_other_tokenizers(model, lines, store, capsys):

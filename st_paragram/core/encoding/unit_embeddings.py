@@ -8,10 +8,11 @@ that of the mark for a space and of signs, and says nothing about it.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -138,7 +139,16 @@ def count_tokens(encoder: TextEncoder, texts: Sequence[str], language: str) -> T
         return tokenizer.count_tokens(texts)
     rows = tokenizer(list(texts), add_special_tokens=False, verbose=False)["input_ids"]
     ids = list(chain.from_iterable(rows))
-    return TokenCounts(len(ids), ids.count(tokenizer.unk_token_id))
+    return TokenCounts(len(ids), ids.count(_unknown_id(tokenizer)))
+
+
+def _unknown_id(tokenizer: Any) -> int | None:
+    """Return the unknown id of a tokenizer of transformers; None if it knows all text."""
+    if tokenizer.unk_token_id is not None or not tokenizer.is_fast:
+        return cast("int | None", tokenizer.unk_token_id)
+    # this package's transformers have one without declaring it
+    model = json.loads(tokenizer.backend_tokenizer.to_str())["model"]
+    return cast("int | None", model.get("unk_id"))
 
 
 def known_to(tokenizer: Any, texts: Sequence[str]) -> Mask:
