@@ -49,12 +49,12 @@ class DualEncoderTrainer(StoreTrainer):
 
         `kwargs` are for `StoreTrainer`.
         """
-        rows = all_rows(store, more.tasks, more.languages, settings)
-        if not rows:
+        parts = all_rows(store, more.tasks, more.languages, settings)
+        if not parts:
             raise SettingsError(
                 "no task has both data and a share of the steps; add data, or change the shares"
             )
-        self.rows, held_out = hold_out(rows, settings.held_out)
+        self.rows, held_out = hold_out(parts, settings.held_out)
         self.sampler = TaskSampler(self.rows, settings)
         self._steps = settings.steps
         self._sums: dict[str, Any] = defaultdict(float)  # since the last line of the log
@@ -63,8 +63,8 @@ class DualEncoderTrainer(StoreTrainer):
         self.accuracy = TaskAccuracy(loss, held_out, settings.batch_size)
         super().__init__(model, args, store, loss, **kwargs)
         if self.evaluator is not None and held_out:
-            parts = [self.evaluator, self.accuracy]
-            self.evaluator = SequentialEvaluator(parts, lambda scores: scores[0])
+            evaluators = [self.evaluator, self.accuracy]
+            self.evaluator = SequentialEvaluator(evaluators, lambda scores: scores[0])
         self.task_scores = self.accuracy.scores
         self.task_sizes = {rows.name: len(rows) for rows in self.rows if rows.digest}
         model.trained_on({rows.task for rows in self.rows})
