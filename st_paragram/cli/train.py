@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -386,7 +386,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _summary(record: TrainingRecord, training: TrainingRun) -> str:
     """Say what training has changed, and how long it took."""
-    lines = [_outcome(record, training)]
+    lines = [_outcome(record, training), *_task_outcomes(record)]
     lines.append(
         f"{record.seconds:.0f} s including evaluation and checkpoints,"
         f" {record.pairs_per_second:,.0f} pairs/s while training; model in {training.output}"
@@ -396,6 +396,20 @@ def _summary(record: TrainingRecord, training: TrainingRun) -> str:
             "The model was trained on the built-in bitext: a demonstration, not a usable model."
         )
     return "\n".join(lines)
+
+
+def _task_outcomes(record: TrainingRecord) -> Iterator[str]:
+    """Yield a line for each task with held-out rows: the mean accuracies over its languages."""
+    accuracies: dict[str, dict[str, list[float]]] = {}  # task -> model -> those of languages
+    for score in record.task_scores:
+        task = score.task.split()[0]
+        models = accuracies.setdefault(task, {})
+        models.setdefault(score.model, []).append(score.accuracy)
+    for task, models in accuracies.items():
+        figures = []
+        for model, values in models.items():
+            figures.append(f"{100 * sum(values) / len(values):.1f} % {model}")
+        yield f"held-out rows of {task}, right: {', '.join(figures)}"
 
 
 def _outcome(record: TrainingRecord, training: TrainingRun) -> str:

@@ -375,9 +375,11 @@ def _save(
     store = trainer.store
     scores = development.scores
     accuracies = development.translations_found
+    task_scores = trainer.task_scores
     if discarded:  # the scores are those of the weights that are saved
         scores = scores[:1]
         accuracies = accuracies[:1]
+        task_scores = task_scores[: len(task_scores) // 2]
     record = TrainingRecord(
         name=run.output.name,
         languages=store.languages,
@@ -393,6 +395,7 @@ def _save(
         translations=accuracies,
         history=tuple(trainer.state.log_history) if trainer.keeps_history else (),
         tasks=trainer.task_sizes,
+        task_scores=task_scores,
         discarded=discarded,
     )
     card = from_record(record, facts_of(record), model.get_embedding_dimension())
