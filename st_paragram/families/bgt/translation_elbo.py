@@ -24,7 +24,7 @@ from st_paragram.families.bgt.softmax import linear_cross_entropy
 from st_paragram.learning.modules.sentence_batch import SentenceBatch
 
 Batches = Mapping[Side, SentenceBatch]
-MEANING = 2  # place of the meaning in the noise of a pair, after both languages
+_MEANING = 2  # place of the meaning in the noise of a pair, after both languages
 
 
 def annealed(step: int, steps: int) -> float:
@@ -108,7 +108,7 @@ class TranslationElbo(nn.Module):
         losses = []
         parts = {}
         if self.objective.generators:
-            meaning = self._latent(meanings[inferring], noise[:, MEANING])
+            meaning = self._latent(meanings[inferring], noise[:, _MEANING])
             loss = self._reconstruction(batches, languages, meaning, noise)
             losses.append(loss)
             parts["reconstruction"] = loss

@@ -10,11 +10,14 @@ from torch.distributions import Normal
 from st_paragram.errors import SettingsError
 from st_paragram.families.bgt.bilingual_generator import Gaussian
 from st_paragram.families.bgt.likelihood import (
+    infer,
+    information,
     log_likelihood,
     log_ratio,
     log_weights,
     mutual_information,
 )
+from st_paragram.families.bgt.sentence_transformers_encoder import GenerativeEncoder
 
 
 def gaussian_weights(mean, variance, samples):
@@ -60,7 +63,7 @@ def test_weights_of_a_pair_are_its_plain_densities(vocabulary, pairs, inferring)
     batches = batches_of(vocabulary, pairs[:4])
     noise = torch.randn(3, 4, 3, LATENT)
     with torch.no_grad():
-        weights = log_weights(generator, batches, inferring, noise)
+        weights = log_weights(generator, batches, infer(generator, batches, inferring), noise)
         posteriors = [
             generator.languages["a"](batches["a"].ids, batches["a"].mask),
             generator.languages["b"](batches["b"].ids, batches["b"].mask),
@@ -87,7 +90,7 @@ def test_a_vae_has_the_likelihood_of_english(vocabulary, pairs):
     generator = new_generator(vocabulary, "english-vae")
     noise = torch.zeros(1, 2, 3, LATENT)
     with torch.no_grad():
-        (weight,) = log_weights(generator, batches, "a", noise)
+        (weight,) = log_weights(generator, batches, infer(generator, batches, "a"), noise)
         posterior = generator.semantic(batches["a"].ids, batches["a"].mask)
         english = log_probabilities(generator.generators["a"], batches["a"], posterior.mean)
     expected = english + (posterior.log_variance - posterior.mean**2).sum(1) / 2
@@ -98,4 +101,18 @@ def test_a_model_that_only_translates_has_no_likelihood(vocabulary, pairs):
     generator = new_generator(vocabulary, "bilingual-trans")
     batches = batches_of(vocabulary, pairs[:2])
     with pytest.raises(SettingsError, match="only translates"):
-        log_weights(generator, batches, "a", torch.zeros(1, 2, 3, LATENT))
+        log_weights(generator, batches, {}, torch.zeros(1, 2, 3, LATENT))
+
+
+def test_the_information_of_a_model(vocabulary, pairs):
+    generator = new_generator(vocabulary)
+    model = GenerativeEncoder.of(generator.semantic.pipeline, ("en", "es"), vocabulary, generator)
+    estimates = information(model, pairs[:60], samples=3)  # more than one batch
+    assert list(estimates)[2:4] == ["divergence of meaning", "mutual information of meaning"]
+    batches = batches_of(vocabulary, pairs[:60])
+    spanish = generator.languages["b"](batches["b"].ids, batches["b"].mask)
+    expected = spanish.divergence().mean().item()
+    assert estimates["divergence of b"] == pytest.approx(expected, rel=1e-4)
+    assert estimates["evidence lower bound"] < estimates["log likelihood"] < 0
+    assert all(-0.2 < estimates[f"mutual information of {z}"] <= math.log(60) for z in "ab")
+    assert information(model, pairs[:60], samples=3) == estimates
