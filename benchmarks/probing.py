@@ -316,7 +316,7 @@ def main() -> int:
         return 0
     rng = random.Random(0)
     sizes = arguments.sizes
-    tasks = {}
+    tasks: dict[str, Task] = {}
     if arguments.senteval:
         tasks |= senteval_tasks(arguments.senteval, sizes, rng)
     if arguments.text:
