@@ -69,11 +69,13 @@ def information(
         "evidence lower bound": float(all_weights.mean()),
         "log likelihood": float(log_likelihood(all_weights).mean()),
     }
+    names: dict[str, str] = dict(zip(SIDES, model.languages, strict=True))
     for variable, tensors in parameters.items():
+        name = names.get(variable, variable)
         posterior = Gaussian(*torch.cat(tensors, 1))
         noise = torch.randn(posterior.mean.shape, generator=random).to(model.device)
-        estimates[f"divergence of {variable}"] = float(posterior.divergence().mean())
-        estimates[f"mutual information of {variable}"] = mutual_information(posterior, noise)
+        estimates[f"divergence of {name}"] = float(posterior.divergence().mean())
+        estimates[f"mutual information of {name}"] = mutual_information(posterior, noise)
     return estimates
 
 
