@@ -6,6 +6,7 @@ import io
 import json
 import os
 import random
+import re
 import runpy
 import sys
 from pathlib import Path
@@ -24,9 +25,10 @@ import sweep
 from harness.processes import Program, Run, command, in_turn
 from harness.texts import write_distinct, write_repeats
 
-from st_paragram import sample_pairs
+from st_paragram import GenerativeEncoder, sample_pairs
 from st_paragram.cli.main import main
 from st_paragram.core.sample import graded_pairs, held_out_pairs
+from st_paragram.errors import EvaluationError, TextError
 
 FOLDER = Path(speed.__file__).parent
 SCRIPTS = sorted(path.stem for path in FOLDER.glob("*.py"))
@@ -35,6 +37,21 @@ HOLD = (
     'import sys, time; held = bytearray(int(sys.argv[1]) << 20); time.sleep(0.6); print(\'{"held":'
     " 1}')"
 )
+DOGS = """\
+# text = The dogs of my aunt don't chase cats.
+1 The the DET DT _ 2 det _ _
+2 dogs Dog NOUN NNS Number=Plur 8 nsubj _ _
+3 of of ADP IN _ 5 case _ _
+4 my my PRON PRP$ Number=Sing 5 nmod:poss _ _
+5 aunt aunt NOUN NN Number=Sing 2 nmod _ _
+6-7 don't _ _ _ _ _ _ _ _
+6 do do AUX VBP _ 8 aux _ _
+7 n't not PART RB _ 8 advmod _ _
+7.1 do do AUX VBP _ _ _ _ _
+8 chase chase VERB VB _ 0 root _ _
+9 cats cat NOUN NNS Case=Acc|Number=Plur 8 obj:x _ _
+10 . . PUNCT . _ 8 punct _ _
+"""
 PARENT = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {HOLD!r}, sys.argv[1]])"
 
 
@@ -241,37 +258,108 @@ class TestQuality:
         found = capsys.readouterr().out
         assert f" {to_english} " in found and f" {from_english} " in found
 
-    def test_probing(self, tmp_path, monkeypatch):
-        text = "".join(
-            f"{' '.join(['word'] * (5 + n % 12))} {n}{'.!?'[n % 3]}\n" for n in range(600)
-        )
-        (tmp_path / "text").write_text(text)
-        tasks = probing.text_tasks(tmp_path / "text", [100, 20, 30], random.Random(0))
+
+class TestProbing:
+    def test_tasks_of_texts_and_of_senteval(self, tmp_path, monkeypatch):
+        texts = [f"{' '.join(['word'] * (5 + n % 12))} {n}{'.!?'[n % 3]}" for n in range(600)]
+        tasks = probing.text_tasks(texts, [100, 20, 30], random.Random(0))
         assert [len(part) for part in tasks["first mark"]] == [100, 20, 30]
-        assert {label for label, _ in tasks["sentence length"][0]} == {
-            "5-8",
-            "9-12",
-            "13-16",
-            "17-20",
-        }
+        lengths = {example.label for example in tasks["sentence length"][0]}
+        assert lengths == {"5-8", "9-12", "13-16", "17-20"}
         (tmp_path / "sub").mkdir()
         parts = "tr", "tr", "va", "te"
         rows = (
             f"{parts[n % 4]}\t{n % 8 // 4}\t{'a' if n % 8 < 4 else 'b'} {n}\n" for n in range(400)
         )
         (tmp_path / "sub" / "odd.txt").write_text("".join(rows))
+        sizes = ["--sizes", 99, 50, 60]
         out = run_script(
-            monkeypatch,
-            "probing",
-            "p-sp-mini",
-            "--senteval",
-            tmp_path / "sub",
-            "--sizes",
-            99,
-            50,
-            60,
+            monkeypatch, "probing", "p-sp-mini", "--senteval", tmp_path / "sub", *sizes
         )
         assert "| odd | 99 / 50 / 60 |" in out
+
+    def test_a_sentence_of_word_content_has_one_of_the_words(self, monkeypatch):
+        monkeypatch.setattr(probing, "FIRST_RANK", 3)
+        monkeypatch.setattr(probing, "WORDS", 2)
+        # sentences with a: 4, b: 3, c: 3, d: 2, e: 1
+        texts = ["A a, b", "a b c", "a c d.", "B", "C!", "a", "d e"]
+        examples = probing.word_examples(texts)
+        found = [(example.text, example.label) for example in examples]
+        assert found == [("a b c", "c"), ("C!", "c"), ("d e", "d")]
+
+    def test_articles_are_swapped_in_half_of_the_sentences(self):
+        texts = [f"La mesa {n} y el perro: las gatas, él" for n in range(10)]
+        texts += ["sin nada", texts[0].lower()]
+        examples = probing.gender_examples(texts, "es", random.Random(0))
+        own = [example.text for example in examples if example.label == "own"]
+        swapped = [example.text for example in examples if example.label == "swapped"]
+        assert len(own) == len(swapped) == 5
+        assert all(re.fullmatch(r"la mesa \d y el perro: las gatas, él", text) for text in own)
+        assert all(re.fullmatch(r"el mesa \d y la perro: los gatas, él", text) for text in swapped)
+        french = probing.gender_examples(["Une femme, le jour, l'eau"] * 2, "fr", random.Random(0))
+        assert [example.text for example in french] == ["une femme, le jour, l'eau"]
+        both = probing.gender_examples(["el a", "la a"], "es", random.Random(0))
+        assert {example.group for example in both} == {"el a"}
+
+    def test_number_and_depth_of_a_sentence_by_hand(self, tmp_path):
+        (tmp_path / "deep").mkdir()
+        comment, rows = DOGS.split("\n", 1)
+        rows = comment + "\n" + rows.replace(" ", "\t")
+        (tmp_path / "deep" / "a.conllu").write_text(rows, encoding="utf-8")
+        ((text, words),) = probing.read_treebank(tmp_path)
+        assert text == "The dogs of my aunt don't chase cats."
+        assert len(words) == 10
+        subject = [probing.Example("Number=Plur", text, "dog")]
+        assert probing.number_examples(text, words, "nsubj") == subject
+        assert probing.number_examples(text, words, "obj")[0].group == "cat"
+        assert probing.depth(words) == 4  # chase > dogs > aunt > my
+
+    def test_groups_are_never_divided(self):
+        examples = []
+        for n in range(600):
+            examples.append(probing.Example("AB"[n % 2], f"{n}", f"noun {n // 6}"))
+        examples += [probing.Example("rare", f"rare {n}") for n in range(9)]
+        parts = probing.divided(examples, [100, 20, 30], random.Random(0), balanced=True)
+        assert [len(part) for part in parts] == [100, 20, 30]
+        groups = [{example.group for example in part} for part in parts]
+        assert not (groups[0] & groups[1] or groups[0] & groups[2] or groups[1] & groups[2])
+        assert [example.label for example in parts[0]].count("A") == 50
+        assert probing.divided(examples, [100, 20, 30], random.Random(0), balanced=True) == parts
+
+    def test_what_is_missing_is_reported(self, tmp_path, capsys):
+        with pytest.raises(EvaluationError, match="conllu files; download a treebank such as"):
+            list(probing.read_treebank(tmp_path))
+        (tmp_path / "a.conllu").write_text("# text = a\n1\ta\n")
+        with pytest.raises(TextError, match=r"a.conllu: row 2 is not CoNLL-U"):
+            list(probing.read_treebank(tmp_path))
+        (tmp_path / "pairs").write_text("a dog\tein Hund\n")
+        tasks = probing.bitext_tasks(str(tmp_path / "pairs"), "de", [3, 2, 1], random.Random(0))
+        assert probing.with_labels(tasks) == {}
+        report = capsys.readouterr().err
+        assert "gender: left out, only for es and fr\n" in report
+        assert "word content: left out, too few sentences for three splits\n" in report
+
+    def test_information_is_printed_for_generative_models_only(self, tmp_path, monkeypatch):
+        (tmp_path / "pairs").write_text("a dog\tun perro\n" * 3)
+        words = ["probing", "p-sp-mini", "--information", str(tmp_path / "pairs")]
+        monkeypatch.setattr(sys, "argv", words)
+        with pytest.raises(EvaluationError, match="the pairs need --lang CODE"):
+            probing.main()
+        monkeypatch.setattr(sys, "argv", [*words, "--lang", "es"])
+        with pytest.raises(EvaluationError, match="p-sp-mini: not from `st-paragram train bgt`"):
+            probing.main()
+        model = GenerativeEncoder.__new__(GenerativeEncoder)
+        monkeypatch.setattr(probing, "load", lambda name: model)
+        monkeypatch.setattr(
+            probing,
+            "information",
+            lambda of, pairs: {"log likelihood": -len(pairs) - (of is model)},
+        )
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            assert probing.main() == 0
+        assert "| p-sp-mini, 3 pairs | nats |" in printed.getvalue()
+        assert "| log likelihood | -4.0 |" in printed.getvalue()
 
 
 class TestSpeed:
