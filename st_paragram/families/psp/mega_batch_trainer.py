@@ -49,8 +49,9 @@ class MegaBatchTrainingArguments(StoreTrainingArguments):
     Args:
         megabatch_size: Maximum M, in mini-batches; the paper tunes over 60, 100, 140.
         anneal_interval: Mini-batches between increments of M; 0: maximum M from the start.
-        negatives_from_both_sides: Search all sentences of the mega-batch for negatives
-            (paraphrases), instead of only the opposite side (bitext).
+        negatives: Search the sentences of the opposite side for negatives ("opposite", for bitext),
+            or of both sides ("both", for paraphrases), or draw them from the opposite side
+            ("random", for comparisons).
         mask_duplicates: Pairs that share a text are never each other's negatives. False: as in the
             authors' code.
         scramble: Probability of shuffling a sentence's ids, see `mega_batch.scrambled`.
@@ -73,7 +74,7 @@ class MegaBatchTrainingArguments(StoreTrainingArguments):
     learning_rate: float = _DEFAULTS.learning_rate
     megabatch_size: int = _DEFAULTS.megabatch_size
     anneal_interval: int = _DEFAULTS.anneal_interval
-    negatives_from_both_sides: bool = False
+    negatives: str = _DEFAULTS.negatives
     mask_duplicates: bool = True
     scramble: float = 0.0
     compiled_step: bool = True
@@ -86,6 +87,7 @@ class MegaBatchTrainingArguments(StoreTrainingArguments):
         values: Any = {
             "megabatch_size": self.megabatch_size,
             "anneal_interval": self.anneal_interval,
+            "negatives": self.negatives,
             "scramble": self.scramble,
             "mining_precision": self.mining_precision,
             "teacher": self.teacher,
@@ -205,9 +207,8 @@ class MegaBatchTrainer(StoreTrainer):
             obstacle = "compiled_step is False"
         step = f"torch ({obstacle})" if obstacle else f"compiled ({kernels().instructions()})"
         threads = counted(torch.get_num_threads(), "thread")
-        logger.info(
-            f"step: {step}; mining: {self.precision.value}; device: {args.device}, {threads}"
-        )
+        mining = "none" if args.negatives == "random" else self.precision.value
+        logger.info(f"step: {step}; mining: {mining}; device: {args.device}, {threads}")
         if obstacle:
             return super().create_optimizer(*model)
         table: Any = self.embedding.embedding.weight
@@ -263,19 +264,21 @@ class MegaBatchTrainer(StoreTrainer):
     @torch.no_grad()
     def _mine(self, texts: MegaBatchTexts) -> MegaBatchTexts:
         """Choose the negatives of a mega-batch with the current parameters, without dropout."""
+        args = self.args
+        if args.negatives == "random":
+            return texts.with_random_negatives(args.seed, args.mask_duplicates)
         n = len(texts.rows)
-        both_sides = self.args.negatives_from_both_sides
+        both_sides = args.negatives == "both"
         first, second = self._embed(texts).split(n)
         labels = None
-        if self.args.mask_duplicates:
+        if args.mask_duplicates:
             labels = torch.from_numpy(texts.labels).to(first.device).unbind()
         of_s, of_t = hardest_negatives(
             first, second, labels, both_sides=both_sides, precision=self.precision
         )
         if not both_sides:
             of_s += n  # the sentences t follow those of s
-        columns = [np.arange(n), np.arange(n, 2 * n), of_s.cpu().numpy(), of_t.cpu().numpy()]
-        return replace(texts, columns=np.stack(columns))
+        return texts.with_negatives(of_s.cpu().numpy(), of_t.cpu().numpy())
 
     def _embed(self, texts: MegaBatchTexts) -> Tensor:
         """Embed all sentences, float (2n, D)."""
