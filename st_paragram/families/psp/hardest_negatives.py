@@ -68,13 +68,13 @@ def hardest_negatives(
     Args:
         first: Embeddings of the sentences s, float (n, D).
         second: Embeddings of the sentences t, (n, D), row for row.
-        texts: int64 labels, (n,) each: those of s and of t, equal for equal texts. Pairs that share
-            a label are never each other's negatives: if they share a text, the "negative" would be
-            the pair's own text or a translation of it.
+        texts: int64 labels (n,) and (n,), equal for equal texts. With labels, pairs that share a
+            text are never each other's negatives: the "negative" would be the pair's own text or a
+            translation of it.
         both_sides: Search the sentences of both sides (the paper's rule for paraphrases), not only
             the opposite side (its rule for bitext).
         block: Rows of the matrix product computed at a time; memory is n * D + block * n numbers.
-        precision: Number type of the product; INT8 takes no or two labels, others use FLOAT32.
+        precision: Number type of the product.
 
     Returns:
         Two int64 tensors (n,): the negative of each s and of each t. Without `both_sides`, they
@@ -86,13 +86,13 @@ def hardest_negatives(
     shares = first.new_zeros(n, dtype=torch.bool)
     if texts:
         labels = torch.stack(list(texts))
-        # Pairs that share a label with another pair; only these need masking.
+        # Pairs that share a text with another pair; only these need masking.
         _, inverse, counts = labels.unique(return_inverse=True, return_counts=True)
-        own = (labels[:, None] == labels).sum(0)
+        own = 1 + (labels[0] == labels[1]).long()
         shares = (counts[inverse] > own).any(0)
 
     precision = precision.on(first.device)
-    if precision is Precision.INT8 and len(labels) == 2:
+    if precision is Precision.INT8:
         # One compiled pass that keeps all similarities in the processor's caches.
         negatives = torch.empty(2, n, dtype=torch.long)
         kernels().hardest_negatives(
@@ -164,7 +164,7 @@ def _mask_own_pair(similarity: Tensor, row_pairs: Tensor, skip: int, n: int) -> 
 def _mask_shared_texts(
     similarity: Tensor, labels: Tensor, row_pairs: Tensor, column_pairs: Tensor, shares: Tensor
 ) -> None:
-    """Set similarities of pairs that share a label to -inf; `labels` are int64 (k, n)."""
+    """Set similarities of pairs that share a text to -inf; `labels` are int64 (2, n)."""
     rows = shares[row_pairs].nonzero().view(-1)
     equal = torch.zeros(len(rows), len(column_pairs), dtype=torch.bool, device=similarity.device)
     for row_labels, column_labels in itertools.product(labels, labels):

@@ -13,9 +13,6 @@ from torch import nn
 
 from st_paragram.errors import SettingsError
 
-#: Losses in which each sentence t and each negative of a mini-batch is a negative of all other s.
-RANKING_LOSSES = (MultipleNegativesRankingLoss, CachedMultipleNegativesRankingLoss)
-
 _COLUMNS: dict[type[nn.Module], int] = {
     MultipleNegativesRankingLoss: 3,
     CachedMultipleNegativesRankingLoss: 3,
@@ -24,23 +21,21 @@ _COLUMNS: dict[type[nn.Module], int] = {
 }
 
 
-def inner_loss(loss: nn.Module) -> nn.Module:
-    """Return the loss that a `MatryoshkaLoss` computes for each dimension, or the loss itself."""
-    while isinstance(loss, MatryoshkaLoss):
-        loss = loss.loss
-    return loss
-
-
 def column_count(loss: nn.Module) -> int:
     """Return the number of columns: 2 (s, t), 3 (and the negative of s) or 4 (and that of t).
 
-    This is the attribute `columns` of a loss. Without it, the number for losses of
-    sentence-transformers is in a table, and other losses take 4.
+    This is the attribute `columns` of a loss. Without it, losses of sentence-transformers take the
+    columns that they document, and other losses take 4. `MatryoshkaLoss` takes the columns of the
+    loss that it wraps.
+
+    The negative of t is never a column of a ranking loss: it would count as a negative of s, and
+    can be another s of the mini-batch, with a cosine of 1 to itself.
 
     Raises:
         SettingsError: A loss of sentence-transformers that needs labels or other columns.
     """
-    loss = inner_loss(loss)
+    while isinstance(loss, MatryoshkaLoss):
+        loss = loss.loss
     name = type(loss).__name__
     columns = getattr(loss, "columns", None)
     if columns is not None:

@@ -24,7 +24,7 @@ from st_paragram.errors import SettingsError, StoreError
 from st_paragram.families.psp.compiled_adam import CompiledAdam
 from st_paragram.families.psp.dataset_store import store_of
 from st_paragram.families.psp.hardest_negatives import Precision, hardest_negatives
-from st_paragram.families.psp.loss_columns import RANKING_LOSSES, column_count, inner_loss
+from st_paragram.families.psp.loss_columns import column_count
 from st_paragram.families.psp.margin_hard_negative import MarginHardNegativeLoss, margin_loss
 from st_paragram.families.psp.mega_batch import MegaBatch, MegaBatchTexts, Rows, mega_batches
 from st_paragram.families.psp.settings import TrainingSettings
@@ -159,7 +159,6 @@ class MegaBatchTrainer(StoreTrainer):
             )
         self.embedding: TokenEmbedding = model[0]
         self._column_count = column_count(loss)
-        self._is_ranking = isinstance(inner_loss(loss), RANKING_LOSSES)
         self._searches = args.negatives != "random" and self._column_count > 2
         if isinstance(train_dataset, PairStore):
             store = train_dataset
@@ -270,10 +269,6 @@ class MegaBatchTrainer(StoreTrainer):
         """Choose the negatives of a mega-batch with the current parameters, without dropout."""
         n = len(texts.rows)
         labels = texts.labels if self.args.mask_duplicates else texts.labels[:0]
-        if self._is_ranking:
-            # The other pairs of the mini-batch are negatives anyway, and the copy of their t would
-            # be a negative of their own s.
-            labels = np.vstack([labels, np.arange(n) // self.args.train_batch_size])
         if not self._searches:
             return texts.with_random_negatives(self.args.seed, labels)
         both_sides = self.args.negatives == "both"
@@ -314,10 +309,8 @@ class MegaBatchTrainer(StoreTrainer):
 
     def _torch_step(self, texts: MegaBatchTexts, columns: Rows, rows: Rows) -> Tensor:
         self.model.train()
-        count = self._column_count
-        if self._is_ranking and texts.mega.stop - texts.mega.start == 1:
-            count = 2  # there are no negatives outside the mini-batch
-        features = [self._features(texts, column) for column in columns[:count]]
+        columns = columns[: self._column_count]
+        features = [self._features(texts, column) for column in columns]
         if self._teacher is None:
             loss: Tensor = self.loss(features, None)
             loss.backward()
