@@ -144,10 +144,14 @@ class MegaBatchTrainer(StoreTrainer):
             train_dataset: The pairs: one or several data sets with two text columns, which are
                 tokenized once into a store in the cache; or a pair store whose two sides share
                 their ids.
-            loss: Loss on two, three or four columns (s, t, negative of s, negative of t), see
-                `loss_columns.column_count`; by default `MarginHardNegativeLoss`.
+            loss: Loss on the first two, three or four of the columns s, t, negative of s, negative
+                of t: its attribute `columns`, by default 4. Losses of sentence-transformers get
+                the columns that they take. By default `MarginHardNegativeLoss`.
             kwargs: Further arguments of `SentenceTransformerTrainer`, e.g. `evaluator` and
                 `callbacks`.
+
+        Raises:
+            SettingsError: The loss needs labels, or the model has another tokenizer than the pairs.
         """
         args = args or MegaBatchTrainingArguments("checkpoints")
         loss = loss or MarginHardNegativeLoss(model)
