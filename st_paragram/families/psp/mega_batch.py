@@ -100,11 +100,11 @@ class MegaBatchTexts:
         pairs = np.arange(len(self.rows))
         return replace(self, columns=np.stack([pairs, pairs + len(pairs), of_s, of_t]))
 
-    def with_random_negatives(self, seed: int, mask_duplicates: bool) -> MegaBatchTexts:
+    def with_random_negatives(self, seed: int, labels: Rows) -> MegaBatchTexts:
         """Draw negatives from the opposite side, by the seed and the place of the mega-batch.
 
-        With `mask_duplicates`, pairs that share a text are never each other's negatives. Without
-        candidates, a sentence gets its own partner, like in `hardest_negatives`.
+        As in `hardest_negatives`, pairs that share one of their labels, (k, n), are never each
+        other's negatives, and without candidates, a sentence gets its own partner.
         """
         generator = np.random.default_rng([seed, self.mega.epoch, self.mega.start])
         pairs = np.arange(len(self.rows))
@@ -113,10 +113,8 @@ class MegaBatchTexts:
             for _ in range(_DRAWS):
                 missing = pairs[side == pairs]
                 drawn = generator.integers(len(pairs), size=len(missing))
-                if mask_duplicates:
-                    texts, others = self.labels[:, None, missing], self.labels[:, drawn]
-                    drawn = np.where((texts == others).any((0, 1)), missing, drawn)
-                side[missing] = drawn
+                is_excluded = (labels[:, None, missing] == labels[:, drawn]).any((0, 1))
+                side[missing] = np.where(is_excluded, missing, drawn)
         return self.with_negatives(negatives[0] + len(pairs), negatives[1])
 
     def take(self, sentences: Rows) -> tuple[Ids, Rows]:

@@ -165,7 +165,8 @@ def test_random_negatives_are_uniform_over_the_pairs_that_share_no_text(mask_dup
     pairs = np.arange(6)
     for start in range(500):
         texts = texts_of(first, second, start)
-        s, t, of_s, of_t = texts.with_random_negatives(7, mask_duplicates).columns
+        labels = texts.labels if mask_duplicates else texts.labels[:0]
+        s, t, of_s, of_t = texts.with_random_negatives(7, labels).columns
         assert np.array_equal(s, pairs) and np.array_equal(t, pairs + 6)
         counts[0, pairs, of_s - 6] += 1
         counts[1, pairs, of_t] += 1
@@ -177,14 +178,15 @@ def test_random_negatives_are_uniform_over_the_pairs_that_share_no_text(mask_dup
 def test_random_negatives_follow_from_seed_and_place_and_may_be_missing():
     labels = np.arange(400).reshape(2, 200)
     texts = texts_of(*labels)
-    columns = texts.with_random_negatives(1, True).columns
-    assert np.array_equal(columns, texts.with_random_negatives(1, True).columns)
+    columns = texts.with_random_negatives(1, texts.labels).columns
+    assert np.array_equal(columns, texts.with_random_negatives(1, texts.labels).columns)
     for drawn in (
-        texts.with_random_negatives(2, True),
-        texts_of(*labels, start=1).with_random_negatives(1, True),
+        texts.with_random_negatives(2, texts.labels),
+        texts_of(*labels, start=1).with_random_negatives(1, labels),
     ):
         assert (drawn.columns[2:] == columns[2:]).mean() < 0.05
-    alone = texts_of([1, 1], [2, 3]).with_random_negatives(1, True)
+    alone = texts_of([1, 1], [2, 3])
+    alone = alone.with_random_negatives(1, alone.labels)
     assert alone.columns.tolist() == [[0, 1], [2, 3], [2, 3], [0, 1]]
 
 
