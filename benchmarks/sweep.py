@@ -67,10 +67,11 @@ def cell(values: list[float | None], column: str) -> str:
     known = [value for value in values if value is not None]
     if not known:
         return MISSING
+    figures = [fmean(known), min(known), max(known)]
     if column == SECONDS:
-        known = [value / 100 for value in known]
-    digits = 0 if column == SECONDS else 1
-    low, mean, high = (hundredths(x, digits) for x in (min(known), fmean(known), max(known)))
+        mean, low, high = [f"{figure:.0f}" for figure in figures]
+    else:
+        mean, low, high = [hundredths(figure) for figure in figures]
     return f"{mean} ({low} - {high})" if len(known) > 1 else mean
 
 
@@ -106,9 +107,12 @@ def read_sweep(path: Path, values: list[str]) -> dict[str, Any]:
         name = ", ".join(str(name) for name, _ in options)
         rows[name] = " ".join(option or "" for _, option in options)
     columns = sweep.pop("columns", None) or {}
+    texts = {}
+    for item in values:
+        name, _, text = item.partition("=")
+        texts[name] = text
+    words = {name: shlex.quote(text) for name, text in texts.items()}
     try:
-        texts = dict(item.split("=", 1) for item in values)
-        words = {name: shlex.quote(text) for name, text in texts.items()}
         return filled(sweep | {"rows": rows}, words) | {"columns": filled(columns, texts)}
     except (KeyError, ValueError) as error:
         raise SettingsError(f"{path}: give --values NAME=VALUE for {error}") from error
