@@ -33,6 +33,7 @@ from st_paragram.errors import SettingsError
 
 FOLDER = Path(speed.__file__).parent
 SCRIPTS = sorted(path.stem for path in FOLDER.glob("*.py"))
+SWEEPS = sorted((FOLDER / "sweeps").glob("*.yaml"))
 linux = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 HOLD = (
     'import sys, time; held = bytearray(int(sys.argv[1]) << 20); time.sleep(0.6); print(\'{"held":'
@@ -233,9 +234,9 @@ class TestScores:
         row = "| margin 0.4, M 1 | 26.0 (24.0 - 28.0) | 12 (12 - 12) | - |"
         assert printed.getvalue().count(row) == 2
 
-    @pytest.mark.parametrize("file", sorted((FOLDER / "sweeps").glob("*.yaml")), ids=str)
+    @pytest.mark.parametrize("file", SWEEPS, ids=[file.stem for file in SWEEPS])
     def test_sweeps_are_of_options_that_exist(self, file, monkeypatch, tmp_path):
-        names = {match for match in re.findall(r"\$(\w+)", file.read_text(encoding="utf-8"))}
+        names = set(re.findall(r"\$(\w+)", file.read_text(encoding="utf-8")))
         rows = sweep.read_sweep(file, [f"{name}=es" for name in names])
         (tmp_path / "es").write_text("one\tuno\n", encoding="utf-8")
         monkeypatch.chdir(tmp_path)
