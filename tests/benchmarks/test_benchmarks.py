@@ -8,6 +8,7 @@ import os
 import random
 import re
 import runpy
+import shlex
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -28,10 +29,11 @@ from harness.texts import write_distinct, write_repeats
 from st_paragram import GenerativeEncoder, sample_pairs
 from st_paragram.cli.main import main
 from st_paragram.core.sample import graded_pairs, held_out_pairs
-from st_paragram.errors import EvaluationError, TextError
+from st_paragram.errors import EvaluationError, SettingsError, TextError
 
 FOLDER = Path(speed.__file__).parent
 SCRIPTS = sorted(path.stem for path in FOLDER.glob("*.py"))
+SWEEPS = sorted((FOLDER / "sweeps").glob("*.yaml"))
 linux = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 HOLD = (
     'import sys, time; held = bytearray(int(sys.argv[1]) << 20); time.sleep(0.6); print(\'{"held":'
@@ -213,6 +215,7 @@ class TestScores:
             if words[0] == "train":
                 (folder := Path(words[words.index("--output") + 1])).mkdir()
                 (folder / "modules.json").touch()
+                (folder / "training.json").write_text('{"seconds": 12.4}')
             else:
                 self.rows(
                     Path(words[-1]),
@@ -225,22 +228,38 @@ class TestScores:
         )
         file = tmp_path / "sweep.yaml"
         file.write_text(
-            "train: bitext --lang es\nevaluate: --data eval\ncolumns: [sts 2012 Pearson]\n"
-            'rows: {default: "", margin 0.4: --margin 0.4}\n'
+            "train: bitext --lang $lang\nevaluate: --data eval\n"
+            "columns: {2012: sts 2012 Pearson, time: seconds, none: sts 1999 Pearson}\n"
+            'rows: [{default: "", margin 0.4: --margin 0.4}, {M 1: --megabatch-size 1}]\n'
         )
         monkeypatch.setattr(
             sys,
             "argv",
-            ["sweep", str(file), "--output", str(tmp_path / "out"), "--seeds", "1", "2"],
+            [
+                *("sweep", str(file), "--output", str(tmp_path / "out")),
+                *("--seeds", "1", "2", "--values", "lang=es"),
+            ],
         )
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
             assert sweep.main() == sweep.main() == 0
         assert [words[0] for words in calls] == ["train", "evaluate"] * 4
-        assert calls[2][:5] == ["train", "bitext", "--lang", "es", "--margin"] and calls[4][
-            -2:
-        ] == ["--seed", "2"]
-        assert printed.getvalue().count("| margin 0.4 | 26.0 (24.0 - 28.0) |") == 2
+        assert " ".join(calls[2][:8]) == "train bitext --lang es --margin 0.4 --megabatch-size 1"
+        assert calls[4][-2:] == ["--seed", "2"]
+        row = "| margin 0.4, M 1 | 26.0 (24.0 - 28.0) | 12 (12 - 12) | - |"
+        assert printed.getvalue().count(row) == 2
+
+    @pytest.mark.parametrize("file", SWEEPS, ids=[file.stem for file in SWEEPS])
+    def test_sweeps_are_of_options_that_exist(self, file, monkeypatch, tmp_path):
+        names = set(re.findall(r"\$(\w+)", file.read_text(encoding="utf-8")))
+        rows = sweep.read_sweep(file, [f"{name}=es" for name in names])
+        (tmp_path / "es").write_text("one\tuno\n", encoding="utf-8")
+        monkeypatch.chdir(tmp_path)
+        for options in rows["rows"].values():
+            words = shlex.split(f"{rows['train']} {options}")
+            assert main(["train", *words, "--no-checks", "--plan"]) == 0
+        with pytest.raises(SettingsError, match=rf"{file.name}: give --values NAME=VALUE for '"):
+            sweep.read_sweep(file, [])
 
 
 class TestQuality:
@@ -378,25 +397,18 @@ class TestSpeed:
         )
 
     def test_peers_on_little_text(self, in_this_process, tmp_path, monkeypatch):
-        for folder, file, rows in (
-            (
-                "sts2017",
-                "track5.en-en.tsv",
-                zip(graded_pairs()[2], *graded_pairs()[:2], strict=True),
-            ),
-            ("ntrex", "newstest2019-src.eng.txt", held_out_pairs("en", "en")),
-            *(
-                ("ntrex", f"newstest2019-ref.{code}.txt", held_out_pairs("es", "en"))
-                for code in peers.LANGUAGES
-            ),
-        ):
-            (tmp_path / folder).mkdir(exist_ok=True)
-            lines = ("\t".join(map(str, row)) if folder == "sts2017" else row[0] for row in rows)
-            (tmp_path / folder / file).write_text(
-                "".join(f"{line}\n" for line in lines), encoding="utf-8"
-            )
+        (tmp_path / "sts2017").mkdir()
+        (tmp_path / "tatoeba").mkdir()
+        graded = [f"{grade}\t{a}\t{b}" for a, b, grade in zip(*graded_pairs(), strict=True)]
+        lines = ["\t".join(row) for row in held_out_pairs("es", "en")]
+        files = {"sts2017/track5.en-en.tsv": graded}
+        for code in ("ara", "cmn", "deu", "fra", "rus", "spa", "tur"):
+            files[f"tatoeba/{code}-eng.tsv"] = lines
+        for file, rows in files.items():
+            text = "".join(f"{row}\n" for row in rows)
+            (tmp_path / file).write_text(text, encoding="utf-8")
         programs = {name: peers.PROGRAMS[name] for name in ("p-sp-mini", "p-sp-mini, load")}
-        programs["absent"] = (None, "no_such_module", "it", False)
+        programs["absent"] = peers.Peer(None, "no_such_module", "it")
         monkeypatch.setattr(peers, "PROGRAMS", programs)
         words = [
             "--count",
@@ -414,12 +426,12 @@ class TestSpeed:
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
             assert peers.main() == 0
-        assert printed.getvalue().count("| p-sp-mini") == 4 and "absent" not in printed.getvalue()
-        quality = printed.getvalue().split("\n")[-3:-1]
-        assert (
-            quality[0].split("|")[2:] == quality[1].split("|")[2:]
-            and quality[0].split("|")[3] == " - "
-        )
+        assert "absent" not in printed.getvalue()
+        lines = printed.getvalue().split("\n")
+        plain = [line.split("|")[2:] for line in lines if line.startswith("| p-sp-mini |")]
+        piped = [line.split("|")[2:] for line in lines if line.startswith("| p-sp-mini, load |")]
+        assert len(plain) == 4  # speed, size, and two protocols of STS
+        assert plain[1:] == piped[1:]
 
     def test_mining_finds_the_pairs_of_its_peer(
         self, in_this_process, bitext, monkeypatch, tmp_path
