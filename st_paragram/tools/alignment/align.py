@@ -21,7 +21,13 @@ from st_paragram.core.encoding.unit_embeddings import unit_embeddings
 from st_paragram.core.formatting import counted
 from st_paragram.errors import MiningError
 from st_paragram.tools.alignment.gains import BlockGains, Document, Embed
-from st_paragram.tools.alignment.path import band_around, best_path, gains_in_band, middle, rough_path
+from st_paragram.tools.alignment.path import (
+    band_around,
+    best_path,
+    gains_in_band,
+    middle,
+    rough_path,
+)
 from st_paragram.tools.alignment.settings import AlignmentSettings
 from st_paragram.tools.neighbors.results import Vectors
 from st_paragram.tools.neighbors.vectors import blocks
@@ -81,16 +87,8 @@ def align(
     def embed(texts: Sequence[str]) -> Vectors:
         return unit_embeddings(model, texts).vectors
 
-    source_sections = _sections(source, settings.boundary)
-    target_sections = _sections(target, settings.boundary)
-    if len(source_sections) != len(target_sections):
-        raise MiningError(
-            f"the source has {counted(len(source_sections), 'section')}, the target"
-            f" {counted(len(target_sections), 'section')}; write as many lines"
-            f" {settings.boundary!r} in both documents"
-        )
     result: list[Block] = []
-    for source_rows, target_rows in zip(source_sections, target_sections, strict=True):
+    for source_rows, target_rows in paired_sections(source, target, settings.boundary):
         first = _embedded(source, source_rows, embed)
         second = _embedded(target, target_rows, embed)
         aligned = _align(first, second, embed, settings) if first.rows and second.rows else []
@@ -100,8 +98,21 @@ def align(
     return result
 
 
+def paired_sections(
+    source: Sequence[str], target: Sequence[str], boundary: str | None
+) -> list[tuple[list[int], list[int]]]:
+    """Return the rows of each section of source and target, without blank rows."""
+    sources = _sections(source, boundary)
+    targets = _sections(target, boundary)
+    if len(sources) != len(targets):
+        raise MiningError(
+            f"the source has {counted(len(sources), 'section')}, the target"
+            f" {counted(len(targets), 'section')}; write as many lines {boundary!r} in both"
+        )
+    return list(zip(sources, targets, strict=True))
+
+
 def _sections(document: Sequence[str], boundary: str | None) -> list[list[int]]:
-    """Return the rows of each section that are not blank."""
     sections: list[list[int]] = [[]]
     for row, sentence in enumerate(document):
         if boundary is not None and sentence.strip() == boundary:

@@ -117,9 +117,9 @@ def best_path(
         most = reached.max(axis=0)
         best = np.maximum.accumulate(most)
         chosen[row] = np.where(best > most, skip_target, reached.argmax(axis=0))
-        before = np.roll(before, 1, axis=0)
+        before[1:] = before[:-1]
         before[0] = best
-        lows_before = np.roll(lows_before, 1)
+        lows_before[1:] = lows_before[:-1]
         lows_before[0] = low
     steps = []
     row = len(lows) - 1
