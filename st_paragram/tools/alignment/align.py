@@ -89,9 +89,11 @@ def align(
 
     result: list[Block] = []
     for source_rows, target_rows in paired_sections(source, target, settings.boundary):
-        first = _embedded(source, source_rows, embed)
-        second = _embedded(target, target_rows, embed)
-        aligned = _align(first, second, embed, settings) if first.rows and second.rows else []
+        aligned: list[Block] = []
+        if source_rows and target_rows:
+            first = _embedded(source, source_rows, embed)
+            second = _embedded(target, target_rows, embed)
+            aligned = _align(first, second, embed, settings)
         if settings.with_skipped:
             aligned = list(_with_skipped(aligned, source_rows, target_rows))
         result += aligned
@@ -125,7 +127,7 @@ def _sections(document: Sequence[str], boundary: str | None) -> list[list[int]]:
 def _embedded(document: Sequence[str], rows: Sequence[int], embed: Embed) -> Document:
     """Embed the sentences in which the model knows a token."""
     known_rows: list[int] = []
-    vectors = [np.zeros((0, 1), np.float32)]
+    vectors: list[Vectors] = []
     for begin, end in blocks(len(rows), _TEXTS_AT_A_TIME):
         part = list(rows[begin:end])
         embeddings = embed([document[row] for row in part])
@@ -135,18 +137,18 @@ def _embedded(document: Sequence[str], rows: Sequence[int], embed: Embed) -> Doc
     sentences = [document[row] for row in known_rows]
     lengths = [len(sentence) for sentence in sentences]
     ends = np.cumsum([0, *lengths]).astype(np.float64)
-    return Document(known_rows, sentences, np.concatenate(vectors[1:] or vectors), ends)
+    return Document(known_rows, sentences, np.concatenate(vectors), ends)
 
 
 def _align(
     source: Document, target: Document, embed: Embed, settings: AlignmentSettings
 ) -> list[Block]:
-    """Align documents of at least one sentence."""
     n = len(source.rows)
     m = len(target.rows)
-    gains = BlockGains(source, target, embed, settings)
+    if not n or not m:
+        return []
     rough = rough_path(source.vectors, target.vectors)
-    gains.scale_lengths(rough)
+    gains = BlockGains(source, target, rough, embed, settings)
     band = band_around(middle(rough, n, m), m)
     steps = best_path(gains_in_band(gains, band), gains.kinds, band, m)
     aligned: list[Block] = []

@@ -27,13 +27,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from st_paragram.tools.alignment.path import Gains, Step
+from st_paragram.tools.alignment.path import REACH, Gains, Step, middle
 from st_paragram.tools.alignment.settings import AlignmentSettings
 from st_paragram.tools.neighbors.exact import nearest_neighbors
 from st_paragram.tools.neighbors.results import Vectors
 
 Embed = Callable[[Sequence[str]], Vectors]
 
+_NODES_AT_A_TIME = 128
 # Chosen with `AlignmentSettings` on development documents, see docs/mining.md.
 _EXTRA = 0.13  # cost of a sentence beyond one per side
 _CHARACTERS = 100
@@ -69,11 +70,17 @@ class Document(NamedTuple):
 
 
 class _Runs(NamedTuple):
-    """Neighboring sentences that end at c nodes, each embedded as one text."""
+    """Neighboring sentences that end at c nodes, for each of s numbers of sentences from 1.
 
-    vectors: NDArray[np.float64]  # (c, D)
-    distances: NDArray[np.float64]  # 1 minus the background, (c,)
-    characters: NDArray[np.float64]  # scaled, (c,)
+    Attributes:
+        vectors: Vectors of length 1 of the joined sentences, float64 (s, c, D).
+        distances: 1 minus the background, (s, c).
+        characters: Scaled numbers of characters, (s, c).
+    """
+
+    vectors: NDArray[np.float64]
+    distances: NDArray[np.float64]
+    characters: NDArray[np.float64]
 
 
 def kinds_of_blocks(largest: int) -> list[tuple[int, int]]:
@@ -92,45 +99,39 @@ class BlockGains:
     """Gains of blocks of sentences, computed in parts that fit into memory."""
 
     def __init__(
-        self, source: Document, target: Document, embed: Embed, settings: AlignmentSettings
+        self,
+        source: Document,
+        target: Document,
+        rough: Sequence[Step],
+        embed: Embed,
+        settings: AlignmentSettings,
     ) -> None:
-        """Use n and m sentences, at least one of each."""
-        self._source = source
-        self._target = target
-        self._embed = embed
+        """Use n and m sentences, at least one of each, and a rough path."""
+        ratios = []
+        for step in rough:
+            characters = source.characters(step.source, step.height)
+            ratios.append(target.characters(step.target, step.width) / characters)
+        scale = float(np.sqrt(np.median(ratios or [1.0])))
+        back = [Step(step.target, step.source, step.width, step.height) for step in rough]
+        self._source = _Side(source, target.vectors, rough, scale, embed, settings)
+        self._target = _Side(target, source.vectors, back, 1 / scale, embed, settings)
         self._settings = settings
         self.kinds = kinds_of_blocks(settings.largest)
-        self._scale = 1.0
-
-    def scale_lengths(self, steps: Sequence[Step]) -> None:
-        """Scale lengths by the median ratio of target and source characters in rough blocks."""
-        ratios = []
-        for step in steps:
-            characters = self._source.characters(step.source, step.height)
-            ratios.append(self._target.characters(step.target, step.width) / characters)
-        if ratios:
-            self._scale = float(np.sqrt(np.median(ratios)))
 
     def __call__(self, rows: slice, columns: slice) -> Gains:
         """Return the gains of blocks that end at nodes, (kinds, rows, columns)."""
-        # blocks that end at the first node begin so many nodes before
-        before = self._settings.largest - 1
-        reach = columns.stop - columns.start
-        nearby_rows = self._source.vectors[max(rows.start - reach, 0) : rows.stop + reach]
-        nearby_columns = self._target.vectors[max(columns.start - 1, 0) : columns.stop]
-        source_nodes = np.arange(rows.start - before, rows.stop)
-        target_nodes = np.arange(columns.start - before, columns.stop)
-        sources = self._runs(self._source, source_nodes, nearby_columns, self._scale)
-        targets = self._runs(self._target, target_nodes, nearby_rows, 1 / self._scale)
+        before = self._settings.largest - 1  # a block ends up to so many nodes after its first
+        source = self._source.runs(rows.start - before, rows.stop)
+        target = self._target.runs(columns.start - before, columns.stop)
         distances = {}
         strays = {}
         for a, b in self.kinds:
-            distances[a, b] = _distances(sources[a - 1], targets[b - 1])
+            distances[a, b] = _distances(source, target, a - 1, b - 1)
             strays[a, b] = _STRAY * np.maximum(distances[a, b] - _STRAY_DISTANCE, 0)
         tiles = []
         for a, b in self.kinds:
             costs = (a + b) / 2 * distances[a, b] + _EXTRA * (a + b - 2)
-            costs += _length_costs(sources[a - 1], targets[b - 1])
+            costs += _length_costs(source.characters[a - 1], target.characters[b - 1])
             if a > 1:  # the last and the first source sentence
                 costs += strays[1, b] + np.roll(strays[1, b], a - 1, axis=0)
             if b > 1:
@@ -140,37 +141,69 @@ class BlockGains:
             tiles.append(gains[before:, before:])
         return np.stack(tiles)
 
-    def _runs(
-        self, document: Document, nodes: NDArray[np.int64], nearby: Vectors, scale: float
-    ) -> list[_Runs]:
-        """Return runs of 1, 2, ... sentences that end at nodes."""
-        runs = []
-        ends = np.maximum(nodes, 1)  # no block ends at node 0
+
+class _Side:
+    """The runs of sentences of one document; each is embedded once if nodes do not go back."""
+
+    def __init__(
+        self,
+        document: Document,
+        others: Vectors,
+        rough: Sequence[Step],
+        scale: float,
+        embed: Embed,
+        settings: AlignmentSettings,
+    ) -> None:
+        self._document = document
+        self._others = others
+        self._middle = middle(rough, len(document.rows), len(others)).astype(np.int64)
+        self._scale = scale
+        self._embed = embed
+        self._settings = settings
+        self._parts: dict[int, _Runs] = {}
+
+    def runs(self, start: int, stop: int) -> _Runs:
+        """Return the runs that end at nodes; those of node 0 and before it mean nothing."""
+        first = max(start, 0) // _NODES_AT_A_TIME
+        numbers = range(first, (stop - 1) // _NODES_AT_A_TIME + 1)
+        self._parts = {number: self._part(number) for number in numbers}
+        places = np.maximum(np.arange(start, stop), 0) - first * _NODES_AT_A_TIME
+        fields = zip(*self._parts.values(), strict=True)
+        return _Runs(*[np.concatenate(parts, axis=1)[:, places] for parts in fields])
+
+    def _part(self, number: int) -> _Runs:
+        if number in self._parts:
+            return self._parts[number]
+        document = self._document
+        begin = number * _NODES_AT_A_TIME
+        end = min(begin + _NODES_AT_A_TIME, len(document.rows) + 1)
+        ends = np.maximum(np.arange(begin, end), 1)  # no block ends at node 0
+        low = max(int(self._middle[ends[0]]) - REACH, 0)
+        nearby = self._others[low : int(self._middle[ends[-1]]) + REACH]
+        sizes = []
         for size in range(1, self._settings.largest + 1):
             begins = np.maximum(ends - size, 0)
-            if size == 1:
-                vectors = document.vectors[begins]
-            else:
+            vectors = document.vectors[begins]
+            if size > 1:
                 places = zip(begins.tolist(), ends.tolist(), strict=True)
                 vectors = self._embed([document.text(i, j - i) for i, j in places])
             k = min(self._settings.neighbors, len(nearby))
             cosines = nearest_neighbors(vectors, nearby, k).similarities.astype(np.float64)
             distances = 1 - np.clip(cosines, *_NEIGHBORS).mean(axis=1)
-            characters = scale * (document.ends[ends] - document.ends[begins])
-            runs.append(_Runs(vectors.astype(np.float64), distances, characters))
-        return runs
+            characters = self._scale * (document.ends[ends] - document.ends[begins])
+            sizes.append(_Runs(vectors.astype(np.float64), distances, characters))
+        return _Runs(*[np.stack(fields) for fields in zip(*sizes, strict=True)])
 
 
-def _distances(source: _Runs, target: _Runs) -> Gains:
-    """Compute d of sides, (c, D) and (e, D), as (c, e)."""
+def _distances(source: _Runs, target: _Runs, i: int, j: int) -> Gains:
+    """Compute d of runs of i + 1 and j + 1 sentences that end at c and e nodes, (c, e)."""
     # In float64 and rounded once: cosines must not depend on threads or on positions of texts.
-    cosines = (source.vectors @ target.vectors.T).astype(np.float32)
-    distances: Gains = (1 - cosines) / (source.distances[:, None] + target.distances)
+    cosines = (source.vectors[i] @ target.vectors[j].T).astype(np.float32)
+    distances: Gains = (1 - cosines) / (source.distances[i, :, None] + target.distances[j])
     return distances
 
 
-def _length_costs(source: _Runs, target: _Runs) -> Gains:
-    both = source.characters[:, None] + target.characters
-    differences = source.characters[:, None] - target.characters
-    costs: Gains = differences**2 / (_CHARACTERS * both)
+def _length_costs(source: NDArray[np.float64], target: NDArray[np.float64]) -> Gains:
+    differences = source[:, None] - target
+    costs: Gains = differences**2 / (_CHARACTERS * (source[:, None] + target))
     return costs
