@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from st_paragram.tools.neighbors.results import Vectors
-from st_paragram.tools.neighbors.vectors import blocks
 
 Gains = NDArray[np.float64]
 Nodes = NDArray[np.int64]
@@ -26,6 +25,7 @@ Nodes = NDArray[np.int64]
 REACH = 60
 _ROWS_AT_A_TIME = 128
 _GROUP = 4  # units of one level in a unit of the next
+_MOST_CELLS = 1_000_000  # source times target units of the coarsest level, which is searched whole
 _ROUGH_KINDS = ((1, 1), (1, 2), (2, 1), (1, 3), (3, 1))
 # Cosine of centered vectors of two units below which they are skipped: well above that of unrelated
 # units, which is about 0.
@@ -71,11 +71,16 @@ def gains_in_band(gains: Callable[[slice, slice], Gains], band: Band) -> Iterato
 
     `gains` returns those of rows and columns, (kinds, rows, columns).
     """
-    for begin, end in blocks(len(band.lows) - 1, _ROWS_AT_A_TIME):
-        lows = band.lows[begin + 1 : end + 1]
-        tile = gains(slice(begin + 1, end + 1), slice(lows[0], lows[-1] + band.width))
-        for row, low in enumerate(lows - lows[0]):
+    begin = 1
+    while begin < len(band.lows):
+        first = int(band.lows[begin])
+        # fewer rows where the band is steep
+        steep = int(np.searchsorted(band.lows, first + 2 * _ROWS_AT_A_TIME, "right"))
+        end = min(begin + _ROWS_AT_A_TIME, steep)
+        tile = gains(slice(begin, end), slice(first, int(band.lows[end - 1]) + band.width))
+        for row, low in enumerate(band.lows[begin:end] - first):
             yield tile[:, row, low : low + band.width]
+        begin = end
 
 
 def best_path(
@@ -141,15 +146,17 @@ def best_path(
 def rough_path(source: Vectors, target: Vectors) -> list[Step]:
     """Align n and m units, float32 (n, D) and (m, D), in blocks of up to four units."""
     levels = [(source, target)]
-    while max(len(source), len(target)) > 2 * REACH:
+    while len(source) * len(target) > _MOST_CELLS:
         source = _grouped(source)
         target = _grouped(target)
         levels.append((source, target))
     steps: list[Step] = []
+    reach = len(target)
     for source, target in reversed(levels):
-        band = band_around(middle(steps, len(source), len(target), _GROUP), len(target))
+        band = band_around(middle(steps, len(source), len(target), _GROUP), len(target), reach)
         gains = gains_in_band(_RoughGains(source, target), band)
         steps = best_path(gains, _ROUGH_KINDS, band, len(target))
+        reach = REACH
     return steps
 
 

@@ -14,7 +14,14 @@ from st_paragram.tools.alignment import align as module
 from st_paragram.tools.alignment import path
 from st_paragram.tools.alignment.align import Block, align
 from st_paragram.tools.alignment.gains import kinds_of_blocks
-from st_paragram.tools.alignment.path import Band, band_around, best_path, middle, rough_path
+from st_paragram.tools.alignment.path import (
+    Band,
+    band_around,
+    best_path,
+    gains_in_band,
+    middle,
+    rough_path,
+)
 from st_paragram.tools.alignment.settings import AlignmentSettings
 
 
@@ -95,6 +102,22 @@ def test_in_a_band_units_to_the_right_are_skipped():
         (1, 5, 1, 1),
         (2, 6, 1, 1),
     ]
+
+
+def test_gains_of_a_band_are_computed_in_small_parts():
+    lows = np.concatenate([np.arange(100), np.arange(5000, 5600, 4), np.full(200, 5600)])
+    sizes = []
+
+    def gains(rows, columns):
+        sizes.append((columns.stop - columns.start) * (rows.stop - rows.start))
+        return np.add.outer(1000 * np.arange(rows.start, rows.stop), np.r_[columns])[None]
+
+    rows = list(gains_in_band(gains, Band(lows, 7)))
+    assert max(sizes) < 128 * 300 and len(rows) == len(lows) - 1
+    for number, row in enumerate(rows, 1):
+        assert row.tolist() == [
+            list(range(1000 * number + lows[number], 1000 * number + lows[number] + 7))
+        ]
 
 
 def test_a_band_keeps_its_width():
@@ -183,7 +206,7 @@ def test_a_band_gives_the_same_result_as_the_full_search(documents, monkeypatch)
 
 @pytest.mark.slow
 def test_a_band_gives_the_same_result_as_the_full_search_of_2000_sentences(monkeypatch):
-    source, target, _ = make_document(list(sample_pairs("es", 2200)), np.random.default_rng(1))
+    source, target, _ = make_document(list(sample_pairs("es", 2400)), np.random.default_rng(1))
     assert len(source) >= 2000 and len(target) >= 2000
     check_same(source[:2000], target[:2000], monkeypatch)
 
@@ -206,7 +229,17 @@ def test_a_missing_chapter_is_skipped(documents):
         assert len(kept & set(blocks)) > 0.85 * len(kept)
 
 
-def test_a_rough_path_finds_where_a_translation_begins():
+def test_an_excerpt_is_found(documents):
+    source, target, gold = documents
+    blocks = rows_of(align(source[200:220], target, Encoder("p-sp-mini")))
+    kept = {(tuple(i - 200 for i in s), t) for s, t in gold if s and t}
+    kept = {(s, t) for s, t in kept if s[0] >= 0 and s[-1] < 20}
+    assert len(kept & set(blocks)) > 0.85 * len(kept) > 10
+
+
+@pytest.mark.parametrize("cells", [1_000_000, 2_000])
+def test_a_rough_path_finds_where_a_translation_begins(cells, monkeypatch):
+    monkeypatch.setattr(path, "_MOST_CELLS", cells)
     vectors = np.random.default_rng(0).standard_normal((400, 24)).astype(np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     nodes = middle(rough_path(vectors, vectors[100:]), 400, 300)
