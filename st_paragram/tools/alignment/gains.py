@@ -83,13 +83,13 @@ class _Runs(NamedTuple):
     characters: NDArray[np.float64]
 
 
-def kinds_of_blocks(largest: int) -> list[tuple[int, int]]:
+def kinds_of_blocks(max_sentences: int) -> list[tuple[int, int]]:
     """Return source and target sentences of each kind of block.
 
-    A block has at most `largest` + 1 sentences, at least one of them on each side.
+    A block has at most `max_sentences` + 1 sentences, at least one of them on each side.
     """
     kinds = []
-    for total in range(2, largest + 2):
+    for total in range(2, max_sentences + 2):
         for height in range(1, total):
             kinds.append((height, total - height))
     return kinds
@@ -116,11 +116,11 @@ class BlockGains:
         self._source = _Side(source, target.vectors, rough, scale, embed, settings)
         self._target = _Side(target, source.vectors, back, 1 / scale, embed, settings)
         self._settings = settings
-        self.kinds = kinds_of_blocks(settings.largest)
+        self.kinds = kinds_of_blocks(settings.max_sentences)
 
     def __call__(self, rows: slice, columns: slice) -> Gains:
         """Return the gains of blocks that end at nodes, (kinds, rows, columns)."""
-        before = self._settings.largest - 1  # a block ends up to so many nodes after its first
+        before = self._settings.max_sentences - 1  # first sentences are so far before the last
         source = self._source.runs(rows.start - before, rows.stop)
         target = self._target.runs(columns.start - before, columns.stop)
         distances = {}
@@ -181,7 +181,7 @@ class _Side:
         low = max(int(self._middle[ends[0]]) - REACH, 0)
         nearby = self._others[low : int(self._middle[ends[-1]]) + REACH]
         sizes = []
-        for size in range(1, self._settings.largest + 1):
+        for size in range(1, self._settings.max_sentences + 1):
             begins = np.maximum(ends - size, 0)
             vectors = document.vectors[begins]
             if size > 1:

@@ -13,11 +13,11 @@ class AlignmentSettings:
 
     Example:
         >>> from st_paragram import AlignmentSettings
-        >>> AlignmentSettings(largest=2).skip_cost
+        >>> AlignmentSettings(max_sentences=2).skip_cost
         0.44
     """
 
-    largest: int = setting(5, "maximum sentences of a block on one side", ge=1)
+    max_sentences: int = setting(5, "maximum sentences of one side of a block", ge=1, le=10)
     skip_cost: float = setting(
         0.44, "cost of a skipped sentence; a lower value skips more sentences", ge=0
     )

@@ -165,9 +165,9 @@ SENTENCES = st.lists(
 
 @settings(max_examples=40)
 @given(SENTENCES, SENTENCES, st.integers(1, 3), st.integers(1, 3), st.sampled_from([0.2, 0.44]))
-def test_alignments_are_optimal_by_the_book(source, target, largest, neighbors, skip_cost):
-    chosen = AlignmentSettings(largest=largest, neighbors=neighbors, skip_cost=skip_cost)
-    kinds = kinds_of_blocks(largest)
+def test_alignments_are_optimal_by_the_book(source, target, max_sentences, neighbors, skip_cost):
+    chosen = AlignmentSettings(max_sentences=max_sentences, neighbors=neighbors, skip_cost=skip_cost)
+    kinds = kinds_of_blocks(max_sentences)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("st_paragram.tools.alignment.gains.np.median", lambda _: 1.0)
         blocks = align(source, target, BAG, chosen)
