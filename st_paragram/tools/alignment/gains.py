@@ -2,13 +2,13 @@
 
 The cost of a block of a source and b target sentences is
 
-    (a + b) / 2 d + 0.13 (a + b - 2) + (x - y)^2 / (80 (x + y))
+    (a + b) / 2 d + 0.13 (a + b - 2) + (x - y)^2 / (100 (x + y))
 
 - d = (1 - c) / ((1 - s) + (1 - t)) is the distance of its sides, each embedded as one text with its
   sentences joined by a space (Thompson and Koehn, EMNLP 2019). c is their cosine, s and t are their
   backgrounds: the mean cosine of a side with the k most similar *single* sentences of the other
   document nearby (joined texts overlap, and near copies would make the background too high). So
-  sides with c = s = t have d = 0.5. Above 0.67 there is no block.
+  sides with c = s = t have d = 0.5. Above 0.65 there is no block.
 - The second term keeps blocks small.
 - x and y are numbers of characters, scaled so that translations have as many. As in Gale and Church
   (Computational Linguistics 1993), the variance of x - y is proportional to the length.
@@ -37,10 +37,10 @@ Embed = Callable[[Sequence[str]], Vectors]
 _NODES_AT_A_TIME = 128
 # Chosen with `AlignmentSettings` on development documents, see docs/mining.md.
 _EXTRA = 0.13  # cost of a sentence beyond one per side
-_CHARACTERS = 80
+_CHARACTERS = 100
 _STRAY = 0.6
 _STRAY_DISTANCE = 0.6
-_MOST_DISTANCE = 0.67
+_MOST_DISTANCE = 0.65
 # Limits of the cosines of neighbors: in a document of a few sentences, the nearest are not near.
 _NEIGHBORS = (0.25, 0.999)
 

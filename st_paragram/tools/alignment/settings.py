@@ -14,12 +14,12 @@ class AlignmentSettings:
     Example:
         >>> from st_paragram import AlignmentSettings
         >>> AlignmentSettings(max_sentences=2).skip_cost
-        0.5
+        0.44
     """
 
     max_sentences: int = setting(5, "maximum sentences of one side of a block", ge=1, le=10)
     skip_cost: float = setting(
-        0.5, "cost of a skipped sentence; a lower value skips more sentences", ge=0
+        0.44, "cost of a skipped sentence; a lower value skips more sentences", ge=0
     )
     neighbors: int = setting(
         3, "most similar sentences of the other document that are the background of a side", ge=1
