@@ -128,7 +128,7 @@ def test_command(listed, tmp_path, capsys):
     assert command("--documents", listed) == 0
     assert "from 5 pairs of documents with 57 and 57 sentences" in capsys.readouterr().err
     one = ["--source", tmp_path / "in" / "a0.txt", "--target", tmp_path / "in" / "b0.txt.gz"]
-    settings = ["--max_sentences", 2, "--skip-cost", 0.3, "--neighbors", 2, "--all", "--overwrite"]
+    settings = ["--max-sentences", 2, "--skip-cost", 0.3, "--neighbors", 2, "--all", "--overwrite"]
     assert command(*one, *settings) == 0
     assert "from 1 pair of documents with" in capsys.readouterr().err
     rows = [
@@ -170,7 +170,7 @@ def test_lines_are_split_into_sentences(tmp_path, monkeypatch, capsys):
     command = ["align", "--source", str(tmp_path / "a"), "--target", str(tmp_path / "b"), "--split"]
     command += ["en", "es", "--boundary", ".EOA", "--model", MODEL]
     output = tmp_path / "out.tsv"
-    assert main([*command, "--output", str(output), "--max_sentences", "1"]) == 0
+    assert main([*command, "--output", str(output), "--max-sentences", "1"]) == 0
     rows = [line.split("\t")[1:] for line in output.read_text().splitlines()]
     assert rows == [["A house.", "Una casa."], ["It is old.", "Es vieja."]]
     monkeypatch.setitem(sys.modules, "sentencex", None)
