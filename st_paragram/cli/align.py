@@ -70,7 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
             documents,
             arguments.output,
             model_name(arguments),
-            settings,
+            settings=settings,
             overwrite=arguments.overwrite,
             languages=arguments.split,
             indices=arguments.indices,

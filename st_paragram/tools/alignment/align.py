@@ -25,7 +25,7 @@ from st_paragram.tools.alignment.path import (
     band_around,
     best_path,
     gains_in_band,
-    middle,
+    path_columns,
     rough_path,
 )
 from st_paragram.tools.alignment.settings import AlignmentSettings
@@ -93,7 +93,7 @@ def align(
         if source_rows and target_rows:
             first = _embedded(source, source_rows, embed)
             second = _embedded(target, target_rows, embed)
-            aligned = _align(first, second, embed, settings)
+            aligned = _align(first, second, embed, settings=settings)
         if settings.with_skipped:
             aligned = list(_with_skipped(aligned, source_rows, target_rows))
         result += aligned
@@ -148,9 +148,9 @@ def _align(
     if not n or not m:
         return []
     rough = rough_path(source.vectors, target.vectors)
-    gains = BlockGains(source, target, rough, embed, settings)
-    band = band_around(middle(rough, n, m), m)
-    steps = best_path(gains_in_band(gains, band), gains.kinds, band, m)
+    gains = BlockGains(source, target, rough, embed=embed, settings=settings)
+    band = band_around(path_columns(rough, n, m), m)
+    steps = best_path(gains_in_band(gains, band), gains.kinds, band, columns=m)
     aligned: list[Block] = []
     for begin, end in blocks(len(steps), _TEXTS_AT_A_TIME):
         part = steps[begin:end]

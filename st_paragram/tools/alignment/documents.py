@@ -114,7 +114,7 @@ def align_documents(
         first = read_source(source)
         second = read_target(target)
         with path.open("wb") as file:
-            for block in align(first, second, encoder, settings):
+            for block in align(first, second, encoder, settings=settings):
                 sides = [_side(first, block.source, indices), _side(second, block.target, indices)]
                 file.write("\t".join([f"{block.score:.6f}", *sides]).encode() + b"\n")
 
@@ -132,7 +132,8 @@ def align_documents(
                 _, first, second = row.split(b"\t")
                 count += bool(first and second)
             for sentences in (read_source(source), read_target(target)):
-                known = known_texts(encoder, [text for text in sentences if text])
+                texts = [text for text in sentences if text and text != settings.boundary]
+                known = known_texts(encoder, texts)
                 unknown += len(known) - int(known.sum())
             file.write(rows)
     return DocumentReport(

@@ -27,7 +27,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from st_paragram.tools.alignment.path import REACH, Gains, Step, middle
+from st_paragram.tools.alignment.path import REACH, Gains, Step, path_columns
 from st_paragram.tools.alignment.settings import AlignmentSettings
 from st_paragram.tools.neighbors.exact import nearest_neighbors
 from st_paragram.tools.neighbors.results import Vectors
@@ -113,8 +113,12 @@ class BlockGains:
             ratios.append(target.characters(step.target, step.width) / characters)
         scale = float(np.sqrt(np.median(ratios or [1.0])))
         back = [Step(step.target, step.source, step.width, step.height) for step in rough]
-        self._source = _Side(source, target.vectors, rough, scale, embed, settings)
-        self._target = _Side(target, source.vectors, back, 1 / scale, embed, settings)
+        self._source = _Side(
+            source, target.vectors, rough, scale=scale, embed=embed, settings=settings
+        )
+        self._target = _Side(
+            target, source.vectors, back, scale=1 / scale, embed=embed, settings=settings
+        )
         self._settings = settings
         self.kinds = kinds_of_blocks(settings.max_sentences)
 
@@ -156,7 +160,7 @@ class _Side:
     ) -> None:
         self._document = document
         self._others = others
-        self._middle = middle(rough, len(document.rows), len(others)).astype(np.int64)
+        self._rough = path_columns(rough, len(document.rows), len(others)).astype(np.int64)
         self._scale = scale
         self._embed = embed
         self._settings = settings
@@ -178,8 +182,8 @@ class _Side:
         begin = number * _NODES_AT_A_TIME
         end = min(begin + _NODES_AT_A_TIME, len(document.rows) + 1)
         ends = np.maximum(np.arange(begin, end), 1)  # no block ends at node 0
-        low = max(int(self._middle[ends[0]]) - REACH, 0)
-        nearby = self._others[low : int(self._middle[ends[-1]]) + REACH]
+        low = max(int(self._rough[ends[0]]) - REACH, 0)
+        nearby = self._others[low : int(self._rough[ends[-1]]) + REACH]
         sizes = []
         for size in range(1, self._settings.max_sentences + 1):
             begins = np.maximum(ends - size, 0)

@@ -27,8 +27,7 @@ _ROWS_AT_A_TIME = 128
 _GROUP = 4  # units of one level in a unit of the next
 _MOST_CELLS = 1_000_000  # source times target units of the coarsest level, which is searched whole
 _ROUGH_KINDS = ((1, 1), (1, 2), (2, 1), (1, 3), (3, 1))
-# Cosine of centered vectors of two units below which they are skipped: well above that of unrelated
-# units, which is about 0.
+# Cosine below which units are skipped: above that of unrelated units, which is about 0.
 _ROUGH_LEAST = 0.1
 
 
@@ -153,14 +152,15 @@ def rough_path(source: Vectors, target: Vectors) -> list[Step]:
     steps: list[Step] = []
     reach = len(target)
     for source, target in reversed(levels):
-        band = band_around(middle(steps, len(source), len(target), _GROUP), len(target), reach)
+        rough = path_columns(steps, len(source), len(target), group=_GROUP)
+        band = band_around(rough, len(target), reach)
         gains = gains_in_band(_RoughGains(source, target), band)
-        steps = best_path(gains, _ROUGH_KINDS, band, len(target))
+        steps = best_path(gains, _ROUGH_KINDS, band, columns=len(target))
         reach = REACH
     return steps
 
 
-def middle(steps: Sequence[Step], n: int, m: int, group: int = 1) -> NDArray[np.float64]:
+def path_columns(steps: Sequence[Step], n: int, m: int, group: int = 1) -> NDArray[np.float64]:
     """Return the column of a path in each row, (n + 1,).
 
     Args:
@@ -194,7 +194,8 @@ class _RoughGains:
         for height, width in _ROUGH_KINDS:
             source = _runs(self._source, self._source_mean, rows, height)
             target = _runs(self._target, self._target_mean, columns, width)
-            cosines = source.astype(np.float64) @ target.T.astype(np.float64)
+            # rounded once, as in `gains`
+            cosines = (source.astype(np.float64) @ target.T).astype(np.float32)
             tiles.append((height + width) * (cosines - _ROUGH_LEAST))
         return np.stack(tiles)
 

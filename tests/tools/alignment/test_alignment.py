@@ -19,7 +19,7 @@ from st_paragram.tools.alignment.path import (
     band_around,
     best_path,
     gains_in_band,
-    middle,
+    path_columns,
     rough_path,
 )
 from st_paragram.tools.alignment.settings import AlignmentSettings
@@ -166,7 +166,9 @@ SENTENCES = st.lists(
 @settings(max_examples=40)
 @given(SENTENCES, SENTENCES, st.integers(1, 3), st.integers(1, 3), st.sampled_from([0.2, 0.44]))
 def test_alignments_are_optimal_by_the_book(source, target, max_sentences, neighbors, skip_cost):
-    chosen = AlignmentSettings(max_sentences=max_sentences, neighbors=neighbors, skip_cost=skip_cost)
+    chosen = AlignmentSettings(
+        max_sentences=max_sentences, neighbors=neighbors, skip_cost=skip_cost
+    )
     kinds = kinds_of_blocks(max_sentences)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("st_paragram.tools.alignment.gains.np.median", lambda _: 1.0)
@@ -242,12 +244,12 @@ def test_a_rough_path_finds_where_a_translation_begins(cells, monkeypatch):
     monkeypatch.setattr(path, "_MOST_CELLS", cells)
     vectors = np.random.default_rng(0).standard_normal((400, 24)).astype(np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    nodes = middle(rough_path(vectors, vectors[100:]), 400, 300)
+    nodes = path_columns(rough_path(vectors, vectors[100:]), 400, 300)
     assert np.abs(nodes[100:] - np.arange(301)).max() <= 3 and nodes[:98].max() == 0
 
 
 def test_the_path_between_groups_is_straight():
-    nodes = middle([path.Step(1, 2, 1, 1)], 8, 16, group=4)
+    nodes = path_columns([path.Step(1, 2, 1, 1)], 8, 16, group=4)
     assert nodes.tolist() == [0, 2, 4, 6, 8, 9, 10, 11, 16]
 
 
