@@ -72,11 +72,11 @@ def test_results_stand_in_the_order_of_the_list(listed, tmp_path, settings):
 def test_an_interrupted_run_goes_on(listed, tmp_path, monkeypatch):
     output, done = tmp_path / "out.tsv", []
 
-    def counting(*given):
+    def counting(*given, **options):
         if len(done) == 2 and not (tmp_path / "again").exists():
             raise KeyboardInterrupt
         done.append(1)
-        return align(*given)
+        return align(*given, **options)
 
     monkeypatch.setattr(module, "align", counting)
     with pytest.raises(KeyboardInterrupt):
@@ -110,7 +110,7 @@ def test_bad_lists_and_documents_are_refused_before_any_work(
     folder = tmp_path / "in"
     (folder / "parts.txt").write_text("ba\n---\nba\n")
     Path(listed).write_text(rows)
-    monkeypatch.setattr(module, "align", lambda *_: 1 / 0)
+    monkeypatch.setattr(module, "align", lambda *_, **__: 1 / 0)
     with pytest.raises(ParagramError, match=message) as error:
         align_documents(
             read_list(listed), tmp_path / "out.tsv", MODEL, AlignmentSettings(boundary="---")
