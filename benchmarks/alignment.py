@@ -17,6 +17,7 @@ import re
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import islice
 
 import numpy as np
@@ -30,6 +31,12 @@ from st_paragram.core.text.streams import read_lines
 Alignment = list[tuple[tuple[int, ...], tuple[int, ...]]]
 Example = tuple[list[str], list[str], Alignment]
 HEAD = ["model", "data", "blocks", "strict", "lax", "strict, blocks", "lax, blocks", "seconds"]
+
+
+def main(arguments: argparse.Namespace) -> int:
+    """Print a table with a row for each model and data set."""
+    print_growing(HEAD, results(arguments))
+    return 0
 
 
 def results(arguments: argparse.Namespace) -> Iterator[Sequence[str]]:
@@ -115,5 +122,4 @@ if __name__ == "__main__":
     parser.add_argument("models", nargs="+")
     for option in ("--source", "--target", "--gold", "--pairs"):
         parser.add_argument(option, nargs="+", default=[], metavar="FILE")
-    options = parser.parse_args()
-    sys.exit(run_reporting_errors("alignment", lambda: print_growing(HEAD, results(options)) or 0))
+    sys.exit(run_reporting_errors("alignment", partial(main, parser.parse_args())))
