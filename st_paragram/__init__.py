@@ -36,6 +36,8 @@ _NAMES = {
     "runs.development": ["Development", "development_pairs", "hold_out"],
     "runs.run": ["TrainingRun", "run_training"],
     "families.psp.settings": ["TrainingSettings"],
+    "tools.alignment.align": ["align"],
+    "tools.alignment.settings": ["AlignmentSettings"],
     "tools.bitext_mining.miner": ["mine"],
     "tools.bitext_mining.settings": ["MiningSettings"],
     "tools.cleaning.config": ["default_cleaning"],

@@ -44,6 +44,8 @@ from st_paragram.runs.development import development_pairs as development_pairs
 from st_paragram.runs.development import hold_out as hold_out
 from st_paragram.runs.run import TrainingRun as TrainingRun
 from st_paragram.runs.run import run_training as run_training
+from st_paragram.tools.alignment.align import align as align
+from st_paragram.tools.alignment.settings import AlignmentSettings as AlignmentSettings
 from st_paragram.tools.bitext_mining.miner import mine as mine
 from st_paragram.tools.bitext_mining.settings import MiningSettings as MiningSettings
 from st_paragram.tools.cleaning.config import default_cleaning as default_cleaning

@@ -4,12 +4,11 @@ letters.
 
 import pytest
 
-from st_paragram import Encoder, MiningSettings, embed_files, mine
+from st_paragram import Encoder, MiningSettings, align, embed_files, mine
 from st_paragram.core.encoding.unit_embeddings import unit_embeddings
 from st_paragram.core.files import names_of
 from st_paragram.errors import SettingsError
 from st_paragram.runs.training_data import choose_data
-from st_paragram.tools.alignment.align import align
 from st_paragram.tools.score_files import score_pairs
 
 ENCODER = Encoder("p-sp-mini")
@@ -35,8 +34,8 @@ def test_names_of_files_and_columns_may_be_one(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "call",
     [
-        lambda: align("the cat", ["the cat"], ENCODER.encode),
-        lambda: align(["the cat"], "the cat", ENCODER.encode),
+        lambda: align("the cat", ["the cat"], ENCODER),
+        lambda: align(["the cat"], "the cat", ENCODER),
         lambda: list(score_pairs(ENCODER, ("ab", "cd"))),
         lambda: unit_embeddings(ENCODER, "the cat"),
         lambda: ENCODER.tokenizer.encode("the cat"),

@@ -12,10 +12,10 @@ from st_paragram.tools.alignment.settings import AlignmentSettings
 
 DESCRIPTION = (
     "Align the sentences of a document with those of its translation. Both files have one sentence"
-    " per line, plain or compressed. Each sentence is aligned with one or two neighboring sentences"
-    " of the other document, or is skipped. The output has rows `score TAB source TAB target` in"
-    " document order. If a run over a list of documents is interrupted, the same command"
-    " resumes it."
+    " per line, plain or compressed. A few neighboring sentences of each document form a block;"
+    " sentences without a translation are skipped. The output has rows `score TAB source TAB"
+    " target` in document order. The score is the cosine of both sides. If a run over a list of"
+    " documents is interrupted, the same command resumes it."
 )
 EPILOG = """\
 A sentence in which the model knows no token is skipped, like a sentence without a translation. The
@@ -36,7 +36,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     add("--documents", metavar="LIST.tsv", help=about)
     add_model_option(documents)
+    about = (
+        "split lines of the source and the target, in these languages, into sentences (extra split)"
+    )
+    add("--split", nargs=2, default=("", ""), metavar="LANG", help=about)
     add("--output", metavar="OUT.tsv", help="output file (required)")
+    about = "write numbers of sentences, from 0, joined by commas, instead of sentences"
+    add("--indices", action="store_true", help=about)
     add("--overwrite", action="store_true", help="replace an existing output")
     add_setting_options(parser.add_argument_group("alignment"), AlignmentSettings)
 
@@ -61,7 +67,13 @@ def run(arguments: argparse.Namespace) -> int:
             target = regular_file(arguments.target, stack)
             documents = [(source, target, "")]
         report = align_documents(
-            documents, arguments.output, model_name(arguments), settings, arguments.overwrite
+            documents,
+            arguments.output,
+            model_name(arguments),
+            settings=settings,
+            overwrite=arguments.overwrite,
+            languages=arguments.split,
+            indices=arguments.indices,
         )
     what = f"{counted(report.pairs, 'pair')} from {counted(report.documents, 'pair')} of documents"
     unknown = f"; {report.unknown:,} without a known token (skipped)" if report.unknown else ""

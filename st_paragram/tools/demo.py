@@ -12,7 +12,6 @@ from st_paragram.core.encoding.models import TextEncoder, load_encoder
 from st_paragram.core.encoding.unit_embeddings import unit_embeddings
 from st_paragram.core.extras import require
 from st_paragram.core.model_directory.find import find
-from st_paragram.core.quantization import Vectors
 from st_paragram.errors import ParagramError, SettingsError, TextError, short
 from st_paragram.tools.alignment.align import align
 from st_paragram.tools.alignment.settings import AlignmentSettings
@@ -229,11 +228,8 @@ def aligned(model: TextEncoder, first: str, second: str) -> list[list[str]]:
     source = _lines(first, "first text", MAX_ALIGNED)
     target = _lines(second, "second text", MAX_ALIGNED)
 
-    def embed(lines: Sequence[str]) -> Vectors:
-        return unit_embeddings(model, lines).vectors
-
     rows = []
-    for block in align(source, target, embed, AlignmentSettings(with_skipped=True)):
+    for block in align(source, target, model, AlignmentSettings(with_skipped=True)):
         source_text = " ".join(source[row] for row in block.source)
         target_text = " ".join(target[row] for row in block.target)
         score = f"{block.score:.2f}" if source_text and target_text else ""

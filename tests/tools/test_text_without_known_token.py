@@ -148,16 +148,7 @@ def test_mine_refuses_a_text_of_unknown_sentences(model, tmp_path, capsys):
 def test_align(model, texts, tmp_path, capsys):
     source = write(tmp_path / "a", [texts[0][0], *BLANK, *BAD, *(a for a, _ in texts[1:])])
     target = write(tmp_path / "b", [*(b for _, b in texts), *BAD])
-    options = [
-        "--model",
-        model,
-        "--output",
-        tmp_path / "o.tsv",
-        "--margin",
-        "absolute",
-        "--skip-below",
-        -1,
-    ]
+    options = ["--model", model, "--output", tmp_path / "o.tsv", "--skip-cost", 2]
     printed = run(capsys, "align", "--source", source, "--target", target, *options)
     assert "12 without a known token (skipped)" in printed
     rows = (tmp_path / "o.tsv").read_text(encoding="utf-8").splitlines()

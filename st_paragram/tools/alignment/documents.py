@@ -10,9 +10,9 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from st_paragram.core.encoding.models import TextEncoder, load_encoder
-from st_paragram.core.encoding.unit_embeddings import known_texts, unit_embeddings
-from st_paragram.core.extras import installed_version
+from st_paragram.core.encoding.models import load_encoder
+from st_paragram.core.encoding.unit_embeddings import known_texts
+from st_paragram.core.extras import installed_version, require
 from st_paragram.core.files import atomic, digest, file_digest, is_pipe
 from st_paragram.core.model_directory.configuration import fingerprint
 from st_paragram.core.model_directory.find import find
@@ -20,9 +20,8 @@ from st_paragram.core.outputs import check_output
 from st_paragram.core.text.streams import read_lines
 from st_paragram.core.text.tables import PLAIN_ONLY, check_plain
 from st_paragram.errors import MiningError, ParagramError
-from st_paragram.tools.alignment.align import Embed, align, check_size
+from st_paragram.tools.alignment.align import align, paired_sections
 from st_paragram.tools.alignment.settings import AlignmentSettings
-from st_paragram.tools.neighbors.results import Vectors
 from st_paragram.tools.work import make, work_folder
 
 
@@ -69,37 +68,55 @@ def align_documents(
     output: str | Path,
     model: str | Path,
     settings: AlignmentSettings | None = None,
+    *,
     overwrite: bool = False,
+    languages: Sequence[str] = ("", ""),
+    indices: bool = False,
 ) -> DocumentReport:
     """Align pairs of documents, and write them to one file; an interrupted run is resumed.
 
-    A document is plain or compressed text, one sentence per line. `documents` has source, target,
-    and their place in the list, for messages (see `read_list`). The output has rows `score TAB
-    source TAB target`, in document order. Two sentences of a block are joined by a space. All
-    documents are checked before the first is aligned. A sentence in which the model knows no token
-    is skipped like a sentence without a translation.
+    All documents are checked before the first is aligned. A sentence in which the model knows no
+    token is skipped like a sentence without a translation.
+
+    Args:
+        documents: Source, target, and their place in the list, for messages (see `read_list`).
+            Documents are plain or compressed text, one sentence per line.
+        output: Output file with rows `score TAB source TAB target`, in document order. Sentences of
+            a block are joined by a space.
+        model: Directory, name or hub id of a model.
+        settings: Alignment options.
+        overwrite: Replace an existing output.
+        languages: Languages of sources and targets, to split lines into sentences; empty if lines
+            are sentences.
+        indices: Write numbers of sentences, from 0, joined by commas, instead of sentences.
     """
     settings = settings or AlignmentSettings()
     output = Path(output)
     check_output(output, overwrite)
+    read_source = partial(_sentences, boundary=settings.boundary, language=languages[0])
+    read_target = partial(_sentences, boundary=settings.boundary, language=languages[1])
     pairs = list(documents)
     source_count = 0
     target_count = 0
     for source, target, place in pairs:
         with _named(place):
-            n = _sentence_count(source)
-            m = _sentence_count(target)
-            check_size(n, m)
-        source_count += n
-        target_count += m
+            sections = paired_sections(read_source(source), read_target(target), settings.boundary)
+        for source_rows, target_rows in sections:
+            source_count += len(source_rows)
+            target_count += len(target_rows)
     model_folder = find(model)
     encoder = load_encoder(model_folder)
     key = digest(
-        installed_version(), fingerprint(model_folder), repr(settings), "without unknown sentences"
+        installed_version(), fingerprint(model_folder), repr((settings, tuple(languages), indices))
     )
 
-    def embed(texts: Sequence[str]) -> Vectors:
-        return unit_embeddings(encoder, texts).vectors
+    def align_into(source: str, target: str, path: Path) -> None:
+        first = read_source(source)
+        second = read_target(target)
+        with path.open("wb") as file:
+            for block in align(first, second, encoder, settings=settings):
+                sides = [_side(first, block.source, indices), _side(second, block.target, indices)]
+                file.write("\t".join([f"{block.score:.6f}", *sides]).encode() + b"\n")
 
     count = 0
     unknown = 0
@@ -109,12 +126,15 @@ def align_documents(
         ):
             path = folder / f"{digest(key, file_digest(source), file_digest(target))}.tsv"
             with _named(place):
-                make(path, partial(_align, source, target, embed, settings))
+                make(path, partial(align_into, source, target))
             rows = path.read_bytes()
             for row in rows.split(b"\n")[:-1]:
                 _, first, second = row.split(b"\t")
                 count += bool(first and second)
-            unknown += _unknown(source, encoder) + _unknown(target, encoder)
+            for sentences in (read_source(source), read_target(target)):
+                texts = [text for text in sentences if text and text != settings.boundary]
+                known = known_texts(encoder, texts)
+                unknown += len(known) - int(known.sum())
             file.write(rows)
     return DocumentReport(
         documents=len(pairs),
@@ -125,34 +145,29 @@ def align_documents(
     )
 
 
-def _align(source: str, target: str, embed: Embed, settings: AlignmentSettings, path: Path) -> None:
-    """Write `score TAB source TAB target` for one pair of documents."""
-    first = [" ".join(line.split()) for line in read_lines(source)]
-    second = [" ".join(line.split()) for line in read_lines(target)]
-    with path.open("wb") as file:
-        for block in align(first, second, embed, settings):
-            one = " ".join(first[row] for row in block.source)
-            two = " ".join(second[row] for row in block.target)
-            file.write(f"{block.score:.6f}\t{one}\t{two}\n".encode())
-
-
-def _sentence_count(name: str) -> int:
-    """Count the sentences of a document, without blank lines."""
+def _sentences(name: str, boundary: str | None, language: str) -> list[str]:
+    """Read a document: its lines, or the sentences of its lines, with single spaces."""
     if is_pipe(name):
         raise MiningError(f"{name}: not a regular file; name a document")
     check_plain(name, PLAIN_ONLY)
-    count = sum(1 for line in read_lines(name) if line.strip())
-    if not count:
+    sentences = [" ".join(line.split()) for line in read_lines(name)]
+    if not any(sentences):
         raise MiningError(
             f"{name}: empty; give a document with at least one sentence, or leave the pair out"
         )
-    return count
+    if not language:
+        return sentences
+    segment = require("sentencex", "split", "--split").segment
+    parts: list[str] = []
+    for line in sentences:
+        parts += [line] if line == boundary else map(str.strip, segment(language, line))
+    return parts
 
 
-def _unknown(document: str, encoder: TextEncoder) -> int:
-    """Count the sentences of a document in which the model knows no token."""
-    sentences = [line for line in read_lines(document) if line.strip()]
-    return len(sentences) - int(known_texts(encoder, sentences).sum())
+def _side(document: Sequence[str], rows: Sequence[int], indices: bool) -> str:
+    if indices:
+        return ",".join(map(str, rows))
+    return " ".join(document[row] for row in rows)
 
 
 @contextmanager

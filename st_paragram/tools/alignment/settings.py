@@ -3,36 +3,34 @@
 from __future__ import annotations
 
 from st_paragram.core.settings import setting, settings
-from st_paragram.tools.bitext_mining.margin import DEFAULT_K, DEFAULT_MARGIN, Margin
-from st_paragram.tools.bitext_mining.settings import MARGIN_HELP, NEIGHBORS_HELP
-
-#: Default minimum score of a block. For ratio and distance: its background.
-SKIP = {Margin.RATIO: 1.0, Margin.DISTANCE: 0.0, Margin.ABSOLUTE: 0.3}
 
 
 @settings
 class AlignmentSettings:
     """Settings of sentence alignment.
 
-    A document with fewer sentences than `neighbors` is used whole as background.
+    The defaults were chosen on development documents (docs/mining.md).
+
+    Example:
+        >>> from st_paragram import AlignmentSettings
+        >>> AlignmentSettings(max_sentences=2).skip_cost
+        0.44
     """
 
-    neighbors: int = setting(DEFAULT_K, NEIGHBORS_HELP, ge=1)
-    margin: Margin = setting(DEFAULT_MARGIN, MARGIN_HELP)
-    skip: float | None = setting(
+    max_sentences: int = setting(5, "maximum sentences of one side of a block", ge=1, le=10)
+    skip_cost: float = setting(
+        0.44, "cost of a skipped sentence; a lower value skips more sentences", ge=0
+    )
+    neighbors: int = setting(
+        3, "most similar sentences of the other document that are the background of a side", ge=1
+    )
+    boundary: str | None = setting(
         None,
-        "score below which sentences are skipped; default: 1 (ratio), 0 (distance) or 0.3"
-        " (absolute)",
-        option="--skip-below",
-        metavar="SCORE",
+        "line that ends a section in both documents, such as .EOA; sections are aligned one by one",
+        metavar="LINE",
     )
     with_skipped: bool = setting(
         False,
         "also write skipped sentences, with an empty other side and a score of 0",
         option="--all",
     )
-
-    @property
-    def least(self) -> float:
-        """`skip`, or its default for this margin."""
-        return SKIP[self.margin] if self.skip is None else self.skip

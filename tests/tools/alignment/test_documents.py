@@ -1,19 +1,19 @@
 """Aligning documents: the file written is that of `align` for each, whatever the interruptions."""
 
 import gzip
+import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 from st_paragram import Encoder
 from st_paragram.cli.main import main
-from st_paragram.core.encoding.unit_embeddings import unit_embeddings
 from st_paragram.errors import ParagramError
 from st_paragram.tools.alignment import documents as module
 from st_paragram.tools.alignment.align import align
 from st_paragram.tools.alignment.documents import align_documents, read_list
 from st_paragram.tools.alignment.settings import AlignmentSettings
-from st_paragram.tools.bitext_mining.margin import Margin
 
 MODEL, SIZES = "p-sp-mini", (12, 1, 7, 25)
 
@@ -45,9 +45,7 @@ def expected(listed, settings):
     for source, target, _ in read_list(listed):
         one = Path(source).read_text(encoding="utf-8").split("\n")
         other = gzip.decompress(Path(target).read_bytes()).decode().split("\n")
-        for block in align(
-            one, other, lambda texts: unit_embeddings(encoder, texts).vectors, settings
-        ):
+        for block in align(one, other, encoder, settings):
             sides = " ".join(one[i] for i in block.source), " ".join(other[j] for j in block.target)
             rows.append(f"{block.score:.6f}\t{sides[0]}\t{sides[1]}\n")
     return "".join(rows)
@@ -57,7 +55,7 @@ def expected(listed, settings):
     "settings",
     [
         AlignmentSettings(),
-        AlignmentSettings(2, Margin.RATIO, 0.9),
+        AlignmentSettings(max_sentences=2, skip_cost=0.3, neighbors=2),
         AlignmentSettings(with_skipped=True),
     ],
 )
@@ -74,11 +72,11 @@ def test_results_stand_in_the_order_of_the_list(listed, tmp_path, settings):
 def test_an_interrupted_run_goes_on(listed, tmp_path, monkeypatch):
     output, done = tmp_path / "out.tsv", []
 
-    def counting(*given):
+    def counting(*given, **options):
         if len(done) == 2 and not (tmp_path / "again").exists():
             raise KeyboardInterrupt
         done.append(1)
-        return align(*given)
+        return align(*given, **options)
 
     monkeypatch.setattr(module, "align", counting)
     with pytest.raises(KeyboardInterrupt):
@@ -101,8 +99,8 @@ def test_an_interrupted_run_goes_on(listed, tmp_path, monkeypatch):
             r"list\.tsv, row 3: .*none\.txt: No such file",
         ),
         (
-            "a0.txt\tb0.txt.gz\nlong.txt\tlong.txt\n",
-            r"row 2: 20,001 and 20,001 sentences are too many to align",
+            "a0.txt\tb0.txt.gz\nparts.txt\tb0.txt.gz\n",
+            r"row 2: the source has 2 sections, the target 1 section; write as many lines '---'",
         ),
     ],
 )
@@ -110,11 +108,13 @@ def test_bad_lists_and_documents_are_refused_before_any_work(
     listed, tmp_path, rows, message, monkeypatch
 ):
     folder = tmp_path / "in"
-    (folder / "long.txt").write_text("ba\n" * 20_001)
+    (folder / "parts.txt").write_text("ba\n---\nba\n")
     Path(listed).write_text(rows)
-    monkeypatch.setattr(module, "align", lambda *_: 1 / 0)
+    monkeypatch.setattr(module, "align", lambda *_, **__: 1 / 0)
     with pytest.raises(ParagramError, match=message) as error:
-        align_documents(read_list(listed), tmp_path / "out.tsv", MODEL)
+        align_documents(
+            read_list(listed), tmp_path / "out.tsv", MODEL, AlignmentSettings(boundary="---")
+        )
     assert "\n" not in str(error.value)
     assert [path.name for path in tmp_path.iterdir()] == ["in"]
 
@@ -128,16 +128,7 @@ def test_command(listed, tmp_path, capsys):
     assert command("--documents", listed) == 0
     assert "from 5 pairs of documents with 57 and 57 sentences" in capsys.readouterr().err
     one = ["--source", tmp_path / "in" / "a0.txt", "--target", tmp_path / "in" / "b0.txt.gz"]
-    settings = [
-        "--margin",
-        "distance",
-        "--skip-below",
-        0.3,
-        "--neighbors",
-        2,
-        "--all",
-        "--overwrite",
-    ]
+    settings = ["--max-sentences", 2, "--skip-cost", 0.3, "--neighbors", 2, "--all", "--overwrite"]
     assert command(*one, *settings) == 0
     assert "from 1 pair of documents with" in capsys.readouterr().err
     rows = [
@@ -151,3 +142,47 @@ def test_command(listed, tmp_path, capsys):
             "give --source FILE and --target FILE, or --documents FILE, and --output FILE"
             in capsys.readouterr().err
         )
+
+
+def test_numbers_of_sentences_are_written(listed, tmp_path):
+    source, target, _ = read_list(listed)[0]
+    output = tmp_path / "out.tsv"
+    align_documents([(source, target, "")], output, MODEL, indices=True)
+    first = Path(source).read_text(encoding="utf-8").split("\n")
+    second = gzip.decompress(Path(target).read_bytes()).decode().split("\n")
+    blocks = align(first, second, Encoder(MODEL))
+    rows = []
+    for block in blocks:
+        sides = [",".join(map(str, side)) for side in (block.source, block.target)]
+        rows.append(f"{block.score:.6f}\t{sides[0]}\t{sides[1]}\n")
+    assert output.read_text() == "".join(rows) and blocks[1].source[0] == 2  # row 1 is blank
+
+
+def test_lines_are_split_into_sentences(tmp_path, monkeypatch, capsys):
+    module = ModuleType("sentencex")
+    module.segment = lambda language, text: {
+        ("en", "A house. It is old."): ["A house. ", "It is old."],
+        ("es", "Una casa. Es vieja."): ["Una casa. ", "Es vieja."],
+    }[language, text]
+    monkeypatch.setitem(sys.modules, "sentencex", module)
+    (tmp_path / "a").write_text("A house.  It is old.\n.EOA\n")
+    (tmp_path / "b").write_text("Una casa. Es vieja.\n.EOA\n")
+    command = ["align", "--source", str(tmp_path / "a"), "--target", str(tmp_path / "b"), "--split"]
+    command += ["en", "es", "--boundary", ".EOA", "--model", MODEL]
+    output = tmp_path / "out.tsv"
+    assert main([*command, "--output", str(output), "--max-sentences", "1"]) == 0
+    rows = [line.split("\t")[1:] for line in output.read_text().splitlines()]
+    assert rows == [["A house.", "Una casa."], ["It is old.", "Es vieja."]]
+    monkeypatch.setitem(sys.modules, "sentencex", None)
+    capsys.readouterr()
+    assert main([*command, "--output", str(tmp_path / "new.tsv")]) == 1
+    message = capsys.readouterr().err
+    assert "--split needs sentencex" in message and 'pip install "st_paragram[split]"' in message
+
+
+def test_the_library_splits_lines_in_many_languages(tmp_path):
+    pytest.importorskip("sentencex")
+    path = tmp_path / "a"
+    path.write_text("Dr. Müller kam am 3. Mai an. Er ging.\n---\n", encoding="utf-8")
+    sentences = module._sentences(str(path), "---", "de")
+    assert sentences == ["Dr. Müller kam am 3. Mai an.", "Er ging.", "---"]

@@ -1,0 +1,221 @@
+"""The best path through two documents, within a band around a rough path.
+
+A node (i, j) lies after the first i units of the source and the first j units of the target. A unit
+is a sentence or a group of sentences. A band has the same number of columns j in each row i, so
+time and memory are linear in the number of units.
+
+The rough path is found from coarse to fine, as in Vecalign (Thompson and Koehn, EMNLP 2019): groups
+of groups of sentences are aligned first, and their path is the middle of the band of their parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from st_paragram.tools.neighbors.results import Vectors
+
+Gains = NDArray[np.float64]
+Nodes = NDArray[np.int64]
+
+#: Columns of a band on each side of the rough path.
+REACH = 60
+_ROWS_AT_A_TIME = 128
+_GROUP = 4  # units of one level in a unit of the next
+_MOST_CELLS = 1_000_000  # source times target units of the coarsest level, which is searched whole
+_ROUGH_KINDS = ((1, 1), (1, 2), (2, 1), (1, 3), (3, 1))
+# Cosine below which units are skipped: above that of unrelated units, which is about 0.
+_ROUGH_LEAST = 0.1
+
+
+class Step(NamedTuple):
+    """A block: its first units, and its numbers of units."""
+
+    source: int
+    target: int
+    height: int
+    width: int
+
+
+class Band(NamedTuple):
+    """The columns in which a path is searched.
+
+    Attributes:
+        lows: First column of each row, (n + 1,), not decreasing.
+        width: Number of columns in a row.
+    """
+
+    lows: Nodes
+    width: int
+
+
+def band_around(middle: NDArray[np.float64], columns: int, reach: int = REACH) -> Band:
+    """Return the band that reaches so far to both sides of a path.
+
+    Args:
+        middle: Column of the path in each row, (n + 1,).
+        columns: Number of target units, m.
+        reach: Columns on each side of the path.
+    """
+    width = min(2 * reach, columns) + 1
+    lows = middle.round().astype(np.int64) - reach
+    return Band(np.clip(lows, 0, columns + 1 - width), width)
+
+
+def gains_in_band(gains: Callable[[slice, slice], Gains], band: Band) -> Iterator[Gains]:
+    """Yield the gains of blocks that end in each row but row 0, float64 (kinds, width).
+
+    `gains` returns those of rows and columns, (kinds, rows, columns).
+    """
+    begin = 1
+    while begin < len(band.lows):
+        first = int(band.lows[begin])
+        # fewer rows where the band is steep
+        steep = int(np.searchsorted(band.lows, first + 2 * _ROWS_AT_A_TIME, "right"))
+        end = min(begin + _ROWS_AT_A_TIME, steep)
+        tile = gains(slice(begin, end), slice(first, int(band.lows[end - 1]) + band.width))
+        for row, low in enumerate(band.lows[begin:end] - first):
+            yield tile[:, row, low : low + band.width]
+        begin = end
+
+
+def best_path(
+    gains: Iterable[Gains], kinds: Sequence[tuple[int, int]], band: Band, columns: int
+) -> list[Step]:
+    """Find the blocks with the highest total gain in a band, in order and without overlap.
+
+    Skipping a unit gains nothing, so skipped target units are a running maximum over the columns,
+    and the best value of a row stays the same to the right of the band.
+
+    Among equally good paths it chooses, from the end, at every step the first possible of: a block,
+    in the order of `kinds`; a skipped source unit; a skipped target unit.
+
+    Args:
+        gains: For each row but row 0, the gains of blocks that end in it, by kind and last column,
+            float64 (kinds, width).
+        kinds: Source and target units of each kind of block.
+        band: The columns of each row.
+        columns: Number of target units, m.
+    """
+    lows, width = band
+    moves = [*kinds, (1, 0)]
+    skip_target = len(moves)
+    heights = np.array([height for height, _ in moves])
+    widths = np.array([across for _, across in moves])
+    places = np.arange(width)
+    chosen = np.empty((len(lows), width), dtype=np.uint8)
+    # best values and first columns of the rows before, the last row first
+    before = np.full((heights.max(), width), -np.inf)
+    before[0] = 0
+    lows_before = np.zeros(heights.max(), np.int64)
+    lows_before[0] = lows[0]
+    reached = np.zeros((len(moves), width))
+    for row, (low, row_gains) in enumerate(zip(lows[1:], gains, strict=True), 1):
+        starts = places + (low - widths - lows_before[heights - 1])[:, None]
+        reached[:] = before[heights[:, None] - 1, np.clip(starts, 0, width - 1)]
+        reached[starts < 0] = -np.inf
+        reached[:-1] += row_gains
+        most = reached.max(axis=0)
+        best = np.maximum.accumulate(most)
+        chosen[row] = np.where(best > most, skip_target, reached.argmax(axis=0))
+        before[1:] = before[:-1]
+        before[0] = best
+        lows_before[1:] = lows_before[:-1]
+        lows_before[0] = low
+    steps = []
+    row = len(lows) - 1
+    column = columns
+    while row and column:
+        column = min(column, int(lows[row]) + width - 1)
+        move = int(chosen[row, column - lows[row]])
+        if move == skip_target:
+            column -= 1
+            continue
+        height, across = moves[move]
+        row -= height
+        column -= across
+        if across:
+            steps.append(Step(row, column, height, across))
+    return steps[::-1]
+
+
+def rough_path(source: Vectors, target: Vectors) -> list[Step]:
+    """Align n and m units, float32 (n, D) and (m, D), in blocks of up to four units."""
+    levels = [(source, target)]
+    while len(source) * len(target) > _MOST_CELLS:
+        source = _grouped(source)
+        target = _grouped(target)
+        levels.append((source, target))
+    steps: list[Step] = []
+    reach = len(target)
+    for source, target in reversed(levels):
+        rough = path_columns(steps, len(source), len(target), group=_GROUP)
+        band = band_around(rough, len(target), reach)
+        gains = gains_in_band(_RoughGains(source, target), band)
+        steps = best_path(gains, _ROUGH_KINDS, band, columns=len(target))
+        reach = REACH
+    return steps
+
+
+def path_columns(steps: Sequence[Step], n: int, m: int, group: int = 1) -> NDArray[np.float64]:
+    """Return the column of a path in each row, (n + 1,).
+
+    Args:
+        steps: Blocks of the path, in groups of units.
+        n: Number of source units.
+        m: Number of target units.
+        group: Units in a group.
+    """
+    rows = [0]
+    columns = [0]
+    for step in steps:
+        rows += [step.source * group, (step.source + step.height) * group]
+        columns += [step.target * group, (step.target + step.width) * group]
+    return np.interp(np.arange(n + 1), [*rows, n], [*columns, m])
+
+
+class _RoughGains:
+    """Gains of blocks of a few units.
+
+    A cosine is that of sums of vectors, without what all units of a document have in common.
+    """
+
+    def __init__(self, source: Vectors, target: Vectors) -> None:
+        self._source = source
+        self._target = target
+        self._source_mean = source.mean(axis=0)
+        self._target_mean = target.mean(axis=0)
+
+    def __call__(self, rows: slice, columns: slice) -> Gains:
+        tiles = []
+        for height, width in _ROUGH_KINDS:
+            source = _runs(self._source, self._source_mean, rows, height)
+            target = _runs(self._target, self._target_mean, columns, width)
+            # rounded once, as in `gains`
+            cosines = (source.astype(np.float64) @ target.T).astype(np.float32)
+            tiles.append((height + width) * (cosines - _ROUGH_LEAST))
+        return np.stack(tiles)
+
+
+def _runs(vectors: Vectors, mean: Vectors, nodes: slice, size: int) -> Vectors:
+    """Return unit vectors of `size` units that end at each node, less the mean, (nodes, D)."""
+    ends = np.arange(nodes.start, nodes.stop)
+    total = np.zeros((len(ends), len(mean)), np.float32)
+    for back in range(1, size + 1):
+        # no block ends before node `size`, so what it has does not matter
+        total += vectors[np.maximum(ends - back, 0)] - mean
+    return _unit(total)
+
+
+def _grouped(vectors: Vectors) -> Vectors:
+    """Return unit vectors of groups of units."""
+    return _unit(np.add.reduceat(vectors, np.arange(0, len(vectors), _GROUP)))
+
+
+def _unit(vectors: Vectors) -> Vectors:
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    unit: Vectors = vectors / np.maximum(lengths, np.float32(1e-9))
+    return unit
