@@ -10,6 +10,7 @@ from pathlib import Path
 from st_paragram.core.formatting import listed
 from st_paragram.core.model_directory.configuration import check_free
 from st_paragram.core.model_directory.find import SHIPPED, SHIPPED_MODELS, shipped_folder
+from st_paragram.core.model_directory.languages import read_languages
 from st_paragram.errors import SettingsError
 
 DESCRIPTION = (
@@ -65,7 +66,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the directory; return the exit status."""
-    from st_paragram.conversion.languages import cut, read_languages
+    from st_paragram.conversion.languages import cut
     from st_paragram.core.embedding_table import for_any_reader
     from st_paragram.core.encoding.encoder import Encoder
     from st_paragram.core.model_directory.record import training_text

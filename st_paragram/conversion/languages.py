@@ -1,9 +1,4 @@
-"""The languages of a multilingual vocabulary, and models cut down to some of them.
-
-`languages.safetensors` of an included model has bits for each language, uint8 (ceil(V / 8),), in
-the order of `numpy.packbits`: they mark which of the V pieces occur in the training text of this
-language.
-"""
+"""Models cut down to some of their languages, by the pieces that occur in each language."""
 
 from __future__ import annotations
 
@@ -16,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from st_paragram.core.embedding_table import Table
+from st_paragram.core.model_directory.languages import FILE, read_languages
 from st_paragram.core.model_directory.model_files import AveragingModel
 from st_paragram.core.tokenizers.base import Tokenizer
 from st_paragram.core.tokenizers.model_file import PIECE, fields
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
 from st_paragram.errors import SettingsError
 
-FILE = "languages.safetensors"
 _BLOCK = 10_000  # texts tokenized at a time
 
 Pieces = NDArray[np.bool_]
@@ -44,14 +39,6 @@ def write_languages(folder: Path, pieces: Mapping[str, Pieces]) -> None:
 
     packed = {language: np.packbits(pieces[language]) for language in sorted(pieces)}
     (folder / FILE).write_bytes(save(packed))
-
-
-def read_languages(folder: Path) -> dict[str, NDArray[np.uint8]]:
-    """Read the packed bits of each language; empty for a model without `languages.safetensors`."""
-    from safetensors.numpy import load_file
-
-    path = folder / FILE
-    return load_file(path) if path.is_file() else {}
 
 
 def cut(model: AveragingModel, folder: Path, languages: Sequence[str]) -> AveragingModel:

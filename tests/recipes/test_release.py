@@ -13,7 +13,7 @@ from huggingface_hub import ModelCard
 from support.data import make_pairs
 
 import st_paragram
-from st_paragram.conversion.languages import read_languages
+from st_paragram.core.model_directory.languages import read_languages
 from st_paragram.core.model_directory.model_files import table_type
 from st_paragram.core.settings import read_yaml
 from st_paragram.core.tokenizers.character_map import rules_of

@@ -177,6 +177,20 @@ class Markup(RowRepair, RowFilter):
         return addresses > 0 and not has_letter(rest)
 
 
+@options
+class SoftHyphens(RowRepair):
+    """Remove soft hyphens (U+00AD), which only show where a word may be divided."""
+
+    name = "soft_hyphens"
+    repairs = "soft_hyphens"
+    note = "rows with soft hyphens (removed)"
+
+    def repair(self, row: Row) -> Row:
+        """Return a row without soft hyphens; a text of nothing else stays."""
+        first, second = (text.replace("\xad", "") or text for text in row[:2])
+        return row if (first, second) == row[:2] else (first, second, *row[2:])
+
+
 def has_broken_characters(text: str) -> bool:
     """Whether a text has characters that are not text, or UTF-8 read as another encoding.
 

@@ -1,0 +1,110 @@
+"""The filter `numbers`: pairs whose sides have different numbers."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import regex
+
+from st_paragram.tools.cleaning.base import Row, RowFilter, options
+
+# Digits with marks between them, or with spaces before each three digits
+_NUMBER = regex.compile(
+    r"(?<![\w.])\.\d+|(?<!\d)\d{1,3}(?:[ \xa0\u2009\u202f]\d{3})+(?!\d)"
+    r"|\d+(?:[.,'\u2019\u066b\u066c]\d+)*"
+)
+_SPACES = regex.compile(r"[ \xa0\u2009\u202f'\u2019\u066c]")
+# Words that stand for zeros in the languages of the included models: 1.5 million is 150万
+_SCALE = regex.compile(
+    r"\b(?:thousand|hundred|mill?i|bill?i|tri?ll|mil\b|mil[jy]|mrd|mio|tausend|hundert|mille|bin\b"
+    r"|тыс|млн|млрд|милл|трилл)|\d ?[KMBkm]\b|[百千万萬亿億兆]|ألف|آلاف|مليون|ملايين|مليار|مائة|مئة",
+    regex.IGNORECASE,
+)
+
+_CLOCK = regex.compile(r"\d ?[ap]\.? ?m\b|\buhr\b", regex.IGNORECASE)
+_TIME = regex.compile(r"(?<=(?<![\d.,])\d{1,2})\.(?=[0-5]\d(?![\d.,]\d))")
+
+
+@options
+class Numbers(RowFilter):
+    """Drop pairs in which each side has a number that the other lacks.
+
+    A number in digits on only one side may be written in words on the other. Digits of all scripts
+    are equal, and so are 1,234.5 and 1.234,5, 1990 and 90, 3 and 15 (of the afternoon). A mark
+    before three digits may be a decimal mark or a thousands separator. Next to words such as
+    million, zeros do not count.
+    """
+
+    name = "numbers"
+    reasons = ("other numbers",)
+
+    def reason(self, row: Row) -> str | None:
+        """Return the reason to drop a row, or None to keep it."""
+        first, second = row[:2]
+        if _CLOCK.search(first) or _CLOCK.search(second):
+            first = _TIME.sub(":", first)
+            second = _TIME.sub(":", second)
+        numbers = _numbers(first), _numbers(second)
+        if not (numbers[0] and numbers[1]) or numbers[0] == numbers[1]:
+            return None
+        has_scale = _SCALE.search(first) or _SCALE.search(second)
+        return None if _match(*numbers, bool(has_scale)) else "other numbers"
+
+
+def _numbers(text: str) -> list[str]:
+    """Return the numbers of a text in ASCII digits, with the marks between them."""
+    if not regex.search(r"\d", text):
+        return []
+    numbers = []
+    for match in _NUMBER.findall(text):
+        characters = [str(unicodedata.decimal(character, character)) for character in match]
+        number = _SPACES.sub("", "".join(characters)).replace("\u066b", ",")
+        if _readings(number):
+            numbers.append(number)
+        else:  # a date, a version
+            numbers += regex.split("[.,]", number)
+    return numbers
+
+
+def _match(first: list[str], second: list[str], has_scale: bool) -> bool:
+    """Whether all numbers of a side have an equal on the other side, or the others are joined."""
+    left = _without_equal(first, second, has_scale)
+    right = _without_equal(second, first, has_scale)
+    return not left or not right or _have_equal_digits(left, right, has_scale)
+
+
+def _without_equal(numbers: list[str], others: list[str], has_scale: bool) -> list[str]:
+    return [one for one in numbers if not any(_equal(one, other, has_scale) for other in others)]
+
+
+def _equal(first: str, second: str, has_scale: bool) -> bool:
+    """Whether two numbers may mean the same."""
+    readings = _readings(first) & _readings(second)
+    if readings or (has_scale and _have_equal_digits([first], [second], has_scale)):
+        return True
+    if not (first.isdecimal() and second.isdecimal()):
+        return False
+    low, high = sorted((int(first), int(second)))
+    is_decade = len(str(high)) == 4 and len(str(low)) <= 2 and high % 100 == low
+    return is_decade or (low <= 12 and high == low + 12)
+
+
+def _readings(number: str) -> set[str]:
+    """Return the values that digits with marks may mean; none for a date or a version."""
+    parts = regex.split("[.,]", number)
+    marks = regex.findall("[.,]", number)
+    grouped = all([len(part) == 3 for part in parts[1:]])
+    readings = set()
+    if not marks or grouped:
+        readings.add("".join(parts).lstrip("0") or "0")
+    if marks and (len(marks) == 1 or marks[-1] not in marks[:-1]):
+        whole = "".join(parts[:-1]).lstrip("0") or "0"
+        readings.add(f"{whole}.{parts[-1]}".rstrip("0").rstrip("."))
+    return readings
+
+
+def _have_equal_digits(first: list[str], second: list[str], has_scale: bool) -> bool:
+    """Whether the digits of joined numbers are equal, without zeros at the ends if they scale."""
+    zeros = "0" if has_scale else ""
+    digits = [regex.sub(r"\D", "", "".join(numbers)).strip(zeros) for numbers in (first, second)]
+    return digits[0] == digits[1]

@@ -1,0 +1,91 @@
+"""The filter `swapped`: languages by the pieces of the included model p-sp-base."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from st_paragram.core.model_directory.find import SHIPPED_MODELS, shipped_folder
+from st_paragram.core.model_directory.languages import read_languages
+from st_paragram.core.settings import setting
+from st_paragram.core.tokenizers.base import Tokenizer
+from st_paragram.tools.cleaning.base import Row, RowFilter, options
+from st_paragram.tools.cleaning.languages import short_code
+
+_MODEL = SHIPPED_MODELS[-1]
+
+
+@options
+class Swapped(RowFilter):
+    """Drop pairs with exchanged sides, or with a side in another language.
+
+    A language is recognized by the share of a text's pieces that occur in the training text of
+    p-sp-base in this language: ar, de, en, es, fr, ru, tr and zh. Pairs in other languages are
+    kept. It needs no extra package.
+    """
+
+    name = "swapped"
+    reasons = ("swapped sides", "other language")
+
+    languages: tuple[str, str]
+    min_difference: float = setting(
+        0.05, "difference between the shares of two languages that exchanges sides", ge=0
+    )
+    min_other: float = setting(
+        0.15, "difference between the shares that makes one side another language", ge=0
+    )
+    min_characters: int = setting(
+        30, "minimum characters of one side in another language, because names have none", ge=0
+    )
+
+    def reject(self, rows: Sequence[Row]) -> list[str | None]:
+        """Return, for each row, the reason to drop it, or None to keep it."""
+        first, second = (short_code(code) for code in self.languages)
+        tokenizer, pieces = _pieces()
+        if not rows or first == second or not {first, second} <= pieces.keys():
+            return [None] * len(rows)
+        sources = _shares([row[0] for row in rows], tokenizer, pieces)
+        targets = _shares([row[1] for row in rows], tokenizer, pieces)
+        exchanged = sources[second] - sources[first] + targets[first] - targets[second]
+        is_exchanged = exchanged > self.min_difference
+        is_other = self._is_other(rows, 0, sources, first)
+        is_other |= self._is_other(rows, 1, targets, second)
+        reasons = np.where(is_exchanged, "swapped sides", np.where(is_other, "other language", ""))
+        return [reason or None for reason in reasons.tolist()]
+
+    def _is_other(
+        self, rows: Sequence[Row], side: int, shares: Mapping[str, NDArray[np.float64]], code: str
+    ) -> NDArray[np.bool_]:
+        """Return whether another language explains more pieces of a side, (rows,)."""
+        is_long = np.array([len(row[side]) >= self.min_characters for row in rows])
+        best: NDArray[np.float64] = np.max(list(shares.values()), axis=0)
+        return is_long & (best - shares[code] > self.min_other)
+
+
+@cache
+def _pieces() -> tuple[Tokenizer, dict[str, NDArray[np.bool_]]]:
+    """Return the tokenizer of p-sp-base, and which of its V pieces a language has, bool (V,)."""
+    from st_paragram.core.encoding.encoder import Encoder
+
+    folder = shipped_folder(_MODEL)
+    tokenizer = Encoder(folder).tokenizer
+    pieces = {}
+    for language, bits in read_languages(folder).items():
+        pieces[language] = np.unpackbits(bits, count=len(tokenizer)).astype(np.bool_)
+    return tokenizer, pieces
+
+
+def _shares(
+    texts: list[str], tokenizer: Tokenizer, pieces: Mapping[str, NDArray[np.bool_]]
+) -> dict[str, NDArray[np.float64]]:
+    """Return the share of each text's pieces that occur in a language, (texts,)."""
+    ids, offsets = tokenizer.encode(texts)
+    counts = np.maximum(np.diff(offsets), 1)
+    shares = {}
+    for language, occurs in pieces.items():
+        sums = np.concatenate([[0], np.cumsum(occurs[ids])])
+        shares[language] = np.diff(sums[offsets]) / counts
+    return shares
