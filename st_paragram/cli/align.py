@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from contextlib import ExitStack
 
-from st_paragram.cli.options import add_model_option, chosen_texts, model_name, say
+from st_paragram.cli.options import add_model_option, add_pair_option, chosen_texts, model_name, say
 from st_paragram.core.formatting import counted
 from st_paragram.core.settings import add_setting_options, given
 from st_paragram.tools.alignment.settings import AlignmentSettings
@@ -36,7 +36,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     add("--documents", metavar="LIST.tsv", help=about)
     add_model_option(documents)
-    add("--output", metavar="OUT.tsv", help="output file (required)")
+    add("--output", metavar="OUT.tsv", help="output file, tab-separated or .tmx (required)")
+    add_pair_option(documents)
     add("--overwrite", action="store_true", help="replace an existing output")
     add_setting_options(parser.add_argument_group("alignment"), AlignmentSettings)
 
@@ -61,7 +62,12 @@ def run(arguments: argparse.Namespace) -> int:
             target = regular_file(arguments.target, stack)
             documents = [(source, target, "")]
         report = align_documents(
-            documents, arguments.output, model_name(arguments), settings, arguments.overwrite
+            documents,
+            arguments.output,
+            model_name(arguments),
+            settings=settings,
+            overwrite=arguments.overwrite,
+            languages=arguments.pair,
         )
     what = f"{counted(report.pairs, 'pair')} from {counted(report.documents, 'pair')} of documents"
     unknown = f"; {report.unknown:,} without a known token (skipped)" if report.unknown else ""

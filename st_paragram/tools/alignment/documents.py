@@ -19,6 +19,7 @@ from st_paragram.core.model_directory.find import find
 from st_paragram.core.outputs import check_output
 from st_paragram.core.text.streams import read_lines
 from st_paragram.core.text.tables import PLAIN_ONLY, check_plain
+from st_paragram.core.text.translation_files import pair_writer, tmx_languages
 from st_paragram.errors import MiningError, ParagramError
 from st_paragram.tools.alignment.align import Embed, align, check_size
 from st_paragram.tools.alignment.settings import AlignmentSettings
@@ -70,6 +71,7 @@ def align_documents(
     model: str | Path,
     settings: AlignmentSettings | None = None,
     overwrite: bool = False,
+    languages: tuple[str, str] | None = None,
 ) -> DocumentReport:
     """Align pairs of documents, and write them to one file; an interrupted run is resumed.
 
@@ -80,6 +82,7 @@ def align_documents(
     is skipped like a sentence without a translation.
     """
     settings = settings or AlignmentSettings()
+    languages = tmx_languages(output, languages)
     output = Path(output)
     check_output(output, overwrite)
     pairs = list(documents)
@@ -103,19 +106,22 @@ def align_documents(
 
     count = 0
     unknown = 0
-    with work_folder(output, overwrite) as folder, atomic(output) as file:
+    with (
+        work_folder(output, overwrite) as folder,
+        atomic(output) as file,
+        pair_writer(file, languages) as writer,
+    ):
         for source, target, place in tqdm(
             pairs, desc="align", unit=" documents", disable=None, leave=False
         ):
             path = folder / f"{digest(key, file_digest(source), file_digest(target))}.tsv"
             with _named(place):
                 make(path, partial(_align, source, target, embed, settings))
-            rows = path.read_bytes()
-            for row in rows.split(b"\n")[:-1]:
-                _, first, second = row.split(b"\t")
+            for row in path.read_text("utf-8").split("\n")[:-1]:
+                score, first, second = row.split("\t")
                 count += bool(first and second)
+                writer.write(first, second, float(score))
             unknown += _unknown(source, encoder) + _unknown(target, encoder)
-            file.write(rows)
     return DocumentReport(
         documents=len(pairs),
         source=source_count,

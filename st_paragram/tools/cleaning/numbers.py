@@ -17,7 +17,8 @@ _SPACES = regex.compile(r"[ \xa0\u2009\u202f'\u2019\u066c]")
 # Words that stand for zeros in the languages of the included models: 1.5 million is 150万
 _SCALE = regex.compile(
     r"\b(?:thousand|hundred|mill?i|bill?i|tri?ll|mil\b|mil[jy]|mrd|mio|tausend|hundert|mille|bin\b"
-    r"|тыс|млн|млрд|милл|трилл)|\d ?[KMBkm]\b|[百千万萬亿億兆]|ألف|آلاف|مليون|ملايين|مليار|مائة|مئة",
+    r"|тыс|млн|млрд|милл|трилл)|\d ?[KMBkm]\b|[百千万萬亿億兆]"
+    r"|ألف|آلاف|مليون|ملايين|مليار|مائة|مئة",
     regex.IGNORECASE,
 )
 
