@@ -20,7 +20,7 @@ from st_paragram.tools.cleaning.markup import Markup, SoftHyphens
 from st_paragram.tools.cleaning.numbers import Numbers
 from st_paragram.tools.cleaning.paraphrases import Label, Overlap, ParaphraseScore
 from st_paragram.tools.cleaning.repair_encoding import RepairEncoding
-from st_paragram.tools.cleaning.shape import Copied, Length, Ratio, Script
+from st_paragram.tools.cleaning.shape import Copied, CutOff, Length, Ratio, Script
 from st_paragram.tools.cleaning.swapped import Swapped
 
 #: The included lists of filters.
@@ -41,6 +41,7 @@ _CLASSES: tuple[type[RowStep], ...] = (
     SoftHyphens,
     Swapped,
     Numbers,
+    CutOff,
 )
 STEPS = {step.name: step for step in _CLASSES}
 

@@ -27,7 +27,7 @@ from st_paragram.tools.preparation.report import COLUMNS, INVALID, NUL, REPAIRS,
 from st_paragram.tools.preparation.settings import PrepareSettings
 from st_paragram.tools.work import in_processes
 
-_BLOCK_ROWS = 1024
+BLOCK_ROWS = 1024
 _BLOCKS_BETWEEN_SAVES = 64
 #: The settings that affect cleaned rows; all others have an effect only on later steps.
 _OF_CLEANING = ("languages", "cleaning", "lower_case", "segmentation", "drop_invalid", "seed")
@@ -201,7 +201,7 @@ def _blocks(source: TextSource, number: int, rows: Iterator[Row], skipped: int) 
     ) as bar:
         bar.update(sum(1 for _ in islice(rows, skipped)))
         first = skipped + 1
-        while block := list(islice(rows, _BLOCK_ROWS)):
+        while block := list(islice(rows, BLOCK_ROWS)):
             yield Block(source, number, first=first, rows=block)
             bar.update(len(block))
             first += len(block)
