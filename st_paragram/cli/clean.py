@@ -34,8 +34,8 @@ DESCRIPTION = (
 EPILOG = """\
 The file is TMX, XLIFF, tab-separated text (`-`: standard input), a zip archive of OPUS, or a table
 whose columns --columns names. English is the first column unless a prefix like `es-en:` says
-otherwise. An output .tmx is TMX, any other is tab-separated. From TMX to TMX, units are copied whole
-with their ids, notes, inline tags and other languages; only a repaired text is replaced.
+otherwise. An output .tmx is TMX, any other is tab-separated. From TMX to TMX, units are copied
+whole with their ids, notes, inline tags and other languages; only a repaired text is replaced.
 
   st-paragram clean memory.tmx --lang es --output clean.tmx --rejects rejects.tsv
   st-paragram clean memory.tmx --pair fr de --output clean.tmx --score --lowest lowest.tsv
@@ -78,7 +78,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     scores.add_argument(
         "--min-score",
         type=float,
-        default=0.25,
+        default=0.2,
         help="minimum cosine of a pair (default: %(default)s)",
     )
     lowest = "output file for the kept pairs with the lowest cosines, `score TAB row TAB first TAB"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from typing import NamedTuple
 
 import regex
 
@@ -23,6 +24,9 @@ _SCALE = regex.compile(
 )
 
 _CLOCK = regex.compile(r"\d ?[ap]\.? ?m\b|\buhr\b", regex.IGNORECASE)
+_HOUR = regex.compile(
+    r"\d:\d\d|\d ?[ap]\.? ?m\b|\buhr\b|\bo'clock|下午|晚上|مساء", regex.IGNORECASE
+)
 _TIME = regex.compile(r"(?<=(?<![\d.,])\d{1,2})\.(?=[0-5]\d(?![\d.,]\d))")
 
 
@@ -48,8 +52,11 @@ class Numbers(RowFilter):
         numbers = _numbers(first), _numbers(second)
         if not (numbers[0] and numbers[1]) or numbers[0] == numbers[1]:
             return None
-        has_scale = _SCALE.search(first) or _SCALE.search(second)
-        return None if _match(*numbers, bool(has_scale)) else "other numbers"
+        context = _Context(
+            has_scale=bool(_SCALE.search(first) or _SCALE.search(second)),
+            has_time=bool(_HOUR.search(first) or _HOUR.search(second)),
+        )
+        return None if context.match(*numbers) else "other numbers"
 
 
 def _numbers(text: str) -> list[str]:
@@ -67,27 +74,50 @@ def _numbers(text: str) -> list[str]:
     return numbers
 
 
-def _match(first: list[str], second: list[str], has_scale: bool) -> bool:
-    """Whether all numbers of a side have an equal on the other side, or the others are joined."""
-    left = _without_equal(first, second, has_scale)
-    right = _without_equal(second, first, has_scale)
-    return not left or not right or _have_equal_digits(left, right, has_scale)
+class _Context(NamedTuple):
+    """What the texts around numbers allow."""
 
+    has_scale: bool  # words such as million
+    has_time: bool
 
-def _without_equal(numbers: list[str], others: list[str], has_scale: bool) -> list[str]:
-    return [one for one in numbers if not any(_equal(one, other, has_scale) for other in others)]
+    def match(self, first: list[str], second: list[str]) -> bool:
+        """Whether a side has no number without an equal, or the other numbers of both are joined.
 
+        A number may be repeated on one side, unless both sides have as many numbers.
+        """
+        once = len(first) == len(second)
+        left = self._without_equal(first, second, once)
+        right = self._without_equal(second, first, once)
+        return not left or not right or self._have_equal_digits(left, right)
 
-def _equal(first: str, second: str, has_scale: bool) -> bool:
-    """Whether two numbers may mean the same."""
-    readings = _readings(first) & _readings(second)
-    if readings or (has_scale and _have_equal_digits([first], [second], has_scale)):
-        return True
-    if not (first.isdecimal() and second.isdecimal()):
-        return False
-    low, high = sorted((int(first), int(second)))
-    is_decade = len(str(high)) == 4 and len(str(low)) <= 2 and high % 100 == low
-    return is_decade or (low <= 12 and high == low + 12)
+    def _without_equal(self, numbers: list[str], others: list[str], once: bool) -> list[str]:
+        remaining = list(others)
+        left = []
+        for number in numbers:
+            equal = [other for other in remaining if self._are_equal(number, other)]
+            if not equal:
+                left.append(number)
+            elif once:
+                remaining.remove(number if number in equal else equal[0])
+        return left
+
+    def _are_equal(self, first: str, second: str) -> bool:
+        """Whether two numbers may mean the same."""
+        if first == second or _readings(first) & _readings(second):
+            return True
+        if self.has_scale and self._have_equal_digits([first], [second]):
+            return True
+        if not (first.isdecimal() and second.isdecimal()):
+            return False
+        low, high = sorted((int(first), int(second)))
+        is_decade = len(str(high)) == 4 and len(str(low)) <= 2 and high % 100 == low
+        return is_decade or (self.has_time and low <= 12 and high == low + 12)
+
+    def _have_equal_digits(self, first: list[str], second: list[str]) -> bool:
+        """Whether the digits of joined numbers are equal, except for zeros that scale."""
+        zeros = "0" if self.has_scale else ""
+        digits = [regex.sub(r"\D", "", "".join(side)).strip(zeros) for side in (first, second)]
+        return digits[0] == digits[1]
 
 
 def _readings(number: str) -> set[str]:
@@ -102,10 +132,3 @@ def _readings(number: str) -> set[str]:
         whole = "".join(parts[:-1]).lstrip("0") or "0"
         readings.add(f"{whole}.{parts[-1]}".rstrip("0").rstrip("."))
     return readings
-
-
-def _have_equal_digits(first: list[str], second: list[str], has_scale: bool) -> bool:
-    """Whether the digits of joined numbers are equal, without zeros at the ends if they scale."""
-    zeros = "0" if has_scale else ""
-    digits = [regex.sub(r"\D", "", "".join(numbers)).strip(zeros) for numbers in (first, second)]
-    return digits[0] == digits[1]

@@ -130,7 +130,7 @@ class CutOff(RowFilter):
         0.75, "maximum letters of the side without an end, as a share of the other's", ge=0
     )
     min_letters: int = setting(
-        40, "minimum letters of the other side, because the lengths of short texts vary", ge=0
+        20, "minimum letters of the other side, because the lengths of short texts vary", ge=0
     )
 
     def reason(self, row: Row) -> str | None:

@@ -45,7 +45,7 @@ class Scoring:
     """
 
     model: TextEncoder
-    min_score: float = 0.25
+    min_score: float = 0.2
     count: int = 0
     lowest: list[ScoredRow] = field(default_factory=list)
 
@@ -86,8 +86,8 @@ def clean_file(
     with ExitStack() as stack:
         writer = stack.enter_context(closing(_writer(source, output, as_tmx)))
         rows = read_rows(source, read_counts, drop_invalid)
-        rows = tqdm(rows, desc="clean", unit=" rows", unit_scale=True, disable=None, leave=False)
-        numbered = ((read_counts.rows, row) for row in rows)
+        bar = tqdm(rows, desc="clean", unit=" rows", unit_scale=True, disable=None, leave=False)
+        numbered = ((read_counts.rows, row) for row in bar)
         while items := list(islice(numbered, BLOCK_ROWS)):
             numbers = [number for number, _ in items]
             before = [row for _, row in items]
