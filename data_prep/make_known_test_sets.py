@@ -1,14 +1,15 @@
-"""Make the two files that identify test sets; both contain only hashes.
+"""Make the three files that identify test sets; all contain only hashes.
 
     python data_prep/make_known_test_sets.py DIR --retrieval RETRIEVAL
 
 DIR holds sts2012 .. sts2017/*.tsv and stsb/en-{train,dev,test}.tsv (`grade TAB sentence TAB
-sentence`, see docs/evaluation.md) and tatoeba/*.tsv (`foreign TAB english`, the files of version
-1). RETRIEVAL (default: DIR) holds {reqa_squad_dev,quora_sr,xquad_r/LANG}/{queries,corpus}.tsv (`id
-TAB text`) and nli/*.tsv (`label TAB premise TAB hypothesis`), also as .gz or .xz. Run it when a
-test set is added. The files are in st_paragram/tools/cleaning: known_test_sets.json separates test
-sets from development sets; with known_test_sentences.bin the sentences of all of them are kept out
-of training data.
+sentence`), tatoeba/*.tsv (`foreign TAB english`, the files of version 1) and ntrex/*.txt, see
+docs/evaluation.md. RETRIEVAL (default: DIR) holds
+{reqa_squad_dev,quora_sr,xquad_r/LANG}/{queries,corpus}.tsv (`id TAB text`) and nli/*.tsv (`label
+TAB premise TAB hypothesis`), also as .gz or .xz. Run it when a test set is added. In
+st_paragram/tools/cleaning, known_test_sets.json separates test sets from development sets; with
+known_test_sentences.bin the sentences of all of them are kept out of training data. In
+st_paragram/tools/evaluation, known_sets.yaml identifies the sets with published figures.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from st_paragram.cli.main import run_reporting_errors
+from st_paragram.core.files import write_text
 from st_paragram.core.outputs import check_new
 from st_paragram.core.text.parallel import TextSource, read_pairs
 from st_paragram.core.text.streams import open_stream, read_blocks
@@ -33,7 +35,14 @@ from st_paragram.tools.cleaning.known_sentences import (
     write_known_sentences,
     write_known_test_sets,
 )
+from st_paragram.tools.evaluation import report, sts_sets, translations
 from st_paragram.tools.evaluation.files import read_graded_pairs
+from st_paragram.tools.evaluation.known_sets import (
+    KNOWN_SETS,
+    graded_digest,
+    translations_digest,
+)
+from st_paragram.tools.evaluation.request import Request
 
 # Files of each family in a folder, which may be compressed with gzip or xz. In queries and corpora,
 # the second column is the sentence; in all others, the last two columns are sentences.
@@ -68,12 +77,15 @@ def main() -> int:
     )
     arguments = parser.parse_args()
     sentences = KNOWN_TEST_SENTENCES  # or next to the other file
+    digests = KNOWN_SETS
     if arguments.output != KNOWN_TEST_SETS:
         sentences = arguments.output.with_name(KNOWN_TEST_SENTENCES.name)
-        check_new(arguments.output)
-        check_new(sentences)
+        digests = arguments.output.with_name(KNOWN_SETS.name)
+        for path in (arguments.output, sentences, digests):
+            check_new(path)
     _write_sets(arguments.data, arguments.output)
     _write_sentences(arguments.data, arguments.retrieval or arguments.data, sentences)
+    _write_digests(arguments.data, digests)
     return 0
 
 
@@ -120,6 +132,24 @@ def _write_sentences(folder: Path, retrieval_folder: Path, output: Path) -> None
     }
     count = write_known_sentences(sentences, output)
     sys.stdout.write(f"{count} sentences: {output}\n")
+
+
+def _write_digests(folder: Path, output: Path) -> None:
+    """Write the digests of the sets with published figures."""
+    request = Request([], data=folder, sets=(*sts_sets.SETS, sts_sets.NOT_SCORED))
+    lines = ["# Digests of published test sets, see known_sets.py", "sts:"]
+    for key, pairs in sts_sets.read(request).sets.items():
+        lines.append(f"  {key}: {graded_digest(pairs)}")
+    for benchmark in ("tatoeba", "ntrex"):
+        if not translations.find(folder, benchmark):
+            continue
+        lines.append(f"{benchmark}:")
+        request = Request([], data=folder, benchmark=benchmark)
+        for translated in translations.read(request).pairs:
+            if translated.name in report.published_columns(benchmark):
+                lines.append(f"  {translated.name}: {translations_digest(translated)}")
+    write_text(output, "\n".join(lines) + "\n")
+    sys.stdout.write(f"{output}\n")
 
 
 def _sentences(folder: Path, family: SetFamily) -> Iterator[str]:

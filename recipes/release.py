@@ -23,7 +23,6 @@ from huggingface_hub import ModelCard
 import st_paragram
 from st_paragram.cli.main import main as st_paragram_command
 from st_paragram.cli.main import run_reporting_errors
-from st_paragram.conversion.languages import pieces_in, write_languages
 from st_paragram.conversion.use_import import import_use
 from st_paragram.core.files import write_text
 from st_paragram.core.formatting import markdown_table
@@ -32,6 +31,7 @@ from st_paragram.core.model_directory.configuration import (
     read_configuration,
     table_note,
 )
+from st_paragram.core.model_directory.languages import pieces_in, write_languages
 from st_paragram.core.model_directory.model_files import model_digest
 from st_paragram.core.model_directory.record import read_training_record
 from st_paragram.core.settings import read_yaml

@@ -83,7 +83,7 @@ def main() -> int:
             per_device_train_batch_size=settings.batch_size,
             megabatch_size=settings.megabatch_size,
             anneal_interval=settings.anneal_interval,
-            negatives_from_both_sides=settings.negatives == "both",
+            negatives=settings.negatives,
             mining_precision=settings.mining_precision,
             learning_rate=settings.learning_rate,
             lr_scheduler_type=settings.schedule,

@@ -24,6 +24,11 @@ PAGES = [
     DOCS.parent / "README.md",
     DOCS.parent / "PACKAGE.md",
 ]
+RECORDS = DOCS.parent / "benchmarks" / "records"
+HISTORY = "development_history.md"  # names files of its time
+PATH = re.compile(
+    r"(?<![\w/.])(?:benchmarks|data_prep|docs|recipes|st_paragram|tests)/[\w./-]+\.(?:md|png|py|yaml)\b"
+)
 BLOCK = re.compile(r"<!-- settings: ([\w.]+):(\w+) -->\n(.*?)<!-- end of settings -->", re.DOTALL)
 
 
@@ -39,8 +44,17 @@ def test_tables_of_settings_are_those_of_the_code():
         assert text.strip() == expected, f"{page.name} needs this table of {name}:\n\n{expected}\n"
 
 
+def test_files_named_in_pages_and_records_exist():
+    root = DOCS.parent
+    records = [path for path in RECORDS.glob("**/*.md") if path.name != HISTORY]
+    for page in [*PAGES, *records, root / "AGENTS.md"]:
+        for path in PATH.findall(page.read_text(encoding="utf-8")):
+            is_link = (page.parent / path).exists()
+            assert is_link or (root / path).exists(), f"{page.name} names {path}, which is missing"
+
+
 def test_examples_import_public_names_only():
-    deep = re.compile(r"(?:from|import) (st_paragram\.(?!errors\b)[\w.]+)")
+    deep = re.compile(r"(?:from|import) (st_paragram\.(?!(?:errors|losses|modules)\b)[\w.]+)")
     assert not [
         (page.name, name)
         for page in PAGES

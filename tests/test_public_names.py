@@ -10,6 +10,7 @@ import pytest
 from support.without import HEAVY, run_without
 
 import st_paragram
+from st_paragram import losses, modules
 
 
 @pytest.mark.parametrize("name", list(st_paragram._MODULES))
@@ -27,6 +28,33 @@ def test_the_names_are_the_same_for_type_checkers_and_at_run_time():
 def test_a_name_that_is_not_there():
     with pytest.raises(AttributeError, match="public names are"):
         st_paragram.nothing  # noqa: B018
+
+
+def test_names_that_are_promised_to_users():
+    """These two import lines are promised to users: never remove or rename them."""
+    from st_paragram.losses import MarginHardNegativeLoss
+    from st_paragram.modules import MeanPool, SentencePieceEmbedding
+
+    assert MarginHardNegativeLoss is st_paragram.MarginHardNegativeLoss
+    assert MeanPool is st_paragram.MeanPool
+    assert SentencePieceEmbedding is st_paragram.SentencePieceEmbedding
+
+
+@pytest.mark.parametrize("module", [losses, modules])
+def test_modules_and_losses_are_public_names(module):
+    assert dir(module) == module.__all__ == sorted(module.__all__)
+    for name in module.__all__:
+        assert getattr(module, name) is getattr(st_paragram, name)
+    with pytest.raises(AttributeError, match=f"choose {module.__all__[0]}"):
+        module.nothing  # noqa: B018
+
+
+def test_modules_and_losses_need_no_torch_before_a_name_is_used():
+    line = "from st_paragram.modules import MeanPool"
+    done = run_without(f"import st_paragram.modules, st_paragram.losses; print(1); {line}")
+    assert done.stdout == "1\n"
+    last = done.stderr.strip().splitlines()[-1]
+    assert "st_paragram.MeanPool: " in last and "torch is not installed" in last
 
 
 def test_importing_the_package_imports_nothing_heavy():

@@ -16,10 +16,10 @@ DESCRIPTION = (
 )
 EPILOG = """\
 The cache is the folder $ST_PARAGRAM_CACHE, or $XDG_CACHE_HOME/st_paragram, or ~/.cache/st_paragram.
-`clear` removes texts and pair stores, which are rebuilt when needed. It keeps downloads (lid:
-models of the language filter), and it never removes files that st_paragram did not make. So
-$ST_PARAGRAM_CACHE may name a folder with files of yours. Models from the Hugging Face hub are in
-the hub's own cache ($HF_HOME); manage them with `hf cache`.
+`clear` removes texts, pair stores and models such as p-sp-es, which are rebuilt when needed. It
+keeps downloads (lid: models of the language filter), and it never removes files that st_paragram
+did not make. So $ST_PARAGRAM_CACHE may name a folder with files of yours. Models from the Hugging
+Face hub are in the hub's own cache ($HF_HOME); manage them with `hf cache`.
 
   st-paragram cache
   st-paragram cache clear
@@ -30,7 +30,8 @@ _NAMES = r"\.{{0,2}}(?P<output>{})(\.work)?(\.lock|\.[0-9a-f]{{12}}\.part)?"
 _KEYED = r"[\w-]+-[0-9a-f]{16}"  # with the digest of everything that affects the contents
 #: What this package writes: folder in the cache -> pattern of the names in it.
 _OWN = {
-    "": re.compile(_NAMES.format(r"built-in-\d+\.en-[\w-]+\.tsv")),
+    "": re.compile(_NAMES.format(r"built-in-\d+\.[\w-]+\.tsv")),
+    "models": re.compile(_NAMES.format(_KEYED)),
     "stores": re.compile(_NAMES.format(rf"{_KEYED}\.h5") + r"|in-use\.lock"),
     "tasks": re.compile(_NAMES.format(rf"{_KEYED}\.arrow") + r"|in-use\.lock"),
 }

@@ -25,6 +25,11 @@ other languages, it downloads all corpora in the catalog that cover the language
   st-paragram download --lang fr-es-de --list
   st-paragram download --lang de --corpus Europarl --corpus OPUS:NLLB --corpus OPUS:TED2020@v1
   st-paragram download --sets tatoeba --lang es-tr --folder data/eval
+  st-paragram download --sets sts --folder data/eval
+
+--sets sts also writes the sets of STS 2012-2017 and the STS Benchmark as tables, FOLDER/sts2012 to
+FOLDER/stsb, and checks them. STS 2013 SMT is missing: only the Linguistic Data Consortium may
+distribute it.
 
 Complete files are not downloaded again. Each corpus has its own license, which is shown and
 recorded in FOLDER/manifest.json. You are responsible for respecting it.
@@ -44,7 +49,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME",
-        help="test set to download: tatoeba or bucc; repeatable",
+        help="test set to download: tatoeba, bucc or sts; repeatable",
     )
     add("--list", action="store_true", help="only show what would be downloaded")
 
@@ -98,6 +103,11 @@ def run(arguments: argparse.Namespace) -> int:
         sys.stdout.write(
             f"{arguments.folder}: {fresh} files downloaded, {len(fetched) - fresh} already there\n"
         )
+        if "sts" in arguments.sets:
+            from st_paragram.tools.evaluation.sts_archives import write_sets
+
+            written = write_sets(arguments.folder, arguments.folder)
+            sys.stdout.write(f"{arguments.folder}: {len(written)} sets of STS written\n")
     return 0
 
 

@@ -47,6 +47,8 @@ data are scored.
 - semantic-retrieval, answer-retrieval: folders such as quora_sr and xquad_r/es: queries.tsv,
   corpus.tsv, qrels.tsv;
 - transfer/MR.tsv, ...; nli/xnli_held.es.tsv, ...
+- mteb: the data of sts and tatoeba for STS12-STS16, STS17, STSBenchmark and Tatoeba; with --hub,
+  any --tasks. mteb writes its result files to --results.
 
 Examples:
 
@@ -55,6 +57,7 @@ Examples:
     --qrels qrels.tsv
   st-paragram evaluate p-sp-es --hub --benchmarks sts tatoeba ntrex --languages es
   st-paragram evaluate p-sp-es p-sp-tr --data eval --benchmarks sts --json sts.json
+  st-paragram evaluate p-sp-es --hub --benchmarks mteb --tasks STS17 STSBenchmark --results results
 
 --hub combines the sets of each year of STS 2012-2016. It needs pip install "st_paragram[eval]";
 transfer needs "st_paragram[probing]", and the row BM25 of answer-retrieval needs
@@ -117,6 +120,20 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="STS years and sets to score, such as 2012, stsb or 2017/en-en (default: all)",
     )
     parser.add_argument(
+        "--tasks",
+        nargs="+",
+        default=[],
+        metavar="NAME",
+        help="tasks of mteb, such as STS17 or Tatoeba, for the benchmark mteb",
+    )
+    parser.add_argument(
+        "--results",
+        type=Path,
+        default=Path("results"),
+        metavar="DIR",
+        help="folder of mteb's result files; finished tasks are not repeated (default: results)",
+    )
+    parser.add_argument(
         "--train-gold",
         metavar="FILE.gold",
         help="gold file, next to its two texts, on which to choose the BUCC threshold (default: the"
@@ -175,6 +192,8 @@ def run(arguments: argparse.Namespace) -> int:
         limit=arguments.limit,
         sets=arguments.sets,
         train_gold=arguments.train_gold,
+        tasks=arguments.tasks,
+        results=arguments.results,
         translations=arguments.translations,
         graded=arguments.graded,
         retrieval=retrieval,
@@ -232,6 +251,11 @@ def _check(arguments: argparse.Namespace) -> None:
     if arguments.data is not None and not arguments.data.is_dir():
         raise EvaluationError(f"{arguments.data}: no such folder; give a folder of evaluation data")
     _check_columns(arguments, texts)
+    is_mteb = "mteb" in arguments.benchmarks
+    if is_mteb != bool(arguments.tasks):
+        raise SettingsError("--tasks and the benchmark mteb belong together; give both")
+    if is_mteb and arguments.untrained:
+        raise SettingsError("mteb scores no random embeddings; leave out --untrained")
     if arguments.json:
         _check_json(arguments.json)
 

@@ -10,7 +10,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from st_paragram.cli.options import check_input
 from st_paragram.core.formatting import MOST, are_counts, in_words
+from st_paragram.errors import SettingsError
 
 DESCRIPTION = (
     "Describe a model directory, a pair store, an index folder or a folder of embeddings:"
@@ -23,9 +25,11 @@ EPILOG = """\
   st-paragram info p-sp-es
   st-paragram info data/en-es.h5 lines.index --json
   st-paragram info data/en-es.h5 --check
+  st-paragram info p-sp-es --text en:held-out.en es:held-out.es
   st-paragram info
 """
 
+_TEXT = re.compile(r"([A-Za-z]{2,3}(?:[_-][A-Za-z]{2,4})?):(.+)", re.DOTALL)
 #: Control characters except line feeds: those of a file could control the terminal.
 _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
 
@@ -38,11 +42,23 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print the descriptions as a JSON list")
     check = "also read all content: verify SHA-256 checksums, and load models"
     parser.add_argument("--check", action="store_true", help=check)
+    text = (
+        "for models: also print the share of unknown tokens in text of each language, files with"
+        " one text per line"
+    )
+    parser.add_argument(
+        "--text", nargs="+", action="extend", default=[], metavar="LANG:FILE", help=text
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print descriptions; return the exit status."""
-    descriptions = [_describe(name, arguments.check) for name in arguments.names]
+    texts = [_language_and_file(text) for text in arguments.text]
+    if texts and not arguments.names:
+        raise SettingsError("--text needs a model; name it before --text")
+    descriptions = []
+    for name in arguments.names:
+        descriptions.append(_describe(name, arguments.check, texts))
     if not descriptions:
         descriptions.append(_installation())
     if arguments.json:
@@ -56,10 +72,31 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _describe(name: str, check: bool) -> tuple[str, dict[str, Any]]:
-    """Return what kind of thing a name is, and its description with the result of a check."""
+def _language_and_file(text: str) -> tuple[str, Path]:
+    """Parse `LANG:FILE`."""
+    match = _TEXT.fullmatch(text)
+    if match is None:
+        raise SettingsError(f"{text}: no language; write it before the file, such as es:{text}")
+    check_input(match[2])
+    return match[1], Path(match[2])
+
+
+def _describe(
+    name: str, check: bool, texts: Sequence[tuple[str, Path]] = ()
+) -> tuple[str, dict[str, Any]]:
+    """Return what kind of thing a name is, and its description.
+
+    It includes the result of a check, and the unknown tokens in texts, if wanted.
+    """
     kind, path, describe, check_content = _kind(name)
+    if texts and kind != "model":
+        raise SettingsError(f"{name} is a {kind}, not a model; leave --text out")
     values = describe(path)
+    if texts:
+        from st_paragram.core.encoding.models import load_encoder
+        from st_paragram.tools.inspection import unknown_tokens
+
+        values["unknown_tokens"] = unknown_tokens(load_encoder(path), texts)
     if check:
         values["checked"] = check_content(path)
     return kind, values

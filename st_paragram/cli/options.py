@@ -14,7 +14,13 @@ from typing import IO, Any, Protocol
 from st_paragram.core.files import STDIN, atomic, file_digest, folder_for_file, naming_full_disk
 from st_paragram.core.languages import both_sides, codes_of_sides, joined_sides
 from st_paragram.core.model_directory.configuration import CONFIG_FILE
-from st_paragram.core.model_directory.find import HUB_ID, SHIPPED_MODELS, default_model, find
+from st_paragram.core.model_directory.find import (
+    HUB_ID,
+    LANGUAGE_MODELS,
+    SHIPPED_MODELS,
+    default_model,
+    find,
+)
 from st_paragram.core.outputs import output_files
 from st_paragram.core.text.tables import check_plain
 from st_paragram.errors import SettingsError, TextError
@@ -72,7 +78,8 @@ def _names_model(word: str) -> bool:
     """
     path = Path(word)
     on_hub = HUB_ID.fullmatch(word) and not (path.suffix[1:].isalpha() or path.parent.is_dir())
-    return word in SHIPPED_MODELS or (path / CONFIG_FILE).is_file() or bool(on_hub)
+    is_included = word in SHIPPED_MODELS or word in LANGUAGE_MODELS
+    return is_included or (path / CONFIG_FILE).is_file() or bool(on_hub)
 
 
 def model_name(arguments: argparse.Namespace) -> str:

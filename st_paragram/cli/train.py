@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -323,7 +323,7 @@ def _add_data_options(
     add("--overwrite", action="store_true", help="replace an existing model directory")
     add("--resume", action="store_true", help="continue from the last checkpoint")
     add_no_checks(group)
-    about = "print the inputs, outputs and settings, and stop"
+    about = "print the inputs, outputs and settings, with what the run would refuse, and stop"
     parser.add_argument("--plan", action="store_true", help=about)
 
 
@@ -384,11 +384,15 @@ def _training_run(
 def run(arguments: argparse.Namespace) -> int:
     """Train, or print the plan; return the exit status."""
     training = KINDS[arguments.kind].run(arguments)
+    is_tuned = getattr(arguments, "tune", False)
     if arguments.plan:
-        training.check()
-        print(training.shown())
+        from st_paragram.runs.plan import check_inputs, check_outputs, plan
+
+        check_inputs(training)
+        print(plan(training, is_tuned))
+        check_outputs(training, is_tuned)
         return 0
-    if getattr(arguments, "tune", False):
+    if is_tuned:
         from st_paragram.runs.tune import tune
 
         record = tune(training)
@@ -402,7 +406,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _summary(record: TrainingRecord, training: TrainingRun) -> str:
     """Say what training has changed, and how long it took."""
-    lines = [_outcome(record, training)]
+    lines = [_outcome(record, training), *_task_outcomes(record)]
     lines.append(
         f"{record.seconds:.0f} s including evaluation and checkpoints,"
         f" {record.pairs_per_second:,.0f} pairs/s while training; model in {training.output}"
@@ -412,6 +416,20 @@ def _summary(record: TrainingRecord, training: TrainingRun) -> str:
             "The model was trained on the built-in bitext: a demonstration, not a usable model."
         )
     return "\n".join(lines)
+
+
+def _task_outcomes(record: TrainingRecord) -> Iterator[str]:
+    """Yield a line for each task with held-out rows: the mean accuracies over its languages."""
+    accuracies: dict[str, dict[str, list[float]]] = {}  # task -> model -> those of languages
+    for score in record.task_scores:
+        task = score.task.split()[0]
+        models = accuracies.setdefault(task, {})
+        models.setdefault(score.model, []).append(score.accuracy)
+    for task, models in accuracies.items():
+        figures = []
+        for model, values in models.items():
+            figures.append(f"{100 * sum(values) / len(values):.1f} % {model}")
+        yield f"held-out rows of {task}, right: {', '.join(figures)}"
 
 
 def _outcome(record: TrainingRecord, training: TrainingRun) -> str:

@@ -1,1 +1,1 @@
-"""Import of checkpoints and published weights, and models cut to some languages."""
+"""Import of checkpoints and published weights."""

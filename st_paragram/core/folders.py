@@ -85,14 +85,19 @@ def is_own_folder(path: Path) -> bool:
         return False
 
 
-def make_own_folder(path: Path) -> None:
-    """Create a folder that this package may remove, or accept such a folder of an earlier run."""
-    if is_own_folder(path):
-        return
-    if path.exists() or path.is_symlink():
+def check_own_folder(path: Path) -> None:
+    """Refuse a path at which `make_own_folder` cannot make a folder because of other files."""
+    if not is_own_folder(path) and (path.exists() or path.is_symlink()):
         raise ParagramError(
             f"{path} exists, and this version of st_paragram did not make it; move it elsewhere"
         )
+
+
+def make_own_folder(path: Path) -> None:
+    """Create a folder that this package may remove, or accept such a folder of an earlier run."""
+    check_own_folder(path)
+    if is_own_folder(path):
+        return
     with temporary_folder(path) as folder:
         new = folder / "new"
         new.mkdir()

@@ -68,3 +68,14 @@ MUSE = Paper(
     2020,
     "https://arxiv.org/abs/1907.04307",
 )
+
+ADDITIVE_MARGIN = Paper(
+    "yang-etal-2019-improving",
+    "Improving Multilingual Sentence Embedding using Bi-directional Dual Encoder with Additive"
+    " Margin Softmax",
+    "Yang, Yinfei and Hernandez Abrego, Gustavo and Yuan, Steve and Guo, Mandy and Shen, Qinlan and"
+    " Cer, Daniel and Sung, Yun-hsuan and Strope, Brian and Kurzweil, Ray",
+    "Proceedings of IJCAI 2019",
+    2019,
+    "https://arxiv.org/abs/1902.08564",
+)

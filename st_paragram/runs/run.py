@@ -31,6 +31,7 @@ from st_paragram.errors import SettingsError, TextError, refused
 from st_paragram.learning.family import Family
 from st_paragram.learning.training.checkpoints import (
     check_folder,
+    check_settings,
     complete_checkpoints,
     create_folder,
     newest_checkpoint,
@@ -196,12 +197,17 @@ class TrainingRun:
 
     def check(self) -> None:
         """Check everything that can be checked without torch and before text is prepared."""
+        self.check_free()
+        self.check_inputs()
+        self.check_checkpoints()
+
+    def check_inputs(self) -> None:
+        """Check settings and data, as far as that needs neither torch nor prepared text."""
         processes = os.environ.get("WORLD_SIZE", "1")
         if processes not in ("", "1"):
             raise SettingsError(
                 f"{processes} processes, but training uses only one; start without torchrun"
             )
-        self.check_free()
         for path in (self.development, self.translations):
             if path is None:
                 continue
@@ -218,16 +224,17 @@ class TrainingRun:
             find(self.settings.init)
         if not self.source.store or self.vocab_size is not None:
             _ = self.preparation
-        self.check_checkpoints()
 
     def check_free(self) -> None:
         """Refuse an existing output that must not or cannot be replaced."""
         check_free(self.output, self.overwrite)
 
     def check_checkpoints(self) -> None:
-        """Refuse to resume without a checkpoint, and to start where other files are."""
+        """Refuse to resume without a checkpoint or with other settings, and to start where other
+        files are.
+        """
         if self.resume:
-            newest_checkpoint(self.checkpoints)
+            check_settings(newest_checkpoint(self.checkpoints), asdict(self.settings))
         else:
             check_folder(self.checkpoints)
 
@@ -259,32 +266,6 @@ class TrainingRun:
         remove_checkpoints(self.checkpoints)
         return record
 
-    def shown(self) -> str:
-        """Format the plan of the run: inputs, outputs and settings."""
-        inputs = [str(self.source)]
-        inputs += [
-            f"{path}: development data" for path in (self.development, self.translations) if path
-        ]
-        teacher = getattr(self.settings, "teacher", "")
-        if teacher:
-            inputs.append(f"{teacher}: teacher vectors to learn from")
-        if self.settings.init:
-            inputs.append(f"{self.settings.init}: model to start from")
-        outputs = [
-            f"{self.output}: the model directory",
-            f"{self.checkpoints}: checkpoints, removed when the model is saved",
-        ]
-        options = [f"configuration {self.chosen_config}, {self.settings.extent}"]
-        if self.overrides:
-            given = sorted(self.overrides.items())
-            options.append(", ".join(f"{name} {value}" for name, value in given))
-        names = ", ".join(codes_of_sides(self.languages))
-        lines = [f"train a model of the family {self.family} ({names})"]
-        for title, entries in (("reads", inputs), ("makes", outputs), ("with", options)):
-            for number, entry in enumerate(entries):
-                lines.append(f"{'' if number else title:7}{entry}")
-        return "\n".join(lines)
-
 
 def run_training(run: TrainingRun) -> TrainingRecord:
     """Train a model, from the pairs to a model directory; return the training record that is stored
@@ -306,18 +287,22 @@ def run_training(run: TrainingRun) -> TrainingRecord:
         return _train(run)
 
 
-def _train(run: TrainingRun) -> TrainingRecord:
+def check_device(name: str) -> None:
+    """Refuse a device that torch cannot use."""
     import torch
+
+    with refused(SettingsError, f"device {name}", "not available", "try cpu", AssertionError):
+        torch.empty(0, device=None if name == "auto" else name)
+
+
+def _train(run: TrainingRun) -> TrainingRecord:
     from transformers import set_seed
 
     from st_paragram.learning.models.card import AFTER
     from st_paragram.runs.development import Development
 
     settings = run.settings
-    with refused(
-        SettingsError, f"device {settings.device}", "not available", "try cpu", AssertionError
-    ):
-        torch.empty(0, device=None if settings.device == "auto" else settings.device)
+    check_device(settings.device)
     store, pairs, translations = _data(run)
     set_seed(settings.seed)
     model = run.kind.new_model(store, settings)
@@ -350,21 +335,29 @@ def _train(run: TrainingRun) -> TrainingRecord:
     return record
 
 
-def _data(run: TrainingRun) -> tuple[PairStore, GradedPairs, Translations | None]:
-    """Return the pairs to train on, and the development data."""
+def development_data(run: TrainingRun) -> tuple[GradedPairs, Translations | None]:
+    """Return the graded pairs and the translations to score during training."""
     from st_paragram.runs import development
 
     pairs = development.development_pairs(run.development, run.language, run.force_test_set)
-    translations = None
-    if run.translations:
-        translations = development.development_translations(
-            run.translations, run.language, run.force_test_set
-        )
+    if not run.translations:
+        return pairs, None
+    translations = development.development_translations(
+        run.translations, run.language, run.force_test_set
+    )
+    return pairs, translations
+
+
+def _data(run: TrainingRun) -> tuple[PairStore, GradedPairs, Translations | None]:
+    """Return the pairs to train on, and the development data."""
+    from st_paragram.runs.development import hold_out
+
+    pairs, translations = development_data(run)
     store = run.store()
     store.check()
     teacher = getattr(run.settings, "teacher", "")  # has vectors for all pairs of the store
     if run.kind.holds_out and not (translations or run.source.built_in or teacher):
-        store, translations = development.hold_out(store)
+        store, translations = hold_out(store)
     left_out = f" (left out: {in_words(store.dropped)})" if any(store.dropped.values()) else ""
     logger.info(
         f"training on {run.source.description}: {len(store):,} pairs{left_out},"
@@ -391,9 +384,11 @@ def _save(
     store = trainer.store
     scores = development.scores
     accuracies = development.translations_found
+    task_scores = trainer.task_scores
     if discarded:  # the scores are those of the weights that are saved
         scores = scores[:1]
         accuracies = accuracies[:1]
+        task_scores = task_scores[: len(task_scores) // 2]
     record = TrainingRecord(
         name=run.output.name,
         languages=store.languages,
@@ -409,6 +404,7 @@ def _save(
         translations=accuracies,
         history=tuple(trainer.state.log_history) if trainer.keeps_history else (),
         tasks=trainer.task_sizes,
+        task_scores=task_scores,
         discarded=discarded,
     )
     card = from_record(record, facts_of(record), model.get_embedding_dimension())

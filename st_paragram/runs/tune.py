@@ -8,12 +8,17 @@ from itertools import product
 from pathlib import Path
 
 from st_paragram.core.files import read_json, write_json
-from st_paragram.core.folders import is_own_folder, make_own_folder, remove_own_folder
+from st_paragram.core.folders import (
+    check_own_folder,
+    is_own_folder,
+    make_own_folder,
+    remove_own_folder,
+)
 from st_paragram.core.model_directory.record import TrainingRecord, read_training_record
 from st_paragram.core.outputs import output_lock
 from st_paragram.core.pair_store import PairStore
 from st_paragram.errors import SettingsError
-from st_paragram.learning.training.checkpoints import complete_checkpoints
+from st_paragram.learning.training.checkpoints import check_folder, complete_checkpoints
 from st_paragram.runs.families import facts_of
 from st_paragram.runs.run import TrainingRun, run_training
 
@@ -31,23 +36,16 @@ def tune(run: TrainingRun) -> TrainingRecord:
     Each point of the grid is a separate training run in the folder `OUTPUT.grid`, which is removed
     at the end. Resuming keeps finished points and continues the interrupted point.
     """
-    replace(run, resume=False).check()
-    grid = run.output.with_name(f"{run.output.name}.grid")
-    has_begun = is_own_folder(grid)
-    if has_begun and not run.resume:
-        raise SettingsError(
-            f"{grid}: left by an earlier search; resume it with --resume, or remove it"
-        )
-    if run.resume and not has_begun:
-        raise SettingsError(f"{grid}: not a search to resume; tune without --resume")
+    check_outputs(run)
+    run.check_inputs()
+    grid = grid_folder(run)
     with output_lock(run.output):
-        make_own_folder(grid)  # refuses a folder that is not ours
+        make_own_folder(grid)
         _check_same_data(grid, replace(run, resume=False).store())
         folders = {}
         records = []
-        for dropout, size in product(TUNED_DROPOUT, TUNED_MEGABATCH_SIZE):
+        for dropout, size, folder in points(run):
             logger.info(f"tuning: dropout {dropout}, M {size}")
-            folder = grid / f"dropout-{dropout}-m-{size}"
             overrides = {**run.overrides, "dropout": dropout, "megabatch_size": size}
             record = _record(replace(run, output=folder, overrides=overrides, checks=False))
             folders[record.name] = folder
@@ -59,6 +57,35 @@ def tune(run: TrainingRun) -> TrainingRecord:
         _save(best, folders[records[0].name], run)
         remove_own_folder(grid)
     return best
+
+
+def grid_folder(run: TrainingRun) -> Path:
+    """Return the folder of the models of a search."""
+    return run.output.with_name(f"{run.output.name}.grid")
+
+
+def points(run: TrainingRun) -> list[tuple[float, int, Path]]:
+    """Return dropout, M and output folder of each run of a search."""
+    folder = grid_folder(run)
+    grid = []
+    for dropout, size in product(TUNED_DROPOUT, TUNED_MEGABATCH_SIZE):
+        grid.append((dropout, size, folder / f"dropout-{dropout}-m-{size}"))
+    return grid
+
+
+def check_outputs(run: TrainingRun) -> None:
+    """Refuse outputs that a search cannot use, and to resume a search that has not begun."""
+    run.check_free()
+    check_folder(run.checkpoints)
+    grid = grid_folder(run)
+    has_begun = is_own_folder(grid)
+    if has_begun and not run.resume:
+        raise SettingsError(
+            f"{grid}: left by an earlier search; resume it with --resume, or remove it"
+        )
+    if run.resume and not has_begun:
+        raise SettingsError(f"{grid}: not a search to resume; tune without --resume")
+    check_own_folder(grid)
 
 
 def _correlation(record: TrainingRecord) -> float:

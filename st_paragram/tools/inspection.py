@@ -1,9 +1,14 @@
-"""Description of a pair store: lengths, use of the vocabulary, languages, labels, examples."""
+"""Description of a pair store: lengths, use of the vocabulary, languages, labels, examples.
+
+Also the share of unknown tokens in text.
+"""
 
 from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import trange
 
+from st_paragram.core.encoding.models import TextEncoder
+from st_paragram.core.encoding.unit_embeddings import count_tokens
 from st_paragram.core.files import describe_files
 from st_paragram.core.pair_store import FORMAT_VERSION, SIDES, PairStore
+from st_paragram.core.text.streams import read_lines
 from st_paragram.core.tokenizers.base import Tokenizer
+from st_paragram.errors import TextError
 
 Counts = NDArray[np.int64]
 
@@ -21,6 +30,7 @@ Counts = NDArray[np.int64]
 SHARES = (0.01, 0.25, 0.5, 0.75, 0.99, 1.0)
 _FREQUENT = 10  # number of frequent pieces to name
 _BLOCK = 1 << 16  # pairs read together
+_LINES = 1 << 14  # lines read together
 
 
 def inspect(path: str | Path, examples: int = 3) -> dict[str, Any]:
@@ -80,6 +90,37 @@ def check(path: Path) -> str:
     """Read the whole store, and raise StoreError if its content does not match its checksum."""
     PairStore(path).check()
     return "the content matches its checksum"
+
+
+def unknown_tokens(encoder: TextEncoder, texts: Sequence[tuple[str, Path]]) -> dict[str, Any]:
+    """Count the tokens in texts of each language, and the share that a model does not know.
+
+    The paper of multilingual USE reports less than 1% for held-out text (ACL 2020).
+
+    Args:
+        encoder: The model.
+        texts: Languages and files with one text per line, plain or compressed.
+
+    Returns:
+        Language -> number of texts, number of tokens, and share of unknown tokens, 0 .. 1.
+    """
+    counts = Counter[str]()
+    tokens = Counter[str]()
+    unknown = Counter[str]()
+    for language, path in texts:
+        lines = (line for line in read_lines(str(path)) if line.strip())
+        while block := list(islice(lines, _LINES)):
+            block_tokens = count_tokens(encoder, block, language)
+            counts[language] += len(block)
+            tokens[language] += block_tokens.tokens
+            unknown[language] += block_tokens.unknown
+        if not counts[language]:
+            raise TextError(f"{path}: no text; give a file with one text per line")
+    return {
+        "texts": dict(counts),
+        "tokens": dict(tokens),
+        "share_unknown": {name: unknown[name] / max(tokens[name], 1) for name in counts},
+    }
 
 
 def _labels(blocks: list[tuple[float, float, float]], pairs: int) -> dict[str, float] | None:

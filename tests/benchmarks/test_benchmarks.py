@@ -6,7 +6,9 @@ import io
 import json
 import os
 import random
+import re
 import runpy
+import shlex
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -24,17 +26,34 @@ import sweep
 from harness.processes import Program, Run, command, in_turn
 from harness.texts import write_distinct, write_repeats
 
-from st_paragram import sample_pairs
+from st_paragram import GenerativeEncoder, sample_pairs
 from st_paragram.cli.main import main
 from st_paragram.core.sample import graded_pairs, held_out_pairs
+from st_paragram.errors import EvaluationError, SettingsError, TextError
 
 FOLDER = Path(speed.__file__).parent
 SCRIPTS = sorted(path.stem for path in FOLDER.glob("*.py"))
+SWEEPS = sorted((FOLDER / "sweeps").glob("*.yaml"))
 linux = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 HOLD = (
     'import sys, time; held = bytearray(int(sys.argv[1]) << 20); time.sleep(0.6); print(\'{"held":'
     " 1}')"
 )
+DOGS = """\
+# text = The dogs of my aunt don't chase cats.
+1 The the DET DT _ 2 det _ _
+2 dogs Dog NOUN NNS Number=Plur 8 nsubj _ _
+3 of of ADP IN _ 5 case _ _
+4 my my PRON PRP$ Number=Sing 5 nmod:poss _ _
+5 aunt aunt NOUN NN Number=Sing 2 nmod _ _
+6-7 don't _ _ _ _ _ _ _ _
+6 do do AUX VBP _ 8 aux _ _
+7 n't not PART RB _ 8 advmod _ _
+7.1 do do AUX VBP _ _ _ _ _
+8 chase chase VERB VB _ 0 root _ _
+9 cats cat NOUN NNS Case=Acc|Number=Plur 8 obj:x _ _
+10 . . PUNCT . _ 8 punct _ _
+"""
 PARENT = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {HOLD!r}, sys.argv[1]])"
 
 
@@ -196,6 +215,7 @@ class TestScores:
             if words[0] == "train":
                 (folder := Path(words[words.index("--output") + 1])).mkdir()
                 (folder / "modules.json").touch()
+                (folder / "training.json").write_text('{"seconds": 12.4}')
             else:
                 self.rows(
                     Path(words[-1]),
@@ -208,22 +228,38 @@ class TestScores:
         )
         file = tmp_path / "sweep.yaml"
         file.write_text(
-            "train: bitext --lang es\nevaluate: --data eval\ncolumns: [sts 2012 Pearson]\n"
-            'rows: {default: "", margin 0.4: --margin 0.4}\n'
+            "train: bitext --lang $lang\nevaluate: --data eval\n"
+            "columns: {2012: sts 2012 Pearson, time: seconds, none: sts 1999 Pearson}\n"
+            'rows: [{default: "", margin 0.4: --margin 0.4}, {M 1: --megabatch-size 1}]\n'
         )
         monkeypatch.setattr(
             sys,
             "argv",
-            ["sweep", str(file), "--output", str(tmp_path / "out"), "--seeds", "1", "2"],
+            [
+                *("sweep", str(file), "--output", str(tmp_path / "out")),
+                *("--seeds", "1", "2", "--values", "lang=es"),
+            ],
         )
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
             assert sweep.main() == sweep.main() == 0
         assert [words[0] for words in calls] == ["train", "evaluate"] * 4
-        assert calls[2][:5] == ["train", "bitext", "--lang", "es", "--margin"] and calls[4][
-            -2:
-        ] == ["--seed", "2"]
-        assert printed.getvalue().count("| margin 0.4 | 26.0 (24.0 - 28.0) |") == 2
+        assert " ".join(calls[2][:8]) == "train bitext --lang es --margin 0.4 --megabatch-size 1"
+        assert calls[4][-2:] == ["--seed", "2"]
+        row = "| margin 0.4, M 1 | 26.0 (24.0 - 28.0) | 12 (12 - 12) | - |"
+        assert printed.getvalue().count(row) == 2
+
+    @pytest.mark.parametrize("file", SWEEPS, ids=[file.stem for file in SWEEPS])
+    def test_sweeps_are_of_options_that_exist(self, file, monkeypatch, tmp_path):
+        names = set(re.findall(r"\$(\w+)", file.read_text(encoding="utf-8")))
+        rows = sweep.read_sweep(file, [f"{name}=es" for name in names])
+        (tmp_path / "es").write_text("one\tuno\n", encoding="utf-8")
+        monkeypatch.chdir(tmp_path)
+        for options in rows["rows"].values():
+            words = shlex.split(f"{rows['train']} {options}")
+            assert main(["train", *words, "--no-checks", "--plan"]) == 0
+        with pytest.raises(SettingsError, match=rf"{file.name}: give --values NAME=VALUE for '"):
+            sweep.read_sweep(file, [])
 
 
 class TestQuality:
@@ -241,37 +277,108 @@ class TestQuality:
         found = capsys.readouterr().out
         assert f" {to_english} " in found and f" {from_english} " in found
 
-    def test_probing(self, tmp_path, monkeypatch):
-        text = "".join(
-            f"{' '.join(['word'] * (5 + n % 12))} {n}{'.!?'[n % 3]}\n" for n in range(600)
-        )
-        (tmp_path / "text").write_text(text)
-        tasks = probing.text_tasks(tmp_path / "text", [100, 20, 30], random.Random(0))
+
+class TestProbing:
+    def test_tasks_of_texts_and_of_senteval(self, tmp_path, monkeypatch):
+        texts = [f"{' '.join(['word'] * (5 + n % 12))} {n}{'.!?'[n % 3]}" for n in range(600)]
+        tasks = probing.text_tasks(texts, [100, 20, 30], random.Random(0))
         assert [len(part) for part in tasks["first mark"]] == [100, 20, 30]
-        assert {label for label, _ in tasks["sentence length"][0]} == {
-            "5-8",
-            "9-12",
-            "13-16",
-            "17-20",
-        }
+        lengths = {example.label for example in tasks["sentence length"][0]}
+        assert lengths == {"5-8", "9-12", "13-16", "17-20"}
         (tmp_path / "sub").mkdir()
         parts = "tr", "tr", "va", "te"
         rows = (
             f"{parts[n % 4]}\t{n % 8 // 4}\t{'a' if n % 8 < 4 else 'b'} {n}\n" for n in range(400)
         )
         (tmp_path / "sub" / "odd.txt").write_text("".join(rows))
+        sizes = ["--sizes", 99, 50, 60]
         out = run_script(
-            monkeypatch,
-            "probing",
-            "p-sp-mini",
-            "--senteval",
-            tmp_path / "sub",
-            "--sizes",
-            99,
-            50,
-            60,
+            monkeypatch, "probing", "p-sp-mini", "--senteval", tmp_path / "sub", *sizes
         )
         assert "| odd | 99 / 50 / 60 |" in out
+
+    def test_a_sentence_of_word_content_has_one_of_the_words(self, monkeypatch):
+        monkeypatch.setattr(probing, "FIRST_RANK", 3)
+        monkeypatch.setattr(probing, "WORDS", 2)
+        # sentences with a: 4, b: 3, c: 3, d: 2, e: 1
+        texts = ["A a, b", "a b c", "a c d.", "B", "C!", "a", "d e"]
+        examples = probing.word_examples(texts)
+        found = [(example.text, example.label) for example in examples]
+        assert found == [("a b c", "c"), ("C!", "c"), ("d e", "d")]
+
+    def test_articles_are_swapped_in_half_of_the_sentences(self):
+        texts = [f"La mesa {n} y el perro: las gatas, él" for n in range(10)]
+        texts += ["sin nada", texts[0].lower()]
+        examples = probing.gender_examples(texts, "es", random.Random(0))
+        own = [example.text for example in examples if example.label == "own"]
+        swapped = [example.text for example in examples if example.label == "swapped"]
+        assert len(own) == len(swapped) == 5
+        assert all(re.fullmatch(r"la mesa \d y el perro: las gatas, él", text) for text in own)
+        assert all(re.fullmatch(r"el mesa \d y la perro: los gatas, él", text) for text in swapped)
+        french = probing.gender_examples(["Une femme, le jour, l'eau"] * 2, "fr", random.Random(0))
+        assert [example.text for example in french] == ["une femme, le jour, l'eau"]
+        both = probing.gender_examples(["el a", "la a"], "es", random.Random(0))
+        assert {example.group for example in both} == {"el a"}
+
+    def test_number_and_depth_of_a_sentence_by_hand(self, tmp_path):
+        (tmp_path / "deep").mkdir()
+        comment, rows = DOGS.split("\n", 1)
+        rows = comment + "\n" + rows.replace(" ", "\t")
+        (tmp_path / "deep" / "a.conllu").write_text(rows, encoding="utf-8")
+        ((text, words),) = probing.read_treebank(tmp_path)
+        assert text == "The dogs of my aunt don't chase cats."
+        assert len(words) == 10
+        subject = [probing.Example("Number=Plur", text, "dog")]
+        assert probing.number_examples(text, words, "nsubj") == subject
+        assert probing.number_examples(text, words, "obj")[0].group == "cat"
+        assert probing.depth(words) == 4  # chase > dogs > aunt > my
+
+    def test_groups_are_never_divided(self):
+        examples = []
+        for n in range(600):
+            examples.append(probing.Example("AB"[n % 2], f"{n}", f"noun {n // 6}"))
+        examples += [probing.Example("rare", f"rare {n}") for n in range(9)]
+        parts = probing.divided(examples, [100, 20, 30], random.Random(0), balanced=True)
+        assert [len(part) for part in parts] == [100, 20, 30]
+        groups = [{example.group for example in part} for part in parts]
+        assert not (groups[0] & groups[1] or groups[0] & groups[2] or groups[1] & groups[2])
+        assert [example.label for example in parts[0]].count("A") == 50
+        assert probing.divided(examples, [100, 20, 30], random.Random(0), balanced=True) == parts
+
+    def test_what_is_missing_is_reported(self, tmp_path, capsys):
+        with pytest.raises(EvaluationError, match="conllu files; download a treebank such as"):
+            list(probing.read_treebank(tmp_path))
+        (tmp_path / "a.conllu").write_text("# text = a\n1\ta\n")
+        with pytest.raises(TextError, match=r"a.conllu: row 2 is not CoNLL-U"):
+            list(probing.read_treebank(tmp_path))
+        (tmp_path / "pairs").write_text("a dog\tein Hund\n")
+        tasks = probing.bitext_tasks(str(tmp_path / "pairs"), "de", [3, 2, 1], random.Random(0))
+        assert probing.with_labels(tasks) == {}
+        report = capsys.readouterr().err
+        assert "gender: left out, only for es and fr\n" in report
+        assert "word content: left out, too few sentences for three splits\n" in report
+
+    def test_information_is_printed_for_generative_models_only(self, tmp_path, monkeypatch):
+        (tmp_path / "pairs").write_text("a dog\tun perro\n" * 3)
+        words = ["probing", "p-sp-mini", "--information", str(tmp_path / "pairs")]
+        monkeypatch.setattr(sys, "argv", words)
+        with pytest.raises(EvaluationError, match="the pairs need --lang CODE"):
+            probing.main()
+        monkeypatch.setattr(sys, "argv", [*words, "--lang", "es"])
+        with pytest.raises(EvaluationError, match="p-sp-mini: not from `st-paragram train bgt`"):
+            probing.main()
+        model = GenerativeEncoder.__new__(GenerativeEncoder)
+        monkeypatch.setattr(probing, "load", lambda name: model)
+        monkeypatch.setattr(
+            probing,
+            "information",
+            lambda of, pairs: {"log likelihood": -len(pairs) - (of is model)},
+        )
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            assert probing.main() == 0
+        assert "| p-sp-mini, 3 pairs | nats |" in printed.getvalue()
+        assert "| log likelihood | -4.0 |" in printed.getvalue()
 
 
 class TestSpeed:
@@ -290,25 +397,18 @@ class TestSpeed:
         )
 
     def test_peers_on_little_text(self, in_this_process, tmp_path, monkeypatch):
-        for folder, file, rows in (
-            (
-                "sts2017",
-                "track5.en-en.tsv",
-                zip(graded_pairs()[2], *graded_pairs()[:2], strict=True),
-            ),
-            ("ntrex", "newstest2019-src.eng.txt", held_out_pairs("en", "en")),
-            *(
-                ("ntrex", f"newstest2019-ref.{code}.txt", held_out_pairs("es", "en"))
-                for code in peers.LANGUAGES
-            ),
-        ):
-            (tmp_path / folder).mkdir(exist_ok=True)
-            lines = ("\t".join(map(str, row)) if folder == "sts2017" else row[0] for row in rows)
-            (tmp_path / folder / file).write_text(
-                "".join(f"{line}\n" for line in lines), encoding="utf-8"
-            )
+        (tmp_path / "sts2017").mkdir()
+        (tmp_path / "tatoeba").mkdir()
+        graded = [f"{grade}\t{a}\t{b}" for a, b, grade in zip(*graded_pairs(), strict=True)]
+        lines = ["\t".join(row) for row in held_out_pairs("es", "en")]
+        files = {"sts2017/track5.en-en.tsv": graded}
+        for code in ("ara", "cmn", "deu", "fra", "rus", "spa", "tur"):
+            files[f"tatoeba/{code}-eng.tsv"] = lines
+        for file, rows in files.items():
+            text = "".join(f"{row}\n" for row in rows)
+            (tmp_path / file).write_text(text, encoding="utf-8")
         programs = {name: peers.PROGRAMS[name] for name in ("p-sp-mini", "p-sp-mini, load")}
-        programs["absent"] = (None, "no_such_module", "it", False)
+        programs["absent"] = peers.Peer(None, "no_such_module", "it")
         monkeypatch.setattr(peers, "PROGRAMS", programs)
         words = [
             "--count",
@@ -326,12 +426,12 @@ class TestSpeed:
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
             assert peers.main() == 0
-        assert printed.getvalue().count("| p-sp-mini") == 4 and "absent" not in printed.getvalue()
-        quality = printed.getvalue().split("\n")[-3:-1]
-        assert (
-            quality[0].split("|")[2:] == quality[1].split("|")[2:]
-            and quality[0].split("|")[3] == " - "
-        )
+        assert "absent" not in printed.getvalue()
+        lines = printed.getvalue().split("\n")
+        plain = [line.split("|")[2:] for line in lines if line.startswith("| p-sp-mini |")]
+        piped = [line.split("|")[2:] for line in lines if line.startswith("| p-sp-mini, load |")]
+        assert len(plain) == 4  # speed, size, and two protocols of STS
+        assert plain[1:] == piped[1:]
 
     def test_mining_finds_the_pairs_of_its_peer(
         self, in_this_process, bitext, monkeypatch, tmp_path

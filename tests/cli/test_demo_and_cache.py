@@ -12,6 +12,7 @@ from filelock import FileLock
 
 from st_paragram.cli.main import main
 from st_paragram.core.folders import make_own_folder
+from st_paragram.core.model_directory.find import find
 from st_paragram.runs.training_data import choose_data
 from st_paragram.tools import demo
 
@@ -58,6 +59,7 @@ def test_options_reach_the_page(monkeypatch, capsys, options, expected):
 def test_the_cache_is_listed_and_cleared_but_for_downloads(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("ST_PARAGRAM_CACHE", str(tmp_path))
     choose_data("es", ["built-in"])._built_in_text()
+    find("p-sp-es")
     for path in map(tmp_path.joinpath, STORED):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(bytes(2000))
@@ -65,7 +67,7 @@ def test_the_cache_is_listed_and_cleared_but_for_downloads(tmp_path, monkeypatch
     lines = [line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines()]
     assert [name for name, _ in lines[:-1]] == sorted(
         path.name for path in tmp_path.iterdir()
-    ) and len(lines) == 5
+    ) and len(lines) == 6
     assert [size for name, size in lines[:-1] if name in ("stores", "tasks", "lid")] == [
         "2.0 kB"
     ] * 3

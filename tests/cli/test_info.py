@@ -9,11 +9,14 @@ import json
 
 import numpy as np
 import pytest
+from support.dual_encoder import ARCHITECTURES, new_model
 
 import st_paragram
 from st_paragram import SearchIndex
 from st_paragram.cli.main import main
+from st_paragram.core.encoding.unit_embeddings import count_tokens
 from st_paragram.core.model_directory.configuration import TRAINING_FILE
+from st_paragram.errors import SettingsError
 from st_paragram.learning.models import load_save
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
 from st_paragram.learning.modules.token_embedding import SentencePieceEmbedding
@@ -73,6 +76,61 @@ def test_a_model(model, vocabulary, capsys):
     (model / "model.safetensors").write_bytes(weights[:-4] + np.float32(np.nan).tobytes())
     assert main(["info", "p-sp-xx"]) == 0 and main(["info", "p-sp-xx", "--check"]) == 1
     assert "NaN, infinite" in capsys.readouterr().err
+
+
+def test_unknown_tokens_of_texts(model, lines, tmp_path, vocabulary, capsys):
+    foreign = tmp_path / "foreign.txt"
+    foreign.write_text("\ue000\n\n\ue001 \ue002\n", encoding="utf-8")
+    texts = lines.read_text("utf-8").split("\n")[:-1]
+    tokens = vocabulary.count_tokens(texts)
+    (found,) = described(capsys, model, "--text", f"en:{lines}", f"xx:{foreign}", f"xx:{foreign}")
+    # each unknown word follows the mark of a space
+    assert found["unknown_tokens"] == {
+        "texts": {"en": 50, "xx": 4},
+        "tokens": {"en": tokens.tokens, "xx": 12},
+        "share_unknown": {"en": tokens.unknown / tokens.tokens, "xx": 0.5},
+    }
+    assert main(["info", str(model), "--text", f"xx:{foreign}"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.endswith(
+        "  unknown tokens\n    texts: xx 2\n    tokens: xx 6\n    share unknown\n      xx: 0.5\n"
+    )
+    (tmp_path / "empty.txt").write_text("\n")
+    refused = {
+        f"{model} --text {lines}": f"{lines}: no language; write it before the file, such as es:",
+        f"--text en:{lines}": "--text needs a model; name it before --text",
+        f"{model} --text en:nowhere": "nowhere: No such file",
+        f"{model} --text en:{tmp_path}/empty.txt": "empty.txt: no text; give a file with one text",
+    }
+    for options, message in refused.items():
+        assert main(["info", *options.split()]) == 1
+        assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_unknown_tokens_of_dual_encoders(store, vocabulary, architecture):
+    texts = ["ba \ue000 ce", "fo gu"]
+    counts = count_tokens(new_model(store, architecture), texts, "en")
+    assert counts == vocabulary.count_tokens(texts) and counts.unknown == 1
+
+
+def test_unknown_tokens_of_other_tokenizers(model, lines, store, capsys):
+    class Transformers:
+        all_special_ids = (0,)
+        unk_token_id = 3
+
+        def __call__(self, texts, **_):
+            return {"input_ids": [[3, 5, 3], [6]][: len(texts)]}
+
+    class Model:
+        tokenizer = Transformers()
+
+    assert count_tokens(Model(), ["a", "b"], "en") == (4, 2)
+    Model.tokenizer = None
+    with pytest.raises(SettingsError, match="no single tokenizer"):
+        count_tokens(Model(), ["a"], "en")
+    assert main(["info", str(store.path), "--text", f"en:{lines}"]) == 1
+    assert "is a pair store, not a model; leave --text out" in capsys.readouterr().err
 
 
 def test_a_store(store, vocabulary, capsys):

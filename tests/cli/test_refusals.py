@@ -79,6 +79,13 @@ REFUSED = {
     f"{PREPARE} --output new.h5": "no text; give at least one",
     f"{PREPARE} --text en.txt --output new.h5": "en.txt: row 1 has 1 column",
     f"{PREPARE} --text pairs.tsv --vocab en.txt --output new.h5": "not a sentencepiece model",
+    f"{PREPARE} --text pairs.tsv --columns 1 1 --output new.h5": (
+        "pairs.tsv: column 1 for both languages; name two columns"
+    ),
+    f"{PREPARE} --text pairs.tsv --temperature 0 --output new.h5": "temperature is 0.0; it must",
+    f"{PREPARE} --text pairs.tsv --temperature=-1 --output new.h5": "temperature is -1.0; it must",
+    f"{PREPARE} --text pairs.tsv --temperature nan --output new.h5": "temperature is nan; it must",
+    "train bitext --lang es --data pairs.tsv --columns 1 1": "column 1 for both languages",
     "bitext --lang es --no-download": "no text: --no-download needs --text or --moses",
     "bitext --lang es --corpus Nothing": "Nothing: not in the catalog",
     "embed en.txt --output new.npy --dim 300": "300",
@@ -86,7 +93,7 @@ REFUSED = {
     "align --source en.txt --target empty --output new.tsv": "empty",
     "align --documents list --output new.tsv": "list, row 2: none: No such file",
     "search eval query": "eval: not a search index",
-    "export all-MiniLM-L6-v2 new": "give a path, p-sp-mini, p-sp-base or a hub id (owner/name)",
+    "export all-MiniLM-L6-v2 new": "give a path, p-sp-mini, p-sp-base, p-sp-LANG",
     "evaluate p-sp-mini --queries en.txt": "--queries, --corpus and --qrels belong together",
     "towers p-sp-mini --output new": "nothing to train on",
 }

@@ -13,6 +13,7 @@ import pytest
 from support.data import make_pairs
 
 from st_paragram.cli.main import main
+from st_paragram.core.folders import make_own_folder
 from st_paragram.core.model_directory.record import read_training_record
 from st_paragram.core.pair_store import PairStore
 from st_paragram.core.sample import held_out_pairs, sample_pairs
@@ -252,6 +253,75 @@ def test_pairs_without_english(folder, capsys):
 def write_pairs(path, pairs):
     path.write_text("".join(f"{a}\t{b}\n" for a, b in pairs), encoding="utf-8")
     return str(path)
+
+
+def test_the_plan_of_a_grid_has_its_runs(folder, capsys):
+    command = ["train", "--lang", "es", "--data", "built-in", "--tune", "--plan"]
+    assert main(command) == 0
+    assert capsys.readouterr().out.splitlines()[2:] == [
+        "makes  p-sp-es: the model directory",
+        "       p-sp-es.grid: 9 models, removed when the best model is saved",
+        "with   configuration demo, 20 epochs",
+        "       9 runs: dropout 0.0, 0.1, 0.3 x megabatch_size 60, 100, 140",
+    ]
+    make_own_folder(Path("p-sp-es.grid"))
+    finished = Path("p-sp-es.grid/dropout-0.1-m-60")
+    finished.mkdir()
+    (finished / "training.json").touch()
+    assert main(command) == 1
+    out, err = capsys.readouterr()
+    assert "; it exists with 1 model, so the run needs --resume\n" in out
+    assert "p-sp-es.grid: left by an earlier search; resume it with --resume" in err
+    assert main([*command, "--resume"]) == 0
+    assert "; the run resumes with 1 of them finished\n" in capsys.readouterr().out
+
+
+def test_a_plan_is_shown_before_an_output_is_refused(folder, capsys):
+    model = Path("p-sp-es")
+    model.mkdir()
+    (model / "st_paragram.json").touch()
+    command = ["train", "--lang", "es", "--data", "built-in", "--plan"]
+    assert main(command) == 1
+    out, err = capsys.readouterr()
+    assert "makes  p-sp-es: the model directory, which exists; the run refuses it\n" in out
+    assert "p-sp-es exists; choose another name or give --overwrite\n" in err
+    checkpoint = Path("p-sp-es.checkpoints/checkpoint-30")
+    checkpoint.mkdir(parents=True)
+    settings = asdict(TrainingRun("es", model, ["built-in"]).settings)
+    (checkpoint / "complete.json").write_text(json.dumps({"settings": settings}))
+    command.append("--overwrite")
+    assert main(command) == 1
+    out, err = capsys.readouterr()
+    assert "p-sp-es: the model directory, which exists; it is replaced\n" in out
+    assert "; checkpoint-30 exists, so the run needs --resume\n" in out
+    assert "checkpoint-30: left by an earlier training run; resume it with --resume" in err
+    assert main([*command, "--resume"]) == 0
+    assert "; the run resumes from checkpoint-30\n" in capsys.readouterr().out
+    assert main([*command, "--resume", "--dim", "100"]) == 1
+    assert (
+        "checkpoint-30: started with dim 300, not 100; resume with the same\n"
+        in capsys.readouterr().err
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("--data built-in --device gpu", "device gpu: not available"),
+        ("--data built-in --dev pairs.tsv", "pairs.tsv"),
+        ("--data store.h5 --encoder trigram", "a store of sentencepiece ids, but the encoder"),
+        ("--data built-in --resume", "no complete checkpoint to resume from"),
+    ],
+)
+def test_a_plan_refuses_what_the_run_refuses(folder, store, capsys, options, message):
+    Path("store.h5").symlink_to(store.path)
+    command = ["train", "--lang", "xx" if "store" in options else "es", *options.split()]
+    refusals = []
+    for more in (["--plan"], []):
+        assert main([*command, *more]) == 1
+        refusals.append(capsys.readouterr().err.splitlines()[-1])
+    assert message in refusals[0]
+    assert refusals[0] == refusals[1]
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from st_paragram.core.model_directory.languages import read_languages
 from st_paragram.core.languages import _TABLE, LANGUAGES, MODEL_LANGUAGES
 from st_paragram.core.model_directory.find import SHIPPED_MODELS, shipped_folder
+from st_paragram.core.model_directory.languages import read_languages
 from st_paragram.core.sample import held_out_pairs, sample_pairs
 from st_paragram.core.settings import read_yaml
 

@@ -1,6 +1,7 @@
 """data_prep/muse_data.py: data sets in the columns of the Hub become rows of tasks."""
 
 import json
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -60,3 +61,44 @@ def test_rows_are_those_that_training_reads(tmp_path, monkeypatch, task, example
     (rows,) = read_texts(task_files(folder, task)["zh"], task)
     context, label = " ".join(TEXT.split()) if task == "qa" else "", 1 if task == "nli" else -1
     assert rows == [(*pair, context, label) for pair in expected]
+
+
+@pytest.mark.parametrize(
+    ("task", "lines", "message"),
+    [
+        ("response", '{"turns": ["a"]}', "no column dialog, only turns; response needs dialog"),
+        (
+            "qa",
+            '{"question": "a", "text": "b"}',
+            "no column context, answers, only question, text; qa needs question, context, answers",
+        ),
+        (
+            "nli",
+            '{"premise": "a", "label": 1}',
+            "no column hypothesis, only premise, label; nli needs premise, hypothesis, label",
+        ),
+        ("response", '{"dialog": [1, 2]}', "example 1 does not have the form of response data"),
+        (
+            "qa",
+            '{"question": "a", "context": "b", "answers": "c"}',
+            "example 1 does not have the form of qa data: {'question': 'a'",
+        ),
+        ("nli", "[", "cannot be loaded"),
+        (
+            "nli",
+            '{"premise": "a", "hypothesis": "b", "label": -1}',
+            "no rows of nli in 1 examples; check --id-prefix and --split",
+        ),
+    ],
+)
+def test_other_data_are_refused_in_one_line(tmp_path, monkeypatch, capsys, task, lines, message):
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "hub"))
+    path = tmp_path / "examples.jsonl"
+    path.write_text(lines + "\n", encoding="utf-8")
+    command = ["muse_data", task, "xx", str(path), "--output", str(tmp_path / task)]
+    monkeypatch.setattr(sys, "argv", command)
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_path(str(SCRIPT), run_name="__main__")
+    errors = [line for line in capsys.readouterr().err.splitlines() if "muse_data:" in line]
+    assert ended.value.code == 1 and errors[-1].startswith(f"muse_data: {path}: {message}")
+    assert not (tmp_path / task).exists()

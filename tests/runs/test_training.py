@@ -114,7 +114,7 @@ def test_training_equals_the_plain_reference(
         num_train_epochs=2,
         anneal_interval=10,
         seed=1,  # with 42 two candidates tie to the last bit, and either choice is right
-        negatives_from_both_sides=both_sides,
+        negatives="both" if both_sides else "opposite",
         mask_duplicates=mask_duplicates,
         **HOW[how],
     )
@@ -151,13 +151,19 @@ def test_schedules_of_the_rate_equal_the_plain_reference(tmp_path, half, plainly
 
 @BOTH
 @pytest.mark.parametrize(
-    ("dropout", "precision", "taught"), [(0.0, "float32", True), (0.2, "auto", False)]
+    ("dropout", "precision", "negatives", "taught"),
+    [
+        (0.0, "float32", "opposite", True),
+        (0.2, "auto", "opposite", False),
+        (0.0, "float32", "random", False),
+    ],
 )
 def test_resume_in_the_middle_of_a_mega_batch_is_exact(
-    tmp_path, half, teacher, how, dropout, precision, taught
+    tmp_path, half, teacher, how, dropout, precision, negatives, taught
 ):
     """In the second epoch."""
     settings = {"dropout": dropout, "max_steps": 90, "mining_precision": precision, **HOW[how]}
+    settings["negatives"] = negatives
     settings |= {"lr_scheduler_type": "linear", "warmup_steps": 0.1, "anneal_interval": 10}
     settings |= {"teacher": str(teacher) if taught else ""}
     whole = make_trainer(tmp_path / "whole", half, **settings)

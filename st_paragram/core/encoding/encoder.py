@@ -56,8 +56,8 @@ class Encoder:
         """Open a model.
 
         Args:
-            model: Path, `p-sp-mini`, `p-sp-base`, a hub id `owner/name` or `owner/name@revision`,
-                or the parts of a model.
+            model: Path, `p-sp-mini`, `p-sp-base`, `p-sp-es` (ar, de, es, fr, ru, tr, zh), a hub id
+                `owner/name` or `owner/name@revision`, or the parts of a model.
             truncate_dim: Number of first dimensions to load; None: all.
             num_threads: Number of threads; None: `OMP_NUM_THREADS`, or the number of cores.
         """
@@ -159,15 +159,7 @@ class Encoder:
         The rows are (n, D) and (m, D), and the result is (n, m). `similarity_fn_name` may also be
         dot, euclidean or manhattan; the last two are negated distances.
         """
-        name = self.similarity_fn_name
-        if name not in SIMILARITIES:
-            raise SettingsError(f"unknown similarity {name!r}; choose {', '.join(SIMILARITIES)}")
-        a = np.atleast_2d(np.asarray(a, dtype=np.float32))
-        b = np.atleast_2d(np.asarray(b, dtype=np.float32))
-        if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[1]:
-            raise SettingsError(
-                f"vectors have shapes {a.shape} and {b.shape}; give rows of equal dimension"
-            )
+        name, a, b = self._compared(a, b)
         if name == "manhattan":
             distances = np.empty((len(a), len(b)), np.float32)
             for number, row in enumerate(a):
@@ -181,6 +173,27 @@ class Encoder:
             return products
         squares = np.einsum("nd,nd->n", a, a)[:, None] + np.einsum("md,md->m", b, b)
         return -np.sqrt(np.maximum(squares - 2 * products, 0))
+
+    def similarity_pairwise(self, a: Any, b: Any) -> NDArray[np.float32]:
+        """Compute the model's similarity of each row of `a` and the same row of `b`.
+
+        The rows are (n, D) and (n, D), and the result is (n,). With the cosine, it scores pairs of
+        sentences as in figure 1 of P-SP (EMNLP 2022).
+
+        Raises:
+            SettingsError: `a` and `b` have different numbers of rows or dimensions.
+        """
+        name, a, b = self._compared(a, b)
+        if len(a) != len(b):
+            raise SettingsError(f"{len(a)} and {len(b)} vectors; give pairs, as many of both")
+        if name == "manhattan":
+            return -np.abs(a - b).sum(axis=1)
+        if name == "euclidean":
+            return -np.linalg.norm(a - b, axis=1)
+        if name == "cosine":
+            a = normalize(a.copy())
+            b = normalize(b.copy())
+        return np.einsum("nd,nd->n", a, b)
 
     def tokenize(self, texts: Any) -> list[list[str]]:
         """Split each text into the pieces that have an embedding; a string counts as one text."""
@@ -237,6 +250,19 @@ class Encoder:
             f"Encoder({len(table):,} {self.tokenizer.kind} ids, {table.dimension} dimensions,"
             f" {table.kind.value})"
         )
+
+    def _compared(self, a: Any, b: Any) -> tuple[str, Vectors, Vectors]:
+        """Return the name of the similarity, and two sets of vectors as rows of one dimension."""
+        name = self.similarity_fn_name
+        if name not in SIMILARITIES:
+            raise SettingsError(f"unknown similarity {name!r}; choose {', '.join(SIMILARITIES)}")
+        a = np.atleast_2d(np.asarray(a, dtype=np.float32))
+        b = np.atleast_2d(np.asarray(b, dtype=np.float32))
+        if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[1]:
+            raise SettingsError(
+                f"vectors have shapes {a.shape} and {b.shape}; give rows of equal dimension"
+            )
+        return name, a, b
 
     def _tokenizer(self, language: str | None) -> Tokenizer:
         if language is None:

@@ -8,10 +8,11 @@ that of the mark for a space and of signs, and says nothing about it.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +20,15 @@ from numpy.typing import NDArray
 from st_paragram.core.encoding.embed import list_of_texts
 from st_paragram.core.encoding.models import TextEncoder
 from st_paragram.core.quantization import Vectors
-from st_paragram.core.tokenizers.base import LETTERS, NO_TEXT, Tokenizer, has_letter, kind_of
-from st_paragram.errors import ModelDirectoryError
+from st_paragram.core.tokenizers.base import (
+    LETTERS,
+    NO_TEXT,
+    TokenCounts,
+    Tokenizer,
+    has_letter,
+    kind_of,
+)
+from st_paragram.errors import ModelDirectoryError, SettingsError
 
 # Texts without a known token: no character, and a character of private use
 _WITHOUT_TOKEN = ["", "\ue000"]
@@ -108,6 +116,39 @@ def known_texts(encoder: TextEncoder, texts: Sequence[str]) -> Mask:
     if tokenizer is None:
         return unit_embeddings(encoder, texts).known
     return known_to(tokenizer, texts)
+
+
+def count_tokens(encoder: TextEncoder, texts: Sequence[str], language: str) -> TokenCounts:
+    """Count the tokens of texts in a language, and the tokens that a model does not know.
+
+    Raises:
+        SettingsError: The model has no tokenizer, or two, of this package or of transformers; or
+            its two vocabularies are for other languages.
+    """
+    from st_paragram.core.tokenizers.bilingual import BilingualTokenizer
+
+    tokenizer = _tokenizer(encoder)
+    if tokenizer is None:
+        raise SettingsError(
+            "the model has no single tokenizer whose unknown tokens can be counted; give another"
+            " model"
+        )
+    if isinstance(tokenizer, BilingualTokenizer):
+        tokenizer = tokenizer.in_language(language)
+    if isinstance(tokenizer, Tokenizer):
+        return tokenizer.count_tokens(texts)
+    rows = tokenizer(list(texts), add_special_tokens=False, verbose=False)["input_ids"]
+    ids = list(chain.from_iterable(rows))
+    return TokenCounts(len(ids), ids.count(_unknown_id(tokenizer)))
+
+
+def _unknown_id(tokenizer: Any) -> int | None:
+    """Return the unknown id of a tokenizer of transformers; None if it knows all text."""
+    if tokenizer.unk_token_id is not None or not tokenizer.is_fast:
+        return cast("int | None", tokenizer.unk_token_id)
+    # this package's transformers have one without declaring it
+    model = json.loads(tokenizer.backend_tokenizer.to_str())["model"]
+    return cast("int | None", model.get("unk_id"))
 
 
 def known_to(tokenizer: Any, texts: Sequence[str]) -> Mask:

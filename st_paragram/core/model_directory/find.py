@@ -4,24 +4,36 @@ from __future__ import annotations
 
 import logging
 import re
+from functools import cache
 from pathlib import Path
 
+from st_paragram.core.extras import installed_version
+from st_paragram.core.files import digest, file_digest
+from st_paragram.core.folders import cache_folder, make_own_folder, writable_cache
+from st_paragram.core.languages import MODEL_LANGUAGES
 from st_paragram.core.model_directory.configuration import (
     CONFIG_FILE,
     MODULES_FILE,
     STOCK_CONFIG_FILE,
+    WEIGHTS_FILE,
     files_of,
 )
-from st_paragram.errors import ModelDirectoryError, one_line
+from st_paragram.core.outputs import output_lock
+from st_paragram.errors import ModelDirectoryError, ParagramError, one_line
 
 logger = logging.getLogger(__name__)
 
 SHIPPED = "p-sp-mini"  # the default model
-SHIPPED_MODELS = (SHIPPED, "p-sp-base")  # included in the package
+WHOLE = "p-sp-base"  # the model that p-sp-es is part of
+SHIPPED_MODELS = (SHIPPED, WHOLE)  # included in the package
+_LANGUAGES = MODEL_LANGUAGES[1:]  # without English
+#: Name of a model of English and another language -> its languages.
+LANGUAGE_MODELS = {f"p-sp-{language}": ("en", language) for language in _LANGUAGES}
 _ADVICE = (
-    f"give a path, {', '.join(SHIPPED_MODELS)} or a hub id (owner/name), or train one with"
-    " `st-paragram train`"
+    f"give a path, {', '.join(SHIPPED_MODELS)}, p-sp-LANG ({', '.join(_LANGUAGES)}) or a hub id"
+    " (owner/name), or train one with `st-paragram train`"
 )
+_MODELS = "models"  # folder in the cache for models of some languages
 HUB_ID = re.compile(r"(\w[\w.-]*/\w[\w.-]*)(?:@(.+))?")
 _COMMIT = re.compile("[0-9a-f]{40}")
 
@@ -29,7 +41,8 @@ _COMMIT = re.compile("[0-9a-f]{40}")
 def find(name: str | Path) -> Path:
     """Return the directory of a model.
 
-    The name is a path, `p-sp-mini`, `p-sp-base`, or a hub id `owner/name[@revision]`.
+    The name is a path, `p-sp-mini`, `p-sp-base`, `p-sp-es` or another name of `LANGUAGE_MODELS`,
+    or a hub id `owner/name[@revision]`. A folder of that name comes first.
     """
     name = str(name)
     path = Path(name).expanduser()
@@ -37,6 +50,8 @@ def find(name: str | Path) -> Path:
         return path
     if name in SHIPPED_MODELS:
         return shipped_folder(name)
+    if name in LANGUAGE_MODELS and not path.exists():
+        return _cut(name)
     if path.is_file():
         raise ModelDirectoryError(
             f"{path} is a file, but a model directory is expected; name its folder"
@@ -49,6 +64,44 @@ def find(name: str | Path) -> Path:
 def shipped_folder(name: str = SHIPPED) -> Path:
     """Return the folder of an included model, without the files for plain sentence-transformers."""
     return Path(__file__).with_name("shipped") / name
+
+
+def _cut(name: str) -> Path:
+    """Return the folder of a model of `LANGUAGE_MODELS`, the same as `st-paragram get` writes.
+
+    It is cut out of p-sp-base at the first use, and kept in the cache.
+    """
+    from st_paragram.core.model_directory import languages
+
+    whole = shipped_folder(WHOLE)
+    sources = [file_digest(whole / file) for file in (WEIGHTS_FILE, languages.FILE)]
+    try:
+        own_folder = cache_folder() / _MODELS / f"{name}-{digest(installed_version(), sources)}"
+        folder = own_folder / name
+        if not folder.is_dir():
+            writable_cache(_MODELS)
+            with output_lock(own_folder, wait=True):  # two processes may need the model at once
+                make_own_folder(own_folder)
+                if not folder.is_dir():
+                    languages.write_model(whole, folder, LANGUAGE_MODELS[name])
+    except (ParagramError, OSError) as error:
+        raise ModelDirectoryError(
+            f"no folder {name}, and no place for the model: {one_line(error)}; write it with"
+            f" `st-paragram get {name}`"
+        ) from error
+    _log_cut(name)
+    return folder
+
+
+@cache
+def _log_cut(name: str) -> None:
+    """Log, once in a process, that a model is not from a folder of this name."""
+    logger.info(
+        "no folder %s; using %s with the pieces of %s",
+        name,
+        WHOLE,
+        " and ".join(LANGUAGE_MODELS[name]),
+    )
 
 
 def default_model() -> str:

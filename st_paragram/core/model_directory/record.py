@@ -42,6 +42,16 @@ class TranslationScore:
 
 
 @dataclass(frozen=True)
+class TaskScore:
+    """The share of held-out rows of a task that a model gets right, 0 .. 1."""
+
+    task: str  # with the language, such as "qa en"
+    rows: int
+    model: str
+    accuracy: float
+
+
+@dataclass(frozen=True)
 class TrainingRecord:
     """Description of a training run."""
 
@@ -61,6 +71,8 @@ class TrainingRecord:
     history: Sequence[Mapping[str, float]] = field(default_factory=list)
     # task, such as "qa en", -> pairs; without translation
     tasks: Mapping[str, int] = field(default_factory=dict)
+    # on held-out rows of tasks, if any
+    task_scores: Sequence[TaskScore] = field(default_factory=list)
     # why the trained weights were discarded; then the scores are those of the initial weights
     discarded: str = ""
 

@@ -180,6 +180,10 @@ def with_columns(
                 f"{source.name}: has languages instead of columns; leave --columns out"
             )
         names = columns[0] if len(columns) == 1 else columns[number]
+        if names[0] == names[1] and len(source.paths) == 1:
+            raise SettingsError(
+                f"{source.name}: column {names[0]} for both languages; name two columns"
+            )
         named.append(replace(source, columns=tuple(names)))
     return named
 

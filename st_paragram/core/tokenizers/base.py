@@ -46,6 +46,7 @@ class Encoded(NamedTuple):
     ids: NDArray[Any]
     offsets: NDArray[np.int64]
     cut: int
+    tokens: int = 0  # number of ids before unknown ids were dropped, if it was counted
 
     @classmethod
     def of(
@@ -57,7 +58,14 @@ class Encoded(NamedTuple):
             cut = int((counts > max_length).sum())
             ids, counts = truncate(ids, counts, max_length)
         known_ids, offsets = drop_unknown(ids, counts, unknown_id)
-        return cls(known_ids, offsets, cut)
+        return cls(known_ids, offsets, cut, tokens=len(ids))
+
+
+class TokenCounts(NamedTuple):
+    """Numbers of tokens of texts."""
+
+    tokens: int
+    unknown: int  # of these tokens
 
 
 class Tokenizer(ABC):
@@ -100,6 +108,12 @@ class Tokenizer(ABC):
             raise SettingsError(f"{short(texts)} is one text; give a list of texts")
         encoded = self.encode_normalized(self.prepared(texts), max_length, num_threads)
         return encoded.ids, encoded.offsets
+
+    def count_tokens(self, texts: Sequence[str]) -> TokenCounts:
+        """Count the tokens of texts, including unknown tokens."""
+        encoded = self.encode_normalized(self.prepared(texts))
+        known = int((encoded.ids != self.unknown_id).sum())
+        return TokenCounts(encoded.tokens, encoded.tokens - known)
 
     def encode_rows(
         self, texts: Sequence[str], max_length: int | None = None, num_threads: int = 1

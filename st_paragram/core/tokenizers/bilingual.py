@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from st_paragram.core.tokenizers.base import Encoded, Tokenizer
+from st_paragram.core.tokenizers.base import Encoded, TokenCounts, Tokenizer
 from st_paragram.core.tokenizers.character_trigrams import CharacterTrigramTokenizer
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
 from st_paragram.core.tokenizers.words import WordTokenizer
@@ -169,6 +169,10 @@ class BilingualTokenizer(Tokenizer):
     def prepared(self, texts: Sequence[str]) -> list[str]:
         """Prepare texts with the tokenizer of the chosen language."""
         return self._vocabulary.tokenizer.prepared(texts)
+
+    def count_tokens(self, texts: Sequence[str]) -> TokenCounts:
+        """Count the tokens of texts in the chosen language."""
+        return self._vocabulary.tokenizer.count_tokens(texts)
 
     def encode_normalized(
         self, texts: list[str], max_length: int | None = None, num_threads: int = 1

@@ -38,7 +38,14 @@ from numpy.typing import DTypeLike, NDArray
 
 from st_paragram.core.extras import require
 from st_paragram.core.native import kernels
-from st_paragram.core.tokenizers.base import LETTERS, Encoded, FlatIds, Tokenizer, valid
+from st_paragram.core.tokenizers.base import (
+    LETTERS,
+    Encoded,
+    FlatIds,
+    TokenCounts,
+    Tokenizer,
+    valid,
+)
 from st_paragram.core.tokenizers.character_map import with_rules
 from st_paragram.core.tokenizers.characters import CHARACTERS
 from st_paragram.core.tokenizers.flat_ids import drop_unknown, starts, take
@@ -149,6 +156,13 @@ class SentencePieceTokenizer(Tokenizer):
         """Encode texts like `encode`, with ids int32, which the compiled means read."""
         encoded = self.encode_normalized(self.prepared(texts), max_length, num_threads, np.int32)
         return encoded.ids, encoded.offsets
+
+    def count_tokens(self, texts: Sequence[str]) -> TokenCounts:
+        """Count the tokens of texts, including unknown and dropped tokens."""
+        prepared = [valid(text) for text in self.prepared(texts)]
+        encoded = self._encode_whole(prepared, None, 1, np.int64)  # compiled code does not count
+        is_known = (encoded.ids != self.unknown_id) & ~self._is_dropped[encoded.ids]
+        return TokenCounts(encoded.tokens, encoded.tokens - int(is_known.sum()))
 
     def encode_normalized(
         self,

@@ -13,6 +13,7 @@ from typing import Any
 
 from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
+from torch.distributions import Normal
 
 from st_paragram.families.bgt.latent_decoder import LatentDecoder
 from st_paragram.families.bgt.settings import Side
@@ -36,6 +37,11 @@ class Gaussian:
     def sample(self, noise: Tensor) -> Tensor:
         """Sample (B, k) by reparameterization; `noise`, (B, k), is drawn from N(0, I)."""
         return self.mean + (0.5 * self.log_variance).exp() * noise
+
+    def log_density(self, samples: Tensor) -> Tensor:
+        """Compute log q of samples, (B, k) or one (k,) for all sentences, in nats, (B,)."""
+        deviation = (0.5 * self.log_variance).exp()
+        return Normal(self.mean, deviation).log_prob(samples).sum(1)
 
     def divergence(self) -> Tensor:
         """Compute KL(q || N(0, I)) in nats, (B,)."""

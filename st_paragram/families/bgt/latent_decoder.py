@@ -1,8 +1,8 @@
 """A transformer decoder that generates a sentence from a latent vector, which enters in two places.
 
-Source: EMNLP 2020, section 3 and table 5. "Attention": in place of a translation model's attention
-to the source, a layer adds W [x; z] + b to its state x. "Logit": the logits are E [z; h]. Both are
-sums of a part for x or h and a part for z, which is computed once per sentence.
+Source: EMNLP 2020, section 2 and appendix A (table 5). "Attention": in place of a translation
+model's attention to the source, a layer adds W [x; z] + b to its state x. "Logit": the logits are
+E [z; h]. Both are sums of a part for x or h and a part for z, which is computed once per sentence.
 """
 
 from __future__ import annotations

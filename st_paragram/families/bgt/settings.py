@@ -62,7 +62,7 @@ def other(side: Side) -> Side:
 class GenerativeSettings:
     """Settings of a training run of a generative model.
 
-    The defaults are the paper's (EMNLP 2020, section 4).
+    The defaults are the paper's (EMNLP 2020, section 4). The dropout is that of the authors' code.
     """
 
     family: ClassVar[str] = "bgt"
@@ -191,7 +191,7 @@ NEEDED = "generate needs a directory made by `st-paragram train bgt`"
 
 @settings
 class GenerationSettings:
-    """Settings of generation; EMNLP 2020 uses a beam of 5 and at most 200 pieces."""
+    """Settings of generation; beam and length are those of the authors' code."""
 
     beam: int = setting(
         5, "beam width: hypotheses kept at each step; 1: always the best next piece", ge=1

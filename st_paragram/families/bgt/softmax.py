@@ -1,7 +1,7 @@
 """The softmax over the vocabulary: logits of all ids or of some, and their cross-entropy.
 
 Logits are E_h h + E_z z, where h belongs to a token and z to its sentence. This is E [z; h], the
-"Logit" injection of EMNLP 2020, with the part for z computed once per sentence.
+"Logit" injection of EMNLP 2020 (appendix A), with the part for z computed once per sentence.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The objectives of EMNLP 2020: the evidence lower bound of a pair, and translation.
 
 For a pair (x_a, x_b), with z_s inferred from one side, z_a from x_a and z_b from x_b (equation 2 of
-the paper, with the translation term of its section 3.2; here as losses in nats):
+the paper, with the translation term of its section 4.2; here as losses in nats):
 
     - log p(x_a | z_a, z_s) - log p(x_b | z_b, z_s) + beta (KL_s + KL_a + KL_b)
     - w [log p(x_b | mean of z_s of x_a) + log p(x_a | mean of z_s of x_b)]

@@ -7,15 +7,19 @@ from collections import defaultdict
 from typing import Any
 
 import torch
+from sentence_transformers.sentence_transformer.evaluation import SequentialEvaluator
 from torch import Tensor
 
+from st_paragram.core.formatting import listed
 from st_paragram.core.pair_store import PairStore
 from st_paragram.errors import SettingsError
+from st_paragram.families.muse.development import TaskAccuracy, hold_out
 from st_paragram.families.muse.losses import DualEncoderTasks
 from st_paragram.families.muse.sampler import TaskSampler
 from st_paragram.families.muse.sentence_transformers_encoder import DualEncoder
 from st_paragram.families.muse.settings import DualEncoderSettings, MuseData
 from st_paragram.families.muse.task_rows import all_rows
+from st_paragram.learning.models.card import AFTER
 from st_paragram.learning.training.batch_order import seed_of
 from st_paragram.learning.training.trainer import StoreTrainer, StoreTrainingArguments
 
@@ -45,23 +49,31 @@ class DualEncoderTrainer(StoreTrainer):
 
         `kwargs` are for `StoreTrainer`.
         """
-        self.rows = all_rows(store, more.tasks, more.languages, settings)
-        if not self.rows:
+        parts = all_rows(store, more.tasks, more.languages, settings)
+        if not parts:
             raise SettingsError(
                 "no task has both data and a share of the steps; add data, or change the shares"
             )
+        self.rows, held_out = hold_out(parts, settings.held_out)
         self.sampler = TaskSampler(self.rows, settings)
         self._steps = settings.steps
         self._sums: dict[str, Any] = defaultdict(float)  # since the last line of the log
         self._task_steps: dict[str, int] = defaultdict(int)
         loss = DualEncoderTasks(model, settings)
+        self.accuracy = TaskAccuracy(loss, held_out, settings.batch_size)
         super().__init__(model, args, store, loss, **kwargs)
+        if self.evaluator is not None and held_out:
+            evaluators = [self.evaluator, self.accuracy]
+            self.evaluator = SequentialEvaluator(evaluators, lambda scores: scores[0])
+        self.task_scores = self.accuracy.scores
         self.task_sizes = {rows.name: len(rows) for rows in self.rows if rows.digest}
         model.trained_on({rows.task for rows in self.rows})
         parameters = sum(parameter.numel() for parameter in loss.parameters())
         logger.info(f"{parameters:,} parameters; shares of the steps:")
         for rows, probability in zip(self.rows, self.sampler.probabilities, strict=True):
             logger.info(f"  {rows.name}: {len(rows):,} pairs, {probability:.1%} of the steps")
+        sizes = [f"{len(rows):,} of {rows.name}" for rows in held_out]
+        logger.info(f"held-out rows: {listed(sizes) or 'none'}")
 
     @property
     def batches_per_epoch(self) -> int:
@@ -73,6 +85,13 @@ class DualEncoderTrainer(StoreTrainer):
         """Return the digests of the store and the files, and their numbers of rows."""
         files = [[rows.digest, len(rows)] for rows in self.rows if rows.digest]
         return super().contents + files
+
+    def train(self, *args: Any, **kwargs: Any) -> Any:
+        """Train like `StoreTrainer`, and score the held-out rows before and after."""
+        self.accuracy.measure("before training")  # a checkpoint is not loaded yet
+        output = super().train(*args, **kwargs)
+        self.accuracy.measure(AFTER)
+        return output
 
     def make_step(self, step: int) -> tuple[Tensor, int]:
         """Run the forward and backward pass of a batch."""

@@ -16,7 +16,7 @@ from st_paragram.families.muse.sentence_transformers_encoder import DualEncoder,
 from st_paragram.families.muse.settings import DualEncoderSettings
 from st_paragram.families.muse.task_rows import TaskBatch
 from st_paragram.families.muse.towers import DOCUMENT, QUERY, context_vectors, through
-from st_paragram.learning.papers import MUSE
+from st_paragram.learning.papers import ADDITIVE_MARGIN
 from st_paragram.learning.training.text_labels import labels_of_features, text_labels
 
 
@@ -24,7 +24,8 @@ class DualEncoderRankingLoss(nn.Module):
     """Additive-margin softmax over the pairs of a batch.
 
     Source: Yang et al., IJCAI 2019, "Improving Multilingual Sentence Embedding using Bi-directional
-    Dual Encoder with Additive Margin Softmax", which ACL 2020 also uses.
+    Dual Encoder with Additive Margin Softmax". The authors of multilingual USE (ACL 2020) say in
+    its announcement that they use it; their paper does not state the loss.
 
     The columns of the data set are x and y: translations, or questions and their answers. The
     logits are cosines times `scale`, after subtracting the margin from the cosines of pairs. The
@@ -98,7 +99,7 @@ class DualEncoderRankingLoss(nn.Module):
     @property
     def citation(self) -> str:
         """BibTeX for the model card."""
-        return MUSE.bibtex
+        return ADDITIVE_MARGIN.bibtex
 
 
 def ranking_loss(
@@ -140,7 +141,7 @@ class DualEncoderTasks(nn.Module):
 
     Translations are compared as sentences, in both directions. Questions and utterances go through
     one tower, answers (with their contexts) and responses through the other, and each question's
-    answer must be found. Inference is classified (ACL 2020, section 2). The setting `margin`
+    answer must be found. Inference is classified (ACL 2020, section 3.1). The setting `margin`
     applies to translations, `qa_margin` to answers and responses.
     """
 

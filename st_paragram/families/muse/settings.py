@@ -75,6 +75,13 @@ class DualEncoderSettings:
         ge=0,
         le=1,
     )
+    held_out: float = setting(
+        0.1,
+        "share of each task's rows to score the model on instead of training, at most about 1,000"
+        " per language; 0: none",
+        ge=0,
+        lt=0.5,
+    )
     batch_size: int = setting(256, "pairs per batch, all of one task and language", ge=2)
     length_buckets: int = setting(
         4, "batches drawn together and sorted by length, to reduce padding", ge=1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
@@ -21,6 +21,7 @@ from st_paragram.core.tokenizers.base import FlatIds, Tokenizer
 from st_paragram.core.tokenizers.flat_ids import starts
 from st_paragram.errors import TextError
 from st_paragram.families.muse.tasks import read_texts, task_files
+from st_paragram.learning.training.text_labels import text_labels
 from st_paragram.tools.cleaning.known_sentences import KnownSentences
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ class TaskRows:
 
     Attributes:
         language: Language of both sides; for translations, the language other than English.
-        numbers: Rows of a store in this language, uint32 (n,); None: all rows.
+        numbers: Rows of `data` that count, uint32 (n,); None: all rows.
         digest: Digest that identifies the rows of a file; empty for translations.
     """
 
@@ -75,9 +76,9 @@ class TaskRows:
 
     def batch(self, rows: NDArray[np.int64]) -> TaskBatch:
         """Return the batch of some rows, int64 (n,)."""
+        if self.numbers is not None:
+            rows = self.numbers[rows].astype(np.int64)
         if isinstance(self.data, PairStore):
-            if self.numbers is not None:
-                rows = self.numbers[rows].astype(np.int64)
             return TaskBatch(self.task, self.data.take("a", rows), self.data.take("b", rows))
         table: pa.Table = self.data.with_format("arrow")[rows].combine_chunks()
         first = _flat_ids(table, "first")
@@ -88,6 +89,16 @@ class TaskRows:
             labels = table["label"].to_numpy().astype(np.int64)
             return TaskBatch(self.task, first, second, labels=labels)
         return TaskBatch(self.task, first, second)
+
+    def select(self, rows: NDArray[np.int64]) -> TaskRows:
+        """Return some of the rows, int64 (m,)."""
+        numbers = rows if self.numbers is None else self.numbers[rows]
+        return replace(self, numbers=numbers.astype(np.uint32))
+
+    def text_labels(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Label the texts of both sides of some rows, int64 (n,) each; see `text_labels`."""
+        batch = self.batch(rows)
+        return text_labels(*batch.first), text_labels(*batch.second)
 
     def lengths(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Count the ids of both sides together for some rows, int64 (n,)."""

@@ -57,7 +57,7 @@ class TaskHeads(nn.Module):
     An answer's first layer is u + tanh(W u + V (c - u) + b) with the answer u and its context c,
     both unit vectors. Without a context, c = u, which gives the layer of `Router`. So a context
     adds only V, which is initialized to 0. The classifier reads (u, v, |u - v|, u * v), as in the
-    paper (ACL 2020, section 2).
+    paper (ACL 2020, section 3.1).
     """
 
     def __init__(self, dim: int, contexts: bool = True) -> None:

@@ -1,8 +1,8 @@
 """Training of towers and an inference classifier on the vectors of a finished encoder.
 
-Source: ACL 2020, section 2. The encoder's vectors are computed once and never change, so an epoch
-takes seconds. Held-out rows are scored after each epoch, and the best epoch is kept; if no epoch
-improves the score, the initial weights are kept.
+The tasks are those of ACL 2020, section 3.1. The encoder's vectors are computed once and never
+change, so an epoch takes seconds. Held-out rows are scored after each epoch, and the best epoch is
+kept; if no epoch improves the score, the initial weights are kept.
 """
 
 from __future__ import annotations

@@ -24,8 +24,7 @@ class MarginHardNegativeLoss(nn.Module):
     sentences of the batch's other side; or (s, t, t', s'), where the negatives of s and of t are
     given, as mined by `MegaBatchTrainer`.
 
-    For embeddings that can be truncated, train with sentence-transformers' trainer and wrap this
-    loss in its `MatryoshkaLoss`.
+    For embeddings that can be truncated, wrap this loss in sentence-transformers' `MatryoshkaLoss`.
 
     Example:
         >>> import st_paragram

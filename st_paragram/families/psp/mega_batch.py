@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 
 import numpy as np
@@ -16,6 +16,8 @@ from st_paragram.learning.training.text_labels import text_labels
 
 Ids = NDArray[np.int32]
 Rows = NDArray[np.int64]
+
+_DRAWS = 50  # attempts to draw a random negative that is allowed
 
 
 @dataclass(frozen=True)
@@ -92,6 +94,28 @@ class MegaBatchTexts:
             sentences = np.concatenate([2 * rows, 2 * rows + 1])
             ids = scrambled(ids, offsets, sentences, scramble, seed=seed, epoch=mega.epoch)
         return cls(mega, ids, offsets, rows, labels, columns=np.empty((4, 0), np.int64))
+
+    def with_negatives(self, of_s: Rows, of_t: Rows) -> MegaBatchTexts:
+        """Return these texts with the negatives of s and of t, sentences (n,) and (n,)."""
+        pairs = np.arange(len(self.rows))
+        return replace(self, columns=np.stack([pairs, pairs + len(pairs), of_s, of_t]))
+
+    def with_random_negatives(self, seed: int, labels: Rows) -> MegaBatchTexts:
+        """Draw negatives from the opposite side, by the seed and the place of the mega-batch.
+
+        As in `hardest_negatives`, pairs that share one of their labels, (k, n), are never each
+        other's negatives, and without candidates, a sentence gets its own partner.
+        """
+        generator = np.random.default_rng([seed, self.mega.epoch, self.mega.start])
+        pairs = np.arange(len(self.rows))
+        negatives = np.stack([pairs, pairs])
+        for side in negatives:
+            for _ in range(_DRAWS):
+                missing = pairs[side == pairs]
+                drawn = generator.integers(len(pairs), size=len(missing))
+                is_excluded = (labels[:, None, missing] == labels[:, drawn]).any((0, 1))
+                side[missing] = np.where(is_excluded, missing, drawn)
+        return self.with_negatives(negatives[0] + len(pairs), negatives[1])
 
     def take(self, sentences: Rows) -> tuple[Ids, Rows]:
         """Return ids, int32 (total,), and offsets, int64 (B + 1,), of B sentences in any order."""

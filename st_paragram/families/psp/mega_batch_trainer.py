@@ -24,6 +24,7 @@ from st_paragram.errors import SettingsError, StoreError
 from st_paragram.families.psp.compiled_adam import CompiledAdam
 from st_paragram.families.psp.dataset_store import store_of
 from st_paragram.families.psp.hardest_negatives import Precision, hardest_negatives
+from st_paragram.families.psp.loss_columns import column_count
 from st_paragram.families.psp.margin_hard_negative import MarginHardNegativeLoss, margin_loss
 from st_paragram.families.psp.mega_batch import MegaBatch, MegaBatchTexts, Rows, mega_batches
 from st_paragram.families.psp.settings import TrainingSettings
@@ -49,8 +50,9 @@ class MegaBatchTrainingArguments(StoreTrainingArguments):
     Args:
         megabatch_size: Maximum M, in mini-batches; the paper tunes over 60, 100, 140.
         anneal_interval: Mini-batches between increments of M; 0: maximum M from the start.
-        negatives_from_both_sides: Search all sentences of the mega-batch for negatives
-            (paraphrases), instead of only the opposite side (bitext).
+        negatives: Search the sentences of the opposite side for negatives ("opposite", for bitext),
+            or of both sides ("both", for paraphrases), or draw them from the opposite side
+            ("random", for comparisons).
         mask_duplicates: Pairs that share a text are never each other's negatives. False: as in the
             authors' code.
         scramble: Probability of shuffling a sentence's ids, see `mega_batch.scrambled`.
@@ -73,7 +75,7 @@ class MegaBatchTrainingArguments(StoreTrainingArguments):
     learning_rate: float = _DEFAULTS.learning_rate
     megabatch_size: int = _DEFAULTS.megabatch_size
     anneal_interval: int = _DEFAULTS.anneal_interval
-    negatives_from_both_sides: bool = False
+    negatives: str = _DEFAULTS.negatives
     mask_duplicates: bool = True
     scramble: float = 0.0
     compiled_step: bool = True
@@ -86,6 +88,7 @@ class MegaBatchTrainingArguments(StoreTrainingArguments):
         values: Any = {
             "megabatch_size": self.megabatch_size,
             "anneal_interval": self.anneal_interval,
+            "negatives": self.negatives,
             "scramble": self.scramble,
             "mining_precision": self.mining_precision,
             "teacher": self.teacher,
@@ -98,7 +101,7 @@ class MegaBatchTrainingArguments(StoreTrainingArguments):
 class MegaBatchTrainer(StoreTrainer):
     """Train on pairs: mine a mega-batch's negatives with frozen parameters, then make its steps.
 
-    Source: EMNLP 2022, sections 2 and 3. The mini-batches, the mega-batches and the permutation of
+    Source: EMNLP 2022, section 3. The mini-batches, the mega-batches and the permutation of
     an epoch depend only on the settings and the seed. Mining happens in the first step of a
     mega-batch, with the parameters after the previous step. A checkpoint at any step contains the
     mined rows, so a resumed run gives identical results.
@@ -141,10 +144,14 @@ class MegaBatchTrainer(StoreTrainer):
             train_dataset: The pairs: one or several data sets with two text columns, which are
                 tokenized once into a store in the cache; or a pair store whose two sides share
                 their ids.
-            loss: Loss on four columns (s, t, negative of s, negative of t); by default
-                `MarginHardNegativeLoss`.
+            loss: Loss on the first two, three or four of the columns s, t, negative of s, negative
+                of t: its attribute `columns`, by default 4. Losses of sentence-transformers get
+                the columns that they take. By default `MarginHardNegativeLoss`.
             kwargs: Further arguments of `SentenceTransformerTrainer`, e.g. `evaluator` and
                 `callbacks`.
+
+        Raises:
+            SettingsError: The loss needs labels, or the model has another tokenizer than the pairs.
         """
         args = args or MegaBatchTrainingArguments("checkpoints")
         loss = loss or MarginHardNegativeLoss(model)
@@ -155,6 +162,8 @@ class MegaBatchTrainer(StoreTrainer):
                 " SentenceTransformerTrainer"
             )
         self.embedding: TokenEmbedding = model[0]
+        self._column_count = column_count(loss)
+        self._searches = args.negatives != "random" and self._column_count > 2
         if isinstance(train_dataset, PairStore):
             store = train_dataset
         else:
@@ -205,9 +214,8 @@ class MegaBatchTrainer(StoreTrainer):
             obstacle = "compiled_step is False"
         step = f"torch ({obstacle})" if obstacle else f"compiled ({kernels().instructions()})"
         threads = counted(torch.get_num_threads(), "thread")
-        logger.info(
-            f"step: {step}; mining: {self.precision.value}; device: {args.device}, {threads}"
-        )
+        mining = self.precision.value if self._searches else "none"
+        logger.info(f"step: {step}; mining: {mining}; device: {args.device}, {threads}")
         if obstacle:
             return super().create_optimizer(*model)
         table: Any = self.embedding.embedding.weight
@@ -264,18 +272,21 @@ class MegaBatchTrainer(StoreTrainer):
     def _mine(self, texts: MegaBatchTexts) -> MegaBatchTexts:
         """Choose the negatives of a mega-batch with the current parameters, without dropout."""
         n = len(texts.rows)
-        both_sides = self.args.negatives_from_both_sides
+        labels = texts.labels if self.args.mask_duplicates else texts.labels[:0]
+        if not self._searches:
+            return texts.with_random_negatives(self.args.seed, labels)
+        both_sides = self.args.negatives == "both"
         first, second = self._embed(texts).split(n)
-        labels = None
-        if self.args.mask_duplicates:
-            labels = torch.from_numpy(texts.labels).to(first.device).unbind()
         of_s, of_t = hardest_negatives(
-            first, second, labels, both_sides=both_sides, precision=self.precision
+            first,
+            second,
+            torch.from_numpy(labels).to(first.device).unbind(),
+            both_sides=both_sides,
+            precision=self.precision,
         )
         if not both_sides:
             of_s += n  # the sentences t follow those of s
-        columns = [np.arange(n), np.arange(n, 2 * n), of_s.cpu().numpy(), of_t.cpu().numpy()]
-        return replace(texts, columns=np.stack(columns))
+        return texts.with_negatives(of_s.cpu().numpy(), of_t.cpu().numpy())
 
     def _embed(self, texts: MegaBatchTexts) -> Tensor:
         """Embed all sentences, float (2n, D)."""
@@ -302,9 +313,10 @@ class MegaBatchTrainer(StoreTrainer):
 
     def _torch_step(self, texts: MegaBatchTexts, columns: Rows, rows: Rows) -> Tensor:
         self.model.train()
+        columns = columns[: self._column_count]
         features = [self._features(texts, column) for column in columns]
         if self._teacher is None:
-            loss: Tensor = self.loss(features)
+            loss: Tensor = self.loss(features, None)
             loss.backward()
             return loss.detach()
         s, t, of_s, of_t = self.loss.embed(features)

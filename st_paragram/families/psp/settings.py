@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @settings
 class TrainingSettings:
-    """Settings of a training run; the defaults are the paper's (EMNLP 2022, section 3).
+    """Settings of a training run; the defaults are the paper's (EMNLP 2022).
 
     Example:
         >>> from st_paragram import TrainingSettings
@@ -82,10 +82,11 @@ class TrainingSettings:
         "mini-batches between increments of M, which starts at 1; 0: maximum M from the start",
         ge=0,
     )
-    negatives: Literal["opposite", "both"] = setting(
+    negatives: Literal["opposite", "both", "random"] = setting(
         "opposite",
         "source of negatives: the most similar sentences of the other side (opposite), or of both"
-        " sides (both, the paper's choice for paraphrases)",
+        " sides (both, the paper's choice for paraphrases), or random sentences of the other side"
+        " (random, for comparisons)",
     )
     mask_duplicates: bool = setting(
         True,

@@ -69,7 +69,6 @@ def trainer(
         evaluate=evaluator is not None,
         num_train_epochs=settings.epochs,
         per_device_train_batch_size=settings.batch_size,
-        negatives_from_both_sides=settings.negatives == "both",
     )
     loss = MarginHardNegativeLoss(model, settings.margin)
     return MegaBatchTrainer(model, arguments, store, loss=loss, evaluator=evaluator)

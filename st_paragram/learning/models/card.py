@@ -236,6 +236,17 @@ def _scores(record: TrainingRecord) -> str:
             "Held-out translations found by nearest neighbor, mean of both directions, x 100.",
             markdown_table(("translations", "model", "accuracy"), accuracies),
         ]
+    if record.task_scores:
+        held_out = []
+        for task in record.task_scores:
+            share = hundredths(task.accuracy)
+            held_out.append((f"{task.task} ({task.rows})", task.model, share))
+        parts += [
+            "Rows of each task that were held out of training, x 100: texts that find their"
+            " partner among those of the held-out rows (translations: mean of both directions),"
+            " and right labels of inference.",
+            markdown_table(("held-out rows", "model", "accuracy"), held_out),
+        ]
     return blocks(
         *parts,
         f"Made with st_paragram {installed_version()}, sentence-transformers"

@@ -29,7 +29,9 @@ _HUB_ARGUMENTS = ("subfolder", "token", "cache_folder", "revision", "local_files
 
 
 class TokenEmbedding(InputModule):
-    """A tokenizer and an embedding for each of its ids, initialized from N(0, 1) as in EMNLP 2022.
+    """A tokenizer and an embedding for each of its ids.
+
+    Embeddings start at random from N(0, 1), like the random encoders of ACL 2019.
 
     Texts are never padded or truncated. Unknown tokens are dropped. A text without known tokens
     becomes a single unknown id. Its row in the embedding matrix is zeros, and averaging models keep

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
-from st_paragram.core.files import file_for_folder
+from st_paragram.core.files import file_for_folder, read_json
 from st_paragram.core.folders import MARKER, is_own_folder, make_own_folder
-from st_paragram.errors import SettingsError
+from st_paragram.errors import SettingsError, refused
 
 #: The last file of a checkpoint to be written; it records data, settings and time so far.
 COMPLETE = "complete.json"
+_MAY_CHANGE = ("device", "evaluate_steps")
 
 
 def complete_checkpoints(folder: str | Path) -> list[Path]:
@@ -38,6 +41,19 @@ def newest_checkpoint(folder: str | Path) -> Path:
             f"{folder}: no complete checkpoint to resume from; train without --resume"
         )
     return checkpoints[-1]
+
+
+def check_settings(checkpoint: Path, settings: Mapping[str, Any]) -> None:
+    """Refuse to resume a complete checkpoint with other settings than those of its run."""
+    with refused(SettingsError, str(checkpoint), "cannot be resumed from", "train again"):
+        before = read_json(checkpoint / COMPLETE)["settings"]
+        names = [*{**before, **settings}]
+    for name in names:
+        if name not in _MAY_CHANGE and before.get(name) != settings.get(name):
+            raise SettingsError(
+                f"{checkpoint}: started with {name} {before.get(name)}, not {settings.get(name)};"
+                " resume with the same"
+            )
 
 
 def check_folder(folder: Path) -> None:

@@ -22,18 +22,19 @@ from transformers import PrinterCallback, ProgressCallback, TrainerCallback, Tra
 from transformers.trainer import TRAINER_STATE_NAME
 
 from st_paragram.core.files import naming_full_disk, read_json, write_json
+from st_paragram.core.model_directory.record import TaskScore
 from st_paragram.core.pair_store import PairStore
 from st_paragram.errors import SettingsError, refused
 from st_paragram.learning.models.load_save import check_savable
 from st_paragram.learning.training.callbacks import InterruptCallback, RateCallback
 from st_paragram.learning.training.checkpoints import (
     COMPLETE,
+    check_settings,
     newest_checkpoint,
     remove_old_checkpoints,
 )
 
 _WEIGHTS = "weights.safetensors"
-_MAY_CHANGE = ("device", "evaluate_steps")
 
 
 @dataclass
@@ -128,6 +129,7 @@ class StoreTrainer(SentenceTransformerTrainer):
     Attributes:
         settings: Settings of the run, if any: a run must be resumed with the same settings.
         task_sizes: Rows of tasks other than translation, by name, for the record.
+        task_scores: Accuracy on held-out rows of tasks before and after training, for the record.
     """
 
     training_args_class = StoreTrainingArguments
@@ -150,6 +152,7 @@ class StoreTrainer(SentenceTransformerTrainer):
         self.store = store
         self.settings: Mapping[str, Any] = {}
         self.task_sizes: dict[str, int] = {}
+        self.task_scores: list[TaskScore] = []
         callbacks = [_CheckpointCallback(self), *(callbacks or [])]
         super().__init__(model=model, args=args, loss=loss, callbacks=callbacks, **kwargs)
         self._model_and_loss = nn.ModuleList([model, loss])
@@ -296,15 +299,8 @@ class StoreTrainer(SentenceTransformerTrainer):
                         raise ValueError(f"{path.name} is damaged")
             values = read_json(checkpoint / COMPLETE)
             contents = values["contents"]
-            settings = values["settings"]
             self.rate.begin_with(**values["spent"])
-        for name in {**settings, **self.settings}:
-            before = settings.get(name)
-            now = self.settings.get(name)
-            if name not in _MAY_CHANGE and before != now:
-                raise SettingsError(
-                    f"{checkpoint}: started with {name} {before}, not {now}; resume with the same"
-                )
+        check_settings(checkpoint, self.settings)
         if contents != self.contents:
             raise SettingsError(
                 f"{checkpoint}: started with other data than {self.store.path}; resume with the"

@@ -15,7 +15,7 @@ Rows = NDArray[np.int64]
 
 
 class Candidates(str, Enum):
-    """Kinds of candidate pairs (section 3.2 of the paper).
+    """Kinds of candidate pairs (Artetxe and Schwenk, ACL 2019, section 3.2).
 
     FORWARD: each source sentence with the best of its k neighbors. BACKWARD: each target sentence
     with the best of its k neighbors. INTERSECTION: pairs in both sets. MAX: pairs in either set,

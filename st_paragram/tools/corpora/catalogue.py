@@ -24,7 +24,10 @@ class Entry(pydantic.BaseModel, extra="forbid", frozen=True, strict=True):
 
 
 class FileSet(Entry, frozen=True):
-    """Other files, such as test sets; `{code}` in an address stands for a language of `codes`."""
+    """Other files, such as test sets; `{code}` in an address stands for a language of `codes`.
+
+    Without `codes`, the files are not divided by language.
+    """
 
     urls: list[str]
 

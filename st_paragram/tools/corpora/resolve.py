@@ -62,7 +62,7 @@ def set_files(
 ) -> list[CorpusFile]:
     """Return the files of a set of the catalog in some languages, by default in all.
 
-    English is ignored.
+    English is ignored, and so are the languages for a set that is not divided by language.
     """
     sets = load_catalogue().sets
     if name not in sets:
@@ -70,12 +70,14 @@ def set_files(
     entry = sets[name]
     wanted = [code for code in languages if code != "en"] or list(entry.codes)
     unknown = [code for code in wanted if code not in entry.codes]
-    if unknown:
+    if not entry.codes:
+        wanted = [""]
+    elif unknown:
         raise SettingsError(f"{name} has no {', '.join(unknown)}; it has {', '.join(entry.codes)}")
     files = {}
     for code in wanted:
         for pattern in entry.urls:
-            url = pattern.format(code=entry.codes[code])
+            url = pattern.format(code=entry.codes.get(code, ""))
             filename = PurePosixPath(url).name
             files[url] = CorpusFile(name, entry, _mirrored(url, mirror), filename=filename)
     return list(files.values())

@@ -25,6 +25,7 @@ from st_paragram.tools.evaluation.retrieval_tasks import (
     ANSWER,
     SetPair,
     find,
+    left_out,
     read_set_pairs,
     rows_by_text,
 )
@@ -54,6 +55,7 @@ class AnswerTask:
     sentences: tuple[str, ...]  # m texts
     contexts: tuple[str, ...]  # texts around the sentences; empty if there are none
     relevant: list[set[int]]  # for each question, the correct sentences
+    untranslated: int = 0  # questions of the other set that are missing, and not scored
 
 
 def read(request: Request) -> list[AnswerTask]:
@@ -87,6 +89,7 @@ def make_task(sets: SetPair) -> AnswerTask:
         sentences=tuple(sentences),
         contexts=tuple(contexts),
         relevant=relevant,
+        untranslated=sets.untranslated,
     )
 
 
@@ -152,7 +155,15 @@ def _cosine_scorer(questions: Vectors, sentences: Vectors) -> Scorer:
 def _scores(model: str, task: AnswerTask, measures: Mapping[str, float]) -> Iterator[Score]:
     items = len(set(task.questions))
     for measure, value in measures.items():
-        yield Score(model, ANSWER, task.name, measure=measure, value=value, items=items)
+        yield Score(
+            model,
+            ANSWER,
+            task.name,
+            measure=measure,
+            value=value,
+            items=items,
+            untranslated=task.untranslated,
+        )
 
 
 def answer_measures(task: AnswerTask, scorer: Scorer) -> dict[str, float]:
@@ -239,8 +250,9 @@ def tables(scores: list[Score], tasks: list[AnswerTask]) -> Iterator[str]:
                 f"USE_QA Trans+Cxt (published, TF-Hub) has a P@1 of {_PUBLISHED[size]} for the"
                 " sentence, with contexts."
             )
+        questions = f"{size[0]:,} questions{left_out(task.untranslated)}"
         yield from report.section(
-            f"Answer retrieval x 100, {task.name}: {size[0]:,} questions, {size[1]:,} sentences",
+            f"Answer retrieval x 100, {task.name}: {questions}, {size[1]:,} sentences",
             by_set.get(task.name, []),
             column=report.MEASURE,
             note=note,

@@ -29,7 +29,7 @@ UNTRAINED = "untrained"
 #: Benchmarks whose data can be loaded from the Hugging Face Hub.
 ON_HUB = ("sts", "hard-sts", *PARALLEL_SETS)
 #: All benchmarks, in running order.
-BENCHMARKS = (*ON_HUB, "bucc", "semantic-retrieval", "answer-retrieval", "transfer", "nli")
+BENCHMARKS = (*ON_HUB, "bucc", "semantic-retrieval", "answer-retrieval", "transfer", "nli", "mteb")
 
 
 def benchmarks_in(folder: Path) -> list[str]:
@@ -50,7 +50,8 @@ def run_benchmark(name: str, request: Request) -> tuple[list[Score], Iterator[st
     from st_paragram.core.model_directory.model_files import model_digest
     from st_paragram.tools.evaluation.bootstrap import differences
 
-    if request.data is None and name != "own" and not (request.hub and name in ON_HUB):
+    from_hub = request.hub and name in (*ON_HUB, "mteb")
+    if request.data is None and name != "own" and not from_hub:
         raise SettingsError(f"{name}: the hub does not have the data; give --data DIR")
     protocol = _protocol(name)
     data = protocol.read(replace(request, benchmark=name))
@@ -79,6 +80,7 @@ def _protocol(benchmark: str) -> Any:
         answer_retrieval,
         bucc,
         hard_sts,
+        mteb_tasks,
         nli,
         own,
         semantic_retrieval,
@@ -98,4 +100,5 @@ def _protocol(benchmark: str) -> Any:
         "answer-retrieval": answer_retrieval,
         "transfer": transfer,
         "nli": nli,
+        "mteb": mteb_tasks,
     }[benchmark]

@@ -32,6 +32,11 @@ from st_paragram.tools.neighbors.exact import nearest_both_ways
 
 #: Names of the margins in scores.
 LABELS = {Margin.RATIO: "ratio", Margin.DISTANCE: "distance", Margin.ABSOLUTE: "cosine"}
+_COSINE_F1 = "cosine F1"
+_PUBLISHED_NOTE = (
+    "The published rows are for the papers' data of BUCC, with a threshold from training data. Your"
+    " texts are not compared with these data."
+)
 _HALF = " half"  # ending of the set of scores with a threshold from the other half
 _GOLD = re.compile(r"([a-z]{2,3}-[a-z]{2,3})\.(test|sample|training)\.gold")
 _PARTS = ("training", "sample", "test")  # the last part that a folder has is scored
@@ -230,6 +235,17 @@ def tables(scores: list[Score], data: BuccData) -> Iterator[str]:
             column=_figure,
             row=_model_and_margin,
         )
+    pairs = report.published_columns("bucc")
+    by_cosine = []
+    for score in scores:
+        if score.measure == _COSINE_F1 and score.set in pairs:
+            by_cosine.append(score)
+    yield from report.section(
+        "BUCC: F1 x 100 by cosine, with published rows",
+        by_cosine,
+        note=_PUBLISHED_NOTE,
+        published_table="bucc",
+    )
 
 
 def _figure(score: Score) -> str:

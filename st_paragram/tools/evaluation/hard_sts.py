@@ -27,7 +27,7 @@ from st_paragram.tools.evaluation import report, sts_sets
 from st_paragram.tools.evaluation.files import GradedPairs
 from st_paragram.tools.evaluation.request import Request
 from st_paragram.tools.evaluation.scores import Floats, Score, correlation, cosines
-from st_paragram.tools.evaluation.sts_sets import YEARS, StsData, sts_folders
+from st_paragram.tools.evaluation.sts_sets import YEARS, StsData
 
 _NOTES = (
     "Hard+ has pairs with different words and high grades, Hard- pairs with similar words and low"
@@ -108,9 +108,9 @@ class HardPairs:
     data: StsData
 
 
-def find(data: Path, benchmark: str) -> list[Path]:
-    """Return the subfolders of evaluation data that have files of STS 2012-2016."""
-    return list(sts_folders(data, YEARS))
+def find(data: Path, benchmark: str) -> bool:
+    """Whether a folder of evaluation data has sets of STS 2012-2016."""
+    return sts_sets.is_in(data, YEARS)
 
 
 def read(request: Request) -> HardPairs:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 # Codes that are not languages: several, none, undetermined, uncoded.
 _NO_LANGUAGES = ("mul", "zxx", "und", "mis")
+# endings of the names of embedding matrices
+_EMBEDDINGS = ("embedding.weight", "embeddings.weight")
 # in the table of sources on a model card
 _TATOEBA = re.compile(r"^\| (pivot_)?tatoeba", re.MULTILINE)
 
@@ -55,22 +57,30 @@ def _fields(name: str) -> dict[str, Any]:
     import st_paragram
 
     folder = find(name)
+    hub_id = name.partition("@")[0] if folder.parent.name == "snapshots" else ""  # hub cache
     model = st_paragram.load(name)
-    weights = list(model.state_dict().values())
-    size = sum(tensor.numel() * tensor.element_size() for tensor in weights)
+    weights = model.state_dict()
+    size = sum(tensor.numel() * tensor.element_size() for tensor in weights.values())
+    counts = {key: _count(tensor) for key, tensor in weights.items()}
+    embeddings = [count for key, count in counts.items() if key.endswith(_EMBEDDINGS)]
     written = max(path.stat().st_mtime for path in folder.rglob("*.safetensors"))
     card = folder / "README.md"
     text = card.read_text(encoding="utf-8") if card.is_file() else ""
     data: Any = ModelCard(text).data
     max_tokens = model.max_seq_length
+
+    def load_model(*_: Any, **__: Any) -> SentenceTransformerEncoderWrapper:
+        return SentenceTransformerEncoderWrapper(st_paragram.load(name))
+
     return {
-        "loader": lambda *_, **__: SentenceTransformerEncoderWrapper(st_paragram.load(name)),
-        "name": _mteb_name(name, folder),
+        "loader": load_model,
+        "name": hub_id or _local_name(folder),
         "revision": model_digest(folder)[:12],
         "release_date": date.fromtimestamp(written).isoformat(),
         "languages": _mteb_languages(data.language),
         "license": _mteb_license(data.license),
-        "n_parameters": sum(tensor.numel() for tensor in weights),
+        "n_parameters": sum(counts.values()),
+        "n_embedding_parameters": sum(embeddings),
         "memory_usage_mb": round(size / 2**20, 1),
         "max_tokens": math.inf if max_tokens is None else max_tokens,
         "embed_dim": model.get_embedding_dimension(),
@@ -79,6 +89,7 @@ def _fields(name: str) -> dict[str, Any]:
         "public_training_data": None,
         "framework": ["Sentence Transformers", "PyTorch", "safetensors"],
         "similarity_fn_name": ScoringFunction.COSINE,
+        "reference": f"https://huggingface.co/{hub_id}" if hub_id else None,
         "use_instructions": False,
         "training_datasets": _training_datasets(folder, text),
     }
@@ -88,12 +99,16 @@ def _is_ours(folder: Path) -> bool:
     return (folder / CONFIG_FILE).is_file()
 
 
-def _mteb_name(name: str, folder: Path) -> str:
-    """Return the name of a model: its hub id, or that of its folder with an owner."""
-    if folder.parent.name == "snapshots":  # hub cache
-        return name.partition("@")[0]
+def _local_name(folder: Path) -> str:
+    """Return the name of a model that is not on the hub: that of its folder with an owner."""
     owner = "st-paragram" if _is_ours(folder) else "local"
     return f"{owner}/{folder.absolute().name}"
+
+
+def _count(tensor: Any) -> int:
+    """Return the number of weights in a tensor; a byte has two of 4 bits."""
+    numel: int = tensor.numel()
+    return 2 * numel if str(tensor.dtype) == "torch.uint8" else numel
 
 
 def _training_datasets(folder: Path, card: str) -> set[str] | None:

@@ -36,6 +36,8 @@ class Request:
     translations: Sequence[Path] = ()  # the user's files
     graded: Sequence[Path] = ()
     retrieval: Sequence[Path] = ()  # queries, corpus and qrels; or empty
+    tasks: Sequence[str] = ()  # of mteb
+    results: Path = Path("results")  # folder of mteb's result files
     # columns of tables: the two texts of a pair, or a score and two sentences
     columns: Sequence[str] = ()
 

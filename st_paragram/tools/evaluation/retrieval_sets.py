@@ -92,6 +92,34 @@ def read_retrieval_set(queries: Path, corpus: Path, qrels: Path, name: str = "")
     )
 
 
+def translated(english: RetrievalSet, queries: Path, name: str) -> RetrievalSet:
+    """Return a set with queries in another language, from rows `id TAB text`.
+
+    Ids are those of the English set, of which some may be missing. Rows with other ids are left out
+    and counted in the log.
+    """
+    texts = read_texts(queries)
+    has_translation = [key in texts for key in english.queries]
+    keys = list(compress(english.queries, has_translation))
+    if not keys:
+        raise TextError(
+            f"{queries}: no id is that of a query of {english.name} with a relevant document; use"
+            " the ids of that set"
+        )
+    if len(keys) < len(texts):
+        logger.warning(
+            f"{queries}: {len(texts) - len(keys):,} of {len(texts):,} queries have no relevant"
+            f" document in {english.name} and are left out"
+        )
+    return RetrievalSet(
+        name=name,
+        queries={key: texts[key] for key in keys},
+        corpus=english.corpus,
+        contexts=english.contexts,
+        relevant=list(compress(english.relevant, has_translation)),
+    )
+
+
 def read_texts(path: Path) -> dict[str, str]:
     """Return id -> text of rows `id TAB text`, or of a table; no text may be empty."""
     texts: dict[str, str] = {}

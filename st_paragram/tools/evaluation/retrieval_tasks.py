@@ -4,7 +4,8 @@ A set is a folder with `queries.tsv`, `corpus.tsv` and `qrels.tsv`, plain or com
 `read_retrieval_set`). Sets in one folder that are named by languages, `xquad_r/es` and
 `xquad_r/en`, are parallel: the queries of each set also search the English candidates
 ("xquad_r/es-en"). The folder of a language may have only queries: those of the English set in that
-language, with the same ids.
+language, with the same ids. English queries without a translation are left out and counted: the
+paper drops bad translations (Yang et al., ACL 2020, cross-lingual retrieval).
 """
 
 from __future__ import annotations
@@ -18,7 +19,11 @@ from st_paragram.core.text.streams import read_lines
 from st_paragram.errors import EvaluationError, SettingsError, short
 from st_paragram.tools.evaluation.files import packed
 from st_paragram.tools.evaluation.request import Request
-from st_paragram.tools.evaluation.retrieval_sets import RetrievalSet, read_retrieval_set
+from st_paragram.tools.evaluation.retrieval_sets import (
+    RetrievalSet,
+    read_retrieval_set,
+    translated,
+)
 
 SEMANTIC = "semantic-retrieval"
 ANSWER = "answer-retrieval"
@@ -61,6 +66,11 @@ class SetPair:
     def queries(self) -> dict[str, str]:
         """Id -> text of the first queries."""
         return dict(list(self.asked.queries.items())[: self.limit])
+
+    @property
+    def untranslated(self) -> int:
+        """Number of queries of the parallel set that are missing from this set."""
+        return len(self.answered.queries) - len(self.asked.queries)
 
     @property
     def relevant(self) -> dict[str, dict[int, int]]:
@@ -126,7 +136,7 @@ def read_set_pairs(request: Request) -> Iterator[SetPair]:
         asked = _read_set(name, folders, sets)
         if packed(folder / "corpus.tsv"):
             yield SetPair(asked, asked, request.limit)
-        pivot = f"{name.rpartition('/')[0]}/{PIVOT}"
+        pivot = _pivot(name)
         if _language(name) not in ("", PIVOT) and pivot in folders:
             yield SetPair(asked, _read_set(pivot, folders, sets), request.limit)
 
@@ -135,18 +145,45 @@ def _read_set(
     name: str, folders: Mapping[str, Path], sets: dict[str, RetrievalSet]
 ) -> RetrievalSet:
     """Return a set, which is read once."""
-    if name not in sets:
-        files = {}
-        for part in ("queries", "corpus", "qrels"):
-            files[part] = _part(folders[name], part) or folders[name]
+    if name in sets:
+        return sets[name]
+    folder = folders[name]
+    files = {}
+    for part in ("queries", "corpus", "qrels"):
+        files[part] = _part(folder, part) or folder
+    if _has_only_queries(folder):
+        english = _pivot(name)
+        if english not in folders:
+            raise EvaluationError(
+                f"{folder}: only queries, and no English set next to it in the data; give --data"
+                f" {folder.parent} with en/queries.tsv, en/corpus.tsv and en/qrels.tsv"
+            )
+        sets[name] = translated(_read_set(english, folders, sets), files["queries"], name)
+    else:
         sets[name] = read_retrieval_set(**files, name=name)
     return sets[name]
+
+
+def _has_only_queries(folder: Path) -> bool:
+    return not packed(folder / "corpus.tsv") and not packed(folder / "qrels.tsv")
+
+
+def _pivot(name: str) -> str:
+    """Return the name of the English set next to a set, "xquad_r/en" for "xquad_r/es"."""
+    return f"{name.rpartition('/')[0]}/{PIVOT}"
 
 
 def _language(name: str) -> str:
     """Return the language in the name of a set, "es" for "xquad_r/es"; empty for other names."""
     last = name.rpartition("/")[2]
     return last if "/" in name and _LANGUAGE.fullmatch(last) else ""
+
+
+def left_out(untranslated: int) -> str:
+    """Say how many queries have no translation; empty for none."""
+    if not untranslated:
+        return ""
+    return f" ({untranslated:,} without a translation left out)"
 
 
 def rows_by_text(texts: list[str]) -> dict[str, set[int]]:

@@ -20,7 +20,7 @@ from st_paragram.core.model_directory.record import Correlation
 from st_paragram.errors import EvaluationError, refused, short
 from st_paragram.tools.bitext_mining.candidates import best_neighbors
 from st_paragram.tools.bitext_mining.margin import Margin
-from st_paragram.tools.evaluation.files import GradedPairs
+from st_paragram.tools.evaluation.files import GradedPairs, Translations
 from st_paragram.tools.neighbors.exact import nearest_both_ways
 from st_paragram.tools.neighbors.results import Vectors
 
@@ -44,6 +44,7 @@ class Score:
     # a share in 0 .. 1, or a correlation in -1 .. 1; None if undefined (constant cosines)
     value: float | None = None
     items: int = 0  # number of scored pairs, queries or sentences
+    untranslated: int = 0  # queries that were left out because they have no translation
     low: float | None = None  # lower end of the 95% interval
     high: float | None = None
     against: str = ""  # the model that this model is compared with; `value` is then the difference
@@ -109,7 +110,7 @@ def embed(model: TextEncoder, texts: Sequence[str], method: str = "encode") -> V
     return vectors
 
 
-def cosines(model: TextEncoder, pairs: GradedPairs) -> Floats:
+def cosines(model: TextEncoder, pairs: GradedPairs | Translations) -> Floats:
     """Return the cosine of each pair, (n,), rounded to 6 decimals."""
     vectors = embed(model, pairs.first + pairs.second).astype(np.float64)
     first = vectors[: len(pairs)]

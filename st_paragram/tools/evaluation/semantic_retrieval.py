@@ -20,6 +20,7 @@ from st_paragram.tools.evaluation.retrieval_tasks import (
     SEMANTIC,
     SetPair,
     find,
+    left_out,
     read_set_pairs,
     rows_by_text,
 )
@@ -40,6 +41,7 @@ class SemanticTask:
     corpus: tuple[str, ...]  # m texts
     relevant: list[set[int]]  # for each query, the correct candidates
     itself: list[set[int]]  # for each query, the candidates that are the query itself
+    untranslated: int = 0  # queries of the other set that are missing, and not scored
 
 
 def read(request: Request) -> list[SemanticTask]:
@@ -71,7 +73,12 @@ def make_task(sets: SetPair) -> SemanticTask:
         itself.append(own)
         relevant.append(right)
     return SemanticTask(
-        sets.name, tuple(queries.values()), tuple(corpus.values()), relevant=relevant, itself=itself
+        name=sets.name,
+        queries=tuple(queries.values()),
+        corpus=tuple(corpus.values()),
+        relevant=relevant,
+        itself=itself,
+        untranslated=sets.untranslated,
     )
 
 
@@ -94,6 +101,7 @@ def score(name: str, model: TextEncoder, tasks: list[SemanticTask]) -> Iterator[
             measure=f"MAP@{CUT}",
             value=fmean(precisions),
             items=len(set(task.queries)),
+            untranslated=task.untranslated,
         )
 
 
@@ -102,6 +110,6 @@ def tables(scores: list[Score], tasks: list[SemanticTask]) -> Iterator[str]:
     sizes = []
     for task in tasks:
         counts = f"{len(task.queries):,} queries and {len(task.corpus):,} documents"
-        sizes.append(f"{task.name} has {counts}.")
+        sizes.append(f"{task.name} has {counts}{left_out(task.untranslated)}.")
     title = f"Semantic retrieval: mean average precision (MAP@{CUT}) x 100"
     yield from report.section(title, scores, note=" ".join(sizes))

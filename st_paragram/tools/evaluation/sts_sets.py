@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -16,11 +17,13 @@ from st_paragram.core.text.streams import read_lines
 from st_paragram.errors import EvaluationError, SettingsError, TextError
 from st_paragram.tools.evaluation.files import (
     GradedPairs,
+    finite,
     graded_pairs,
     read_cells,
     read_graded_pairs,
 )
 from st_paragram.tools.evaluation.hub_data import HubData
+from st_paragram.tools.evaluation.known_sets import known_digests, name_of_graded
 from st_paragram.tools.evaluation.request import Request
 
 
@@ -39,6 +42,11 @@ class SetInfo:
     def key(self) -> str:
         """Benchmark and name, such as "2012/MSRpar"."""
         return f"{self.benchmark}/{self.name}"
+
+    @property
+    def folder(self) -> str:
+        """Name of its folder, such as "sts2012" or "stsb"."""
+        return self.benchmark if self.benchmark == "stsb" else f"sts{self.benchmark}"
 
 
 _PAIRS = {
@@ -90,6 +98,9 @@ INFOS = {info.key: info for info in chain.from_iterable(SETS.values())}
 YEARS = tuple(_PAIRS)
 SMT = "2013/SMT"
 NOT_SCORED = "stsb/train"  # unless requested by its key
+# bytes; larger files, such as mined text with scores, are not sets
+_LONGEST_ROW = 1 << 16
+_LARGEST_FILE = 1 << 22
 #: Benchmark -> data set on the hub; the sets of a year are combined there, without their names.
 _HUB = {
     "2012": HubData("mteb/sts12-sts", "a0d554a64d88156834ff5ae9920b964011b16384"),
@@ -133,11 +144,24 @@ class StsData:
     #: sets, is "2012".
     sets: dict[str, GradedPairs]
     notes: Sequence[str] = ()  # one line for each missing item
+    from_hub: frozenset[str] = frozenset()  # keys of the sets and years from the hub
 
-    @property
+    @cached_property
     def altered(self) -> list[str]:
-        """Return the sets and years that do not have the published number of pairs."""
-        return [key for key, pairs in self.sets.items() if len(pairs) != _published_pairs(key)]
+        """Return the sets and years that are not the published ones.
+
+        They are recognized by their digest. Data of the hub have a fixed revision, and SMT has no
+        known digest, so only the number of pairs is checked.
+        """
+        altered = []
+        for key, pairs in self.sets.items():
+            if key in self.from_hub or key not in known_digests()["sts"]:
+                is_published = len(pairs) == _published_pairs(key)
+            else:
+                is_published = name_of_graded(pairs) == key
+            if not is_published:
+                altered.append(key)
+        return altered
 
 
 def _published_pairs(key: str) -> int:
@@ -146,13 +170,21 @@ def _published_pairs(key: str) -> int:
     return sum(info.pairs for info in SETS[key] if info.key != SMT)
 
 
-def find(data: Path, benchmark: str) -> list[Path]:
-    """Return the subfolders of evaluation data that have STS files."""
-    return list(sts_folders(data, SETS))
+def is_in(data: Path, benchmarks: Sequence[str]) -> bool:
+    """Whether a folder has data of some benchmarks in `SETS`, by the names or by the content."""
+    if any(_sts_folders(data, benchmarks)):
+        return True
+    infos = [info for info in INFOS.values() if info.benchmark in benchmarks]
+    return bool(_read_folder(data, infos))
 
 
-def sts_folders(data: Path, benchmarks: Iterable[str]) -> Iterator[Path]:
-    """Yield the nonempty folders of some benchmarks in `SETS`."""
+def find(data: Path, benchmark: str) -> bool:
+    """Whether a folder of evaluation data has sets of STS."""
+    return is_in(data, tuple(SETS))
+
+
+def _sts_folders(data: Path, benchmarks: Iterable[str]) -> Iterator[Path]:
+    """Yield the nonempty folders of some benchmarks."""
     for benchmark in benchmarks:
         for name in (f"sts{benchmark}", f"STS{benchmark[2:]}-en-test", benchmark):
             folder = data / name
@@ -165,18 +197,22 @@ def read(request: Request) -> StsData:
 
     A folder has `sts2012/MSRpar.tsv`, ..., `sts2017/track5.en-en.tsv` and `stsb/en-test.tsv` (a
     grade and two sentences), or SentEval's folders, `STS12-en-test/STS.input.MSRpar.txt` and
-    `STS.gs.MSRpar.txt`. If the request allows the hub, benchmarks that are missing from the folder
-    are loaded from the hub.
+    `STS.gs.MSRpar.txt`. The published sets are recognized by their content, also in files with
+    other names. If the request allows the hub, benchmarks that are missing from the folder are
+    loaded from the hub.
     """
     place = request.data or "the hub"
     selected = select_sets(request.sets)
+    in_folder = _read_folder(request.data, selected) if request.data else {}
     available: dict[str, GradedPairs] = {}
     notes: list[str] = []
+    from_hub: set[str] = set()
     for benchmark in dict.fromkeys(info.benchmark for info in selected):
         infos = [info for info in selected if info.benchmark == benchmark]
-        sets = _read_folder(request.data, infos) if request.data else {}
+        sets = {info.key: in_folder[info.key] for info in infos if info.key in in_folder}
         if request.hub and not sets:
             sets = _load(benchmark, infos)
+            from_hub.update(sets)
         available |= sets
         if not sets:
             notes.append(f"{benchmark}: no data in {place}")
@@ -186,29 +222,86 @@ def read(request: Request) -> StsData:
                 " available"
             )
         else:
-            notes += [f"{info.key} is missing" for info in infos if info.key not in sets]
+            notes += [_missing(info) for info in infos if info.key not in sets]
     if not available:
         raise EvaluationError(
             f"{place}: no STS data for {', '.join(request.sets) or 'any set'}; name files like"
             " sts2012/MSRpar.tsv, STS12-en-test/STS.input.MSRpar.txt or stsb/en-test.tsv"
         )
-    return StsData(available, notes)
+    return StsData(available, notes, frozenset(from_hub))
+
+
+def _missing(info: SetInfo) -> str:
+    if info.key == SMT:
+        return f"{SMT} is missing; only the Linguistic Data Consortium may distribute it"
+    return f"{info.key} is missing"
+
+
+def read_sets(data: Path, keys: Iterable[str]) -> dict[str, GradedPairs]:
+    """Return key -> pairs of those sets that a folder has, in the order of the keys."""
+    return _read_folder(data, [INFOS[key] for key in keys])
 
 
 def _read_folder(data: Path, infos: Iterable[SetInfo]) -> dict[str, GradedPairs]:
-    sets = {}
+    """Return key -> pairs of those sets that a folder has.
+
+    A set is known by its content, or else by the names of its file and folder.
+    """
+    keys = {}
     for info in infos:
-        for folder in sts_folders(data, [info.benchmark]):
-            table = folder / f"{info.stem}.tsv"
-            sentences = folder / f"STS.input.{info.stem}.txt"
-            if table.is_file():
-                sets[info.key] = read_graded_pairs(table)
-                break
-            if sentences.is_file():
-                gold = folder / f"STS.gs.{info.stem}.txt"
-                sets[info.key] = read_senteval_pairs(sentences, gold)
-                break
-    return sets
+        path = _named_file(data, info)
+        if path is not None:
+            keys[path] = info.key
+    by_name = {}
+    by_content = {}
+    for path in dict.fromkeys((*keys, *_graded_files(data))):
+        try:
+            pairs = _read_set(path)
+        except TextError:
+            if path in keys:
+                raise
+            continue
+        name = name_of_graded(pairs)
+        if name:
+            by_content[name] = pairs
+        elif path in keys:
+            by_name[keys[path]] = pairs
+    sets = by_name | by_content
+    return {info.key: sets[info.key] for info in infos if info.key in sets}
+
+
+def _named_file(data: Path, info: SetInfo) -> Path | None:
+    """Return the file that has the names of a set, a table or the sentences of the STS tasks."""
+    for folder in _sts_folders(data, [info.benchmark]):
+        for name in (f"{info.stem}.tsv", f"STS.input.{info.stem}.txt"):
+            if (folder / name).is_file():
+                return folder / name
+    return None
+
+
+def _graded_files(data: Path) -> Iterator[Path]:
+    """Yield the files in a folder and its subfolders that may be sets."""
+    for folder in (data, *sorted(path for path in data.iterdir() if path.is_dir())):
+        for path in sorted(folder.glob("*.tsv")):
+            if path.is_file() and _is_graded(path):
+                yield path
+        yield from sorted(folder.glob("STS*.input.*.txt"))
+
+
+def _is_graded(path: Path) -> bool:
+    """Whether a file is small, and its first row has a grade and two sentences."""
+    if path.stat().st_size > _LARGEST_FILE:
+        return False
+    with path.open("rb") as file:
+        cells = file.readline(_LONGEST_ROW).split(b"\t")
+    return len(cells) == 3 and finite(cells[0]) is not None
+
+
+def _read_set(path: Path) -> GradedPairs:
+    """Read a table, or sentences of the STS tasks and their grades in the same folder."""
+    if path.suffix == ".tsv":
+        return read_graded_pairs(path)
+    return read_senteval_pairs(path, path.with_name(path.name.replace(".input.", ".gs.", 1)))
 
 
 def read_senteval_pairs(sentences: Path, gold: Path) -> GradedPairs:

@@ -28,6 +28,7 @@ from st_paragram.tools.evaluation.files import (
     matching_files,
     read_translations,
 )
+from st_paragram.tools.evaluation.known_sets import are_published
 from st_paragram.tools.evaluation.parallel_sets import (
     PARALLEL_SETS,
     ParallelSet,
@@ -50,6 +51,7 @@ class TranslationData:
 
     test_set: ParallelSet
     pairs: list[Translations]
+    from_hub: bool = False
 
 
 def find(data: Path, benchmark: str) -> dict[str, Path]:
@@ -68,7 +70,8 @@ def read(request: Request) -> TranslationData:
     files = find(request.data, test_set.name) if request.data else {}
     if request.hub and not files:
         read_pairs = _read_hub_text if test_set.is_one_text else _read_hub_pairs
-        return TranslationData(test_set, read_pairs(test_set, request.languages))
+        pairs = read_pairs(test_set, request.languages)
+        return TranslationData(test_set, pairs, from_hub=True)
     request.check_found(files, f"files are named like {test_set.example}")
     pairs = []
     codes = list(files)
@@ -243,19 +246,23 @@ def tables(scores: list[Score], data: TranslationData) -> Iterator[str]:
         " back.\n"
     )
     if data.test_set.sentences:
-        yield from _published_table(scores, data.test_set)
+        yield from _published_table(scores, data)
 
 
-def _published_table(scores: list[Score], test_set: ParallelSet) -> Iterator[str]:
+def _published_table(scores: list[Score], data: TranslationData) -> Iterator[str]:
     """Yield a table of all models with published rows, or why there is none."""
+    test_set = data.test_set
     measure, title = ERROR, "mean error x 100 by cosine"
     if test_set.is_one_text:
         measure, title = "F1", "F1 x 100 to English"
     *languages, average = report.published_columns(test_set.name)
     shown = [score for score in scores if score.measure == measure and score.set in languages]
-    altered = {score.set: None for score in shown if score.items != test_set.sentences}
+    altered = []
+    for pairs in data.pairs:
+        if pairs.name in languages and not _is_published(pairs, data):
+            altered.append(pairs.name)
     if altered:
-        yield report.not_comparable(list(altered))
+        yield report.not_comparable(altered)
         return
     for of_model in report.grouped(shown, report.MODEL).values():
         if len(of_model) == len(languages):
@@ -263,6 +270,13 @@ def _published_table(scores: list[Score], test_set: ParallelSet) -> Iterator[str
     yield from report.section(
         f"{test_set.title}: {title}, with published rows", shown, published_table=test_set.name
     )
+
+
+def _is_published(pairs: Translations, data: TranslationData) -> bool:
+    """Whether pairs are the published ones; those of the hub have a fixed revision."""
+    if data.from_hub:
+        return len(pairs) == data.test_set.sentences
+    return are_published(data.test_set.name, pairs)
 
 
 def _pairs_label(score: Score) -> str:

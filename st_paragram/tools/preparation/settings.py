@@ -30,7 +30,10 @@ _LATER = {
 
 @settings
 class PrepareSettings:
-    """How parallel text becomes a pair store; the defaults are those of the paper (EMNLP 2022).
+    """How parallel text becomes a pair store.
+
+    As in EMNLP 2022, text is lower-cased by default, and both languages share one vocabulary of
+    sentencepiece.
 
     Attributes:
         languages: Codes of the first and the second side. Join several languages of a side with

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import threading
 import time
 from collections import Counter
@@ -22,7 +23,7 @@ from st_paragram.core.folders import atomic_folder
 from st_paragram.core.model_directory.configuration import fingerprint
 from st_paragram.core.model_directory.find import find, with_commit
 from st_paragram.core.outputs import check_output, check_output_folder, output_lock
-from st_paragram.errors import MiningError, ModelDirectoryError, SettingsError, one_line
+from st_paragram.errors import MiningError, ModelDirectoryError, SettingsError, one_line, short
 from st_paragram.tools.neighbors.results import Vectors
 from st_paragram.tools.neighbors.vectors import blocks
 from st_paragram.tools.search import approximation
@@ -55,6 +56,7 @@ from st_paragram.tools.search.where import rewritten
 
 logger = logging.getLogger(__name__)
 
+_CONTROL = re.compile("[\0-\x1f\x7f]")  # characters that LanceDB takes in no path
 _QUERIES = 64  # searched at a time
 _MAX_SECONDS = 1e8  # of a search, for LanceDB's type of durations
 
@@ -129,6 +131,11 @@ class SearchIndex:
             overwrite: Replace an existing index.
         """
         folder = Path(folder)
+        if _CONTROL.search(str(folder.absolute())):
+            raise MiningError(
+                f"{short(str(folder))}: its path has a line break or another control character;"
+                " choose another name"
+            )
         path = find(model)
         check = partial(check_output_folder, folder, overwrite, FOLDER, "search index", MiningError)
         with output_lock(folder, check), atomic_folder(folder) as new_folder:

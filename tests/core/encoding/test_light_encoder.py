@@ -165,6 +165,42 @@ def test_similarities_are_those_of_sentence_transformers(encoder, texts, name):
     )
 
 
+@pytest.mark.parametrize("name", ["cosine", "dot", "euclidean", "manhattan"])
+def test_similarities_of_pairs_are_those_of_sentence_transformers(encoder, texts, name):
+    model = st_paragram.load("p-sp-mini", device="cpu")
+    model.similarity_fn_name = name
+    light = copy.copy(encoder)
+    light.similarity_fn_name = name
+    a, b = encoder.encode(texts[:5]), encoder.encode(texts[5:10])
+    scores = light.similarity_pairwise(a, b)
+    assert scores.shape == (5,) and scores.dtype == np.float32
+    np.testing.assert_allclose(scores, model.similarity_pairwise(a, b).numpy(), rtol=1e-5)
+    np.testing.assert_allclose(scores, np.diag(light.similarity(a, b)), atol=1e-3, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("cosine", [0.6, 0.0]),
+        ("dot", [3.0, 0.0]),
+        ("euclidean", [-(20**0.5), -1.0]),
+        ("manhattan", [-6.0, -1.0]),
+    ],
+)
+def test_similarities_of_pairs_by_hand(encoder, name, expected):
+    light = copy.copy(encoder)
+    light.similarity_fn_name = name
+    scores = light.similarity_pairwise([[1, 0], [0, 0]], [[3, 4], [0, 1]])
+    np.testing.assert_allclose(scores, expected, rtol=1e-6)
+
+
+def test_similarities_need_pairs(encoder):
+    with pytest.raises(SettingsError, match="2 and 1 vectors; give pairs"):
+        encoder.similarity_pairwise([[1, 0], [0, 1]], [1, 0])
+    with pytest.raises(SettingsError, match="rows of equal dimension"):
+        encoder.similarity_pairwise([1, 0], [1, 0, 0])
+
+
 def test_prompts_of_questions_and_documents(vocabulary, tmp_path, texts):
     prompts = {"query": "question ", "passage": "text "}
     model = pipeline(

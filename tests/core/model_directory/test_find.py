@@ -10,7 +10,17 @@ from huggingface_hub.utils import filter_repo_objects
 from support.stock import lstm_pipeline
 
 import st_paragram
-from st_paragram.core.model_directory.find import SHIPPED, default_model, find, with_commit
+from st_paragram import Encoder
+from st_paragram.cli.main import main
+from st_paragram.core.files import describe_files
+from st_paragram.core.model_directory import find as finding
+from st_paragram.core.model_directory.find import (
+    LANGUAGE_MODELS,
+    SHIPPED,
+    default_model,
+    find,
+    with_commit,
+)
 from st_paragram.errors import ModelDirectoryError
 from st_paragram.learning.models import load_save
 from st_paragram.learning.models.sentence_transformers_encoder import pipeline
@@ -60,6 +70,75 @@ def test_models_are_found_by_name(saved, tmp_path, monkeypatch):
             ModelDirectoryError, match=f"no model '{name}': no such folder; give a path.*train"
         ):
             find(name)
+
+
+def test_there_are_seven_models_of_english_and_another_language():
+    names = ["p-sp-ar", "p-sp-de", "p-sp-es", "p-sp-fr", "p-sp-ru", "p-sp-tr", "p-sp-zh"]
+    assert list(LANGUAGE_MODELS) == names
+
+
+@pytest.mark.parametrize("name", LANGUAGE_MODELS)
+def test_a_model_of_two_languages_needs_no_folder(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    encoder = Encoder(name)
+    base = Encoder("p-sp-base")
+    assert len(encoder.tokenizer) < len(base.tokenizer) / 2
+    texts = ["Where is the station?", TEXTS[name]]
+    np.testing.assert_array_equal(encoder.encode(texts), base.encode(texts))
+    assert find(name).name == name and not list(tmp_path.iterdir())
+
+
+TEXTS = {
+    "p-sp-ar": "أين المحطة؟",
+    "p-sp-de": "Wo ist der Bahnhof?",
+    "p-sp-es": "¿Dónde está la estación?",
+    "p-sp-fr": "Où est la gare ?",
+    "p-sp-ru": "Где находится вокзал?",
+    "p-sp-tr": "İstasyon nerede?",
+    "p-sp-zh": "车站在哪里？",
+}
+
+
+def test_it_is_the_model_that_get_writes_and_a_folder_comes_first(tmp_path, monkeypatch, caplog):
+    monkeypatch.chdir(tmp_path)
+    finding._log_cut.cache_clear()
+    with caplog.at_level("INFO"):
+        cut = find("p-sp-es")
+        assert find("p-sp-es") == cut
+    assert caplog.text.count("no folder p-sp-es; using p-sp-base with the pieces of en and es") == 1
+    vectors = st_paragram.load("p-sp-es", device="cpu").encode(["la estación"])
+    assert main(["get", "p-sp-es"]) == 0
+    assert describe_files(Path("p-sp-es")) == describe_files(cut)
+    assert find("p-sp-es") == Path("p-sp-es")
+    np.testing.assert_array_equal(Encoder("p-sp-es").encode(["la estación"]), vectors)
+
+
+def test_commands_take_it_in_both_ways(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("lines.txt").write_text("Where is the station?\nla estación\n", encoding="utf-8")
+    assert main(["embed", "p-sp-es", "lines.txt", "--output", "a.npy"]) == 0
+    assert main(["embed", "lines.txt", "--model", "p-sp-es", "--output", "b.npy"]) == 0
+    vectors = np.load("a.npy")
+    assert vectors.shape == (2, 512)
+    np.testing.assert_array_equal(vectors, np.load("b.npy"))
+
+
+def test_other_languages_have_no_such_model():
+    with pytest.raises(ModelDirectoryError) as caught:
+        find("p-sp-it")
+    assert str(caught.value) == (
+        "no model 'p-sp-it': no such folder; give a path, p-sp-mini, p-sp-base, p-sp-LANG (ar, de,"
+        " es, fr, ru, tr, zh) or a hub id (owner/name), or train one with `st-paragram train`"
+    )
+
+
+def test_without_a_cache_get_is_named(tmp_path, monkeypatch):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("ST_PARAGRAM_CACHE", str(tmp_path / "file"))
+    with pytest.raises(ModelDirectoryError, match="the cache is not writable") as caught:
+        find("p-sp-es")
+    assert str(caught.value).endswith("; write it with `st-paragram get p-sp-es`")
+    assert "\n" not in str(caught.value)
 
 
 @pytest.fixture

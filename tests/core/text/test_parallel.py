@@ -276,3 +276,11 @@ def test_a_header_of_a_pair_of_files_is_no_pair(tmp_path, monkeypatch, capsys):
     assert (
         "a.csv: is a table (CSV); give plain text, one sentence per line" in capsys.readouterr().err
     )
+
+
+def test_both_languages_need_a_column_of_one_table() -> None:
+    table = TextSource(("pairs.csv",), EN_ES)
+    with pytest.raises(SettingsError, match=r"pairs\.csv: column text for both languages"):
+        with_columns([table], [("text", "text")])
+    two_files = TextSource(("a.csv", "b.csv"), EN_ES)
+    assert with_columns([two_files], [("text", "text")])[0].columns == ("text", "text")

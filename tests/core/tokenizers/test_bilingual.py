@@ -46,6 +46,7 @@ def test_disjoint_rows():
     assert ids(english, "b a . c d x") == [0, 1, 2, 3, 4] and ids(english, "x") == [5]
     assert ids(other, "x . a b z") == [6, 7, 8, 9, 10] and ids(other, "c") == [11]
     assert other.unknown_id == 11
+    assert english.count_tokens(["b a x"]) == (3, 1) and other.count_tokens(["b a x"]) == (3, 0)
 
 
 def test_the_two_share_rows_and_differ():

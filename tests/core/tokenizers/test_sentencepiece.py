@@ -53,6 +53,17 @@ def test_what_a_model_may_be(vocabulary, tmp_path):
         SentencePieceTokenizer("missing.model")
 
 
+def test_unknown_tokens_are_counted(vocabulary):
+    texts = ["ba \ue000\ue001 ce", "\ue000", "", "ba\ud800"]
+    rows = vocabulary.processor.encode(["ba \ue000\ue001 ce", "\ue000", "", "ba?"])
+    unknown = [row.count(vocabulary.unknown_id) for row in rows]
+    assert vocabulary.count_tokens(texts) == (sum(map(len, rows)), sum(unknown))
+    assert unknown[:3] == [1, 1, 0]  # a run of unknown characters is one token
+    first = int(vocabulary.encode(["ba"])[0][0])
+    some = SentencePieceTokenizer(vocabulary.content, dropped=[first])
+    assert some.count_tokens(["ba"]).unknown == 1 and vocabulary.count_tokens(["ba"]).unknown == 0
+
+
 def test_dropped_ids(vocabulary):
     texts = ["ba ce di", "ba", "fo gu", ""]
     dropped = sorted({*vocabulary.encode(["ba ce"])[0].tolist()})

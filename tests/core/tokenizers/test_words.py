@@ -55,6 +55,7 @@ def test_unknown_words_are_dropped_and_cuts_count_them(tokenizer):
     encoded = tokenizer.encode_normalized(texts, 2)
     assert rows_of((encoded.ids, encoded.offsets)) == [[0], [4], [4], [0]]
     assert encoded.cut == 2 and tokenizer.encode_normalized(texts).cut == 0
+    assert tokenizer.count_tokens(texts) == (9, 3)  # "sea" is unknown
 
 
 def test_decode_and_pieces(tokenizer):

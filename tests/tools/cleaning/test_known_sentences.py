@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 from st_paragram.errors import EvaluationError
 from st_paragram.tools.cleaning import known_sentences
@@ -190,6 +191,9 @@ def test_the_script_makes_the_file(retrieval, tmp_path, monkeypatch, capsys):
         == hashes_of((SetFamily.RETRIEVAL,), made).tolist()
     )
     assert KNOWN_TEST_SENTENCES.read_bytes() == before  # the installed file is not touched
+    digests = yaml.safe_load((tmp_path / "known_sets.yaml").read_text())
+    assert list(digests["sts"]) == ["2015/images", "2017/en-en", "stsb/dev"]
+    assert list(digests["tatoeba"]) == ["spa"] and "ntrex" not in digests
 
 
 # --- sets of pairs

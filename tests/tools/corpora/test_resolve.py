@@ -82,8 +82,12 @@ def test_sets():
     assert len(set_files("bucc", ["zh"])) == 2
     with pytest.raises(SettingsError, match="bucc has no es; it has de, fr, ru, zh"):
         set_files("bucc", ["es"])
-    with pytest.raises(SettingsError, match="unknown test set sts; choose from bucc, tatoeba"):
-        set_files("sts")
+    with pytest.raises(SettingsError, match="unknown test set st; choose from bucc, sts, tatoeba"):
+        set_files("st")
+    archives = set_files("sts")
+    assert len(archives) == 8 and set_files("sts", ["es"]) == archives
+    assert {file.filename for file in archives} == set(archives[0].entry.sha256)
+    assert all(file.url.startswith("https://ixa2.si.ehu.eus/stswiki/images/") for file in archives)
 
 
 # --- the index of OPUS

@@ -15,6 +15,7 @@ from st_paragram.tools.evaluation.bucc import (
     find,
     in_gold,
     score,
+    tables,
 )
 
 
@@ -153,3 +154,15 @@ def test_the_benchmark_says_how_thresholds_were_chosen(tmp_path, tiny, texts, wr
     assert "applies to one language pair, not to de-en, zh-en; choose" in evaluate(
         *command, *trained, refused=True
     )
+
+
+def test_published_rows_are_next_to_the_languages_that_have_them(named):
+    side = {"d1": "x", "d2": "y"}
+    data = BuccData(
+        {"de-en": ComparableTexts("de-en.test", side, side, np.array([[0, 0], [1, 1]]))}
+    )
+    model = named({"x": np.array([1.0, 0]), "y": np.array([0.0, 1])})
+    *_, last = tables(list(score("m", model, data)), data)
+    assert last.startswith("### BUCC: F1 x 100 by cosine, with published rows")
+    assert "| m | 100.0 |" in last and "| SP 40k (published, ACL 2019) | 77.5 |" in last
+    assert "not compared with these data" in last

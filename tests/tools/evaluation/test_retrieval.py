@@ -180,6 +180,82 @@ def test_queries_in_another_language_look_among_the_english_sentences(
     assert [score.value for score in scores] == [1, (1 + 1 / 2) / 2]
 
 
+def test_queries_without_a_translation_are_counted_and_not_scored(
+    tmp_path, named, make_set, write, evaluate, tiny, texts, caplog
+):
+    english = dict(zip("abcd", texts, strict=False))
+    closure = [("a", "b"), ("b", "a"), ("c", "d"), ("d", "c")]
+    make_set(tmp_path / "data/quora/en", english, {**english, "e": texts[4]}, closure)
+    translations = [("d", "cuatro"), ("a", "uno"), ("other", "otro")]
+    write(tmp_path / "data/quora/es/queries.tsv", translations)
+    tasks = semantic_retrieval.read(Request([], SEMANTIC, tmp_path / "data"))
+    assert (tasks[1].name, tasks[1].queries, tasks[1].untranslated) == (
+        "quora/es-en",
+        ("uno", "cuatro"),  # in the order of the English queries
+        2,
+    )
+    assert tasks[1].relevant == [{1}, {2}] and tasks[0].untranslated == 0
+    assert "1 of 3 queries have no relevant document in quora/en and are left out" in caplog.text
+    vectors = {text: [1, 0.1 * row] for row, text in enumerate(texts[:5])}
+    model = named(vectors | {"uno": vectors[texts[1]], "cuatro": vectors[texts[2]]})
+    scores = list(semantic_retrieval.score("m", model, tasks))
+    # of the two translated queries, whose first hits are right
+    assert (scores[1].value, scores[1].items, scores[1].untranslated) == (1, 2, 2)
+    printed, scores = evaluate(tiny, "--data", tmp_path / "data")
+    assert (
+        "quora/en has 4 queries and 5 documents. quora/es-en has 2 queries and 5 documents (2"
+        " without a translation left out)." in printed
+    )
+    assert [score.untranslated for score in scores] == [0, 2]
+    alone = evaluate(tiny, "--data", tmp_path / "data/quora/es", refused=True)
+    assert "only queries, and no English set next to it in the data; give --data" in alone
+    write(tmp_path / "data/quora/es/queries.tsv", [("x", "uno")])
+    assert "no id is that of a query of quora/en" in evaluate(
+        tiny, "--data", tmp_path / "data", refused=True
+    )
+
+
+def test_bad_translations_are_left_out_where_the_set_is_made(
+    tmp_path, tiny, texts, make_set, write, monkeypatch, capsys
+):
+    english = dict(zip("abcde", texts, strict=False))
+    make_set(tmp_path / "en", english, english, [("a", "b")])
+    write(tmp_path / "es.tsv", [(key, f"{key} en español") for key in "abcd"])
+    # the model knows no token of c's; d has none
+    back = write(tmp_path / "back.tsv", [("a", texts[0]), ("b", texts[1]), ("c", "\ue000")])
+    output = tmp_path / "es"
+
+    def run(*more):
+        command = ["make", "--translations", tmp_path / "es.tsv", "--output", output, *more]
+        monkeypatch.setattr(sys, "argv", list(map(str, command)))
+        with pytest.raises(SystemExit) as ended:
+            runpy.run_path(str(SCRIPT), run_name="__main__")
+        return ended.value.code, *capsys.readouterr()
+
+    judged = ("--back-translations", back, "--judge", tiny)
+    assert run(*judged) == (
+        0,
+        "2 of 5 queries; left out: 2 without both translations, 1 with a cosine below 0.5\n",
+        "",
+    )
+    assert (output / "queries.tsv").read_text("utf-8") == "a\ta en español\nb\tb en español\n"
+    output = tmp_path / "fr"
+    assert run(*judged, "--min-cosine", 1.1)[0] == 1
+    assert "belong together; give all three" in run("--judge", tiny)[2]
+    write(back, [("z", "?")])
+    assert f"{back}: id 'z' is not an English query; correct the id" in run(*judged)[2]
+    output = tmp_path / "nothing/es"
+    assert f"{tmp_path / 'nothing/en'}: no queries.tsv; put the English set" in run(*judged)[2]
+
+
+def test_good_translations_by_hand(named):
+    script = runpy.run_path(str(SCRIPT))
+    model = named({"q": [1, 0], "half": [1, 3**0.5], "less": [0.99, 3**0.5], "not": [-1, 0]})
+    back = {"1": "q", "2": "half", "3": "less", "4": "not"}
+    english = dict.fromkeys("1234", "q")
+    assert script["good_translations"](model, english, back, 0.5) == ["1", "2"]
+
+
 # --- answer retrieval
 
 

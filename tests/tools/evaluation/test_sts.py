@@ -82,7 +82,9 @@ def test_both_layouts_are_found(tmp_path, write):
     ]
     assert data.altered == list(data.sets) and len(data.sets["2013/FNWN"]) == 2
     assert all(pairs.first[:2] == ["a b c", "a b"] for pairs in data.sets.values())
-    assert "2013/SMT is missing" in data.notes and f"2015: no data in {tmp_path}" in data.notes
+    smt = "2013/SMT is missing; only the Linguistic Data Consortium may distribute it"
+    assert smt in data.notes
+    assert f"2015: no data in {tmp_path}" in data.notes
     with pytest.raises(
         EvaluationError, match=r"no STS data for 2015; name files like sts2012/MSRpar\.tsv"
     ):

@@ -415,6 +415,12 @@ def test_an_index_belongs_to_its_model_and_is_not_overwritten_unasked(tmp_path, 
     assert sorted(path.name for path in tmp_path.iterdir()) == ["i", "lines.txt", "moved"]
 
 
+def test_a_line_break_in_the_name_of_an_index_is_refused(tmp_path):
+    with pytest.raises(MiningError, match=r"its path has a line break or another") as caught:
+        SearchIndex.build(["one two three"], tmp_path / "a\nb", "p-sp-mini")
+    assert "\n" not in str(caught.value) and not list(tmp_path.iterdir())
+
+
 def test_the_rows_go_to_parquet_and_damage_is_told_in_a_line(tmp_path):
     index = built(tmp_path, ["one two", "three four"], {"lang": "en"})
     index.delete(lines=[1])

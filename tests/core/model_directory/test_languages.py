@@ -7,10 +7,14 @@ import pytest
 
 from st_paragram import Encoder, sample_pairs
 from st_paragram.cli.main import main
-from st_paragram.conversion.languages import cut, pieces_in, write_languages
-from st_paragram.core.model_directory.languages import read_languages
 from st_paragram.core.embedding_table import Table
 from st_paragram.core.model_directory.find import shipped_folder
+from st_paragram.core.model_directory.languages import (
+    cut,
+    pieces_in,
+    read_languages,
+    write_languages,
+)
 from st_paragram.core.model_directory.model_files import AveragingModel
 from st_paragram.errors import SettingsError
 
