@@ -1,4 +1,9 @@
-"""Models cut down to some of their languages, by the pieces that occur in each language."""
+"""The languages of a multilingual vocabulary, and models cut down to some of them.
+
+`languages.safetensors` of an included model has bits for each language, uint8 (ceil(V / 8),), in
+the order of `numpy.packbits`: they mark which of the V pieces occur in the training text of this
+language.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +16,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-<<<<<<<< HEAD:st_paragram/conversion/languages.py
-from st_paragram.core.embedding_table import Table
-from st_paragram.core.model_directory.languages import FILE, read_languages
-========
 from st_paragram.core.embedding_table import Table, for_any_reader
 from st_paragram.core.formatting import listed
 from st_paragram.core.model_directory import model_files
 from st_paragram.core.model_directory.configuration import read_configuration, save_directory
->>>>>>>> wt-pairs:st_paragram/core/model_directory/languages.py
 from st_paragram.core.model_directory.model_files import AveragingModel
 from st_paragram.core.model_directory.record import training_text
 from st_paragram.core.tokenizers.base import Tokenizer
@@ -27,6 +27,7 @@ from st_paragram.core.tokenizers.model_file import PIECE, fields
 from st_paragram.core.tokenizers.sentencepiece import SentencePieceTokenizer
 from st_paragram.errors import SettingsError
 
+FILE = "languages.safetensors"
 _BLOCK = 10_000  # texts tokenized at a time
 _NOTE = """
 # {name}
@@ -65,6 +66,14 @@ def write_languages(folder: Path, pieces: Mapping[str, Pieces]) -> None:
 
     packed = {language: np.packbits(pieces[language]) for language in sorted(pieces)}
     (folder / FILE).write_bytes(save(packed))
+
+
+def read_languages(folder: Path) -> dict[str, NDArray[np.uint8]]:
+    """Read the packed bits of each language; empty for a model without `languages.safetensors`."""
+    from safetensors.numpy import load_file
+
+    path = folder / FILE
+    return load_file(path) if path.is_file() else {}
 
 
 def cut(model: AveragingModel, folder: Path, languages: Sequence[str]) -> AveragingModel:

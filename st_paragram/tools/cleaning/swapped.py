@@ -8,14 +8,12 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from st_paragram.core.model_directory.find import SHIPPED_MODELS, shipped_folder
+from st_paragram.core.model_directory.find import WHOLE, shipped_folder
 from st_paragram.core.model_directory.languages import read_languages
 from st_paragram.core.settings import setting
 from st_paragram.core.tokenizers.base import Tokenizer
 from st_paragram.tools.cleaning.base import Row, RowFilter, options
 from st_paragram.tools.cleaning.languages import short_code
-
-_MODEL = SHIPPED_MODELS[-1]
 
 
 @options
@@ -70,7 +68,7 @@ def _pieces() -> tuple[Tokenizer, dict[str, NDArray[np.bool_]]]:
     """Return the tokenizer of p-sp-base, and which of its V pieces a language has, bool (V,)."""
     from st_paragram.core.encoding.encoder import Encoder
 
-    folder = shipped_folder(_MODEL)
+    folder = shipped_folder(WHOLE)
     tokenizer = Encoder(folder).tokenizer
     pieces = {}
     for language, bits in read_languages(folder).items():
