@@ -88,7 +88,9 @@ class _Context(NamedTuple):
         once = len(first) == len(second)
         left = self._without_equal(first, second, once)
         right = self._without_equal(second, first, once)
-        return not left or not right or self._have_equal_digits(left, right)
+        if not left or not right:
+            return True
+        return len(left) != len(right) and self._have_equal_digits(left, right)
 
     def _without_equal(self, numbers: list[str], others: list[str], once: bool) -> list[str]:
         remaining = list(others)

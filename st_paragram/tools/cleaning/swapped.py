@@ -45,22 +45,22 @@ class Swapped(RowFilter):
         tokenizer, pieces = _pieces()
         if not rows or first == second or not {first, second} <= pieces.keys():
             return [None] * len(rows)
-        sources = _shares([row[0] for row in rows], tokenizer, pieces)
-        targets = _shares([row[1] for row in rows], tokenizer, pieces)
-        exchanged = sources[second] - sources[first] + targets[first] - targets[second]
+        sides = [_shares([row[side] for row in rows], tokenizer, pieces) for side in (0, 1)]
+        exchanged = sides[0][second] - sides[0][first] + sides[1][first] - sides[1][second]
         is_exchanged = exchanged > self.min_difference
-        is_other = self._is_other(rows, 0, sources, first)
-        is_other |= self._is_other(rows, 1, targets, second)
-        reasons = np.where(is_exchanged, "swapped sides", np.where(is_other, "other language", ""))
-        return [reason or None for reason in reasons.tolist()]
-
-    def _is_other(
-        self, rows: Sequence[Row], side: int, shares: Mapping[str, NDArray[np.float64]], code: str
-    ) -> NDArray[np.bool_]:
-        """Return whether another language explains more pieces of a side, (rows,)."""
-        is_long = np.array([len(row[side]) >= self.min_characters for row in rows])
-        best: NDArray[np.float64] = np.max(list(shares.values()), axis=0)
-        return is_long & (best - shares[code] > self.min_other)
+        is_other = np.zeros(len(rows), np.bool_)
+        is_third = np.zeros(len(rows), np.bool_)
+        for side, code in enumerate((first, second)):
+            shares = sides[side]
+            is_long = np.array([len(row[side]) >= self.min_characters for row in rows])
+            limit = np.max(list(shares.values()), axis=0) - self.min_other
+            is_other |= is_long & (shares[code] < limit)
+            is_third |= is_long & (np.maximum(shares[first], shares[second]) < limit)
+        reasons: list[str | None] = [None] * len(rows)
+        for place in np.flatnonzero(is_exchanged | is_other):
+            is_swap = is_exchanged[place] and not is_third[place]
+            reasons[place] = "swapped sides" if is_swap else "other language"
+        return reasons
 
 
 @cache
