@@ -110,17 +110,11 @@ def test_units_of_a_memory_stay_whole(tmp_path):
     lines, rejects, total = cleaned(path, as_tmx=True)
     assert rejects == ["2\tempty side\tNothing else\t"]
     assert (total.rows, total.kept) == (3, 2)
-    expected = MEMORY.replace('"utf-8"', '"UTF-8"').replace("&amp;amp; <ph/>", "&amp; ")
-    expected = expected.replace("/>", " />").splitlines()
-    del expected[5]  # unit 2
-    expected[1:2] = [expected[1].removesuffix("<body>")[:20], "", "<body>"]
-    assert [line for line in lines if "<tu" in line or "<seg>" in line] == [
-        line for line in expected if "<tu" in line or "<seg>" in line
-    ]
-    assert lines[0] == expected[0]
-    assert lines[1:3] == ['<tmx version="1.4">', lines[2]]
-    assert '<header creationtool="x" srclang="en"><note>ours</note></header><body>' in lines[2]
-    assert lines[-2:] == ["</body>", "</tmx>"]
+    units = MEMORY.replace("&amp;amp; <ph/>", "&amp; ").replace("/>", " />").splitlines()[2:-1]
+    del units[3]  # tuid 2
+    head = ['<?xml version="1.0" encoding="UTF-8"?>', '<tmx version="1.4">']
+    head.append('<header creationtool="x" srclang="en"><note>ours</note></header><body>')
+    assert lines == [*head, *units, "</body>", "</tmx>"]
 
 
 def test_rows_become_tmx(tmp_path):
