@@ -12,9 +12,12 @@ from st_paragram.tools.cleaning.base import Row, RowFilter, options
 # Digits with marks between them, or with spaces before each three digits
 _NUMBER = regex.compile(
     r"(?<![\w.])\.\d+|(?<!\d)\d{1,3}(?:[ \xa0\u2009\u202f]\d{3})+(?!\d)"
-    r"|\d+(?:[.,'\u2019\u066b\u066c]\d+)*"
+    r"|\d+(?:[.,'\u2019\u060c\u066b\u066c]\d+)*"
 )
+# Full hours, and months, which other languages write in words
+_IGNORED = regex.compile(r"(?<=\d):00\b|(?<!\d)\d{1,2} ?月")
 _SPACES = regex.compile(r"[ \xa0\u2009\u202f'\u2019\u066c]")
+_COMMAS = str.maketrans("\u060c\u066b", ",,")  # of Arabic
 # Words that stand for zeros in the languages of the included models: 1.5 million is 150万
 _SCALE = regex.compile(
     r"\b(?:thousand|hundred|mill?i|bill?i|tri?ll|mil\b|mil[jy]|mrd|mio|tausend|hundert|mille|bin\b"
@@ -64,9 +67,9 @@ def _numbers(text: str) -> list[str]:
     if not regex.search(r"\d", text):
         return []
     numbers = []
-    for match in _NUMBER.findall(text):
+    for match in _NUMBER.findall(_IGNORED.sub("", text)):
         characters = [str(unicodedata.decimal(character, character)) for character in match]
-        number = _SPACES.sub("", "".join(characters)).replace("\u066b", ",")
+        number = _SPACES.sub("", "".join(characters)).translate(_COMMAS)
         if _readings(number):
             numbers.append(number)
         else:  # a date, a version

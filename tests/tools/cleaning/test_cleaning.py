@@ -485,6 +485,8 @@ def test_soft_hyphens_are_removed():
         ("Version 2.10.3", "Версия 2.10.3"),
         ("On August 12, more than 3", "8月12日, 12日3"),
         ("１２ cats", "12 gatos"),
+        ("on September 27, at 9 pm, 3 men", "9月27日21:00 3人"),
+        ("the columns 1,2", "الأعمدة 1،2"),
         ("no number", "ningún número 7"),
     ],
 )
