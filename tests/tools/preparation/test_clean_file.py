@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import io
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from st_paragram.core.encoding.models import load_encoder
 from st_paragram.core.model_directory.find import find
+from st_paragram.core.sample import held_out_pairs, sample_pairs
 from st_paragram.core.text.parallel import parse_source
 from st_paragram.errors import SettingsError
 from st_paragram.tools.cleaning.config import Cleaning, Duplicates, named_cleaning
@@ -123,3 +125,23 @@ def test_rows_become_tmx(tmp_path):
     lines, _, _ = cleaned(path, as_tmx=True, cleaning=Cleaning())
     assert len([line for line in lines if line.startswith("<tu>")]) == 1
     assert '<tuv xml:lang="en"><seg>A &lt;i&gt;b&lt;/i&gt; \ufffd</seg></tuv>' in lines[4]
+
+
+def test_planted_errors_are_found(tmp_path):
+    pairs = held_out_pairs("en", "es") + list(sample_pairs("es", 1000))
+    pairs = [pair for pair in dict.fromkeys(pairs) if pair[0].count(" ") > 5]
+    good = [(f"1999: {first}", f"1999: {second}") for first, second in pairs[:200]]
+    others = pairs[200:]
+    planted = [(pair, "") for pair in good]
+    planted += [(pair, "repeated") for pair in good[:10]]
+    planted += [((pair[0], ""), "empty") for pair in others[:10]]
+    planted += [((pair[0], pair[0]), "untranslated") for pair in others[10:20]]
+    planted += [(pair[::-1], "swapped") for pair in others[20:40]]
+    planted += [((pair[0], pair[1][: len(pair[1]) // 2]), "half") for pair in others[40:60]]
+    for first, second in others[60:80]:
+        planted.append(((f"1999: {first}", f"1989: {second}"), "numbers"))
+    path = tmp_path / "pairs.tsv"
+    path.write_text("".join([f"{first}\t{second}\n" for (first, second), _ in planted]))
+    _, rejects, _ = cleaned(path)
+    kinds = Counter([planted[int(line.split("\t")[0]) - 1][1] for line in rejects])
+    assert kinds == Counter([kind for _, kind in planted if kind])
