@@ -120,7 +120,8 @@ class CutOff(RowFilter):
     """Drop pairs with a side that ends within a sentence.
 
     Only the other side ends with a mark such as a full stop or a colon, and it has more letters: a
-    Han character counts as three letters, and a kana as two.
+    Han character counts as three letters, and a kana as two. If neither side has such an end, it
+    must have twice as many letters.
     """
 
     name = "cut_off"
@@ -129,18 +130,19 @@ class CutOff(RowFilter):
     max_share: float = setting(
         0.75, "maximum letters of the side without an end, as a share of the other's", ge=0
     )
+    max_share_without_end: float = setting(
+        0.5, "maximum letters of a side, as a share of the other's, if neither has an end", ge=0
+    )
     min_letters: int = setting(
         20, "minimum letters of the other side, because the lengths of short texts vary", ge=0
     )
 
     def reason(self, row: Row) -> str | None:
         """Return the reason to drop a row, or None to keep it."""
-        first, second = row[:2]
-        if _has_end(first) == _has_end(second):
-            return None
-        whole, part = (first, second) if _has_end(first) else (second, first)
-        length = letters(whole)
-        is_cut = length >= self.min_letters and letters(part) < self.max_share * length
+        sides = [(letters(text), _has_end(text)) for text in row[:2]]
+        (length, has_end), (longest, has_longest_end) = sorted(sides)
+        share = self.max_share if has_longest_end else self.max_share_without_end
+        is_cut = longest >= self.min_letters and length < share * longest and not has_end
         return "cut off" if is_cut else None
 
 

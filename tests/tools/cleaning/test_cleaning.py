@@ -555,6 +555,9 @@ def test_other_languages_are_not_looked_at(languages):
         ('He said: "The house is very large."', "(Dijo que la casa", "cut off"),
         ("你的房子在旧教堂旁边。", "The house of", "cut off"),
         ("Thanks a lot.", "Gracias", None),  # short
+        ("Looking for alternatives in the cities", "Buscan algo", "cut off"),
+        ("Looking for alternatives in the cities", "Buscan alternativas en", None),
+        ("The house of my brother is old and", "La casa es vieja.", None),
     ],
 )
 def test_cut_off(first, second, reason):
