@@ -120,9 +120,9 @@ def run(arguments: argparse.Namespace) -> int:
         )
         lowest = opened(arguments.lowest)
         if lowest and scoring:
-            for item in scoring.lowest:
-                columns = [f"{item.score:.6f}", str(item.number), *item.row[:2]]
-                lowest.write(("\t".join(columns) + "\n").encode("utf-8", "replace"))
+            for score, number, row in scoring.lowest:
+                line = f"{score:.6f}\t{number}\t{row[0]}\t{row[1]}\n"
+                lowest.write(line.encode("utf-8", "replace"))
     say(f"{report.table('kept')}\n{output_name(output)}: {report.total.kept:,} pairs")
     return 0
 

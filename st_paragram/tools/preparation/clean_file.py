@@ -16,7 +16,7 @@ from tqdm import tqdm
 from st_paragram.core.encoding.models import TextEncoder
 from st_paragram.core.text.parallel import ReadCounts, TextSource, read_rows
 from st_paragram.core.text.streams import unpacked_suffix
-from st_paragram.core.text.translation_files import TmxEditor, TmxWriter
+from st_paragram.core.text.translation_files import TmxEditor, pair_writer
 from st_paragram.errors import SettingsError
 from st_paragram.tools.cleaning.base import Row
 from st_paragram.tools.cleaning.config import Cleaning, Key
@@ -28,26 +28,18 @@ from st_paragram.tools.score_files import score_pairs
 _LOW_SCORE = "score too low"
 
 
-@dataclass(frozen=True, order=True)
-class ScoredRow:
-    """A kept row with its cosine and its number in the file."""
-
-    score: float
-    number: int
-    row: Row
-
-
 @dataclass
 class Scoring:
     """How the pairs are scored: rows with a cosine below `min_score` are dropped.
 
-    The `count` kept rows with the lowest cosines are collected in `lowest`.
+    The `count` kept rows with the lowest cosines are collected in `lowest`: cosine, number in the
+    file, row.
     """
 
     model: TextEncoder
     min_score: float = 0.2
     count: int = 0
-    lowest: list[ScoredRow] = field(default_factory=list)
+    lowest: list[tuple[float, int, Row]] = field(default_factory=list)
 
 
 def clean_file(
@@ -84,7 +76,11 @@ def clean_file(
     read_counts = ReadCounts()
     counts = Counter[str]()
     with ExitStack() as stack:
-        writer = stack.enter_context(closing(_writer(source, output, as_tmx)))
+        editor = None
+        if as_tmx and unpacked_suffix(source.paths[0]) == ".tmx":
+            editor = stack.enter_context(closing(TmxEditor(source.paths[0], source.pair, output)))
+        elif as_tmx:
+            writer = stack.enter_context(pair_writer(output, source.pair))
         rows = read_rows(source, read_counts, drop_invalid)
         bar = tqdm(rows, desc="clean", unit=" rows", unit_scale=True, disable=None, leave=False)
         numbered = ((read_counts.rows, row) for row in bar)
@@ -99,16 +95,18 @@ def clean_file(
                     reasons[place] = _repeated(row, seen)
             if scoring is not None:
                 _score(scoring, numbers, after, reasons)
-            for place, reason in enumerate(reasons):
-                row = before[place]
-                if reason is None:
-                    writer.keep(row, after[place])
-                    continue
-                counts[reason] += 1
-                writer.drop()
-                if rejects is not None:
-                    columns = [str(numbers[place]), reason, *_in_order(row, source)]
-                    rejects.write(_line(columns))
+            counts.update(filter(None, reasons))
+            for number, row, cleaned, reason in zip(numbers, before, after, reasons, strict=True):
+                changes = _changes(row, cleaned)
+                if editor is not None:
+                    editor.next(None if reason else (changes[0], changes[1]))
+                elif reason is None and as_tmx:
+                    writer.write(cleaned[0], cleaned[1])
+                elif reason is None:
+                    texts = [new or old for old, new in zip(row, changes, strict=True)]
+                    output.write(_line(texts, source))
+                if reason is not None and rejects is not None:
+                    rejects.write(f"{number}\t{reason}\t".encode() + _line(row, source))
     counts.update(vars(read_counts))
     report = source_report(source, steps, counts, drop_invalid=drop_invalid)
     for key in cleaning.duplicates.on:
@@ -118,70 +116,12 @@ def clean_file(
     return PrepareReport([report])
 
 
-class _Rows:
-    """Writes kept rows, tab-separated."""
-
-    def __init__(self, source: TextSource, output: IO[bytes]) -> None:
-        self.source = source
-        self.output = output
-
-    def keep(self, before: Row, after: Row) -> None:
-        """Write a row with its repaired texts."""
-        texts = [new or old for old, new in zip(before, _repaired(before, after), strict=True)]
-        self.output.write(_line(_in_order(tuple(texts), self.source)))
-
-    def drop(self) -> None:
-        """Leave a row out."""
-
-    def close(self) -> None:
-        """Write the end of the file."""
-
-
-class _Units(_Rows):
-    """Writes kept rows as units of TMX."""
-
-    def __init__(self, source: TextSource, output: IO[bytes]) -> None:
-        super().__init__(source, output)
-        self._writer = TmxWriter(output, source.pair)
-
-    def keep(self, before: Row, after: Row) -> None:
-        self._writer.write(after[0], after[1])
-
-    def close(self) -> None:
-        self._writer.close()
-
-
-class _Memory(_Rows):
-    """Copies kept units of TMX, and replaces repaired texts."""
-
-    def __init__(self, source: TextSource, output: IO[bytes]) -> None:
-        super().__init__(source, output)
-        self._editor = TmxEditor(source.paths[0], source.pair, output)
-
-    def keep(self, before: Row, after: Row) -> None:
-        first, second = _repaired(before, after)[:2]
-        self._editor.next((first, second))
-
-    def drop(self) -> None:
-        self._editor.next(None)
-
-    def close(self) -> None:
-        self._editor.close()
-
-
-def _writer(source: TextSource, output: IO[bytes], as_tmx: bool) -> _Rows:
-    if not as_tmx:
-        return _Rows(source, output)
-    is_memory = unpacked_suffix(source.paths[0]) == ".tmx"
-    return _Memory(source, output) if is_memory else _Units(source, output)
-
-
-def _repaired(before: Row, after: Row) -> list[str | None]:
+def _changes(before: Row, after: Row) -> list[str | None]:
     """Return the texts that a repair has changed, and None for others."""
-    texts: list[str | None] = []
+    changes: list[str | None] = []
     for old, new in zip(before, after, strict=True):
-        texts.append(None if new == " ".join(old.split()) else new)
-    return texts
+        changes.append(None if new == " ".join(old.split()) else new)
+    return changes
 
 
 def _repeated(row: Row, seen: dict[Key, set[bytes]]) -> str | None:
@@ -206,14 +146,11 @@ def _score(
         if score < scoring.min_score:
             reasons[place] = _LOW_SCORE
         else:
-            kept.append(ScoredRow(score, numbers[place], rows[place]))
+            kept.append((score, numbers[place], rows[place]))
     scoring.lowest = nsmallest(scoring.count, [*scoring.lowest, *kept])
 
 
-def _in_order(row: Row, source: TextSource) -> Row:
+def _line(row: Sequence[str], source: TextSource) -> bytes:
     """Return a row in the column order of the source."""
-    return (row[1], row[0], *row[2:]) if source.swapped else row
-
-
-def _line(columns: Sequence[str]) -> bytes:
+    columns = [row[1], row[0], *row[2:]] if source.swapped else row
     return ("\t".join(columns) + "\n").encode("utf-8", "replace")
