@@ -17,6 +17,7 @@ _NUMBER = regex.compile(
 # Full hours, and months, which other languages write in words
 _IGNORED = regex.compile(r"(?<=\d):00\b|(?<!\d)\d{1,2} ?月")
 _SPACES = regex.compile(r"[ \xa0\u2009\u202f'\u2019\u066c]")
+_MOST_NUMBERS = 100  # texts with more are tables
 _COMMAS = str.maketrans("\u060c\u066b", ",,")  # of Arabic
 # Words that stand for zeros in the languages of the included models: 1.5 million is 150万
 _SCALE = regex.compile(
@@ -40,7 +41,7 @@ class Numbers(RowFilter):
     A number in digits on only one side may be written in words on the other. Digits of all scripts
     are equal, and so are 1,234.5 and 1.234,5, 1990 and 90, 3 and 15 (of the afternoon). A mark
     before three digits may be a decimal mark or a thousands separator. Next to words such as
-    million, zeros do not count.
+    million, zeros do not count. Texts with more than 100 numbers are not compared.
     """
 
     name = "numbers"
@@ -53,7 +54,8 @@ class Numbers(RowFilter):
             first = _TIME.sub(":", first)
             second = _TIME.sub(":", second)
         numbers = _numbers(first), _numbers(second)
-        if not (numbers[0] and numbers[1]) or numbers[0] == numbers[1]:
+        counts = len(numbers[0]), len(numbers[1])
+        if min(counts) == 0 or max(counts) > _MOST_NUMBERS or numbers[0] == numbers[1]:
             return None
         context = _Context(
             has_scale=bool(_SCALE.search(first) or _SCALE.search(second)),
@@ -112,10 +114,10 @@ class _Context(NamedTuple):
             return True
         if self.has_scale and self._have_equal_digits([first], [second]):
             return True
-        if not (first.isdecimal() and second.isdecimal()):
+        if not (first.isdecimal() and second.isdecimal()) or max(len(first), len(second)) > 4:
             return False
         low, high = sorted((int(first), int(second)))
-        is_decade = len(str(high)) == 4 and len(str(low)) <= 2 and high % 100 == low
+        is_decade = high > 999 and low < 100 and high % 100 == low
         return is_decade or (self.has_time and low <= 12 and high == low + 12)
 
     def _have_equal_digits(self, first: list[str], second: list[str]) -> bool:
