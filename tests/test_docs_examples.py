@@ -28,6 +28,7 @@ from st_paragram.runs import training_data
 #: more.
 RUN = {
     "align",
+    "clean",
     "dedupe",
     "embed",
     "export",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from contextlib import ExitStack
 
-from st_paragram.cli.options import add_model_option, chosen_texts, model_name, say
+from st_paragram.cli.options import add_model_option, add_pair_option, chosen_texts, model_name, say
 from st_paragram.core.formatting import counted
 from st_paragram.core.settings import add_setting_options, given
 from st_paragram.tools.alignment.settings import AlignmentSettings
@@ -36,11 +36,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     add("--documents", metavar="LIST.tsv", help=about)
     add_model_option(documents)
-    about = (
-        "split lines of the source and the target, in these languages, into sentences (extra split)"
-    )
-    add("--split", nargs=2, default=("", ""), metavar="LANG", help=about)
-    add("--output", metavar="OUT.tsv", help="output file (required)")
+    add_pair_option(documents)
+    about = "split lines into sentences, in the languages of --pair (extra split)"
+    add("--split", action="store_true", help=about)
+    add("--output", metavar="OUT.tsv", help="output file, tab-separated or .tmx (required)")
     about = "write numbers of sentences, from 0, joined by commas, instead of sentences"
     add("--indices", action="store_true", help=about)
     add("--overwrite", action="store_true", help="replace an existing output")
@@ -72,7 +71,8 @@ def run(arguments: argparse.Namespace) -> int:
             model_name(arguments),
             settings=settings,
             overwrite=arguments.overwrite,
-            languages=arguments.split,
+            languages=arguments.pair,
+            split=arguments.split,
             indices=arguments.indices,
         )
     what = f"{counted(report.pairs, 'pair')} from {counted(report.documents, 'pair')} of documents"

@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 from st_paragram.cli.options import (
     add_columns_option,
     add_model_option,
+    add_pair_option,
     chosen_texts,
     columns_of,
     is_standard_output,
@@ -32,9 +33,10 @@ DESCRIPTION = (
 EPILOG = """\
 A text has one sentence per line, plain or compressed; with --ids, lines are `id TAB sentence`. For
 tables, --columns names the sentence column. The output has rows `score TAB source TAB target`, best
-pairs first; with --ids, it has ids instead of sentences.
+pairs first; with --ids, it has ids instead of sentences. An output .tmx is a translation memory.
 
   st-paragram mine --source wiki.en --target wiki.es --output pairs.tsv --threshold 0.1
+  st-paragram mine --source wiki.en --target wiki.es --pair en es --output memory.tmx
   st-paragram mine --paraphrase questions.txt --output pairs.tsv --margin absolute --threshold 0.8
   st-paragram mine --source big.en --target big.es --output pairs.tsv --memory 8G --work mining
   st-paragram mine --source en.parquet --target es.csv --columns text sentence --output - | head
@@ -72,8 +74,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--output",
         type=Path,
         metavar="PAIRS.tsv",
-        help="output file (required); `-`: standard output",
+        help="output file, tab-separated or .tmx (required); `-`: standard output",
     )
+    add_pair_option(parser)
     add("--overwrite", action="store_true", help="replace an existing output")
     add_setting_options(parser, MiningSettings, only=("with_ids", "most_repeats"))
     pairs = parser.add_argument_group("pairs")
@@ -120,6 +123,7 @@ def run(arguments: argparse.Namespace) -> int:
             overwrite=arguments.overwrite,
             work=arguments.work,
             columns=columns,
+            languages=arguments.pair,
         )
         if output is not arguments.output:
             with standard_output() as stream, output.open("rb") as pairs:

@@ -109,6 +109,12 @@ def languages_from(arguments: argparse.Namespace) -> tuple[str, str]:
     return both_sides(arguments.lang)
 
 
+def add_pair_option(parser: OptionGroup) -> None:
+    """Add `--pair`, for texts and outputs whose format names languages."""
+    about = "languages of both sides, e.g. en es; required for TMX"
+    parser.add_argument("--pair", nargs=2, metavar="CODE", help=about)
+
+
 def name_of_languages(languages: tuple[str, str]) -> str:
     """Return the languages for the name of an output: es, or fr-de for pairs without English."""
     codes = codes_of_sides(languages)

@@ -14,6 +14,7 @@ GROUPS = {
         "bitext": "download public parallel text and turn it into a pair store",
         "download": "download parallel text and test sets by name",
         "prepare": "turn your own parallel text into a pair store",
+        "clean": "drop the bad pairs of a translation memory or another file, and repair others",
         "dedupe": "remove exact and near-duplicates from a text or a parallel corpus",
         "pivot": "extract paraphrases from bitext: sentences that share a translation",
     },

@@ -8,10 +8,11 @@ from array import array
 from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from st_paragram.cli.options import (
     add_model_option,
+    add_pair_option,
     check_input,
     is_standard_output,
     model_folder,
@@ -27,9 +28,13 @@ from st_paragram.errors import SettingsError
 from st_paragram.tools.bitext_mining.margin import Margin
 from st_paragram.tools.bitext_mining.settings import MarginSettings
 
+if TYPE_CHECKING:
+    from st_paragram.core.text.parallel import TextSource
+
 DESCRIPTION = (
     "Score pairs of sentences. The file (plain, gz, xz, bz2, zip with one file inside, or - for"
-    " standard input) has rows `first TAB second`, or is a table whose two columns --columns names."
+    " standard input) has rows `first TAB second`, or is a table whose two columns --columns names,"
+    " or TMX or XLIFF, whose languages --pair or a prefix as in en-es:memory.tmx names."
     " The output has rows `score TAB first TAB second` in the same order. The score is the cosine"
     " or, with a background, a margin."
 )
@@ -74,8 +79,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--output",
         type=Path,
         metavar="Y.tsv",
-        help="output file (default, or `-`: standard output)",
+        help="output file, tab-separated or .tmx (default, or `-`: standard output)",
     )
+    add_pair_option(parser)
     parser.add_argument("--overwrite", action="store_true", help="replace an existing output")
     margin = parser.add_argument_group(
         "margin (with a background; without one, the score is the cosine)"
@@ -106,16 +112,18 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Score the pairs and print the counts."""
-    from st_paragram.core.text.parallel import TextSource, with_columns
+    from st_paragram.core.text.parallel import with_columns
+    from st_paragram.core.text.translation_files import tmx_languages
 
     settings = _settings(arguments)
+    source, pair = _source(arguments)
     output = None if is_standard_output(arguments.output) else arguments.output
     if output:
+        tmx_languages(output, pair)
         check_output(output, arguments.overwrite)
-    for path in (arguments.file, arguments.background_source, arguments.background_target):
+    for path in (*source.paths, arguments.background_source, arguments.background_target):
         if path is not None:
             check_input(path)
-    source = TextSource((arguments.file,), ("first", "second"))
     columns = [arguments.columns] if arguments.columns else []
     (source,) = with_columns([source], columns)
     folder = model_folder(arguments)
@@ -153,7 +161,15 @@ def run(arguments: argparse.Namespace) -> int:
                 )
         sample_scores = [score for score, _, _ in score_pairs(model, sample, scorer=scorer)]
         target = output or stack.enter_context(standard_output())
-        report = score_file(model, source, target, arguments.overwrite, scorer, scores)
+        report = score_file(
+            model,
+            source,
+            target,
+            overwrite=arguments.overwrite,
+            scorer=scorer,
+            scores=scores,
+            languages=pair,
+        )
     unknown = ""
     if report.unknown:
         unknown = f", {report.unknown:,} with a side in which the model knows no token"
@@ -166,6 +182,17 @@ def run(arguments: argparse.Namespace) -> int:
         thresholds = suggest(np.round(sample_scores, 6), labels, precision, np.frombuffer(scores))
         print(table(thresholds), file=sys.stderr if output is None else sys.stdout)
     return 0
+
+
+def _source(arguments: argparse.Namespace) -> tuple[TextSource, tuple[str, str] | None]:
+    """Return the pairs and their languages, if `--pair` or a prefix of the file names them."""
+    from st_paragram.core.text.parallel import TextSource, parse_source, prefix_of
+
+    languages = arguments.pair or prefix_of(arguments.file)
+    if languages is None:
+        return TextSource((arguments.file,), ("first", "second")), None
+    first, second = languages
+    return parse_source(arguments.file, (first, second)), (first, second)
 
 
 def _settings(arguments: argparse.Namespace) -> MarginSettings:

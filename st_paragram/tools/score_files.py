@@ -20,6 +20,7 @@ from st_paragram.core.files import atomic
 from st_paragram.core.outputs import output_files
 from st_paragram.core.quantization import Vectors
 from st_paragram.core.text.parallel import ReadCounts, TextSource, read_pairs
+from st_paragram.core.text.translation_files import pair_writer, tmx_languages
 from st_paragram.errors import MiningError, SettingsError, TextError, short
 
 Scorer = Callable[[Vectors, Vectors], NDArray[np.floating[Any]]]
@@ -104,8 +105,9 @@ def score_file(
     overwrite: bool = False,
     scorer: Scorer = cosines,
     scores: array[float] | None = None,
+    languages: tuple[str, str] | None = None,
 ) -> ScoringReport:
-    """Score a file of pairs; write a row `score TAB first TAB second` for each pair.
+    """Score a file of pairs; write a row `score TAB first TAB second` for each pair, or TMX.
 
     Args:
         model: An `Encoder` or any SentenceTransformer.
@@ -114,6 +116,7 @@ def score_file(
         overwrite: Replace an existing output.
         scorer: Function that scores pairs of unit vectors.
         scores: Array to which the written scores are appended: 8 bytes per pair.
+        languages: Languages of both sides in an output `.tmx`; None for other outputs.
 
     Example:
         >>> from st_paragram import Encoder, parse_source, score_file
@@ -124,13 +127,16 @@ def score_file(
     counts = ReadCounts()
     with ExitStack() as stack:
         file = output
+        tmx = None
         if isinstance(file, str | Path):
+            tmx = tmx_languages(file, languages)
             path = Path(file)
             stack.enter_context(output_files(path, overwrite=overwrite))
             file = stack.enter_context(atomic(path))
+        writer = stack.enter_context(pair_writer(file, tmx))
         rows = score_pairs(model, read_pairs(source, counts), report, scorer)
         for score, first, second in tqdm(rows, unit="pair", unit_scale=True, disable=None):
-            file.write(f"{score:.6f}\t{first}\t{second}\n".encode())
+            writer.write(first, second, score)
             if scores is not None:
                 scores.append(round(score, 6))
         if counts.nul_rows:

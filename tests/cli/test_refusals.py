@@ -48,6 +48,7 @@ FILES = [
     "embed {} --output new.npy",
     "score {} --output new.tsv",
     "dedupe {} --output new.txt",
+    "clean {} --lang es --output new.tsv",
     "mine --source {} --target en.txt --output new.tsv",
     "align --source {} --target en.txt --output new.tsv",
     "index {} --output new",
@@ -67,6 +68,7 @@ MODELS = [
 OUTPUTS = [
     f"{PREPARE} --text pairs.tsv --output {{}}",
     "dedupe en.txt --output {}",
+    "clean pairs.tsv --lang es --output {}",
     f"mine {SIDES} --output {{}}",
 ]
 FOLDERS = [

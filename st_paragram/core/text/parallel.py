@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from itertools import chain, zip_longest
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 from st_paragram.core.formatting import counted
 from st_paragram.core.languages import codes_of_sides
@@ -114,6 +114,12 @@ def parse_source(spec: str, languages: tuple[str, str]) -> TextSource:
         f"{spec}: columns {first}-{second}, but {'-'.join(languages)} is expected;"
         f" correct one of the two (--pair {first} {second} is for pairs without English)"
     )
+
+
+def prefix_of(spec: str) -> tuple[str, str] | None:
+    """Return the languages in the prefix of a text specification; None without a prefix."""
+    match = _SPEC.fullmatch(spec)
+    return (match[1], match[2]) if match and not Path(spec).exists() else None
 
 
 def _check_one_pair(spec: str, languages: tuple[str, str]) -> None:

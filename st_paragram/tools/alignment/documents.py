@@ -19,7 +19,8 @@ from st_paragram.core.model_directory.find import find
 from st_paragram.core.outputs import check_output
 from st_paragram.core.text.streams import read_lines
 from st_paragram.core.text.tables import PLAIN_ONLY, check_plain
-from st_paragram.errors import MiningError, ParagramError
+from st_paragram.core.text.translation_files import pair_writer, tmx_languages
+from st_paragram.errors import MiningError, ParagramError, SettingsError
 from st_paragram.tools.alignment.align import align, paired_sections
 from st_paragram.tools.alignment.settings import AlignmentSettings
 from st_paragram.tools.work import make, work_folder
@@ -70,7 +71,8 @@ def align_documents(
     settings: AlignmentSettings | None = None,
     *,
     overwrite: bool = False,
-    languages: Sequence[str] = ("", ""),
+    languages: tuple[str, str] | None = None,
+    split: bool = False,
     indices: bool = False,
 ) -> DocumentReport:
     """Align pairs of documents, and write them to one file; an interrupted run is resumed.
@@ -81,20 +83,26 @@ def align_documents(
     Args:
         documents: Source, target, and their place in the list, for messages (see `read_list`).
             Documents are plain or compressed text, one sentence per line.
-        output: Output file with rows `score TAB source TAB target`, in document order. Sentences of
-            a block are joined by a space.
+        output: Output file with rows `score TAB source TAB target`, or TMX (`.tmx`), in document
+            order. Sentences of a block are joined by a space.
         model: Directory, name or hub id of a model.
         settings: Alignment options.
         overwrite: Replace an existing output.
-        languages: Languages of sources and targets, to split lines into sentences; empty if lines
-            are sentences.
+        languages: Languages of sources and targets, for `split` and TMX.
+        split: Split lines into sentences.
         indices: Write numbers of sentences, from 0, joined by commas, instead of sentences.
     """
     settings = settings or AlignmentSettings()
+    tmx_pair = tmx_languages(output, languages)
+    if tmx_pair and indices:
+        raise SettingsError(f"{output}: TMX has texts instead of indices; name a file .tsv")
+    if split and not languages:
+        raise SettingsError("--split needs the languages of both sides; give --pair CODE CODE")
+    of_source, of_target = languages if split and languages else ("", "")
     output = Path(output)
     check_output(output, overwrite)
-    read_source = partial(_sentences, boundary=settings.boundary, language=languages[0])
-    read_target = partial(_sentences, boundary=settings.boundary, language=languages[1])
+    read_source = partial(_sentences, boundary=settings.boundary, language=of_source)
+    read_target = partial(_sentences, boundary=settings.boundary, language=of_target)
     pairs = list(documents)
     source_count = 0
     target_count = 0
@@ -107,7 +115,9 @@ def align_documents(
     model_folder = find(model)
     encoder = load_encoder(model_folder)
     key = digest(
-        installed_version(), fingerprint(model_folder), repr((settings, tuple(languages), indices))
+        installed_version(),
+        fingerprint(model_folder),
+        repr((settings, of_source, of_target, indices)),
     )
 
     def align_into(source: str, target: str, path: Path) -> None:
@@ -120,22 +130,25 @@ def align_documents(
 
     count = 0
     unknown = 0
-    with work_folder(output, overwrite) as folder, atomic(output) as file:
+    with (
+        work_folder(output, overwrite) as folder,
+        atomic(output) as file,
+        pair_writer(file, tmx_pair) as writer,
+    ):
         for source, target, place in tqdm(
             pairs, desc="align", unit=" documents", disable=None, leave=False
         ):
             path = folder / f"{digest(key, file_digest(source), file_digest(target))}.tsv"
             with _named(place):
                 make(path, partial(align_into, source, target))
-            rows = path.read_bytes()
-            for row in rows.split(b"\n")[:-1]:
-                _, first, second = row.split(b"\t")
+            for row in path.read_text("utf-8").split("\n")[:-1]:
+                score, first, second = row.split("\t")
                 count += bool(first and second)
+                writer.write(first, second, float(score))
             for sentences in (read_source(source), read_target(target)):
                 texts = [text for text in sentences if text and text != settings.boundary]
                 known = known_texts(encoder, texts)
                 unknown += len(known) - int(known.sum())
-            file.write(rows)
     return DocumentReport(
         documents=len(pairs),
         source=source_count,

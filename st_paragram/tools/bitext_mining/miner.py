@@ -26,6 +26,7 @@ from st_paragram.core.formatting import counted
 from st_paragram.core.model_directory.configuration import fingerprint
 from st_paragram.core.model_directory.find import find
 from st_paragram.core.text.tables import read_texts
+from st_paragram.core.text.translation_files import pair_writer, tmx_languages
 from st_paragram.errors import MiningError, SettingsError, refused
 from st_paragram.tools.bitext_mining.candidates import (
     Candidates,
@@ -135,6 +136,7 @@ def mine(
     overwrite: bool = False,
     work: str | Path | None = None,
     columns: str | Sequence[str | None] = (),
+    languages: tuple[str, str] | None = None,
 ) -> MiningReport:
     """Find translations in two texts, or paraphrases in one, and write them to a file.
 
@@ -148,6 +150,7 @@ def mine(
         work: Folder in which `st_paragram.work` keeps sentences, vectors and neighbors. None: a
             hidden folder next to the output, which is removed at the end.
         columns: Column of each text if it is a table; None, or an empty list, for plain text.
+        languages: Languages of both sides, for an output in TMX (`.tmx`).
 
     Example:
         >>> from st_paragram import MiningSettings, mine
@@ -155,6 +158,7 @@ def mine(
         ...     MiningSettings(threshold=0.0))
     """
     settings = settings or MiningSettings()
+    languages = tmx_languages(output, languages)
     output = Path(output)
     texts = names_of(texts)
     columns = names_of(columns) or [None] * len(texts)
@@ -168,6 +172,8 @@ def mine(
         raise SettingsError(
             "columns cannot be combined with ids; leave one out (ids are read only from plain text)"
         )
+    if languages and settings.with_ids:
+        raise SettingsError(f"{output}: TMX has texts instead of ids; name a file .tsv")
     text_keys = [digest(file_digest(text), installed_version()) for text in texts]
     model_folder = find(model)
     model_key = fingerprint(model_folder)
@@ -203,7 +209,7 @@ def mine(
             vectors[-1].stored_numbers(pairs.target),
             pairs.scores,
         )
-        _write(stored, sides, settings.with_ids, output)
+        _write(stored, sides, settings.with_ids, output, languages)
         times.append(time.perf_counter())
     counts = []
     for side, rows in zip(sides, vectors, strict=True):
@@ -345,17 +351,21 @@ def _blocks(place: Path, count: int, search: _Search) -> Iterator[tuple[int, lis
         yield begin, [Neighbors(cosines, rows) for cosines, rows in pairs]
 
 
-def _write(pairs: ScoredPairs, sides: Sequence[Sentences], with_ids: bool, output: Path) -> None:
-    """Write `score TAB source TAB target`."""
-    with atomic(output) as file:
+def _write(
+    pairs: ScoredPairs,
+    sides: Sequence[Sentences],
+    with_ids: bool,
+    output: Path,
+    languages: tuple[str, str] | None,
+) -> None:
+    """Write `score TAB source TAB target`, or TMX in two languages."""
+    with atomic(output) as file, pair_writer(file, languages) as writer:
         for begin, end in blocks(len(pairs), _WRITTEN):
             block = pairs.at(slice(begin, end))
             source = _texts(sides[0], block.source, with_ids)
             target = _texts(sides[-1], block.target, with_ids)
-            rows = []
             for score, first, second in zip(block.scores.tolist(), source, target, strict=True):
-                rows.append(f"{score:.6f}\t{first}\t{second}\n")
-            file.write("".join(rows).encode())
+                writer.write(first, second, score)
 
 
 def _texts(side: Sentences, rows: NDArray[np.int64], with_ids: bool) -> list[str]:

@@ -16,13 +16,15 @@ from st_paragram.errors import ParagramError, SettingsError, one_line, short
 from st_paragram.tools.cleaning.base import AnyOf, RowStep, options
 from st_paragram.tools.cleaning.known_sentences import KnownTestSentences
 from st_paragram.tools.cleaning.languages import Language
-from st_paragram.tools.cleaning.markup import Markup
+from st_paragram.tools.cleaning.markup import Markup, SoftHyphens
+from st_paragram.tools.cleaning.numbers import Numbers
 from st_paragram.tools.cleaning.paraphrases import Label, Overlap, ParaphraseScore
 from st_paragram.tools.cleaning.repair_encoding import RepairEncoding
-from st_paragram.tools.cleaning.shape import Copied, Length, Ratio, Script
+from st_paragram.tools.cleaning.shape import Copied, CutOff, Length, Ratio, Script
+from st_paragram.tools.cleaning.swapped import Swapped
 
 #: The included lists of filters.
-NAMED = ("default", "paper", "paranmt")
+NAMED = ("default", "paper", "paranmt", "memory")
 #: The filters and repairs by name.
 _CLASSES: tuple[type[RowStep], ...] = (
     Length,
@@ -36,6 +38,10 @@ _CLASSES: tuple[type[RowStep], ...] = (
     ParaphraseScore,
     Label,
     RepairEncoding,
+    SoftHyphens,
+    Swapped,
+    Numbers,
+    CutOff,
 )
 STEPS = {step.name: step for step in _CLASSES}
 
@@ -165,7 +171,7 @@ def read_cleaning(path: str | Path) -> Cleaning:
 
 
 def named_cleaning(name: str) -> Cleaning:
-    """Return an included list, `default`, `paper` or `paranmt`, or read the list of a YAML file."""
+    """Return an included list, see `NAMED`, or read the list of a YAML file."""
     return read_cleaning(Path(__file__).with_name(f"{name}.yaml") if name in NAMED else name)
 
 

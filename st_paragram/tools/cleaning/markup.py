@@ -98,6 +98,7 @@ class Markup(RowRepair, RowFilter):
     which: Annotated[AnyOf[Kind], Field(min_length=1)] = setting(
         get_args(Kind), "kinds to look for"
     )
+    keep_equal: bool = setting(False, "leave tags and codes that are the same on both sides")
 
     def repair(self, row: Row) -> Row:
         """Return a row without entities and without tags that are the same on both sides."""
@@ -109,7 +110,8 @@ class Markup(RowRepair, RowFilter):
             second = _decoded_entities(second)
         marks = self._removable(first)
         second_marks = self._removable(second)
-        if sorted(map(_label, marks)) == sorted(map(_label, second_marks)):
+        are_equal = sorted(map(_label, marks)) == sorted(map(_label, second_marks))
+        if are_equal and not self.keep_equal:
             first = _without(first, marks)
             second = _without(second, second_marks)
         first = " ".join(first.split())
@@ -175,6 +177,20 @@ class Markup(RowRepair, RowFilter):
             return False
         rest, addresses = _ADDRESS.subn("", text)
         return addresses > 0 and not has_letter(rest)
+
+
+@options
+class SoftHyphens(RowRepair):
+    """Remove soft hyphens (U+00AD), which only show where a word may be divided."""
+
+    name = "soft_hyphens"
+    repairs = "soft_hyphens"
+    note = "rows with soft hyphens (removed)"
+
+    def repair(self, row: Row) -> Row:
+        """Return a row without soft hyphens; a text of nothing else stays."""
+        first, second = (text.replace("\xad", "") or text for text in row[:2])
+        return row if (first, second) == row[:2] else (first, second, *row[2:])
 
 
 def has_broken_characters(text: str) -> bool:

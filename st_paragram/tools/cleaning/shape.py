@@ -1,4 +1,4 @@
-"""Filters that look at the shape of rows: `length`, `ratio`, `copied` and `script`."""
+"""Filters that look at the shape of rows: `length`, `ratio`, `cut_off`, `copied` and `script`."""
 
 from __future__ import annotations
 
@@ -32,6 +32,9 @@ _MIN_WORDS = 4
 # Letters of a script; letters without a script are symbols like the micro sign, letters of formulas
 # or modifiers.
 _OF_ANY_SCRIPT = regex.compile(r"[\p{L}--\p{Script=Zyyy}--\p{Script=Zinh}]", regex.VERSION1)
+# The end of a sentence, which quotation marks and brackets may follow
+_END = regex.compile(r"[\p{Sentence_Terminal}…:;][\p{Pe}\p{Pf}\p{Pi}\"'\s]*\Z")
+_LONGEST_END = 8
 # Characters that may be letters of another script than Latin: all beyond Latin and punctuation
 _MAY_BE_FOREIGN = re.compile("[\xb5\u0250-\u200f\u2070-\U0010ffff]")
 
@@ -110,6 +113,41 @@ class Ratio(RowFilter):
             lengths = (words(first), words(second))
         is_above = max(lengths) > self.max * min(lengths) + self.slack
         return "length ratio" if is_above else None
+
+
+@options
+class CutOff(RowFilter):
+    """Drop pairs with a side that ends within a sentence.
+
+    Only the other side ends with a mark such as a full stop or a colon, and it has more letters: a
+    Han character counts as three letters, and a kana as two. If neither side has such an end, it
+    must have twice as many letters.
+    """
+
+    name = "cut_off"
+    reasons = ("cut off",)
+
+    max_share: float = setting(
+        0.75, "maximum letters of the side without an end, as a share of the other's", ge=0
+    )
+    max_share_without_end: float = setting(
+        0.5, "maximum letters of a side, as a share of the other's, if neither has an end", ge=0
+    )
+    min_letters: int = setting(
+        20, "minimum letters of the other side, because the lengths of short texts vary", ge=0
+    )
+
+    def reason(self, row: Row) -> str | None:
+        """Return the reason to drop a row, or None to keep it."""
+        sides = [(letters(text), _has_end(text)) for text in row[:2]]
+        (length, has_end), (longest, has_longest_end) = sorted(sides)
+        share = self.max_share if has_longest_end else self.max_share_without_end
+        is_cut = longest >= self.min_letters and length < share * longest and not has_end
+        return "cut off" if is_cut else None
+
+
+def _has_end(text: str) -> bool:
+    return _END.search(text[-_LONGEST_END:]) is not None
 
 
 @options

@@ -27,7 +27,7 @@ from st_paragram.tools.preparation.report import COLUMNS, INVALID, NUL, REPAIRS,
 from st_paragram.tools.preparation.settings import PrepareSettings
 from st_paragram.tools.work import in_processes
 
-_BLOCK_ROWS = 1024
+BLOCK_ROWS = 1024
 _BLOCKS_BETWEEN_SAVES = 64
 #: The settings that affect cleaned rows; all others have an effect only on later steps.
 _OF_CLEANING = ("languages", "cleaning", "lower_case", "segmentation", "drop_invalid", "seed")
@@ -63,6 +63,20 @@ class Block:
     rows: list[Row]
 
 
+def clean_rows(
+    block: Block, steps: Sequence[RowStep]
+) -> tuple[list[Row], list[str | None], Counter[str]]:
+    """Return what `apply_steps` does for rows with single spaces; errors name the rows."""
+    rows: list[Row] = [tuple([" ".join(cell.split()) for cell in row]) for row in block.rows]
+    try:
+        return apply_steps(steps, rows)
+    except TextError as error:
+        last = block.first + len(rows) - 1
+        raise TextError(
+            f"{block.source.name}: among rows {block.first}..{last}: {error}"
+        ) from error
+
+
 @dataclass
 class Cleaned:
     """The result for a block: rows for the buckets, counts of reasons and repairs, dropped rows."""
@@ -83,14 +97,8 @@ class Cleaner:
 
     def __call__(self, block: Block) -> Cleaned:
         """Clean a block."""
-        rows: list[Row] = [tuple([" ".join(cell.split()) for cell in row]) for row in block.rows]
-        try:
-            rows, reasons, repaired = apply_steps(self.steps[block.source.pair], rows)
-        except TextError as error:
-            last = block.first + len(rows) - 1
-            raise TextError(
-                f"{block.source.name}: among rows {block.first}..{last}: {error}"
-            ) from error
+        steps = self.steps[block.source.pair]
+        rows, reasons, repaired = clean_rows(block, steps)
         cleaned = Cleaned(len(rows), counts=repaired)
         kept = []
         for row, reason in zip(rows, reasons, strict=True):
@@ -178,7 +186,9 @@ def clean(
             save_progress()
     reports = []
     for source, source_counts in zip(sources, progress.counts, strict=True):
-        report = _report(source, settings, steps=steps[source.pair], counts=Counter(source_counts))
+        report = source_report(
+            source, steps[source.pair], Counter(source_counts), drop_invalid=settings.drop_invalid
+        )
         reports.append(report)
     return reports
 
@@ -191,21 +201,21 @@ def _blocks(source: TextSource, number: int, rows: Iterator[Row], skipped: int) 
     ) as bar:
         bar.update(sum(1 for _ in islice(rows, skipped)))
         first = skipped + 1
-        while block := list(islice(rows, _BLOCK_ROWS)):
+        while block := list(islice(rows, BLOCK_ROWS)):
             yield Block(source, number, first=first, rows=block)
             bar.update(len(block))
             first += len(block)
 
 
-def _report(
-    source: TextSource, settings: PrepareSettings, steps: Sequence[RowStep], counts: Counter[str]
+def source_report(
+    source: TextSource, steps: Sequence[RowStep], counts: Counter[str], *, drop_invalid: bool
 ) -> SourceReport:
     """Make the report of a text with all reasons and repairs, in the order of the filters."""
     rows = counts["rows"]
     report = SourceReport(source.name, "-".join(source.pair), rows=rows, kept=rows)
     report.drop(NUL, counts["nul_rows"])
     report.drop(INVALID, counts["invalid_rows"])
-    if settings.drop_invalid:
+    if drop_invalid:
         report.drop(COLUMNS, counts["wrong_columns"])
     names = list(REPAIRS)
     for step in steps:

@@ -99,11 +99,14 @@ class PrepareReport:
             "lengths": lengths,
         }
 
-    def table(self) -> str:
-        """Format a plain text table with a column per text, followed by notes."""
-        return "\n".join([*self._count_lines(), *self._note_lines()])
+    def table(self, kept: str = "stored") -> str:
+        """Format a plain text table with a column per text, followed by notes.
 
-    def _count_lines(self) -> list[str]:
+        `kept` is the label of the remaining rows.
+        """
+        return "\n".join([*self._count_lines(kept), *self._note_lines()])
+
+    def _count_lines(self, kept: str) -> list[str]:
         total = self.total
         columns = self.sources
         header = ["", "rows"]
@@ -120,7 +123,7 @@ class PrepareReport:
                 table.append(counts(f"- {reason}", [column.dropped[reason] for column in columns]))
         if total.repeated:
             table.append(counts("+ repeated for balance", [column.repeated for column in columns]))
-        table.append(counts("stored", [column.kept for column in columns]))
+        table.append(counts(kept, [column.kept for column in columns]))
         widths = [max([len(row[place]) for row in table]) for place in range(len(header))]
         lines = []
         for label, *cells in table:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import gzip
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
 from st_paragram.cli.main import main
 from st_paragram.core.pair_store import PairStore
 from st_paragram.core.text.parallel import parse_source, read_pairs, with_columns
-from st_paragram.core.text.translation_files import read_units
+from st_paragram.core.text.translation_files import TmxWriter, read_units
 from st_paragram.errors import SettingsError, TextError
 
 TMX = """<?xml version="1.0" encoding="{encoding}"?>
@@ -121,3 +122,36 @@ def test_refused(content: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(TextError, match=message) as error:
         units(path)
     assert "\n" not in str(error.value) and str(error.value).startswith(str(path))
+
+
+@pytest.mark.parametrize(
+    ("languages", "tags"),
+    [
+        (("en", "es_es"), ("en", "es-ES")),
+        (("zh_cn", "sr_latn"), ("zh-CN", "sr-Latn")),
+        (('"', "<"), ('"', "<")),
+    ],
+)
+def test_pairs_are_written_as_a_memory(
+    languages: tuple[str, str], tags: tuple[str, str], tmp_path: Path
+) -> None:
+    pairs = [
+        ("a < b & c > d", "x\u2028 \U0001f600 é"),
+        ("]]> \x0b\ud800\uffff", "z"),
+        ("", "left out"),
+    ]
+    path = tmp_path / "memory.tmx"
+    with path.open("wb") as file:
+        writer = TmxWriter(file, languages)
+        for first, second in pairs:
+            writer.write(first, second, 0.25)
+        writer.close()
+    read = [pairs[0], ("]]> \ufffd\ufffd\ufffd", "z")]
+    assert list(read_units(str(path), tags)) == read
+    root = ElementTree.parse(path).getroot()
+    assert (root.tag, root.get("version")) == ("tmx", "1.4")
+    header = root.find("header")
+    assert header is not None and header.get("srclang") == tags[0]
+    needed = {"creationtool", "creationtoolversion", "segtype", "o-tmf", "adminlang", "datatype"}
+    assert needed < header.attrib.keys()
+    assert [prop.text for prop in root.iter("prop")] == ["0.250000"] * 2

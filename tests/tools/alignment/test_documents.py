@@ -168,11 +168,19 @@ def test_lines_are_split_into_sentences(tmp_path, monkeypatch, capsys):
     (tmp_path / "a").write_text("A house.  It is old.\n.EOA\n")
     (tmp_path / "b").write_text("Una casa. Es vieja.\n.EOA\n")
     command = ["align", "--source", str(tmp_path / "a"), "--target", str(tmp_path / "b"), "--split"]
-    command += ["en", "es", "--boundary", ".EOA", "--model", MODEL]
+    command += ["--pair", "en", "es", "--boundary", ".EOA", "--model", MODEL]
     output = tmp_path / "out.tsv"
     assert main([*command, "--output", str(output), "--max-sentences", "1"]) == 0
     rows = [line.split("\t")[1:] for line in output.read_text().splitlines()]
     assert rows == [["A house.", "Una casa."], ["It is old.", "Es vieja."]]
+    memory = tmp_path / "out.tmx"
+    assert main([*command, "--output", str(memory), "--max-sentences", "1"]) == 0
+    assert memory.read_text().count("<seg>") == 4
+    assert main([*command, "--indices", "--output", str(tmp_path / "indices.tmx")]) == 1
+    assert "TMX has texts instead of indices" in capsys.readouterr().err
+    unnamed = [word for word in command if word not in ("--pair", "en", "es")]
+    assert main([*unnamed, "--output", str(tmp_path / "unnamed.tsv")]) == 1
+    assert "--split needs the languages of both sides" in capsys.readouterr().err
     monkeypatch.setitem(sys.modules, "sentencex", None)
     capsys.readouterr()
     assert main([*command, "--output", str(tmp_path / "new.tsv")]) == 1

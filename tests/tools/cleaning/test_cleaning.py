@@ -15,8 +15,10 @@ from st_paragram.tools.cleaning import languages as language_module
 from st_paragram.tools.cleaning.base import apply_steps
 from st_paragram.tools.cleaning.config import default_cleaning
 from st_paragram.tools.cleaning.languages import Language, scripts, short_code
-from st_paragram.tools.cleaning.markup import Kind, Markup
-from st_paragram.tools.cleaning.shape import Copied, Length, Ratio, Script
+from st_paragram.tools.cleaning.markup import Kind, Markup, SoftHyphens
+from st_paragram.tools.cleaning.numbers import Numbers
+from st_paragram.tools.cleaning.shape import Copied, CutOff, Length, Ratio, Script
+from st_paragram.tools.cleaning.swapped import Swapped
 from st_paragram.tools.cleaning.text import is_unsegmented, normalized_key
 
 FILTERS = [
@@ -28,6 +30,10 @@ FILTERS = [
     Script(("en", "ar")),
     Script(("ja", "xx")),
     Markup(),
+    Markup(keep_equal=True),
+    CutOff(),
+    Numbers(),
+    Swapped(("en", "es")),
 ]
 ODD = (
     "aZ zé ßΣς \u0301ﬁ…½ 中語かタ안 ไทย мир"
@@ -438,3 +444,123 @@ def test_language_with_the_real_model():
 def test_options_are_checked(make, message):
     with pytest.raises(SettingsError, match=message):
         make()
+
+
+def test_equal_tags_may_stay():
+    row = ("Press <b>Save</b> &amp; wait", "Pulse <b>Guardar</b> &amp; espere")
+    step = Markup(keep_equal=True)
+    repaired = step.repair(row)
+    assert repaired == ("Press <b>Save</b> & wait", "Pulse <b>Guardar</b> & espere")
+    assert step.reason(repaired) is None
+    assert step.reason(("Press <b>Save</b>", "Pulse Guardar")) == "markup"
+
+
+def test_soft_hyphens_are_removed():
+    row = ("so\xadft", "blan\xaddo", "further")
+    assert SoftHyphens().repair(row) == ("soft", "blando", "further")
+    for unchanged in (("soft", "blando"), ("\xad", "")):
+        assert SoftHyphens().repair(unchanged) is unchanged
+
+
+# ---- numbers
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("It costs 1,234.50 euros.", "Cuesta 1.234,5 euros."),
+        ("It costs 1,000,000 euros.", "Il coûte 1 000 000 euros."),
+        ("It costs 1'500.", "Es kostet 1.500."),
+        ("Five dogs and 3 cats", "5 perros y 3 gatos"),  # written out on one side
+        ("We met 5 times in 3 years.", "Wir trafen uns fünfmal in drei Jahren."),
+        ("1.5 million people", "150万人"),
+        ("2.75 million", "2 миллиона 750 тысяч"),
+        ("in the 1990s", "en los años 90"),
+        ("on 09/12/2009", "am 2009.12.09"),
+        ("on September 11, 2001", "في 11 سبتمبر ٢٠٠١"),
+        ("open from 7 pm", "geöffnet ab 19.00 Uhr"),
+        ("at 7:30 p.m.", "um 19.30 Uhr"),
+        ("call 555-1234", "llame al 5551234"),
+        (".08% of 3", "0,08 % de 3"),
+        ("Version 2.10.3", "Версия 2.10.3"),
+        ("On August 12, more than 3", "8月12日, 12日3"),
+        ("１２ cats", "12 gatos"),
+        ("on September 27, at 9 pm, 3 men", "9月27日21:00 3人"),
+        ("the columns 1,2", "الأعمدة 1،2"),
+        ("1 " * 5000, "2 " * 5000),  # tables
+        ("no number", "ningún número 7"),
+    ],
+)
+def test_equal_numbers(first, second):
+    assert Numbers().reason((first, second)) is None
+    assert Numbers().reason((second, first)) is None
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("In 2008 and 2009", "En 2008 y 2019"),
+        ("It costs 9,500.", "Es kostet 95000."),
+        ("It costs 1.5 euros.", "Cuesta 15 euros."),
+        ("version 1.2 is out", "la versión 1.1"),
+        ("won in 2:19:19", "ganó en 2:22:19"),
+        ("250/350 euros, at least 350", "250/341 euros, al menos 350"),
+        ("3 cats in 5 rooms", "tres gatos en 6 cuartos"),
+        ("1" * 9000, "2" * 9000),
+        ("7 of them were there", "19 de ellos estaban allí"),
+    ],
+)
+def test_other_numbers(first, second):
+    assert Numbers().reason((first, second)) == "other numbers"
+    assert Numbers().reason((second, first)) == "other numbers"
+
+
+# ---- languages without a package
+
+
+ENGLISH = "The house of my brother is next to the old church."
+SPANISH = "La casa de mi hermano está al lado de la iglesia vieja."
+GERMAN = "Das Haus meines Bruders steht neben der alten Kirche."
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "reason"),
+    [
+        (ENGLISH, SPANISH, None),
+        (SPANISH, ENGLISH, "swapped sides"),
+        (ENGLISH, GERMAN, "other language"),
+        (GERMAN, SPANISH, "other language"),
+        ("Python", "Madrid", None),
+        ("", SPANISH, None),
+    ],
+)
+def test_swapped_sides(first, second, reason):
+    assert verdict(Swapped(("en", "es")), first, second) == reason
+
+
+@pytest.mark.parametrize("languages", [("en", "it"), ("en", "en"), ("xx", "es")])
+def test_other_languages_are_not_looked_at(languages):
+    assert verdict(Swapped(languages), SPANISH, ENGLISH) is None
+
+
+# ---- cut_off
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "reason"),
+    [
+        (ENGLISH, SPANISH, None),
+        (ENGLISH, "La casa de mi hermano", "cut off"),
+        ("The house of my", SPANISH, "cut off"),
+        (ENGLISH, "La casa de mi hermano está al lado de la iglesia", None),  # long enough
+        (ENGLISH, "La casa de mi hermano.", None),  # ends
+        ('He said: "The house is very large."', "(Dijo que la casa", "cut off"),
+        ("你的房子在旧教堂旁边。", "The house of", "cut off"),
+        ("Thanks a lot.", "Gracias", None),  # short
+        ("Looking for alternatives in the cities", "Buscan algo", "cut off"),
+        ("Looking for alternatives in the cities", "Buscan alternativas en", None),
+        ("The house of my brother is old and", "La casa es vieja.", None),
+    ],
+)
+def test_cut_off(first, second, reason):
+    assert verdict(CutOff(), first, second) == reason

@@ -162,7 +162,7 @@ def test_neither_workers_nor_sizes_of_blocks_change_anything(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run(tmp_path, corpus(), name="one.h5")
-    monkeypatch.setattr(cleaning_module, "_BLOCK_ROWS", 170)
+    monkeypatch.setattr(cleaning_module, "BLOCK_ROWS", 170)
     run(tmp_path, corpus(), name="two.h5", workers=2)
     assert (tmp_path / "one.h5").read_bytes() == (tmp_path / "two.h5").read_bytes()
 
