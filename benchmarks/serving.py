@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import random
 import re
 import selectors
@@ -96,7 +97,9 @@ def server(model: str, workers: int) -> Iterator[tuple[psutil.Process, int]]:
         "--workers",
         str(workers),
     ]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    # not the package in the working folder, whose kernels may be missing; from Python 3.11
+    environment = {**os.environ, "PYTHONSAFEPATH": "1"}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
         try:
             found = re.search(
                 r"http://[^:]+:(\d+)", process.stdout.readline() if process.stdout else ""

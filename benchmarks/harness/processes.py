@@ -19,6 +19,8 @@ from typing import Any
 import psutil
 from tqdm import tqdm
 
+import st_paragram
+
 _SOURCES = Path(__file__).parents[2]
 _THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS")
 
@@ -59,13 +61,15 @@ class Program:
 
     def run(self) -> Run:
         """Run it to its end; raise SystemExit with its output if it fails."""
-        path = os.pathsep.join(
-            [str(_SOURCES / "benchmarks"), os.environ.get("PYTHONPATH", ""), str(_SOURCES)]
-        )
+        folders = [str(_SOURCES / "benchmarks"), os.environ.get("PYTHONPATH", "")]
+        # the package that this process uses: an installed one is compiled, its sources may not be
+        if Path(st_paragram.__file__).parents[1] == _SOURCES:
+            folders.append(str(_SOURCES))
         limits = {} if self.threads is None else dict.fromkeys(_THREADS, str(self.threads))
         environment = {
             **os.environ,
-            "PYTHONPATH": path,
+            "PYTHONPATH": os.pathsep.join(filter(None, folders)),
+            "PYTHONSAFEPATH": "1",  # not the package in the working folder; from Python 3.11
             "HF_HUB_OFFLINE": "1",
             **limits,
             **self.variables,

@@ -118,6 +118,15 @@ class TestProcesses:
         with pytest.raises(SystemExit, match="No such file"):
             command("evaluate", "p-sp-mini", "--graded", "nowhere.tsv").run()
 
+    @pytest.mark.parametrize("is_installed", [True, False])
+    def test_processes_use_the_package_of_this_process(self, monkeypatch, is_installed):
+        if is_installed:
+            monkeypatch.setattr("st_paragram.__file__", "/installed/st_paragram/__init__.py")
+        monkeypatch.setenv("PYTHONPATH", "")
+        output = Program(["-c", "import os; print(os.environ['PYTHONPATH'])"]).run().output
+        expected = [FOLDER] if is_installed else [FOLDER, FOLDER.parent]
+        assert [Path(folder) for folder in output.strip().split(os.pathsep)] == expected
+
 
 class TestTexts:
     def test_repeats_are_mostly_changed_and_distinct_sentences_are(self, bitext, tmp_path):
