@@ -27,7 +27,7 @@ pa = require("pyarrow", "search")
 
 TABLE = "sentences"
 FOLDER = f"{TABLE}.lance"  # folder of the table
-OWN_COLUMNS = ("vector", "text", "line", "query_index", "_distance")
+OWN_COLUMNS = ("vector", "text", "line", "query_index", "_distance", "_score")
 _WHOLE = "whole"
 _TRIES = 5  # attempts to read a table while others compact it
 
@@ -149,7 +149,9 @@ def describe_index(folder: Path) -> dict[str, Any]:
     description = {"name": folder.resolve().name, **about_table(table)}
     description["sentences"] = table.count_rows()
     description["columns"] = {field.name: str(field.type) for field in table.schema}
-    description["search"] = "approximate" if table.list_indices() else "exact"
+    columns = [list(index.columns) for index in table.list_indices()]
+    description["search"] = "approximate" if ["vector"] in columns else "exact"
+    description["hybrid"] = ["text"] in columns
     description["version"] = table.version
     measurement = measurement_of(table)
     if measurement is not None:

@@ -66,7 +66,13 @@ class ModelEndpoints:
     async def embeddings(self, body: schemas.Embeddings) -> Response:
         """Answer like OpenAI."""
         self.model.check_dimensions(body.dimensions)
-        encoded = await self.model.embed(body.input, "input", kind=body.input_type)
+        encoded = await self.model.embed(
+            body.input,
+            "input",
+            kind=body.input_type,
+            truncate=body.truncate,
+            prompt_name=body.prompt_name,
+        )
         data = []
         for number, row in enumerate(_cut(encoded.units, body.dimensions, "input")):
             embedding: Any = row
@@ -83,10 +89,30 @@ class ModelEndpoints:
     async def embed(self, body: schemas.Embed) -> Response:
         """Answer like text-embeddings-inference."""
         self.model.check_dimensions(body.dimensions)
-        encoded = await self.model.embed(body.inputs, "inputs", truncate=body.truncate)
+        encoded = await self.model.embed(
+            body.inputs, "inputs", truncate=body.truncate, prompt_name=body.prompt_name
+        )
         if not body.normalize:
             return json_answer(encoded.rows[:, : body.dimensions])
         return json_answer(_cut(encoded.units, body.dimensions, "inputs"))
+
+    @post(schemas.Similarity, "/similarity")
+    async def similarity(self, body: schemas.Similarity) -> Response:
+        """Answer with cosines, like text-embeddings-inference."""
+        embed = partial(
+            self.model.embed,
+            truncate=body.parameters.truncate,
+            prompt_name=body.parameters.prompt_name,
+        )
+        source = await embed([body.inputs.source_sentence], "source_sentence")
+        sentences = await embed(body.inputs.sentences, "sentences")
+        return json_answer((sentences.units @ source.units[0]).astype(np.float64).round(6))
+
+    @post(schemas.Tokenize, "/tokenize")
+    async def tokenize(self, body: schemas.Tokenize) -> Response:
+        """Answer with the tokens of each text, like text-embeddings-inference."""
+        tokens = await self.model.tokenize(body.inputs, body.prompt_name, body.add_special_tokens)
+        return json_answer(tokens)
 
     @post(schemas.Rerank, "/rerank", "/v1/rerank", "/v2/rerank")
     async def rerank(self, body: schemas.Rerank) -> Response:
@@ -136,7 +162,7 @@ class ModelEndpoints:
             "model_sha": None,
             "model_dtype": "float32",
             "model_type": {"embedding": {"pooling": "mean"}},
-            "auto_truncate": False,
+            "auto_truncate": self.job.truncate,
             "max_input_length": self.job.max_characters,
             "max_client_batch_size": self.job.max_texts,
             "max_batch_requests": BATCH_TEXTS,
@@ -195,6 +221,9 @@ class IndexEndpoints:
             body.where,
             recall=self.job.recall,
             seconds=end - time.monotonic(),
+            texts=[text[: self.job.max_characters] for text in body.queries]
+            if body.hybrid
+            else None,
         )
         lists = []
         for hits in results:
@@ -206,7 +235,8 @@ class IndexEndpoints:
         """Add sentences to the index."""
         index = self._writable()
         kind: schemas.Kind = "document" if index.answers else "sentence"
-        await self.model.embed(body.sentences, "sentences", kind=kind)  # refuses unusable texts
+        # refuses unusable texts
+        await self.model.embed(body.sentences, "sentences", kind=kind, truncate=False)
         for number, sentence in enumerate(body.sentences):
             if not has_two_letters(sentence):
                 raise HTTPException(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 from dataclasses import replace
+from functools import partial
+from itertools import pairwise
 from typing import Any
 from unicodedata import category
 
@@ -13,11 +15,14 @@ from starlette.exceptions import HTTPException
 
 from st_paragram.core.encoding.encoder import Encoder
 from st_paragram.core.encoding.models import batch_size, load_encoder
-from st_paragram.core.encoding.unit_embeddings import known_embeddings, scaled
+from st_paragram.core.encoding.unit_embeddings import known_embeddings, scaled, tokenizer_of
 from st_paragram.core.model_directory.find import find
-from st_paragram.tools.serving.batching import Batcher, Encoded
+from st_paragram.core.tokenizers.base import Tokenizer
+from st_paragram.errors import short
+from st_paragram.tools.serving.batching import Batcher, Encoded, Way
 from st_paragram.tools.serving.schemas import Job, Kind
 
+MAX_TOKENIZED = 200_000  # characters per request: their tokens take many times as many bytes
 _SHORT = 4096  # characters that an averaging model embeds in about half a millisecond
 _METHODS: dict[Kind, str] = {
     "sentence": "encode",
@@ -68,7 +73,13 @@ class ServedModel:
             )
 
     async def embed(
-        self, texts: list[str], field: str, *, kind: Kind = "sentence", truncate: bool = False
+        self,
+        texts: list[str],
+        field: str,
+        *,
+        kind: Kind = "sentence",
+        truncate: bool | None = None,
+        prompt_name: str | None = None,
     ) -> Encoded:
         """Embed the texts of a field of a request.
 
@@ -76,17 +87,78 @@ class ServedModel:
             texts: The texts.
             field: Name of the field, for messages.
             kind: Kind of the texts, for models with towers.
-            truncate: Keep the beginning of a long text.
+            truncate: Keep the beginning of a long text; None: as the server's option says.
+            prompt_name: Prompt of the model to put before the texts. As in encode_query and
+                encode_document, the prompts query and document select a tower.
 
         Raises:
             HTTPException: There are too many texts, or a text is empty or too long, or has no
-                token that the model knows.
+                token that the model knows. Or the model has no prompt of this name.
         """
+        self._check_prompt(prompt_name)
+        if prompt_name == "query" or prompt_name == "document":
+            kind = prompt_name
+        texts = self._checked(texts, field, truncate)
+        encoded = await self.batcher(texts, (kind, prompt_name))
+        if not encoded.known.all():
+            number = int(np.argmin(encoded.known))
+            # spaces and invisible characters
+            is_empty = all(category(character)[0] in "CZ" for character in texts[number])
+            reason = "is empty" if is_empty else f"has no token that {self.name} knows"
+            raise HTTPException(400, f"{place_of(number, field)} {reason}")
+        return encoded
+
+    async def tokenize(
+        self, texts: list[str], prompt_name: str | None, special: bool
+    ) -> list[list[dict[str, Any]]]:
+        """Return the tokens of each text, in the form of text-embeddings-inference.
+
+        `special`: with the special tokens that the tokenizer adds, if it adds any.
+        """
+        self._check_prompt(prompt_name)
+        texts = self._checked(texts, "inputs", truncate=False)
+        texts = self._with_prompt(texts, prompt_name)
+        characters = sum(map(len, texts))
+        if characters > MAX_TOKENIZED:
+            raise HTTPException(
+                400, f"inputs has {characters} characters; at most {MAX_TOKENIZED} are allowed"
+            )
+        return await self.batcher.run(partial(self._tokens, texts, special), len(texts))
+
+    def _tokens(self, texts: list[str], special: bool) -> list[list[dict[str, Any]]]:
+        tokenizer = tokenizer_of(self.encoder)
+        if isinstance(tokenizer, Tokenizer):
+            ids, offsets = tokenizer.encode(texts)
+            rows = [ids[begin:end].tolist() for begin, end in pairwise(offsets.tolist())]
+            piece = tokenizer.piece
+            special_ids = tokenizer.unknown_ids
+        elif tokenizer is not None:
+            rows = tokenizer(texts, add_special_tokens=special, verbose=False)["input_ids"]
+            piece = tokenizer.convert_ids_to_tokens
+            special_ids = tokenizer.all_special_ids
+        else:
+            raise HTTPException(400, f"{self.name} has a tokenizer that cannot be read")
+        return [
+            [_token(number, piece(number), number in special_ids) for number in row] for row in rows
+        ]
+
+    def _check_prompt(self, name: str | None) -> None:
+        """Refuse a prompt that the model does not have."""
+        if name is not None and name not in self.encoder.prompts:
+            names = ", ".join(self.encoder.prompts)
+            raise HTTPException(400, f"prompt_name is {short(name)}; {self.name} has {names}")
+
+    def _with_prompt(self, texts: list[str], name: str | None) -> list[str]:
+        prompt = self.encoder.prompts[name] if name else ""
+        return [prompt + text for text in texts]
+
+    def _checked(self, texts: list[str], field: str, truncate: bool | None) -> list[str]:
+        """Return the texts of a field, cut if they may be; refuse unusable texts."""
         if not 1 <= len(texts) <= self._job.max_texts:
             limit = self._job.max_texts
             raise HTTPException(400, f"{field} has {len(texts)} texts; give 1 to {limit}")
         limit = self._job.max_characters
-        if truncate:
+        if truncate or (truncate is None and self._job.truncate):
             texts = [text[:limit] for text in texts]
         for number, text in enumerate(texts):
             if not text.strip():
@@ -96,24 +168,20 @@ class ServedModel:
                 raise HTTPException(
                     400, f"{place} has {len(text)} characters; at most {limit} are allowed"
                 )
-        encoded = await self.batcher(texts, kind)
-        if not encoded.known.all():
-            number = int(np.argmin(encoded.known))
-            # spaces and invisible characters
-            is_empty = all(category(character)[0] in "CZ" for character in texts[number])
-            reason = "is empty" if is_empty else f"has no token that {self.name} knows"
-            raise HTTPException(400, f"{place_of(number, field)} {reason}")
-        return encoded
+        return texts
 
-    def _encode(self, texts: list[str], kind: Kind) -> Encoded:
+    def _encode(self, texts: list[str], way: Way) -> Encoded:
+        kind, prompt_name = way
         method = _METHODS[kind]
         encode = getattr(self._counting, method)
         if self._tokenizer is not None:
             self._tokenizer.begin()
-        embeddings = encode(texts, batch_size=self._batch_size, show_progress_bar=False)
+        embeddings = encode(
+            texts, batch_size=self._batch_size, prompt_name=prompt_name, show_progress_bar=False
+        )
         rows = np.asarray(embeddings, np.float32)
-        tokens = self._token_counts(texts)
-        known = known_embeddings(self.encoder, texts, rows, method=method)
+        tokens = self._token_counts(self._with_prompt(texts, prompt_name))
+        known = known_embeddings(self.encoder, texts, rows, method=method, prompt_name=prompt_name)
         return Encoded(rows, scaled(rows, known).vectors, known, tokens)
 
     def _token_counts(self, texts: list[str]) -> NDArray[np.int64]:
@@ -149,6 +217,11 @@ class _CountingTokenizer(threading.local):
     def counts(self) -> NDArray[np.int64]:
         """Return the numbers of tokens of the n texts since `begin`, (n,)."""
         return np.concatenate(self._counts)
+
+
+def _token(number: int, piece: str | None, is_special: bool) -> dict[str, Any]:
+    """Describe a token; its place in the text is not known."""
+    return {"id": number, "text": piece or "", "special": is_special, "start": None, "stop": None}
 
 
 def place_of(number: int, field: str) -> str:
