@@ -266,9 +266,9 @@ class SearchIndex:
             end=end,
         )
         if texts is not None and not has_words(self.table):
-            raise MiningError(
-                f"{self.folder}: its words are not indexed; do so with st-paragram index --compact"
-                f" {self.folder} --hybrid"
+            raise SettingsError(
+                "a hybrid search needs the words of the index; add them with st-paragram index"
+                " --compact INDEX --hybrid"
             )
         hits = []
         for begin, stop in blocks(len(queries), _QUERIES):

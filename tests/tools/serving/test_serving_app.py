@@ -22,9 +22,10 @@ from st_paragram.learning.models import load_save
 for package in ("httptools", "orjson", "prometheus_client", "uvicorn"):
     pytest.importorskip(package)
 testclient = pytest.importorskip("starlette.testclient")
+HTTPException = pytest.importorskip("starlette.exceptions").HTTPException
 
 from st_paragram.core.encoding import encoder as encoder_module  # noqa: E402
-from st_paragram.tools.serving import endpoints, schemas  # noqa: E402
+from st_paragram.tools.serving import endpoints, model, schemas  # noqa: E402
 from st_paragram.tools.serving.app import build  # noqa: E402
 from st_paragram.tools.serving.batching import Batcher  # noqa: E402
 from st_paragram.tools.serving.schemas import CACHED_AS, Job  # noqa: E402
@@ -94,6 +95,92 @@ def test_embed_gives_lists_and_cuts_long_texts_if_asked(client, rows):
         return client.post("/embed", json={"inputs": text, **options}).json()
 
     assert row(long, truncate=True) == row(long[:50])
+
+
+def test_the_server_or_the_request_decides_whether_long_texts_are_cut():
+    client = serving(truncate=True)
+    long = "the cat " * 20
+    first = embed(client, input=long).json()["data"]
+    assert first == embed(client, input=long[:50]).json()["data"]
+    assert "has 160 characters" in message(embed(client, input=long, truncate=False))
+    assert client.get("/info").json()["auto_truncate"] is True
+    scores = client.post("/score", json={"pairs": [[long, long[:50]]]}).json()["scores"]
+    assert scores == [pytest.approx(1, abs=1e-6)]
+    refusing = serving()
+    assert "has 160 characters" in message(embed(refusing, input=long))
+    assert embed(refusing, input=long, truncate=True).json()["data"] == first
+
+
+def test_prompts_are_put_before_texts(tmp_path):
+    encoder = Encoder("p-sp-mini")
+    encoder.prompts |= {"query": "a question: ", "passage": "the cat "}
+    encoder.default_prompt_name = "passage"
+    encoder.save(tmp_path / "m")
+    client = serving(str(tmp_path / "m"))
+    for name, prompt in {None: "the cat ", "query": "a question: ", "document": ""}.items():
+        (row,) = client.post("/embed", json={"inputs": "sleeps", "prompt_name": name}).json()
+        wanted = Encoder("p-sp-mini").encode(prompt + "sleeps", normalize_embeddings=True)
+        assert np.allclose(row, wanted, atol=1e-6)
+        request = {"model": "m", "input": "sleeps", "prompt_name": name}
+        answer = client.post("/v1/embeddings", json=request).json()
+        assert np.allclose(answer["data"][0]["embedding"], wanted, atol=1e-6)
+        tokens = len(encoder.tokenizer.encode([prompt + "sleeps"])[0])
+        assert answer["usage"]["prompt_tokens"] == tokens
+    (tokens,) = client.post("/tokenize", json={"inputs": "sleeps", "prompt_name": "query"}).json()
+    assert "".join(token["text"] for token in tokens) == "▁a▁question:▁sleeps"
+
+
+def test_similarities_are_cosines(client, rows):
+    request = {"inputs": {"source_sentence": TEXTS[0], "sentences": TEXTS}}
+    answer = client.post("/similarity", json=request).json()
+    assert answer == pytest.approx((rows @ rows[0]).tolist(), abs=2e-6)
+    request["inputs"]["sentences"] = ["the cat " * 20]
+    assert "text 0 of sentences has" in message(client.post("/similarity", json=request))
+    request["parameters"] = {"truncate": True}
+    assert len(client.post("/similarity", json=request).json()) == 1
+
+
+def test_tokens_have_ids_and_texts(client, monkeypatch):
+    tokenizer = Encoder("p-sp-mini").tokenizer
+    texts = ["the cat sleeps", "a dog"]
+    known, others = client.post("/tokenize", json={"inputs": texts}).json()
+    assert [token["id"] for token in known + others] == tokenizer.encode(texts)[0].tolist()
+    assert "".join(token["text"] for token in known) == "▁the▁cat▁sleeps"
+    assert known[0].keys() == {"id", "text", "special", "start", "stop"}
+    assert not any(token["special"] for token in known + others)
+    ((unknown,),) = model.ServedModel(Job("p-sp-mini"))._tokens([""], special=True)
+    assert unknown["id"] == tokenizer.unknown_id and unknown["special"] and not unknown["text"]
+    monkeypatch.setattr(model, "MAX_TOKENIZED", 20)
+    assert "has 24 characters" in message(client.post("/tokenize", json={"inputs": ["a bc"] * 6}))
+
+
+def test_tokens_of_another_tokenizer(monkeypatch):
+    served = model.ServedModel(Job("p-sp-mini"))
+    calls = []
+
+    class Words:
+        """The interface of a tokenizer of transformers."""
+
+        all_special_ids = (0,)
+
+        def __call__(self, texts, add_special_tokens, verbose):
+            calls.append(add_special_tokens)
+            rows = [[0] * add_special_tokens + [len(word) for word in t.split()] for t in texts]
+            return {"input_ids": rows}
+
+        def convert_ids_to_tokens(self, number):
+            return "x" * number
+
+    monkeypatch.setattr(model, "tokenizer_of", lambda encoder: Words())
+    rows = served._tokens(["a bc", ""], special=True)
+    assert [[(t["id"], t["text"], t["special"]) for t in row] for row in rows] == [
+        [(0, "", True), (1, "x", False), (2, "xx", False)],
+        [(0, "", True)],
+    ]
+    monkeypatch.setattr(model, "tokenizer_of", lambda encoder: None)
+    with pytest.raises(HTTPException, match="cannot be read"):
+        served._tokens(["a"], special=False)
+    assert calls == [True]
 
 
 def test_scores_are_cosines(client, rows):
@@ -206,7 +293,33 @@ def test_what_there_is(client):
             {"inputs": "a", "truncation_direction": "Left"},
             "truncation_direction: Input should be 'Right' or",
         ),
-        ("/embed", {"inputs": "a", "prompt_name": "query"}, "prompt_name: Input should be null"),
+        (
+            "/embed",
+            {"inputs": "a", "prompt_name": "x"},
+            "prompt_name is 'x'; p-sp-mini has query, document",
+        ),
+        ("/embed", {"inputs": "a" * 51, "truncate": False}, "text 0 of inputs has 51 characters"),
+        (
+            "/similarity",
+            {"inputs": {"source_sentence": "a", "sentences": []}},
+            "sentences has 0 texts",
+        ),
+        (
+            "/similarity",
+            {"inputs": {"source_sentence": "a", "sentences": ["a", 1]}},
+            "inputs[1]: Input should be a valid string",
+        ),
+        (
+            "/similarity",
+            {
+                "inputs": {"source_sentence": "a", "sentences": ["a"]},
+                "parameters": {"prompt_name": "x"},
+            },
+            "prompt_name is 'x'",
+        ),
+        ("/tokenize", {"inputs": ["a"] * 7}, "inputs has 7 texts; give 1 to 6"),
+        ("/tokenize", {"inputs": ["a" * 51]}, "text 0 of inputs has 51 characters"),
+        ("/tokenize", {"inputs": ["a"], "prompt_name": "x"}, "prompt_name is 'x'"),
         ("/score", {"pairs": [["a", "b"], ["c"]]}, "pairs[1][1]: Field required"),
         ("/rerank", {"query": "a"}, "documents has 0 texts"),
         (
@@ -328,6 +441,8 @@ def test_questions_and_answers_go_through_their_towers(tmp_path, vocabulary):
 
 
 def test_an_index_is_searched_and_changed(folder):
+    from st_paragram.tools.search.index import SearchIndex
+
     client = serving(index=folder, index_writable=True, key="sesame")
     client.headers.update(KEY)
 
@@ -351,6 +466,10 @@ def test_an_index_is_searched_and_changed(folder):
         threshold=0.5
     ) == [TEXTS[2]]
     assert "k is 5; at most 4" in message(ask("/search", queries=["a"], k=5))
+    assert "--compact" in message(ask("/search", queries=["cat"], hybrid=True))
+    index = SearchIndex(folder)
+    index.index_words()
+    assert found(hybrid=True) == [hit.sentence for hit in index.search("a cat", hybrid=True)]
     assert "nofield" in message(ask("/search", queries=["a"], k=1, where="nofield = 1"))
     asked = {"sentences": ["the bus is late", "a dog barks"], "metadata": [{"lang": "xx"}, {}]}
     assert ask("/index/add", **asked).json() == {"added": 2, "sentences": 5}
@@ -387,6 +506,8 @@ REQUIRED = {
     schemas.Embeddings: {"input": "hi"},
     schemas.Embed: {"inputs": "hi"},
     schemas.Rerank: {"query": "hi"},
+    schemas.Similarity: {"inputs": {"source_sentence": "hi", "sentences": ["hi"]}},
+    schemas.Tokenize: {"inputs": "hi"},
     schemas.Score: {"pairs": [["a", "b"]]},
     schemas.Search: {"queries": ["hi"]},
     schemas.Add: {"sentences": ["hi"]},
@@ -407,7 +528,9 @@ def test_null_is_as_good_as_no_field(schema):
 
 
 def test_every_schema_is_in_the_test_above():
-    assert set(REQUIRED) == set(schemas.Body.__subclasses__())
+    bases = (schemas.Body, schemas.Long, schemas.Prompted)
+    derived = {schema for base in bases for schema in base.__subclasses__()}
+    assert set(REQUIRED) == derived - set(bases)
 
 
 def test_tokens_are_counted_per_request(client, monkeypatch):
