@@ -9,8 +9,9 @@ import argparse
 import sys
 import tempfile
 import time
-from collections import Counter
 from pathlib import Path
+
+import numpy as np
 
 from st_paragram import SearchIndex
 from st_paragram.cli.main import run_reporting_errors
@@ -36,14 +37,15 @@ def cells(index: SearchIndex, data: RetrievalSet, way: str) -> list[str]:
         else:
             results.append(index.search(text, 101, hybrid=way == "hybrid"))
     seconds = time.perf_counter() - begin
-    texts = list(data.corpus.values())
-    sums = Counter[str]()
+    texts = [" ".join(text.split()) for text in data.corpus.values()]
+    rows = {text: row for row, text in enumerate(texts)}  # of equal texts, one
+    measures = []
     for query, hits, grades in zip(queries, results, data.relevant, strict=False):
-        relevant = {" ".join(texts[row].split()): grade for row, grade in grades.items()}
-        ranked = [hit.sentence for hit in hits if hit.sentence != query]  # as in `evaluate`
-        sums.update(ranking_measures(ranked[:100], relevant))
-        sums["P@1"] += len(relevant.keys() & set(ranked[:1]))
-    figures = [100 * sums[name] / len(results) for name in MEASURES]
+        relevant = {rows[texts[row]]: grade for row, grade in grades.items()}
+        ranked = [rows[hit.sentence] for hit in hits if hit.sentence != query]  # as in `evaluate`
+        p_1 = float(ranked[0] in relevant)
+        measures.append({"P@1": p_1, **ranking_measures(ranked[:100], relevant)})
+    figures = [100 * float(np.mean([query[name] for query in measures])) for name in MEASURES]
     return [f"{figure:.1f}" for figure in (*figures, 1000 * seconds / len(results))]
 
 
@@ -53,14 +55,17 @@ def main() -> int:
     parser.add_argument("sets", nargs="+", type=Path, metavar="FOLDER")
     rows = []
     for folder in parser.parse_args().sets:
-        files = [next(folder.glob(f"{name}*")) for name in ("queries", "corpus", "qrels")]
-        data = read_retrieval_set(*files, name=f"{folder.parent.name}/{folder.name}")
+        queries, corpus, qrels = [
+            next(folder.glob(f"{name}*")) for name in ("queries", "corpus", "qrels")
+        ]
+        data = read_retrieval_set(queries, corpus, qrels)
         with tempfile.TemporaryDirectory() as temporary:
             texts = list(data.corpus.values())
             index = SearchIndex.build(texts, Path(temporary, "index"), "p-sp-mini")
             index.index_words()
             rows += [
-                [data.name, way, *cells(index, data, way)] for way in ("vectors", "words", "hybrid")
+                [folder.name, way, *cells(index, data, way)]
+                for way in ("vectors", "words", "hybrid")
             ]
     print(markdown_table(("set", "search", *MEASURES, "ms/query"), rows, left=2))
     return 0

@@ -21,6 +21,7 @@ from st_paragram.cli.options import (
 )
 from st_paragram.core.formatting import counted
 from st_paragram.core.settings import add_setting_options, given
+from st_paragram.errors import SettingsError
 from st_paragram.tools.bitext_mining.candidates import Candidates
 from st_paragram.tools.bitext_mining.settings import MiningSettings
 
@@ -32,10 +33,12 @@ DESCRIPTION = (
 EPILOG = """\
 A text has one sentence per line, plain or compressed; with --ids, lines are `id TAB sentence`. For
 tables, --columns names the sentence column. The output has rows `score TAB source TAB target`, best
-pairs first; with --ids, it has ids instead of sentences.
+pairs first; with --ids, it has ids instead of sentences. With --groups, it has rows `group TAB
+sentence`.
 
   st-paragram mine --source wiki.en --target wiki.es --output pairs.tsv --threshold 0.1
   st-paragram mine --paraphrase questions.txt --output pairs.tsv --margin absolute --threshold 0.8
+  st-paragram mine --paraphrase questions.txt --groups --threshold 0.8 --output groups.tsv
   st-paragram mine --source big.en --target big.es --output pairs.tsv --memory 8G --work mining
   st-paragram mine --source en.parquet --target es.csv --columns text sentence --output - | head
 
@@ -77,6 +80,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--overwrite", action="store_true", help="replace an existing output")
     add_setting_options(parser, MiningSettings, only=("with_ids", "most_repeats"))
     pairs = parser.add_argument_group("pairs")
+    groups = parser.add_argument_group("groups")
+    add_setting_options(groups, MiningSettings, only=("groups", "min_size"))
     search = parser.add_argument_group("search")
     add_setting_options(
         pairs, MiningSettings, only=("neighbors", "margin", "candidates", "threshold")
@@ -103,6 +108,15 @@ def run(arguments: argparse.Namespace) -> int:
     texts = chosen_texts(arguments, options, ["--source", "--target"], ["--paraphrase"])
     columns = columns_of(arguments.columns, texts)
     values = given(arguments, MiningSettings)
+    unused: tuple[str, ...] = ("min_size",)
+    relation = "without"
+    if values.get("groups"):
+        unused = ("margin", "candidates")
+        relation = "to"
+    for name in unused:
+        if name in values:
+            option = f"--{name.replace('_', '-')}"
+            raise SettingsError(f"{option} does not apply {relation} --groups; leave it out")
     if arguments.one_text:
         values = {"candidates": Candidates.ALL} | values | {"paraphrase": True}
     settings = MiningSettings(**values)
@@ -124,5 +138,8 @@ def run(arguments: argparse.Namespace) -> int:
         if output is not arguments.output:
             with standard_output() as stream, output.open("rb") as pairs:
                 shutil.copyfileobj(pairs, stream)
-    say(f"{report.table()}\n{output_name(arguments.output)}: {counted(report.pairs, 'pair')}")
+    result = counted(report.pairs, "pair")
+    if settings.groups:
+        result = f"{counted(report.groups, 'group')} of {counted(report.pairs, 'sentence')}"
+    say(f"{report.table()}\n{output_name(arguments.output)}: {result}")
     return 0

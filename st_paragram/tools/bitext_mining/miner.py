@@ -34,6 +34,8 @@ from st_paragram.tools.bitext_mining.candidates import (
     one_to_one,
     unordered,
 )
+from st_paragram.tools.bitext_mining.groups import DEFAULT_THRESHOLD, find_groups
+from st_paragram.tools.bitext_mining.margin import Scores
 from st_paragram.tools.bitext_mining.settings import MiningSettings
 from st_paragram.tools.neighbors.exact import exact_both_ways, exact_within
 from st_paragram.tools.neighbors.inexact import Effort, Index, choose_index, find_effort
@@ -82,10 +84,11 @@ class MiningReport:
         texts: Names of the texts.
         counts: Counts of their lines.
         searched: How each direction was searched.
-        pairs: Number of written pairs.
+        pairs: Number of written pairs; with groups, of sentences in groups.
         scores: Share of the pairs -> score that they reach: {"0": the best score, ..., "1": the
             worst}.
         seconds: Time of each part of the work: sentences, embed, search, pairs.
+        groups: Number of written groups.
     """
 
     texts: tuple[str, ...]
@@ -94,6 +97,7 @@ class MiningReport:
     pairs: int
     scores: dict[str, float]
     seconds: dict[str, float]
+    groups: int = 0
 
     def table(self) -> str:
         """Format the report as plain text."""
@@ -141,7 +145,8 @@ def mine(
     Args:
         texts: Source and target, or one text for paraphrases. Plain or compressed, one sentence per
             line.
-        output: Output file with rows `score TAB source TAB target`, best pairs first.
+        output: Output file with rows `score TAB source TAB target`, best pairs first; for groups,
+            with rows `group TAB sentence`, largest groups first, each from its central sentence.
         model: Directory, name or hub id of a model.
         settings: Mining options.
         overwrite: Replace an existing output.
@@ -164,6 +169,8 @@ def mine(
             f"{counted(len(texts), 'text')} given, {wanted} needed; paraphrases are mined in one"
             " text, translations in two"
         )
+    if settings.groups and not settings.paraphrase:
+        raise SettingsError("groups are of paraphrases in one text; give one text (--paraphrase)")
     if any(columns) and settings.with_ids:
         raise SettingsError(
             "columns cannot be combined with ids; leave one out (ids are read only from plain text)"
@@ -191,35 +198,54 @@ def mine(
         times.append(time.perf_counter())
         forward, backward, searched = _search(folder, vectors, keys, settings)
         times.append(time.perf_counter())
-        pairs = candidate_pairs(forward, backward, settings.margin, settings.candidates)
-        if settings.paraphrase:
-            pairs = unordered(pairs)
-            if settings.candidates is Candidates.MAX:
-                pairs = one_to_one(pairs)
-        if settings.threshold is not None:
-            pairs = pairs.at(pairs.scores >= settings.threshold)
-        stored = ScoredPairs(
-            vectors[0].stored_numbers(pairs.source),
-            vectors[-1].stored_numbers(pairs.target),
-            pairs.scores,
-        )
-        _write(stored, sides, settings.with_ids, output)
+        groups = list[NDArray[np.int64]]()
+        if settings.groups:
+            threshold = DEFAULT_THRESHOLD if settings.threshold is None else settings.threshold
+            groups = find_groups(forward, vectors[0], threshold, settings.min_size)
+            groups = [vectors[0].stored_numbers(group) for group in groups]
+            _write_groups(groups, sides[0], settings.with_ids, output)
+            scores = {}
+        else:
+            pairs = _pairs(forward, backward, settings)
+            stored = ScoredPairs(
+                vectors[0].stored_numbers(pairs.source),
+                vectors[-1].stored_numbers(pairs.target),
+                pairs.scores,
+            )
+            _write(stored, sides, settings.with_ids, output)
+            scores = _quantiles(pairs.scores)
         times.append(time.perf_counter())
     counts = []
     for side, rows in zip(sides, vectors, strict=True):
         counts.append(side.counts.without_unknown(len(rows)))
-    scores = {}
-    if len(pairs):
-        for share in _SHARES:
-            scores[f"{share:g}"] = float(np.quantile(pairs.scores, 1 - share))
     return MiningReport(
         texts=tuple(texts),
         counts=tuple(counts),
         searched=searched,
-        pairs=len(pairs),
+        pairs=sum(map(len, groups)) if settings.groups else len(pairs),
         scores=scores,
         seconds=dict(zip(_STEPS, np.diff(times).tolist(), strict=True)),
+        groups=len(groups),
     )
+
+
+def _pairs(forward: Neighbors, backward: Neighbors, settings: MiningSettings) -> ScoredPairs:
+    """Return the scored pairs to write, by numbers of rows."""
+    pairs = candidate_pairs(forward, backward, settings.margin, settings.candidates)
+    if settings.paraphrase:
+        pairs = unordered(pairs)
+        if settings.candidates is Candidates.MAX:
+            pairs = one_to_one(pairs)
+    if settings.threshold is not None:
+        pairs = pairs.at(pairs.scores >= settings.threshold)
+    return pairs
+
+
+def _quantiles(scores: Scores) -> dict[str, float]:
+    """Return the score that each share of the pairs reaches; nothing if there are no pairs."""
+    if not len(scores):
+        return {}
+    return {f"{share:g}": float(np.quantile(scores, 1 - share)) for share in _SHARES}
 
 
 def _read(path: Path, text: str, column: str | None, settings: MiningSettings) -> Sentences:
@@ -356,6 +382,16 @@ def _write(pairs: ScoredPairs, sides: Sequence[Sentences], with_ids: bool, outpu
             for score, first, second in zip(block.scores.tolist(), source, target, strict=True):
                 rows.append(f"{score:.6f}\t{first}\t{second}\n")
             file.write("".join(rows).encode())
+
+
+def _write_groups(
+    groups: Sequence[NDArray[np.int64]], side: Sentences, with_ids: bool, output: Path
+) -> None:
+    """Write `group TAB sentence`."""
+    with atomic(output) as file:
+        for number, group in enumerate(groups, 1):
+            for text in _texts(side, group, with_ids):
+                file.write(f"{number}\t{text}\n".encode())
 
 
 def _texts(side: Sentences, rows: NDArray[np.int64], with_ids: bool) -> list[str]:

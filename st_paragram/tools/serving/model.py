@@ -29,6 +29,7 @@ _METHODS: dict[Kind, str] = {
     "query": "encode_query",
     "document": "encode_document",
 }
+_TOWERS: dict[str, Kind] = {"query": "query", "document": "document"}  # prompt -> kind
 
 
 class ServedModel:
@@ -96,8 +97,7 @@ class ServedModel:
                 token that the model knows. Or the model has no prompt of this name.
         """
         self._check_prompt(prompt_name)
-        if prompt_name == "query" or prompt_name == "document":
-            kind = prompt_name
+        kind = _TOWERS.get(prompt_name or "", kind)
         texts = self._checked(texts, field, truncate)
         encoded = await self.batcher(texts, (kind, prompt_name))
         if not encoded.known.all():
