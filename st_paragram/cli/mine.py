@@ -80,11 +80,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--overwrite", action="store_true", help="replace an existing output")
     add_setting_options(parser, MiningSettings, only=("with_ids", "most_repeats"))
     pairs = parser.add_argument_group("pairs")
-    groups = parser.add_argument_group("groups")
-    add_setting_options(groups, MiningSettings, only=("groups", "min_size"))
     search = parser.add_argument_group("search")
     add_setting_options(
-        pairs, MiningSettings, only=("neighbors", "margin", "candidates", "threshold")
+        pairs,
+        MiningSettings,
+        only=("neighbors", "margin", "candidates", "threshold", "groups", "min_size"),
     )
     add_setting_options(
         search, MiningSettings, only=("index", "recall", "vector_type", "memory", "seed")
@@ -108,14 +108,11 @@ def run(arguments: argparse.Namespace) -> int:
     texts = chosen_texts(arguments, options, ["--source", "--target"], ["--paraphrase"])
     columns = columns_of(arguments.columns, texts)
     values = given(arguments, MiningSettings)
-    unused: tuple[str, ...] = ("min_size",)
-    relation = "without"
-    if values.get("groups"):
-        unused = ("margin", "candidates")
-        relation = "to"
-    for name in unused:
+    groups = values.get("groups")
+    for name in ("margin", "candidates") if groups else ("min_size",):
         if name in values:
             option = f"--{name.replace('_', '-')}"
+            relation = "to" if groups else "without"
             raise SettingsError(f"{option} does not apply {relation} --groups; leave it out")
     if arguments.one_text:
         values = {"candidates": Candidates.ALL} | values | {"paraphrase": True}
@@ -139,7 +136,7 @@ def run(arguments: argparse.Namespace) -> int:
             with standard_output() as stream, output.open("rb") as pairs:
                 shutil.copyfileobj(pairs, stream)
     result = counted(report.pairs, "pair")
-    if settings.groups:
+    if groups:
         result = f"{counted(report.groups, 'group')} of {counted(report.pairs, 'sentence')}"
     say(f"{report.table()}\n{output_name(arguments.output)}: {result}")
     return 0

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
 from st_paragram.tools.neighbors.exact import exact
-from st_paragram.tools.neighbors.results import Neighbors
+from st_paragram.tools.neighbors.results import Neighbors, joined
 from st_paragram.tools.neighbors.vectors import Rows, blocks
 
 DEFAULT_THRESHOLD = 0.75
@@ -33,16 +35,18 @@ def find_groups(neighbors: Neighbors, rows: Rows, threshold: float, min_size: in
     Returns:
         Numbers of the rows of each group, int64 (m,): the center, then the nearest first.
     """
-    counts = (neighbors.similarities >= threshold).sum(axis=1)
     members = {}
-    width = neighbors.indices.shape[1]
-    is_full = (counts == width) & (width < len(rows) - 1)
-    for row in np.flatnonzero((counts + 1 >= min_size) & ~is_full).tolist():
-        members[row] = neighbors.indices[row, : counts[row]]
-    full = np.flatnonzero(is_full)
-    parts = list(blocks(len(full), _QUERIES))
-    for begin, end in tqdm(parts, desc="groups", unit=" blocks", disable=None, leave=False):
-        members.update(_near(full[begin:end], rows, threshold, width))
+    queries = np.arange(len(rows))
+    while True:
+        width = neighbors.indices.shape[1]
+        counts = (neighbors.similarities >= threshold).sum(axis=1)
+        is_full = (counts == width) & (width < len(rows) - 1)
+        for number in np.flatnonzero((counts + 1 >= min_size) & ~is_full).tolist():
+            members[int(queries[number])] = neighbors.indices[number, : counts[number]].copy()
+        queries = queries[is_full]
+        if not len(queries):
+            break
+        neighbors = joined(_wider(queries, rows, 4 * width))
 
     used = np.zeros(len(rows), bool)
     groups = []
@@ -56,15 +60,10 @@ def find_groups(neighbors: Neighbors, rows: Rows, threshold: float, min_size: in
     return sorted(groups, key=len, reverse=True)
 
 
-def _near(queries: Group, rows: Rows, threshold: float, width: int) -> dict[int, Group]:
-    """Return for each query, a row, all other rows whose cosine with it reaches the threshold."""
-    near = {}
-    while len(queries):
-        width = min(4 * width, len(rows) - 1)
-        found = exact(rows.take(queries), rows, width + 1).without_self(queries)
-        counts = (found.similarities >= threshold).sum(axis=1)
-        is_full = (counts == width) & (width < len(rows) - 1)
-        for number in np.flatnonzero(~is_full).tolist():
-            near[int(queries[number])] = found.indices[number, : counts[number]].copy()
-        queries = queries[is_full]
-    return near
+def _wider(queries: Group, rows: Rows, k: int) -> Iterator[Neighbors]:
+    """Yield the k nearest other rows of some rows, or all others, in blocks."""
+    k = min(k, len(rows) - 1)
+    parts = list(blocks(len(queries), _QUERIES))
+    for begin, end in tqdm(parts, desc="groups", unit=" blocks", disable=None, leave=False):
+        block = queries[begin:end]
+        yield exact(rows.take(block), rows, k + 1).without_self(block)

@@ -202,8 +202,11 @@ def mine(
         if settings.groups:
             threshold = DEFAULT_THRESHOLD if settings.threshold is None else settings.threshold
             groups = find_groups(forward, vectors[0], threshold, settings.min_size)
-            groups = [vectors[0].stored_numbers(group) for group in groups]
-            _write_groups(groups, sides[0], settings.with_ids, output)
+            with atomic(output) as file:
+                for number, group in enumerate(groups, 1):
+                    rows = vectors[0].stored_numbers(group)
+                    for text in _texts(sides[0], rows, settings.with_ids):
+                        file.write(f"{number}\t{text}\n".encode())
             scores = {}
         else:
             pairs = _pairs(forward, backward, settings)
@@ -382,16 +385,6 @@ def _write(pairs: ScoredPairs, sides: Sequence[Sentences], with_ids: bool, outpu
             for score, first, second in zip(block.scores.tolist(), source, target, strict=True):
                 rows.append(f"{score:.6f}\t{first}\t{second}\n")
             file.write("".join(rows).encode())
-
-
-def _write_groups(
-    groups: Sequence[NDArray[np.int64]], side: Sentences, with_ids: bool, output: Path
-) -> None:
-    """Write `group TAB sentence`."""
-    with atomic(output) as file:
-        for number, group in enumerate(groups, 1):
-            for text in _texts(side, group, with_ids):
-                file.write(f"{number}\t{text}\n".encode())
 
 
 def _texts(side: Sentences, rows: NDArray[np.int64], with_ids: bool) -> list[str]:

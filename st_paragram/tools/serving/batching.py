@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 import prometheus_client as prometheus
@@ -23,7 +23,6 @@ from st_paragram.tools.serving.schemas import Kind
 
 Rows = NDArray[np.float32]  # (n, D)
 Way = tuple[Kind, str | None]  # how to encode: kind of the texts, and name of a prompt
-Result = TypeVar("Result")
 BATCH_TEXTS = 4096  # texts encoded together
 MAX_WAITING = 32_768  # texts waiting to be encoded
 BATCHES = prometheus.Histogram(
@@ -93,11 +92,6 @@ class Batcher:
         if is_idle:
             self._work = asyncio.create_task(self._encode_waiting())
         return await answer
-
-    async def run(self, work: Callable[[], Result], texts: int) -> Result:
-        """Do other work with texts in the thread that encodes, or refuse it like a call."""
-        with self.counted(texts):
-            return await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
     @contextmanager
     def counted(self, texts: int) -> Iterator[None]:

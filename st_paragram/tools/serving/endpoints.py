@@ -111,7 +111,7 @@ class ModelEndpoints:
     @post(schemas.Tokenize, "/tokenize")
     async def tokenize(self, body: schemas.Tokenize) -> Response:
         """Answer with the tokens of each text, like text-embeddings-inference."""
-        tokens = await self.model.tokenize(body.inputs, body.prompt_name, body.add_special_tokens)
+        tokens = await asyncio.to_thread(self.model.tokens, body.inputs, body.prompt_name)
         return json_answer(tokens)
 
     @post(schemas.Rerank, "/rerank", "/v1/rerank", "/v2/rerank")

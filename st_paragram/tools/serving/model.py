@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from dataclasses import replace
-from functools import partial
 from itertools import pairwise
 from typing import Any
 from unicodedata import category
@@ -96,7 +95,7 @@ class ServedModel:
             HTTPException: There are too many texts, or a text is empty or too long, or has no
                 token that the model knows. Or the model has no prompt of this name.
         """
-        self._check_prompt(prompt_name)
+        self._prompt(prompt_name)
         kind = _TOWERS.get(prompt_name or "", kind)
         texts = self._checked(texts, field, truncate)
         encoded = await self.batcher(texts, (kind, prompt_name))
@@ -108,49 +107,42 @@ class ServedModel:
             raise HTTPException(400, f"{place_of(number, field)} {reason}")
         return encoded
 
-    async def tokenize(
-        self, texts: list[str], prompt_name: str | None, special: bool
-    ) -> list[list[dict[str, Any]]]:
-        """Return the tokens of each text, in the form of text-embeddings-inference.
-
-        `special`: with the special tokens that the tokenizer adds, if it adds any.
-        """
-        self._check_prompt(prompt_name)
-        texts = self._checked(texts, "inputs", truncate=False)
-        texts = self._with_prompt(texts, prompt_name)
+    def tokens(self, texts: list[str], prompt_name: str | None) -> list[list[dict[str, Any]]]:
+        """Return the tokens of each text, in the form of text-embeddings-inference."""
+        prompt = self._prompt(prompt_name)
+        texts = [prompt + text for text in self._checked(texts, "inputs", truncate=False)]
         characters = sum(map(len, texts))
         if characters > MAX_TOKENIZED:
             raise HTTPException(
                 400, f"inputs has {characters} characters; at most {MAX_TOKENIZED} are allowed"
             )
-        return await self.batcher.run(partial(self._tokens, texts, special), len(texts))
-
-    def _tokens(self, texts: list[str], special: bool) -> list[list[dict[str, Any]]]:
         tokenizer = tokenizer_of(self.encoder)
-        if isinstance(tokenizer, Tokenizer):
-            ids, offsets = tokenizer.encode(texts)
-            rows = [ids[begin:end].tolist() for begin, end in pairwise(offsets.tolist())]
-            piece = tokenizer.piece
-            special_ids = tokenizer.unknown_ids
-        elif tokenizer is not None:
-            rows = tokenizer(texts, add_special_tokens=special, verbose=False)["input_ids"]
-            piece = tokenizer.convert_ids_to_tokens
-            special_ids = tokenizer.all_special_ids
-        else:
-            raise HTTPException(400, f"{self.name} has a tokenizer that cannot be read")
-        return [
-            [_token(number, piece(number), number in special_ids) for number in row] for row in rows
-        ]
+        if not isinstance(tokenizer, Tokenizer):
+            raise HTTPException(400, f"the tokens of {self.name} cannot be read; use a P-SP model")
+        ids, offsets = tokenizer.encode(texts)
+        tokens = []
+        for number in ids.tolist():
+            piece = tokenizer.piece(number)
+            tokens.append(
+                {
+                    "id": number,
+                    "text": piece or "",
+                    "special": piece is None,
+                    "start": None,
+                    "stop": None,
+                }
+            )
+        return [tokens[begin:end] for begin, end in pairwise(offsets.tolist())]
 
-    def _check_prompt(self, name: str | None) -> None:
-        """Refuse a prompt that the model does not have."""
-        if name is not None and name not in self.encoder.prompts:
-            names = ", ".join(self.encoder.prompts)
+    def _prompt(self, name: str | None) -> str:
+        """Return the text of a prompt; refuse a prompt that the model does not have."""
+        prompts = self.encoder.prompts
+        if name is None:
+            return ""
+        if name not in prompts:
+            names = ", ".join(prompts)
             raise HTTPException(400, f"prompt_name is {short(name)}; {self.name} has {names}")
-
-    def _with_prompt(self, texts: list[str], name: str | None) -> list[str]:
-        prompt = self.encoder.prompts[name] if name else ""
-        return [prompt + text for text in texts]
+        return str(prompts[name])
 
     def _checked(self, texts: list[str], field: str, truncate: bool | None) -> list[str]:
         """Return the texts of a field, cut if they may be; refuse unusable texts."""
@@ -180,7 +172,7 @@ class ServedModel:
             texts, batch_size=self._batch_size, prompt_name=prompt_name, show_progress_bar=False
         )
         rows = np.asarray(embeddings, np.float32)
-        tokens = self._token_counts(self._with_prompt(texts, prompt_name))
+        tokens = self._token_counts([self._prompt(prompt_name) + text for text in texts])
         known = known_embeddings(self.encoder, texts, rows, method=method, prompt_name=prompt_name)
         return Encoded(rows, scaled(rows, known).vectors, known, tokens)
 

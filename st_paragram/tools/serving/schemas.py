@@ -160,10 +160,9 @@ class Similarity(Body):
 
 
 class Tokenize(Body):
-    """Text-embeddings-inference's request for tokens."""
+    """Text-embeddings-inference's request for tokens; no tokenizer here adds special tokens."""
 
     inputs: OneOrMany
-    add_special_tokens: Flag = True
     prompt_name: str | None = None
 
 

@@ -22,7 +22,6 @@ from st_paragram.learning.models import load_save
 for package in ("httptools", "orjson", "prometheus_client", "uvicorn"):
     pytest.importorskip(package)
 testclient = pytest.importorskip("starlette.testclient")
-HTTPException = pytest.importorskip("starlette.exceptions").HTTPException
 
 from st_paragram.core.encoding import encoder as encoder_module  # noqa: E402
 from st_paragram.tools.serving import endpoints, model, schemas  # noqa: E402
@@ -148,39 +147,17 @@ def test_tokens_have_ids_and_texts(client, monkeypatch):
     assert "".join(token["text"] for token in known) == "▁the▁cat▁sleeps"
     assert known[0].keys() == {"id", "text", "special", "start", "stop"}
     assert not any(token["special"] for token in known + others)
-    ((unknown,),) = model.ServedModel(Job("p-sp-mini"))._tokens([""], special=True)
-    assert unknown["id"] == tokenizer.unknown_id and unknown["special"] and not unknown["text"]
+    monkeypatch.setattr(type(tokenizer), "piece", lambda self, number: None)  # as of an unknown id
+    (tokens,) = client.post("/tokenize", json={"inputs": "cat"}).json()
+    assert all(token["special"] and token["text"] == "" for token in tokens)
     monkeypatch.setattr(model, "MAX_TOKENIZED", 20)
     assert "has 24 characters" in message(client.post("/tokenize", json={"inputs": ["a bc"] * 6}))
 
 
-def test_tokens_of_another_tokenizer(monkeypatch):
-    served = model.ServedModel(Job("p-sp-mini"))
-    calls = []
-
-    class Words:
-        """The interface of a tokenizer of transformers."""
-
-        all_special_ids = (0,)
-
-        def __call__(self, texts, add_special_tokens, verbose):
-            calls.append(add_special_tokens)
-            rows = [[0] * add_special_tokens + [len(word) for word in t.split()] for t in texts]
-            return {"input_ids": rows}
-
-        def convert_ids_to_tokens(self, number):
-            return "x" * number
-
-    monkeypatch.setattr(model, "tokenizer_of", lambda encoder: Words())
-    rows = served._tokens(["a bc", ""], special=True)
-    assert [[(t["id"], t["text"], t["special"]) for t in row] for row in rows] == [
-        [(0, "", True), (1, "x", False), (2, "xx", False)],
-        [(0, "", True)],
-    ]
+def test_tokens_of_another_tokenizer_are_refused(client, monkeypatch):
     monkeypatch.setattr(model, "tokenizer_of", lambda encoder: None)
-    with pytest.raises(HTTPException, match="cannot be read"):
-        served._tokens(["a"], special=False)
-    assert calls == [True]
+    answer = client.post("/tokenize", json={"inputs": "a"})
+    assert "the tokens of p-sp-mini cannot be read" in message(answer)
 
 
 def test_scores_are_cosines(client, rows):
