@@ -3,12 +3,9 @@
 A folder has the files queries, corpus and qrels, as for `st-paragram evaluate`.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import numpy as np
@@ -25,49 +22,38 @@ from st_paragram.tools.search.text_search import embed_queries
 MEASURES = ("P@1", "MRR@10", "nDCG@10", "recall@100")
 
 
-def cells(index: SearchIndex, data: RetrievalSet, way: str) -> list[str]:
-    """Return the mean measures of the first 2,000 queries, and the milliseconds per query."""
-    queries = list(data.queries.values())[:2000]
-    results = []
-    begin = time.perf_counter()
-    for text in queries:
-        if way == "words":
-            vector = embed_queries(index.encoder, [text])
-            results.append(find_words(index.table, text, vector, Request(101, threshold=-1)))
-        else:
-            results.append(index.search(text, 101, hybrid=way == "hybrid"))
-    seconds = time.perf_counter() - begin
+def measures(index: SearchIndex, data: RetrievalSet, way: str) -> list[str]:
+    """Return the means of the first 2,000 queries, in percent."""
     texts = [" ".join(text.split()) for text in data.corpus.values()]
     rows = {text: row for row, text in enumerate(texts)}  # of equal texts, one
-    measures = []
-    for query, hits, grades in zip(queries, results, data.relevant, strict=False):
-        relevant = {rows[texts[row]]: grade for row, grade in grades.items()}
+    results = []
+    for query, grades in list(zip(data.queries.values(), data.relevant, strict=True))[:2000]:
+        if way == "words":
+            vector = embed_queries(index.encoder, [query])
+            hits = find_words(index.table, query, vector, Request(101, threshold=-1))
+        else:
+            hits = index.search(query, 101, hybrid=way == "hybrid")
         ranked = [rows[hit.sentence] for hit in hits if hit.sentence != query]  # as in `evaluate`
-        p_1 = float(ranked[0] in relevant)
-        measures.append({"P@1": p_1, **ranking_measures(ranked[:100], relevant)})
-    figures = [100 * float(np.mean([query[name] for query in measures])) for name in MEASURES]
-    return [f"{figure:.1f}" for figure in (*figures, 1000 * seconds / len(results))]
+        relevant = {rows[texts[row]]: grade for row, grade in grades.items()}
+        p_1 = float(any(row in relevant for row in ranked[:1]))
+        results.append({"P@1": p_1, **ranking_measures(ranked[:100], relevant)})
+    return [f"{100 * np.mean([result[name] for result in results]):.1f}" for name in MEASURES]
 
 
 def main() -> int:
     """Index each corpus, search it in three ways, and print a table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("sets", nargs="+", type=Path, metavar="FOLDER")
+    parser.add_argument("folders", nargs="+", type=Path, metavar="FOLDER")
     rows = []
-    for folder in parser.parse_args().sets:
-        queries, corpus, qrels = [
-            next(folder.glob(f"{name}*")) for name in ("queries", "corpus", "qrels")
-        ]
-        data = read_retrieval_set(queries, corpus, qrels)
+    for folder in parser.parse_args().folders:
+        files = [next(folder.glob(f"{name}*")) for name in ("queries", "corpus", "qrels")]
+        data = read_retrieval_set(files[0], files[1], files[2])
         with tempfile.TemporaryDirectory() as temporary:
-            texts = list(data.corpus.values())
-            index = SearchIndex.build(texts, Path(temporary, "index"), "p-sp-mini")
+            index = SearchIndex.build(data.corpus.values(), Path(temporary, "i"), "p-sp-mini")
             index.index_words()
-            rows += [
-                [folder.name, way, *cells(index, data, way)]
-                for way in ("vectors", "words", "hybrid")
-            ]
-    print(markdown_table(("set", "search", *MEASURES, "ms/query"), rows, left=2))
+            for way in ("vectors", "words", "hybrid"):
+                rows.append([folder.name, way, *measures(index, data, way)])
+    print(markdown_table(("set", "search", *MEASURES), rows, left=2))
     return 0
 
 

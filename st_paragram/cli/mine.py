@@ -7,6 +7,7 @@ import shutil
 from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from st_paragram.cli.options import (
     add_columns_option,
@@ -21,8 +22,8 @@ from st_paragram.cli.options import (
 )
 from st_paragram.core.formatting import counted
 from st_paragram.core.settings import add_setting_options, given
-from st_paragram.errors import SettingsError
 from st_paragram.tools.bitext_mining.candidates import Candidates
+from st_paragram.tools.bitext_mining.margin import Margin
 from st_paragram.tools.bitext_mining.settings import MiningSettings
 
 DESCRIPTION = (
@@ -108,14 +109,11 @@ def run(arguments: argparse.Namespace) -> int:
     texts = chosen_texts(arguments, options, ["--source", "--target"], ["--paraphrase"])
     columns = columns_of(arguments.columns, texts)
     values = given(arguments, MiningSettings)
-    groups = values.get("groups")
-    for name in ("margin", "candidates") if groups else ("min_size",):
-        if name in values:
-            option = f"--{name.replace('_', '-')}"
-            relation = "to" if groups else "without"
-            raise SettingsError(f"{option} does not apply {relation} --groups; leave it out")
     if arguments.one_text:
-        values = {"candidates": Candidates.ALL} | values | {"paraphrase": True}
+        defaults: dict[str, Any] = {"candidates": Candidates.ALL}
+        if "groups" in values:
+            defaults["margin"] = Margin.ABSOLUTE
+        values = defaults | values | {"paraphrase": True}
     settings = MiningSettings(**values)
     model = model_name(arguments)
     output = arguments.output
@@ -136,7 +134,7 @@ def run(arguments: argparse.Namespace) -> int:
             with standard_output() as stream, output.open("rb") as pairs:
                 shutil.copyfileobj(pairs, stream)
     result = counted(report.pairs, "pair")
-    if groups:
-        result = f"{counted(report.groups, 'group')} of {counted(report.pairs, 'sentence')}"
+    if settings.groups:
+        result = counted(report.groups, "group")
     say(f"{report.table()}\n{output_name(arguments.output)}: {result}")
     return 0

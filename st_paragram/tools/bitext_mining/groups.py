@@ -12,7 +12,6 @@ from st_paragram.tools.neighbors.exact import exact
 from st_paragram.tools.neighbors.results import Neighbors, joined
 from st_paragram.tools.neighbors.vectors import Rows, blocks
 
-DEFAULT_THRESHOLD = 0.75
 _QUERIES = 256  # rows compared with all others at a time
 
 Group = NDArray[np.int64]

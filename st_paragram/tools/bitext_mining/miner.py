@@ -34,8 +34,8 @@ from st_paragram.tools.bitext_mining.candidates import (
     one_to_one,
     unordered,
 )
-from st_paragram.tools.bitext_mining.groups import DEFAULT_THRESHOLD, find_groups
-from st_paragram.tools.bitext_mining.margin import Scores
+from st_paragram.tools.bitext_mining.groups import Group, find_groups
+from st_paragram.tools.bitext_mining.margin import Margin
 from st_paragram.tools.bitext_mining.settings import MiningSettings
 from st_paragram.tools.neighbors.exact import exact_both_ways, exact_within
 from st_paragram.tools.neighbors.inexact import Effort, Index, choose_index, find_effort
@@ -84,7 +84,7 @@ class MiningReport:
         texts: Names of the texts.
         counts: Counts of their lines.
         searched: How each direction was searched.
-        pairs: Number of written pairs; with groups, of sentences in groups.
+        pairs: Number of pairs, which are written unless there are groups.
         scores: Share of the pairs -> score that they reach: {"0": the best score, ..., "1": the
             worst}.
         seconds: Time of each part of the work: sentences, embed, search, pairs.
@@ -169,8 +169,15 @@ def mine(
             f"{counted(len(texts), 'text')} given, {wanted} needed; paraphrases are mined in one"
             " text, translations in two"
         )
-    if settings.groups and not settings.paraphrase:
-        raise SettingsError("groups are of paraphrases in one text; give one text (--paraphrase)")
+    if settings.groups and (
+        not settings.paraphrase
+        or settings.margin is not Margin.ABSOLUTE
+        or settings.threshold is None
+    ):
+        raise SettingsError(
+            "groups are of paraphrases by cosines; give one text (--paraphrase), the margin"
+            " absolute, and a threshold such as 0.75"
+        )
     if any(columns) and settings.with_ids:
         raise SettingsError(
             "columns cannot be combined with ids; leave one out (ids are read only from plain text)"
@@ -198,57 +205,45 @@ def mine(
         times.append(time.perf_counter())
         forward, backward, searched = _search(folder, vectors, keys, settings)
         times.append(time.perf_counter())
-        groups = list[NDArray[np.int64]]()
-        if settings.groups:
-            threshold = DEFAULT_THRESHOLD if settings.threshold is None else settings.threshold
-            groups = find_groups(forward, vectors[0], threshold, settings.min_size)
+        pairs = candidate_pairs(forward, backward, settings.margin, settings.candidates)
+        if settings.paraphrase:
+            pairs = unordered(pairs)
+            if settings.candidates is Candidates.MAX:
+                pairs = one_to_one(pairs)
+        if settings.threshold is not None:
+            pairs = pairs.at(pairs.scores >= settings.threshold)
+        groups = list[Group]()
+        if settings.groups and settings.threshold is not None:
+            groups = find_groups(forward, vectors[0], settings.threshold, settings.min_size)
             with atomic(output) as file:
                 for number, group in enumerate(groups, 1):
                     rows = vectors[0].stored_numbers(group)
                     for text in _texts(sides[0], rows, settings.with_ids):
                         file.write(f"{number}\t{text}\n".encode())
-            scores = {}
         else:
-            pairs = _pairs(forward, backward, settings)
             stored = ScoredPairs(
                 vectors[0].stored_numbers(pairs.source),
                 vectors[-1].stored_numbers(pairs.target),
                 pairs.scores,
             )
             _write(stored, sides, settings.with_ids, output)
-            scores = _quantiles(pairs.scores)
         times.append(time.perf_counter())
     counts = []
     for side, rows in zip(sides, vectors, strict=True):
         counts.append(side.counts.without_unknown(len(rows)))
+    scores = {}
+    if len(pairs):
+        for share in _SHARES:
+            scores[f"{share:g}"] = float(np.quantile(pairs.scores, 1 - share))
     return MiningReport(
         texts=tuple(texts),
         counts=tuple(counts),
         searched=searched,
-        pairs=sum(map(len, groups)) if settings.groups else len(pairs),
+        pairs=len(pairs),
         scores=scores,
         seconds=dict(zip(_STEPS, np.diff(times).tolist(), strict=True)),
         groups=len(groups),
     )
-
-
-def _pairs(forward: Neighbors, backward: Neighbors, settings: MiningSettings) -> ScoredPairs:
-    """Return the scored pairs to write, by numbers of rows."""
-    pairs = candidate_pairs(forward, backward, settings.margin, settings.candidates)
-    if settings.paraphrase:
-        pairs = unordered(pairs)
-        if settings.candidates is Candidates.MAX:
-            pairs = one_to_one(pairs)
-    if settings.threshold is not None:
-        pairs = pairs.at(pairs.scores >= settings.threshold)
-    return pairs
-
-
-def _quantiles(scores: Scores) -> dict[str, float]:
-    """Return the score that each share of the pairs reaches; nothing if there are no pairs."""
-    if not len(scores):
-        return {}
-    return {f"{share:g}": float(np.quantile(scores, 1 - share)) for share in _SHARES}
 
 
 def _read(path: Path, text: str, column: str | None, settings: MiningSettings) -> Sentences:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from st_paragram.core.settings import setting, settings
 from st_paragram.tools.bitext_mining.candidates import Candidates
-from st_paragram.tools.bitext_mining.groups import DEFAULT_THRESHOLD
 from st_paragram.tools.bitext_mining.margin import DEFAULT_K, DEFAULT_MARGIN, Margin
 from st_paragram.tools.neighbors.settings import SearchSettings
 
@@ -44,10 +43,10 @@ class MiningSettings(MarginSettings):
     paraphrase: bool = setting(False, "find paraphrases within one text")
     groups: bool = setting(
         False,
-        "for paraphrases: group the sentences whose cosine with a central sentence reaches the"
-        f" threshold (default: {DEFAULT_THRESHOLD}), instead of listing pairs",
+        "for paraphrases: write groups instead of pairs, each with the sentences whose cosine with"
+        " a central sentence reaches the threshold",
     )
-    min_size: int = setting(2, "minimum sentences of a group", ge=2)
+    min_size: int = setting(2, "with groups: minimum sentences of a group", ge=2)
     with_ids: bool = setting(
         False,
         "lines are `id TAB sentence`, as in BUCC, and the output has ids instead of sentences",

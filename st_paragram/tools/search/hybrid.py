@@ -25,11 +25,6 @@ DEPTH = 100  # sentences of each ranking, at least
 _CONSTANT = 60
 
 
-def has_words(table: Any) -> bool:
-    """Whether the words of a table are indexed."""
-    return any(list(index.columns) == ["text"] for index in table.list_indices())
-
-
 def index_words(table: Any) -> None:
     """Index the words of a table's sentences, regardless of case and accents.
 

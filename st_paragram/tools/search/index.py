@@ -28,7 +28,7 @@ from st_paragram.tools.neighbors.vectors import blocks
 from st_paragram.tools.search import approximation
 from st_paragram.tools.search import recall as recalls
 from st_paragram.tools.search.additions import add_rows, conditions_for
-from st_paragram.tools.search.hybrid import has_words, index_words, search_hybrid
+from st_paragram.tools.search.hybrid import index_words, search_hybrid
 from st_paragram.tools.search.nearest import Request, search_table
 from st_paragram.tools.search.recall import Measurement
 from st_paragram.tools.search.rows import Fields, Source, rows_of
@@ -40,6 +40,7 @@ from st_paragram.tools.search.table import (
     create_table,
     dimension,
     field_types,
+    indexed_columns,
     lance_errors,
     open_table,
     pa,
@@ -265,7 +266,7 @@ class SearchIndex:
             recall=None if recall is None else recalls.checked_recall(recall),
             end=end,
         )
-        if texts is not None and not has_words(self.table):
+        if texts is not None and "text" not in indexed_columns(self.table):
             raise SettingsError(
                 "a hybrid search needs the words of the index; add them with st-paragram index"
                 " --compact INDEX --hybrid"

@@ -120,6 +120,11 @@ def field_types(table: Any) -> dict[str, Any]:
     return {field.name: field.type for field in table.schema if field.name not in OWN_COLUMNS}
 
 
+def indexed_columns(table: Any) -> list[str]:
+    """Return "vector" if searches are approximate, and "text" if words are indexed."""
+    return [index.columns[0] for index in table.list_indices()]
+
+
 def dimension(table: Any) -> int:
     """Return the dimension of the vectors."""
     return int(table.schema.field("vector").type.list_size)
@@ -149,9 +154,9 @@ def describe_index(folder: Path) -> dict[str, Any]:
     description = {"name": folder.resolve().name, **about_table(table)}
     description["sentences"] = table.count_rows()
     description["columns"] = {field.name: str(field.type) for field in table.schema}
-    columns = [list(index.columns) for index in table.list_indices()]
-    description["search"] = "approximate" if ["vector"] in columns else "exact"
-    description["hybrid"] = ["text"] in columns
+    columns = indexed_columns(table)
+    description["search"] = "approximate" if "vector" in columns else "exact"
+    description["hybrid"] = "text" in columns
     description["version"] = table.version
     measurement = measurement_of(table)
     if measurement is not None:

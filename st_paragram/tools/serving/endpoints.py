@@ -66,13 +66,7 @@ class ModelEndpoints:
     async def embeddings(self, body: schemas.Embeddings) -> Response:
         """Answer like OpenAI."""
         self.model.check_dimensions(body.dimensions)
-        encoded = await self.model.embed(
-            body.input,
-            "input",
-            kind=body.input_type,
-            truncate=body.truncate,
-            prompt_name=body.prompt_name,
-        )
+        encoded = await self.model.embed(body.input, "input", body, kind=body.input_type)
         data = []
         for number, row in enumerate(_cut(encoded.units, body.dimensions, "input")):
             embedding: Any = row
@@ -89,9 +83,7 @@ class ModelEndpoints:
     async def embed(self, body: schemas.Embed) -> Response:
         """Answer like text-embeddings-inference."""
         self.model.check_dimensions(body.dimensions)
-        encoded = await self.model.embed(
-            body.inputs, "inputs", truncate=body.truncate, prompt_name=body.prompt_name
-        )
+        encoded = await self.model.embed(body.inputs, "inputs", body)
         if not body.normalize:
             return json_answer(encoded.rows[:, : body.dimensions])
         return json_answer(_cut(encoded.units, body.dimensions, "inputs"))
@@ -99,13 +91,9 @@ class ModelEndpoints:
     @post(schemas.Similarity, "/similarity")
     async def similarity(self, body: schemas.Similarity) -> Response:
         """Answer with cosines, like text-embeddings-inference."""
-        embed = partial(
-            self.model.embed,
-            truncate=body.parameters.truncate,
-            prompt_name=body.parameters.prompt_name,
-        )
-        source = await embed([body.inputs.source_sentence], "source_sentence")
-        sentences = await embed(body.inputs.sentences, "sentences")
+        texts = [body.inputs.source_sentence]
+        source = await self.model.embed(texts, "source_sentence", body.parameters)
+        sentences = await self.model.embed(body.inputs.sentences, "sentences", body.parameters)
         return json_answer((sentences.units @ source.units[0]).astype(np.float64).round(6))
 
     @post(schemas.Tokenize, "/tokenize")
@@ -120,8 +108,9 @@ class ModelEndpoints:
         is_tei = body.texts is not None
         field = "texts" if is_tei else "documents"
         texts = body.texts if body.texts is not None else body.documents or []
-        query = await self.model.embed([body.query], "query", kind="query", truncate=body.truncate)
-        documents = await self.model.embed(texts, field, kind="document", truncate=body.truncate)
+        options = schemas.Options(truncate=body.truncate)
+        query = await self.model.embed([body.query], "query", options, kind="query")
+        documents = await self.model.embed(texts, field, options, kind="document")
         scores = (documents.units @ query.units[0]).astype(np.float64)
         if is_tei and not body.raw_scores:
             scores = (1 + scores) / 2
@@ -236,7 +225,8 @@ class IndexEndpoints:
         index = self._writable()
         kind: schemas.Kind = "document" if index.answers else "sentence"
         # refuses unusable texts
-        await self.model.embed(body.sentences, "sentences", kind=kind, truncate=False)
+        options = schemas.Options(truncate=False)
+        await self.model.embed(body.sentences, "sentences", options, kind=kind)
         for number, sentence in enumerate(body.sentences):
             if not has_two_letters(sentence):
                 raise HTTPException(

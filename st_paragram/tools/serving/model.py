@@ -19,7 +19,7 @@ from st_paragram.core.model_directory.find import find
 from st_paragram.core.tokenizers.base import Tokenizer
 from st_paragram.errors import short
 from st_paragram.tools.serving.batching import Batcher, Encoded, Way
-from st_paragram.tools.serving.schemas import Job, Kind
+from st_paragram.tools.serving.schemas import Job, Kind, Options
 
 MAX_TOKENIZED = 200_000  # characters per request: their tokens take many times as many bytes
 _SHORT = 4096  # characters that an averaging model embeds in about half a millisecond
@@ -76,28 +76,27 @@ class ServedModel:
         self,
         texts: list[str],
         field: str,
+        options: Options | None = None,
         *,
         kind: Kind = "sentence",
-        truncate: bool | None = None,
-        prompt_name: str | None = None,
     ) -> Encoded:
         """Embed the texts of a field of a request.
 
         Args:
             texts: The texts.
             field: Name of the field, for messages.
+            options: Truncation and prompt. The prompts query and document also select a tower.
             kind: Kind of the texts, for models with towers.
-            truncate: Keep the beginning of a long text; None: as the server's option says.
-            prompt_name: Prompt of the model to put before the texts. As in encode_query and
-                encode_document, the prompts query and document select a tower.
 
         Raises:
             HTTPException: There are too many texts, or a text is empty or too long, or has no
                 token that the model knows. Or the model has no prompt of this name.
         """
+        options = options or Options()
+        prompt_name = options.prompt_name
         self._prompt(prompt_name)
         kind = _TOWERS.get(prompt_name or "", kind)
-        texts = self._checked(texts, field, truncate)
+        texts = self._checked(texts, field, options.truncate)
         encoded = await self.batcher(texts, (kind, prompt_name))
         if not encoded.known.all():
             number = int(np.argmin(encoded.known))

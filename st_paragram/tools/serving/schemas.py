@@ -115,19 +115,19 @@ class Body(BaseModel):
 
 
 class Long(Body):
-    """Texts that may be too long; without `truncate`, the server's option decides."""
+    """Texts that may be too long."""
 
-    truncate: bool | None = None
+    truncate: bool | None = None  # None: as the server's option says
     truncation_direction: Right = "Right"
 
 
-class Prompted(Long):
-    """Texts with one of the model's prompts."""
+class Options(Long):
+    """Options of texts to embed."""
 
     prompt_name: str | None = None
 
 
-class Embeddings(Prompted):
+class Embeddings(Options):
     """OpenAI's request for embeddings, plus `input_type` for models with towers."""
 
     input: OneOrMany
@@ -136,7 +136,7 @@ class Embeddings(Prompted):
     input_type: Annotated[Kind, NULLABLE] = "sentence"
 
 
-class Embed(Prompted):
+class Embed(Options):
     """Text-embeddings-inference's request for embeddings."""
 
     inputs: OneOrMany
@@ -156,7 +156,7 @@ class Similarity(Body):
     """Text-embeddings-inference's request for cosines of one text with others."""
 
     inputs: Compared
-    parameters: Annotated[Prompted, NULLABLE] = Prompted()
+    parameters: Annotated[Options, NULLABLE] = Options()
 
 
 class Tokenize(Body):

@@ -75,7 +75,7 @@ def test_the_command_writes_groups(tmp_path, capsys, ids):
     assert [set(group) for group in groups] == [{0, 2, 4}, {1, 5}]
     options = ["--groups", "--threshold", "0.7", "--neighbors", "2", *["--ids"] * ids]
     assert run(tmp_path, *options) == 0
-    assert "g.tsv: 2 groups of 5 sentences" in capsys.readouterr().err
+    assert "g.tsv: 2 groups\n" in capsys.readouterr().err
     rows = [line.split("\t") for line in (tmp_path / "g.tsv").read_text().splitlines()]
     assert rows == [
         [str(number), f"q{row}" if ids else TEXTS[row]]
@@ -86,14 +86,12 @@ def test_the_command_writes_groups(tmp_path, capsys, ids):
     assert (tmp_path / "g.tsv").read_text() == ""
 
 
-def test_options_that_do_not_apply(tmp_path, capsys):
+def test_groups_need_one_text_cosines_and_a_threshold(tmp_path, capsys):
     path = tmp_path / "a.txt"
     path.write_text("\n".join(TEXTS))
-    assert run(tmp_path, "--min-size", "3") == 1
-    assert "--min-size does not apply without --groups; leave it out" in capsys.readouterr().err
-    for option, value in (("--margin", "ratio"), ("--candidates", "max")):
-        assert run(tmp_path, "--groups", option, value) == 1
-        assert f"{option} does not apply to --groups; leave it out" in capsys.readouterr().err
+    for options in ([], ["--threshold", "0.7", "--margin", "ratio"]):
+        assert run(tmp_path, "--groups", *options) == 1
+        assert "give one text (--paraphrase), the margin absolute" in capsys.readouterr().err
     command = ["mine", "--source", str(path), "--target", str(path), "--groups", "--output"]
-    assert main([*command, str(tmp_path / "g.tsv"), "--model", "p-sp-mini"]) == 1
-    assert "give one text (--paraphrase)" in capsys.readouterr().err
+    assert main([*command, str(tmp_path / "g.tsv"), "--margin", "absolute"]) == 1
+    assert "give one text (--paraphrase), the margin absolute" in capsys.readouterr().err

@@ -413,6 +413,9 @@ def test_questions_and_answers_go_through_their_towers(tmp_path, vocabulary):
         assert np.allclose(
             answer["data"][0]["embedding"], function(text, normalize_embeddings=True), atol=1e-5
         )
+        if kind != "sentence":
+            (row,) = client.post("/embed", json={"inputs": text, "prompt_name": kind}).json()
+            assert np.allclose(row, answer["data"][0]["embedding"], atol=1e-6)
         tokens = sum(model.preprocess([each])["input_ids"].numel() for each in (text, "x"))
         assert answer["usage"]["prompt_tokens"] == tokens > 0
 
@@ -505,7 +508,7 @@ def test_null_is_as_good_as_no_field(schema):
 
 
 def test_every_schema_is_in_the_test_above():
-    bases = (schemas.Body, schemas.Long, schemas.Prompted)
+    bases = (schemas.Body, schemas.Long, schemas.Options)
     derived = {schema for base in bases for schema in base.__subclasses__()}
     assert set(REQUIRED) == derived - set(bases)
 
