@@ -84,11 +84,12 @@ def test_added_sentences_are_found_before_and_after_compaction(index):
 
 
 def test_words_without_spaces(tmp_path):
-    texts = ["公共汽车又晚点了", "die Straßenbahn", "we like cheese"]
+    texts = ["公共汽车又晚点了", "die Straßenbahn", "we like the cheeses"]
     index = SearchIndex.build(texts, tmp_path / "i", "p-sp-mini")
     index.index_words()
-    for text, line in (("晚点", 1), ("STRASSENBAHN", 2), ("CHEESE!", 3)):
+    for text, line in (("晚点", 1), ("STRASSENBAHN", 2), ("CHEESES!", 3), ("The", 3)):
         assert lines(words_of(index, text, 9)) == [line]
+    assert not words_of(index, "cheese", 9)  # no stems
     assert len(index.search("?!?!", hybrid=True)) == 3  # no words
 
 

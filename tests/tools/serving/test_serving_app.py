@@ -399,6 +399,7 @@ def test_token_ids_are_read_where_the_vocabulary_is(client, tmp_path, monkeypatc
 
 def test_questions_and_answers_go_through_their_towers(tmp_path, vocabulary):
     model = unlike_new(new_model(write_bitext(tmp_path / "bitext.h5", vocabulary, make_pairs(40))))
+    model.prompts["long"] = f"{make_pairs(2)[1][0]} "
     load_save.save(model, tmp_path / "muse", "")
     client, (text, _) = serving(str(tmp_path / "muse")), make_pairs(1)[0]
     encode = {
@@ -418,6 +419,11 @@ def test_questions_and_answers_go_through_their_towers(tmp_path, vocabulary):
             assert np.allclose(row, answer["data"][0]["embedding"], atol=1e-6)
         tokens = sum(model.preprocess([each])["input_ids"].numel() for each in (text, "x"))
         assert answer["usage"]["prompt_tokens"] == tokens > 0
+    answer = client.post("/v1/embeddings", json={"input": text, "prompt_name": "long"}).json()
+    long = model.prompts["long"] + text
+    wanted = model.encode(long, normalize_embeddings=True)
+    assert np.allclose(answer["data"][0]["embedding"], wanted, atol=1e-5)
+    assert answer["usage"]["prompt_tokens"] == model.preprocess([long])["input_ids"].numel()
 
 
 def test_an_index_is_searched_and_changed(folder):
