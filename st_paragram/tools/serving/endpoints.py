@@ -203,6 +203,7 @@ class IndexEndpoints:
 
     def _search(self, queries: Rows, k: int, body: schemas.Search, end: float) -> Response:
         """Search in a thread, until a time of the monotonic clock."""
+        texts = [text[: self.job.max_characters] for text in body.queries]
         results = self.index.search_vectors(
             queries,
             k,
@@ -210,9 +211,7 @@ class IndexEndpoints:
             body.where,
             recall=self.job.recall,
             seconds=end - time.monotonic(),
-            texts=[text[: self.job.max_characters] for text in body.queries]
-            if body.hybrid
-            else None,
+            texts=texts if body.hybrid else None,
         )
         lists = []
         for hits in results:

@@ -210,11 +210,6 @@ class _CountingTokenizer(threading.local):
         return np.concatenate(self._counts)
 
 
-def _token(number: int, piece: str | None, is_special: bool) -> dict[str, Any]:
-    """Describe a token; its place in the text is not known."""
-    return {"id": number, "text": piece or "", "special": is_special, "start": None, "stop": None}
-
-
 def place_of(number: int, field: str) -> str:
     """Name a text of a field; the texts of pairs follow one another."""
     if field == "pairs":
