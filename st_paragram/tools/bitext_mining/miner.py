@@ -217,8 +217,8 @@ def mine(
             groups = find_groups(forward, vectors[0], settings.threshold, settings.min_size)
             with atomic(output) as file:
                 for number, group in enumerate(groups, 1):
-                    rows = vectors[0].stored_numbers(group)
-                    for text in _texts(sides[0], rows, settings.with_ids):
+                    numbers = vectors[0].stored_numbers(group)
+                    for text in _texts(sides[0], numbers, settings.with_ids):
                         file.write(f"{number}\t{text}\n".encode())
         else:
             stored = ScoredPairs(
