@@ -35,6 +35,7 @@ EPILOG = """\
   st-paragram index gone.txt --delete-from lines.index
   st-paragram index --delete-from lines.index --where "year < 2020"
   st-paragram index --compact lines.index --approximate --recall 0.99
+  st-paragram index --compact lines.index --hybrid
   st-paragram index --export lines.index --output lines.parquet
   st-paragram search lines.index "where is the station"
   st-paragram index answers.txt --answers --model muse-cnn --output answers.index
@@ -93,6 +94,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--approximate", action="store_true", help=about)
     about = "with --approximate: share of the nearest sentences that searches find (default: 0.95)"
     add("--recall", type=float, metavar="X", help=about)
+    add(
+        "--hybrid",
+        action="store_true",
+        help="also index the words of the sentences, for st-paragram search --hybrid",
+    )
     add("--overwrite", action="store_true", help="replace an existing output")
 
 
@@ -101,9 +107,9 @@ _TEXT = {"file", "columns", "metadata", "tag"}
 _ACTIONS = {
     "add_to": _TEXT,
     "delete_from": {"file", "columns", "where"},
-    "compact": {"approximate", "recall"},
+    "compact": {"approximate", "recall", "hybrid"},
     "export": {"output", "overwrite"},
-    "output": _TEXT | {"answers", "approximate", "recall", "overwrite"},
+    "output": _TEXT | {"answers", "approximate", "recall", "hybrid", "overwrite"},
 }
 
 
@@ -138,6 +144,8 @@ def run(arguments: argparse.Namespace) -> int:
         sentences = _source(arguments)[0] if arguments.file else None
         count = index.delete(arguments.where, sentences)
         say(f"{index.folder}: {counted(count, 'sentence')} deleted")
+    if arguments.hybrid:
+        index.index_words()
     if arguments.approximate:
         _approximate(index, arguments.recall)
     counts = index.counts

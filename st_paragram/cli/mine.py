@@ -7,6 +7,7 @@ import shutil
 from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from st_paragram.cli.options import (
     add_columns_option,
@@ -23,6 +24,7 @@ from st_paragram.cli.options import (
 from st_paragram.core.formatting import counted
 from st_paragram.core.settings import add_setting_options, given
 from st_paragram.tools.bitext_mining.candidates import Candidates
+from st_paragram.tools.bitext_mining.margin import Margin
 from st_paragram.tools.bitext_mining.settings import MiningSettings
 
 DESCRIPTION = (
@@ -33,11 +35,13 @@ DESCRIPTION = (
 EPILOG = """\
 A text has one sentence per line, plain or compressed; with --ids, lines are `id TAB sentence`. For
 tables, --columns names the sentence column. The output has rows `score TAB source TAB target`, best
-pairs first; with --ids, it has ids instead of sentences. An output .tmx is a translation memory.
+pairs first; with --ids, it has ids instead of sentences. With --groups, it has rows `group TAB
+sentence`. An output .tmx is a translation memory.
 
   st-paragram mine --source wiki.en --target wiki.es --output pairs.tsv --threshold 0.1
   st-paragram mine --source wiki.en --target wiki.es --pair en es --output memory.tmx
   st-paragram mine --paraphrase questions.txt --output pairs.tsv --margin absolute --threshold 0.8
+  st-paragram mine --paraphrase questions.txt --groups --threshold 0.8 --output groups.tsv
   st-paragram mine --source big.en --target big.es --output pairs.tsv --memory 8G --work mining
   st-paragram mine --source en.parquet --target es.csv --columns text sentence --output - | head
 
@@ -82,7 +86,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     pairs = parser.add_argument_group("pairs")
     search = parser.add_argument_group("search")
     add_setting_options(
-        pairs, MiningSettings, only=("neighbors", "margin", "candidates", "threshold")
+        pairs,
+        MiningSettings,
+        only=("neighbors", "margin", "candidates", "threshold", "groups", "min_size"),
     )
     add_setting_options(
         search, MiningSettings, only=("index", "recall", "vector_type", "memory", "seed")
@@ -107,7 +113,10 @@ def run(arguments: argparse.Namespace) -> int:
     columns = columns_of(arguments.columns, texts)
     values = given(arguments, MiningSettings)
     if arguments.one_text:
-        values = {"candidates": Candidates.ALL} | values | {"paraphrase": True}
+        defaults: dict[str, Any] = {"candidates": Candidates.ALL}
+        if "groups" in values:
+            defaults["margin"] = Margin.ABSOLUTE
+        values = defaults | values | {"paraphrase": True}
     settings = MiningSettings(**values)
     model = model_name(arguments)
     output = arguments.output
@@ -128,5 +137,8 @@ def run(arguments: argparse.Namespace) -> int:
         if output is not arguments.output:
             with standard_output() as stream, output.open("rb") as pairs:
                 shutil.copyfileobj(pairs, stream)
-    say(f"{report.table()}\n{output_name(arguments.output)}: {counted(report.pairs, 'pair')}")
+    result = counted(report.pairs, "pair")
+    if settings.groups:
+        result = counted(report.groups, "group")
+    say(f"{report.table()}\n{output_name(arguments.output)}: {result}")
     return 0

@@ -26,12 +26,13 @@ from st_paragram.errors import SettingsError
 DESCRIPTION = (
     "Find the sentences nearest to a query, in an index (from st-paragram index) or in a text with"
     " one sentence per line, which is embedded each time. The output has rows `score TAB line"
-    " number TAB sentence`, best first. The score is the cosine. With several queries, or"
-    " --queries, each row begins with its query."
+    " number TAB sentence`, best first. The score is the cosine, also with --hybrid. With several"
+    " queries, or --queries, each row begins with its query."
 )
 EPILOG = """\
   st-paragram search lines.txt "where is the station" -k 5
   st-paragram search lines.index "late bus" --where "lang = 'es' and year >= 2020" --show-metadata
+  st-paragram search lines.index "error E-1042" --hybrid
   st-paragram search lines.index --queries questions.txt --recall 0.99 --output found.tsv
 """
 
@@ -66,6 +67,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         " of the index)"
     )
     add("--recall", type=float, metavar="X", help=about)
+    about = (
+        "also find sentences of an index that share words with the query (needs an index made with"
+        " --hybrid)"
+    )
+    add("--hybrid", action="store_true", help=about)
     add(
         "--show-metadata",
         action="store_true",
@@ -99,11 +105,13 @@ def run(arguments: argparse.Namespace) -> int:
         check_input(arguments.queries)
     if not is_standard_output(arguments.output):
         check_output(arguments.output, arguments.overwrite)
-    options = {}
+    options: dict[str, Any] = {}
     if arguments.where is not None:
         options["where"] = arguments.where
     if arguments.recall is not None:
         options["recall"] = checked_recall(arguments.recall)
+    if arguments.hybrid:
+        options["hybrid"] = True
     source = Path(arguments.source)
     index: Any
     if source.is_file() or (is_pipe(source) and not source.is_dir()):

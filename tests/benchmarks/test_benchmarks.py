@@ -156,6 +156,25 @@ class TestDuplicates:
         )
 
 
+def test_hybrid_search_finds_what_vectors_or_words_find(monkeypatch, tmp_path):
+    folder = tmp_path / "set"
+    folder.mkdir()
+    texts = [
+        "the train is late",
+        "error E-1042 while printing",
+        "the bus is late",
+        "we like cheese",
+    ]
+    rows = [f"d{number}\t{text}" for number, text in enumerate(texts)]
+    (folder / "corpus.tsv").write_text("\n".join([*rows, ""]))
+    (folder / "queries.tsv").write_text("q0\tE-1042\nq1\tel autobús llega tarde\n")
+    (folder / "qrels.tsv").write_text("q0\td1\nq1\td2\n")
+    printed = run_script(monkeypatch, "hybrid", folder)
+    assert "| set | vectors | 100.0 | 100.0 | 100.0 | 100.0 |" in printed
+    assert "| set | words | 50.0 | 50.0 | 50.0 | 50.0 |" in printed
+    assert "| set | hybrid | 100.0 | 100.0 | 100.0 | 100.0 |" in printed
+
+
 class TestScores:
     def rows(self, path, model, value, **more):
         row = {

@@ -66,6 +66,19 @@ def test_sentences_are_added_deleted_and_the_index_compacted(folder, capsys):
     )
 
 
+def test_hybrid_searches_need_an_index_of_words(folder, capsys):
+    assert run("search", "i", "cheese", "--hybrid") == 1
+    assert "st-paragram index --compact INDEX --hybrid" in capsys.readouterr().err
+    assert run("search", "lines.txt", "cheese", "--hybrid") == 1
+    assert "--hybrid needs an index" in capsys.readouterr().err
+    assert run("index", "--compact", "i", "--hybrid") == 0
+    assert run("index", "lines.txt", "--output", "j", "--hybrid") == 0
+    capsys.readouterr()
+    for name in ("i", "j"):
+        assert run("search", name, "Cheese!", "--hybrid", "-k", "1") == 0
+        assert [row[1:] for row in rows(capsys)] == [["3", "we like cheese"]]
+
+
 def test_an_index_becomes_approximate_if_it_is_large(folder, capsys, monkeypatch):
     lines = [
         f"the {color} house number {number} is old"

@@ -104,7 +104,7 @@ def known_embeddings(
     a text without a known token is recognized by its embedding.
     """
     has_direction = np.any(embeddings, axis=1)
-    tokenizer = _tokenizer(encoder, options.get("language"))
+    tokenizer = tokenizer_of(encoder, options.get("language"))
     if tokenizer is not None:
         return has_direction & known_to(tokenizer, texts)
     return has_direction & ~_are_alike(embeddings, unknown_embeddings(encoder, method, **options))
@@ -112,7 +112,7 @@ def known_embeddings(
 
 def known_texts(encoder: TextEncoder, texts: Sequence[str]) -> Mask:
     """Return whether a model knows a token of each text, (n,)."""
-    tokenizer = _tokenizer(encoder)
+    tokenizer = tokenizer_of(encoder)
     if tokenizer is None:
         return unit_embeddings(encoder, texts).known
     return known_to(tokenizer, texts)
@@ -206,7 +206,7 @@ def _is_any(is_wanted: Mask, offsets: NDArray[np.int64]) -> Mask:
     return np.asarray(counts[offsets[1:]] > counts[offsets[:-1]])
 
 
-def _tokenizer(encoder: TextEncoder, language: str | None = None) -> Any:
+def tokenizer_of(encoder: TextEncoder, language: str | None = None) -> Any:
     """Return the model's tokenizer if it is one of this package or of transformers."""
     tokenizer: Any = getattr(encoder, "tokenizer", None)
     if not isinstance(tokenizer, Tokenizer) and not hasattr(tokenizer, "all_special_ids"):

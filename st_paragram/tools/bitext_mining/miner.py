@@ -35,6 +35,8 @@ from st_paragram.tools.bitext_mining.candidates import (
     one_to_one,
     unordered,
 )
+from st_paragram.tools.bitext_mining.groups import Group, find_groups
+from st_paragram.tools.bitext_mining.margin import Margin
 from st_paragram.tools.bitext_mining.settings import MiningSettings
 from st_paragram.tools.neighbors.exact import exact_both_ways, exact_within
 from st_paragram.tools.neighbors.inexact import Effort, Index, choose_index, find_effort
@@ -83,10 +85,11 @@ class MiningReport:
         texts: Names of the texts.
         counts: Counts of their lines.
         searched: How each direction was searched.
-        pairs: Number of written pairs.
+        pairs: Number of pairs, which are written unless there are groups.
         scores: Share of the pairs -> score that they reach: {"0": the best score, ..., "1": the
             worst}.
         seconds: Time of each part of the work: sentences, embed, search, pairs.
+        groups: Number of written groups.
     """
 
     texts: tuple[str, ...]
@@ -95,6 +98,7 @@ class MiningReport:
     pairs: int
     scores: dict[str, float]
     seconds: dict[str, float]
+    groups: int = 0
 
     def table(self) -> str:
         """Format the report as plain text."""
@@ -143,7 +147,8 @@ def mine(
     Args:
         texts: Source and target, or one text for paraphrases. Plain or compressed, one sentence per
             line.
-        output: Output file with rows `score TAB source TAB target`, best pairs first.
+        output: Output file with rows `score TAB source TAB target`, best pairs first; for groups,
+            with rows `group TAB sentence`, largest groups first, each from its central sentence.
         model: Directory, name or hub id of a model.
         settings: Mining options.
         overwrite: Replace an existing output.
@@ -168,12 +173,23 @@ def mine(
             f"{counted(len(texts), 'text')} given, {wanted} needed; paraphrases are mined in one"
             " text, translations in two"
         )
+    if settings.groups and (
+        not settings.paraphrase
+        or settings.margin is not Margin.ABSOLUTE
+        or settings.threshold is None
+    ):
+        raise SettingsError(
+            "groups are of paraphrases by cosines; give one text (--paraphrase), the margin"
+            " absolute, and a threshold such as 0.75"
+        )
     if any(columns) and settings.with_ids:
         raise SettingsError(
             "columns cannot be combined with ids; leave one out (ids are read only from plain text)"
         )
     if languages and settings.with_ids:
         raise SettingsError(f"{output}: TMX has texts instead of ids; name a file .tsv")
+    if languages and settings.groups:
+        raise SettingsError(f"{output}: TMX has pairs instead of groups; name a file .tsv")
     text_keys = [digest(file_digest(text), installed_version()) for text in texts]
     model_folder = find(model)
     model_key = fingerprint(model_folder)
@@ -204,12 +220,21 @@ def mine(
                 pairs = one_to_one(pairs)
         if settings.threshold is not None:
             pairs = pairs.at(pairs.scores >= settings.threshold)
-        stored = ScoredPairs(
-            vectors[0].stored_numbers(pairs.source),
-            vectors[-1].stored_numbers(pairs.target),
-            pairs.scores,
-        )
-        _write(stored, sides, settings.with_ids, output, languages)
+        groups = list[Group]()
+        if settings.groups and settings.threshold is not None:
+            groups = find_groups(forward, vectors[0], settings.threshold, settings.min_size)
+            with atomic(output) as file:
+                for number, group in enumerate(groups, 1):
+                    numbers = vectors[0].stored_numbers(group)
+                    for text in _texts(sides[0], numbers, settings.with_ids):
+                        file.write(f"{number}\t{text}\n".encode())
+        else:
+            stored = ScoredPairs(
+                vectors[0].stored_numbers(pairs.source),
+                vectors[-1].stored_numbers(pairs.target),
+                pairs.scores,
+            )
+            _write(stored, sides, settings.with_ids, output, languages)
         times.append(time.perf_counter())
     counts = []
     for side, rows in zip(sides, vectors, strict=True):
@@ -225,6 +250,7 @@ def mine(
         pairs=len(pairs),
         scores=scores,
         seconds=dict(zip(_STEPS, np.diff(times).tolist(), strict=True)),
+        groups=len(groups),
     )
 
 

@@ -41,6 +41,12 @@ class MiningSettings(MarginSettings):
     )
     threshold: float | None = setting(None, "minimum score of a pair")
     paraphrase: bool = setting(False, "find paraphrases within one text")
+    groups: bool = setting(
+        False,
+        "for paraphrases: write groups instead of pairs, each with the sentences whose cosine with"
+        " a central sentence reaches the threshold",
+    )
+    min_size: int = setting(2, "with groups: minimum sentences of a group", ge=2)
     with_ids: bool = setting(
         False,
         "lines are `id TAB sentence`, as in BUCC, and the output has ids instead of sentences",

@@ -29,6 +29,7 @@ from st_paragram.tools.neighbors.vectors import blocks
 from st_paragram.tools.search import approximation
 from st_paragram.tools.search import recall as recalls
 from st_paragram.tools.search.additions import add_rows, conditions_for
+from st_paragram.tools.search.hybrid import index_words, search_hybrid
 from st_paragram.tools.search.nearest import Request, search_table
 from st_paragram.tools.search.recall import Measurement
 from st_paragram.tools.search.rows import Fields, Source, rows_of
@@ -40,6 +41,7 @@ from st_paragram.tools.search.table import (
     create_table,
     dimension,
     field_types,
+    indexed_columns,
     lance_errors,
     open_table,
     pa,
@@ -195,6 +197,7 @@ class SearchIndex:
         where: str | None = None,
         *,
         recall: float | None = None,
+        hybrid: bool = False,
     ) -> list[Hit]: ...
 
     @overload
@@ -206,6 +209,7 @@ class SearchIndex:
         where: str | None = None,
         *,
         recall: float | None = None,
+        hybrid: bool = False,
     ) -> list[list[Hit]]: ...
 
     def search(
@@ -216,6 +220,7 @@ class SearchIndex:
         where: str | None = None,
         *,
         recall: float | None = None,
+        hybrid: bool = False,
     ) -> list[Hit] | list[list[Hit]]:
         """Find the k sentences nearest to each query, best first, ties in the order of lines.
 
@@ -228,14 +233,17 @@ class SearchIndex:
             recall: Share of the nearest sentences to find in an approximate index, by default that
                 of `approximate`. If the index does not reach it, or for 1, the query is compared
                 with all sentences.
+            hybrid: Also find sentences that share words with the query (needs `index_words`). The
+                order is that of `hybrid.fused`. The scores are still cosines.
         """
         if isinstance(queries, str):
-            return self.search([queries], k, threshold, where, recall=recall)[0]
+            return self.search([queries], k, threshold, where, recall=recall, hybrid=hybrid)[0]
         queries = list_of_texts(queries)
         if not queries:
             return []
         vectors = embed_queries(self.encoder, queries, self._query_method)
-        return self.search_vectors(vectors, k, threshold, where, recall=recall)
+        texts = queries if hybrid else None
+        return self.search_vectors(vectors, k, threshold, where, recall=recall, texts=texts)
 
     def search_vectors(
         self,
@@ -246,10 +254,12 @@ class SearchIndex:
         *,
         recall: float | None = None,
         seconds: float | None = None,
+        texts: Sequence[str] | None = None,
     ) -> list[list[Hit]]:
         """Search with query vectors, (q, D), of any length except 0; see `search`.
 
-        A search that takes longer than `seconds` raises a TimeoutError.
+        A search that takes longer than `seconds` raises a TimeoutError. With the queries' `texts`,
+        it is hybrid.
         """
         end = None
         if seconds is not None:
@@ -263,10 +273,19 @@ class SearchIndex:
             recall=None if recall is None else recalls.checked_recall(recall),
             end=end,
         )
+        if texts is not None and "text" not in indexed_columns(self.table):
+            raise SettingsError(
+                "a hybrid search needs the words of the index; add them with st-paragram index"
+                " --compact INDEX --hybrid"
+            )
         hits = []
         for begin, stop in blocks(len(queries), _QUERIES):
+            block = queries[begin:stop]
             with lance_errors(self.folder):
-                hits += search_table(self._table, queries[begin:stop], request)
+                if texts is None:
+                    hits += search_table(self._table, block, request)
+                else:
+                    hits += search_hybrid(self._table, texts[begin:stop], block, request)
         return hits
 
     def _unit_queries(self, vectors: Vectors) -> Vectors:
@@ -331,6 +350,15 @@ class SearchIndex:
         """Rewrite small files as large files, and free the space of deleted sentences."""
         with changing(self.folder) as table:
             compact_table(table)
+
+    def index_words(self) -> None:
+        """Index the words of the sentences, for hybrid searches.
+
+        Sentences that are added later are also found. `compact` adds them to the index of words,
+        which keeps searches fast.
+        """
+        with changing(self.folder) as table, lance_errors(self.folder):
+            index_words(table)
 
     def approximate(self, recall: float = recalls.DEFAULT) -> Measurement | None:
         """Group the vectors into lists by k-means, of which a search visits only some.

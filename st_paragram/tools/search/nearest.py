@@ -47,6 +47,13 @@ class Request:
     recall: float | None = None
     end: float | None = None  # time at which it is given up, of `time.monotonic`
 
+    @property
+    def timeout(self) -> timedelta | None:
+        """The time that is left."""
+        if self.end is None:
+            return None
+        return timedelta(seconds=max(0.0, self.end - time.monotonic()))
+
 
 def search_table(table: Any, queries: Vectors, request: Request) -> list[list[Hit]]:
     """Return the hits of each query, (q, D).
@@ -71,7 +78,7 @@ def search_table(table: Any, queries: Vectors, request: Request) -> list[list[Hi
                 len(rows) < count or spare >= _TIES or cosines[k - 1] - cosines[-1] >= _SCORE_ERROR
             ):
                 is_hit = cosines[:k] >= request.threshold
-                hits[number] = _hits(candidates.take(rows[:k][is_hit]), cosines[:k][is_hit])
+                hits[number] = hits_of(candidates.take(rows[:k][is_hit]), cosines[:k][is_hit])
             else:
                 repeated.append(number)
         pending = repeated
@@ -124,10 +131,7 @@ def find_candidates(
         # A maximum above the minimum would visit all lists for some queries, and stop at the first
         # matches of a condition.
         query = query.minimum_nprobes(lists).maximum_nprobes(lists).limit(_limit(count))
-    timeout = None
-    if request.end is not None:
-        timeout = timedelta(seconds=max(0.0, request.end - time.monotonic()))
-    candidates = query.to_arrow(timeout=timeout)
+    candidates = query.to_arrow(timeout=request.timeout)
     ranked = list(_ranked(queries, candidates))
     return candidates.drop_columns(["vector"]), ranked
 
@@ -144,7 +148,7 @@ def _ranked(queries: Vectors, candidates: Any) -> Iterator[Ranked]:
     if len(queries) > 1:
         numbers = candidates["query_index"].to_numpy()
     lines = candidates["line"].to_numpy()
-    stored = Rows([_vectors(candidates["vector"].combine_chunks())])
+    stored = Rows([stored_vectors(candidates["vector"].combine_chunks())])
     for number in range(len(queries)):
         rows = np.flatnonzero(numbers == number)
         cosines = stored.cosines(queries[number : number + 1], rows[None])[0]
@@ -152,7 +156,7 @@ def _ranked(queries: Vectors, candidates: Any) -> Iterator[Ranked]:
         yield rows[order], cosines[order]
 
 
-def _vectors(column: Any) -> NDArray[np.float16]:
+def stored_vectors(column: Any) -> NDArray[np.float16]:
     """Return the vectors of an Arrow array, float16 (n, D)."""
     vectors: NDArray[np.float16] = column.flatten().to_numpy()
     return vectors.reshape(-1, column.type.list_size)
@@ -161,11 +165,11 @@ def _vectors(column: Any) -> NDArray[np.float16]:
 def unit_blocks(table: Any) -> Iterator[Vectors]:
     """Yield the vectors of a table in blocks, (n, D), of length 1."""
     for batch in table.search().select(["vector"]).to_batches():
-        vectors = _vectors(batch["vector"]).astype(np.float32)
+        vectors = stored_vectors(batch["vector"]).astype(np.float32)
         yield vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
 
-def _hits(rows: Any, scores: Vectors) -> list[Hit]:
+def hits_of(rows: Any, scores: Vectors) -> list[Hit]:
     """Return hits from the rows of an Arrow table and their scores."""
     hits = []
     for row, score in zip(rows.to_pylist(), scores.tolist(), strict=True):

@@ -27,7 +27,7 @@ pa = require("pyarrow", "search")
 
 TABLE = "sentences"
 FOLDER = f"{TABLE}.lance"  # folder of the table
-OWN_COLUMNS = ("vector", "text", "line", "query_index", "_distance")
+OWN_COLUMNS = ("vector", "text", "line", "query_index", "_distance", "_score")
 _WHOLE = "whole"
 _TRIES = 5  # attempts to read a table while others compact it
 
@@ -120,6 +120,11 @@ def field_types(table: Any) -> dict[str, Any]:
     return {field.name: field.type for field in table.schema if field.name not in OWN_COLUMNS}
 
 
+def indexed_columns(table: Any) -> list[str]:
+    """Return "vector" if searches are approximate, and "text" if words are indexed."""
+    return [index.columns[0] for index in table.list_indices()]
+
+
 def dimension(table: Any) -> int:
     """Return the dimension of the vectors."""
     return int(table.schema.field("vector").type.list_size)
@@ -149,7 +154,9 @@ def describe_index(folder: Path) -> dict[str, Any]:
     description = {"name": folder.resolve().name, **about_table(table)}
     description["sentences"] = table.count_rows()
     description["columns"] = {field.name: str(field.type) for field in table.schema}
-    description["search"] = "approximate" if table.list_indices() else "exact"
+    columns = indexed_columns(table)
+    description["search"] = "approximate" if "vector" in columns else "exact"
+    description["hybrid"] = "text" in columns
     description["version"] = table.version
     measurement = measurement_of(table)
     if measurement is not None:

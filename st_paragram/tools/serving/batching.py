@@ -22,6 +22,7 @@ from starlette.exceptions import HTTPException
 from st_paragram.tools.serving.schemas import Kind
 
 Rows = NDArray[np.float32]  # (n, D)
+Way = tuple[Kind, str | None]  # how to encode: kind of the texts, and name of a prompt
 BATCH_TEXTS = 4096  # texts encoded together
 MAX_WAITING = 32_768  # texts waiting to be encoded
 BATCHES = prometheus.Histogram(
@@ -51,7 +52,7 @@ class Encoded(NamedTuple):
 
 class _Request(NamedTuple):
     texts: list[str]
-    kind: Kind
+    way: Way
     answer: asyncio.Future[Encoded]
 
 
@@ -64,7 +65,7 @@ class Batcher:
 
     def __init__(
         self,
-        encode: Callable[[list[str], Kind], Encoded],
+        encode: Callable[[list[str], Way], Encoded],
         short: int,
         batch_texts: int = BATCH_TEXTS,
         max_waiting: int = MAX_WAITING,
@@ -78,15 +79,15 @@ class Batcher:
         self._thread = ThreadPoolExecutor(1)
         self._work: asyncio.Task[None] | None = None
 
-    async def __call__(self, texts: list[str], kind: Kind = "sentence") -> Encoded:
+    async def __call__(self, texts: list[str], way: Way = ("sentence", None)) -> Encoded:
         """Encode the texts of a request, or refuse it if too many texts are waiting."""
         is_idle = self._work is None or self._work.done()
         if is_idle and sum(map(len, texts)) <= self.short:
             BATCHES.observe(len(texts))
-            return self.encode(texts, kind)
+            return self.encode(texts, way)
         self._check_waiting(len(texts))
         answer = asyncio.get_running_loop().create_future()
-        self._requests.append(_Request(texts, kind, answer))
+        self._requests.append(_Request(texts, way, answer))
         self.waiting += len(texts)
         if is_idle:
             self._work = asyncio.create_task(self._encode_waiting())
@@ -119,7 +120,7 @@ class Batcher:
             loop = asyncio.get_running_loop()
             try:
                 encoded = await loop.run_in_executor(
-                    self._thread, self.encode, texts, requests[0].kind
+                    self._thread, self.encode, texts, requests[0].way
                 )
             except Exception as error:  # any error; continue with the next batch
                 for request in requests:
@@ -134,10 +135,10 @@ class Batcher:
                 begin = end
 
     def _next_batch(self) -> list[_Request]:
-        """Take the first waiting request, and following requests of its kind that fit."""
+        """Take the first waiting request, and following requests of its way that fit."""
         batch = [self._requests.popleft()]
         count = len(batch[0].texts)
-        while self._requests and self._requests[0].kind == batch[0].kind:
+        while self._requests and self._requests[0].way == batch[0].way:
             count += len(self._requests[0].texts)
             if count > self.batch_texts:
                 break

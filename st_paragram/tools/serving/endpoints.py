@@ -66,7 +66,7 @@ class ModelEndpoints:
     async def embeddings(self, body: schemas.Embeddings) -> Response:
         """Answer like OpenAI."""
         self.model.check_dimensions(body.dimensions)
-        encoded = await self.model.embed(body.input, "input", kind=body.input_type)
+        encoded = await self.model.embed(body.input, "input", body, kind=body.input_type)
         data = []
         for number, row in enumerate(_cut(encoded.units, body.dimensions, "input")):
             embedding: Any = row
@@ -83,10 +83,24 @@ class ModelEndpoints:
     async def embed(self, body: schemas.Embed) -> Response:
         """Answer like text-embeddings-inference."""
         self.model.check_dimensions(body.dimensions)
-        encoded = await self.model.embed(body.inputs, "inputs", truncate=body.truncate)
+        encoded = await self.model.embed(body.inputs, "inputs", body)
         if not body.normalize:
             return json_answer(encoded.rows[:, : body.dimensions])
         return json_answer(_cut(encoded.units, body.dimensions, "inputs"))
+
+    @post(schemas.Similarity, "/similarity")
+    async def similarity(self, body: schemas.Similarity) -> Response:
+        """Answer with cosines, like text-embeddings-inference."""
+        texts = [body.inputs.source_sentence]
+        source = await self.model.embed(texts, "source_sentence", body.parameters)
+        sentences = await self.model.embed(body.inputs.sentences, "sentences", body.parameters)
+        return json_answer((sentences.units @ source.units[0]).astype(np.float64).round(6))
+
+    @post(schemas.Tokenize, "/tokenize")
+    async def tokenize(self, body: schemas.Tokenize) -> Response:
+        """Answer with the tokens of each text, like text-embeddings-inference."""
+        tokens = await asyncio.to_thread(self.model.tokens, body.inputs, body.prompt_name)
+        return json_answer(tokens)
 
     @post(schemas.Rerank, "/rerank", "/v1/rerank", "/v2/rerank")
     async def rerank(self, body: schemas.Rerank) -> Response:
@@ -94,8 +108,9 @@ class ModelEndpoints:
         is_tei = body.texts is not None
         field = "texts" if is_tei else "documents"
         texts = body.texts if body.texts is not None else body.documents or []
-        query = await self.model.embed([body.query], "query", kind="query", truncate=body.truncate)
-        documents = await self.model.embed(texts, field, kind="document", truncate=body.truncate)
+        options = schemas.Options(truncate=body.truncate)
+        query = await self.model.embed([body.query], "query", options, kind="query")
+        documents = await self.model.embed(texts, field, options, kind="document")
         scores = (documents.units @ query.units[0]).astype(np.float64)
         if is_tei and not body.raw_scores:
             scores = (1 + scores) / 2
@@ -136,7 +151,7 @@ class ModelEndpoints:
             "model_sha": None,
             "model_dtype": "float32",
             "model_type": {"embedding": {"pooling": "mean"}},
-            "auto_truncate": False,
+            "auto_truncate": self.job.truncate,
             "max_input_length": self.job.max_characters,
             "max_client_batch_size": self.job.max_texts,
             "max_batch_requests": BATCH_TEXTS,
@@ -188,6 +203,7 @@ class IndexEndpoints:
 
     def _search(self, queries: Rows, k: int, body: schemas.Search, end: float) -> Response:
         """Search in a thread, until a time of the monotonic clock."""
+        texts = [text[: self.job.max_characters] for text in body.queries]
         results = self.index.search_vectors(
             queries,
             k,
@@ -195,6 +211,7 @@ class IndexEndpoints:
             body.where,
             recall=self.job.recall,
             seconds=end - time.monotonic(),
+            texts=texts if body.hybrid else None,
         )
         lists = []
         for hits in results:
@@ -206,7 +223,9 @@ class IndexEndpoints:
         """Add sentences to the index."""
         index = self._writable()
         kind: schemas.Kind = "document" if index.answers else "sentence"
-        await self.model.embed(body.sentences, "sentences", kind=kind)  # refuses unusable texts
+        # refuses unusable texts
+        options = schemas.Options(truncate=False)
+        await self.model.embed(body.sentences, "sentences", options, kind=kind)
         for number, sentence in enumerate(body.sentences):
             if not has_two_letters(sentence):
                 raise HTTPException(

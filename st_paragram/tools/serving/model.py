@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 from unicodedata import category
 
@@ -13,17 +14,21 @@ from starlette.exceptions import HTTPException
 
 from st_paragram.core.encoding.encoder import Encoder
 from st_paragram.core.encoding.models import batch_size, load_encoder
-from st_paragram.core.encoding.unit_embeddings import known_embeddings, scaled
+from st_paragram.core.encoding.unit_embeddings import known_embeddings, scaled, tokenizer_of
 from st_paragram.core.model_directory.find import find
-from st_paragram.tools.serving.batching import Batcher, Encoded
-from st_paragram.tools.serving.schemas import Job, Kind
+from st_paragram.core.tokenizers.base import Tokenizer
+from st_paragram.errors import short
+from st_paragram.tools.serving.batching import Batcher, Encoded, Way
+from st_paragram.tools.serving.schemas import Job, Kind, Options
 
+MAX_TOKENIZED = 200_000  # characters per request: their tokens take many times as many bytes
 _SHORT = 4096  # characters that an averaging model embeds in about half a millisecond
 _METHODS: dict[Kind, str] = {
     "sentence": "encode",
     "query": "encode_query",
     "document": "encode_document",
 }
+_TOWERS: dict[str, Kind] = {"query": "query", "document": "document"}  # prompt -> kind
 
 
 class ServedModel:
@@ -68,25 +73,83 @@ class ServedModel:
             )
 
     async def embed(
-        self, texts: list[str], field: str, *, kind: Kind = "sentence", truncate: bool = False
+        self,
+        texts: list[str],
+        field: str,
+        options: Options | None = None,
+        *,
+        kind: Kind = "sentence",
     ) -> Encoded:
         """Embed the texts of a field of a request.
 
         Args:
             texts: The texts.
             field: Name of the field, for messages.
+            options: Truncation and prompt. The prompts query and document also select a tower.
             kind: Kind of the texts, for models with towers.
-            truncate: Keep the beginning of a long text.
 
         Raises:
             HTTPException: There are too many texts, or a text is empty or too long, or has no
-                token that the model knows.
+                token that the model knows. Or the model has no prompt of this name.
         """
+        options = options or Options()
+        prompt_name = options.prompt_name
+        self._prompt(prompt_name)
+        kind = _TOWERS.get(prompt_name or "", kind)
+        texts = self._checked(texts, field, options.truncate)
+        encoded = await self.batcher(texts, (kind, prompt_name))
+        if not encoded.known.all():
+            number = int(np.argmin(encoded.known))
+            # spaces and invisible characters
+            is_empty = all(category(character)[0] in "CZ" for character in texts[number])
+            reason = "is empty" if is_empty else f"has no token that {self.name} knows"
+            raise HTTPException(400, f"{place_of(number, field)} {reason}")
+        return encoded
+
+    def tokens(self, texts: list[str], prompt_name: str | None) -> list[list[dict[str, Any]]]:
+        """Return the tokens of each text, in the form of text-embeddings-inference."""
+        prompt = self._prompt(prompt_name)
+        texts = [prompt + text for text in self._checked(texts, "inputs", truncate=False)]
+        characters = sum(map(len, texts))
+        if characters > MAX_TOKENIZED:
+            raise HTTPException(
+                400, f"inputs has {characters} characters; at most {MAX_TOKENIZED} are allowed"
+            )
+        tokenizer = tokenizer_of(self.encoder)
+        if not isinstance(tokenizer, Tokenizer):
+            raise HTTPException(400, f"the tokens of {self.name} cannot be read; use a P-SP model")
+        ids, offsets = tokenizer.encode(texts)
+        tokens = []
+        for number in ids.tolist():
+            piece = tokenizer.piece(number)
+            tokens.append(
+                {
+                    "id": number,
+                    "text": piece or "",
+                    "special": piece is None,
+                    "start": None,
+                    "stop": None,
+                }
+            )
+        return [tokens[begin:end] for begin, end in pairwise(offsets.tolist())]
+
+    def _prompt(self, name: str | None) -> str:
+        """Return the text of a prompt; refuse a prompt that the model does not have."""
+        prompts = self.encoder.prompts
+        if name is None:
+            return ""
+        if name not in prompts:
+            names = ", ".join(prompts)
+            raise HTTPException(400, f"prompt_name is {short(name)}; {self.name} has {names}")
+        return str(prompts[name])
+
+    def _checked(self, texts: list[str], field: str, truncate: bool | None) -> list[str]:
+        """Return the texts of a field, cut if they may be; refuse unusable texts."""
         if not 1 <= len(texts) <= self._job.max_texts:
             limit = self._job.max_texts
             raise HTTPException(400, f"{field} has {len(texts)} texts; give 1 to {limit}")
         limit = self._job.max_characters
-        if truncate:
+        if truncate or (truncate is None and self._job.truncate):
             texts = [text[:limit] for text in texts]
         for number, text in enumerate(texts):
             if not text.strip():
@@ -96,24 +159,20 @@ class ServedModel:
                 raise HTTPException(
                     400, f"{place} has {len(text)} characters; at most {limit} are allowed"
                 )
-        encoded = await self.batcher(texts, kind)
-        if not encoded.known.all():
-            number = int(np.argmin(encoded.known))
-            # spaces and invisible characters
-            is_empty = all(category(character)[0] in "CZ" for character in texts[number])
-            reason = "is empty" if is_empty else f"has no token that {self.name} knows"
-            raise HTTPException(400, f"{place_of(number, field)} {reason}")
-        return encoded
+        return texts
 
-    def _encode(self, texts: list[str], kind: Kind) -> Encoded:
+    def _encode(self, texts: list[str], way: Way) -> Encoded:
+        kind, prompt_name = way
         method = _METHODS[kind]
         encode = getattr(self._counting, method)
         if self._tokenizer is not None:
             self._tokenizer.begin()
-        embeddings = encode(texts, batch_size=self._batch_size, show_progress_bar=False)
+        embeddings = encode(
+            texts, batch_size=self._batch_size, prompt_name=prompt_name, show_progress_bar=False
+        )
         rows = np.asarray(embeddings, np.float32)
-        tokens = self._token_counts(texts)
-        known = known_embeddings(self.encoder, texts, rows, method=method)
+        tokens = self._token_counts([self._prompt(prompt_name) + text for text in texts])
+        known = known_embeddings(self.encoder, texts, rows, method=method, prompt_name=prompt_name)
         return Encoded(rows, scaled(rows, known).vectors, known, tokens)
 
     def _token_counts(self, texts: list[str]) -> NDArray[np.int64]:

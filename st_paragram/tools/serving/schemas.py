@@ -51,6 +51,10 @@ class Job:
     max_body: ByteSize = setting("4MiB", "maximum body of a request", metavar="SIZE")
     max_texts: int = setting(2048, "maximum texts per request; a pair has two", ge=1)
     max_characters: int = setting(20_000, "maximum characters per text", ge=1)
+    truncate: bool = setting(
+        False,
+        "keep the beginning of longer texts, unless a request asks not to (default: refuse them)",
+    )
     max_hits: int = setting(100, "maximum sentences per search query", ge=1)
 
     def __post_init__(self) -> None:
@@ -110,7 +114,20 @@ class Body(BaseModel):
     model: str | None = None
 
 
-class Embeddings(Body):
+class Long(Body):
+    """Texts that may be too long."""
+
+    truncate: bool | None = None  # None: as the server's option says
+    truncation_direction: Right = "Right"
+
+
+class Options(Long):
+    """Options of texts to embed."""
+
+    prompt_name: str | None = None
+
+
+class Embeddings(Options):
     """OpenAI's request for embeddings, plus `input_type` for models with towers."""
 
     input: OneOrMany
@@ -119,18 +136,37 @@ class Embeddings(Body):
     input_type: Annotated[Kind, NULLABLE] = "sentence"
 
 
-class Embed(Body):
+class Embed(Options):
     """Text-embeddings-inference's request for embeddings."""
 
     inputs: OneOrMany
     normalize: Flag = True
-    truncate: Flag = False
-    truncation_direction: Right = "Right"
-    prompt_name: None = None
     dimensions: Number | None = None
 
 
-class Rerank(Body):
+class Compared(BaseModel):
+    """A text, and the texts that it is compared with."""
+
+    model_config = ConfigDict(strict=True)
+    source_sentence: str
+    sentences: Texts
+
+
+class Similarity(Body):
+    """Text-embeddings-inference's request for cosines of one text with others."""
+
+    inputs: Compared
+    parameters: Annotated[Options, NULLABLE] = Options()
+
+
+class Tokenize(Body):
+    """Text-embeddings-inference's request for tokens; no tokenizer here adds special tokens."""
+
+    inputs: OneOrMany
+    prompt_name: str | None = None
+
+
+class Rerank(Long):
     """A request for a ranking.
 
     `documents` are as in Cohere's and Jina's APIs, `texts` as in text-embeddings-inference.
@@ -141,8 +177,6 @@ class Rerank(Body):
     top_n: Number | None = None
     return_documents: Flag = False
     texts: Texts | None = None
-    truncate: Flag = False
-    truncation_direction: Right = "Right"
     raw_scores: Flag = False
     return_text: Flag = False
 
@@ -154,12 +188,16 @@ class Score(Body):
 
 
 class Search(Body):
-    """Queries to the index, hits per query, minimum cosine, and a condition on fields."""
+    """Queries to the index, hits per query, minimum cosine, and a condition on fields.
+
+    `hybrid`: also find sentences that share words with a query.
+    """
 
     queries: Texts
     k: Number | None = None  # 10, or fewer if the server allows fewer
     threshold: Annotated[float, Field(ge=-1, le=1)] | None = None
     where: str | None = None
+    hybrid: Flag = False
 
 
 class Add(Body):

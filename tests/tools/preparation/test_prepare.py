@@ -271,7 +271,7 @@ from pkgutil import resolve_name
 from st_paragram import PrepareSettings, parse_source, prepare
 from st_paragram.tools.preparation import clean
 
-clean._BLOCK_ROWS, clean._BLOCKS_BETWEEN_SAVES = 60, 2
+clean.BLOCK_ROWS, clean._BLOCKS_BETWEEN_SAVES = 60, 2
 place, _, name = f"st_paragram.tools.preparation.{sys.argv[1]}".rpartition(".")
 place, calls = resolve_name(place), count(1)
 original = getattr(place, name)

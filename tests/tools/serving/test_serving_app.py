@@ -24,7 +24,7 @@ for package in ("httptools", "orjson", "prometheus_client", "uvicorn"):
 testclient = pytest.importorskip("starlette.testclient")
 
 from st_paragram.core.encoding import encoder as encoder_module  # noqa: E402
-from st_paragram.tools.serving import endpoints, schemas  # noqa: E402
+from st_paragram.tools.serving import endpoints, model, schemas  # noqa: E402
 from st_paragram.tools.serving.app import build  # noqa: E402
 from st_paragram.tools.serving.batching import Batcher  # noqa: E402
 from st_paragram.tools.serving.schemas import CACHED_AS, Job  # noqa: E402
@@ -94,6 +94,70 @@ def test_embed_gives_lists_and_cuts_long_texts_if_asked(client, rows):
         return client.post("/embed", json={"inputs": text, **options}).json()
 
     assert row(long, truncate=True) == row(long[:50])
+
+
+def test_the_server_or_the_request_decides_whether_long_texts_are_cut():
+    client = serving(truncate=True)
+    long = "the cat " * 20
+    first = embed(client, input=long).json()["data"]
+    assert first == embed(client, input=long[:50]).json()["data"]
+    assert "has 160 characters" in message(embed(client, input=long, truncate=False))
+    assert client.get("/info").json()["auto_truncate"] is True
+    scores = client.post("/score", json={"pairs": [[long, long[:50]]]}).json()["scores"]
+    assert scores == [pytest.approx(1, abs=1e-6)]
+    refusing = serving()
+    assert "has 160 characters" in message(embed(refusing, input=long))
+    assert embed(refusing, input=long, truncate=True).json()["data"] == first
+
+
+def test_prompts_are_put_before_texts(tmp_path):
+    encoder = Encoder("p-sp-mini")
+    encoder.prompts |= {"query": "a question: ", "passage": "the cat "}
+    encoder.default_prompt_name = "passage"
+    encoder.save(tmp_path / "m")
+    client = serving(str(tmp_path / "m"))
+    for name, prompt in {None: "the cat ", "query": "a question: ", "document": ""}.items():
+        (row,) = client.post("/embed", json={"inputs": "sleeps", "prompt_name": name}).json()
+        wanted = Encoder("p-sp-mini").encode(prompt + "sleeps", normalize_embeddings=True)
+        assert np.allclose(row, wanted, atol=1e-6)
+        request = {"model": "m", "input": "sleeps", "prompt_name": name}
+        answer = client.post("/v1/embeddings", json=request).json()
+        assert np.allclose(answer["data"][0]["embedding"], wanted, atol=1e-6)
+        tokens = len(encoder.tokenizer.encode([prompt + "sleeps"])[0])
+        assert answer["usage"]["prompt_tokens"] == tokens
+    (tokens,) = client.post("/tokenize", json={"inputs": "sleeps", "prompt_name": "query"}).json()
+    assert "".join(token["text"] for token in tokens) == "▁a▁question:▁sleeps"
+
+
+def test_similarities_are_cosines(client, rows):
+    request = {"inputs": {"source_sentence": TEXTS[0], "sentences": TEXTS}}
+    answer = client.post("/similarity", json=request).json()
+    assert answer == pytest.approx((rows @ rows[0]).tolist(), abs=2e-6)
+    request["inputs"]["sentences"] = ["the cat " * 20]
+    assert "text 0 of sentences has" in message(client.post("/similarity", json=request))
+    request["parameters"] = {"truncate": True}
+    assert len(client.post("/similarity", json=request).json()) == 1
+
+
+def test_tokens_have_ids_and_texts(client, monkeypatch):
+    tokenizer = Encoder("p-sp-mini").tokenizer
+    texts = ["the cat sleeps", "a dog"]
+    known, others = client.post("/tokenize", json={"inputs": texts}).json()
+    assert [token["id"] for token in known + others] == tokenizer.encode(texts)[0].tolist()
+    assert "".join(token["text"] for token in known) == "▁the▁cat▁sleeps"
+    assert known[0].keys() == {"id", "text", "special", "start", "stop"}
+    assert not any(token["special"] for token in known + others)
+    monkeypatch.setattr(type(tokenizer), "piece", lambda self, number: None)  # as of an unknown id
+    (tokens,) = client.post("/tokenize", json={"inputs": "cat"}).json()
+    assert all(token["special"] and token["text"] == "" for token in tokens)
+    monkeypatch.setattr(model, "MAX_TOKENIZED", 20)
+    assert "has 24 characters" in message(client.post("/tokenize", json={"inputs": ["a bc"] * 6}))
+
+
+def test_tokens_of_another_tokenizer_are_refused(client, monkeypatch):
+    monkeypatch.setattr(model, "tokenizer_of", lambda encoder: None)
+    answer = client.post("/tokenize", json={"inputs": "a"})
+    assert "the tokens of p-sp-mini cannot be read" in message(answer)
 
 
 def test_scores_are_cosines(client, rows):
@@ -206,7 +270,33 @@ def test_what_there_is(client):
             {"inputs": "a", "truncation_direction": "Left"},
             "truncation_direction: Input should be 'Right' or",
         ),
-        ("/embed", {"inputs": "a", "prompt_name": "query"}, "prompt_name: Input should be null"),
+        (
+            "/embed",
+            {"inputs": "a", "prompt_name": "x"},
+            "prompt_name is 'x'; p-sp-mini has query, document",
+        ),
+        ("/embed", {"inputs": "a" * 51, "truncate": False}, "text 0 of inputs has 51 characters"),
+        (
+            "/similarity",
+            {"inputs": {"source_sentence": "a", "sentences": []}},
+            "sentences has 0 texts",
+        ),
+        (
+            "/similarity",
+            {"inputs": {"source_sentence": "a", "sentences": ["a", 1]}},
+            "inputs[1]: Input should be a valid string",
+        ),
+        (
+            "/similarity",
+            {
+                "inputs": {"source_sentence": "a", "sentences": ["a"]},
+                "parameters": {"prompt_name": "x"},
+            },
+            "prompt_name is 'x'",
+        ),
+        ("/tokenize", {"inputs": ["a"] * 7}, "inputs has 7 texts; give 1 to 6"),
+        ("/tokenize", {"inputs": ["a" * 51]}, "text 0 of inputs has 51 characters"),
+        ("/tokenize", {"inputs": ["a"], "prompt_name": "x"}, "prompt_name is 'x'"),
         ("/score", {"pairs": [["a", "b"], ["c"]]}, "pairs[1][1]: Field required"),
         ("/rerank", {"query": "a"}, "documents has 0 texts"),
         (
@@ -309,6 +399,7 @@ def test_token_ids_are_read_where_the_vocabulary_is(client, tmp_path, monkeypatc
 
 def test_questions_and_answers_go_through_their_towers(tmp_path, vocabulary):
     model = unlike_new(new_model(write_bitext(tmp_path / "bitext.h5", vocabulary, make_pairs(40))))
+    model.prompts["long"] = f"{make_pairs(2)[1][0]} "
     load_save.save(model, tmp_path / "muse", "")
     client, (text, _) = serving(str(tmp_path / "muse")), make_pairs(1)[0]
     encode = {
@@ -323,11 +414,21 @@ def test_questions_and_answers_go_through_their_towers(tmp_path, vocabulary):
         assert np.allclose(
             answer["data"][0]["embedding"], function(text, normalize_embeddings=True), atol=1e-5
         )
+        if kind != "sentence":
+            (row,) = client.post("/embed", json={"inputs": text, "prompt_name": kind}).json()
+            assert np.allclose(row, answer["data"][0]["embedding"], atol=1e-6)
         tokens = sum(model.preprocess([each])["input_ids"].numel() for each in (text, "x"))
         assert answer["usage"]["prompt_tokens"] == tokens > 0
+    answer = client.post("/v1/embeddings", json={"input": text, "prompt_name": "long"}).json()
+    long = model.prompts["long"] + text
+    wanted = model.encode(long, normalize_embeddings=True)
+    assert np.allclose(answer["data"][0]["embedding"], wanted, atol=1e-5)
+    assert answer["usage"]["prompt_tokens"] == model.preprocess([long])["input_ids"].numel()
 
 
 def test_an_index_is_searched_and_changed(folder):
+    from st_paragram.tools.search.index import SearchIndex
+
     client = serving(index=folder, index_writable=True, key="sesame")
     client.headers.update(KEY)
 
@@ -351,6 +452,10 @@ def test_an_index_is_searched_and_changed(folder):
         threshold=0.5
     ) == [TEXTS[2]]
     assert "k is 5; at most 4" in message(ask("/search", queries=["a"], k=5))
+    assert "--compact" in message(ask("/search", queries=["cat"], hybrid=True))
+    index = SearchIndex(folder)
+    index.index_words()
+    assert found(hybrid=True) == [hit.sentence for hit in index.search("a cat", hybrid=True)]
     assert "nofield" in message(ask("/search", queries=["a"], k=1, where="nofield = 1"))
     asked = {"sentences": ["the bus is late", "a dog barks"], "metadata": [{"lang": "xx"}, {}]}
     assert ask("/index/add", **asked).json() == {"added": 2, "sentences": 5}
@@ -387,6 +492,8 @@ REQUIRED = {
     schemas.Embeddings: {"input": "hi"},
     schemas.Embed: {"inputs": "hi"},
     schemas.Rerank: {"query": "hi"},
+    schemas.Similarity: {"inputs": {"source_sentence": "hi", "sentences": ["hi"]}},
+    schemas.Tokenize: {"inputs": "hi"},
     schemas.Score: {"pairs": [["a", "b"]]},
     schemas.Search: {"queries": ["hi"]},
     schemas.Add: {"sentences": ["hi"]},
@@ -407,7 +514,9 @@ def test_null_is_as_good_as_no_field(schema):
 
 
 def test_every_schema_is_in_the_test_above():
-    assert set(REQUIRED) == set(schemas.Body.__subclasses__())
+    bases = (schemas.Body, schemas.Long, schemas.Options)
+    derived = {schema for base in bases for schema in base.__subclasses__()}
+    assert set(REQUIRED) == derived - set(bases)
 
 
 def test_tokens_are_counted_per_request(client, monkeypatch):

@@ -14,6 +14,8 @@ HTTPException = pytest.importorskip("starlette.exceptions").HTTPException
 
 from st_paragram.tools.serving.batching import Batcher, Encoded  # noqa: E402
 
+SENTENCE, QUERY = ("sentence", None), ("query", None)
+
 
 class Encode:
     """Encodes numbers as themselves; waits for `go`, and remembers what was asked together."""
@@ -23,8 +25,8 @@ class Encode:
         if go:
             self.go.set()
 
-    def __call__(self, texts, kind):
-        self.calls.append((len(texts), kind))
+    def __call__(self, texts, way):
+        self.calls.append((len(texts), way))
         self.begun.set()
         assert self.go.wait(10)
         rows = np.array([[float(text), 2.0] for text in texts], np.float32)
@@ -59,7 +61,7 @@ def test_what_comes_while_the_thread_is_busy_is_encoded_together_by_kind_or_refu
         jobs = [asyncio.create_task(batcher(["1"]))]
         await asyncio.to_thread(encode.begun.wait, 10)
         jobs += [asyncio.create_task(batcher(["2"] * 2)) for _ in range(5)]
-        jobs += [asyncio.create_task(batcher(["3"] * 20, "query"))]  # a request is never divided
+        jobs += [asyncio.create_task(batcher(["3"] * 20, QUERY))]  # a request is never divided
         await asyncio.sleep(0.01)
         assert batcher.waiting == 30
         with pytest.raises(HTTPException, match="30 texts are waiting"):
@@ -71,11 +73,11 @@ def test_what_comes_while_the_thread_is_busy_is_encoded_together_by_kind_or_refu
 
     run(work, encode, batch_texts=6, max_waiting=31)
     assert encode.calls == [
-        (1, "sentence"),
-        (6, "sentence"),
-        (4, "sentence"),
-        (20, "query"),
-        (50, "sentence"),
+        (1, SENTENCE),
+        (6, SENTENCE),
+        (4, SENTENCE),
+        (20, QUERY),
+        (50, SENTENCE),
     ]
 
 

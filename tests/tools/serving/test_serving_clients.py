@@ -105,6 +105,9 @@ def test_hugging_faces_client(url, rows, monkeypatch):
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
     client = hub.InferenceClient(model=f"{url}/embed")
     assert np.allclose(client.feature_extraction(TEXTS[0], truncate=True), rows[:1], atol=1e-6)
+    client = hub.InferenceClient(model=f"{url}/similarity")
+    cosines = client.sentence_similarity(TEXTS[0], other_sentences=TEXTS[1:])
+    assert cosines == pytest.approx((rows[1:] @ rows[0]).tolist(), abs=1e-5)
 
 
 @pytest.mark.parametrize("version", ["Client", "ClientV2"])
