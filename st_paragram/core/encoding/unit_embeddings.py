@@ -127,7 +127,7 @@ def count_tokens(encoder: TextEncoder, texts: Sequence[str], language: str) -> T
     """
     from st_paragram.core.tokenizers.bilingual import BilingualTokenizer
 
-    tokenizer = _tokenizer(encoder)
+    tokenizer = tokenizer_of(encoder)
     if tokenizer is None:
         raise SettingsError(
             "the model has no single tokenizer whose unknown tokens can be counted; give another"
