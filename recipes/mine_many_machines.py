@@ -1,0 +1,113 @@
+r"""Mine translations in texts that are too large for one machine, with datatrove and faiss.
+
+    python recipes/mine_many_machines.py --source en --target es --folder mining --tasks 8
+    python recipes/mine_many_machines.py --source en --target es --folder /shared/mining \
+        --tasks 1000 --workers 200 --executor slurm --partition cpu --hours 12
+
+`en` and `es` are folders of Parquet files with a column of sentences. The pairs are in
+`mining/mined/*.tsv`, with rows `score TAB source TAB target`, best pairs first. If a task fails or
+is killed, run the same command again: completed tasks are skipped. Use a new folder for other texts
+or settings. All machines need st_paragram and the same paths. A task has one thread by default; to
+change that, set OMP_NUM_THREADS.
+"""
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from datatrove.executor import (
+    LocalPipelineExecutor,
+    RayPipelineExecutor,
+    SlurmPipelineExecutor,
+)
+from datatrove.pipeline.readers import ParquetReader
+
+import st_paragram
+from st_paragram.cli.main import run_reporting_errors
+
+
+def main() -> int:
+    """Mine, and return the exit status."""
+    parser = argparse.ArgumentParser(description="Mine translations on many machines.")
+    add = parser.add_argument
+    add("--source", required=True, help="folder of sentences in one language")
+    add("--target", required=True, help="folder of sentences in the other language")
+    add("--text-key", default="text", help="column of the sentences")
+    add("--model", default="p-sp-mini", help="model directory, name or hub id")
+    add("--folder", type=Path, required=True, help="folder for all results, on a shared disk")
+    add("--threshold", type=float, help="minimum score of a pair (default: all candidates)")
+    add("--margin", choices=("distance", "ratio", "absolute"), default="distance", help="score")
+    add("--neighbors", type=int, default=4, help="neighbors searched per sentence")
+    add("--index", default="auto", help="auto, or a faiss factory string")
+    add("--executor", choices=("local", "slurm", "ray"), default="local", help="where tasks run")
+    add("--tasks", type=int, default=8, help="number of files that each text is divided into")
+    add("--workers", type=int, default=2, help="tasks at the same time")
+    add("--memory", type=int, default=4, help="Slurm and Ray: GB per task")
+    add("--partition", default="cpu", help="Slurm: partition")
+    add("--hours", type=int, default=4, help="Slurm: maximum time of a task")
+    options = parser.parse_args()
+    folder = options.folder
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+    # Pipelines, and how many tasks each has. Equal sentences get into one file, where all but one
+    # are dropped; then the sentences are embedded.
+    pipelines = {}
+    for side in ("source", "target"):
+        reader = ParquetReader(getattr(options, side), text_key=options.text_key)
+        deal = st_paragram.DealTexts(folder, side, groups=options.tasks)
+        pipelines[f"deal-{side}"] = [reader, deal], options.tasks
+        distinct = st_paragram.DistinctTexts(folder, side)
+        vectors = str(folder / "vectors" / side)
+        embed = st_paragram.EmbedTexts(options.model, vectors, normalize=True, only_known=True)
+        pipelines[f"embed-{side}"] = [distinct, embed], options.tasks
+
+    # One index per text, in as many files as tasks: trained once, then filled file by file.
+    for side in ("source", "target"):
+        train = st_paragram.TrainIndex(
+            folder, side, index=options.index, neighbors=options.neighbors
+        )
+        pipelines[f"train-{side}"] = [train], 1
+        pipelines[f"add-{side}"] = [st_paragram.AddVectors(folder, side)], options.tasks
+
+    # Each file of sentences searches all files of the other text's index.
+    for side in ("source", "target"):
+        search = st_paragram.SearchVectors(folder, side, options.neighbors)
+        pipelines[f"search-{side}"] = [search], options.tasks
+
+    # Compare cosines with those of the neighbors, keep each sentence once, and write the pairs.
+    score = st_paragram.ScorePairs(folder, options.margin, options.threshold)
+    pipelines["score"] = [score], options.tasks
+    pipelines["match"] = [st_paragram.MatchPairs(folder)], 1
+    pipelines["write"] = [st_paragram.WritePairs(folder, folder / "mined")], options.tasks
+
+    # Run them one after another. Slurm gets all jobs at once, and each waits for the one before.
+    executor = None
+    for name, (pipeline, tasks) in pipelines.items():
+        settings = {
+            "tasks": tasks,
+            "workers": options.workers,
+            "logging_dir": f"{folder}/logs/{name}",
+        }
+        if options.executor == "slurm":
+            executor = SlurmPipelineExecutor(
+                pipeline,
+                **settings,
+                time=f"{options.hours}:00:00",
+                partition=options.partition,
+                mem_per_cpu_gb=options.memory,
+                job_name=name,
+                depends=executor,
+            )
+        elif options.executor == "ray":
+            executor = RayPipelineExecutor(pipeline, **settings, mem_per_cpu_gb=options.memory)
+        else:
+            executor = LocalPipelineExecutor(pipeline, **settings)
+        executor.run()
+        if options.executor != "slurm" and executor.get_incomplete_ranks():
+            parser.exit(1, f"{name}: tasks failed, see {folder}/logs/{name}; run this again\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(run_reporting_errors("mine_many_machines", main))
