@@ -16,15 +16,13 @@ import os
 import sys
 from pathlib import Path
 
-from datatrove.executor import (
-    LocalPipelineExecutor,
-    RayPipelineExecutor,
-    SlurmPipelineExecutor,
-)
+from datatrove.executor import LocalPipelineExecutor, RayPipelineExecutor, SlurmPipelineExecutor
 from datatrove.pipeline.readers import ParquetReader
 
 import st_paragram
 from st_paragram.cli.main import run_reporting_errors
+
+SIDES = ("source", "target")
 
 
 def main() -> int:
@@ -50,10 +48,18 @@ def main() -> int:
     folder = options.folder
     os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-    # Pipelines, and how many tasks each has. Equal sentences get into one file, where all but one
-    # are dropped; then the sentences are embedded.
+    # Margin scores and the kind of index, as in mine_bitext.py.
+    settings = st_paragram.MiningSettings(
+        margin=options.margin,
+        neighbors=options.neighbors,
+        threshold=options.threshold,
+        index=options.index,
+    )
+
+    # Group the texts by hash, so that equal texts meet in one task, which keeps one of them.
+    # Then embed the distinct sentences. A pipeline comes with its number of tasks.
     pipelines = {}
-    for side in ("source", "target"):
+    for side in SIDES:
         reader = ParquetReader(getattr(options, side), text_key=options.text_key)
         deal = st_paragram.DealTexts(folder, side, groups=options.tasks)
         pipelines[f"deal-{side}"] = [reader, deal], options.tasks
@@ -62,37 +68,33 @@ def main() -> int:
         embed = st_paragram.EmbedTexts(options.model, vectors, normalize=True, only_known=True)
         pipelines[f"embed-{side}"] = [distinct, embed], options.tasks
 
-    # One index per text, in as many files as tasks: trained once, then filled file by file.
-    for side in ("source", "target"):
-        train = st_paragram.TrainIndex(
-            folder, side, index=options.index, neighbors=options.neighbors
-        )
-        pipelines[f"train-{side}"] = [train], 1
+    # An index per text: train it on a sample, then fill one file per task.
+    for side in SIDES:
+        pipelines[f"train-{side}"] = [st_paragram.TrainIndex(folder, side, settings)], 1
         pipelines[f"add-{side}"] = [st_paragram.AddVectors(folder, side)], options.tasks
 
-    # Each file of sentences searches all files of the other text's index.
-    for side in ("source", "target"):
-        search = st_paragram.SearchVectors(folder, side, options.neighbors)
+    # Search all files of the other text's index with each file of sentences. Then compare the
+    # cosines of neighbors with the means of both sentences.
+    for side in SIDES:
+        search = st_paragram.SearchVectors(folder, side, settings)
         pipelines[f"search-{side}"] = [search], options.tasks
+    for side in SIDES:
+        score = st_paragram.ScorePairs(folder, side, settings)
+        pipelines[f"score-{side}"] = [score], options.tasks
 
-    # Compare cosines with those of the neighbors, keep each sentence once, and write the pairs.
-    score = st_paragram.ScorePairs(folder, options.margin, options.threshold)
-    pipelines["score"] = [score], options.tasks
+    # Keep each sentence in one pair, and write the texts.
     pipelines["match"] = [st_paragram.MatchPairs(folder)], 1
-    pipelines["write"] = [st_paragram.WritePairs(folder, folder / "mined")], options.tasks
+    pipelines["write"] = [st_paragram.WritePairs(folder)], options.tasks
 
     # Run them one after another. Slurm gets all jobs at once, and each waits for the one before.
     executor = None
     for name, (pipeline, tasks) in pipelines.items():
-        settings = {
-            "tasks": tasks,
-            "workers": options.workers,
-            "logging_dir": f"{folder}/logs/{name}",
-        }
+        logs = f"{folder}/logs/{name}"
+        shared = {"tasks": tasks, "workers": options.workers, "logging_dir": logs}
         if options.executor == "slurm":
             executor = SlurmPipelineExecutor(
                 pipeline,
-                **settings,
+                **shared,
                 time=f"{options.hours}:00:00",
                 partition=options.partition,
                 mem_per_cpu_gb=options.memory,
@@ -100,9 +102,9 @@ def main() -> int:
                 depends=executor,
             )
         elif options.executor == "ray":
-            executor = RayPipelineExecutor(pipeline, **settings, mem_per_cpu_gb=options.memory)
+            executor = RayPipelineExecutor(pipeline, **shared, mem_per_cpu_gb=options.memory)
         else:
-            executor = LocalPipelineExecutor(pipeline, **settings)
+            executor = LocalPipelineExecutor(pipeline, **shared)
         executor.run()
         if options.executor != "slurm" and executor.get_incomplete_ranks():
             parser.exit(1, f"{name}: tasks failed, see {folder}/logs/{name}; run this again\n")
