@@ -40,6 +40,7 @@ def main() -> int:
     add("--index", default="auto", help="auto, or a faiss factory string")
     add("--executor", choices=("local", "slurm", "ray"), default="local", help="where tasks run")
     add("--tasks", type=int, default=8, help="number of files that each text is divided into")
+    add("--index-files", type=int, default=2, help="number of files of each index")
     add("--workers", type=int, default=2, help="tasks at the same time")
     add("--memory", type=int, default=4, help="Slurm and Ray: GB per task")
     add("--partition", default="cpu", help="Slurm: partition")
@@ -71,7 +72,7 @@ def main() -> int:
     # An index per text: train it on a sample, then fill one file per task.
     for side in SIDES:
         pipelines[f"train-{side}"] = [st_paragram.TrainIndex(folder, side, settings)], 1
-        pipelines[f"add-{side}"] = [st_paragram.AddVectors(folder, side)], options.tasks
+        pipelines[f"add-{side}"] = [st_paragram.AddVectors(folder, side)], options.index_files
 
     # Search all files of the other text's index with each file of sentences. Then compare the
     # cosines of neighbors with the means of both sentences.

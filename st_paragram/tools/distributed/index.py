@@ -1,4 +1,4 @@
-"""Two steps that index vectors: train an index on a sample, and add the vectors of each file."""
+"""Two steps that index vectors: train an index on a sample, and add the vectors."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from st_paragram.core.files import atomic
-from st_paragram.tools.distributed.mining import FAISS, MiningStep, Side
+from st_paragram.tools.distributed.mining import FAISS, MiningStep, Side, trained_index
 from st_paragram.tools.neighbors.inexact import Index, choose_index, find_effort
 from st_paragram.tools.neighbors.settings import Size
 from st_paragram.tools.neighbors.vectors import blocks
@@ -54,11 +54,14 @@ class TrainIndex(MiningStep):
         logger.info("%s, %s: %s", self.side, index.factory, effort)
         self.stat_update("effort", value=effort.effort)
         trained.reset()
-        _write(trained, self.folder / "index" / self.side / "trained.faiss")
+        _write(trained, trained_index(self.folder, self.side))
 
 
 class AddVectors(MiningStep):
-    """Add the vectors of each file of a side to a copy of its trained index.
+    """Add the vectors of consecutive files of a side to a copy of its trained index.
+
+    Each task makes one file of the index. With few large files, a search takes less time and more
+    memory.
 
     Args:
         folder: Folder that all steps of mining share.
@@ -68,16 +71,16 @@ class AddVectors(MiningStep):
     name = "🔎 Addition"
 
     def run(self, data: None = None, rank: int = 0, world_size: int = 1) -> None:
-        """Write the indexes of the files of a task."""
+        """Write the file of a task."""
         side = Side(self.folder, self.side)
-        for file in range(rank, len(side.paths), world_size):
-            path = side.result("index", file, ".faiss")
-            index = FAISS.read_index(str(path.with_name("trained.faiss")))
+        index = FAISS.read_index(str(trained_index(self.folder, self.side)))
+        count = len(side.paths)
+        for file in range(count * rank // world_size, count * (rank + 1) // world_size):
             vectors = side.vectors(file)
             for begin, end in blocks(len(vectors), _ADDED):
                 index.add(vectors.rows(begin, end))
-            _write(index, path)
-            self.stat_update("vectors", value=index.ntotal)
+        _write(index, self.folder / "index" / self.side / f"{rank:05d}.faiss")
+        self.stat_update("vectors", value=index.ntotal)
 
 
 def _write(index: Any, path: Path) -> None:

@@ -2,8 +2,8 @@
 
     texts/SIDE/*.parquet       texts in groups by hash, one file per task (DealTexts)
     vectors/SIDE/*.parquet     distinct sentences and their embeddings (EmbedTexts)
-    index/SIDE/trained.faiss   index without vectors (TrainIndex)
-    index/SIDE/*.faiss         index of each file of vectors (AddVectors)
+    index/SIDE.faiss           index without vectors (TrainIndex)
+    index/SIDE/*.faiss         files of the index, one per task (AddVectors)
     neighbors/SIDE/*.npz       neighbors of each sentence on the other side (SearchVectors)
     pairs/SIDE/*.npy           best pair of each sentence, best first (ScorePairs)
     pairs/matched              pairs with each sentence once, best first (MatchPairs)
@@ -64,6 +64,11 @@ class MiningStep(STEP):
         self.side = side
         self.other_side = SIDES[1 - SIDES.index(side)]
         self.settings = settings
+
+
+def trained_index(folder: Path, side: str) -> Path:
+    """Return the path of a trained index."""
+    return folder / "index" / f"{side}.faiss"
 
 
 class Side:

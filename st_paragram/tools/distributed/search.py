@@ -8,7 +8,7 @@ import numpy as np
 
 from st_paragram.core.files import atomic
 from st_paragram.errors import MiningError
-from st_paragram.tools.distributed.mining import FAISS, MiningStep, Numbers, Side
+from st_paragram.tools.distributed.mining import FAISS, MiningStep, Numbers, Side, trained_index
 from st_paragram.tools.neighbors.exact import exact
 from st_paragram.tools.neighbors.results import NONE, Neighbors, Vectors, united
 from st_paragram.tools.neighbors.vectors import blocks
@@ -52,19 +52,14 @@ class SearchVectors(MiningStep):
         self, queries: Vectors, corpus: Side, count: int
     ) -> Iterator[tuple[int, Neighbors]]:
         """Yield the candidates of blocks of queries in each file, as for `united`."""
-        trained_path = corpus.result("index", 0, "").with_name("trained.faiss")
-        trained = FAISS.read_index(str(trained_path))
+        trained = FAISS.read_index(str(trained_index(self.folder, self.other_side)))
         is_ivf = isinstance(trained, FAISS.IndexIVF)
         if is_ivf:  # all files have the same lists
             list_scores, lists = trained.quantizer.search(queries, trained.nprobe)
-        for file, first_number in enumerate(corpus.begins[:-1]):
-            path = corpus.result("index", file, ".faiss")
+        indexed = 0
+        folder = self.folder / "index" / self.other_side
+        for path in sorted(folder.glob("*.faiss")):
             index = FAISS.read_index(str(path), FAISS.IO_FLAG_MMAP)
-            if first_number + index.ntotal != corpus.begins[file + 1]:
-                raise MiningError(
-                    f"{path} does not have the vectors of {corpus.paths[file]}; run AddVectors"
-                    " again"
-                )
             for begin, end in blocks(len(queries), _SEARCHED):
                 block = queries[begin:end]
                 if is_ivf:
@@ -74,7 +69,13 @@ class SearchVectors(MiningStep):
                 else:
                     scores, rows = index.search(block, count)
                 scores[rows < 0] = -np.inf
-                yield begin, Neighbors(scores, np.where(rows < 0, -1, rows + first_number))
+                yield begin, Neighbors(scores, np.where(rows < 0, -1, rows + indexed))
+            indexed += index.ntotal
+        if indexed != len(corpus):
+            raise MiningError(
+                f"{folder}: {indexed:,} vectors are indexed of {len(corpus):,}; remove the folder"
+                " and run AddVectors again"
+            )
 
     def _ranked(self, queries: Vectors, corpus: Side, candidates: Numbers) -> Neighbors:
         """Return the nearest candidates by exact cosines, and count the recall of a sample."""
