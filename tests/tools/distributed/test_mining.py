@@ -199,7 +199,7 @@ def test_files_of_an_index_share_its_centroids(folder: Path) -> None:
 def test_a_failed_task_is_done_again(folder: Path) -> None:
     run(st_paragram.TrainIndex(folder, "target"), tasks=1)
     path = folder / "index/target"
-    (path / "00001.faiss").mkdir()  # this task cannot write
+    (path / "00001.faiss").mkdir(parents=True)  # this task cannot write
 
     def executor() -> LocalPipelineExecutor:
         step = st_paragram.AddVectors(folder, "target")
