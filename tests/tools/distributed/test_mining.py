@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from copy import deepcopy
 from pathlib import Path
+from typing import Any
 
 import faiss
 import numpy as np
@@ -187,11 +188,11 @@ def test_files_of_an_index_share_its_centroids(folder: Path) -> None:
     run(st_paragram.TrainIndex(folder, "target", MiningSettings(index="IVF4,SQfp16")), tasks=1)
     run(st_paragram.AddVectors(folder, "target"), tasks=2)
     counts = np.diff(Side(folder, "target").begins)
-    trained = faiss.read_index(str(folder / "index/target.faiss"))
+    trained: Any = faiss.read_index(str(folder / "index/target.faiss"))
     assert trained.ntotal == 0 and trained.nprobe == 4
     centroids = trained.quantizer.reconstruct_n(0, 4)
     for file, count in enumerate([counts[0], counts[1] + counts[2]]):
-        index = faiss.read_index(str(folder / f"index/target/0000{file}.faiss"))
+        index: Any = faiss.read_index(str(folder / f"index/target/0000{file}.faiss"))
         assert index.ntotal == count
         np.testing.assert_array_equal(index.quantizer.reconstruct_n(0, 4), centroids)
 
