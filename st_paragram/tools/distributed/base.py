@@ -1,4 +1,4 @@
-"""What the steps share: datatrove's base class, Parquet, and the texts of documents."""
+"""What the steps share: datatrove's base class and logger, Parquet, and the texts of documents."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 PURPOSE = "a pipeline of datatrove"
 STEP: Any = require("datatrove.pipeline.base", "distributed", PURPOSE).PipelineStep
+LOGGER: Any = require("datatrove.utils.logging", "distributed", PURPOSE).logger
 PARQUET: Any = require("pyarrow.parquet", "distributed", PURPOSE)
 
 

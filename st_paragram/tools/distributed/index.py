@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import logging
 import math
 from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from st_paragram.core.files import atomic
+from st_paragram.core.folders import temporary_folder
+from st_paragram.tools.distributed.base import LOGGER
 from st_paragram.tools.distributed.mining import FAISS, MiningStep, Side, trained_index
 from st_paragram.tools.neighbors.inexact import Index, choose_index, find_effort
 from st_paragram.tools.neighbors.settings import Size
 from st_paragram.tools.neighbors.vectors import blocks
-
-logger = logging.getLogger(__name__)
 
 _ROWS = 120  # per square root of all rows: at least 40 for each list of `choose_index`
 _QUERIES = 1000
@@ -44,17 +42,18 @@ class TrainIndex(MiningStep):
         sample = side.first_vectors(_ROWS * math.isqrt(len(side)))
         factory = choose_index(self.settings.index, len(queries), len(side), dim=sample.dim)
         settings = replace(self.settings, memory=Size(1 << 40))  # the sample is not divided
-        with TemporaryDirectory() as folder:
-            index = Index(factory or "Flat", sample, Path(folder), settings)
-            (path,) = Path(folder).glob("*.faiss")
-            trained = FAISS.read_index(str(path))
+        path = trained_index(self.folder, self.side)
+        with temporary_folder(path) as folder:
+            index = Index(factory or "Flat", sample, folder, settings)
+            (sample_path,) = folder.glob("*.faiss")
+            trained = FAISS.read_index(str(sample_path))
         index.parts = [(0, trained)]  # not memory-mapped, so that it can be emptied
         first_queries = queries.first_vectors(_QUERIES)
         effort = find_effort(first_queries, index, settings.neighbors, settings=settings)
-        logger.info("%s, %s: %s", self.side, index.factory, effort)
+        LOGGER.info(f"{self.side}: index {index.factory}, {effort}")
         self.stat_update("effort", value=effort.effort)
         trained.reset()
-        _write(trained, trained_index(self.folder, self.side))
+        _write(trained, path)
 
 
 class AddVectors(MiningStep):
