@@ -37,6 +37,7 @@ def main() -> int:
     add("--threshold", type=float, help="minimum score of a pair (default: all candidates)")
     add("--margin", choices=("distance", "ratio", "absolute"), default="distance", help="score")
     add("--neighbors", type=int, default=4, help="neighbors searched per sentence")
+    add("--recall", type=float, default=0.9, help="share of nearest neighbors to find")
     add("--index", default="auto", help="auto, or a faiss factory string")
     add("--executor", choices=("local", "slurm", "ray"), default="local", help="where tasks run")
     add("--tasks", type=int, default=8, help="number of files that each text is divided into")
@@ -55,6 +56,7 @@ def main() -> int:
         neighbors=options.neighbors,
         threshold=options.threshold,
         index=options.index,
+        recall=options.recall,
     )
 
     # Group the texts by hash, so that equal texts meet in one task, which keeps one of them.
@@ -74,9 +76,10 @@ def main() -> int:
         pipelines[f"train-{side}"] = [st_paragram.TrainIndex(folder, side, settings)], 1
         pipelines[f"add-{side}"] = [st_paragram.AddVectors(folder, side)], options.index_files
 
-    # Search all files of the other text's index with each file of sentences. Then compare the
-    # cosines of neighbors with the means of both sentences.
+    # Choose the search effort on a sample. Search all files of the other text's index with each
+    # file of sentences. Then compare the cosines of neighbors with the means of both sentences.
     for side in SIDES:
+        pipelines[f"tune-{side}"] = [st_paragram.TuneSearch(folder, side, settings)], 1
         search = st_paragram.SearchVectors(folder, side, settings)
         pipelines[f"search-{side}"] = [search], options.tasks
     for side in SIDES:

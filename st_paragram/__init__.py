@@ -45,7 +45,7 @@ _NAMES = {
     "tools.distributed.embed": ["EmbedTexts"],
     "tools.distributed.index": ["AddVectors", "TrainIndex"],
     "tools.distributed.join": ["MatchPairs", "ScorePairs", "WritePairs"],
-    "tools.distributed.search": ["SearchVectors"],
+    "tools.distributed.search": ["SearchVectors", "TuneSearch"],
     "tools.embed_files": ["embed_files", "read_embeddings"],
     "tools.evaluation.mteb_model": ["model_meta"],
     "tools.preparation.prepare": ["prepare"],

@@ -58,6 +58,7 @@ from st_paragram.tools.distributed.join import MatchPairs as MatchPairs
 from st_paragram.tools.distributed.join import ScorePairs as ScorePairs
 from st_paragram.tools.distributed.join import WritePairs as WritePairs
 from st_paragram.tools.distributed.search import SearchVectors as SearchVectors
+from st_paragram.tools.distributed.search import TuneSearch as TuneSearch
 from st_paragram.tools.embed_files import embed_files as embed_files
 from st_paragram.tools.embed_files import read_embeddings as read_embeddings
 from st_paragram.tools.evaluation.mteb_model import model_meta as model_meta

@@ -11,49 +11,43 @@ from st_paragram.core.files import atomic
 from st_paragram.core.folders import temporary_folder
 from st_paragram.tools.distributed.base import LOGGER
 from st_paragram.tools.distributed.mining import FAISS, MiningStep, Side, trained_index
-from st_paragram.tools.neighbors.inexact import Index, choose_index, find_effort
+from st_paragram.tools.neighbors.inexact import Index, choose_index
 from st_paragram.tools.neighbors.settings import Size
 from st_paragram.tools.neighbors.vectors import blocks
 
 _ROWS = 120  # per square root of all rows: at least 40 for each list of `choose_index`
-_QUERIES = 1000
 _ADDED = 1 << 16  # rows added at a time
 
 
 class TrainIndex(MiningStep):
     """Train an index of a side on its first files. One task.
 
-    The kind of index is that of `mine`. The number of lists visited per query is the first with
-    enough recall: sentences of the other side search the sample, and their nearest neighbors are
-    compared with those of an exact search.
+    The kind of index is that of `mine`.
 
     Args:
         folder: Folder that all steps of mining share.
         side: Side to index, `source` or `target`.
-        settings: Options of `mine`; `index`, `recall`, `neighbors` and `seed` are used.
+        settings: Options of `mine`; `index` and `seed` are used.
     """
 
     name = "🔎 Training"
 
     def run(self, data: None = None, rank: int = 0, world_size: int = 1) -> None:
-        """Write an index without vectors, which knows its search effort."""
+        """Write an index without vectors."""
         side = Side(self.folder, self.side)
-        queries = Side(self.folder, self.other_side)
+        queries = len(Side(self.folder, self.other_side))
         sample = side.first_vectors(_ROWS * math.isqrt(len(side)))
-        factory = choose_index(self.settings.index, len(queries), len(side), dim=sample.dim)
+        factory = choose_index(self.settings.index, queries, len(side), dim=sample.dim)
         settings = replace(self.settings, memory=Size(1 << 40))  # the sample is not divided
         path = trained_index(self.folder, self.side)
         with temporary_folder(path) as folder:
             index = Index(factory or "Flat", sample, folder, settings)
+            # read again, since an index in a memory map cannot be emptied
             (sample_path,) = folder.glob("*.faiss")
             trained = FAISS.read_index(str(sample_path))
-        index.parts = [(0, trained)]  # not memory-mapped, so that it can be emptied
-        first_queries = queries.first_vectors(_QUERIES)
-        effort = find_effort(first_queries, index, settings.neighbors, settings=settings)
-        LOGGER.info(f"{self.side}: index {index.factory}, {effort}")
-        self.stat_update("effort", value=effort.effort)
         trained.reset()
-        _write(trained, path)
+        write_index(trained, path)
+        LOGGER.info(f"{self.side}: index {index.factory}")
 
 
 class AddVectors(MiningStep):
@@ -78,10 +72,11 @@ class AddVectors(MiningStep):
             vectors = side.vectors(file)
             for begin, end in blocks(len(vectors), _ADDED):
                 index.add(vectors.rows(begin, end))
-        _write(index, self.folder / "index" / self.side / f"{rank:05d}.faiss")
+        write_index(index, self.folder / "index" / self.side / f"{rank:05d}.faiss")
         self.stat_update("vectors", value=index.ntotal)
 
 
-def _write(index: Any, path: Path) -> None:
+def write_index(index: Any, path: Path) -> None:
+    """Write an index, whole or not at all."""
     with atomic(path) as file:
         FAISS.write_index(index, FAISS.PyCallbackIOWriter(file.write))

@@ -2,7 +2,7 @@
 
     texts/SIDE/*.parquet       texts in groups by hash, one file per task (DealTexts)
     vectors/SIDE/*.parquet     distinct sentences and their embeddings (EmbedTexts)
-    index/SIDE.faiss           index without vectors (TrainIndex)
+    index/SIDE.faiss           index without vectors (TrainIndex, TuneSearch)
     index/SIDE/*.faiss         files of the index, one per task (AddVectors)
     neighbors/SIDE/*.npz       neighbors of each sentence on the other side (SearchVectors)
     pairs/SIDE/*.npy           best pair of each sentence, best first (ScorePairs)
@@ -76,6 +76,7 @@ class Side:
 
     Attributes:
         paths: Parquet files with `text` and `embedding`.
+        files: Numbers of the files that are not empty.
         begins: Number of the first sentence of each file, and the number of all sentences.
     """
 
@@ -85,6 +86,7 @@ class Side:
         self._name = name
         self.paths = sorted((folder / "vectors" / name).glob("*.parquet"))
         counts = [PARQUET.read_metadata(path).num_rows for path in self.paths]
+        self.files = np.flatnonzero(counts).tolist()
         self.begins = np.cumsum([0, *counts])
         if not len(self):
             raise MiningError(
@@ -124,10 +126,10 @@ class Side:
         return list(texts)
 
     def places(self, numbers: Numbers) -> Iterator[tuple[int, NDArray[np.bool_]]]:
-        """Yield each file that is not empty, and which of the numbers are its sentences'."""
-        for file, (begin, end) in enumerate(zip(self.begins[:-1], self.begins[1:], strict=True)):
-            if begin < end:
-                yield file, (numbers >= begin) & (numbers < end)
+        """Yield each file, and which of the numbers are those of its sentences."""
+        for file in self.files:
+            begin, end = self.begins[file : file + 2]
+            yield file, (numbers >= begin) & (numbers < end)
 
     def _column(self, file: int, name: str) -> Any:
         return PARQUET.read_table(self.paths[file], columns=[name])[name]

@@ -1,21 +1,26 @@
-"""A step that searches the neighbors of sentences through all files of an index."""
+"""Two steps that search through all files of an index: choose the search effort, find neighbors."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
 from st_paragram.core.files import atomic
+from st_paragram.core.formatting import counted
 from st_paragram.errors import MiningError
-from st_paragram.tools.distributed.mining import FAISS, MiningStep, Numbers, Side, trained_index
+from st_paragram.tools.distributed.base import LOGGER
+from st_paragram.tools.distributed.index import write_index
+from st_paragram.tools.distributed.mining import FAISS, MiningStep, Side, trained_index
 from st_paragram.tools.neighbors.exact import exact
 from st_paragram.tools.neighbors.results import NONE, Neighbors, Vectors, united
 from st_paragram.tools.neighbors.vectors import blocks
 
 _SPARE = 28  # candidates in addition to the neighbors, as in `mine`
 _SEARCHED = 1 << 13  # queries searched at a time
-_SAMPLE = 64  # queries of a file that are also searched exactly
+_SAMPLE = 500  # queries that are also searched exactly
+_EFFORTS = (4, 8, 16, 32, 64, 128, 256, 512)  # numbers of lists visited, as in `mine`
 
 
 class SearchVectors(MiningStep):
@@ -23,8 +28,7 @@ class SearchVectors(MiningStep):
 
     For the sentences of a file, a task searches all files of the index, one after another. Then it
     computes the cosines of the best candidates from their vectors, as `mine` does. Memory: the
-    queries of a file, and a file of the index or of vectors. The statistics count sampled queries,
-    and those whose nearest neighbor was found.
+    queries of a file, and a file of the index or of vectors.
 
     Args:
         folder: Folder that all steps of mining share.
@@ -37,22 +41,30 @@ class SearchVectors(MiningStep):
     def run(self, data: None = None, rank: int = 0, world_size: int = 1) -> None:
         """Write the neighbors of the sentences of each file of a task."""
         side = Side(self.folder, self.side)
-        corpus = Side(self.folder, self.other_side)
-        count = min(self.settings.neighbors + _SPARE, len(corpus))
+        trained = FAISS.read_index(str(trained_index(self.folder, self.other_side)))
         for file in range(rank, len(side.paths), world_size):
             rows = side.vectors(file)
-            queries = rows.rows(0, len(rows))
-            parts = self._candidates(queries, corpus, count)
-            candidates = united(parts, len(queries), count).indices
-            neighbors = self._ranked(queries, corpus, candidates)
+            neighbors = self.search(rows.rows(0, len(rows)), trained)
             with atomic(side.result("neighbors", file, ".npz")) as output:
                 np.savez(output, cosines=neighbors.similarities, numbers=neighbors.indices)
 
+    def search(self, queries: Vectors, trained: Any) -> Neighbors:
+        """Find the neighbors of queries, with the effort of a trained index."""
+        corpus = Side(self.folder, self.other_side)
+        count = min(self.settings.neighbors + _SPARE, len(corpus))
+        parts = self._candidates(queries, trained, count)
+        candidates = united(parts, len(queries), count).indices
+        cosines = np.full(candidates.shape, NONE, np.float32)
+        for file, places in corpus.places(candidates):
+            rows = np.where(places, candidates - corpus.begins[file], -1)
+            cosines = np.where(places, corpus.vectors(file).cosines(queries, rows), cosines)
+        order = np.lexsort((candidates, -cosines), axis=1)[:, : self.settings.neighbors]
+        return Neighbors(cosines, np.maximum(candidates, 0)).at(order)
+
     def _candidates(
-        self, queries: Vectors, corpus: Side, count: int
+        self, queries: Vectors, trained: Any, count: int
     ) -> Iterator[tuple[int, Neighbors]]:
         """Yield the candidates of blocks of queries in each file, as for `united`."""
-        trained = FAISS.read_index(str(trained_index(self.folder, self.other_side)))
         is_ivf = isinstance(trained, FAISS.IndexIVF)
         if is_ivf:  # all files have the same lists
             list_scores, lists = trained.quantizer.search(queries, trained.nprobe)
@@ -60,6 +72,8 @@ class SearchVectors(MiningStep):
         folder = self.folder / "index" / self.other_side
         for path in sorted(folder.glob("*.faiss")):
             index = FAISS.read_index(str(path), FAISS.IO_FLAG_MMAP)
+            if is_ivf:
+                index.nprobe = trained.nprobe
             for begin, end in blocks(len(queries), _SEARCHED):
                 block = queries[begin:end]
                 if is_ivf:
@@ -71,25 +85,45 @@ class SearchVectors(MiningStep):
                 scores[rows < 0] = -np.inf
                 yield begin, Neighbors(scores, np.where(rows < 0, -1, rows + indexed))
             indexed += index.ntotal
-        if indexed != len(corpus):
+        if indexed != len(Side(self.folder, self.other_side)):
             raise MiningError(
-                f"{folder}: {indexed:,} vectors are indexed of {len(corpus):,}; remove the folder"
-                " and run AddVectors again"
+                f"{folder} has {counted(indexed, 'vector')}, but not those of all sentences; remove"
+                " the folder and run AddVectors again"
             )
 
-    def _ranked(self, queries: Vectors, corpus: Side, candidates: Numbers) -> Neighbors:
-        """Return the nearest candidates by exact cosines, and count the recall of a sample."""
-        cosines = np.full(candidates.shape, NONE, np.float32)
-        sample = queries[:_SAMPLE]
+
+class TuneSearch(SearchVectors):
+    """Set the minimum search effort that finds enough of the nearest neighbors. One task.
+
+    Some sentences are compared with all sentences of the other side, and searched with rising
+    efforts. The log has the recall of each.
+
+    Args:
+        folder: Folder that all steps of mining share.
+        side: Side of the queries, `source` or `target`.
+        settings: Options of `mine`; `recall` and `neighbors` are used.
+    """
+
+    name = "🔎 Effort"
+
+    def run(self, data: None = None, rank: int = 0, world_size: int = 1) -> None:
+        """Write the trained index with the effort."""
+        path = trained_index(self.folder, self.other_side)
+        trained = FAISS.read_index(str(path))
+        if not isinstance(trained, FAISS.IndexIVF):
+            return
+        queries = Side(self.folder, self.side).first_vectors(_SAMPLE)
+        sample = queries.rows(0, min(_SAMPLE, len(queries)))
+        corpus = Side(self.folder, self.other_side)
         nearest = np.full(len(sample), NONE, np.float32)
-        for file, places in corpus.places(candidates):
-            vectors = corpus.vectors(file)
-            rows = np.where(places, candidates - corpus.begins[file], -1)
-            cosines = np.where(places, vectors.cosines(queries, rows), cosines)
-            nearest = np.maximum(nearest, exact(sample, vectors, 1).similarities[:, 0])
-        order = np.lexsort((candidates, -cosines), axis=1)[:, : self.settings.neighbors]
-        neighbors = Neighbors(cosines, np.maximum(candidates, 0)).at(order)
-        is_found = neighbors.similarities[: len(sample), 0] >= nearest
-        self.stat_update("sampled queries", value=len(sample))
-        self.stat_update("sampled queries with nearest neighbor", value=int(is_found.sum()))
-        return neighbors
+        for file in corpus.files:
+            best = exact(sample, corpus.vectors(file), 1).similarities[:, 0]
+            nearest = np.maximum(nearest, best)
+        for effort in _EFFORTS:
+            trained.nprobe = min(effort, trained.nlist)
+            neighbors = self.search(sample, trained)
+            recall = (neighbors.similarities[:, 0] >= nearest).mean()
+            LOGGER.info(f"effort {effort} finds {recall:.1%} of nearest neighbors")
+            if recall >= self.settings.recall or effort >= trained.nlist:
+                break
+        write_index(trained, path)

@@ -22,6 +22,7 @@ from st_paragram.errors import MiningError, SettingsError
 from st_paragram.tools.bitext_mining.candidates import candidate_pairs
 from st_paragram.tools.bitext_mining.margin import Margin
 from st_paragram.tools.distributed.mining import PAIR, SIDES, Side
+from st_paragram.tools.neighbors.exact import exact
 from st_paragram.tools.neighbors.results import Neighbors
 
 FILES = 3
@@ -78,6 +79,7 @@ def mined(folder: Path, settings: MiningSettings) -> list[tuple[float, str, str]
         run(st_paragram.TrainIndex(folder, side, settings), tasks=1)
         run(st_paragram.AddVectors(folder, side))
     for side in SIDES:
+        run(st_paragram.TuneSearch(folder, side, settings), tasks=1)
         run(st_paragram.SearchVectors(folder, side, settings))
     for side in SIDES:
         run(st_paragram.ScorePairs(folder, side, settings))
@@ -189,12 +191,38 @@ def test_files_of_an_index_share_its_centroids(folder: Path) -> None:
     run(st_paragram.AddVectors(folder, "target"), tasks=2)
     counts = np.diff(Side(folder, "target").begins)
     trained: Any = faiss.read_index(str(folder / "index/target.faiss"))
-    assert trained.ntotal == 0 and trained.nprobe == 4
+    assert trained.ntotal == 0
     centroids = trained.quantizer.reconstruct_n(0, 4)
     for file, count in enumerate([counts[0], counts[1] + counts[2]]):
         index: Any = faiss.read_index(str(folder / f"index/target/0000{file}.faiss"))
         assert index.ntotal == count
         np.testing.assert_array_equal(index.quantizer.reconstruct_n(0, 4), centroids)
+
+
+def test_the_search_effort_is_the_first_with_enough_recall(folder: Path) -> None:
+    index = MiningSettings(index="IVF32,SQfp16")
+    run(st_paragram.TrainIndex(folder, "target", index), tasks=1)
+    run(st_paragram.AddVectors(folder, "target"))
+    efforts = []
+    for recall in (0.5, 0.9, 1):
+        run(st_paragram.TuneSearch(folder, "source", MiningSettings(recall=recall)), tasks=1)
+        trained: Any = faiss.read_index(str(folder / "index/target.faiss"))
+        efforts.append(trained.nprobe)
+    side = Side(folder, "source")
+    target = Side(folder, "target")
+    queries = side.first_vectors(len(side))
+    corpus = target.first_vectors(len(target))
+    true = exact(queries.rows(0, len(side)), corpus, 1).indices[:, 0]
+    index_of_all: Any = faiss.clone_index(trained)
+    index_of_all.add(corpus.rows(0, len(target)))
+    recalls = {}
+    for effort in (4, 8, 16, 32):
+        index_of_all.nprobe = effort
+        _, found = index_of_all.search(queries.rows(0, len(side)), 1)
+        recalls[effort] = (found[:, 0] == true).mean()
+    for recall, effort in zip((0.5, 0.9, 1), efforts, strict=True):
+        assert recalls[effort] >= recall - 0.01
+        assert effort == 4 or recalls[effort // 2] < recall
 
 
 def test_a_failed_task_is_done_again(folder: Path) -> None:
@@ -234,5 +262,5 @@ def test_mistakes(folder: Path, tmp_path: Path) -> None:
     (folder / "index/target/00003.faiss").write_bytes(
         (folder / "index/target/00000.faiss").read_bytes()
     )
-    with pytest.raises(MiningError, match=r"index/target: .* vectors are indexed of 24"):
+    with pytest.raises(MiningError, match=r"index/target has 3.. vectors, but not those of all"):
         run(st_paragram.SearchVectors(folder, "source"))
