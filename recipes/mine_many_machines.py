@@ -4,11 +4,10 @@ r"""Mine translations in texts that are too large for one machine, with datatrov
     python recipes/mine_many_machines.py --source en --target es --folder /shared/mining \
         --tasks 1000 --workers 200 --executor slurm --partition cpu --hours 12
 
-`en` and `es` are folders of Parquet files with a column of sentences. The pairs are in
-`mining/mined/*.tsv`, with rows `score TAB source TAB target`, best pairs first. If a task fails or
-is killed, run the same command again: completed tasks are skipped. Use a new folder for other texts
-or settings. All machines need st_paragram and the same paths. A task has one thread by default; to
-change that, set OMP_NUM_THREADS.
+`en` and `es` are folders of Parquet files with a column of sentences. The pairs are in the files
+`mining/mined/*.tsv`: `score TAB source TAB target`, best first. If a task fails or is killed, run
+the command again: completed tasks are skipped. Use a new folder for other texts or settings. All
+machines need st_paragram and the same paths. OMP_NUM_THREADS sets a task's threads (default 1).
 """
 
 import argparse
@@ -65,10 +64,10 @@ def main() -> int:
     for side in SIDES:
         reader = ParquetReader(getattr(options, side), text_key=options.text_key)
         deal = st_paragram.DealTexts(folder, side, groups=options.tasks)
-        pipelines[f"deal-{side}"] = [reader, deal], options.tasks
         distinct = st_paragram.DistinctTexts(folder, side)
         vectors = str(folder / "vectors" / side)
         embed = st_paragram.EmbedTexts(options.model, vectors, normalize=True, only_known=True)
+        pipelines[f"deal-{side}"] = [reader, deal], options.tasks
         pipelines[f"embed-{side}"] = [distinct, embed], options.tasks
 
     # An index per text: train it on a sample, then fill one file per task.
@@ -96,15 +95,9 @@ def main() -> int:
         logs = f"{folder}/logs/{name}"
         shared = {"tasks": tasks, "workers": options.workers, "logging_dir": logs}
         if options.executor == "slurm":
-            executor = SlurmPipelineExecutor(
-                pipeline,
-                **shared,
-                time=f"{options.hours}:00:00",
-                partition=options.partition,
-                mem_per_cpu_gb=options.memory,
-                job_name=name,
-                depends=executor,
-            )
+            limits = {"time": f"{options.hours}:00:00", "mem_per_cpu_gb": options.memory}
+            place = {"partition": options.partition, "job_name": name, "depends": executor}
+            executor = SlurmPipelineExecutor(pipeline, **shared, **limits, **place)
         elif options.executor == "ray":
             executor = RayPipelineExecutor(pipeline, **shared, mem_per_cpu_gb=options.memory)
         else:
