@@ -132,4 +132,4 @@ class Side:
             yield file, (numbers >= begin) & (numbers < end)
 
     def _column(self, file: int, name: str) -> Any:
-        return PARQUET.read_table(self.paths[file], columns=[name])[name]
+        return PARQUET.read_table(self.paths[file], columns=[name], memory_map=True)[name]
