@@ -12,7 +12,7 @@ from st_paragram.core.formatting import counted
 from st_paragram.errors import MiningError
 from st_paragram.tools.distributed.base import LOGGER
 from st_paragram.tools.distributed.index import write_index
-from st_paragram.tools.distributed.mining import FAISS, MiningStep, Side, trained_index
+from st_paragram.tools.distributed.mining import FAISS, MiningStep, Numbers, Side, trained_index
 from st_paragram.tools.neighbors.exact import exact
 from st_paragram.tools.neighbors.results import NONE, Neighbors, Vectors, united
 from st_paragram.tools.neighbors.vectors import blocks
@@ -50,18 +50,28 @@ class SearchVectors(MiningStep):
 
     def search(self, queries: Vectors, trained: Any) -> Neighbors:
         """Find the neighbors of queries, with the effort of a trained index."""
+        candidates = self.candidates(queries, trained)
+        cosines = self.cosines(queries, candidates)
+        order = np.lexsort((candidates, -cosines), axis=1)[:, : self.settings.neighbors]
+        return Neighbors(cosines, np.maximum(candidates, 0)).at(order)
+
+    def candidates(self, queries: Vectors, trained: Any) -> Numbers:
+        """Find the numbers of c sentences near each of n queries, -1 for none, (n, c)."""
         corpus = Side(self.folder, self.other_side)
         count = min(self.settings.neighbors + _SPARE, len(corpus))
-        parts = self._candidates(queries, trained, count)
-        candidates = united(parts, len(queries), count).indices
+        parts = self._candidates_of_files(queries, trained, count)
+        return united(parts, len(queries), count).indices
+
+    def cosines(self, queries: Vectors, candidates: Numbers) -> Vectors:
+        """Compute the cosines of n queries with candidates, (n, c)."""
+        corpus = Side(self.folder, self.other_side)
         cosines = np.full(candidates.shape, NONE, np.float32)
         for file, places in corpus.places(candidates):
             rows = np.where(places, candidates - corpus.begins[file], -1)
             cosines = np.where(places, corpus.vectors(file).cosines(queries, rows), cosines)
-        order = np.lexsort((candidates, -cosines), axis=1)[:, : self.settings.neighbors]
-        return Neighbors(cosines, np.maximum(candidates, 0)).at(order)
+        return cosines
 
-    def _candidates(
+    def _candidates_of_files(
         self, queries: Vectors, trained: Any, count: int
     ) -> Iterator[tuple[int, Neighbors]]:
         """Yield the candidates of blocks of queries in each file, as for `united`."""
@@ -95,7 +105,7 @@ class SearchVectors(MiningStep):
 class TuneSearch(SearchVectors):
     """Set the minimum search effort that finds enough of the nearest neighbors. One task.
 
-    Some sentences are compared with all sentences of the other side, and searched with rising
+    Some sentences are compared with all sentences of the other side, and searched with several
     efforts. The log has the recall of each.
 
     Args:
@@ -119,11 +129,16 @@ class TuneSearch(SearchVectors):
         for file in corpus.files:
             best = exact(sample, corpus.vectors(file), 1).similarities[:, 0]
             nearest = np.maximum(nearest, best)
+        candidates = []
         for effort in _EFFORTS:
             trained.nprobe = min(effort, trained.nlist)
-            neighbors = self.search(sample, trained)
-            recall = (neighbors.similarities[:, 0] >= nearest).mean()
+            candidates.append(self.candidates(sample, trained))
+        cosines = self.cosines(sample, np.concatenate(candidates, axis=1))
+        found = cosines.reshape(len(sample), len(_EFFORTS), -1).max(axis=2)
+        recalls = (found >= nearest[:, None]).mean(axis=0)
+        for effort, recall in zip(_EFFORTS, recalls, strict=True):
             LOGGER.info(f"effort {effort} finds {recall:.1%} of nearest neighbors")
-            if recall >= self.settings.recall or effort >= trained.nlist:
-                break
+        enough = np.flatnonzero(recalls >= self.settings.recall)
+        effort = _EFFORTS[enough[0] if len(enough) else -1]
+        trained.nprobe = min(effort, trained.nlist)
         write_index(trained, path)

@@ -113,6 +113,7 @@ def test_sentences_are_distinct_and_known(vectors: Path, texts: dict[str, list[s
     [
         MiningSettings(),
         MiningSettings(margin=Margin.RATIO, threshold=1.1, neighbors=3),
+        MiningSettings(neighbors=1000),  # more than there are sentences
         MiningSettings(index="IVF4,SQfp16", recall=1),
         MiningSettings(index="IVF2,SQ8", recall=1, threshold=0.05),
     ],
