@@ -10,7 +10,7 @@ from typing import Any
 from st_paragram.core.files import atomic
 from st_paragram.core.folders import temporary_folder
 from st_paragram.tools.distributed.base import LOGGER
-from st_paragram.tools.distributed.mining import FAISS, MiningStep, Side, trained_index
+from st_paragram.tools.distributed.mining import FAISS, MiningStep, trained_index
 from st_paragram.tools.neighbors.inexact import Index, choose_index
 from st_paragram.tools.neighbors.settings import Size
 from st_paragram.tools.neighbors.vectors import blocks
@@ -34,10 +34,9 @@ class TrainIndex(MiningStep):
 
     def run(self, data: None = None, rank: int = 0, world_size: int = 1) -> None:
         """Write an index without vectors."""
-        side = Side(self.folder, self.side)
-        queries = len(Side(self.folder, self.other_side))
-        sample = side.first_vectors(_ROWS * math.isqrt(len(side)))
-        factory = choose_index(self.settings.index, queries, len(side), dim=sample.dim)
+        count = len(self.own)
+        sample = self.own.first_vectors(_ROWS * math.isqrt(count))
+        factory = choose_index(self.settings.index, len(self.other), count, dim=sample.dim)
         settings = replace(self.settings, memory=Size(1 << 40))  # the sample is not divided
         path = trained_index(self.folder, self.side)
         with temporary_folder(path) as folder:
@@ -65,11 +64,10 @@ class AddVectors(MiningStep):
 
     def run(self, data: None = None, rank: int = 0, world_size: int = 1) -> None:
         """Write the file of a task."""
-        side = Side(self.folder, self.side)
         index = FAISS.read_index(str(trained_index(self.folder, self.side)))
-        count = len(side.paths)
+        count = len(self.own.paths)
         for file in range(count * rank // world_size, count * (rank + 1) // world_size):
-            vectors = side.vectors(file)
+            vectors = self.own.vectors(file)
             for begin, end in blocks(len(vectors), _ADDED):
                 index.add(vectors.rows(begin, end))
         write_index(index, self.folder / "index" / self.side / f"{rank:05d}.faiss")

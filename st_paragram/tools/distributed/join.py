@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from st_paragram.core.files import atomic
 from st_paragram.tools.bitext_mining.margin import margin_scores
-from st_paragram.tools.distributed.mining import PAIR, SIDES, MiningStep, Side
+from st_paragram.tools.distributed.mining import PAIR, MiningStep, Side
 from st_paragram.tools.neighbors.results import Neighbors
 
 _PAIRS = 1 << 16  # in memory at a time
@@ -33,24 +33,22 @@ class ScorePairs(MiningStep):
 
     def run(self, data: None = None, rank: int = 0, world_size: int = 1) -> None:
         """Write the pairs of the sentences of each file of a task, best first."""
-        side = Side(self.folder, self.side)
-        other = Side(self.folder, self.other_side)
-        for file in range(rank, len(side.paths), world_size):
-            pairs = self._pairs(side, other, file)
+        for file in range(rank, len(self.own.paths), world_size):
+            pairs = self._pairs(file)
             if self.settings.threshold is not None:
                 pairs = pairs[pairs["score"] >= self.settings.threshold]
             order = np.lexsort((pairs["target"], pairs["source"], -pairs["score"]))
-            with atomic(side.result("pairs", file, ".npy")) as output:
+            with atomic(self.own.result("pairs", file, ".npy")) as output:
                 np.save(output, pairs[order])
 
-    def _pairs(self, side: Side, other: Side, file: int) -> NDArray[Any]:
+    def _pairs(self, file: int) -> NDArray[Any]:
         """Return the best pair of each sentence of a file."""
-        neighbors = _neighbors(side, file)
+        neighbors = _neighbors(self.own, file)
         numbers = neighbors.indices
         other_means = np.zeros(numbers.shape)
-        for other_file, places in other.places(numbers):
-            means = _neighbors(other, other_file).means
-            other_means[places] = means[numbers[places] - other.begins[other_file]]
+        for other_file, places in self.other.places(numbers):
+            other_rows = numbers[places] - self.other.begins[other_file]
+            other_means[places] = _neighbors(self.other, other_file).means[other_rows]
         cosines = neighbors.similarities.astype(np.float64)
         means = neighbors.means[:, None]
         scores = margin_scores(cosines, means, other_means, self.settings.margin)
@@ -58,7 +56,7 @@ class ScorePairs(MiningStep):
         rows = np.arange(len(best))
         pairs = np.empty(len(best), PAIR)
         pairs["score"] = scores[rows, best]
-        pairs[self.side] = rows + side.begins[file]
+        pairs[self.side] = rows + self.own.begins[file]
         pairs[self.other_side] = numbers[rows, best]
         return pairs
 
@@ -87,7 +85,8 @@ class MatchPairs(MiningStep):
                 output.write(np.array(block, PAIR).tobytes())
 
     def _matches(self) -> Iterator[_Pair]:
-        sources, targets = [bytearray(len(Side(self.folder, name))) for name in SIDES]
+        sources = bytearray(len(Side(self.folder, "source")))
+        targets = bytearray(len(Side(self.folder, "target")))
         streams = [_stream(path) for path in sorted((self.folder / "pairs").glob("*/*.npy"))]
         for score, source, target in merge(*streams, key=_best_first):
             if not sources[source] and not targets[target]:
@@ -125,8 +124,10 @@ class WritePairs(MiningStep):
         begin = count * rank // world_size
         end = count * (rank + 1) // world_size
         pairs = np.fromfile(path, PAIR, end - begin, offset=begin * PAIR.itemsize)
-        texts = [Side(self.folder, name).texts(pairs[name]) for name in SIDES]
+        sources = Side(self.folder, "source").texts(pairs["source"])
+        targets = Side(self.folder, "target").texts(pairs["target"])
+        rows = zip(pairs["score"].tolist(), sources, targets, strict=True)
         with atomic(self.folder / "mined" / f"{rank:05d}.tsv") as file:
-            for score, source, target in zip(pairs["score"].tolist(), *texts, strict=True):
+            for score, source, target in rows:
                 file.write(f"{score:.6f}\t{source}\t{target}\n".encode())
         self.stat_update("pairs", value=len(pairs))

@@ -15,6 +15,7 @@ A side is `source` or `target`. The sentences of a side are numbered in the orde
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +65,16 @@ class MiningStep(STEP):
         self.side = side
         self.other_side = SIDES[1 - SIDES.index(side)]
         self.settings = settings
+
+    @cached_property
+    def own(self) -> Side:
+        """Sentences of the side."""
+        return Side(self.folder, self.side)
+
+    @cached_property
+    def other(self) -> Side:
+        """Sentences of the other side."""
+        return Side(self.folder, self.other_side)
 
 
 def trained_index(folder: Path, side: str) -> Path:

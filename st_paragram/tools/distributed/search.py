@@ -12,7 +12,7 @@ from st_paragram.core.formatting import counted
 from st_paragram.errors import MiningError
 from st_paragram.tools.distributed.base import LOGGER
 from st_paragram.tools.distributed.index import write_index
-from st_paragram.tools.distributed.mining import FAISS, MiningStep, Numbers, Side, trained_index
+from st_paragram.tools.distributed.mining import FAISS, MiningStep, Numbers, trained_index
 from st_paragram.tools.neighbors.exact import exact
 from st_paragram.tools.neighbors.results import NONE, Neighbors, Vectors, united
 from st_paragram.tools.neighbors.vectors import blocks
@@ -40,12 +40,11 @@ class SearchVectors(MiningStep):
 
     def run(self, data: None = None, rank: int = 0, world_size: int = 1) -> None:
         """Write the neighbors of the sentences of each file of a task."""
-        side = Side(self.folder, self.side)
         trained = FAISS.read_index(str(trained_index(self.folder, self.other_side)))
-        for file in range(rank, len(side.paths), world_size):
-            rows = side.vectors(file)
+        for file in range(rank, len(self.own.paths), world_size):
+            rows = self.own.vectors(file)
             neighbors = self.search(rows.rows(0, len(rows)), trained)
-            with atomic(side.result("neighbors", file, ".npz")) as output:
+            with atomic(self.own.result("neighbors", file, ".npz")) as output:
                 np.savez(output, cosines=neighbors.similarities, numbers=neighbors.indices)
 
     def search(self, queries: Vectors, trained: Any) -> Neighbors:
@@ -57,18 +56,17 @@ class SearchVectors(MiningStep):
 
     def candidates(self, queries: Vectors, trained: Any) -> Numbers:
         """Find the numbers of c sentences near each of n queries, -1 for none, (n, c)."""
-        corpus = Side(self.folder, self.other_side)
-        count = min(self.settings.neighbors + _SPARE, len(corpus))
+        count = min(self.settings.neighbors + _SPARE, len(self.other))
         parts = self._candidates_of_files(queries, trained, count)
         return united(parts, len(queries), count).indices
 
     def cosines(self, queries: Vectors, candidates: Numbers) -> Vectors:
         """Compute the cosines of n queries with candidates, (n, c)."""
-        corpus = Side(self.folder, self.other_side)
         cosines = np.full(candidates.shape, NONE, np.float32)
-        for file, places in corpus.places(candidates):
-            rows = np.where(places, candidates - corpus.begins[file], -1)
-            cosines = np.where(places, corpus.vectors(file).cosines(queries, rows), cosines)
+        for file, places in self.other.places(candidates):
+            vectors = self.other.vectors(file)
+            rows = np.where(places, candidates - self.other.begins[file], -1)
+            cosines = np.where(places, vectors.cosines(queries, rows), cosines)
         return cosines
 
     def _candidates_of_files(
@@ -95,7 +93,7 @@ class SearchVectors(MiningStep):
                 scores[rows < 0] = -np.inf
                 yield begin, Neighbors(scores, np.where(rows < 0, -1, rows + indexed))
             indexed += index.ntotal
-        if indexed != len(Side(self.folder, self.other_side)):
+        if indexed != len(self.other):
             raise MiningError(
                 f"{folder} has {counted(indexed, 'vector')}, but not those of all sentences; remove"
                 " the folder and run AddVectors again"
@@ -122,13 +120,12 @@ class TuneSearch(SearchVectors):
         trained = FAISS.read_index(str(path))
         if not isinstance(trained, FAISS.IndexIVF):
             return
-        queries = Side(self.folder, self.side).first_vectors(_SAMPLE)
+        queries = self.own.first_vectors(_SAMPLE)
         sample = queries.rows(0, min(_SAMPLE, len(queries)))
-        corpus = Side(self.folder, self.other_side)
         nearest = np.full(len(sample), NONE, np.float32)
-        for file in corpus.files:
-            best = exact(sample, corpus.vectors(file), 1).similarities[:, 0]
-            nearest = np.maximum(nearest, best)
+        for file in self.other.files:
+            best = exact(sample, self.other.vectors(file), 1)
+            nearest = np.maximum(nearest, best.similarities[:, 0])
         candidates = []
         for effort in _EFFORTS:
             trained.nprobe = min(effort, trained.nlist)
