@@ -2,7 +2,7 @@ r"""Mine translations in texts that are too large for one machine, with datatrov
 
     python recipes/mine_many_machines.py --source en --target es --folder mining --tasks 8
     python recipes/mine_many_machines.py --source en --target es --folder /shared/mining \
-        --tasks 1000 --workers 200 --executor slurm --partition cpu --hours 12
+        --tasks 1000 --index-files 64 --workers 200 --executor slurm --memory 8 --hours 12
 
 `en` and `es` are folders of Parquet files with a column of sentences. The pairs are in the files
 `mining/mined/*.tsv`: `score TAB source TAB target`, best first. If a task fails or is killed, run
