@@ -5,6 +5,8 @@ import sys
 import time
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from sentence_transformers import SentenceTransformer
 from support.data import make_pairs
@@ -153,6 +155,27 @@ def test_mine_bitext(folder, capsys):
     assert recipe("mine_bitext", *arguments, "--output", "mined.tsv") == 0
     assert main(["mine", *arguments, "--output", "command.tsv"]) == 0
     assert Path("mined.tsv").read_bytes() == Path("command.tsv").read_bytes()
+
+
+@pytest.mark.slow
+def test_mine_many_machines(folder):
+    sides = zip(*make_pairs(60), strict=True)
+    for name, texts in zip(("en", "es"), sides, strict=True):
+        Path(name).mkdir()
+        for part in range(2):
+            table = pa.table({"text": texts[part::2]})
+            pq.write_table(table, f"{name}/{part}.parquet")
+        Path(f"a.{name}").write_text("\n".join(texts) + "\n", encoding="utf-8")
+    arguments = ["--threshold", "-1", "--source", "en", "--target", "es", "--folder", "mining"]
+    for _ in range(2):  # the second time, all tasks are complete
+        assert recipe("mine_many_machines", *arguments, "--tasks", "2", "--workers", "1") == 0
+    command = ["mine", *arguments[:2], "--source", "a.en", "--target", "a.es"]
+    assert main([*command, "--model", "p-sp-mini", "--output", "command.tsv"]) == 0
+    mined = [path.read_text(encoding="utf-8") for path in sorted(Path("mining/mined").iterdir())]
+    pairs = [row.partition("\t")[2] for row in "".join(mined).splitlines()]
+    expected = Path("command.tsv").read_text(encoding="utf-8").splitlines()
+    assert len(mined) == 2
+    assert sorted(pairs) == sorted(row.partition("\t")[2] for row in expected)
 
 
 @pytest.mark.parametrize(

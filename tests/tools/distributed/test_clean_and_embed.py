@@ -28,7 +28,7 @@ ROWS, FILES = 320, 8
 SCRIPT = """
 import os, signal, sys
 sys.path.insert(0, {tests!r})
-from tools.test_distributed import executor
+from tools.distributed.test_clean_and_embed import executor
 
 def die(data, rank, world_size):
     for number, document in enumerate(data):
@@ -104,7 +104,7 @@ def test_a_killed_task_is_done_again(folder: Path) -> None:
         np.testing.assert_allclose(vectors, encoded, atol=1e-3)
     assert expected["en/00000.parquet"]["id"] == expected["es/00000.parquet"]["id"]
 
-    script = SCRIPT.format(tests=str(Path(__file__).parents[1]), folder=str(folder))
+    script = SCRIPT.format(tests=str(Path(__file__).parents[2]), folder=str(folder))
     child = subprocess.Popen(
         [sys.executable, "-c", script], stderr=subprocess.DEVNULL, start_new_session=True
     )

@@ -1,0 +1,112 @@
+r"""Mine translations in texts that are too large for one machine, with datatrove and faiss.
+
+    python recipes/mine_many_machines.py --source en --target es --folder mining --tasks 8
+    python recipes/mine_many_machines.py --source en --target es --folder /shared/mining \
+        --tasks 1000 --index-files 64 --workers 200 --executor slurm --memory 8 --hours 12
+
+`en` and `es` are folders of Parquet files with a column of sentences. The pairs are in the files
+`mining/mined/*.tsv`: `score TAB source TAB target`, best first. If a task fails or is killed, run
+the command again: completed tasks are skipped. Use a new folder for other texts or settings. All
+machines need st_paragram and the same paths. OMP_NUM_THREADS sets a task's threads (default 1).
+"""
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from datatrove.executor import LocalPipelineExecutor, RayPipelineExecutor, SlurmPipelineExecutor
+from datatrove.pipeline.readers import ParquetReader
+
+import st_paragram
+from st_paragram.cli.main import run_reporting_errors
+
+SIDES = ("source", "target")
+
+
+def main() -> int:
+    """Mine, and return the exit status."""
+    parser = argparse.ArgumentParser(description="Mine translations on many machines.")
+    add = parser.add_argument
+    add("--source", required=True, help="folder of sentences in one language")
+    add("--target", required=True, help="folder of sentences in the other language")
+    add("--text-key", default="text", help="column of the sentences")
+    add("--model", default="p-sp-mini", help="model directory, name or hub id")
+    add("--folder", type=Path, required=True, help="folder for all results, on a shared disk")
+    add("--threshold", type=float, help="minimum score of a pair (default: all candidates)")
+    add("--margin", choices=("distance", "ratio", "absolute"), default="distance", help="score")
+    add("--neighbors", type=int, default=4, help="neighbors searched per sentence")
+    add("--recall", type=float, default=0.9, help="share of nearest neighbors to find")
+    add("--index", default="auto", help="auto, or a faiss factory string")
+    add("--executor", choices=("local", "slurm", "ray"), default="local", help="where tasks run")
+    add("--tasks", type=int, default=8, help="number of files that each text is divided into")
+    add("--index-files", type=int, default=2, help="number of files of each index")
+    add("--workers", type=int, default=2, help="tasks at the same time")
+    add("--memory", type=int, default=4, help="Slurm and Ray: GB per task")
+    add("--partition", default="cpu", help="Slurm: partition")
+    add("--hours", type=int, default=4, help="Slurm: maximum time of a task")
+    options = parser.parse_args()
+    folder = options.folder
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+    # Margin scores and the kind of index, as in mine_bitext.py.
+    settings = st_paragram.MiningSettings(
+        margin=options.margin,
+        neighbors=options.neighbors,
+        threshold=options.threshold,
+        index=options.index,
+        recall=options.recall,
+    )
+
+    # Group the texts by hash, so that equal texts meet in one task, which keeps one of them.
+    # Then embed the distinct sentences. A pipeline comes with its number of tasks.
+    pipelines = {}
+    for side in SIDES:
+        reader = ParquetReader(getattr(options, side), text_key=options.text_key)
+        deal = st_paragram.DealTexts(folder, side, groups=options.tasks)
+        distinct = st_paragram.DistinctTexts(folder, side)
+        vectors = str(folder / "vectors" / side)
+        embed = st_paragram.EmbedTexts(options.model, vectors, normalize=True, only_known=True)
+        pipelines[f"deal-{side}"] = [reader, deal], options.tasks
+        pipelines[f"embed-{side}"] = [distinct, embed], options.tasks
+
+    # An index per text: train it on a sample, then fill one file per task.
+    for side in SIDES:
+        pipelines[f"train-{side}"] = [st_paragram.TrainIndex(folder, side, settings)], 1
+        pipelines[f"add-{side}"] = [st_paragram.AddVectors(folder, side)], options.index_files
+
+    # Choose the search effort on a sample. Search all files of the other text's index with each
+    # file of sentences. Then compare the cosines of neighbors with the means of both sentences.
+    for side in SIDES:
+        pipelines[f"tune-{side}"] = [st_paragram.TuneSearch(folder, side, settings)], 1
+        search = st_paragram.SearchVectors(folder, side, settings)
+        pipelines[f"search-{side}"] = [search], options.tasks
+    for side in SIDES:
+        score = st_paragram.ScorePairs(folder, side, settings)
+        pipelines[f"score-{side}"] = [score], options.tasks
+
+    # Keep each sentence in one pair, and write the texts.
+    pipelines["match"] = [st_paragram.MatchPairs(folder)], 1
+    pipelines["write"] = [st_paragram.WritePairs(folder)], options.tasks
+
+    # Run them one after another. Slurm gets all jobs at once, and each waits for the one before.
+    executor = None
+    for name, (pipeline, tasks) in pipelines.items():
+        logs = f"{folder}/logs/{name}"
+        shared = {"tasks": tasks, "workers": options.workers, "logging_dir": logs}
+        if options.executor == "slurm":
+            limits = {"time": f"{options.hours}:00:00", "mem_per_cpu_gb": options.memory}
+            place = {"partition": options.partition, "job_name": name, "depends": executor}
+            executor = SlurmPipelineExecutor(pipeline, **shared, **limits, **place)
+        elif options.executor == "ray":
+            executor = RayPipelineExecutor(pipeline, **shared, mem_per_cpu_gb=options.memory)
+        else:
+            executor = LocalPipelineExecutor(pipeline, **shared)
+        executor.run()
+        if options.executor != "slurm" and executor.get_incomplete_ranks():
+            parser.exit(1, f"{name}: tasks failed, see {folder}/logs/{name}; run this again\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(run_reporting_errors("mine_many_machines", main))
