@@ -29,6 +29,12 @@ class DealTexts(MiningStep):
         side: `source` or `target`.
         groups: Number of groups, and of tasks of `DistinctTexts`.
         key: Name of the text in the documents' metadata; None: the document's own text.
+
+    Example:
+        >>> from datatrove.pipeline.readers import ParquetReader
+        >>> from st_paragram import DealTexts
+        >>> reader = ParquetReader("en", text_key="text")
+        >>> pipeline = [reader, DealTexts("mining", "source", groups=8)]
     """
 
     name = "🗂 Groups by hash"
@@ -68,6 +74,12 @@ class DistinctTexts(MiningStep):
     Args:
         folder: Folder that all steps of mining share.
         side: `source` or `target`.
+
+    Example:
+        >>> from st_paragram import DistinctTexts, EmbedTexts
+        >>> embed = EmbedTexts("p-sp-mini", "mining/vectors/source", normalize=True,
+        ...     only_known=True)
+        >>> pipeline = [DistinctTexts("mining", "source"), embed]
     """
 
     name = "🗂 Distinct texts"

@@ -28,6 +28,10 @@ class TrainIndex(MiningStep):
         folder: Folder that all steps of mining share.
         side: Side to index, `source` or `target`.
         settings: Options of `mine`; `index` and `seed` are used.
+
+    Example:
+        >>> from st_paragram import MiningSettings, TrainIndex
+        >>> pipeline = [TrainIndex("mining", "source", MiningSettings(index="auto"))]
     """
 
     name = "🔎 Training"
@@ -58,6 +62,10 @@ class AddVectors(MiningStep):
     Args:
         folder: Folder that all steps of mining share.
         side: Side to index, `source` or `target`.
+
+    Example:
+        >>> from st_paragram import AddVectors
+        >>> pipeline = [AddVectors("mining", "source")]
     """
 
     name = "🔎 Addition"

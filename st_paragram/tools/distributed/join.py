@@ -27,6 +27,10 @@ class ScorePairs(MiningStep):
         folder: Folder that all steps of mining share.
         side: `source` or `target`.
         settings: Options of `mine`; `margin` and `threshold` are used.
+
+    Example:
+        >>> from st_paragram import MiningSettings, ScorePairs
+        >>> pipeline = [ScorePairs("mining", "source", MiningSettings(threshold=0.05))]
     """
 
     name = "🤝 Scores"
@@ -73,6 +77,10 @@ class MatchPairs(MiningStep):
 
     Args:
         folder: Folder that all steps of mining share.
+
+    Example:
+        >>> from st_paragram import MatchPairs
+        >>> pipeline = [MatchPairs("mining")]
     """
 
     name = "🤝 Matches"
@@ -113,6 +121,10 @@ class WritePairs(MiningStep):
 
     Args:
         folder: Folder that all steps of mining share.
+
+    Example:
+        >>> from st_paragram import WritePairs
+        >>> pipeline = [WritePairs("mining")]
     """
 
     name = "🤝 Texts"

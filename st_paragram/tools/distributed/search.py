@@ -34,6 +34,10 @@ class SearchVectors(MiningStep):
         folder: Folder that all steps of mining share.
         side: Side of the queries, `source` or `target`.
         settings: Options of `mine`; `neighbors` is used.
+
+    Example:
+        >>> from st_paragram import MiningSettings, SearchVectors
+        >>> pipeline = [SearchVectors("mining", "source", MiningSettings(neighbors=4))]
     """
 
     name = "🔎 Search"
@@ -110,6 +114,10 @@ class TuneSearch(SearchVectors):
         folder: Folder that all steps of mining share.
         side: Side of the queries, `source` or `target`.
         settings: Options of `mine`; `recall` and `neighbors` are used.
+
+    Example:
+        >>> from st_paragram import MiningSettings, TuneSearch
+        >>> pipeline = [TuneSearch("mining", "source", MiningSettings(recall=0.95))]
     """
 
     name = "🔎 Effort"
