@@ -49,6 +49,7 @@ from st_paragram.cli.main import run_reporting_errors
 from st_paragram.core.formatting import markdown_table
 from st_paragram.core.model_directory.find import find
 from st_paragram.core.sample import sample_pairs
+from st_paragram.errors import EvaluationError
 from st_paragram.tools.evaluation import sts, translations
 from st_paragram.tools.evaluation.request import Request
 from st_paragram.tools.evaluation.scores import Score, read_scores, write_scores
@@ -261,6 +262,15 @@ def quality_process(name: str, data: str, output: str) -> float:
     return size / 1e6
 
 
+def check_data(data: str) -> None:
+    """Refuse a folder without test sets, or without some of the languages, before measuring."""
+    found = requests(data, LANGUAGES)
+    if not found:
+        raise EvaluationError(f"{data}: no test sets; see docs/evaluation.md")
+    for benchmark, request in found.items():
+        PROTOCOLS[benchmark].read(request)
+
+
 def print_quality(names: list[str], data: str, folder: Path) -> None:
     """Score programs in processes of their own, and print sizes and tables."""
     sizes = []
@@ -319,6 +329,8 @@ def main() -> int:
         kind, *words = arguments.process
         print(json.dumps((speed_process if kind == "speed" else quality_process)(*words)))
         return 0
+    if arguments.data:
+        check_data(arguments.data)
     names = []
     for name in arguments.programs:
         peer = program(name)
