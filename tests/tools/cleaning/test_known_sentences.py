@@ -323,3 +323,13 @@ def test_the_script_makes_the_file_of_sets(tmp_path, monkeypatch, capsys):
     ]
     assert [row["pairs"] for row in rows[:3]] == [1000, 40, 75]
     assert not list(tmp_path.glob("*.part"))
+
+
+def test_the_scripts_help_names_the_files_it_writes(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setattr(sys, "argv", ["make", "--help"])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_path(str(ROOT / "data_prep/make_known_test_sets.py"), run_name="__main__")
+    option = " ".join(capsys.readouterr().out.partition("--output FILE  ")[2].split())
+    assert ended.value.code == 0
+    assert "known_test_sentences.bin and known_sets.yaml are written next to it" in option
