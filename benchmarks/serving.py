@@ -1,7 +1,8 @@
 """Measure a server under load: `python benchmarks/serving.py [--workers 2] [--texts 32]`.
 
 It starts `st-paragram serve` on this machine. One thread of this process runs all clients, on the
-same cores. It prints latency, rate and memory with 1 client and with 64 clients.
+same cores. It prints latency, rate and the memory of the largest server process, with 1 client and
+with 64 clients.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ import numpy as np
 import psutil
 from harness.output import print_growing
 
+from st_paragram.cli.main import run_reporting_errors
 from st_paragram.core.sample import sample_pairs
 
 HEAD = [
@@ -151,4 +153,4 @@ def _request(body: bytes) -> bytes:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_reporting_errors("serving", main))

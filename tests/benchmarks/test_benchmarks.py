@@ -473,6 +473,16 @@ class TestSpeed:
         with pytest.raises(EvaluationError, match="no test set for ar"):
             peers.main()
 
+    def test_an_interrupted_load_test_ends_without_a_traceback(self, monkeypatch, capsys):
+        def interrupt(*_):
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr("st_paragram.core.sample.sample_pairs", interrupt)
+        monkeypatch.setattr(sys, "argv", ["serving"])
+        with pytest.raises(SystemExit) as ended:
+            runpy.run_path(str(FOLDER / "serving.py"), run_name="__main__")
+        assert ended.value.code == 130 and "serving: interrupted" in capsys.readouterr().err
+
     def test_mining_finds_the_pairs_of_its_peer(
         self, in_this_process, bitext, monkeypatch, tmp_path
     ):
