@@ -154,7 +154,7 @@ def treebank_tasks(folder: Path, sizes: list[int], rng: random.Random) -> dict[s
     """Make the tasks of a treebank of Universal Dependencies.
 
     As in SentEval, number is that of the only subject or object of the main clause, if it is a
-    noun, and no noun is in two splits. Depth is of dependencies: length is no obstacle to it here.
+    noun, and no noun is in two splits. Depth is of dependencies; length does not matter for it.
     """
     examples: dict[str, Examples] = {name: [] for name in (*RELATIONS, "tree depth")}
     for text, words in read_treebank(folder):

@@ -6,7 +6,7 @@ r"""Mine translations in texts that are too large for one machine, with datatrov
 
 `en` and `es` are folders of Parquet files with a column of sentences. The pairs are in the files
 `mining/mined/*.tsv`: `score TAB source TAB target`, best first. If a task fails or is killed, run
-the command again: completed tasks are skipped. Use a new folder for other texts or settings. All
+the command again: completed tasks are skipped. Use a new folder for other texts or options. All
 machines need st_paragram and the same paths. OMP_NUM_THREADS sets a task's threads (default 1).
 """
 
@@ -20,8 +20,10 @@ from datatrove.pipeline.readers import ParquetReader
 
 import st_paragram
 from st_paragram.cli.main import run_reporting_errors
+from st_paragram.tools.distributed.mining import make_mining_folder
 
 SIDES = ("source", "target")
+HOW = ("folder", "executor", "workers", "memory", "partition", "hours")  # do not change the results
 
 
 def main() -> int:
@@ -47,6 +49,8 @@ def main() -> int:
     add("--hours", type=int, default=4, help="Slurm: maximum time of a task")
     options = parser.parse_args()
     folder = options.folder
+    run = {name: value for name, value in vars(options).items() if name not in HOW}
+    make_mining_folder(folder, run)  # refuses a folder with other files or other options
     os.environ.setdefault("OMP_NUM_THREADS", "1")
 
     # Margin scores and the kind of index, as in mine_bitext.py.

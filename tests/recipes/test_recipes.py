@@ -169,6 +169,7 @@ def test_mine_many_machines(folder):
     arguments = ["--threshold", "-1", "--source", "en", "--target", "es", "--folder", "mining"]
     for _ in range(2):  # the second time, all tasks are complete
         assert recipe("mine_many_machines", *arguments, "--tasks", "2", "--workers", "1") == 0
+    assert recipe("mine_many_machines", *arguments, "--tasks", "3") == 1  # other options
     command = ["mine", *arguments[:2], "--source", "a.en", "--target", "a.es"]
     assert main([*command, "--model", "p-sp-mini", "--output", "command.tsv"]) == 0
     mined = [path.read_text(encoding="utf-8") for path in sorted(Path("mining/mined").iterdir())]

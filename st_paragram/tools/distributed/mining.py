@@ -14,7 +14,7 @@ A side is `source` or `target`. The sentences of a side are numbered in the orde
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from st_paragram.core.extras import require
+from st_paragram.core.files import read_json, write_json
+from st_paragram.core.folders import make_own_folder
 from st_paragram.errors import MiningError, SettingsError
 from st_paragram.tools.bitext_mining.candidates import Candidates
 from st_paragram.tools.bitext_mining.settings import MiningSettings
@@ -75,6 +77,28 @@ class MiningStep(STEP):
     def other(self) -> Side:
         """Sentences of the other side."""
         return Side(self.folder, self.other_side)
+
+
+def make_mining_folder(folder: Path, options: Mapping[str, object]) -> None:
+    """Create the folder of all steps, or accept that of an earlier run with the same options.
+
+    Completed tasks are not repeated, so results of other options must not stay.
+
+    Raises:
+        ParagramError: The folder has other files.
+        SettingsError: The folder belongs to a run with other options.
+    """
+    make_own_folder(folder)
+    path = folder / "options.json"
+    wanted = {name: str(value) for name, value in options.items()}
+    if not path.is_file():
+        write_json(path, wanted)
+    made_with = read_json(path)
+    for name, value in wanted.items():
+        if made_with.get(name) != value:
+            raise SettingsError(
+                f"{folder}: made with {name} {made_with.get(name)}, not {value}; use a new folder"
+            )
 
 
 def trained_index(folder: Path, side: str) -> Path:

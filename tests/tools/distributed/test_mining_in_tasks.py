@@ -18,10 +18,10 @@ from datatrove.executor import LocalPipelineExecutor
 import st_paragram
 from st_paragram import MiningSettings
 from st_paragram.core.sample import sample_pairs
-from st_paragram.errors import MiningError, SettingsError
+from st_paragram.errors import MiningError, ParagramError, SettingsError
 from st_paragram.tools.bitext_mining.candidates import candidate_pairs
 from st_paragram.tools.bitext_mining.margin import Margin
-from st_paragram.tools.distributed.mining import PAIR, SIDES, Side
+from st_paragram.tools.distributed.mining import PAIR, SIDES, Side, make_mining_folder
 from st_paragram.tools.neighbors.exact import exact
 from st_paragram.tools.neighbors.results import Neighbors
 
@@ -265,3 +265,16 @@ def test_mistakes(folder: Path, tmp_path: Path) -> None:
     )
     with pytest.raises(MiningError, match=r"index/target has 3.. vectors, but not those of all"):
         run(st_paragram.SearchVectors(folder, "source"))
+
+
+def test_the_folder_of_a_run_has_its_options_and_no_other_files(tmp_path: Path) -> None:
+    folder = tmp_path / "mining"
+    make_mining_folder(folder, {"threshold": 0.1})
+    make_mining_folder(folder, {"threshold": 0.1})
+    with pytest.raises(SettingsError, match=r"mining: made with threshold 0\.1, not 0\.2"):
+        make_mining_folder(folder, {"threshold": 0.2})
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "texts").write_text("mine")
+    with pytest.raises(ParagramError, match="did not make it; move it elsewhere"):
+        make_mining_folder(tmp_path / "mine", {})
+    assert (tmp_path / "mine" / "texts").read_text() == "mine"
