@@ -11,7 +11,7 @@ from sentence_transformers import SentenceTransformer
 from torch import Tensor
 
 import st_paragram
-from st_paragram.core.tokenizers.base import Tokenizer
+from st_paragram.core.tokenizers.base import NO_TEXT, Tokenizer
 from st_paragram.errors import SettingsError
 from st_paragram.learning.models.averaging import averaging_embedding
 
@@ -65,11 +65,16 @@ def rows_of_pieces(tokenizer: Tokenizer, model: SentenceTransformer, dim: int) -
     The vectors are centered, weighted by smooth inverse frequency (Arora, Liang and Ma, ICLR 2017,
     "A Simple but Tough-to-Beat Baseline for Sentence Embeddings") and projected to their first D
     principal components, so that their means are useful sentence embeddings even before training.
-    Their standard deviation is 1, as for random rows. The frequency of a piece is estimated from
+    Their standard deviation is 1, as for the rows of pieces that the model does not know, which are
+    from N(0, 1). The frequency of a piece is estimated from
     its rank in the vocabulary, which is ordered by frequency (Zipf's law).
     """
     pieces = _pieces(tokenizer)
-    texts = [piece.replace(_SPACE, " ").strip() or piece for piece in pieces.values()]
+    named = {}
+    for row, piece in pieces.items():
+        named[row] = piece.replace(_SPACE, " ").strip() or piece
+    known = _known(named, model.tokenizer)
+    texts = list(known.values())
     vectors = model.encode(texts, show_progress_bar=False, convert_to_numpy=True).astype(np.float32)
     largest = min(vectors.shape)
     if dim > largest:
@@ -82,7 +87,19 @@ def rows_of_pieces(tokenizer: Tokenizer, model: SentenceTransformer, dim: int) -
     weights = _FREQUENT / (_FREQUENT + shares)
     weighted = (vectors - shares @ vectors) * weights[:, None]
     _, directions = np.linalg.eigh(np.cov(weighted.T))
-    components = weighted @ directions[:, ::-1][:, :dim]
-    table = np.zeros((len(tokenizer), dim), np.float32)
-    table[list(pieces)] = components / components.std()
-    return torch.from_numpy(table)
+    components = (weighted @ directions[:, ::-1][:, :dim]).astype(np.float32)
+    table = torch.zeros(len(tokenizer), dim)
+    unknown = list(pieces.keys() - known.keys())
+    table[unknown] = torch.randn(len(unknown), dim)
+    table[list(known)] = torch.from_numpy(components / components.std())
+    return table
+
+
+def _known(texts: dict[int, str], tokenizer: object) -> dict[int, str]:
+    """Return the texts with a token that the tokenizer of this package knows; with others, all."""
+    if not isinstance(tokenizer, Tokenizer):
+        return texts
+    ids, offsets = tokenizer.encode(list(texts.values()))
+    kinds = np.maximum.reduceat(tokenizer.kinds_of(ids), offsets[:-1])
+    rows = np.array(list(texts))[kinds > NO_TEXT]
+    return {row: texts[row] for row in rows.tolist()}

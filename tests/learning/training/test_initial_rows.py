@@ -89,6 +89,10 @@ class _Lengths(torch.nn.Module):
     follow from it.
     """
 
+    def __init__(self, tokenizer=None):
+        super().__init__()
+        self.tokenizer = tokenizer
+
     def encode(self, texts, **_):
         return np.stack(
             [np.random.default_rng(list(text.encode())).normal(size=24) for text in texts]
@@ -116,10 +120,31 @@ def test_a_model_that_does_not_average_gives_its_vectors_of_the_pieces(other):
     assert table[known].std() == pytest.approx(1, abs=1e-3)
 
 
+def test_pieces_that_the_model_does_not_know_start_at_random(other):
+    letters = {
+        piece for row in range(len(other)) if (piece := other.piece(row)) and "q" not in piece
+    }
+    knows = vocabulary_of([" ".join(letters).replace("▁", " ")], 40)
+    unknown = [row for row in range(len(other)) if set(other.piece(row) or "") == {"q"}]
+    torch.manual_seed(1)
+    first = rows_of_pieces(other, _Lengths(knows), DIM)
+    second = rows_of_pieces(other, _Lengths(knows), DIM)
+    assert unknown and not torch.equal(first[unknown], second[unknown])
+    assert first[unknown].std() == pytest.approx(1, abs=0.3)
+    known = [
+        row
+        for row in range(len(other))
+        if "q" not in (other.piece(row) or "") and other.piece(row) != "▁"
+    ]
+    assert torch.equal(first[known], second[known])
+
+
 def test_a_pipeline_of_other_modules_is_asked_for_the_pieces(other, tmp_path):
     bitext = write_bitext(tmp_path / "bitext.h5", other, make_pairs(40))
     folder = st_paragram.save(new_dual_encoder(bitext), tmp_path / "other")
+    torch.manual_seed(1)
     table = initial_rows(other, folder, 8)
+    torch.manual_seed(1)
     assert torch.equal(table, rows_of_pieces(other, st_paragram.load(folder, device="cpu"), 8))
     with pytest.raises(
         SettingsError,
