@@ -176,12 +176,10 @@ def chosen_texts(
     return chosen
 
 
-def add_columns_option(
-    parser: OptionGroup, what: str = _COLUMN, metavar: str | tuple[str, ...] = "NAME"
-) -> None:
+def add_columns_option(parser: OptionGroup, what: str = _COLUMN) -> None:
     """Add `--columns`."""
     note = "; numbers from 1 for a CSV or TSV without a header"
-    parser.add_argument("--columns", nargs="+", metavar=metavar, help=what + note)
+    parser.add_argument("--columns", nargs="+", metavar="NAME", help=what + note)
 
 
 def columns_of(columns: Sequence[str] | None, texts: Sequence[str]) -> list[str | None]:
