@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from st_paragram.families.bgt.settings import GenerativeSettings
-from st_paragram.learning.family import Family
+from st_paragram.learning.family import Family, Training
 
 if TYPE_CHECKING:
     from st_paragram.core.model_directory.record import TrainingRecord
-    from st_paragram.learning.family import Training
     from st_paragram.learning.models.card import CardFacts
 
 _DESCRIPTION = """\

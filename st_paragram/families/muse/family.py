@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING
 
 from st_paragram.core.formatting import listed
 from st_paragram.families.muse.settings import TASK_NAMES, DualEncoderSettings, MuseData
-from st_paragram.learning.family import Family
+from st_paragram.learning.family import Family, Training
 
 if TYPE_CHECKING:
     from st_paragram.core.model_directory.record import TrainingRecord
-    from st_paragram.learning.family import Training
     from st_paragram.learning.models.card import CardFacts
 
 _DESCRIPTION = """\

@@ -9,11 +9,10 @@ from st_paragram.core.model_directory.configuration import AVERAGING, read_confi
 from st_paragram.core.model_directory.find import find
 from st_paragram.families.psp.encoders import ENCODERS
 from st_paragram.families.psp.settings import TrainingSettings
-from st_paragram.learning.family import Family
+from st_paragram.learning.family import Family, Training
 
 if TYPE_CHECKING:
     from st_paragram.core.model_directory.record import TrainingRecord
-    from st_paragram.learning.family import Training
     from st_paragram.learning.models.card import CardFacts
 
 _DESCRIPTION = """\
