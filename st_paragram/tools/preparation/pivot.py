@@ -148,7 +148,7 @@ def pivot(
                 report.pairs += 1
                 report.repeated += len(equal_pairs) - 1
         if not report.pairs:
-            names = ", ".join([source.name for source in sources[:3]])
+            names = ", ".join(source.name for source in sources[:3])
             raise TextError(
                 f"{names}: no two of {report.rows:,} rows share a translation;"
                 " give more text, or other limits"
