@@ -186,11 +186,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _source(arguments: argparse.Namespace) -> tuple[TextSource, tuple[str, str] | None]:
     """Return the pairs and their languages, if `--pair` or a prefix of the file names them."""
-    from st_paragram.core.text.parallel import TextSource, parse_source, prefix_of
+    from st_paragram.core.text.parallel import parse_source, prefix_of, source_of
 
     languages = arguments.pair or prefix_of(arguments.file)
     if languages is None:
-        return TextSource((arguments.file,), ("first", "second")), None
+        return source_of(arguments.file), None
     first, second = languages
     return parse_source(arguments.file, (first, second)), (first, second)
 

@@ -112,7 +112,7 @@ def parse_source(spec: str, languages: tuple[str, str]) -> TextSource:
         return TextSource((path,), (first, second), swapped=True)
     raise SettingsError(
         f"{spec}: columns {first}-{second}, but {'-'.join(languages)} is expected;"
-        f" correct one of the two (--pair {first} {second} is for pairs without English)"
+        f" correct the prefix, or give --pair {first} {second}"
     )
 
 
@@ -120,6 +120,14 @@ def prefix_of(spec: str) -> tuple[str, str] | None:
     """Return the languages in the prefix of a text specification; None without a prefix."""
     match = _SPEC.fullmatch(spec)
     return (match[1], match[2]) if match and not Path(spec).exists() else None
+
+
+def source_of(spec: str) -> TextSource:
+    """Return the text of a specification whose prefix may name its languages."""
+    languages = prefix_of(spec)
+    if languages is None:
+        return TextSource((spec,), ("first", "second"))
+    return parse_source(spec, languages)
 
 
 def _check_one_pair(spec: str, languages: tuple[str, str]) -> None:

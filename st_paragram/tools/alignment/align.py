@@ -19,7 +19,7 @@ from st_paragram.core.encoding.embed import list_of_texts
 from st_paragram.core.encoding.models import TextEncoder
 from st_paragram.core.encoding.unit_embeddings import unit_embeddings
 from st_paragram.core.formatting import counted
-from st_paragram.errors import MiningError
+from st_paragram.errors import MiningError, SettingsError
 from st_paragram.tools.alignment.gains import BlockGains, Document, Embed
 from st_paragram.tools.alignment.path import (
     band_around,
@@ -71,6 +71,7 @@ def align(
         The blocks, in order.
 
     Raises:
+        SettingsError: `model` is the name of a model.
         MiningError: The documents have different numbers of sections (`settings.boundary`).
 
     Example:
@@ -81,6 +82,8 @@ def align(
         ((0, 1), (0,))
     """
     settings = settings or AlignmentSettings()
+    if isinstance(model, str):
+        raise SettingsError(f"model is {model!r}; give Encoder({model!r}) or a SentenceTransformer")
     source = list_of_texts(source)
     target = list_of_texts(target)
 

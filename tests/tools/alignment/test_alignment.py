@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from st_paragram import Encoder, sample_pairs
-from st_paragram.errors import MiningError
+from st_paragram.errors import MiningError, SettingsError
 from st_paragram.tools.alignment import align as module
 from st_paragram.tools.alignment import path
 from st_paragram.tools.alignment.align import Block, align
@@ -48,6 +48,11 @@ def _word(word):
 
 BAG = Bag()
 KINDS = ((1, 1), (1, 2), (2, 1), (2, 2))
+
+
+def test_the_name_of_a_model_is_refused():
+    with pytest.raises(SettingsError, match=r"give Encoder\('p-sp-mini'\)"):
+        align(["A house."], ["Una casa."], "p-sp-mini")
 
 
 def rows_of(blocks):
