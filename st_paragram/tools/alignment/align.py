@@ -8,8 +8,8 @@ alignment is the path with the highest total gain (see `gains`) within a band ar
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain, compress
 
@@ -20,7 +20,7 @@ from st_paragram.core.encoding.models import TextEncoder
 from st_paragram.core.encoding.unit_embeddings import unit_embeddings
 from st_paragram.core.formatting import counted
 from st_paragram.errors import MiningError
-from st_paragram.tools.alignment.gains import BlockGains, Document, Embed
+from st_paragram.tools.alignment.gains import BlockGains, Document
 from st_paragram.tools.alignment.path import (
     band_around,
     best_path,
@@ -29,10 +29,11 @@ from st_paragram.tools.alignment.path import (
     rough_path,
 )
 from st_paragram.tools.alignment.settings import AlignmentSettings
-from st_paragram.tools.neighbors.results import Vectors
 from st_paragram.tools.neighbors.vectors import blocks
 
 _TEXTS_AT_A_TIME = 1 << 14
+
+RowPair = tuple[list[int], list[int]]
 
 
 @dataclass(frozen=True)
@@ -83,19 +84,16 @@ def align(
     settings = settings or AlignmentSettings()
     source = list_of_texts(source)
     target = list_of_texts(target)
-
-    def embed(texts: Sequence[str]) -> Vectors:
-        return unit_embeddings(model, texts).vectors
-
     result: list[Block] = []
     for source_rows, target_rows in paired_sections(source, target, settings.boundary):
-        aligned: list[Block] = []
-        if source_rows and target_rows:
-            first = _embedded(source, source_rows, embed)
-            second = _embedded(target, target_rows, embed)
-            aligned = _align(first, second, embed, settings=settings)
+        steps: list[RowPair] = []
+        first = _embedded(source, source_rows, model)
+        second = _embedded(target, target_rows, model)
+        if first.rows and second.rows:
+            steps = _align(first, second, settings)
+        aligned = _scored(steps, source, target, model)
         if settings.with_skipped:
-            aligned = list(_with_skipped(aligned, source_rows, target_rows))
+            aligned = _with_skipped(aligned, source_rows, target_rows)
         result += aligned
     return result
 
@@ -124,64 +122,65 @@ def _sections(document: Sequence[str], boundary: str | None) -> list[list[int]]:
     return sections
 
 
-def _embedded(document: Sequence[str], rows: Sequence[int], embed: Embed) -> Document:
+def _embedded(document: Sequence[str], rows: Sequence[int], model: TextEncoder) -> Document:
     """Embed the sentences in which the model knows a token."""
-    known_rows: list[int] = []
-    vectors: list[Vectors] = []
-    for begin, end in blocks(len(rows), _TEXTS_AT_A_TIME):
-        part = list(rows[begin:end])
-        embeddings = embed([document[row] for row in part])
-        is_known = np.any(embeddings, axis=1)
-        known_rows += compress(part, is_known)
-        vectors.append(embeddings[is_known])
-    sentences = [document[row] for row in known_rows]
-    lengths = [len(sentence) for sentence in sentences]
-    ends = np.cumsum([0, *lengths]).astype(np.float64)
-    return Document(known_rows, sentences, np.concatenate(vectors), ends)
+    sentences = [document[row] for row in rows]
+    vectors, is_known = unit_embeddings(model, sentences)
+    lengths = np.array([len(sentence) for sentence in sentences], np.float32)[is_known]
+    weighted = vectors[is_known]
+    weighted *= np.sqrt(lengths)[:, None]
+    ends = np.cumsum([0, *lengths.tolist()])
+    return Document(list(compress(rows, is_known)), weighted, ends)
 
 
-def _align(
-    source: Document, target: Document, embed: Embed, settings: AlignmentSettings
-) -> list[Block]:
-    n = len(source.rows)
+def _align(source: Document, target: Document, settings: AlignmentSettings) -> list[RowPair]:
+    """Return source and target rows of each block."""
     m = len(target.rows)
-    if not n or not m:
-        return []
     rough = rough_path(source.vectors, target.vectors)
-    gains = BlockGains(source, target, rough, embed=embed, settings=settings)
-    band = band_around(path_columns(rough, n, m), m)
-    steps = best_path(gains_in_band(gains, band), gains.kinds, band, columns=m)
+    gains = BlockGains(source, target, rough, settings=settings)
+    band = band_around(path_columns(rough, len(source.rows), m), m)
+    aligned = []
+    for step in best_path(gains_in_band(gains, band), gains.kinds, band, columns=m):
+        source_rows = source.rows[step.source : step.source + step.height]
+        target_rows = target.rows[step.target : step.target + step.width]
+        aligned.append((source_rows, target_rows))
+    return aligned
+
+
+def _scored(
+    pairs: Sequence[RowPair], source: Sequence[str], target: Sequence[str], model: TextEncoder
+) -> list[Block]:
+    """Make blocks of rows, with the cosines of the joined texts."""
     aligned: list[Block] = []
-    for begin, end in blocks(len(steps), _TEXTS_AT_A_TIME):
-        part = steps[begin:end]
-        sources = embed([source.text(step.source, step.height) for step in part])
-        targets = embed([target.text(step.target, step.width) for step in part])
-        scores = np.einsum("nd,nd->n", sources, targets, dtype=np.float64)
-        for step, score in zip(part, scores.tolist(), strict=True):
-            source_rows = source.rows[step.source : step.source + step.height]
-            target_rows = target.rows[step.target : step.target + step.width]
+    for begin, end in blocks(len(pairs), _TEXTS_AT_A_TIME):
+        part = pairs[begin:end]
+        sources = [" ".join(source[row] for row in rows) for rows, _ in part]
+        targets = [" ".join(target[row] for row in rows) for _, rows in part]
+        first = unit_embeddings(model, sources).vectors
+        second = unit_embeddings(model, targets).vectors
+        scores = np.einsum("nd,nd->n", first, second, dtype=np.float64)
+        for (source_rows, target_rows), score in zip(part, scores.tolist(), strict=True):
             aligned.append(Block(tuple(source_rows), tuple(target_rows), score))
     return aligned
 
 
 def _with_skipped(
     aligned: Sequence[Block], source: Sequence[int], target: Sequence[int]
-) -> Iterator[Block]:
-    """Yield the blocks and the other rows as skipped blocks, source rows first.
+) -> list[Block]:
+    """Add the other rows as skipped blocks, source rows first.
 
     A skipped row is before the first block that has a later row.
     """
     aligned_source = set(chain.from_iterable(block.source for block in aligned))
     aligned_target = set(chain.from_iterable(block.target for block in aligned))
-    skipped_source = deque(row for row in source if row not in aligned_source)
-    skipped_target = deque(row for row in target if row not in aligned_target)
-    for block in aligned:
-        while skipped_source and skipped_source[0] < block.source[0]:
-            yield Block((skipped_source.popleft(),), (), 0.0)
-        while skipped_target and skipped_target[0] < block.target[0]:
-            yield Block((), (skipped_target.popleft(),), 0.0)
-        yield block
-    for row in skipped_source:
-        yield Block((row,), (), 0.0)
-    for row in skipped_target:
-        yield Block((), (row,), 0.0)
+    skipped_source = [Block((row,), (), 0.0) for row in source if row not in aligned_source]
+    skipped_target = [Block((), (row,), 0.0) for row in target if row not in aligned_target]
+    first_source = [block.source[0] for block in aligned]
+    first_target = [block.target[0] for block in aligned]
+
+    def blocks_before(block: Block) -> int:
+        if block.source:
+            return bisect_left(first_source, block.source[0])
+        return bisect_left(first_target, block.target[0])
+
+    return sorted([*skipped_source, *skipped_target, *aligned], key=blocks_before)

@@ -11,6 +11,7 @@ of groups of sentences are aligned first, and their path is the middle of the ba
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -26,7 +27,7 @@ REACH = 60
 _ROWS_AT_A_TIME = 128
 _GROUP = 4  # units of one level in a unit of the next
 _MOST_CELLS = 1_000_000  # source times target units of the coarsest level, which is searched whole
-_ROUGH_KINDS = ((1, 1), (1, 2), (2, 1), (1, 3), (3, 1))
+_ROUGH_UNITS = 3  # maximum units of one side of a rough block
 # Cosine below which units are skipped: above that of unrelated units, which is about 0.
 _ROUGH_LEAST = 0.1
 
@@ -38,6 +39,18 @@ class Step(NamedTuple):
     target: int
     height: int
     width: int
+
+
+def kinds_of_blocks(max_units: int) -> list[tuple[int, int]]:
+    """Return source and target units of each kind of block.
+
+    A block has at most `max_units` + 1 units, at least one of them on each side.
+    """
+    kinds = []
+    for total in range(2, max_units + 2):
+        for height in range(1, total):
+            kinds.append((height, total - height))
+    return kinds
 
 
 class Band(NamedTuple):
@@ -146,16 +159,17 @@ def rough_path(source: Vectors, target: Vectors) -> list[Step]:
     """Align n and m units, float32 (n, D) and (m, D), in blocks of up to four units."""
     levels = [(source, target)]
     while len(source) * len(target) > _MOST_CELLS:
-        source = _grouped(source)
-        target = _grouped(target)
+        source = np.add.reduceat(source, np.arange(0, len(source), _GROUP))
+        target = np.add.reduceat(target, np.arange(0, len(target), _GROUP))
         levels.append((source, target))
     steps: list[Step] = []
     reach = len(target)
     for source, target in reversed(levels):
-        rough = path_columns(steps, len(source), len(target), group=_GROUP)
-        band = band_around(rough, len(target), reach)
-        gains = gains_in_band(_RoughGains(source, target), band)
-        steps = best_path(gains, _ROUGH_KINDS, band, columns=len(target))
+        columns = path_columns(steps, len(source), len(target), group=_GROUP)
+        band = band_around(columns, len(target), reach)
+        means = (source.mean(axis=0), target.mean(axis=0))
+        gains = gains_in_band(partial(_rough_gains, source, target, means), band)
+        steps = best_path(gains, kinds_of_blocks(_ROUGH_UNITS), band, columns=len(target))
         reach = REACH
     return steps
 
@@ -177,45 +191,45 @@ def path_columns(steps: Sequence[Step], n: int, m: int, group: int = 1) -> NDArr
     return np.interp(np.arange(n + 1), [*rows, n], [*columns, m])
 
 
-class _RoughGains:
-    """Gains of blocks of a few units.
+def _rough_gains(
+    source: Vectors, target: Vectors, means: tuple[Vectors, Vectors], rows: slice, columns: slice
+) -> Gains:
+    """Compute gains from cosines, without the mean that all units of a document share."""
+    sources = vectors_of_runs(source, rows, _ROUGH_UNITS, mean=means[0])
+    targets = vectors_of_runs(target, columns, _ROUGH_UNITS, mean=means[1])
+    tiles = []
+    for height, width in kinds_of_blocks(_ROUGH_UNITS):
+        cosines = cosines_of(sources[height - 1], targets[width - 1])
+        tiles.append((height + width) * (cosines - _ROUGH_LEAST))
+    return np.stack(tiles)
 
-    A cosine is that of sums of vectors, without what all units of a document have in common.
+
+def vectors_of_runs(
+    vectors: Vectors, nodes: slice, size: int, mean: Vectors | float = 0.0
+) -> NDArray[np.float64]:
+    """Return vectors of length 1 of 1 to `size` units that end at each node, (size, nodes, D).
+
+    The vector of several units is the sum of theirs. Units before the first do not matter.
+
+    Args:
+        vectors: Vectors of the units, float32 (n, D).
+        nodes: Range of nodes.
+        size: Maximum number of units.
+        mean: Vector to subtract from each, (D,).
     """
-
-    def __init__(self, source: Vectors, target: Vectors) -> None:
-        self._source = source
-        self._target = target
-        self._source_mean = source.mean(axis=0)
-        self._target_mean = target.mean(axis=0)
-
-    def __call__(self, rows: slice, columns: slice) -> Gains:
-        tiles = []
-        for height, width in _ROUGH_KINDS:
-            source = _runs(self._source, self._source_mean, rows, height)
-            target = _runs(self._target, self._target_mean, columns, width)
-            # rounded once, as in `gains`
-            cosines = (source.astype(np.float64) @ target.T).astype(np.float32)
-            tiles.append((height + width) * (cosines - _ROUGH_LEAST))
-        return np.stack(tiles)
-
-
-def _runs(vectors: Vectors, mean: Vectors, nodes: slice, size: int) -> Vectors:
-    """Return unit vectors of `size` units that end at each node, less the mean, (nodes, D)."""
-    ends = np.arange(nodes.start, nodes.stop)
-    total = np.zeros((len(ends), len(mean)), np.float32)
+    runs = []
+    total = np.zeros((nodes.stop - nodes.start, vectors.shape[1]))
     for back in range(1, size + 1):
-        # no block ends before node `size`, so what it has does not matter
-        total += vectors[np.maximum(ends - back, 0)] - mean
-    return _unit(total)
+        rows = np.arange(nodes.start, nodes.stop) - back
+        total = total + (vectors[np.maximum(rows, 0)] - mean)
+        lengths = np.linalg.norm(total, axis=1, keepdims=True)
+        runs.append(total / np.maximum(lengths, 1e-9))
+    return np.stack(runs)
 
 
-def _grouped(vectors: Vectors) -> Vectors:
-    """Return unit vectors of groups of units."""
-    return _unit(np.add.reduceat(vectors, np.arange(0, len(vectors), _GROUP)))
+def cosines_of(source: NDArray[np.float64], target: NDArray[np.float64]) -> Vectors:
+    """Compute cosines of vectors of length 1, (r, D) and (c, D), float32 (r, c).
 
-
-def _unit(vectors: Vectors) -> Vectors:
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    unit: Vectors = vectors / np.maximum(lengths, np.float32(1e-9))
-    return unit
+    They are rounded once, so they do not depend on threads or on positions in the product.
+    """
+    return (source @ target.T).astype(np.float32)

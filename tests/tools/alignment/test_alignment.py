@@ -13,7 +13,7 @@ from st_paragram.errors import MiningError
 from st_paragram.tools.alignment import align as module
 from st_paragram.tools.alignment import path
 from st_paragram.tools.alignment.align import Block, align
-from st_paragram.tools.alignment.gains import kinds_of_blocks
+from st_paragram.tools.alignment.path import kinds_of_blocks
 from st_paragram.tools.alignment.path import (
     Band,
     band_around,
