@@ -11,7 +11,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain, compress
+from itertools import compress
 
 import numpy as np
 
@@ -86,12 +86,12 @@ def align(
     target = list_of_texts(target)
     result: list[Block] = []
     for source_rows, target_rows in paired_sections(source, target, settings.boundary):
-        steps: list[RowPair] = []
-        first = _embedded(source, source_rows, model)
-        second = _embedded(target, target_rows, model)
-        if first.rows and second.rows:
-            steps = _align(first, second, settings)
-        aligned = _scored(steps, source, target, model)
+        aligned: list[Block] = []
+        if source_rows and target_rows:
+            first = _embedded(source, source_rows, model)
+            second = _embedded(target, target_rows, model)
+            pairs = _align(first, second, settings)
+            aligned = _scored(pairs, source, target, model=model)
         if settings.with_skipped:
             aligned = _with_skipped(aligned, source_rows, target_rows)
         result += aligned
@@ -136,6 +136,8 @@ def _embedded(document: Sequence[str], rows: Sequence[int], model: TextEncoder) 
 def _align(source: Document, target: Document, settings: AlignmentSettings) -> list[RowPair]:
     """Return source and target rows of each block."""
     m = len(target.rows)
+    if not source.rows or not m:
+        return []
     rough = rough_path(source.vectors, target.vectors)
     gains = BlockGains(source, target, rough, settings=settings)
     band = band_around(path_columns(rough, len(source.rows), m), m)
@@ -171,16 +173,16 @@ def _with_skipped(
 
     A skipped row is before the first block that has a later row.
     """
-    aligned_source = set(chain.from_iterable(block.source for block in aligned))
-    aligned_target = set(chain.from_iterable(block.target for block in aligned))
-    skipped_source = [Block((row,), (), 0.0) for row in source if row not in aligned_source]
-    skipped_target = [Block((), (row,), 0.0) for row in target if row not in aligned_target]
-    first_source = [block.source[0] for block in aligned]
-    first_target = [block.target[0] for block in aligned]
+    sources = [block.source for block in aligned]
+    targets = [block.target for block in aligned]
+    skipped_source = sorted(set(source).difference(*sources))
+    skipped_target = sorted(set(target).difference(*targets))
+    skipped = [Block((row,), (), 0.0) for row in skipped_source]
+    skipped += [Block((), (row,), 0.0) for row in skipped_target]
 
     def blocks_before(block: Block) -> int:
         if block.source:
-            return bisect_left(first_source, block.source[0])
-        return bisect_left(first_target, block.target[0])
+            return bisect_left(sources, block.source)
+        return bisect_left(targets, block.target)
 
-    return sorted([*skipped_source, *skipped_target, *aligned], key=blocks_before)
+    return sorted([*skipped, *aligned], key=blocks_before)

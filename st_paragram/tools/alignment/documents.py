@@ -103,17 +103,19 @@ def align_documents(
     check_output(output, overwrite)
     read_source = partial(_sentences, boundary=settings.boundary, language=of_source)
     read_target = partial(_sentences, boundary=settings.boundary, language=of_target)
-    pairs = list(documents)
-    source_count = 0
-    target_count = 0
-    for source, target, place in pairs:
-        with _named(place):
-            sections = paired_sections(read_source(source), read_target(target), settings.boundary)
-        for source_rows, target_rows in sections:
-            source_count += len(source_rows)
-            target_count += len(target_rows)
     model_folder = find(model)
     encoder = load_encoder(model_folder)
+    pairs = list(documents)
+    counts = [0, 0]
+    unknown = 0
+    for source, target, place in pairs:
+        with _named(place):
+            sides = [read_source(source), read_target(target)]
+            paired_sections(*sides, boundary=settings.boundary)
+        for side, sentences in enumerate(sides):
+            texts = [text for text in sentences if text and text != settings.boundary]
+            counts[side] += len(texts)
+            unknown += len(texts) - int(known_texts(encoder, texts).sum())
     key = digest(
         installed_version(),
         fingerprint(model_folder),
@@ -129,7 +131,6 @@ def align_documents(
                 file.write("\t".join([f"{block.score:.6f}", *sides]).encode() + b"\n")
 
     count = 0
-    unknown = 0
     with (
         work_folder(output, overwrite) as folder,
         atomic(output) as file,
@@ -145,14 +146,10 @@ def align_documents(
                 score, first, second = row.split("\t")
                 count += bool(first and second)
                 writer.write(first, second, float(score))
-            for sentences in (read_source(source), read_target(target)):
-                texts = [text for text in sentences if text and text != settings.boundary]
-                known = known_texts(encoder, texts)
-                unknown += len(known) - int(known.sum())
     return DocumentReport(
         documents=len(pairs),
-        source=source_count,
-        target=target_count,
+        source=counts[0],
+        target=counts[1],
         pairs=count,
         unknown=unknown,
     )

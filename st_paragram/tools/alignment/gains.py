@@ -31,10 +31,12 @@ from numpy.typing import NDArray
 from st_paragram.tools.alignment.path import (
     REACH,
     Gains,
+    Nodes,
     Step,
     cosines_of,
     kinds_of_blocks,
     path_columns,
+    units_before,
     vectors_of_runs,
 )
 from st_paragram.tools.alignment.settings import AlignmentSettings
@@ -66,19 +68,9 @@ class Document(NamedTuple):
     vectors: Vectors
     ends: NDArray[np.float64]
 
-
-class _Runs(NamedTuple):
-    """Neighboring sentences that end at c nodes, for each of s numbers of sentences from 1.
-
-    Attributes:
-        vectors: Vectors of length 1, float64 (s, c, D).
-        distances: 1 minus the background, (s, c).
-        characters: Scaled numbers of characters, (s, c).
-    """
-
-    vectors: NDArray[np.float64]
-    distances: NDArray[np.float64]
-    characters: NDArray[np.float64]
+    def characters(self, nodes: Nodes, size: int) -> NDArray[np.float64]:
+        """Count the characters of 1 to `size` sentences that end at each node, (size, nodes)."""
+        return self.ends[nodes] - self.ends[units_before(nodes, size)]
 
 
 class BlockGains:
@@ -97,27 +89,38 @@ class BlockGains:
             first, second, height, width = np.array(rough).T
             characters = source.ends[first + height] - source.ends[first]
             ratios = (target.ends[second + width] - target.ends[second]) / characters
-        scale = float(np.sqrt(np.median(ratios)))
         back = [Step(step.target, step.source, step.width, step.height) for step in rough]
-        self._source = _Side(source, target.vectors, rough, scale=scale, settings=settings)
-        self._target = _Side(target, source.vectors, back, scale=1 / scale, settings=settings)
+        self._scale = np.sqrt(np.median(ratios))
+        self._source = source
+        self._target = target
+        self._source_backgrounds = _backgrounds(source, target, rough, settings=settings)
+        self._target_backgrounds = _backgrounds(target, source, back, settings=settings)
         self._settings = settings
         self.kinds = kinds_of_blocks(settings.max_sentences)
 
-    def __call__(self, rows: slice, columns: slice) -> Gains:
+    def __call__(self, rows: Nodes, columns: Nodes) -> Gains:
         """Return the gains of blocks that end at nodes, (kinds, rows, columns)."""
-        before = self._settings.max_sentences - 1  # first sentences are so far before the last
-        source = self._source.runs(rows.start - before, rows.stop)
-        target = self._target.runs(columns.start - before, columns.stop)
+        size = self._settings.max_sentences
+        before = size - 1  # first sentences are so far before the last
+        # no block ends at node 0
+        source_nodes = np.arange(rows[0] - before, rows[-1] + 1).clip(1)
+        target_nodes = np.arange(columns[0] - before, columns[-1] + 1).clip(1)
+        sources = vectors_of_runs(self._source.vectors, source_nodes, size)
+        targets = vectors_of_runs(self._target.vectors, target_nodes, size)
+        s = self._source_backgrounds[:, source_nodes, None]
+        t = self._target_backgrounds[:, target_nodes]
+        x = self._source.characters(source_nodes, size)[..., None] * self._scale
+        y = self._target.characters(target_nodes, size) / self._scale
         distances = {}
         strays = {}
         for a, b in self.kinds:
-            distances[a, b] = _distances(source, target, a - 1, b - 1)
+            cosines = cosines_of(sources[a - 1], targets[b - 1])
+            distances[a, b] = (1 - cosines) / (2 - s[a - 1] - t[b - 1])
             strays[a, b] = _STRAY * np.maximum(distances[a, b] - _STRAY_DISTANCE, 0)
         tiles = []
         for a, b in self.kinds:
             costs = (a + b) / 2 * distances[a, b] + _EXTRA * (a + b - 2)
-            costs += _length_costs(source.characters[a - 1], target.characters[b - 1])
+            costs += (x[a - 1] - y[b - 1]) ** 2 / (_CHARACTERS * (x[a - 1] + y[b - 1]))
             if a > 1:  # the last and the first source sentence
                 costs += strays[1, b] + np.roll(strays[1, b], a - 1, axis=0)
             if b > 1:
@@ -128,51 +131,19 @@ class BlockGains:
         return np.stack(tiles)
 
 
-class _Side:
-    """The runs of one document."""
-
-    def __init__(
-        self,
-        document: Document,
-        others: Vectors,
-        rough: Sequence[Step],
-        scale: float,
-        settings: AlignmentSettings,
-    ) -> None:
-        self._document = document
-        self._ends = document.ends * scale
-        self._size = settings.max_sentences
-        columns = path_columns(rough, len(document.rows), len(others)).astype(np.int64)
-        distances = []
-        for begin, end in blocks(len(columns), _NODES_AT_A_TIME):
-            low = max(int(columns[begin]) - REACH, 0)
-            nearby = others[low : int(columns[end - 1]) + REACH]
-            nearby = vectors_of_runs(nearby, slice(1, len(nearby) + 1), 1)[0]
-            runs = vectors_of_runs(document.vectors, slice(begin, end), self._size)
-            k = min(settings.neighbors, len(nearby))
-            cosines = (runs @ nearby.T).astype(np.float32).astype(np.float64)
-            nearest = np.partition(cosines, -k)[..., -k:]
-            distances.append(1 - np.clip(np.sort(nearest), *_NEIGHBORS).mean(axis=-1))
-        self._distances = np.concatenate(distances, axis=1)
-
-    def runs(self, start: int, stop: int) -> _Runs:
-        """Return the runs that end at nodes; those of node 0 and before it mean nothing."""
-        nodes = np.maximum(np.arange(start, stop), 1)
-        characters = []
-        for size in range(1, self._size + 1):
-            characters.append(self._ends[nodes] - self._ends[np.maximum(nodes - size, 0)])
-        vectors = vectors_of_runs(self._document.vectors, slice(start, stop), self._size)
-        return _Runs(vectors, self._distances[:, nodes], np.stack(characters))
-
-
-def _distances(source: _Runs, target: _Runs, i: int, j: int) -> Gains:
-    """Compute d of runs of i + 1 and j + 1 sentences that end at c and e nodes, (c, e)."""
-    cosines = cosines_of(source.vectors[i], target.vectors[j])
-    distances: Gains = (1 - cosines) / (source.distances[i, :, None] + target.distances[j])
-    return distances
-
-
-def _length_costs(source: NDArray[np.float64], target: NDArray[np.float64]) -> Gains:
-    differences = source[:, None] - target
-    costs: Gains = differences**2 / (_CHARACTERS * (source[:, None] + target))
-    return costs
+def _backgrounds(
+    document: Document, other: Document, rough: Sequence[Step], settings: AlignmentSettings
+) -> NDArray[np.float64]:
+    """Return the background of 1 to s sentences that end at each node, (s, n + 1)."""
+    m = len(other.rows)
+    columns = path_columns(rough, len(document.rows), m).astype(np.int64)
+    backgrounds = []
+    for begin, end in blocks(len(columns), _NODES_AT_A_TIME):
+        runs = vectors_of_runs(document.vectors, np.arange(begin, end), settings.max_sentences)
+        low = max(columns[begin] - REACH, 0)
+        high = min(columns[end - 1] + REACH, m)
+        [nearby] = vectors_of_runs(other.vectors, np.arange(low, high) + 1, 1)
+        k = min(settings.neighbors, len(nearby))
+        nearest = np.partition(cosines_of(runs, nearby), -k)[..., -k:]
+        backgrounds.append(np.clip(nearest, *_NEIGHBORS).mean(axis=-1, dtype=np.float64))
+    return np.concatenate(backgrounds, axis=1)

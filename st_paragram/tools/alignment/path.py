@@ -27,7 +27,7 @@ REACH = 60
 _ROWS_AT_A_TIME = 128
 _GROUP = 4  # units of one level in a unit of the next
 _MOST_CELLS = 1_000_000  # source times target units of the coarsest level, which is searched whole
-_ROUGH_UNITS = 3  # maximum units of one side of a rough block
+_ROUGH_UNITS = 2  # maximum units of one side of a rough block
 # Cosine below which units are skipped: above that of unrelated units, which is about 0.
 _ROUGH_LEAST = 0.1
 
@@ -78,7 +78,7 @@ def band_around(middle: NDArray[np.float64], columns: int, reach: int = REACH) -
     return Band(np.clip(lows, 0, columns + 1 - width), width)
 
 
-def gains_in_band(gains: Callable[[slice, slice], Gains], band: Band) -> Iterator[Gains]:
+def gains_in_band(gains: Callable[[Nodes, Nodes], Gains], band: Band) -> Iterator[Gains]:
     """Yield the gains of blocks that end in each row but row 0, float64 (kinds, width).
 
     `gains` returns those of rows and columns, (kinds, rows, columns).
@@ -89,7 +89,8 @@ def gains_in_band(gains: Callable[[slice, slice], Gains], band: Band) -> Iterato
         # fewer rows where the band is steep
         steep = int(np.searchsorted(band.lows, first + 2 * _ROWS_AT_A_TIME, "right"))
         end = min(begin + _ROWS_AT_A_TIME, steep)
-        tile = gains(slice(begin, end), slice(first, int(band.lows[end - 1]) + band.width))
+        columns = np.arange(first, band.lows[end - 1] + band.width)
+        tile = gains(np.arange(begin, end), columns)
         for row, low in enumerate(band.lows[begin:end] - first):
             yield tile[:, row, low : low + band.width]
         begin = end
@@ -116,28 +117,20 @@ def best_path(
     lows, width = band
     moves = [*kinds, (1, 0)]
     skip_target = len(moves)
-    heights = np.array([height for height, _ in moves])
-    widths = np.array([across for _, across in moves])
+    heights, widths = np.array(moves).T
     places = np.arange(width)
     chosen = np.empty((len(lows), width), dtype=np.uint8)
-    # best values and first columns of the rows before, the last row first
-    before = np.full((heights.max(), width), -np.inf)
-    before[0] = 0
-    lows_before = np.zeros(heights.max(), np.int64)
-    lows_before[0] = lows[0]
-    reached = np.zeros((len(moves), width))
-    for row, (low, row_gains) in enumerate(zip(lows[1:], gains, strict=True), 1):
-        starts = places + (low - widths - lows_before[heights - 1])[:, None]
-        reached[:] = before[heights[:, None] - 1, np.clip(starts, 0, width - 1)]
-        reached[starts < 0] = -np.inf
+    best = np.zeros((len(lows), width))
+    for row, row_gains in enumerate(gains, 1):
+        rows = np.maximum(row - heights, 0)
+        starts = places + (lows[row] - widths - lows[rows])[:, None]
+        reached = best[rows[:, None], np.clip(starts, 0, width - 1)]
         reached[:-1] += row_gains
+        reached[starts < 0] = -np.inf
+        reached[row < heights] = -np.inf
         most = reached.max(axis=0)
-        best = np.maximum.accumulate(most)
-        chosen[row] = np.where(best > most, skip_target, reached.argmax(axis=0))
-        before[1:] = before[:-1]
-        before[0] = best
-        lows_before[1:] = lows_before[:-1]
-        lows_before[0] = low
+        best[row] = np.maximum.accumulate(most)
+        chosen[row] = np.where(best[row] > most, skip_target, reached.argmax(axis=0))
     steps = []
     row = len(lows) - 1
     column = columns
@@ -156,7 +149,10 @@ def best_path(
 
 
 def rough_path(source: Vectors, target: Vectors) -> list[Step]:
-    """Align n and m units, float32 (n, D) and (m, D), in blocks of up to four units."""
+    """Align n and m units, float32 (n, D) and (m, D), in blocks of up to three units.
+
+    The vector of a group is the sum of the vectors of its units.
+    """
     levels = [(source, target)]
     while len(source) * len(target) > _MOST_CELLS:
         source = np.add.reduceat(source, np.arange(0, len(source), _GROUP))
@@ -192,7 +188,7 @@ def path_columns(steps: Sequence[Step], n: int, m: int, group: int = 1) -> NDArr
 
 
 def _rough_gains(
-    source: Vectors, target: Vectors, means: tuple[Vectors, Vectors], rows: slice, columns: slice
+    source: Vectors, target: Vectors, means: tuple[Vectors, Vectors], rows: Nodes, columns: Nodes
 ) -> Gains:
     """Compute gains from cosines, without the mean that all units of a document share."""
     sources = vectors_of_runs(source, rows, _ROUGH_UNITS, mean=means[0])
@@ -204,27 +200,32 @@ def _rough_gains(
     return np.stack(tiles)
 
 
+def units_before(nodes: Nodes, size: int) -> Nodes:
+    """Return the numbers of the last to the `size`th last unit before each node, (size, nodes).
+
+    Before the first unit it is repeated: no block begins there.
+    """
+    return np.maximum(nodes - np.arange(1, size + 1)[:, None], 0)
+
+
 def vectors_of_runs(
-    vectors: Vectors, nodes: slice, size: int, mean: Vectors | float = 0.0
+    vectors: Vectors, nodes: Nodes, size: int, mean: Vectors | float = 0.0
 ) -> NDArray[np.float64]:
     """Return vectors of length 1 of 1 to `size` units that end at each node, (size, nodes, D).
 
-    The vector of several units is the sum of theirs. Units before the first do not matter.
+    The vector of several units is the sum of theirs.
 
     Args:
         vectors: Vectors of the units, float32 (n, D).
-        nodes: Range of nodes.
+        nodes: Numbers of the nodes.
         size: Maximum number of units.
         mean: Vector to subtract from each, (D,).
     """
-    runs = []
-    total = np.zeros((nodes.stop - nodes.start, vectors.shape[1]))
-    for back in range(1, size + 1):
-        rows = np.arange(nodes.start, nodes.stop) - back
-        total = total + (vectors[np.maximum(rows, 0)] - mean)
-        lengths = np.linalg.norm(total, axis=1, keepdims=True)
-        runs.append(total / np.maximum(lengths, 1e-9))
-    return np.stack(runs)
+    units = vectors[units_before(nodes, size)] - mean
+    sums = np.cumsum(units, axis=0, dtype=np.float64)
+    lengths = np.linalg.norm(sums, axis=-1, keepdims=True)
+    runs: NDArray[np.float64] = sums / np.maximum(lengths, 1e-9)
+    return runs
 
 
 def cosines_of(source: NDArray[np.float64], target: NDArray[np.float64]) -> Vectors:

@@ -13,12 +13,12 @@ from st_paragram.errors import MiningError
 from st_paragram.tools.alignment import align as module
 from st_paragram.tools.alignment import path
 from st_paragram.tools.alignment.align import Block, align
-from st_paragram.tools.alignment.path import kinds_of_blocks
 from st_paragram.tools.alignment.path import (
     Band,
     band_around,
     best_path,
     gains_in_band,
+    kinds_of_blocks,
     path_columns,
     rough_path,
 )
@@ -109,8 +109,8 @@ def test_gains_of_a_band_are_computed_in_small_parts():
     sizes = []
 
     def gains(rows, columns):
-        sizes.append((columns.stop - columns.start) * (rows.stop - rows.start))
-        return np.add.outer(1000 * np.arange(rows.start, rows.stop), np.r_[columns])[None]
+        sizes.append(len(rows) * len(columns))
+        return np.add.outer(1000 * rows, columns)[None]
 
     rows = list(gains_in_band(gains, Band(lows, 7)))
     assert max(sizes) < 128 * 300 and len(rows) == len(lows) - 1
@@ -130,8 +130,11 @@ def plain_gain(source, target, chosen, kind, i, j):
     """The gain of a block that ends at node (i, j), by the book, for lengths of equal scale."""
 
     def unit(sentences):
-        vector = BAG.encode([" ".join(sentences)])[0].astype(float)
-        return vector / np.linalg.norm(vector)
+        total = np.zeros(24)
+        for sentence in sentences:
+            [vector] = BAG.encode([sentence]).astype(float)
+            total += vector / np.linalg.norm(vector) * np.sqrt(len(sentence))
+        return total / np.linalg.norm(total)
 
     def background(side, others):
         cosines = sorted((float(unit([other]) @ unit(side)) for other in others), reverse=True)
