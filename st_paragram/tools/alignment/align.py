@@ -22,6 +22,7 @@ from st_paragram.core.formatting import counted
 from st_paragram.errors import MiningError
 from st_paragram.tools.alignment.gains import BlockGains, Document
 from st_paragram.tools.alignment.path import (
+    Steps,
     band_around,
     best_path,
     gains_in_band,
@@ -32,8 +33,6 @@ from st_paragram.tools.alignment.settings import AlignmentSettings
 from st_paragram.tools.neighbors.vectors import blocks
 
 _TEXTS_AT_A_TIME = 1 << 14
-
-RowPair = tuple[list[int], list[int]]
 
 
 @dataclass(frozen=True)
@@ -90,8 +89,8 @@ def align(
         if source_rows and target_rows:
             first = _embedded(source, source_rows, model)
             second = _embedded(target, target_rows, model)
-            pairs = _align(first, second, settings)
-            aligned = _scored(pairs, source, target, model=model)
+            steps = _path(first, second, settings)
+            aligned = _scored(steps, first, second, model=model)
         if settings.with_skipped:
             aligned = _with_skipped(aligned, source_rows, target_rows)
         result += aligned
@@ -124,45 +123,40 @@ def _sections(document: Sequence[str], boundary: str | None) -> list[list[int]]:
 
 def _embedded(document: Sequence[str], rows: Sequence[int], model: TextEncoder) -> Document:
     """Embed the sentences in which the model knows a token."""
-    sentences = [document[row] for row in rows]
-    vectors, is_known = unit_embeddings(model, sentences)
-    lengths = np.array([len(sentence) for sentence in sentences], np.float32)[is_known]
-    weighted = vectors[is_known]
-    weighted *= np.sqrt(lengths)[:, None]
-    ends = np.cumsum([0, *lengths.tolist()])
-    return Document(list(compress(rows, is_known)), weighted, ends)
+    embeddings = unit_embeddings(model, [document[row] for row in rows])
+    known_rows = list(compress(rows, embeddings.known))
+    sentences = [document[row] for row in known_rows]
+    lengths = [len(sentence) for sentence in sentences]
+    vectors = embeddings.vectors[embeddings.known]
+    vectors *= np.sqrt(lengths, dtype=np.float32)[:, None]
+    return Document(known_rows, sentences, vectors, np.cumsum([0, *lengths]))
 
 
-def _align(source: Document, target: Document, settings: AlignmentSettings) -> list[RowPair]:
-    """Return source and target rows of each block."""
+def _path(source: Document, target: Document, settings: AlignmentSettings) -> Steps:
+    n = len(source.rows)
     m = len(target.rows)
-    if not source.rows or not m:
-        return []
+    if not n or not m:
+        return np.empty((0, 4), np.int64)
     rough = rough_path(source.vectors, target.vectors)
     gains = BlockGains(source, target, rough, settings=settings)
-    band = band_around(path_columns(rough, len(source.rows), m), m)
-    aligned = []
-    for step in best_path(gains_in_band(gains, band), gains.kinds, band, columns=m):
-        source_rows = source.rows[step.source : step.source + step.height]
-        target_rows = target.rows[step.target : step.target + step.width]
-        aligned.append((source_rows, target_rows))
-    return aligned
+    band = band_around(path_columns(rough, n, m), m)
+    return best_path(gains_in_band(gains, band), gains.kinds, band, columns=m)
 
 
-def _scored(
-    pairs: Sequence[RowPair], source: Sequence[str], target: Sequence[str], model: TextEncoder
-) -> list[Block]:
-    """Make blocks of rows, with the cosines of the joined texts."""
+def _scored(steps: Steps, source: Document, target: Document, model: TextEncoder) -> list[Block]:
+    """Return the blocks of a path with the cosines of their joined sentences."""
     aligned: list[Block] = []
-    for begin, end in blocks(len(pairs), _TEXTS_AT_A_TIME):
-        part = pairs[begin:end]
-        sources = [" ".join(source[row] for row in rows) for rows, _ in part]
-        targets = [" ".join(target[row] for row in rows) for _, rows in part]
+    for begin, end in blocks(len(steps), _TEXTS_AT_A_TIME):
+        part = steps[begin:end].tolist()
+        sources = [" ".join(source.sentences[i : i + height]) for i, _, height, _ in part]
+        targets = [" ".join(target.sentences[j : j + width]) for _, j, _, width in part]
         first = unit_embeddings(model, sources).vectors
         second = unit_embeddings(model, targets).vectors
         scores = np.einsum("nd,nd->n", first, second, dtype=np.float64)
-        for (source_rows, target_rows), score in zip(part, scores.tolist(), strict=True):
-            aligned.append(Block(tuple(source_rows), tuple(target_rows), score))
+        for (i, j, height, width), score in zip(part, scores.tolist(), strict=True):
+            source_rows = tuple(source.rows[i : i + height])
+            target_rows = tuple(target.rows[j : j + width])
+            aligned.append(Block(source_rows, target_rows, score))
     return aligned
 
 

@@ -22,7 +22,6 @@ A skipped sentence costs `skip_cost`. So a block gains (a + b) skip_cost minus i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -32,7 +31,7 @@ from st_paragram.tools.alignment.path import (
     REACH,
     Gains,
     Nodes,
-    Step,
+    Steps,
     cosines_of,
     kinds_of_blocks,
     path_columns,
@@ -59,16 +58,18 @@ class Document(NamedTuple):
 
     Attributes:
         rows: Rows of the c sentences.
+        sentences: The c sentences.
         vectors: Their embeddings, each as long as the square root of its characters, float32
             (c, D).
-        ends: Characters up to the end of each, from 0, float64 (c + 1,).
+        ends: Characters up to the end of each, from 0, (c + 1,).
     """
 
     rows: list[int]
+    sentences: list[str]
     vectors: Vectors
-    ends: NDArray[np.float64]
+    ends: NDArray[np.int64]
 
-    def characters(self, nodes: Nodes, size: int) -> NDArray[np.float64]:
+    def characters(self, nodes: Nodes, size: int) -> NDArray[np.int64]:
         """Count the characters of 1 to `size` sentences that end at each node, (size, nodes)."""
         return self.ends[nodes] - self.ends[units_before(nodes, size)]
 
@@ -80,16 +81,16 @@ class BlockGains:
         self,
         source: Document,
         target: Document,
-        rough: Sequence[Step],
+        rough: Steps,
         settings: AlignmentSettings,
     ) -> None:
         """Use n and m sentences, at least one of each, and a rough path."""
         ratios = [1.0]
-        if rough:
-            first, second, height, width = np.array(rough).T
+        if len(rough):
+            first, second, height, width = rough.T
             characters = source.ends[first + height] - source.ends[first]
             ratios = (target.ends[second + width] - target.ends[second]) / characters
-        back = [Step(step.target, step.source, step.width, step.height) for step in rough]
+        back = rough[:, [1, 0, 3, 2]]
         self._scale = np.sqrt(np.median(ratios))
         self._source = source
         self._target = target
@@ -132,7 +133,7 @@ class BlockGains:
 
 
 def _backgrounds(
-    document: Document, other: Document, rough: Sequence[Step], settings: AlignmentSettings
+    document: Document, other: Document, rough: Steps, settings: AlignmentSettings
 ) -> NDArray[np.float64]:
     """Return the background of 1 to s sentences that end at each node, (s, n + 1)."""
     m = len(other.rows)

@@ -21,6 +21,8 @@ from st_paragram.tools.neighbors.results import Vectors
 
 Gains = NDArray[np.float64]
 Nodes = NDArray[np.int64]
+#: Blocks of a path, (blocks, 4): first source unit, first target unit, and numbers of both units.
+Steps = NDArray[np.int64]
 
 #: Columns of a band on each side of the rough path.
 REACH = 60
@@ -30,15 +32,6 @@ _MOST_CELLS = 1_000_000  # source times target units of the coarsest level, whic
 _ROUGH_UNITS = 2  # maximum units of one side of a rough block
 # Cosine below which units are skipped: above that of unrelated units, which is about 0.
 _ROUGH_LEAST = 0.1
-
-
-class Step(NamedTuple):
-    """A block: its first units, and its numbers of units."""
-
-    source: int
-    target: int
-    height: int
-    width: int
 
 
 def kinds_of_blocks(max_units: int) -> list[tuple[int, int]]:
@@ -98,7 +91,7 @@ def gains_in_band(gains: Callable[[Nodes, Nodes], Gains], band: Band) -> Iterato
 
 def best_path(
     gains: Iterable[Gains], kinds: Sequence[tuple[int, int]], band: Band, columns: int
-) -> list[Step]:
+) -> Steps:
     """Find the blocks with the highest total gain in a band, in order and without overlap.
 
     Skipping a unit gains nothing, so skipped target units are a running maximum over the columns,
@@ -144,11 +137,11 @@ def best_path(
         row -= height
         column -= across
         if across:
-            steps.append(Step(row, column, height, across))
-    return steps[::-1]
+            steps.append((row, column, height, across))
+    return np.array(steps[::-1], np.int64).reshape(-1, 4)
 
 
-def rough_path(source: Vectors, target: Vectors) -> list[Step]:
+def rough_path(source: Vectors, target: Vectors) -> Steps:
     """Align n and m units, float32 (n, D) and (m, D), in blocks of up to three units.
 
     The vector of a group is the sum of the vectors of its units.
@@ -158,7 +151,7 @@ def rough_path(source: Vectors, target: Vectors) -> list[Step]:
         source = np.add.reduceat(source, np.arange(0, len(source), _GROUP))
         target = np.add.reduceat(target, np.arange(0, len(target), _GROUP))
         levels.append((source, target))
-    steps: list[Step] = []
+    steps = np.empty((0, 4), np.int64)
     reach = len(target)
     for source, target in reversed(levels):
         columns = path_columns(steps, len(source), len(target), group=_GROUP)
@@ -170,7 +163,7 @@ def rough_path(source: Vectors, target: Vectors) -> list[Step]:
     return steps
 
 
-def path_columns(steps: Sequence[Step], n: int, m: int, group: int = 1) -> NDArray[np.float64]:
+def path_columns(steps: Steps, n: int, m: int, group: int = 1) -> NDArray[np.float64]:
     """Return the column of a path in each row, (n + 1,).
 
     Args:
@@ -179,12 +172,10 @@ def path_columns(steps: Sequence[Step], n: int, m: int, group: int = 1) -> NDArr
         m: Number of target units.
         group: Units in a group.
     """
-    rows = [0]
-    columns = [0]
-    for step in steps:
-        rows += [step.source * group, (step.source + step.height) * group]
-        columns += [step.target * group, (step.target + step.width) * group]
-    return np.interp(np.arange(n + 1), [*rows, n], [*columns, m])
+    firsts = group * steps[:, :2]
+    ends = firsts + group * steps[:, 2:]
+    rows, columns = np.hstack([firsts, ends]).reshape(-1, 2).T
+    return np.interp(np.arange(n + 1), [0, *rows, n], [0, *columns, m])
 
 
 def _rough_gains(

@@ -75,7 +75,7 @@ def plain_path(gain, n, m, kinds):
         kind = next(kind for kind in range(len(moves)) if value(i, j, kind) == best[i, j])
         height, width = moves[kind]
         i, j = i - height, j - width
-        steps += [(i, j, height, width)] if kind < len(kinds) else []
+        steps += [[i, j, height, width]] if kind < len(kinds) else []
     return steps[::-1]
 
 
@@ -88,7 +88,7 @@ def test_the_best_path_and_of_equally_good_ones_the_first_by_the_rule(data, n, m
     gains = gains.reshape(n, len(KINDS), m + 1)
     band = Band(np.zeros(n + 1, int), m + 1)
     steps = best_path(gains, KINDS, band, m)
-    assert steps == plain_path(lambda kind, i, j: gains[i - 1, kind, j], n, m, KINDS)
+    assert steps.tolist() == plain_path(lambda kind, i, j: gains[i - 1, kind, j], n, m, KINDS)
 
 
 def test_in_a_band_units_to_the_right_are_skipped():
@@ -97,11 +97,8 @@ def test_in_a_band_units_to_the_right_are_skipped():
     gains[0, 0, 1] = 1  # ends at node (1, 1)
     gains[1, 0, 1] = 1  # (2, 6), begins right of the band of row 1
     gains[2, 0, 1] = 1  # (3, 7)
-    assert best_path(gains, [(1, 1)], Band(lows, 2), 9) == [
-        (0, 0, 1, 1),
-        (1, 5, 1, 1),
-        (2, 6, 1, 1),
-    ]
+    steps = best_path(gains, [(1, 1)], Band(lows, 2), 9)
+    assert steps.tolist() == [[0, 0, 1, 1], [1, 5, 1, 1], [2, 6, 1, 1]]
 
 
 def test_gains_of_a_band_are_computed_in_small_parts():
@@ -252,7 +249,7 @@ def test_a_rough_path_finds_where_a_translation_begins(cells, monkeypatch):
 
 
 def test_the_path_between_groups_is_straight():
-    nodes = path_columns([path.Step(1, 2, 1, 1)], 8, 16, group=4)
+    nodes = path_columns(np.array([[1, 2, 1, 1]]), 8, 16, group=4)
     assert nodes.tolist() == [0, 2, 4, 6, 8, 9, 10, 11, 16]
 
 
