@@ -85,10 +85,10 @@ def align(
     target = list_of_texts(target)
     result: list[Block] = []
     for source_rows, target_rows in paired_sections(source, target, settings.boundary):
+        first = _embedded(source, source_rows, model)
+        second = _embedded(target, target_rows, model)
         aligned: list[Block] = []
-        if source_rows and target_rows:
-            first = _embedded(source, source_rows, model)
-            second = _embedded(target, target_rows, model)
+        if first.rows and second.rows:
             steps = _path(first, second, settings)
             aligned = _scored(steps, first, second, model=model)
         if settings.with_skipped:
@@ -135,8 +135,6 @@ def _embedded(document: Sequence[str], rows: Sequence[int], model: TextEncoder) 
 def _path(source: Document, target: Document, settings: AlignmentSettings) -> Steps:
     n = len(source.rows)
     m = len(target.rows)
-    if not n or not m:
-        return np.empty((0, 4), np.int64)
     rough = rough_path(source.vectors, target.vectors)
     gains = BlockGains(source, target, rough, settings=settings)
     band = band_around(path_columns(rough, n, m), m)

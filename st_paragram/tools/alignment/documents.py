@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -98,11 +99,14 @@ def align_documents(
         raise SettingsError(f"{output}: TMX has texts instead of indices; name a file .tsv")
     if split and not languages:
         raise SettingsError("--split needs the languages of both sides; give --pair CODE CODE")
-    of_source, of_target = languages if split and languages else ("", "")
+    codes = languages if split and languages else ("", "")
     output = Path(output)
     check_output(output, overwrite)
-    read_source = partial(_sentences, boundary=settings.boundary, language=of_source)
-    read_target = partial(_sentences, boundary=settings.boundary, language=of_target)
+
+    def read(*names: str) -> list[list[str]]:
+        documents = zip(names, codes, strict=True)
+        return [_sentences(name, settings.boundary, code) for name, code in documents]
+
     model_folder = find(model)
     encoder = load_encoder(model_folder)
     pairs = list(documents)
@@ -110,7 +114,7 @@ def align_documents(
     unknown = 0
     for source, target, place in pairs:
         with _named(place):
-            sides = [read_source(source), read_target(target)]
+            sides = read(source, target)
             paired_sections(*sides, boundary=settings.boundary)
         for side, sentences in enumerate(sides):
             texts = [text for text in sentences if text and text != settings.boundary]
@@ -119,12 +123,11 @@ def align_documents(
     key = digest(
         installed_version(),
         fingerprint(model_folder),
-        repr((settings, of_source, of_target, indices)),
+        repr((settings, codes, indices)),
     )
 
     def align_into(source: str, target: str, path: Path) -> None:
-        first = read_source(source)
-        second = read_target(target)
+        first, second = read(source, target)
         with path.open("wb") as file:
             for block in align(first, second, encoder, settings=settings):
                 sides = [_side(first, block.source, indices), _side(second, block.target, indices)]
@@ -161,16 +164,19 @@ def _sentences(name: str, boundary: str | None, language: str) -> list[str]:
         raise MiningError(f"{name}: not a regular file; name a document")
     check_plain(name, PLAIN_ONLY)
     sentences = [" ".join(line.split()) for line in read_lines(name)]
-    if not any(sentences):
+    if not set(sentences) - {"", boundary}:
         raise MiningError(
             f"{name}: empty; give a document with at least one sentence, or leave the pair out"
         )
     if not language:
         return sentences
+    code = re.match("([a-z]{2,3})([-_]|$)", language.lower())
+    if not code:
+        raise MiningError(f"unknown language {language!r}; --split needs codes such as de or fr")
     segment = require("sentencex", "split", "--split").segment
     parts: list[str] = []
     for line in sentences:
-        parts += [line] if line == boundary else map(str.strip, segment(language, line))
+        parts += [line] if line == boundary else map(str.strip, segment(code[1], line))
     return parts
 
 

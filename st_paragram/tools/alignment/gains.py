@@ -112,22 +112,20 @@ class BlockGains:
         t = self._target_backgrounds[:, target_nodes]
         x = self._source.characters(source_nodes, size)[..., None] * self._scale
         y = self._target.characters(target_nodes, size) / self._scale
-        distances = {}
         strays = {}
-        for a, b in self.kinds:
-            cosines = cosines_of(sources[a - 1], targets[b - 1])
-            distances[a, b] = (1 - cosines) / (2 - s[a - 1] - t[b - 1])
-            strays[a, b] = _STRAY * np.maximum(distances[a, b] - _STRAY_DISTANCE, 0)
         tiles = []
-        for a, b in self.kinds:
-            costs = (a + b) / 2 * distances[a, b] + _EXTRA * (a + b - 2)
+        for a, b in self.kinds:  # smaller blocks first
+            cosines = cosines_of(sources[a - 1], targets[b - 1])
+            distances = (1 - cosines) / (2 - s[a - 1] - t[b - 1])
+            strays[a, b] = _STRAY * np.maximum(distances - _STRAY_DISTANCE, 0)
+            costs = (a + b) / 2 * distances + _EXTRA * (a + b - 2)
             costs += (x[a - 1] - y[b - 1]) ** 2 / (_CHARACTERS * (x[a - 1] + y[b - 1]))
             if a > 1:  # the last and the first source sentence
                 costs += strays[1, b] + np.roll(strays[1, b], a - 1, axis=0)
             if b > 1:
                 costs += strays[a, 1] + np.roll(strays[a, 1], b - 1, axis=1)
             gains = (a + b) * self._settings.skip_cost - costs
-            gains[distances[a, b] > _MOST_DISTANCE] = -np.inf
+            gains[distances > _MOST_DISTANCE] = -np.inf
             tiles.append(gains[before:, before:])
         return np.stack(tiles)
 

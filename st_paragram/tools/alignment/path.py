@@ -27,9 +27,9 @@ Steps = NDArray[np.int64]
 #: Columns of a band on each side of the rough path.
 REACH = 60
 _ROWS_AT_A_TIME = 128
+_COLUMNS_AT_A_TIME = 256
 _GROUP = 4  # units of one level in a unit of the next
 _MOST_CELLS = 1_000_000  # source times target units of the coarsest level, which is searched whole
-_ROUGH_UNITS = 2  # maximum units of one side of a rough block
 # Cosine below which units are skipped: above that of unrelated units, which is about 0.
 _ROUGH_LEAST = 0.1
 
@@ -76,17 +76,15 @@ def gains_in_band(gains: Callable[[Nodes, Nodes], Gains], band: Band) -> Iterato
 
     `gains` returns those of rows and columns, (kinds, rows, columns).
     """
-    begin = 1
-    while begin < len(band.lows):
-        first = int(band.lows[begin])
-        # fewer rows where the band is steep
-        steep = int(np.searchsorted(band.lows, first + 2 * _ROWS_AT_A_TIME, "right"))
-        end = min(begin + _ROWS_AT_A_TIME, steep)
-        columns = np.arange(first, band.lows[end - 1] + band.width)
-        tile = gains(np.arange(begin, end), columns)
-        for row, low in enumerate(band.lows[begin:end] - first):
+    rows = np.arange(1, len(band.lows))
+    lows = band.lows[1:]
+    # fewer rows where the band is steep
+    parts = rows // _ROWS_AT_A_TIME + lows // _COLUMNS_AT_A_TIME
+    for part in np.split(rows, np.flatnonzero(np.diff(parts)) + 1):
+        columns = np.arange(band.lows[part[0]], band.lows[part[-1]] + band.width)
+        tile = gains(part, columns)
+        for row, low in enumerate(band.lows[part] - columns[0]):
             yield tile[:, row, low : low + band.width]
-        begin = end
 
 
 def best_path(
@@ -108,9 +106,9 @@ def best_path(
         columns: Number of target units, m.
     """
     lows, width = band
-    moves = [*kinds, (1, 0)]
-    skip_target = len(moves)
-    heights, widths = np.array(moves).T
+    moves = [*kinds, (1, 0), (0, 1)]
+    skip_target = len(moves) - 1
+    heights, widths = np.array(moves[:-1]).T
     places = np.arange(width)
     chosen = np.empty((len(lows), width), dtype=np.uint8)
     best = np.zeros((len(lows), width))
@@ -130,19 +128,16 @@ def best_path(
     while row and column:
         column = min(column, int(lows[row]) + width - 1)
         move = int(chosen[row, column - lows[row]])
-        if move == skip_target:
-            column -= 1
-            continue
         height, across = moves[move]
         row -= height
         column -= across
-        if across:
+        if height and across:
             steps.append((row, column, height, across))
     return np.array(steps[::-1], np.int64).reshape(-1, 4)
 
 
 def rough_path(source: Vectors, target: Vectors) -> Steps:
-    """Align n and m units, float32 (n, D) and (m, D), in blocks of up to three units.
+    """Align n and m units, float32 (n, D) and (m, D), one to one.
 
     The vector of a group is the sum of the vectors of its units.
     """
@@ -154,27 +149,20 @@ def rough_path(source: Vectors, target: Vectors) -> Steps:
     steps = np.empty((0, 4), np.int64)
     reach = len(target)
     for source, target in reversed(levels):
-        columns = path_columns(steps, len(source), len(target), group=_GROUP)
+        columns = path_columns(_GROUP * steps, len(source), len(target))
         band = band_around(columns, len(target), reach)
         means = (source.mean(axis=0), target.mean(axis=0))
         gains = gains_in_band(partial(_rough_gains, source, target, means), band)
-        steps = best_path(gains, kinds_of_blocks(_ROUGH_UNITS), band, columns=len(target))
+        steps = best_path(gains, [(1, 1)], band, columns=len(target))
         reach = REACH
     return steps
 
 
-def path_columns(steps: Steps, n: int, m: int, group: int = 1) -> NDArray[np.float64]:
-    """Return the column of a path in each row, (n + 1,).
-
-    Args:
-        steps: Blocks of the path, in groups of units.
-        n: Number of source units.
-        m: Number of target units.
-        group: Units in a group.
-    """
-    firsts = group * steps[:, :2]
-    ends = firsts + group * steps[:, 2:]
-    rows, columns = np.hstack([firsts, ends]).reshape(-1, 2).T
+def path_columns(steps: Steps, n: int, m: int) -> NDArray[np.float64]:
+    """Return the column of a path through n and m units in each row, (n + 1,)."""
+    starts = steps[:, :2]
+    ends = starts + steps[:, 2:]
+    rows, columns = np.hstack([starts, ends]).reshape(-1, 2).T
     return np.interp(np.arange(n + 1), [0, *rows, n], [0, *columns, m])
 
 
@@ -182,13 +170,9 @@ def _rough_gains(
     source: Vectors, target: Vectors, means: tuple[Vectors, Vectors], rows: Nodes, columns: Nodes
 ) -> Gains:
     """Compute gains from cosines, without the mean that all units of a document share."""
-    sources = vectors_of_runs(source, rows, _ROUGH_UNITS, mean=means[0])
-    targets = vectors_of_runs(target, columns, _ROUGH_UNITS, mean=means[1])
-    tiles = []
-    for height, width in kinds_of_blocks(_ROUGH_UNITS):
-        cosines = cosines_of(sources[height - 1], targets[width - 1])
-        tiles.append((height + width) * (cosines - _ROUGH_LEAST))
-    return np.stack(tiles)
+    [sources] = vectors_of_runs(source, rows, 1, mean=means[0])
+    [targets] = vectors_of_runs(target, columns, 1, mean=means[1])
+    return cosines_of(sources, targets)[None] - _ROUGH_LEAST
 
 
 def units_before(nodes: Nodes, size: int) -> Nodes:

@@ -37,6 +37,9 @@ class Bag:
                 row += _word(word)
         return rows
 
+    def get_embedding_dimension(self):
+        return 24
+
 
 @lru_cache
 def _word(word):
@@ -249,7 +252,7 @@ def test_a_rough_path_finds_where_a_translation_begins(cells, monkeypatch):
 
 
 def test_the_path_between_groups_is_straight():
-    nodes = path_columns(np.array([[1, 2, 1, 1]]), 8, 16, group=4)
+    nodes = path_columns(4 * np.array([[1, 2, 1, 1]]), 8, 16)
     assert nodes.tolist() == [0, 2, 4, 6, 8, 9, 10, 11, 16]
 
 
