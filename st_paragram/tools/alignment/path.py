@@ -28,6 +28,7 @@ Steps = NDArray[np.int64]
 REACH = 60
 _ROWS_AT_A_TIME = 128
 _COLUMNS_AT_A_TIME = 256
+_ROUGH_UNITS = 2  # maximum units of one side of a rough block
 _GROUP = 4  # units of one level in a unit of the next
 _MOST_CELLS = 1_000_000  # source times target units of the coarsest level, which is searched whole
 # Cosine below which units are skipped: above that of unrelated units, which is about 0.
@@ -137,7 +138,7 @@ def best_path(
 
 
 def rough_path(source: Vectors, target: Vectors) -> Steps:
-    """Align n and m units, float32 (n, D) and (m, D), one to one.
+    """Align n and m units, float32 (n, D) and (m, D), in blocks of up to three units.
 
     The vector of a group is the sum of the vectors of its units.
     """
@@ -153,7 +154,7 @@ def rough_path(source: Vectors, target: Vectors) -> Steps:
         band = band_around(columns, len(target), reach)
         means = (source.mean(axis=0), target.mean(axis=0))
         gains = gains_in_band(partial(_rough_gains, source, target, means), band)
-        steps = best_path(gains, [(1, 1)], band, columns=len(target))
+        steps = best_path(gains, kinds_of_blocks(_ROUGH_UNITS), band, columns=len(target))
         reach = REACH
     return steps
 
@@ -170,9 +171,13 @@ def _rough_gains(
     source: Vectors, target: Vectors, means: tuple[Vectors, Vectors], rows: Nodes, columns: Nodes
 ) -> Gains:
     """Compute gains from cosines, without the mean that all units of a document share."""
-    [sources] = vectors_of_runs(source, rows, 1, mean=means[0])
-    [targets] = vectors_of_runs(target, columns, 1, mean=means[1])
-    return cosines_of(sources, targets)[None] - _ROUGH_LEAST
+    sources = vectors_of_runs(source, rows, _ROUGH_UNITS, mean=means[0])
+    targets = vectors_of_runs(target, columns, _ROUGH_UNITS, mean=means[1])
+    tiles = []
+    for height, width in kinds_of_blocks(_ROUGH_UNITS):
+        cosines = cosines_of(sources[height - 1], targets[width - 1])
+        tiles.append((height + width) * (cosines - _ROUGH_LEAST))
+    return np.stack(tiles)
 
 
 def units_before(nodes: Nodes, size: int) -> Nodes:
