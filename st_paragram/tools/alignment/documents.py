@@ -114,9 +114,9 @@ def align_documents(
     unknown = 0
     for source, target, place in pairs:
         with _named(place):
-            sides = read(source, target)
-            paired_sections(*sides, boundary=settings.boundary)
-        for side, sentences in enumerate(sides):
+            first, second = read(source, target)
+            paired_sections(first, second, settings.boundary)
+        for side, sentences in enumerate([first, second]):
             texts = [text for text in sentences if text and text != settings.boundary]
             counts[side] += len(texts)
             unknown += len(texts) - int(known_texts(encoder, texts).sum())

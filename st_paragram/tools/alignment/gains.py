@@ -85,7 +85,7 @@ class BlockGains:
         settings: AlignmentSettings,
     ) -> None:
         """Use n and m sentences, at least one of each, and a rough path."""
-        ratios = [1.0]
+        ratios = np.ones(1)
         if len(rough):
             first, second, height, width = rough.T
             characters = source.ends[first + height] - source.ends[first]
@@ -133,7 +133,10 @@ class BlockGains:
 def _backgrounds(
     document: Document, other: Document, rough: Steps, settings: AlignmentSettings
 ) -> NDArray[np.float64]:
-    """Return the background of 1 to s sentences that end at each node, (s, n + 1)."""
+    """Return the backgrounds of 1 to s sentences that end at each node, (s, n + 1).
+
+    Those at node 0 mean nothing.
+    """
     m = len(other.rows)
     columns = path_columns(rough, len(document.rows), m).astype(np.int64)
     backgrounds = []

@@ -181,9 +181,9 @@ def _rough_gains(
 
 
 def units_before(nodes: Nodes, size: int) -> Nodes:
-    """Return the numbers of the last to the `size`th last unit before each node, (size, nodes).
+    """Return the number of the first of 1 to `size` units that end at each node, (size, nodes).
 
-    Before the first unit it is repeated: no block begins there.
+    Where there are fewer units, it is 0, and the result means nothing.
     """
     return np.maximum(nodes - np.arange(1, size + 1)[:, None], 0)
 
