@@ -104,8 +104,8 @@ def align_documents(
     check_output(output, overwrite)
 
     def read(*names: str) -> list[list[str]]:
-        documents = zip(names, codes, strict=True)
-        return [_sentences(name, settings.boundary, code) for name, code in documents]
+        sides = zip(names, codes, strict=True)
+        return [_sentences(name, settings.boundary, code) for name, code in sides]
 
     model_folder = find(model)
     encoder = load_encoder(model_folder)
@@ -146,9 +146,9 @@ def align_documents(
             with _named(place):
                 make(path, partial(align_into, source, target))
             for row in path.read_text("utf-8").split("\n")[:-1]:
-                score, first, second = row.split("\t")
-                count += bool(first and second)
-                writer.write(first, second, float(score))
+                score, source_text, target_text = row.split("\t")
+                count += bool(source_text and target_text)
+                writer.write(source_text, target_text, float(score))
     return DocumentReport(
         documents=len(pairs),
         source=counts[0],
