@@ -38,6 +38,8 @@ class OptionGroup(Protocol):
 
 #: Help of the argument MODEL.
 MODEL = "model directory, name or hub id, here or as --model NAME"
+# The hyphen before a region or a script in a code such as es-ES, es-419 or zh-Hant
+_REGION = re.compile(r"(?<=[a-z])-(?=([A-Z]{2}|\d{3}|[A-Z][a-z]{3})\b)")
 _COLUMN = "for a table (CSV, TSV, JSON lines or Parquet): name of the text column"
 
 
@@ -103,16 +105,33 @@ def add_language_options(parser: argparse.ArgumentParser, lang: str) -> None:
 
 
 def languages_from(arguments: argparse.Namespace) -> tuple[str, str]:
-    """Return the languages of both sides; several languages of a side are joined by hyphens."""
-    if arguments.pair:
-        return joined_sides(arguments.pair)
-    return both_sides(arguments.lang)
+    """Return the languages of both sides; several languages of a side are joined by hyphens.
+
+    A region such as that of es-ES or es-419 follows an underscore in the result.
+    """
+    sides = joined_sides(arguments.pair) if arguments.pair else both_sides(arguments.lang)
+    first, second = [_REGION.sub("_", side) for side in sides]
+    return first, second
 
 
 def add_pair_option(parser: OptionGroup) -> None:
     """Add `--pair`, for texts and outputs whose format names languages."""
     about = "languages of both sides, e.g. en es; required for TMX"
     parser.add_argument("--pair", nargs=2, metavar="CODE", help=about)
+
+
+def add_pairs_options(parser: OptionGroup) -> None:
+    """Add `--columns`, `--output` and `--overwrite` of a command that reads and writes pairs."""
+    columns = (
+        "for a table (CSV, JSON lines, Parquet, or TSV with a header): columns of the two"
+        " sentences, by name; numbers from 1 for a CSV or TSV without a header"
+    )
+    parser.add_argument(
+        "--columns", action="append", default=[], nargs=2, metavar="NAME", help=columns
+    )
+    output = "output file, tab-separated or .tmx (default, or `-`: standard output)"
+    parser.add_argument("--output", type=Path, metavar="FILE", help=output)
+    parser.add_argument("--overwrite", action="store_true", help="replace existing outputs")
 
 
 def name_of_languages(languages: tuple[str, str]) -> str:

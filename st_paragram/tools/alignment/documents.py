@@ -144,7 +144,7 @@ def align_documents(
             for row in path.read_text("utf-8").split("\n")[:-1]:
                 score, first, second = row.split("\t")
                 count += bool(first and second)
-                writer.write(first, second, float(score))
+                writer.write(first, second, score=float(score))
             for sentences in (read_source(source), read_target(target)):
                 texts = [text for text in sentences if text and text != settings.boundary]
                 known = known_texts(encoder, texts)

@@ -391,7 +391,7 @@ def _write(
             source = _texts(sides[0], block.source, with_ids)
             target = _texts(sides[-1], block.target, with_ids)
             for score, first, second in zip(block.scores.tolist(), source, target, strict=True):
-                writer.write(first, second, score)
+                writer.write(first, second, score=score)
 
 
 def _texts(side: Sentences, rows: NDArray[np.int64], with_ids: bool) -> list[str]:
