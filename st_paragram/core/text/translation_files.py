@@ -14,7 +14,6 @@ import re
 import zlib
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
-from itertools import islice
 from lzma import LZMAError
 from pathlib import Path
 from typing import IO, Any
@@ -30,14 +29,11 @@ _LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 _UNITS = ("tu", "trans-unit", "segment")
 # Inline elements whose content is text: highlighting and spans. Others hold codes.
 _WITH_TEXT = ("hi", "g", "mrk", "pc")
-_LANGUAGES_OF_XLIFF = {
-    "source": ("source-language", "srcLang"),
-    "target": ("target-language", "trgLang"),
-}
+# Elements of XLIFF, and the attributes with their languages in versions 1.2 and 2
+_XLIFF = (("source", "source-language", "srcLang"), ("target", "target-language", "trgLang"))
 _BREAKS = re.compile(r"\s*[\r\n\t]\s*")
 _MOST_LEVELS = 100
 _DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>\n'
-_END = "</body>\n</tmx>\n"
 _Pair = tuple[Element | None, Element | None]
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -52,15 +48,13 @@ def tmx_languages(output: str | Path, pair: Sequence[str] | None) -> tuple[str, 
 
     Outputs in other formats of translation tools, or in TMX without two languages, are refused.
     """
-    suffix = unpacked_suffix(str(output))
-    if suffix not in TRANSLATION_FILES:
+    name = str(output)
+    if not is_translation_file(name):
         return None
-    if suffix != ".tmx" or not str(output).lower().endswith(suffix):
-        raise SettingsError(f"{output}: cannot be written; name a file .tmx or .tsv")
+    if not name.lower().endswith(".tmx"):
+        raise SettingsError(f"{name}: cannot be written; name a file .tmx or .tsv")
     if not pair:
-        raise SettingsError(
-            f"{output}: TMX needs the languages of both sides; give --pair CODE CODE"
-        )
+        raise SettingsError(f"{name}: TMX needs the languages of both sides; give --pair CODE CODE")
     return pair[0], pair[1]
 
 
@@ -71,19 +65,16 @@ def read_units(path: str, languages: tuple[str, str]) -> Generator[tuple[str, st
     several texts of a unit in a language, the first is taken. A language that no unit has is
     refused at the end.
     """
-    seen: dict[str, None] = {}
-    missing = dict.fromkeys(languages)
+    seen: dict[str, Element] = {}
     for unit, parents in _units(path):
         segments = _segments(unit, parents)
-        seen.update(dict.fromkeys(segments))
+        seen.update(segments)
         pair = _pair(segments, languages)
-        for language, segment in zip(languages, pair, strict=True):
-            if segment is not None:
-                missing.pop(language, None)
         if pair != (None, None):
             yield _text(pair[0]), _text(pair[1])
+    missing = [language for language in languages if _in_language(seen, language) is None]
     if missing:
-        listed = one_line(", ".join(seen)) if seen else "none"
+        listed = one_line(", ".join(seen) or "none")
         raise TextError(
             f"{path}: no unit in {' or '.join(missing)} (its languages are {listed});"
             " give its languages by --lang, --pair or a prefix such as en-fr:FILE"
@@ -142,7 +133,7 @@ class TmxWriter(PairWriter):
 
     def close(self) -> None:
         """Write the end of the file."""
-        self._add(_END)
+        self._add("</body>\n</tmx>\n")
 
 
 class TmxEditor(PairWriter):
@@ -155,13 +146,15 @@ class TmxEditor(PairWriter):
         """Read the memory again, and write its header to a binary file."""
         super().__init__(file)
         self._pairs = self._copy_others(path, languages)
-        for _, (root, *_) in islice(_units(path), 1):
-            start = tostring(Element(root.tag, root.attrib), "unicode").removesuffix(" />")
-            self._add(f"{_DECLARATION}{start}>\n")
-            for child in root:
-                if _name(child) != "body":
-                    self._add(tostring(child, "unicode"))
-            self._add("<body>\n")
+        self._end = ""
+        for _, parents in _units(path):
+            body = parents[-1]
+            body[:] = []
+            body.text = "\n"
+            body.tail = None
+            beginning, _, self._end = tostring(parents[0], "unicode").rpartition("\n")
+            self._add(f"{_DECLARATION}{beginning}\n")
+            break
 
     def write(self, *texts: str, score: float | None = None) -> None:
         """Copy a unit; a segment with other words gets the text."""
@@ -180,7 +173,7 @@ class TmxEditor(PairWriter):
         """Copy the units at the end in other languages, and write the end of the file."""
         for _ in self._pairs:
             pass
-        self._add(_END)
+        self._add(f"{self._end}\n")
 
     def _copy_others(
         self, path: str, languages: tuple[str, str]
@@ -246,14 +239,14 @@ def _segments(unit: Element, parents: list[Element]) -> dict[str, Element]:
         segment = variant.find("{*}seg")
         if language and segment is not None:
             segments.setdefault(language, segment)
-    for name, attributes in _LANGUAGES_OF_XLIFF.items():
+    for name, attribute_of_1, attribute_of_2 in _XLIFF:
         segment = unit.find(f"{{*}}{name}")
         if segment is None:
             continue
-        language = segment.get(_LANGUAGE)
-        for parent in parents[::-1]:
-            for attribute in attributes:
-                language = language or parent.get(attribute)
+        language = None
+        for parent in parents:
+            language = parent.get(attribute_of_1) or parent.get(attribute_of_2) or language
+        language = segment.get(_LANGUAGE) or language
         if language:
             segments[language] = segment
     return segments

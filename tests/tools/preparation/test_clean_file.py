@@ -12,6 +12,7 @@ from st_paragram.core.encoding.models import load_encoder
 from st_paragram.core.model_directory.find import find
 from st_paragram.core.sample import held_out_pairs, sample_pairs
 from st_paragram.core.text.parallel import parse_source
+from st_paragram.core.text.translation_files import read_units
 from st_paragram.errors import SettingsError
 from st_paragram.tools.cleaning.config import Cleaning, Duplicates, named_cleaning
 from st_paragram.tools.preparation.clean_file import clean_file
@@ -115,7 +116,11 @@ def test_units_of_a_memory_stay_whole(tmp_path):
     del units[3]  # tuid 2
     head = ['<?xml version="1.0" encoding="UTF-8"?>', '<tmx version="1.4">']
     head.append('<header creationtool="x" srclang="en"><note>ours</note></header><body>')
-    assert lines == [*head, *units, "</body>", "</tmx>"]
+    assert lines == [*head, *units, "</body></tmx>"]
+    path.write_text(MEMORY.replace("<tmx ", '<tmx xmlns="urn:x" '))
+    lines, _, total = cleaned(path, as_tmx=True)
+    path.write_text("\n".join(lines))
+    assert len(list(read_units(str(path), ("en", "es")))) == total.kept == 2
 
 
 def test_rows_become_tmx(tmp_path):
