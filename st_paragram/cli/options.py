@@ -99,25 +99,27 @@ def model_folder(arguments: argparse.Namespace) -> Path:
 def add_language_options(parser: argparse.ArgumentParser, lang: str) -> None:
     """Add `--lang`, whose help is `lang`, and `--pair`; `languages_from` reads them."""
     group = parser.add_mutually_exclusive_group(required=True)
-    group.add_argument("--lang", metavar="CODE[-CODE...]", help=lang)
+    group.add_argument("--lang", type=_codes, metavar="CODE[-CODE...]", help=lang)
     about = "two languages instead, with or without English, e.g. fr de; repeatable"
-    group.add_argument("--pair", action="append", nargs=2, metavar="CODE", help=about)
+    group.add_argument("--pair", action="append", nargs=2, type=_codes, metavar="CODE", help=about)
+
+
+def _codes(codes: str) -> str:
+    """Return codes of languages with underscores before regions: es_ES for es-ES."""
+    return _REGION.sub("_", codes)
 
 
 def languages_from(arguments: argparse.Namespace) -> tuple[str, str]:
-    """Return the languages of both sides; several languages of a side are joined by hyphens.
-
-    A region such as that of es-ES or es-419 follows an underscore in the result.
-    """
-    sides = joined_sides(arguments.pair) if arguments.pair else both_sides(arguments.lang)
-    first, second = [_REGION.sub("_", side) for side in sides]
-    return first, second
+    """Return the languages of both sides; several languages of a side are joined by hyphens."""
+    if arguments.pair:
+        return joined_sides(arguments.pair)
+    return both_sides(arguments.lang)
 
 
 def add_pair_option(parser: OptionGroup) -> None:
     """Add `--pair`, for texts and outputs whose format names languages."""
     about = "languages of both sides, e.g. en es; required for TMX"
-    parser.add_argument("--pair", nargs=2, metavar="CODE", help=about)
+    parser.add_argument("--pair", nargs=2, type=_codes, metavar="CODE", help=about)
 
 
 def add_pairs_options(parser: OptionGroup) -> None:

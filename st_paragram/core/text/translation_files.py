@@ -284,7 +284,8 @@ def _in_language(segments: Mapping[str, Element], language: str) -> Element | No
     wanted = language.lower().replace("_", "-")
     for code, segment in segments.items():
         tag = code.lower().replace("_", "-")
-        if wanted in (tag, tag.partition("-")[0]) or tag == wanted.partition("-")[0]:
+        short, long = sorted((wanted, tag), key=len)
+        if f"{long}-".startswith(f"{short}-"):
             return segment
     return None
 
