@@ -122,7 +122,7 @@ class TmxWriter(PairWriter):
 
     def write(self, *texts: str, score: float | None = None) -> None:
         """Write a unit."""
-        if not all(texts):
+        if not all(texts[:2]):
             return
         prop = "" if score is None else f'<prop type="score">{score:.6f}</prop>'
         variants = ""

@@ -118,8 +118,10 @@ def test_units_of_a_memory_stay_whole(tmp_path):
     head.append('<tmx version="1.4">' + MEMORY.splitlines()[1].partition(">")[2])
     assert lines == [*head, *units, "</body></tmx>"]
     path.write_text(MEMORY.replace("<tmx ", '<tmx xmlns="urn:x" '))
-    lines, _, total = cleaned(path, as_tmx=True)
-    path.write_text("\n".join(lines))
+    lines, _, total = cleaned(path, "es-en:{}", as_tmx=True)
+    text = "\n".join(lines)
+    assert ">Bread &amp; water<" in text and ">Pan y <" in text  # only the first is repaired
+    path.write_text(text)
     assert len(list(read_units(str(path), ("en", "es")))) == total.kept == 2
 
 
