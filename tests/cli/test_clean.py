@@ -95,6 +95,7 @@ def test_pipes_of_memories_and_codes_with_regions(here, capsys):
     assert "pipe.tmx: is a pipe, but is read twice" in capsys.readouterr().err
     assert clean("pairs.tsv", "--lang", "es-419", "--output", "new.tmx") == 0
     assert clean("pairs.tsv", "--pair", "en", "es-419", "--output", "pair.tmx") == 0
+    assert clean("en-es_419:pairs.tsv", "--lang", "es-419", "--output", "prefix.tsv") == 0
     assert main(["score", "pairs.tsv", "--pair", "en", "es-419", "--output", "scored.tmx"]) == 0
     for name in ("new.tmx", "pair.tmx", "scored.tmx"):
         assert '<tuv xml:lang="es-419">' in (here / name).read_text()
