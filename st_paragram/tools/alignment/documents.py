@@ -148,7 +148,7 @@ def align_documents(
             for row in path.read_text("utf-8").split("\n")[:-1]:
                 score, source_text, target_text = row.split("\t")
                 count += bool(source_text and target_text)
-                writer.write(source_text, target_text, float(score))
+                writer.write(source_text, target_text, score=float(score))
     return DocumentReport(
         documents=len(pairs),
         source=counts[0],

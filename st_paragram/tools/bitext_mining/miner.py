@@ -390,4 +390,4 @@ def _write(
             source = sides[0].ids_or_texts(block.source)
             target = sides[-1].ids_or_texts(block.target)
             for score, first, second in zip(block.scores.tolist(), source, target, strict=True):
-                writer.write(first, second, score)
+                writer.write(first, second, score=score)
