@@ -112,14 +112,20 @@ def align_documents(
     pairs = list(documents)
     counts = [0, 0]
     unknown = 0
+    has_boundary = settings.boundary is None
     for source, target, place in pairs:
         with _named(place):
             first, second = read(source, target)
             paired_sections(first, second, settings.boundary)
         for side, sentences in enumerate([first, second]):
+            has_boundary = has_boundary or settings.boundary in sentences
             texts = [text for text in sentences if text and text != settings.boundary]
             counts[side] += len(texts)
             unknown += len(texts) - int(known_texts(encoder, texts).sum())
+    if not has_boundary:
+        raise MiningError(
+            f"no document has a line {settings.boundary!r}; correct it, or leave out --boundary"
+        )
     key = digest(
         installed_version(),
         fingerprint(model_folder),

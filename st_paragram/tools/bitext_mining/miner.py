@@ -182,6 +182,8 @@ def mine(
             "groups are of paraphrases by cosines; give one text (--paraphrase), the margin"
             " absolute, and a threshold such as 0.75"
         )
+    if settings.min_size > 2 and not settings.groups:
+        raise SettingsError(f"min_size is {settings.min_size}, which is of groups; add --groups")
     if any(columns) and settings.with_ids:
         raise SettingsError(
             "columns cannot be combined with ids; leave one out (ids are read only from plain text)"

@@ -106,6 +106,7 @@ def test_an_interrupted_run_goes_on(listed, tmp_path, monkeypatch):
             "boundary.txt\tb0.txt.gz\n",
             "row 1: .*boundary.txt: empty; give a document with at least",
         ),
+        ("a0.txt\tb0.txt.gz\n", "no document has a line '---'; correct it, or leave out --bound"),
     ],
 )
 def test_bad_lists_and_documents_are_refused_before_any_work(
