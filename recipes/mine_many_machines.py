@@ -18,9 +18,8 @@ from pathlib import Path
 from datatrove.executor import LocalPipelineExecutor, RayPipelineExecutor, SlurmPipelineExecutor
 from datatrove.pipeline.readers import ParquetReader
 
-import st_paragram
+from st_paragram import EmbedTexts, MiningSettings, distributed
 from st_paragram.cli.main import run_reporting_errors
-from st_paragram.tools.distributed.mining import make_mining_folder
 
 SIDES = ("source", "target")
 HOW = ("folder", "executor", "workers", "memory", "partition", "hours")  # do not change the results
@@ -42,7 +41,7 @@ def main() -> int:
     add("--index", default="auto", help="auto, or a faiss factory string")
     add("--executor", choices=("local", "slurm", "ray"), default="local", help="where tasks run")
     add("--tasks", type=int, default=8, help="number of files that each text is divided into")
-    add("--index-files", type=int, default=2, help="number of files of each index")
+    add("--index-files", type=int, default=2, help="number of parts that each text is indexed in")
     add("--workers", type=int, default=2, help="tasks at the same time")
     add("--memory", type=int, default=4, help="Slurm and Ray: GB per task")
     add("--partition", default="cpu", help="Slurm: partition")
@@ -50,11 +49,13 @@ def main() -> int:
     options = parser.parse_args()
     folder = options.folder
     run = {name: value for name, value in vars(options).items() if name not in HOW}
-    make_mining_folder(folder, run)  # refuses a folder with other files or other options
+    for side in SIDES:
+        run[f"{side} files"] = distributed.describe_files(run[side])
+    distributed.make_mining_folder(folder, run)  # refuses a folder of another run
     os.environ.setdefault("OMP_NUM_THREADS", "1")
 
     # Margin scores and the kind of index, as in mine_bitext.py.
-    settings = st_paragram.MiningSettings(
+    settings = MiningSettings(
         margin=options.margin,
         neighbors=options.neighbors,
         threshold=options.threshold,
@@ -67,31 +68,28 @@ def main() -> int:
     pipelines = {}
     for side in SIDES:
         reader = ParquetReader(getattr(options, side), text_key=options.text_key)
-        deal = st_paragram.DealTexts(folder, side, groups=options.tasks)
-        distinct = st_paragram.DistinctTexts(folder, side)
+        deal = distributed.DealTexts(folder, side, groups=options.tasks)
+        distinct = distributed.DistinctTexts(folder, side)
         vectors = str(folder / "vectors" / side)
-        embed = st_paragram.EmbedTexts(options.model, vectors, normalize=True, only_known=True)
+        embed = EmbedTexts(options.model, vectors, normalize=True, only_known=True)
         pipelines[f"deal-{side}"] = [reader, deal], options.tasks
         pipelines[f"embed-{side}"] = [distinct, embed], options.tasks
 
-    # An index per text: train it on a sample, then fill one file per task.
+    # Index each text in parts, and search all parts for each file of the other text. Then compare
+    # the cosines of neighbors with the means of both sentences.
     for side in SIDES:
-        pipelines[f"train-{side}"] = [st_paragram.TrainIndex(folder, side, settings)], 1
-        pipelines[f"add-{side}"] = [st_paragram.AddVectors(folder, side)], options.index_files
-
-    # Choose the search effort on a sample. Search all files of the other text's index with each
-    # file of sentences. Then compare the cosines of neighbors with the means of both sentences.
+        index = distributed.IndexVectors(folder, side, settings)
+        pipelines[f"index-{side}"] = [index], options.index_files
     for side in SIDES:
-        pipelines[f"tune-{side}"] = [st_paragram.TuneSearch(folder, side, settings)], 1
-        search = st_paragram.SearchVectors(folder, side, settings)
+        search = distributed.SearchVectors(folder, side, settings)
         pipelines[f"search-{side}"] = [search], options.tasks
     for side in SIDES:
-        score = st_paragram.ScorePairs(folder, side, settings)
+        score = distributed.ScorePairs(folder, side, settings)
         pipelines[f"score-{side}"] = [score], options.tasks
 
     # Keep each sentence in one pair, and write the texts.
-    pipelines["match"] = [st_paragram.MatchPairs(folder)], 1
-    pipelines["write"] = [st_paragram.WritePairs(folder)], options.tasks
+    pipelines["match"] = [distributed.MatchPairs(folder)], 1
+    pipelines["write"] = [distributed.WritePairs(folder)], options.tasks
 
     # Run them one after another. Slurm gets all jobs at once, and each waits for the one before.
     executor = None

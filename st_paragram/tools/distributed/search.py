@@ -1,34 +1,79 @@
-"""Two steps that search through all files of an index: choose the search effort, find neighbors."""
+"""Two steps that find neighbors: index one side in parts, and search all parts for the other."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import replace
 
+import faiss
 import numpy as np
+import pyarrow as pa
+from datatrove.utils.logging import logger
 
 from st_paragram.core.files import atomic
+from st_paragram.core.folders import temporary_folder
 from st_paragram.core.formatting import counted
 from st_paragram.errors import MiningError
-from st_paragram.tools.distributed.base import LOGGER
-from st_paragram.tools.distributed.index import write_index
-from st_paragram.tools.distributed.mining import FAISS, MiningStep, Numbers, trained_index
-from st_paragram.tools.neighbors.exact import exact
+from st_paragram.tools.distributed.mining import MiningStep, write_table
+from st_paragram.tools.neighbors.exact import nearest_by
+from st_paragram.tools.neighbors.inexact import Index, choose_index, find_effort
 from st_paragram.tools.neighbors.results import NONE, Neighbors, Vectors, united
+from st_paragram.tools.neighbors.settings import Size
 from st_paragram.tools.neighbors.vectors import blocks
 
 _SPARE = 28  # candidates in addition to the neighbors, as in `mine`
-_SEARCHED = 1 << 13  # queries searched at a time
-_SAMPLE = 500  # queries that are also searched exactly
-_EFFORTS = (4, 8, 16, 32, 64, 128, 256, 512)  # numbers of lists visited, as in `mine`
+_QUERIES = 1 << 13  # searched at a time
+
+
+class IndexVectors(MiningStep):
+    """Index the vectors of consecutive files of a side, as `mine` indexes parts of a text.
+
+    Each task makes one index, with the minimum search effort that finds enough of the nearest
+    neighbors of a sample of the other side. With few large indexes, a search takes less time and
+    more memory. Memory: the vectors and the index.
+
+    Args:
+        folder: Folder that all steps of mining share.
+        side: Side to index, `source` or `target`.
+        settings: Options of `mine`; `index`, `recall`, `neighbors` and `seed` are used.
+
+    Example:
+        >>> from st_paragram import MiningSettings
+        >>> from st_paragram.distributed import IndexVectors
+        >>> pipeline = [IndexVectors("mining", "source", MiningSettings(recall=0.99))]
+    """
+
+    name = "🔎 Index"
+
+    def run(self, data: None = None, rank: int = 0, world_size: int = 1) -> None:
+        """Write the index of a task."""
+        files = np.array_split(self.own.files(), world_size)[rank]
+        if not len(files):
+            return
+        vectors = self.own.vectors(files[0], files[-1])
+        first = self.other.files()[0]
+        queries = self.other.vectors(first, first)  # a random sample, since texts are dealt by hash
+        wanted = self.settings.index
+        factory = choose_index(wanted, len(self.other), len(vectors), dim=vectors.dim) or "Flat"
+        settings = replace(self.settings, memory=Size(1 << 40))  # not divided further
+        path = self.own.path("index", rank)
+        with temporary_folder(path) as folder:
+            index = Index(factory, vectors, folder, settings)
+            (written,) = folder.glob("*.faiss")
+            in_memory = faiss.read_index(str(written))  # a memory map cannot be written
+            index.parts = [(0, in_memory)]
+            effort = find_effort(queries, index, settings.neighbors, settings=settings)
+            with atomic(path) as file:
+                faiss.write_index(in_memory, faiss.PyCallbackIOWriter(file.write))
+        logger.info(f"{path}: {factory}, {effort}")
 
 
 class SearchVectors(MiningStep):
     """Find the neighbors of each sentence of a side on the other side.
 
-    For the sentences of a file, a task searches all files of the index, one after another. Then it
-    computes the cosines of the best candidates from their vectors, as `mine` does. Memory: the
-    queries of a file, and a file of the index or of vectors.
+    For the sentences of a file, a task searches all indexes, one after another. Then it computes
+    the cosines of the best candidates from their vectors, as `mine` does. Memory: the queries of a
+    file, and an index or the vectors of a file.
 
     Args:
         folder: Folder that all steps of mining share.
@@ -36,7 +81,8 @@ class SearchVectors(MiningStep):
         settings: Options of `mine`; `neighbors` is used.
 
     Example:
-        >>> from st_paragram import MiningSettings, SearchVectors
+        >>> from st_paragram import MiningSettings
+        >>> from st_paragram.distributed import SearchVectors
         >>> pipeline = [SearchVectors("mining", "source", MiningSettings(neighbors=4))]
     """
 
@@ -44,106 +90,41 @@ class SearchVectors(MiningStep):
 
     def run(self, data: None = None, rank: int = 0, world_size: int = 1) -> None:
         """Write the neighbors of the sentences of each file of a task."""
-        trained = FAISS.read_index(str(trained_index(self.folder, self.other_side)))
-        for file in range(rank, len(self.own.paths), world_size):
-            rows = self.own.vectors(file)
-            neighbors = self.search(rows.rows(0, len(rows)), trained)
-            with atomic(self.own.result("neighbors", file, ".npz")) as output:
-                np.savez(output, cosines=neighbors.similarities, numbers=neighbors.indices)
+        for file in self.own.files()[rank::world_size]:
+            vectors = self.own.vectors(file, file)
+            neighbors = self._neighbors(vectors.rows(0, len(vectors)))
+            cosines = neighbors.similarities.ravel()
+            numbers = neighbors.indices.ravel()
+            table = pa.table({"cosine": cosines, "number": numbers})
+            write_table(table, self.own.path("neighbors", file))
+            means = pa.table({"mean": neighbors.means})
+            write_table(means, self.own.path("means", file))
 
-    def search(self, queries: Vectors, trained: Any) -> Neighbors:
-        """Find the neighbors of queries, with the effort of a trained index."""
-        candidates = self.candidates(queries, trained)
-        cosines = self.cosines(queries, candidates)
-        order = np.lexsort((candidates, -cosines), axis=1)[:, : self.settings.neighbors]
-        return Neighbors(cosines, np.maximum(candidates, 0)).at(order)
-
-    def candidates(self, queries: Vectors, trained: Any) -> Numbers:
-        """Find the numbers of c sentences near each of n queries, -1 for none, (n, c)."""
-        count = min(self.settings.neighbors + _SPARE, len(self.other))
-        parts = self._candidates_of_files(queries, trained, count)
-        return united(parts, len(queries), count).indices
-
-    def cosines(self, queries: Vectors, candidates: Numbers) -> Vectors:
-        """Compute the cosines of n queries with candidates, (n, c)."""
+    def _neighbors(self, queries: Vectors) -> Neighbors:
+        k = min(self.settings.neighbors, len(self.other))
+        parts = self._candidates(queries, k + _SPARE)
+        candidates = united(parts, len(queries), k + _SPARE).indices
         cosines = np.full(candidates.shape, NONE, np.float32)
-        for file, places in self.other.places(candidates):
-            vectors = self.other.vectors(file)
-            rows = np.where(places, candidates - self.other.begins[file], -1)
-            cosines = np.where(places, vectors.cosines(queries, rows), cosines)
-        return cosines
+        for file in self.other.files():
+            begin, end = self.other.begins[file : file + 2]
+            is_here = (begin <= candidates) & (candidates < end)
+            rows = np.where(is_here, candidates - begin, -1)
+            vectors = self.other.vectors(file, file)
+            np.maximum(cosines, vectors.cosines(queries, rows), out=cosines)
+        return nearest_by(cosines, candidates, k)
 
-    def _candidates_of_files(
-        self, queries: Vectors, trained: Any, count: int
-    ) -> Iterator[tuple[int, Neighbors]]:
-        """Yield the candidates of blocks of queries in each file, as for `united`."""
-        is_ivf = isinstance(trained, FAISS.IndexIVF)
-        if is_ivf:  # all files have the same lists
-            list_scores, lists = trained.quantizer.search(queries, trained.nprobe)
+    def _candidates(self, queries: Vectors, count: int) -> Iterator[tuple[int, Neighbors]]:
+        """Yield the candidates of blocks of queries in each index, as for `united`."""
         indexed = 0
-        folder = self.folder / "index" / self.other_side
-        for path in sorted(folder.glob("*.faiss")):
-            index = FAISS.read_index(str(path), FAISS.IO_FLAG_MMAP)
-            if is_ivf:
-                index.nprobe = trained.nprobe
-            for begin, end in blocks(len(queries), _SEARCHED):
-                block = queries[begin:end]
-                if is_ivf:
-                    scores, rows = index.search_preassigned(
-                        block, count, lists[begin:end], list_scores[begin:end]
-                    )
-                else:
-                    scores, rows = index.search(block, count)
+        for path in self.other.paths("index"):
+            index = faiss.read_index(str(path), faiss.IO_FLAG_MMAP)
+            for begin, end in blocks(len(queries), _QUERIES):
+                scores, rows = index.search(queries[begin:end], count)
                 scores[rows < 0] = -np.inf
                 yield begin, Neighbors(scores, np.where(rows < 0, -1, rows + indexed))
             indexed += index.ntotal
         if indexed != len(self.other):
             raise MiningError(
-                f"{folder} has {counted(indexed, 'vector')}, but not those of all sentences; remove"
-                " the folder and run AddVectors again"
+                f"{counted(indexed, 'vector')} in {self.folder / 'index'}, but not those of all"
+                " sentences; remove the folder and run IndexVectors again"
             )
-
-
-class TuneSearch(SearchVectors):
-    """Set the minimum search effort that finds enough of the nearest neighbors. One task.
-
-    Some sentences are compared with all sentences of the other side, and searched with several
-    efforts. The log has the recall of each.
-
-    Args:
-        folder: Folder that all steps of mining share.
-        side: Side of the queries, `source` or `target`.
-        settings: Options of `mine`; `recall` and `neighbors` are used.
-
-    Example:
-        >>> from st_paragram import MiningSettings, TuneSearch
-        >>> pipeline = [TuneSearch("mining", "source", MiningSettings(recall=0.95))]
-    """
-
-    name = "🔎 Effort"
-
-    def run(self, data: None = None, rank: int = 0, world_size: int = 1) -> None:
-        """Write the trained index with the effort."""
-        path = trained_index(self.folder, self.other_side)
-        trained = FAISS.read_index(str(path))
-        if not isinstance(trained, FAISS.IndexIVF):
-            return
-        queries = self.own.first_vectors(_SAMPLE)
-        sample = queries.rows(0, min(_SAMPLE, len(queries)))
-        nearest = np.full(len(sample), NONE, np.float32)
-        for file in self.other.files:
-            best = exact(sample, self.other.vectors(file), 1)
-            nearest = np.maximum(nearest, best.similarities[:, 0])
-        candidates = []
-        for effort in _EFFORTS:
-            trained.nprobe = min(effort, trained.nlist)
-            candidates.append(self.candidates(sample, trained))
-        cosines = self.cosines(sample, np.concatenate(candidates, axis=1))
-        found = cosines.reshape(len(sample), len(_EFFORTS), -1).max(axis=2)
-        recalls = (found >= nearest[:, None]).mean(axis=0)
-        for effort, recall in zip(_EFFORTS, recalls, strict=True):
-            LOGGER.info(f"effort {effort} finds {recall:.1%} of nearest neighbors")
-        enough = np.flatnonzero(recalls >= self.settings.recall)
-        effort = _EFFORTS[enough[0] if len(enough) else -1]
-        trained.nprobe = min(effort, trained.nlist)
-        write_index(trained, path)

@@ -1,0 +1,21 @@
+"""The steps of mining translations with datatrove, under one name.
+
+Recipes/mine_many_machines.py shows their order.
+"""
+
+from st_paragram.tools.distributed.distinct import DealTexts, DistinctTexts
+from st_paragram.tools.distributed.join import MatchPairs, ScorePairs, WritePairs
+from st_paragram.tools.distributed.mining import describe_files, make_mining_folder
+from st_paragram.tools.distributed.search import IndexVectors, SearchVectors
+
+__all__ = [
+    "DealTexts",
+    "DistinctTexts",
+    "IndexVectors",
+    "MatchPairs",
+    "ScorePairs",
+    "SearchVectors",
+    "WritePairs",
+    "describe_files",
+    "make_mining_folder",
+]
