@@ -2,7 +2,7 @@ r"""Mine translations in texts that are too large for one machine, with datatrov
 
     python recipes/mine_many_machines.py --source en --target es --folder mining --tasks 8
     python recipes/mine_many_machines.py --source en --target es --folder /shared/mining \
-        --tasks 1000 --index-files 64 --workers 200 --executor slurm --memory 8 --hours 12
+        --tasks 1000 --workers 200 --executor slurm --memory 8 --hours 12
 
 `en` and `es` are folders of Parquet files with a column of sentences. The pairs are in the files
 `mining/mined/*.tsv`: `score TAB source TAB target`, best first. If a task fails or is killed, run
@@ -41,7 +41,6 @@ def main() -> int:
     add("--index", default="auto", help="auto, or a faiss factory string")
     add("--executor", choices=("local", "slurm", "ray"), default="local", help="where tasks run")
     add("--tasks", type=int, default=8, help="number of files that each text is divided into")
-    add("--index-files", type=int, default=2, help="number of parts that each text is indexed in")
     add("--workers", type=int, default=2, help="tasks at the same time")
     add("--memory", type=int, default=4, help="Slurm and Ray: GB per task")
     add("--partition", default="cpu", help="Slurm: partition")
@@ -75,11 +74,11 @@ def main() -> int:
         pipelines[f"deal-{side}"] = [reader, deal], options.tasks
         pipelines[f"embed-{side}"] = [distinct, embed], options.tasks
 
-    # Index each text in parts, and search all parts for each file of the other text. Then compare
-    # the cosines of neighbors with the means of both sentences.
+    # Index each file of sentences. Search all indexes of the other text for each file. Then
+    # compare the cosines of neighbors with the means of both sentences.
     for side in SIDES:
         index = distributed.IndexVectors(folder, side, settings)
-        pipelines[f"index-{side}"] = [index], options.index_files
+        pipelines[f"index-{side}"] = [index], options.tasks
     for side in SIDES:
         search = distributed.SearchVectors(folder, side, settings)
         pipelines[f"search-{side}"] = [search], options.tasks

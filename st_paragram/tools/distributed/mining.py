@@ -2,7 +2,8 @@
 
     texts/SIDE/*.parquet       texts in groups by hash (DealTexts)
     vectors/SIDE/*.parquet     distinct sentences and their embeddings (EmbedTexts)
-    index/SIDE/*.faiss         an index of the sentences of consecutive files (IndexVectors)
+    index/SIDE/*/*.faiss       index of each file, with its search effort in effort/SIDE/*.json
+                               (IndexVectors)
     neighbors/SIDE/*.parquet   neighbors of each sentence on the other side (SearchVectors)
     means/SIDE/*.parquet       mean cosine of each sentence with its neighbors (SearchVectors)
     pairs/SIDE/*.parquet       best pair of each sentence, best first (ScorePairs)
@@ -74,10 +75,9 @@ class Side:
         self._folder = folder
         self._name = name
 
-    def path(self, kind: str, number: int) -> Path:
+    def path(self, kind: str, number: int, suffix: str = ".parquet") -> Path:
         """Return the path of a file of a kind, such as `pairs`."""
-        suffix = "faiss" if kind == "index" else "parquet"
-        return self._folder / kind / self._name / f"{number:05d}.{suffix}"
+        return self._folder / kind / self._name / f"{number:05d}{suffix}"
 
     def paths(self, kind: str) -> list[Path]:
         """Return the paths of all files of a kind, in order."""
@@ -104,11 +104,11 @@ class Side:
         """Return the numbers of the files that are not empty."""
         return np.flatnonzero(np.diff(self.begins)).tolist()
 
-    def vectors(self, first: int, last: int) -> Rows:
-        """Read the vectors of consecutive files."""
-        paths = self.paths("vectors")[first : last + 1]
-        column = pq.read_table(paths, columns=["embedding"])["embedding"].combine_chunks()
-        return Rows([column.flatten().to_numpy().reshape(len(column), -1)])
+    def vectors(self, file: int) -> Rows:
+        """Read the vectors of a file."""
+        table = pq.read_table(self.path("vectors", file), columns=["embedding"])
+        numbers = table["embedding"].combine_chunks().flatten().to_numpy()
+        return Rows([numbers.reshape(len(table), -1)])
 
     def take(self, kind: str, name: str, numbers: pa.ChunkedArray) -> pa.ChunkedArray:
         """Read the values of a column for m sentences by number, (m,)."""

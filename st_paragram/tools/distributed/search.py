@@ -1,36 +1,24 @@
-"""Two steps that find neighbors: index one side in parts, and search all parts for the other."""
+"""Two steps that find neighbors: index each file of a side, and search in all files."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
-import faiss
-import numpy as np
 import pyarrow as pa
 from datatrove.utils.logging import logger
 
-from st_paragram.core.files import atomic
-from st_paragram.core.folders import temporary_folder
-from st_paragram.core.formatting import counted
-from st_paragram.errors import MiningError
-from st_paragram.tools.distributed.mining import MiningStep, write_table
-from st_paragram.tools.neighbors.exact import nearest_by
+from st_paragram.core.files import read_json, write_json
+from st_paragram.tools.bitext_mining.settings import MiningSettings
+from st_paragram.tools.distributed.mining import MiningStep, Side, write_table
 from st_paragram.tools.neighbors.inexact import Index, choose_index, find_effort
-from st_paragram.tools.neighbors.results import NONE, Neighbors, Vectors, united
-from st_paragram.tools.neighbors.settings import Size
-from st_paragram.tools.neighbors.vectors import blocks
-
-_SPARE = 28  # candidates in addition to the neighbors, as in `mine`
-_QUERIES = 1 << 13  # searched at a time
+from st_paragram.tools.neighbors.results import Neighbors, Vectors, united
 
 
 class IndexVectors(MiningStep):
-    """Index the vectors of consecutive files of a side, as `mine` indexes parts of a text.
+    """Index the vectors of each file of a side, as `mine` indexes parts of a text.
 
-    Each task makes one index, with the minimum search effort that finds enough of the nearest
-    neighbors of a sample of the other side. With few large indexes, a search takes less time and
-    more memory. Memory: the vectors and the index.
+    An index has the minimum search effort that finds enough of the nearest neighbors of a sample of
+    the other side. Memory: the vectors of a file and their index.
 
     Args:
         folder: Folder that all steps of mining share.
@@ -46,39 +34,25 @@ class IndexVectors(MiningStep):
     name = "🔎 Index"
 
     def run(self, data: None = None, rank: int = 0, world_size: int = 1) -> None:
-        """Write the index of a task."""
-        files = np.array_split(self.own.files(), world_size)[rank]
-        if not len(files):
-            return
-        vectors = self.own.vectors(files[0], files[-1])
-        first = self.other.files()[0]
-        queries = self.other.vectors(first, first)  # a random sample, since texts are dealt by hash
-        wanted = self.settings.index
-        factory = choose_index(wanted, len(self.other), len(vectors), dim=vectors.dim) or "Flat"
-        settings = replace(self.settings, memory=Size(1 << 40))  # not divided further
-        path = self.own.path("index", rank)
-        with temporary_folder(path) as folder:
-            index = Index(factory, vectors, folder, settings)
-            (written,) = folder.glob("*.faiss")
-            in_memory = faiss.read_index(str(written))  # a memory map cannot be written
-            index.parts = [(0, in_memory)]
-            effort = find_effort(queries, index, settings.neighbors, settings=settings)
-            with atomic(path) as file:
-                faiss.write_index(in_memory, faiss.PyCallbackIOWriter(file.write))
-        logger.info(f"{path}: {factory}, {effort}")
+        """Write the index of each file of a task."""
+        queries = self.other.vectors(self.other.files()[0])  # random, since texts are dealt by hash
+        for file in self.own.files()[rank::world_size]:
+            index = _index(self.own, file, self.other, settings=self.settings)
+            effort = find_effort(queries, index, self.settings.neighbors, settings=self.settings)
+            logger.info(f"{self.side}, file {file}: index {index.factory}, {effort}")
+            write_json(self.own.path("effort", file, ".json"), effort.effort)
 
 
 class SearchVectors(MiningStep):
     """Find the neighbors of each sentence of a side on the other side.
 
-    For the sentences of a file, a task searches all indexes, one after another. Then it computes
-    the cosines of the best candidates from their vectors, as `mine` does. Memory: the queries of a
-    file, and an index or the vectors of a file.
+    For the sentences of a file, a task searches all indexes of the other side, one after another.
+    Memory: the vectors of a file, and another file of vectors and its index.
 
     Args:
         folder: Folder that all steps of mining share.
         side: Side of the queries, `source` or `target`.
-        settings: Options of `mine`; `neighbors` is used.
+        settings: Options of `mine`, which must be those of `IndexVectors`.
 
     Example:
         >>> from st_paragram import MiningSettings
@@ -90,9 +64,11 @@ class SearchVectors(MiningStep):
 
     def run(self, data: None = None, rank: int = 0, world_size: int = 1) -> None:
         """Write the neighbors of the sentences of each file of a task."""
+        k = min(self.settings.neighbors, len(self.other))
         for file in self.own.files()[rank::world_size]:
-            vectors = self.own.vectors(file, file)
-            neighbors = self._neighbors(vectors.rows(0, len(vectors)))
+            vectors = self.own.vectors(file)
+            parts = self._parts(vectors.rows(0, len(vectors)), k)
+            neighbors = united(parts, len(vectors), k)
             cosines = neighbors.similarities.ravel()
             numbers = neighbors.indices.ravel()
             table = pa.table({"cosine": cosines, "number": numbers})
@@ -100,31 +76,19 @@ class SearchVectors(MiningStep):
             means = pa.table({"mean": neighbors.means})
             write_table(means, self.own.path("means", file))
 
-    def _neighbors(self, queries: Vectors) -> Neighbors:
-        k = min(self.settings.neighbors, len(self.other))
-        parts = self._candidates(queries, k + _SPARE)
-        candidates = united(parts, len(queries), k + _SPARE).indices
-        cosines = np.full(candidates.shape, NONE, np.float32)
+    def _parts(self, queries: Vectors, k: int) -> Iterator[tuple[int, Neighbors]]:
+        """Yield the neighbors of all queries in each file of the other side, as for `united`."""
         for file in self.other.files():
-            begin, end = self.other.begins[file : file + 2]
-            is_here = (begin <= candidates) & (candidates < end)
-            rows = np.where(is_here, candidates - begin, -1)
-            vectors = self.other.vectors(file, file)
-            np.maximum(cosines, vectors.cosines(queries, rows), out=cosines)
-        return nearest_by(cosines, candidates, k)
+            effort = read_json(self.other.path("effort", file, ".json"))
+            index = _index(self.other, file, self.own, settings=self.settings)
+            index.set_effort(effort)
+            part = index.search(queries, k)
+            yield 0, Neighbors(part.similarities, part.indices + self.other.begins[file])
 
-    def _candidates(self, queries: Vectors, count: int) -> Iterator[tuple[int, Neighbors]]:
-        """Yield the candidates of blocks of queries in each index, as for `united`."""
-        indexed = 0
-        for path in self.other.paths("index"):
-            index = faiss.read_index(str(path), faiss.IO_FLAG_MMAP)
-            for begin, end in blocks(len(queries), _QUERIES):
-                scores, rows = index.search(queries[begin:end], count)
-                scores[rows < 0] = -np.inf
-                yield begin, Neighbors(scores, np.where(rows < 0, -1, rows + indexed))
-            indexed += index.ntotal
-        if indexed != len(self.other):
-            raise MiningError(
-                f"{counted(indexed, 'vector')} in {self.folder / 'index'}, but not those of all"
-                " sentences; remove the folder and run IndexVectors again"
-            )
+
+def _index(side: Side, file: int, queries: Side, settings: MiningSettings) -> Index:
+    """Open the index of a file, or build it."""
+    vectors = side.vectors(file)
+    searches = len(queries) * len(side.files())  # all queries in all files
+    factory = choose_index(settings.index, searches, len(vectors), dim=vectors.dim)
+    return Index(factory or "Flat", vectors, side.path("index", file, ""), settings)

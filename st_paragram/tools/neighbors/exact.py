@@ -185,11 +185,7 @@ def ranked(queries: Vectors, corpus: Rows, rows: NDArray[np.int64], k: int) -> N
 
     Missing neighbors have cosine -1 and row 0.
     """
-    return nearest_by(corpus.cosines(queries, rows), rows, k)
-
-
-def nearest_by(cosines: Vectors, rows: NDArray[np.int64], k: int) -> Neighbors:
-    """Return the k nearest of given rows, (n, c), by their cosines, (n, c); see `ranked`."""
+    cosines = corpus.cosines(queries, rows)
     order = np.lexsort((rows, -cosines), axis=1)[:, :k]
     return Neighbors(cosines, np.maximum(rows, 0)).at(order)
 
