@@ -10,5 +10,4 @@ These steps share a folder, whose paths are in `mining`.
 
 from st_paragram.core.extras import require
 
-for package in ("datatrove", "faiss", "pyarrow"):
-    require(package, "distributed", "a pipeline of datatrove")
+require("datatrove", "distributed", "a pipeline of datatrove")

@@ -12,7 +12,6 @@ from datatrove.data import Document
 
 from st_paragram.core.files import atomic
 from st_paragram.core.text.words import has_two_letters
-from st_paragram.tools.distributed.base import text_of
 from st_paragram.tools.distributed.mining import MiningStep
 
 
@@ -26,7 +25,6 @@ class DealTexts(MiningStep):
         folder: Folder that all steps of mining share.
         side: `source` or `target`.
         groups: Number of groups, and maximum number of tasks of `DistinctTexts`.
-        key: Name of the text in the documents' metadata; None: the document's own text.
 
     Example:
         >>> from datatrove.pipeline.readers import ParquetReader
@@ -37,11 +35,10 @@ class DealTexts(MiningStep):
 
     name = "🗂 Groups by hash"
 
-    def __init__(self, folder: str | Path, side: str, groups: int, key: str | None = None) -> None:
+    def __init__(self, folder: str | Path, side: str, groups: int) -> None:
         """Check the side."""
         super().__init__(folder, side)
         self.groups = groups
-        self.key = key
 
     def run(
         self, data: Iterator[Document], rank: int = 0, world_size: int = 1
@@ -49,7 +46,7 @@ class DealTexts(MiningStep):
         """Write the groups of a task to a Parquet file, one row group each."""
         groups = [dict[str, None]() for _ in range(self.groups)]
         for document in data:
-            text = " ".join(text_of(document, self.key).split())
+            text = " ".join(document.text.split())
             if has_two_letters(text):
                 groups[zlib.crc32(text.encode()) % self.groups][text] = None
             yield document
@@ -88,6 +85,5 @@ class DistinctTexts(MiningStep):
             with pq.ParquetFile(path) as file:
                 groups = range(rank, file.num_row_groups, world_size)
                 texts.update(dict.fromkeys(file.read_row_groups(groups)["text"].to_pylist()))
-        self.stat_update("distinct texts", value=len(texts))
         for number, text in enumerate(texts):
             yield Document(text, f"{rank:05d}/{number}")

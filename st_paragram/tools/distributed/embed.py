@@ -80,7 +80,8 @@ class EmbedTexts(PipelineStep):
         table = ParquetTable(encoder, ("id", "text"))
         report = EmbeddingReport()
         name = f"{rank:05d}.parquet"
-        self._check_free(name, table)
+        if self.output.exists(name):
+            self._check_same_kind(name, table)
         with self.output.open(f"{name}.part", "wb") as file, table.writer(file) as writer:
             for documents in batched(data, _BATCH_TEXTS):
                 with self.track_time("batch"):
@@ -97,10 +98,8 @@ class EmbedTexts(PipelineStep):
         self.stat_update("blank", value=report.blank)
         self.stat_update("without a known token", value=report.unknown)
 
-    def _check_free(self, name: str, table: ParquetTable) -> None:
+    def _check_same_kind(self, name: str, table: ParquetTable) -> None:
         """Refuse to replace a file that no task of such a pipeline has written."""
-        if not self.output.exists(name):
-            return
         with self.output.open(name, "rb") as file:
             if not table.is_same_kind(file):
                 raise TextError(

@@ -11,14 +11,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from datatrove.utils.batching import batched
+from pyarrow.dataset import field
 
 from st_paragram.core.files import atomic
-from st_paragram.tools.bitext_mining.candidates import ScoredPairs, best_by_means, best_first
+from st_paragram.tools.bitext_mining.candidates import best_by_means
 from st_paragram.tools.distributed.mining import MiningStep, write_table
 from st_paragram.tools.neighbors.results import Neighbors
 
 _PAIRS = 1 << 20  # in a file of matches
 _STREAMED = 1 << 10  # pairs of a file in memory at a time
+_ORDER = [("score", "descending"), ("source", "ascending"), ("target", "ascending")]
 _Pair = dict[str, Any]
 
 
@@ -50,14 +52,10 @@ class ScorePairs(MiningStep):
             neighbors = Neighbors(cosines, numbers)
             others, scores = best_by_means(neighbors, means, self.settings.margin)
             own = np.arange(begin, end)
-            pairs = ScoredPairs(own, others, scores)
-            if self.side == "target":
-                pairs = ScoredPairs(others, own, scores)
+            pairs = pa.table({"score": scores, self.own.name: own, self.other.name: others})
             if self.settings.threshold is not None:
-                pairs = pairs.at(scores >= self.settings.threshold)
-            pairs = best_first(pairs)
-            table = pa.table(vars(pairs))
-            write_table(table, self.own.path("pairs", file))
+                pairs = pairs.filter(field("score") >= self.settings.threshold)
+            write_table(pairs.sort_by(_ORDER), self.own.path("pairs", file))
 
 
 class MatchPairs(MiningStep):
@@ -103,7 +101,7 @@ def _stream(path: Path) -> Iterator[_Pair]:
 
 
 def _best_first(pair: _Pair) -> tuple[float, int, int]:
-    return -pair["scores"], pair["source"], pair["target"]
+    return -pair["score"], pair["source"], pair["target"]
 
 
 class WritePairs(MiningStep):
@@ -128,7 +126,7 @@ class WritePairs(MiningStep):
             pairs = pq.read_table(path)
             source = self.own.take("vectors", "text", pairs["source"])
             target = self.other.take("vectors", "text", pairs["target"])
-            table = pa.table({"score": pairs["scores"], "source": source, "target": target})
+            table = pa.table({"score": pairs["score"], "source": source, "target": target})
             with atomic(self.folder / "mined" / f"{path.stem}.tsv") as file:
                 for pair in table.to_pylist():
                     row = f"{pair['score']:.6f}\t{pair['source']}\t{pair['target']}\n"

@@ -61,7 +61,6 @@ class MiningStep(PipelineStep):
                 " leave these options out"
             )
         self.folder = Path(folder)
-        self.side = side
         self.settings = settings
         self.own = Side(self.folder, side)
         self.other = Side(self.folder, SIDES[1 - SIDES.index(side)])
@@ -73,11 +72,11 @@ class Side:
     def __init__(self, folder: Path, name: str) -> None:
         """Use the folder of all steps."""
         self._folder = folder
-        self._name = name
+        self.name = name
 
     def path(self, kind: str, number: int, suffix: str = ".parquet") -> Path:
         """Return the path of a file of a kind, such as `pairs`."""
-        return self._folder / kind / self._name / f"{number:05d}{suffix}"
+        return self._folder / kind / self.name / f"{number:05d}{suffix}"
 
     def paths(self, kind: str) -> list[Path]:
         """Return the paths of all files of a kind, in order."""
@@ -91,8 +90,7 @@ class Side:
             begins.append(begins[-1] + pq.read_metadata(path).num_rows)
         if begins[-1] == 0:
             raise MiningError(
-                f"{self._folder / 'vectors' / self._name}: no sentences in {len(begins) - 1}"
-                " Parquet files; run EmbedTexts first"
+                f"{self._folder / 'vectors' / self.name}: no sentences; run EmbedTexts first"
             )
         return begins
 
@@ -126,9 +124,10 @@ def write_table(table: pa.Table, path: Path) -> None:
 
 def describe_files(folder: str) -> str:
     """Describe the files of a folder, so that changes are noticed: number, size and last change."""
-    files = get_datafolder(folder)
-    last = max(map(files.modified, files.list_files()), default="never")
-    return f"{len(files.list_files())} files of {files.du('')} bytes, changed {last}"
+    data = get_datafolder(folder)
+    paths = data.list_files()
+    last = max(map(data.modified, paths), default="never")
+    return f"{len(paths)} files of {data.du('')} bytes, changed {last}"
 
 
 def make_mining_folder(folder: Path, options: Mapping[str, object]) -> None:
@@ -142,12 +141,12 @@ def make_mining_folder(folder: Path, options: Mapping[str, object]) -> None:
     """
     make_own_folder(folder)
     path = folder / "options.json"
-    wanted = {name: str(value) for name, value in options.items()}
     if not path.is_file():
-        write_json(path, wanted)
-    made_with = read_json(path)
-    for name, value in wanted.items():
-        if made_with.get(name) != value:
+        write_json(path, options)
+    first_options = read_json(path)
+    for name, value in options.items():
+        first = first_options.get(name)
+        if first != value:
             raise SettingsError(
-                f"{folder}: made with {name} {made_with.get(name)}, not {value}; use a new folder"
+                f"{folder}: made with {name} {first}, not {value}; use a new folder"
             )

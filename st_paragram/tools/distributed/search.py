@@ -35,11 +35,13 @@ class IndexVectors(MiningStep):
 
     def run(self, data: None = None, rank: int = 0, world_size: int = 1) -> None:
         """Write the index of each file of a task."""
-        queries = self.other.vectors(self.other.files()[0])  # random, since texts are dealt by hash
+        first = self.other.files()[0]  # random sentences, since texts are dealt by hash
+        queries = self.other.vectors(first)
+        settings = self.settings
         for file in self.own.files()[rank::world_size]:
-            index = _index(self.own, file, self.other, settings=self.settings)
-            effort = find_effort(queries, index, self.settings.neighbors, settings=self.settings)
-            logger.info(f"{self.side}, file {file}: index {index.factory}, {effort}")
+            index = _index(self.own, file, self.other, settings=settings)
+            effort = find_effort(queries, index, settings.neighbors, settings=settings)
+            logger.info(f"{self.own.name}, file {file}: {index.factory}, {effort}")
             write_json(self.own.path("effort", file, ".json"), effort.effort)
 
 
@@ -79,9 +81,8 @@ class SearchVectors(MiningStep):
     def _parts(self, queries: Vectors, k: int) -> Iterator[tuple[int, Neighbors]]:
         """Yield the neighbors of all queries in each file of the other side, as for `united`."""
         for file in self.other.files():
-            effort = read_json(self.other.path("effort", file, ".json"))
             index = _index(self.other, file, self.own, settings=self.settings)
-            index.set_effort(effort)
+            index.set_effort(read_json(self.other.path("effort", file, ".json")))
             part = index.search(queries, k)
             yield 0, Neighbors(part.similarities, part.indices + self.other.begins[file])
 
