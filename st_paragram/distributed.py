@@ -1,6 +1,6 @@
-"""The steps of mining translations with datatrove, under one name.
+"""The steps of mining translations on many machines, with datatrove.
 
-Recipes/mine_many_machines.py shows their order.
+The recipe `mine_many_machines.py` shows their order.
 """
 
 from st_paragram.tools.distributed.distinct import DealTexts, DistinctTexts
