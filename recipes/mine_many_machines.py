@@ -7,7 +7,7 @@ r"""Mine translations in texts that are too large for one machine, with datatrov
 `en` and `es` are folders of Parquet files with a column of sentences. The pairs are in the files
 `mining/mined/*.tsv`: `score TAB source TAB target`, best first. If a task fails or is killed, run
 the command again: completed tasks are skipped. Use a new folder for other texts or options. All
-machines need st_paragram and the same paths. OMP_NUM_THREADS sets a task's threads (default 1).
+machines need st_paragram and the same paths.
 """
 
 import argparse
@@ -22,7 +22,8 @@ from st_paragram import EmbedTexts, MiningSettings, distributed
 from st_paragram.cli.main import run_reporting_errors
 
 SIDES = ("source", "target")
-HOW = ("folder", "executor", "workers", "memory", "partition", "hours")  # do not change the results
+#: Options that do not change the results.
+HOW = ("folder", "executor", "workers", "threads", "memory", "partition", "hours")
 
 
 def main() -> int:
@@ -40,9 +41,10 @@ def main() -> int:
     add("--recall", type=float, default=0.9, help="share of nearest neighbors to find")
     add("--index", default="auto", help="auto, or a faiss factory string")
     add("--executor", choices=("local", "slurm", "ray"), default="local", help="where tasks run")
-    add("--tasks", type=int, default=8, help="number of files that each text is divided into")
+    add("--tasks", type=int, default=8, help="files that each text is divided into")
     add("--workers", type=int, default=2, help="tasks at the same time")
-    add("--memory", type=int, default=4, help="Slurm and Ray: GB per task")
+    add("--threads", type=int, default=1, help="threads per task")
+    add("--memory", type=int, default=4, help="Slurm and Ray: GB per thread")
     add("--partition", default="cpu", help="Slurm: partition")
     add("--hours", type=int, default=4, help="Slurm: maximum time of a task")
     options = parser.parse_args()
@@ -51,7 +53,7 @@ def main() -> int:
     for side in SIDES:
         run[f"{side} files"] = distributed.describe_files(run[side])
     distributed.make_mining_folder(folder, run)  # refuses a folder of another run
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    os.environ["OMP_NUM_THREADS"] = str(options.threads)
 
     # Margin scores and the kind of index, as in mine_bitext.py.
     settings = MiningSettings(
@@ -91,16 +93,17 @@ def main() -> int:
     pipelines["write"] = [distributed.WritePairs(folder)], options.tasks
 
     # Run them one after another. Slurm gets all jobs at once, and each waits for the one before.
+    size = {"cpus_per_task": options.threads, "mem_per_cpu_gb": options.memory}
     executor = None
     for name, (pipeline, tasks) in pipelines.items():
         logs = f"{folder}/logs/{name}"
         shared = {"tasks": tasks, "workers": options.workers, "logging_dir": logs}
         if options.executor == "slurm":
-            limits = {"time": f"{options.hours}:00:00", "mem_per_cpu_gb": options.memory}
             place = {"partition": options.partition, "job_name": name, "depends": executor}
-            executor = SlurmPipelineExecutor(pipeline, **shared, **limits, **place)
+            time = f"{options.hours}:00:00"
+            executor = SlurmPipelineExecutor(pipeline, time=time, **shared, **size, **place)
         elif options.executor == "ray":
-            executor = RayPipelineExecutor(pipeline, **shared, mem_per_cpu_gb=options.memory)
+            executor = RayPipelineExecutor(pipeline, **shared, **size)
         else:
             executor = LocalPipelineExecutor(pipeline, **shared)
         executor.run()
