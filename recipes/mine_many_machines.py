@@ -23,7 +23,7 @@ from st_paragram.cli.main import run_reporting_errors
 
 SIDES = ("source", "target")
 #: Options that do not change the results.
-HOW = ("folder", "executor", "workers", "threads", "memory", "partition", "hours")
+HOW = ("folder", "executor", "workers", "threads", "partition", "hours")
 
 
 def main() -> int:
@@ -44,7 +44,7 @@ def main() -> int:
     add("--tasks", type=int, default=8, help="files that each text is divided into")
     add("--workers", type=int, default=2, help="tasks at the same time")
     add("--threads", type=int, default=1, help="threads per task")
-    add("--memory", type=int, default=4, help="Slurm and Ray: GB per thread")
+    add("--memory", type=int, default=4, help="GB for an index, and per thread on Slurm and Ray")
     add("--partition", default="cpu", help="Slurm: partition")
     add("--hours", type=int, default=4, help="Slurm: maximum time of a task")
     options = parser.parse_args()
@@ -62,6 +62,7 @@ def main() -> int:
         threshold=options.threshold,
         index=options.index,
         recall=options.recall,
+        memory=options.memory << 30,
     )
 
     # Group the texts by hash, so that equal texts meet in one task, which keeps one of them.
@@ -76,8 +77,8 @@ def main() -> int:
         pipelines[f"deal-{side}"] = [reader, deal], options.tasks
         pipelines[f"embed-{side}"] = [distinct, embed], options.tasks
 
-    # Index each file of sentences. Search all indexes of the other text for each file. Then
-    # compare the cosines of neighbors with the means of both sentences.
+    # Index the sentences in parts that fit into memory. Search all parts of the other text for
+    # each file. Then compare the cosines of neighbors with the means of both sentences.
     for side in SIDES:
         index = distributed.IndexVectors(folder, side, settings)
         pipelines[f"index-{side}"] = [index], options.tasks

@@ -2,7 +2,7 @@
 
     texts/SIDE/*.parquet       texts in groups by hash (DealTexts)
     vectors/SIDE/*.parquet     distinct sentences and their embeddings (EmbedTexts)
-    index/SIDE/*/*.faiss       index of each file, with its search effort in effort/SIDE/*.json
+    index/SIDE/*/*.faiss       index of each part, with its search effort in effort/SIDE/*.json
                                (IndexVectors)
     neighbors/SIDE/*.parquet   neighbors of each sentence on the other side (SearchVectors)
     means/SIDE/*.parquet       mean cosine of each sentence with its neighbors (SearchVectors)
@@ -15,7 +15,7 @@ A side is `source` or `target`. The sentences of a side are numbered in the orde
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
 
@@ -24,6 +24,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from datatrove.io import get_datafolder
 from datatrove.pipeline.base import PipelineStep
+from datatrove.utils.batching import batched
 from pyarrow.dataset import dataset
 
 from st_paragram.core.files import atomic, read_json, write_json
@@ -34,6 +35,7 @@ from st_paragram.tools.bitext_mining.settings import MiningSettings
 from st_paragram.tools.neighbors.vectors import Rows
 
 SIDES = ("source", "target")
+SENTENCE = 1 << 10  # bytes of a sentence in an index and in its vectors
 
 
 class MiningStep(PipelineStep):
@@ -102,9 +104,16 @@ class Side:
         """Return the numbers of the files that are not empty."""
         return np.flatnonzero(np.diff(self.begins)).tolist()
 
-    def vectors(self, file: int) -> Rows:
-        """Read the vectors of a file."""
-        table = pq.read_table(self.path("vectors", file), columns=["embedding"])
+    def parts(self, memory: int) -> list[list[int]]:
+        """Divide the files into parts: one file, or several that fit into memory."""
+        files = self.files()
+        size = len(files) * memory // (len(self) * SENTENCE)
+        return list(batched(files, max(1, size)))
+
+    def vectors(self, files: Iterable[int]) -> Rows:
+        """Read the vectors of files."""
+        paths = [self.path("vectors", file) for file in files]
+        table = pq.read_table(paths, columns=["embedding"])
         numbers = table["embedding"].combine_chunks().flatten().to_numpy()
         return Rows([numbers.reshape(len(table), -1)])
 

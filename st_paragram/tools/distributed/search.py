@@ -1,4 +1,4 @@
-"""Two steps that find neighbors: index each file of a side, and search in all files."""
+"""Two steps that find neighbors: index a side in parts, and search in all parts."""
 
 from __future__ import annotations
 
@@ -15,15 +15,17 @@ from st_paragram.tools.neighbors.results import Neighbors, Vectors, united
 
 
 class IndexVectors(MiningStep):
-    """Index the vectors of each file of a side, as `mine` indexes parts of a text.
+    """Index the vectors of a side in parts, as `mine` does.
 
-    An index has the minimum search effort that finds enough of the nearest neighbors of a sample of
-    the other side. Memory: the vectors of a file and their index.
+    A part is one file or several consecutive files, with about 1 KB of `memory` for each sentence.
+    Its index has the minimum search effort that finds enough of the nearest neighbors of a sample
+    of the other side. Memory: the vectors of a part and their index.
 
     Args:
         folder: Folder that all steps of mining share.
         side: Side to index, `source` or `target`.
-        settings: Options of `mine`; `index`, `recall`, `neighbors` and `seed` are used.
+        settings: Options of `mine`; `index`, `recall`, `neighbors`, `memory` and `seed` are
+            used.
 
     Example:
         >>> from st_paragram import MiningSettings
@@ -35,21 +37,21 @@ class IndexVectors(MiningStep):
 
     def run(self, data: None = None, rank: int = 0, world_size: int = 1) -> None:
         """Write the index of each file of a task."""
-        first = self.other.files()[0]  # random sentences, since texts are dealt by hash
-        queries = self.other.vectors(first)
         settings = self.settings
-        for file in self.own.files()[rank::world_size]:
-            index = _index(self.own, file, self.other, settings=settings)
+        # a file has random sentences, since texts are dealt by hash
+        queries = self.other.vectors(self.other.files()[:1])
+        for files in self.own.parts(settings.memory)[rank::world_size]:
+            index = _index(self.own, files, len(self.other), settings=settings)
             effort = find_effort(queries, index, settings.neighbors, settings=settings)
-            logger.info(f"{self.own.name}, file {file}: {index.factory}, {effort}")
-            write_json(self.own.path("effort", file, ".json"), effort.effort)
+            logger.info(f"{self.own.name}, {len(files)} files: {index.factory}, {effort}")
+            write_json(self.own.path("effort", files[0], ".json"), effort.effort)
 
 
 class SearchVectors(MiningStep):
     """Find the neighbors of each sentence of a side on the other side.
 
     For the sentences of a file, a task searches all indexes of the other side, one after another.
-    Memory: the vectors of a file, and another file of vectors and its index.
+    Memory: the vectors of a file, and those of a part with their index.
 
     Args:
         folder: Folder that all steps of mining share.
@@ -68,7 +70,7 @@ class SearchVectors(MiningStep):
         """Write the neighbors of the sentences of each file of a task."""
         k = min(self.settings.neighbors, len(self.other))
         for file in self.own.files()[rank::world_size]:
-            vectors = self.own.vectors(file)
+            vectors = self.own.vectors([file])
             parts = self._parts(vectors.rows(0, len(vectors)), k)
             neighbors = united(parts, len(vectors), k)
             cosines = neighbors.similarities.ravel()
@@ -79,17 +81,17 @@ class SearchVectors(MiningStep):
             write_table(means, self.own.path("means", file))
 
     def _parts(self, queries: Vectors, k: int) -> Iterator[tuple[int, Neighbors]]:
-        """Yield the neighbors of all queries in each file of the other side, as for `united`."""
-        for file in self.other.files():
-            index = _index(self.other, file, self.own, settings=self.settings)
-            index.set_effort(read_json(self.other.path("effort", file, ".json")))
+        """Yield the neighbors of all queries in each part of the other side, as for `united`."""
+        for files in self.other.parts(self.settings.memory):
+            index = _index(self.other, files, len(self.own), settings=self.settings)
+            index.set_effort(read_json(self.other.path("effort", files[0], ".json")))
             part = index.search(queries, k)
-            yield 0, Neighbors(part.similarities, part.indices + self.other.begins[file])
+            yield 0, Neighbors(part.similarities, part.indices + self.other.begins[files[0]])
 
 
-def _index(side: Side, file: int, queries: Side, settings: MiningSettings) -> Index:
-    """Open the index of a file, or build it."""
-    vectors = side.vectors(file)
-    searches = len(queries) * len(side.files())  # all queries in all files
+def _index(side: Side, files: list[int], queries: int, settings: MiningSettings) -> Index:
+    """Open the index of a part, which is searched for a number of queries, or build it."""
+    vectors = side.vectors(files)
+    searches = queries * len(side) // len(vectors)  # in all parts
     factory = choose_index(settings.index, searches, len(vectors), dim=vectors.dim)
-    return Index(factory or "Flat", vectors, side.path("index", file, ""), settings)
+    return Index(factory or "Flat", vectors, side.path("index", files[0], ""), settings)

@@ -24,6 +24,7 @@ from st_paragram.core.sample import sample_pairs
 from st_paragram.errors import MiningError, ParagramError, SettingsError
 from st_paragram.tools.bitext_mining.candidates import candidate_pairs
 from st_paragram.tools.bitext_mining.margin import Margin
+from st_paragram.tools.distributed import mining
 from st_paragram.tools.distributed.mining import (
     SIDES,
     Side,
@@ -82,6 +83,11 @@ def folder(vectors: Path, tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.fixture
+def parts_of_one_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mining, "SENTENCE", 1 << 40)
+
+
 def mined(folder: Path, settings: MiningSettings) -> list[tuple[float, str, str]]:
     """Run all steps from the embeddings on, and return the pairs."""
     for side in SIDES:
@@ -131,7 +137,7 @@ def test_sentences_are_distinct_and_known(vectors: Path, texts: dict[str, list[s
     ],
 )
 def test_pairs_are_those_of_mine(
-    folder: Path, texts: dict[str, list[str]], settings: MiningSettings
+    folder: Path, texts: dict[str, list[str]], settings: MiningSettings, parts_of_one_file: None
 ) -> None:
     for side in SIDES:
         (folder / side).write_text("\n".join(texts[side]) + "\n", encoding="utf-8")
@@ -208,8 +214,10 @@ def test_scores_and_matches_are_those_of_candidate_pairs(tmp_path: Path, margin:
     assert written[0][1] == f"source {file} {source - (5 if file else 0)}"
 
 
-def test_the_search_effort_is_the_first_with_enough_recall(folder: Path) -> None:
-    queries = Side(folder, "source").vectors(0)
+def test_the_search_effort_is_the_first_with_enough_recall(
+    folder: Path, parts_of_one_file: None
+) -> None:
+    queries = Side(folder, "source").vectors([0])
     sample = queries.rows(0, len(queries))
     target = Side(folder, "target")
     for recall in (0.5, 0.9, 1):
@@ -219,7 +227,7 @@ def test_the_search_effort_is_the_first_with_enough_recall(folder: Path) -> None
         (tmp / "vectors").symlink_to(folder / "vectors")
         run(distributed.IndexVectors(tmp, "target", settings), tasks=2)
         for file in target.files():
-            corpus = target.vectors(file)
+            corpus = target.vectors([file])
             (path,) = (tmp / f"index/target/0000{file}").glob("*.faiss")
             index: Any = faiss.read_index(str(path))
             assert index.ntotal == len(corpus)
@@ -233,7 +241,7 @@ def test_the_search_effort_is_the_first_with_enough_recall(folder: Path) -> None
             assert effort == 4 or recalls[effort // 2] < recall
 
 
-def test_a_failed_task_is_done_again(folder: Path) -> None:
+def test_a_failed_task_is_done_again(folder: Path, parts_of_one_file: None) -> None:
     path = folder / "effort/target"
     (path / "00001.json").mkdir(parents=True)  # this task cannot write
 
@@ -261,6 +269,18 @@ def test_mistakes(folder: Path, tmp_path: Path) -> None:
         distributed.ScorePairs(folder, settings=MiningSettings(paraphrase=True))
     with pytest.raises(MiningError, match="no sentences; run EmbedTexts first"):
         run(distributed.IndexVectors(tmp_path / "nothing"), tasks=1)
+
+
+def test_parts_have_as_many_files_as_fit_into_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_side(tmp_path, "source", [5, 0, 5, 5, 5])
+    side = Side(tmp_path, "source")
+    monkeypatch.setattr(mining, "SENTENCE", 10)
+    assert side.parts(10) == [[0], [2], [3], [4]]
+    assert side.parts(100) == [[0, 2], [3, 4]]
+    assert side.parts(199) == [[0, 2, 3], [4]]
+    assert len(side.vectors([2, 3])) == 10
 
 
 def test_changed_texts_are_described_otherwise(tmp_path: Path) -> None:
