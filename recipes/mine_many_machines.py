@@ -16,6 +16,7 @@ import sys
 from pathlib import Path
 
 from datatrove.executor import LocalPipelineExecutor, RayPipelineExecutor, SlurmPipelineExecutor
+from datatrove.io import get_datafolder
 from datatrove.pipeline.readers import ParquetReader
 
 from st_paragram import EmbedTexts, MiningSettings, distributed
@@ -51,7 +52,9 @@ def main() -> int:
     folder = options.folder
     run = {name: value for name, value in vars(options).items() if name not in HOW}
     for side in SIDES:
-        run[f"{side} files"] = distributed.describe_files(run[side])
+        files = get_datafolder(run[side])
+        changed = max(map(files.modified, files.list_files()))
+        run[f"{side} files"] = f"{files.du('')} bytes, changed {changed}"
     distributed.make_mining_folder(folder, run)  # refuses a folder of another run
     os.environ["OMP_NUM_THREADS"] = str(options.threads)
 

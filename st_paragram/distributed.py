@@ -5,7 +5,7 @@ The recipe `mine_many_machines.py` shows their order.
 
 from st_paragram.tools.distributed.distinct import DealTexts, DistinctTexts
 from st_paragram.tools.distributed.join import MatchPairs, ScorePairs, WritePairs
-from st_paragram.tools.distributed.mining import describe_files, make_mining_folder
+from st_paragram.tools.distributed.mining import make_mining_folder
 from st_paragram.tools.distributed.search import IndexVectors, SearchVectors
 
 __all__ = [
@@ -16,6 +16,5 @@ __all__ = [
     "ScorePairs",
     "SearchVectors",
     "WritePairs",
-    "describe_files",
     "make_mining_folder",
 ]

@@ -174,7 +174,7 @@ def test_mine_many_machines(folder, capsys):
     os.utime("en/0.parquet", (0, 0))
     os.utime("en/1.parquet", (0, 0))
     assert recipe("mine_many_machines", *arguments, "--tasks", "2") == 1  # other texts
-    assert "made with source files 2 files of" in capsys.readouterr().err
+    assert "made with source files" in capsys.readouterr().err
     command = ["mine", *arguments[:2], "--source", "a.en", "--target", "a.es"]
     assert main([*command, "--model", "p-sp-mini", "--output", "command.tsv"]) == 0
     mined = [path.read_text(encoding="utf-8") for path in sorted(Path("mining/mined").iterdir())]

@@ -82,8 +82,9 @@ class DistinctTexts(MiningStep):
         """Yield the texts of a task."""
         texts = dict[str, None]()
         for path in self.own.paths("texts"):
-            with pq.ParquetFile(path) as file:
-                groups = range(rank, file.num_row_groups, world_size)
-                texts.update(dict.fromkeys(file.read_row_groups(groups)["text"].to_pylist()))
+            file = pq.ParquetFile(path)
+            groups = range(rank, file.num_row_groups, world_size)
+            column = file.read_row_groups(groups)["text"]
+            texts.update(dict.fromkeys(column.to_pylist()))
         for number, text in enumerate(texts):
             yield Document(text, f"{rank:05d}/{number}")

@@ -81,27 +81,23 @@ class EmbedTexts(PipelineStep):
         report = EmbeddingReport()
         name = f"{rank:05d}.parquet"
         if self.output.exists(name):
-            self._check_same_kind(name, table)
+            with self.output.open(name, "rb") as file:
+                is_own = table.is_same_kind(file)
+            if not is_own:
+                raise TextError(
+                    f"{self.output.path}/{name} exists and has no embeddings; choose another folder"
+                )
         with self.output.open(f"{name}.part", "wb") as file, table.writer(file) as writer:
             for documents in batched(data, _BATCH_TEXTS):
-                with self.track_time("batch"):
-                    texts = [text_of(document, self.key) for document in documents]
-                    if self.only_known:
-                        known = known_texts(model, texts)
-                        texts = list(compress(texts, known))
-                        documents = list(compress(documents, known))
-                    ids = [document.id for document in documents]
-                    rows = encoder.rows(texts, f"task {rank}", report)
-                    writer.write(table.record_batch(rows, ids, texts))
+                texts = [text_of(document, self.key) for document in documents]
+                if self.only_known:
+                    known = known_texts(model, texts)
+                    texts = list(compress(texts, known))
+                    documents = list(compress(documents, known))
+                ids = [document.id for document in documents]
+                rows = encoder.rows(texts, f"task {rank}", report)
+                writer.write(table.record_batch(rows, ids, texts))
                 yield from documents
         self.output.mv(f"{name}.part", name)
         self.stat_update("blank", value=report.blank)
         self.stat_update("without a known token", value=report.unknown)
-
-    def _check_same_kind(self, name: str, table: ParquetTable) -> None:
-        """Refuse to replace a file that no task of such a pipeline has written."""
-        with self.output.open(name, "rb") as file:
-            if not table.is_same_kind(file):
-                raise TextError(
-                    f"{self.output.path}/{name} exists and has no embeddings; choose another folder"
-                )

@@ -11,16 +11,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from datatrove.utils.batching import batched
-from pyarrow.dataset import field
 
 from st_paragram.core.files import atomic
-from st_paragram.tools.bitext_mining.candidates import best_by_means
+from st_paragram.tools.bitext_mining.candidates import ScoredPairs, best_by_means, best_first
 from st_paragram.tools.distributed.mining import MiningStep, write_table
 from st_paragram.tools.neighbors.results import Neighbors
 
 _PAIRS = 1 << 20  # in a file of matches
 _STREAMED = 1 << 10  # pairs of a file in memory at a time
-_ORDER = [("score", "descending"), ("source", "ascending"), ("target", "ascending")]
 _Pair = dict[str, Any]
 
 
@@ -52,10 +50,12 @@ class ScorePairs(MiningStep):
             neighbors = Neighbors(cosines, numbers)
             others, scores = best_by_means(neighbors, means, self.settings.margin)
             own = np.arange(begin, end)
-            pairs = pa.table({"score": scores, self.own.name: own, self.other.name: others})
+            pairs = ScoredPairs(own, others, scores)
+            if self.own.name == "target":
+                pairs = ScoredPairs(others, own, scores)
             if self.settings.threshold is not None:
-                pairs = pairs.filter(field("score") >= self.settings.threshold)
-            write_table(pairs.sort_by(_ORDER), self.own.path("pairs", file))
+                pairs = pairs.at(scores >= self.settings.threshold)
+            write_table(vars(best_first(pairs)), self.own.path("pairs", file))
 
 
 class MatchPairs(MiningStep):
@@ -95,13 +95,13 @@ class MatchPairs(MiningStep):
 
 
 def _stream(path: Path) -> Iterator[_Pair]:
-    with pq.ParquetFile(path, memory_map=True) as file:
-        for batch in file.iter_batches(_STREAMED):
-            yield from batch.to_pylist()
+    file = pq.ParquetFile(path, memory_map=True)
+    for batch in file.iter_batches(_STREAMED):
+        yield from batch.to_pylist()
 
 
 def _best_first(pair: _Pair) -> tuple[float, int, int]:
-    return -pair["score"], pair["source"], pair["target"]
+    return -pair["scores"], pair["source"], pair["target"]
 
 
 class WritePairs(MiningStep):
@@ -126,7 +126,7 @@ class WritePairs(MiningStep):
             pairs = pq.read_table(path)
             source = self.own.take("vectors", "text", pairs["source"])
             target = self.other.take("vectors", "text", pairs["target"])
-            table = pa.table({"score": pairs["score"], "source": source, "target": target})
+            table = pa.table({"score": pairs["scores"], "source": source, "target": target})
             with atomic(self.folder / "mined" / f"{path.stem}.tsv") as file:
                 for pair in table.to_pylist():
                     row = f"{pair['score']:.6f}\t{pair['source']}\t{pair['target']}\n"

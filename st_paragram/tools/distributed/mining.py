@@ -18,11 +18,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from datatrove.io import get_datafolder
 from datatrove.pipeline.base import PipelineStep
 from datatrove.utils.batching import batched
 from pyarrow.dataset import dataset
@@ -91,9 +91,7 @@ class Side:
         for path in self.paths("vectors"):
             begins.append(begins[-1] + pq.read_metadata(path).num_rows)
         if begins[-1] == 0:
-            raise MiningError(
-                f"{self._folder / 'vectors' / self.name}: no sentences; run EmbedTexts first"
-            )
+            raise MiningError(f"{self._folder}: no {self.name} sentences; run EmbedTexts first")
         return begins
 
     def __len__(self) -> int:
@@ -122,21 +120,13 @@ class Side:
         return dataset(self.paths(kind)).take(numbers, columns=[name])[name]
 
 
-def write_table(table: pa.Table, path: Path) -> None:
-    """Write a Parquet file, whole or not at all.
+def write_table(columns: Any, path: Path) -> None:
+    """Write columns by name, or a table, as a Parquet file, whole or not at all.
 
     Numbers are stored as they are, so that streams of many files need little memory.
     """
     with atomic(path) as file:
-        pq.write_table(table, file, compression="none", use_dictionary=False)
-
-
-def describe_files(folder: str) -> str:
-    """Describe the files of a folder, so that changes are noticed: number, size and last change."""
-    data = get_datafolder(folder)
-    paths = data.list_files()
-    last = max(map(data.modified, paths), default="never")
-    return f"{len(paths)} files of {data.du('')} bytes, changed {last}"
+        pq.write_table(pa.table(columns), file, compression="none", use_dictionary=False)
 
 
 def make_mining_folder(folder: Path, options: Mapping[str, object]) -> None:

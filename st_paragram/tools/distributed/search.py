@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import pyarrow as pa
 from datatrove.utils.logging import logger
 
 from st_paragram.core.files import read_json, write_json
@@ -73,12 +72,12 @@ class SearchVectors(MiningStep):
             vectors = self.own.vectors([file])
             parts = self._parts(vectors.rows(0, len(vectors)), k)
             neighbors = united(parts, len(vectors), k)
-            cosines = neighbors.similarities.ravel()
-            numbers = neighbors.indices.ravel()
-            table = pa.table({"cosine": cosines, "number": numbers})
-            write_table(table, self.own.path("neighbors", file))
-            means = pa.table({"mean": neighbors.means})
-            write_table(means, self.own.path("means", file))
+            columns = {
+                "cosine": neighbors.similarities.ravel(),
+                "number": neighbors.indices.ravel(),
+            }
+            write_table(columns, self.own.path("neighbors", file))
+            write_table({"mean": neighbors.means}, self.own.path("means", file))
 
     def _parts(self, queries: Vectors, k: int) -> Iterator[tuple[int, Neighbors]]:
         """Yield the neighbors of all queries in each part of the other side, as for `united`."""

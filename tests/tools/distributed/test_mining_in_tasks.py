@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections import deque
 from collections.abc import Iterable
 from copy import deepcopy
@@ -28,7 +27,6 @@ from st_paragram.tools.distributed import mining
 from st_paragram.tools.distributed.mining import (
     SIDES,
     Side,
-    describe_files,
     make_mining_folder,
     write_table,
 )
@@ -204,7 +202,7 @@ def test_scores_and_matches_are_those_of_candidate_pairs(tmp_path: Path, margin:
     assert len(pairs) > 3
     for name in SIDES:
         np.testing.assert_array_equal(pairs[name], getattr(expected, name))
-    np.testing.assert_array_equal(pairs["score"], expected.scores)
+    np.testing.assert_array_equal(pairs["scores"], expected.scores)
 
     run(distributed.WritePairs(tmp_path), tasks=2)
     written = rows(tmp_path / "mined/00000.tsv")
@@ -267,7 +265,7 @@ def test_mistakes(folder: Path, tmp_path: Path) -> None:
         distributed.IndexVectors(folder, "es")
     with pytest.raises(SettingsError, match="cannot be mined on many machines"):
         distributed.ScorePairs(folder, settings=MiningSettings(paraphrase=True))
-    with pytest.raises(MiningError, match="no sentences; run EmbedTexts first"):
+    with pytest.raises(MiningError, match="nothing: no target sentences; run EmbedTexts"):
         run(distributed.IndexVectors(tmp_path / "nothing"), tasks=1)
 
 
@@ -281,16 +279,6 @@ def test_parts_have_as_many_files_as_fit_into_memory(
     assert side.parts(100) == [[0, 2], [3, 4]]
     assert side.parts(199) == [[0, 2, 3], [4]]
     assert len(side.vectors([2, 3])) == 10
-
-
-def test_changed_texts_are_described_otherwise(tmp_path: Path) -> None:
-    path = tmp_path / "0.parquet"
-    path.write_text("one")
-    os.utime(path, (0, 0))
-    before = describe_files(str(tmp_path))
-    assert before == "1 files of 3 bytes, changed 1970-01-01 00:00:00+00:00"
-    os.utime(path, (0, 1))
-    assert describe_files(str(tmp_path)) != before
 
 
 def test_the_folder_of_a_run_has_its_options_and_no_other_files(tmp_path: Path) -> None:
