@@ -2,7 +2,7 @@ r"""Mine translations in texts that are too large for one machine, with datatrov
 
     python recipes/mine_many_machines.py --source en --target es --folder mining --tasks 8
     python recipes/mine_many_machines.py --source en --target es --folder /shared/mining \
-        --tasks 1000 --workers 200 --executor slurm --memory 8 --hours 12
+        --tasks 1000 --workers 200 --executor slurm --memory 16 --hours 24
 
 `en` and `es` are folders of Parquet files with a column of sentences. The pairs are in the files
 `mining/mined/*.tsv`: `score TAB source TAB target`, best first. If a task fails or is killed, run
@@ -53,7 +53,10 @@ def main() -> int:
     run = {name: value for name, value in vars(options).items() if name not in HOW}
     for side in SIDES:
         files = get_datafolder(run[side])
-        changed = max(map(files.modified, files.list_files()))
+        paths = files.list_files()
+        if not paths:
+            parser.error(f"--{side}: no files in {run[side]}; check the path")
+        changed = max(map(files.modified, paths))
         run[f"{side} files"] = f"{files.du('')} bytes, changed {changed}"
     distributed.make_mining_folder(folder, run)  # refuses a folder of another run
     os.environ["OMP_NUM_THREADS"] = str(options.threads)

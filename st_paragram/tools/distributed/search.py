@@ -16,7 +16,7 @@ from st_paragram.tools.neighbors.results import Neighbors, Vectors, united
 class IndexVectors(MiningStep):
     """Index the vectors of a side in parts, as `mine` does.
 
-    A part is one file or several consecutive files, with about 1 KB of `memory` for each sentence.
+    A part is one file or several consecutive files, with 1 KB of `memory` for each sentence.
     Its index has the minimum search effort that finds enough of the nearest neighbors of a sample
     of the other side. Memory: the vectors of a part and their index.
 
