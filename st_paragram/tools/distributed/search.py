@@ -23,8 +23,7 @@ class IndexVectors(MiningStep):
     Args:
         folder: Folder that all steps of mining share.
         side: Side to index, `source` or `target`.
-        settings: Options of `mine`; `index`, `recall`, `neighbors`, `memory` and `seed` are
-            used.
+        settings: Options of `mine`; `index`, `recall`, `neighbors`, `memory` and `seed` are used.
 
     Example:
         >>> from st_paragram import MiningSettings
@@ -35,7 +34,7 @@ class IndexVectors(MiningStep):
     name = "🔎 Index"
 
     def run(self, data: None = None, rank: int = 0, world_size: int = 1) -> None:
-        """Write the index of each file of a task."""
+        """Write the index of each part of a task."""
         settings = self.settings
         # a file has random sentences, since texts are dealt by hash
         queries = self.other.vectors(self.other.files()[:1])
@@ -82,8 +81,9 @@ class SearchVectors(MiningStep):
     def _parts(self, queries: Vectors, k: int) -> Iterator[tuple[int, Neighbors]]:
         """Yield the neighbors of all queries in each part of the other side, as for `united`."""
         for files in self.other.parts(self.settings.memory):
+            effort = read_json(self.other.path("effort", files[0], ".json"))
             index = _index(self.other, files, len(self.own), settings=self.settings)
-            index.set_effort(read_json(self.other.path("effort", files[0], ".json")))
+            index.set_effort(effort)
             part = index.search(queries, k)
             yield 0, Neighbors(part.similarities, part.indices + self.other.begins[files[0]])
 
