@@ -16,9 +16,9 @@ from st_paragram.tools.neighbors.results import Neighbors, Vectors, united
 class IndexVectors(MiningStep):
     """Index the vectors of a side in parts, as `mine` does.
 
-    A part is one file or several consecutive files, with 1 KB of `memory` for each sentence.
-    Its index has the minimum search effort that finds enough of the nearest neighbors of a sample
-    of the other side. Memory: the vectors of a part and their index.
+    A part is one file or several consecutive files, with 1 KB of `memory` for each sentence. Its
+    index has the minimum search effort with enough recall for a sample of the other side.
+    Memory: the vectors of a part and their index.
 
     Args:
         folder: Folder that all steps of mining share.
@@ -48,7 +48,7 @@ class IndexVectors(MiningStep):
 class SearchVectors(MiningStep):
     """Find the neighbors of each sentence of a side on the other side.
 
-    For the sentences of a file, a task searches all indexes of the other side, one after another.
+    For the sentences of a file, a task searches all parts of the other side.
     Memory: the vectors of a file, and those of a part with their index.
 
     Args:
